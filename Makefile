@@ -1,0 +1,35 @@
+.DEFAULT_GOAL := dev
+.PHONY: dev run test lint check
+VENV := .venv
+PYTHON ?= python3
+PIP := -m pip install --quiet --quiet --disable-pip-version-check
+
+dev: $(VENV)/serve  ## the service on this machine, with demonstration data
+	@$(VENV)/bin/python -m linkmgr.launch dev
+
+run: $(VENV)/serve  ## the service as in production
+	@$(VENV)/bin/python -m linkmgr.launch run
+
+test: $(VENV)/test  ## every test
+	@$(VENV)/bin/python -m pytest
+
+lint: $(VENV)/test  ## the linters
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/python -m mypy
+
+check: lint test  ## what .ci/run asks for
+
+$(VENV)/serve: requirements.txt
+	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON) here: apt-get install python3 python3-venv" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("linkmgr needs Python 3.11 or later, and $(PYTHON) is %d.%d: run make PYTHON=python3.12 ..." % sys.version_info[:2])'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) has no venv module: apt-get install python3-venv" >&2; exit 1; }
+	@echo "Installing what the service runs on, once ..."
+	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/python $(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/test: $(VENV)/serve tests/requirements.txt
+	@echo "Installing what the tests run on, once ..."
+	@$(VENV)/bin/python $(PIP) -r tests/requirements.txt
+	@touch $@
