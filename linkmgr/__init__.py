@@ -1,0 +1,38 @@
+"""linkmgr: a self-hosted link-management service.  This page is the table of contents."""
+
+from flask import Flask
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from linkmgr import (
+    api,
+    cli,
+    database,
+    envelope,
+    errors,
+    gate,
+    incoming,
+    keys,
+    pages,
+    rates,
+    security,
+    sessions,
+    settings,
+)
+
+
+def create_app(**overrides: str) -> Flask:
+    """The service with the settings of the environment; `overrides` are settings by their names."""
+    app = Flask(__name__)
+    app.request_class = incoming.Request
+    settings.init_app(app, **overrides)
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    app.json = envelope.OrjsonProvider(app)
+    app.url_map.merge_slashes = False  # "//" is a 404, and no redirect
+    app.url_map.strict_slashes = False
+    with app.app_context():
+        for part in (database, keys, errors, security, gate, rates, sessions, api, pages, cli):
+            part.init_app(app)
+        proxies = int(settings.settings().trusted_proxies or 0)
+    if proxies:
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
+    return app

@@ -1,0 +1,82 @@
+"""Addresses that users send: one strict reading and one writing of each."""
+
+import ipaddress
+import re
+from urllib.parse import SplitResult, urlsplit
+
+import idna
+from marshmallow import ValidationError
+from werkzeug.urls import iri_to_uri
+
+from linkmgr.settings import settings
+
+LONGEST_URL = 2048
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+def split_http(text: str) -> SplitResult:
+    """The parts of an absolute http or https URL with a host; urlsplit alone lets far more through."""
+    if len(text) > LONGEST_URL:
+        raise ValidationError(f"must be at most {LONGEST_URL} characters")
+    # urlsplit strips some of these silently, and browsers read a backslash as a slash.
+    if re.search(r"[\x00-\x20\x7f\\]|\s", text):
+        raise ValidationError("must not hold spaces, control characters or backslashes")
+    try:
+        parts = urlsplit(text)
+        parts.port  # noqa: B018 - raises when it is none
+    except ValueError:
+        raise ValidationError("must be a URL") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValidationError("must be a URL that begins with http:// or https://")
+    if "@" in parts.netloc:
+        raise ValidationError("must not hold a user name or a password")
+    return parts
+
+
+def ascii_host(host: str) -> str:
+    """A host name as DNS knows it: international names in their ASCII form."""
+    try:
+        return idna.encode(host, uts46=True, std3_rules=True).decode().lower().removesuffix(".")
+    except (idna.IDNAError, UnicodeError):
+        raise ValidationError("must hold a valid host name") from None
+
+
+def is_address(host: str) -> bool:
+    """Whether browsers read an ASCII host as an IPv4 address, in any of its writings: it ends with a number."""
+    return bool(_NUMBER.fullmatch(host.rpartition(".")[2]))
+
+
+def _is_canonical(host: str) -> bool:
+    try:
+        return str(ipaddress.ip_address(host)) == host
+    except ValueError:
+        return False
+
+
+def split_ascii(text: str) -> SplitResult:
+    """The parts of an http or https URL, in ASCII throughout."""
+    parts = split_http(text)
+    assert parts.hostname
+    try:
+        address = ipaddress.ip_address(parts.hostname)
+        host = str(getattr(address, "ipv4_mapped", None) or address)
+        host = f"[{host}]" if ":" in host else host
+    except ValueError:
+        host = ascii_host(parts.hostname)
+    netloc = f"{host}:{parts.port}" if parts.port else host
+    uri = iri_to_uri(parts._replace(netloc=netloc).geturl())
+    if len(uri) > LONGEST_URL:  # each character that is not ASCII has become up to twelve
+        raise ValidationError(f"must be at most {LONGEST_URL} characters in its ASCII form")
+    return urlsplit(uri)
+
+
+def target(text: str) -> str:
+    """The one writing of a URL that a visitor is sent to: ASCII throughout, and not an address of ours, which
+    could send the visitor in a circle."""
+    parts = split_ascii(text)
+    assert parts.hostname
+    if is_address(parts.hostname) and not _is_canonical(parts.hostname):
+        raise ValidationError("must hold a name, or an address as four numbers")
+    if parts.hostname == settings().host:
+        raise ValidationError("must not lead back to this service")
+    return parts.geturl()

@@ -1,0 +1,248 @@
+"""Connections and the verbs of SQL.
+
+    row, rows   read; asked again once when the connection was lost
+    page        reads one page of a list, with its total
+    run         writes; what the statement returns, and never asked again once it may have been stored
+    run_aside   writes what may be lost, and holds nobody up
+
+Every thread keeps one connection in autocommit, so that a statement is one round trip and one transaction.
+Statements are prepared on it when they are first run: planning costs more than executing.  Static SQL with
+named parameters is what makes that possible.
+"""
+
+import random
+import re
+import threading
+import time
+from contextlib import suppress
+from functools import cache
+from typing import Any, NamedTuple
+
+import orjson
+import psycopg2
+import psycopg2.extensions
+import psycopg2.extras
+from flask import Flask, current_app
+from psycopg2 import errors as pg
+
+from linkmgr import private_postgres
+from linkmgr.settings import settings
+
+Row = dict[str, Any]
+
+VERSION = 1  # of schema.sql
+
+_NAMED = re.compile(r"%\((\w+)\)s")
+_BROKEN = (psycopg2.OperationalError, psycopg2.InterfaceError)
+# What cannot be written to has become a standby: the next connection may lead to the server that took over.
+_ENDED = (pg.AdminShutdown, pg.CrashShutdown, pg.CannotConnectNow, pg.ReadOnlySqlTransaction)
+_DEADLOCK_TRIES = 3
+# The server gives up first, with an error that says why; the socket options are for a server that is gone.
+_OPTIONS: dict[str, Any] = {
+    "connect_timeout": 2,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 6000,
+    "application_name": "linkmgr",
+    "options": "-c statement_timeout=3000 -c lock_timeout=1500 -c idle_in_transaction_session_timeout=5000"
+    " -c timezone=UTC -c datestyle=ISO -c plan_cache_mode=force_generic_plan"
+    # As on solid-state disks: else the list of a user with few rows among many is read off the primary key.
+    " -c random_page_cost=1.1",
+}
+# Local to the transaction that the statements of one message are, so that the next statement knows none of it.
+_ASIDE = "SET LOCAL synchronous_commit = off; SET LOCAL statement_timeout = '250ms'; SET LOCAL lock_timeout = '100ms'; "
+
+
+class SchemaTooOld(psycopg2.OperationalError):
+    """The database was made by an older version of the service."""
+
+
+# What PostgreSQL's types become, so that rows are JSON as the specification writes it.
+_TYPES = (
+    psycopg2.extensions.new_type(
+        psycopg2.extensions.PYDATETIMETZ.values,
+        "TIMESTAMP",
+        lambda value, _: None if value is None else value[:19],  # YYYY-MM-DD HH:MM:SS, in UTC
+    ),
+    psycopg2.extensions.new_type(psycopg2.extensions.PYDATE.values, "DATE", lambda value, _: value),
+    psycopg2.extensions.new_type(
+        psycopg2.extensions.DECIMAL.values, "NUMBER", lambda value, _: None if value is None else float(value)
+    ),
+    psycopg2.extensions.new_type(
+        psycopg2.BINARY.values,
+        "BYTES",
+        lambda value, _: None if value is None else bytes.fromhex(str(value)[2:]),
+    ),
+    psycopg2.extensions.new_type((114, 3802), "JSON", lambda value, _: None if value is None else orjson.loads(value)),
+)
+
+
+@cache
+def _prepared(sql: str) -> tuple[str, str]:
+    """The PREPARE and the EXECUTE that stand for a statement with named parameters."""
+    names = list(dict.fromkeys(_NAMED.findall(sql)))
+    name = f"s{abs(hash(sql)):x}"
+    numbered = _NAMED.sub(lambda match: f"${names.index(match[1]) + 1}", sql).replace("%%", "%")
+    values = ", ".join(f"%({parameter})s" for parameter in names)
+    return f"PREPARE {name} AS {numbered}", f"EXECUTE {name}" + (f" ({values})" if names else "")
+
+
+class Database:
+    def __init__(self, dsn: str, prepare: bool) -> None:
+        self.dsn = dsn
+        self.prepare = prepare
+        self._kept = threading.local()
+
+    def connect(self) -> psycopg2.extensions.connection:
+        connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **_OPTIONS)
+        connection.autocommit = True
+        for type_ in _TYPES:
+            psycopg2.extensions.register_type(type_, connection)
+        return connection
+
+    def _serving(self) -> psycopg2.extensions.connection:
+        """The thread's connection, with a database behind it that this program knows how to use."""
+        connection: psycopg2.extensions.connection | None = getattr(self._kept, "connection", None)
+        if connection is None or connection.closed:
+            connection = self.connect()
+            if version(connection) < VERSION:
+                connection.close()
+                raise SchemaTooOld("run: flask --app app database upgrade")
+            self._kept.connection = connection
+            self._kept.prepared = set()
+        return connection
+
+    def drop(self) -> None:
+        """Closes the thread's connection; the next statement opens another."""
+        connection = getattr(self._kept, "connection", None)
+        self._kept.connection = None
+        if connection is not None:
+            with suppress(psycopg2.Error):
+                connection.close()
+
+    def _once(self, sql: str, params: Row, prelude: str) -> list[Row]:
+        connection = self._serving()
+        with connection.cursor() as cursor:
+            if self.prepare:
+                prepare, execute = _prepared(sql)
+                if execute not in self._kept.prepared:
+                    cursor.execute(prelude + prepare)
+                    self._kept.prepared.add(execute)
+                cursor.execute(prelude + execute, params)
+            else:
+                cursor.execute(prelude + sql, params)
+            if cursor.description is None:
+                return []
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, values, strict=True)) for values in cursor]
+
+    def execute(self, sql: str, params: Row, *, again: bool, prelude: str = "") -> list[Row]:
+        """Runs one statement.  `again`: it may be repeated after a lost connection, since it stores nothing
+        that a second time would double.  A deadlock's victim stored nothing either way.  `prelude`: what is
+        sent with it and is part of its transaction."""
+        deadlocks = 0
+        while True:
+            try:
+                return self._once(sql, params, prelude)
+            except pg.DeadlockDetected:
+                deadlocks += 1
+                if deadlocks == _DEADLOCK_TRIES:
+                    raise
+                time.sleep(random.uniform(0.01, 0.05))  # noqa: S311
+            except pg.FeatureNotSupported:
+                # "cached plan must not change result type": the schema changed under a prepared statement.
+                self.drop()
+                if not again:
+                    raise
+                again = False
+            except psycopg2.Error as error:
+                if not _lost(error):
+                    raise
+                self.drop()
+                if not again:
+                    raise _told(error) from error
+                again = False
+
+
+def _lost(error: psycopg2.Error) -> bool:
+    """Whether another connection is needed, rather than the statement refused (too long, a lock, a full disk)."""
+    if error.pgcode is None:
+        return isinstance(error, _BROKEN) or _is_bare(error)
+    return isinstance(error, _ENDED)
+
+
+def _is_bare(error: psycopg2.Error) -> bool:
+    """For "server closed the connection unexpectedly" psycopg2 sometimes raises the base class itself."""
+    return type(error) is psycopg2.DatabaseError
+
+
+def _told(error: psycopg2.Error) -> psycopg2.Error:
+    return psycopg2.OperationalError(str(error)) if _is_bare(error) else error
+
+
+def init_app(app: Flask) -> None:
+    dsn = settings().database_url or private_postgres.dsn(settings().folder / "postgres")
+    app.extensions["linkmgr_database"] = Database(dsn, settings().prepare == "1")
+
+
+def database() -> Database:
+    found: Database = current_app.extensions["linkmgr_database"]
+    return found
+
+
+def rows(sql: str, **params: Any) -> list[Row]:
+    return database().execute(sql, params, again=True)
+
+
+def row(sql: str, **params: Any) -> Row | None:
+    found = rows(sql, **params)
+    return found[0] if found else None
+
+
+def run(sql: str, **params: Any) -> Row | None:
+    """Writes, and gives the first row that the statement returns."""
+    found = database().execute(sql, params, again=False)
+    return found[0] if found else None
+
+
+def run_aside(sql: str, **params: Any) -> None:
+    """Writes without waiting for the disk, and gives up soon rather than hold up the answer that it stands beside."""
+    database().execute(sql, params, again=False, prelude=_ASIDE)
+
+
+def version(connection: psycopg2.extensions.connection) -> int:
+    """Of the schema that the database has; 0: it has none."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('schema_version') IS NOT NULL")
+        if cursor.fetchone() != (True,):
+            return 0
+        cursor.execute("SELECT version FROM schema_version")
+        found = cursor.fetchone()
+        return int(found[0]) if found else 0
+
+
+class Page(NamedTuple):
+    """One page of a list: its rows, and how many the whole list has."""
+
+    rows: list[Row]
+    total: int
+    limit: int
+    number: int
+
+
+def page(sql: str, total: str, *, limit: int, number: int, **params: Any) -> Page:
+    """One page of the ordered list that `sql` reads; `total` is the SQL of its length, one value.
+
+    The total comes with the rows; only a page past the end, which has none, costs a second statement.
+    """
+    values = params | {"limit": limit, "offset": min((number - 1) * limit, 2**62)}
+    found = rows(
+        f"SELECT ({total}) AS list_total, listed.* FROM ({sql} LIMIT %(limit)s OFFSET %(offset)s) listed",  # noqa: S608 - static pieces
+        **values,
+    )
+    counted = found or ([] if number == 1 else rows(f"SELECT ({total}) AS list_total", **params))
+    length = counted[0]["list_total"] if counted else 0
+    for each in found:
+        del each["list_total"]
+    return Page(found, length, limit, number)

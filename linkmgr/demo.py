@@ -1,0 +1,204 @@
+"""What `make dev` puts into an empty database: an administrator, and a user with something of everything."""
+
+import secrets
+from contextlib import suppress
+from typing import Any
+
+import psycopg2
+
+from linkmgr import keys, passwords, qr_data
+from linkmgr.database import row
+from linkmgr.repository import (
+    bio,
+    campaigns,
+    channels,
+    domains,
+    interstitial,
+    overlay,
+    pixels,
+    qr,
+    splash,
+    urls,
+    users,
+)
+from linkmgr.settings import settings
+
+ADMIN, DEMO = "admin", "demo"
+
+
+def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
+    """Registers the user unless there is one with that name."""
+    known = row("SELECT id FROM users WHERE username = %(name)s", name=name)
+    if known:
+        return int(known["id"])
+    found = row("SELECT id FROM plans WHERE name = %(plan)s AND NOT free", plan=plan)
+    user_id = users.next_id()
+    users.add(
+        user_id,
+        username=name,
+        email=f"{name}@example.com",
+        password_hash=passwords.hashed(secrets.token_urlsafe()),
+        admin=admin,
+        planid=found["id"] if found else None,
+        **keys.new_key(user_id),
+    )
+    return user_id
+
+
+def _links(user_id: int, pixel_ids: list[int], splash_id: int, overlays: dict[str, int]) -> dict[str, int]:
+    """A link of each kind, by its alias."""
+    site, framed = "https://www.postgresql.org", "https://example.com/"
+    kinds: dict[str, dict[str, Any]] = {
+        "about-pg": {"url": f"{site}/about/", "metatitle": "About PostgreSQL", "pixels": pixel_ids},
+        "pg-news": {"url": f"{site}/about/newsarchive/"},
+        "pg-docs": {
+            "url": f"{site}/docs/",
+            "metatitle": "The manual",
+            "devicetarget": {"android": f"{site}/download/", "iphone": f"{site}/download/"},
+            "geotarget": {"germany": f"{site}/community/", "france": "https://www.postgresql.fr/"},
+            "languagetarget": {"japanese": "https://www.postgresql.jp/"},
+            "parameters": [["utm_source", "demo"]],
+        },
+        "pg-download": {"url": f"{site}/download/", "type": "splash", "splash_id": splash_id},
+    }
+    kinds |= {alias: {"url": framed, "type": "overlay", "overlay_id": overlay} for alias, overlay in overlays.items()}
+    return {alias: urls.add(user_id, custom=alias, **members)["id"] for alias, members in kinds.items()}
+
+
+def _splash(user_id: int) -> int:
+    return splash.add(
+        user_id,
+        name="One moment",
+        title="A word from our bakery",
+        message="The rye bread is back, from Thursday to Saturday.\nWe take you on in a moment.",
+        link="https://example.com/",
+        counter=10,
+    )
+
+
+def _overlays(user_id: int) -> dict[str, int]:
+    """An overlay of most types, by the aliases of the links that show them."""
+    members: dict[str, dict[str, str]] = {
+        "demo-news": {
+            "type": "newsletter",
+            "name": "Subscribe to our newsletter",
+            "message": "What we bake next week, every Friday.",
+        },
+        "demo-talk": {
+            "type": "contact",
+            "name": "Talk to us",
+            "message": "A question, a cake, a complaint? We answer within a day.",
+            "position": "right",
+            "background": "#14532d",
+        },
+        "demo-poll": {
+            "type": "poll",
+            "name": "Which bread?",
+            "message": "Which bread should we bake next?\nRye\nSpelt\nSourdough",
+            "position": "left",
+            "background": "#7c2d12",
+        },
+        "demo-coupon": {
+            "type": "coupon",
+            "name": "Ten percent off",
+            "message": "Ten percent off your first loaf:",
+            "label": "RYE-10",
+            "position": "top",
+            "color": "#3b1747",
+            "background": "#fde2f3",
+        },
+        "demo-hint": {
+            "type": "message",
+            "name": "New shop",
+            "message": "Our new shop is open.",
+            "label": "Have a look",
+            "link": "https://example.com/",
+        },
+    }
+    return {alias: overlay.add(user_id, **each) for alias, each in members.items()}
+
+
+def _bio(user_id: int) -> int:
+    """A page that leads to what there is to try."""
+    titles = {
+        "about-pg": "A link that tells its pixels",
+        "pg-docs": "A link with targets by device, country and language",
+        "pg-download": "A splash page",
+        "demo-news": "A newsletter",
+        "demo-talk": "A contact form",
+        "demo-poll": "A poll",
+        "demo-coupon": "A coupon",
+        "demo-hint": "A message",
+        "r/spring": "One of the links of a campaign",
+    }
+    page = bio.add(
+        user_id,
+        alias="dana-demo",
+        name="Dana Demo",
+        bio="Baker, runner, and keeper of three sourdoughs.\nEverything here is made up: click through it!",
+        theme="sunset",
+        links=[{"title": title, "url": f"{settings().base_url}/{path}"} for path, title in titles.items()],
+    )
+    return int(page["id"])
+
+
+def _codes(user_id: int) -> list[int]:
+    vcard = {"fname": "Dana", "lname": "Demo", "org": "Demo Ltd", "email": "dana@example.com", "site": "example.com"}
+    wifi = {"ssid": "Demo guests", "password": "welcome-2026"}
+    codes = [
+        ("text", "Hello from linkmgr", "Greeting", "rgb(255,255,255)", "rgb(0,0,0)"),
+        ("link", "https://www.postgresql.org/about/", "Poster", "rgb(255,247,237)", "rgb(124,45,18)"),
+        ("vcard", vcard, "Business card", "rgb(239,246,255)", "rgb(30,58,138)"),
+        ("wifi", wifi, "Guest network", "rgb(255,255,255)", "rgb(0,0,0)"),
+    ]
+    return [
+        qr.add(
+            user_id,
+            code=qr_data.new_code(),
+            type=kind,
+            data=qr_data.normalised(kind, data),
+            name=name,
+            background=background,
+            foreground=foreground,
+        )["id"]
+        for kind, data, name, background, foreground in codes
+    ]
+
+
+def _furnish(user_id: int) -> None:
+    """Gives the user something of everything."""
+    domains.add(user_id, domain="https://go.example.com", redirectroot="https://example.com/")
+    overlays = _overlays(user_id)
+    interstitial.add_answer(user_id, overlays["demo-news"], answer='{"email": "robin@example.com"}')
+    pixel_ids = [
+        pixels.add(user_id, type="gapixel", name="Shop", tag="UA-12345678-1"),
+        pixels.add(user_id, type="fbpixel", name="Spring campaign", tag="1234567890"),
+    ]
+    links = _links(user_id, pixel_ids, _splash(user_id), overlays)
+    spring = campaigns.add(user_id, name="Spring", slug="spring", public=True)
+    campaigns.add(user_id, name="Draft")
+    for alias in ("about-pg", "pg-news", "pg-docs"):
+        campaigns.assign(user_id, spring["id"], links[alias])
+    shelf = channels.add(user_id, name="Favourites", color="#f97316", description="What we show first", starred=True)
+    channels.add(user_id, name="Archive", color="#64748b")
+    items = {"links": list(links.values()), "bio": [_bio(user_id)], "qr": _codes(user_id)}
+    for kind, item_ids in items.items():
+        for item_id in item_ids:
+            channels.assign(user_id, shelf["id"], item_id, type=kind)
+
+
+def _is_bare(user_id: int) -> bool:
+    """Whether the user never had anything: `usage` remembers what was deleted as well."""
+    return row("SELECT 1 AS had FROM usage WHERE user_id = %(user_id)s LIMIT 1", user_id=user_id) is None
+
+
+def seed(*, with_demo: bool) -> dict[str, str]:
+    """The API keys by user name."""
+    ids = {ADMIN: _user(ADMIN, admin=True)}
+    if with_demo:
+        ids[DEMO] = _user(DEMO, plan="Pro")
+        if _is_bare(ids[DEMO]):
+            # Somebody else may have taken one of the names since an earlier `demo` was deleted.
+            with suppress(psycopg2.errors.UniqueViolation):
+                _furnish(ids[DEMO])
+    return {name: users.read(user_id)["apikey"] for name, user_id in ids.items()}

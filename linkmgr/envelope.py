@@ -1,0 +1,50 @@
+"""What a successful answer looks like, and how it becomes bytes."""
+
+from typing import Any
+
+import orjson
+from flask import Response, request
+from flask.json.provider import JSONProvider
+
+from linkmgr.database import Page
+
+Json = dict[str, Any]
+
+
+class OrjsonProvider(JSONProvider):
+    """The provider that Flask uses for dictionaries that handlers return, and for test clients."""
+
+    def dumps(self, obj: Any, **_: Any) -> str:
+        return orjson.dumps(obj).decode()
+
+    def loads(self, s: str | bytes, **_: Any) -> Any:
+        return orjson.loads(s)
+
+    def response(self, *args: Any, **kwargs: Any) -> Response:
+        return Response(orjson.dumps(self._prepare_response_obj(args, kwargs)), mimetype="application/json")
+
+
+def is_api() -> bool:
+    """Whether the request is for the API, all of whose answers are JSON with the rate-limit headers."""
+    return request.path == "/api" or request.path.startswith("/api/")
+
+
+def ok(message: str | None = None, **members: Any) -> Json:
+    answer: Json = {"error": 0}
+    if message is not None:
+        answer["message"] = message
+    return answer | members
+
+
+def listing(key: str, page: Page) -> Json:
+    last = max(1, -(-page.total // page.limit))
+    return ok(
+        data={
+            "result": page.total,
+            "perpage": page.limit,
+            "currentpage": page.number,
+            "nextpage": page.number + 1 if page.number < last else 0,
+            "maxpage": last,
+            key: page.rows,
+        }
+    )

@@ -1,0 +1,41 @@
+"""How a failure is told to people: a page in the style of all others."""
+
+from http import HTTPStatus
+
+from flask import Flask, current_app, render_template, request
+
+from linkmgr.envelope import is_api
+
+_TITLES = {
+    401: "Please sign in",
+    403: "This is not open to you",
+    404: "There is nothing here",
+    410: "This is gone",
+    413: "That was too much",
+    429: "Slow down, please",
+    500: "Something went wrong",
+    503: "Back in a moment",
+}
+
+
+def wanted() -> bool:
+    """Outside of the API everybody gets a page but those who ask for JSON by name, as programs do."""
+    if is_api() or request.path.rstrip("/") == "/healthz":
+        return False
+    return request.accept_mimetypes["text/html"] >= request.accept_mimetypes["application/json"]
+
+
+def page(status: int, message: str) -> str:
+    title = _TITLES.get(status, "That did not work")
+    return render_template("error.html", status=status, title=title, message=message)
+
+
+def bug() -> str:
+    """Made at the start, so that nothing can fail in showing it."""
+    made: str = current_app.extensions["linkmgr_bug_page"]
+    return made
+
+
+def init_app(app: Flask, message: str) -> None:
+    with app.test_request_context():
+        app.extensions["linkmgr_bug_page"] = page(HTTPStatus.INTERNAL_SERVER_ERROR, message)

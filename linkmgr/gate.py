@@ -1,0 +1,70 @@
+"""The hook before every request to the API: rate limit, key, administrator.  In this order, so that a caller
+who guesses keys is stopped as well."""
+
+import random
+from dataclasses import dataclass
+
+from flask import Flask, g, request
+
+from linkmgr import keys, rates, sender
+from linkmgr.envelope import is_api
+from linkmgr.errors import Refusal
+from linkmgr.repository import callers
+
+FORGET_SHARE = 0.01  # of the requests whose key does not hold; they are what makes rows for addresses
+ADMINISTRATION = ("plans", "users")  # the blueprints that are open to administrators only
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent the request, as its statement in repository/callers.py tells."""
+
+    bucket: str  # what the requests are counted by: the user, or the address when the key does not hold
+    id: int | None
+    admin: bool
+    expired: bool
+    api: bool
+    rate: int | None
+
+
+def _key() -> str | None:
+    """From `Authorization: Bearer KEY`; clients also send `Token KEY` and the bare key."""
+    match request.headers.get("Authorization", "").split():
+        case [scheme, key] if scheme.lower() in ("bearer", "token"):
+            return key
+        case [key] if key.lower() not in ("bearer", "token"):
+            return key
+        case _:
+            return None
+
+
+def _check() -> None:
+    if not is_api():
+        return
+    key = _key()
+    found = callers.identify(keys.digest(key or ""), sender.network())
+    if rates.counts_in_database():
+        g.hits = rates.Hits(found.pop("count"), found.pop("until"))
+    g.caller = caller = Caller(**found)
+    rates.admit()
+    if key is None:
+        raise Refusal("key_missing")
+    if caller.id is None:
+        if random.random() < FORGET_SHARE:  # noqa: S311
+            callers.forget_spent()
+        raise Refusal("key_expired" if caller.expired else "key_unknown")
+    if not (caller.api or caller.admin):
+        raise Refusal("plan_feature", detail="the API")
+    if request.blueprint in ADMINISTRATION and not caller.admin:
+        raise Refusal("administrators_only")
+
+
+def init_app(app: Flask) -> None:
+    app.before_request(_check)
+
+
+def user_id() -> int:
+    """Of the caller: what every statement of the API names first."""
+    caller: Caller = g.caller
+    assert caller.id is not None
+    return caller.id

@@ -1,0 +1,142 @@
+"""What each type of pixel loads, and which hosts the page's policy must open for it.
+
+How a loaded script is told its tag stands in static/pixels.js.  A container of Tag Manager gets no nonce, so that
+code which its owner wrote into it does not run under our name; what it may load is what stands here.
+"""
+
+import re
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+_TAG_MANAGER = "https://www.googletagmanager.com"
+_ANALYTICS = ("https://*.google-analytics.com", "https://*.analytics.google.com", "https://*.googletagmanager.com")
+_ADS = (
+    "https://www.google.com",
+    "https://www.googleadservices.com",
+    "https://googleads.g.doubleclick.net",
+    "https://pagead2.googlesyndication.com",
+)
+
+
+class Vendor(NamedTuple):
+    """In the addresses {tag} is the user's tag; some tags are {first} and {rest}, with a '/' or ':' between."""
+
+    script: str
+    sends: tuple[str, ...] = ()  # what its images and requests go to
+    scripts: tuple[str, ...] = ()  # what its script loads more of, besides its own host
+    frames: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()  # what a browser without scripts loads
+    frame: str = ""  # the same, where the vendor has a page instead
+
+
+VENDORS = {
+    "gtmpixel": Vendor(
+        f"{_TAG_MANAGER}/gtm.js?id={{tag}}",
+        sends=(*_ANALYTICS, "https://www.google.com"),
+        frames=(_TAG_MANAGER,),
+        frame=f"{_TAG_MANAGER}/ns.html?id={{tag}}",
+    ),
+    "gapixel": Vendor(f"{_TAG_MANAGER}/gtag/js?id={{tag}}", sends=_ANALYTICS),
+    "fbpixel": Vendor(
+        "https://connect.facebook.net/en_US/fbevents.js",
+        sends=("https://www.facebook.com", "https://connect.facebook.net"),
+        images=("https://www.facebook.com/tr?id={tag}&ev=PageView&noscript=1",),
+    ),
+    "adwordspixel": Vendor(
+        f"{_TAG_MANAGER}/gtag/js?id={{first}}",
+        sends=(*_ADS, _TAG_MANAGER),
+        scripts=_ADS[:3],
+        frames=("https://td.doubleclick.net", _TAG_MANAGER),
+        images=("https://www.googleadservices.com/pagead/conversion/{number}/?label={rest}&guid=ON&script=0",),
+    ),
+    "linkedinpixel": Vendor(
+        "https://snap.licdn.com/li.lms-analytics/insight.min.js",
+        sends=("https://px.ads.linkedin.com", "https://px4.ads.linkedin.com", "https://www.linkedin.com"),
+        images=("https://px.ads.linkedin.com/collect/?pid={tag}&fmt=gif",),
+    ),
+    "twitterpixel": Vendor(
+        "https://static.ads-twitter.com/uwt.js",
+        sends=("https://analytics.twitter.com", "https://t.co", "https://ads-api.x.com"),
+        images=(
+            "https://analytics.twitter.com/i/adsct?txn_id={tag}&p_id=Twitter",
+            "https://t.co/i/adsct?txn_id={tag}&p_id=Twitter",
+        ),
+    ),
+    "adrollpixel": Vendor(
+        "https://s.adroll.com/j/{first}/roundtrip.js",
+        sends=("https://d.adroll.com", "https://s.adroll.com"),
+        scripts=("https://d.adroll.com",),
+    ),
+    "quorapixel": Vendor(
+        "https://a.quora.com/qevents.js",
+        sends=("https://q.quora.com",),
+        images=("https://q.quora.com/_/ad/{tag}/pixel?tag=ViewContent&noscript=1",),
+    ),
+    "pinterest": Vendor(
+        "https://s.pinimg.com/ct/core.js",
+        sends=("https://ct.pinterest.com",),
+        scripts=("https://ct.pinterest.com",),
+        frames=("https://ct.pinterest.com",),
+        images=("https://ct.pinterest.com/v3/?event=init&tid={tag}&noscript=1",),
+    ),
+    "bing": Vendor(
+        "https://bat.bing.com/bat.js",
+        sends=("https://bat.bing.com", "https://bat.bing.net"),
+        images=("https://bat.bing.com/action/0?ti={tag}&Ver=2",),
+    ),
+    "snapchat": Vendor(
+        "https://sc-static.net/scevent.min.js",
+        sends=("https://tr.snapchat.com", "https://tr-shadow.snapchat.com", "https://pixel.tapad.com"),
+        scripts=("https://tr.snapchat.com",),
+        frames=("https://tr.snapchat.com",),
+    ),
+    "reddit": Vendor(
+        "https://www.redditstatic.com/ads/pixel.js",
+        sends=(
+            "https://alb.reddit.com",
+            "https://pixel-config.reddit.com",
+            "https://conversions-config.reddit.com",
+            "https://www.redditstatic.com",
+        ),
+    ),
+}
+
+
+class Pixel(NamedTuple):
+    """A user's pixel as a page loads it."""
+
+    vendor: Vendor
+    type: str
+    tag: str
+    script: str
+    images: list[str]
+    frame: str
+
+
+def pixel(kind: str, tag: str) -> Pixel:
+    first, *rest = re.split("[/:]", tag, maxsplit=1)
+    number = first.upper().removeprefix("AW-")
+    parts = {"tag": tag, "first": first, "rest": "".join(rest), "number": number}
+    encoded = {name: quote(part, safe="") for name, part in parts.items()}
+    vendor = VENDORS[kind]
+    images = [image.format(**encoded) for image in vendor.images]
+    return Pixel(vendor, kind, tag, vendor.script.format(**encoded), images, vendor.frame.format(**encoded))
+
+
+def pixels(rows: list[dict[str, Any]] | None) -> list[Pixel]:
+    return [pixel(row["type"], row["tag"]) for row in rows or []]
+
+
+def _host(address: str) -> str:
+    return "/".join(address.split("/", 3)[:3])
+
+
+def sources(loaded: list[Pixel]) -> dict[str, list[str]]:
+    """The hosts that a page with these pixels needs, by the directive of its policy."""
+    vendors = [each.vendor for each in loaded]
+    return {
+        "script-src": [source for each in vendors for source in (_host(each.script), *each.scripts)],
+        "img-src": [source for each in vendors for source in (*each.sends, *map(_host, each.images))],
+        "connect-src": [source for each in vendors for source in each.sends],
+        "frame-src": [source for each in vendors for source in each.frames],
+    }

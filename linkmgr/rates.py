@@ -1,0 +1,174 @@
+"""The rate limit: flask-limiter decides and words the headers, over a count that the gate already has.
+
+In PostgreSQL the statement that looks the caller up counts the request as well.  In Redis one script counts it.
+Either way `g.hits` remembers the answer, since flask-limiter would ask for it again for each header.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from flask import Flask, Response, current_app, g, request
+from flask_limiter import HeaderNames, Limiter, RateLimitExceeded, RequestLimit
+from limits import parse
+from limits.storage import Storage
+from limits.storage.redis import RedisStorage
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from linkmgr.envelope import is_api
+from linkmgr.errors import RETRY_SECONDS, Refusal
+from linkmgr.settings import settings
+
+PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """A caller's requests in the current window, this one included, and the epoch second of the window's end."""
+
+    count: int
+    until: float
+
+
+class _Remembered:
+    """What flask-limiter asks for is what was counted in this request."""
+
+    def get(self, key: str) -> int:
+        hits: Hits = g.hits
+        return hits.count
+
+    def get_expiry(self, key: str) -> float:
+        hits: Hits = g.hits
+        return hits.until
+
+
+class _Counted(_Remembered, Storage):
+    """PostgreSQL, which the gate has asked already."""
+
+    STORAGE_SCHEME = ["postgresql"]
+    base_exceptions = RedisError
+
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        return self.get(key)
+
+    def check(self) -> bool:
+        return True
+
+    def reset(self) -> None:
+        raise NotImplementedError
+
+    def clear(self, key: str) -> None:
+        raise NotImplementedError
+
+
+class _RedisCounted(_Remembered, RedisStorage):
+    """Redis, asked once a request."""
+
+    STORAGE_SCHEME = ["linkmgr+redis", "linkmgr+rediss", "linkmgr+redis+unix"]
+    _COUNT = """
+        local count = redis.call('INCRBY', KEYS[1], ARGV[2])
+        if count == tonumber(ARGV[2]) then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
+        return {count, redis.call('PTTL', KEYS[1])}
+    """
+
+    def __init__(self, uri: str, **options: Any) -> None:
+        super().__init__(uri.removeprefix("linkmgr+"), **options)
+        self._count = self.storage.register_script(self._COUNT)
+
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        count, milliseconds = self._count([self.prefixed_key(key)], [expiry, amount])
+        g.hits = Hits(count, time.time() + milliseconds / 1000)
+        return int(count)
+
+
+class _GateLimiter(Limiter):
+    """Asked by the gate alone: flask-limiter's own hook would cost every public page as well."""
+
+    def _check_request_limit(self, callable_name: str | None = None, in_middleware: bool = True) -> None:
+        if not in_middleware:
+            super()._check_request_limit(callable_name, in_middleware)
+
+
+def counts_in_database() -> bool:
+    return not settings().rate_limit_storage
+
+
+def window() -> int:
+    """Of the setting RATE_LIMIT, in seconds."""
+    return parse(settings().rate_limit).get_expiry()
+
+
+def _rate() -> str:
+    return f"{g.caller.rate} per minute" if g.caller.rate else settings().rate_limit
+
+
+def _bucket() -> str:
+    bucket: str = g.caller.bucket
+    return bucket
+
+
+def _complete_headers(response: Response) -> Response:
+    """The three headers on every answer of the API, and Retry-After on 429 and 503 alone."""
+    if not is_api():
+        return response
+    headers = response.headers
+    if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+        headers["Retry-After"] = str(g.seconds_left)
+    elif response.status_code == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    else:
+        headers.pop("Retry-After", None)
+    if HeaderNames.LIMIT.value not in headers:
+        # The request failed before it could be counted: nothing remains until it may be tried again.
+        headers[HeaderNames.LIMIT.value] = str(parse(settings().rate_limit).amount)
+        headers[HeaderNames.REMAINING.value] = "0"
+        headers[HeaderNames.RESET.value] = str(int(time.time()) + RETRY_SECONDS)
+    return response
+
+
+def init_app(app: Flask) -> None:
+    app.after_request(_complete_headers)  # before the limiter's, since Flask runs the last one first
+    options: dict[str, Any] = {}
+    if settings().rate_limit_storage:
+        # A dead Redis must cost a request next to nothing; it is then counted in this process.
+        options = {"socket_timeout": 0.2, "socket_connect_timeout": 0.2, "retry": Retry(NoBackoff(), 0)}
+    limiter = _GateLimiter(
+        _bucket,
+        app=app,
+        headers_enabled=True,
+        storage_uri=f"linkmgr+{settings().rate_limit_storage}" if settings().rate_limit_storage else "postgresql://",
+        storage_options=options,
+        in_memory_fallback_enabled=bool(settings().rate_limit_storage),
+        # Paths that match no route are limited too.
+        request_identifier=lambda: request.endpoint or "unmatched",
+    )
+    app.extensions["linkmgr_limiter"] = limiter
+    app.extensions["linkmgr_guarded"] = limiter.shared_limit(_rate, scope="api")(_guarded)
+
+
+def _guarded() -> None:
+    """What flask-limiter guards: one bucket over all of the API."""
+
+
+def _limit() -> RequestLimit:
+    """That the request was measured by."""
+    limiter: Limiter = current_app.extensions["linkmgr_limiter"]
+    assert limiter.current_limit is not None
+    return limiter.current_limit
+
+
+def admit() -> None:
+    """Refuses the request when its caller has used up the window."""
+    guarded: Callable[[], None] = current_app.extensions["linkmgr_guarded"]
+    try:
+        guarded()
+    except RateLimitExceeded:
+        item = _limit().limit
+        g.seconds_left = max(1, math.ceil(_limit().reset_at - time.time()))
+        per = item.GRANULARITY.name if item.multiples == 1 else f"{item.multiples} {item.GRANULARITY.name}s"
+        raise Refusal("rate_limited", limit=item.amount, per=per, seconds=g.seconds_left) from None

@@ -1,0 +1,71 @@
+"""What browsers are told about every answer, and the check that a form was sent by a page of ours."""
+
+import ipaddress
+import secrets
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from flask import Flask, Response, g, request
+
+from linkmgr.envelope import is_api
+from linkmgr.errors import Refusal
+from linkmgr.settings import settings
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+def nonce() -> str:
+    """Lets the script elements of this answer that carry it run; all others do not."""
+    if "nonce" not in g:
+        g.nonce = secrets.token_urlsafe(16)
+    return str(g.nonce)
+
+
+def _add_headers(response: Response) -> Response:
+    response.headers.setdefault("X-Content-Type-Options", "nosniff")
+    if not is_api():
+        scripts = f"; script-src 'nonce-{g.nonce}'" if "nonce" in g else ""
+        response.headers.setdefault("Content-Security-Policy", POLICY + scripts)
+        if settings().base_url.startswith("https://"):
+            response.headers["Strict-Transport-Security"] = "max-age=31536000"
+    return response
+
+
+def keep_private(response: Response) -> Response:
+    """For the answers of a blueprint that are for one person only."""
+    response.headers["Cache-Control"] = "no-store"
+    # With "no-referrer" a browser sends `Origin: null` with our own forms.  Where it sends no Sec-Fetch-Site
+    # either, which is over plain HTTP, they could not be told from foreign ones.
+    response.headers["Referrer-Policy"] = "no-referrer" if _tells_the_site() else "same-origin"
+    return response
+
+
+def _tells_the_site() -> bool:
+    """Whether browsers send Sec-Fetch-Site to our address."""
+    base = urlsplit(settings().base_url)
+    with suppress(ValueError):
+        return base.scheme == "https" or ipaddress.ip_address(base.hostname or "").is_loopback
+    return base.hostname == "localhost"
+
+
+def _check_origin() -> None:
+    """A form of a page must be sent by a page of ours.  A browser says where a POST comes from; a client that
+    says nothing is none, and has nobody's cookie that could be abused."""
+    if request.method in ("GET", "HEAD", "OPTIONS") or is_api():
+        return
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None:
+        ours = site in ("same-origin", "none")
+    else:
+        ours = origin is None or origin == settings().base_url or origin == f"{request.scheme}://{request.host}"
+    if not ours:
+        raise Refusal("foreign_origin")
+
+
+def init_app(app: Flask) -> None:
+    app.before_request(_check_origin)
+    app.after_request(_add_headers)
+    app.add_template_global(nonce)

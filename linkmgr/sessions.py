@@ -1,0 +1,50 @@
+"""Signed-in browsers.  Flask's signed cookie carries a random token; the session itself is a row."""
+
+from datetime import timedelta
+
+from flask import Flask, session
+
+from linkmgr import keys
+from linkmgr.database import Row
+from linkmgr.repository import login
+from linkmgr.settings import settings
+
+_TOKEN = "token"  # noqa: S105 - the name of it
+LIFETIME = timedelta(days=30)
+
+
+def init_app(app: Flask) -> None:
+    secure = settings().base_url.startswith("https://")
+    app.config.update(
+        SESSION_COOKIE_NAME="__Host-linkmgr" if secure else "linkmgr",  # the prefix keeps other hosts from setting it
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SAMESITE="Lax",
+        SESSION_COOKIE_SECURE=secure,
+        SESSION_REFRESH_EACH_REQUEST=False,
+        PERMANENT_SESSION_LIFETIME=LIFETIME,
+    )
+
+
+def begin(token: str) -> None:
+    """Puts a new session into the cookie, and ends the one that it named before."""
+    end()
+    session.permanent = True
+    session[_TOKEN] = token
+
+
+def digest() -> bytes | None:
+    """Of the session that the cookie names."""
+    token = session.get(_TOKEN)
+    return keys.digest(token) if isinstance(token, str) else None
+
+
+def current() -> Row | None:
+    named = digest()
+    return None if named is None else login.signed_in(named)
+
+
+def end() -> None:
+    named = digest()
+    session.clear()
+    if named is not None:
+        login.end(named)

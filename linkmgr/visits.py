@@ -1,0 +1,104 @@
+"""Which requests are visits, and what is noted of them: never an address, and never at the visitor's expense."""
+
+import hashlib
+import hmac
+import re
+from urllib.parse import urlsplit
+
+import ua_parser
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from flask import Flask, current_app, request
+
+from linkmgr import countries, sender
+from linkmgr.repository import visits
+from linkmgr.settings import settings
+
+UNKNOWN = "Unknown"
+DIRECT = "Direct, email and other"
+LONGEST_LABEL = 100
+LONGEST_AGENT = 512  # characters of a user agent that are looked at
+_HOST = re.compile(r"[a-z0-9._:-]{1,100}")
+# Besides those that ua-parser knows.  Cubot makes phones, and apps of people call themselves okhttp.
+_PROGRAM = re.compile(
+    r"(?<!cu)bot\b|crawl|preview|mastodon|iframely|embedly|cardyb|vkshare"
+    r"|^(?:curl|wget|go-http-client|libwww|python-requests|python-httpx|node-fetch|axios)\b|\baiohttp/",
+    re.IGNORECASE,
+)
+_AHEAD_OF_TIME = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")  # headers of a browser that loads in advance
+_SOCIAL = {
+    "facebook.com": "facebook",
+    "fb.com": "facebook",
+    "fb.me": "facebook",
+    "messenger.com": "facebook",
+    "twitter.com": "twitter",
+    "x.com": "twitter",
+    "t.co": "twitter",
+    "instagram.com": "instagram",
+    "ig.me": "instagram",
+    "instagr.am": "instagram",
+    "fb.watch": "facebook",
+    # The apps, which call themselves android-app://com.twitter.android
+    "com.facebook.katana": "facebook",
+    "com.facebook.orca": "facebook",
+    "com.instagram.android": "instagram",
+    "com.twitter.android": "twitter",
+}
+
+
+def init_app(app: Flask) -> None:
+    secret = app.config["SECRET_KEY"].encode()
+    derived = HKDF(hashes.SHA256(), length=32, salt=None, info=b"linkmgr visitors").derive(secret)
+    app.extensions["linkmgr_visitors"] = derived
+
+
+def record(target_id: int, user_id: int) -> None:
+    """Counts the request as a visit of the user's target.  Whatever goes wrong here, the visitor still arrives."""
+    agent = request.headers.get("User-Agent", "")[:LONGEST_AGENT]
+    if request.method == "HEAD" or _ahead_of_time():
+        return
+    try:
+        parsed = ua_parser.parse(agent)
+        if not agent.strip() or _PROGRAM.search(agent) or (parsed.device and parsed.device.family == "Spider"):
+            return
+        referrer = _referrer()
+        seen = {
+            "country": _label(countries.of(sender.address()).name),
+            "referrer": referrer or DIRECT,
+            "browser": _label(parsed.user_agent.family if parsed.user_agent else None),
+            "os": _label(parsed.os.family if parsed.os else None),
+        }
+        visits.add(target_id, user_id, visitor=_visitor(target_id, agent), seen=seen, social=_social(referrer))
+    except Exception as error:  # a bug here must not keep anybody from the target
+        current_app.logger.warning("a visit of %s was not recorded", target_id, exc_info=error)
+
+
+def _ahead_of_time() -> bool:
+    purposes = " ".join(request.headers.get(name, "") for name in _AHEAD_OF_TIME).lower()
+    return "prefetch" in purposes or "preview" in purposes or "prerender" in purposes
+
+
+def _label(text: str | None) -> str:
+    return (text or UNKNOWN)[:LONGEST_LABEL]
+
+
+def _visitor(target_id: int, agent: str) -> bytes:
+    """The same for one person's visits of one target; tells nothing to who does not have our secret."""
+    person = f"{target_id} {sender.address()} {agent}".encode("utf-8", "surrogatepass")
+    return hmac.digest(current_app.extensions["linkmgr_visitors"], person, hashlib.sha256)[:16]
+
+
+def _referrer() -> str | None:
+    """The host of the page that the visitor comes from; None when that is ours or not told."""
+    try:
+        host = urlsplit(request.referrer or "").hostname or ""
+    except ValueError:
+        return None
+    ours = (settings().host, urlsplit(f"//{request.host}").hostname)
+    return host if _HOST.fullmatch(host) and host not in ours else None
+
+
+def _social(referrer: str | None) -> str | None:
+    """The social network that the host belongs to, at any depth: l.facebook.com, www.instagram.com."""
+    host = referrer or ""
+    return _SOCIAL.get(host) or _SOCIAL.get(".".join(host.split(".")[-2:]))
