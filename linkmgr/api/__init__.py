@@ -1,0 +1,39 @@
+"""The API: one module a word after /api/, with the blueprint and the schemas of its paths."""
+
+from flask import Flask
+from werkzeug.routing import BaseConverter
+
+from linkmgr.api import account, bio, campaigns, channels, domains, overlay, pixels, plans, qr, splash, urls, users
+from linkmgr.validation import LONGEST_ID
+
+BLUEPRINTS = (
+    account.bp,
+    bio.bp,
+    campaigns.bp,
+    channels.bp,
+    domains.bp,
+    splash.bp,
+    overlay.bp,
+    pixels.bp,
+    plans.bp,
+    qr.bp,
+    urls.bp,
+    users.bp,
+)
+
+
+class IdConverter(BaseConverter):
+    """An id in a path.  One that no row can have becomes 0, which none has, so that it is answered as any
+    other id that does not exist."""
+
+    regex = r"[0-9]+"
+
+    def to_python(self, value: str) -> int:
+        canonical = len(value) <= len(str(LONGEST_ID)) and value[0] != "0"
+        return int(value) if canonical and int(value) <= LONGEST_ID else 0
+
+
+def init_app(app: Flask) -> None:
+    app.url_map.converters["id"] = IdConverter
+    for blueprint in BLUEPRINTS:
+        app.register_blueprint(blueprint, url_prefix="/api")

@@ -1,0 +1,37 @@
+"""/api/account"""
+
+from flask import Blueprint
+from marshmallow import ValidationError, validates_schema
+
+from linkmgr import passwords
+from linkmgr.envelope import Json, ok
+from linkmgr.gate import user_id
+from linkmgr.repository import accounts
+from linkmgr.validation import Changes, Email, Password, body
+
+bp = Blueprint("account", __name__)
+
+
+class AccountChanges(Changes):
+    email = Email()
+    password = Password()
+
+    @validates_schema
+    def names_something(self, data: Json, **_: object) -> None:
+        if not data:
+            raise ValidationError("Send a new email, a new password or both")
+
+
+@bp.get("/account")
+@bp.post("/account")  # what clients send instead
+def read() -> Json:
+    return ok(data=accounts.read(user_id()))
+
+
+@bp.put("/account/update")
+def update() -> Json:
+    changes = body(AccountChanges)
+    if "password" in changes:
+        changes["password_hash"] = passwords.hashed(changes.pop("password"))
+    accounts.update(user_id(), **changes)
+    return ok("Account has been successfully updated.")

@@ -1,0 +1,62 @@
+"""/api/campaigns and /api/campaign"""
+
+import secrets
+
+from flask import Blueprint
+
+from linkmgr.envelope import Json, listing, ok
+from linkmgr.gate import user_id
+from linkmgr.repository import campaigns
+from linkmgr.validation import Boolean, Changes, Matching, New, Text, body, paging
+
+bp = Blueprint("campaigns", __name__)
+
+SLUG = "[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'"
+
+
+def _unused_name() -> str:
+    return f"Campaign {secrets.token_hex(6)}"
+
+
+class NewCampaign(New):
+    name = Text(load_default=_unused_name)
+    slug = Matching(*SLUG)
+    public = Boolean()
+
+
+class CampaignChanges(Changes):
+    name = Text(required=True)
+    slug = Matching(*SLUG, emptied=True)
+    public = Boolean()
+
+
+@bp.get("/campaigns")
+def index() -> Json:
+    return listing("campaigns", campaigns.index(user_id(), **paging()))
+
+
+@bp.get("/campaign/<id:campaign_id>")
+def read(campaign_id: int) -> Json:
+    return ok(data=campaigns.read(user_id(), campaign_id))
+
+
+@bp.post("/campaign/add")
+def add() -> Json:
+    return ok(**campaigns.add(user_id(), **body(NewCampaign)))
+
+
+@bp.post("/campaign/<id:campaign_id>/assign/<id:link_id>")
+def assign(campaign_id: int, link_id: int) -> Json:
+    campaigns.assign(user_id(), campaign_id, link_id)
+    return ok("Link successfully added to the campaign.")
+
+
+@bp.put("/campaign/<id:campaign_id>/update")
+def update(campaign_id: int) -> Json:
+    return ok(**campaigns.update(user_id(), campaign_id, **body(CampaignChanges)))
+
+
+@bp.delete("/campaign/<id:campaign_id>/delete")
+def delete(campaign_id: int) -> Json:
+    campaigns.delete(user_id(), campaign_id)
+    return ok("Campaign has been deleted successfully.")

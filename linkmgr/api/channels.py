@@ -1,0 +1,64 @@
+"""/api/channels and /api/channel"""
+
+from flask import Blueprint
+
+from linkmgr.envelope import Json, listing, ok
+from linkmgr.gate import user_id
+from linkmgr.repository import channels
+from linkmgr.validation import Boolean, Changes, Choice, Color, New, Text, body, checked, paging
+
+bp = Blueprint("channels", __name__)
+
+DEFAULT_COLOR = "#3b82f6"
+LONGEST_DESCRIPTION = 1000
+
+
+class NewChannel(New):
+    name = Text(required=True)
+    description = Text(LONGEST_DESCRIPTION, lines=True)
+    color = Color(load_default=DEFAULT_COLOR)
+    starred = Boolean()
+
+
+class ChannelChanges(Changes):
+    name = Text()
+    description = Text(LONGEST_DESCRIPTION, lines=True, emptied=True)
+    color = Color()
+    starred = Boolean()
+
+
+class Assignment(New):
+    type = Choice(tuple(channels.ITEMS))
+
+
+@bp.get("/channels")
+def index() -> Json:
+    return listing("channels", channels.index(user_id(), **paging()))
+
+
+@bp.get("/channel/<id:channel_id>")
+def read(channel_id: int) -> Json:
+    return listing("items", channels.items(user_id(), channel_id, **paging()))
+
+
+@bp.post("/channel/add")
+def add() -> Json:
+    return ok(**channels.add(user_id(), **body(NewChannel)))
+
+
+@bp.post("/channel/<id:channel_id>/assign/<type>/<id:item_id>")
+def assign(channel_id: int, type: str, item_id: int) -> Json:  # noqa: A002 - the API's name
+    channels.assign(user_id(), channel_id, item_id, **checked(Assignment, {"type": type}))
+    return ok("Item successfully added to the channel.")
+
+
+@bp.put("/channel/<id:channel_id>/update")
+def update(channel_id: int) -> Json:
+    channels.update(user_id(), channel_id, **body(ChannelChanges))
+    return ok("Channel has been updated successfully.")
+
+
+@bp.delete("/channel/<id:channel_id>/delete")
+def delete(channel_id: int) -> Json:
+    channels.delete(user_id(), channel_id)
+    return ok("Channel has been deleted successfully.")

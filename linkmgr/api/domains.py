@@ -1,0 +1,58 @@
+"""/api/domains and /api/domain"""
+
+from flask import Blueprint
+
+from linkmgr import domain_check
+from linkmgr.envelope import Json, listing, ok
+from linkmgr.gate import user_id
+from linkmgr.repository import domains
+from linkmgr.validation import Changes, New, Target, Text, body, paging
+
+bp = Blueprint("domains", __name__)
+
+
+class Domain(Text):
+    """A host name of the user's own, with http:// or https://."""
+
+    def checked(self, text: str) -> str:
+        return domain_check.normalised(text)
+
+
+class NewDomain(New):
+    domain = Domain(required=True)
+    redirectroot = Target()
+    redirect404 = Target()
+
+
+class DomainChanges(Changes):
+    redirectroot = Target(emptied=True)
+    redirect404 = Target(emptied=True)
+
+
+@bp.get("/domains")
+def index() -> Json:
+    return listing("domains", domains.index(user_id(), **paging()))
+
+
+@bp.get("/domain/<id:domain_id>")
+def read(domain_id: int) -> Json:
+    return ok(data=domains.read(user_id(), domain_id))
+
+
+@bp.post("/domain/add")
+def add() -> Json:
+    new = body(NewDomain)
+    domain_check.check(new["domain"])
+    return ok(id=domains.add(user_id(), **new))
+
+
+@bp.put("/domain/<id:domain_id>/update")
+def update(domain_id: int) -> Json:
+    domains.update(user_id(), domain_id, **body(DomainChanges))
+    return ok("Domain has been updated successfully.")
+
+
+@bp.delete("/domain/<id:domain_id>/delete")
+def delete(domain_id: int) -> Json:
+    domains.delete(user_id(), domain_id)
+    return ok("Domain has been deleted successfully.")

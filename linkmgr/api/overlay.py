@@ -1,0 +1,78 @@
+"""/api/overlay"""
+
+from typing import Any
+
+from flask import Blueprint
+from marshmallow import Schema, validates_schema
+
+from linkmgr import overlay_data
+from linkmgr.envelope import Json, listing, ok
+from linkmgr.gate import user_id
+from linkmgr.repository import overlay
+from linkmgr.validation import Changes, Choice, Color, New, Target, Text, body, paging
+
+bp = Blueprint("overlay", __name__)
+
+TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
+POSITIONS = ("top", "bottom", "left", "right", "center")
+LONGEST_MESSAGE = 2000
+
+
+class Overlay(Schema):
+    @validates_schema
+    def check_message(self, data: dict[str, Any], **_: Any) -> None:
+        overlay_data.check(data.get("type"), data.get("message"))
+
+
+class NewOverlay(New, Overlay):
+    type = Choice(TYPES, required=True)
+    name = Text(required=True)
+    message = Text(LONGEST_MESSAGE, lines=True)
+    link = Target()
+    label = Text()
+    position = Choice(POSITIONS)
+    color = Color()
+    background = Color()
+
+
+class OverlayChanges(Changes, Overlay):
+    type = Choice(TYPES)
+    name = Text()
+    message = Text(LONGEST_MESSAGE, lines=True, emptied=True)
+    link = Target(emptied=True)
+    label = Text(emptied=True)
+    position = Choice(POSITIONS)
+    color = Color()
+    background = Color()
+
+
+@bp.get("/overlay")
+def index() -> Json:
+    return listing("cta", overlay.index(user_id(), **paging()))
+
+
+@bp.get("/overlay/<id:overlay_id>")
+def read(overlay_id: int) -> Json:
+    return ok(data=overlay.read(user_id(), overlay_id))
+
+
+@bp.get("/overlay/<id:overlay_id>/answers")
+def answers(overlay_id: int) -> Json:
+    return listing("answers", overlay.answers(user_id(), overlay_id, **paging()))
+
+
+@bp.post("/overlay/add")
+def add() -> Json:
+    return ok(id=overlay.add(user_id(), **body(NewOverlay)))
+
+
+@bp.put("/overlay/<id:overlay_id>/update")
+def update(overlay_id: int) -> Json:
+    overlay.update(user_id(), overlay_id, **body(OverlayChanges))
+    return ok("Overlay has been updated successfully.")
+
+
+@bp.delete("/overlay/<id:overlay_id>/delete")
+def delete(overlay_id: int) -> Json:
+    overlay.delete(user_id(), overlay_id)
+    return ok("Overlay has been deleted successfully.")

@@ -1,0 +1,64 @@
+"""/api/pixels and /api/pixel"""
+
+from flask import Blueprint
+
+from linkmgr.envelope import Json, listing, ok
+from linkmgr.gate import user_id
+from linkmgr.repository import pixels
+from linkmgr.validation import Changes, Choice, Matching, New, Text, body, paging
+
+bp = Blueprint("pixels", __name__)
+
+TYPES = (
+    "gtmpixel",
+    "gapixel",
+    "fbpixel",
+    "adwordspixel",
+    "linkedinpixel",
+    "twitterpixel",
+    "adrollpixel",
+    "quorapixel",
+    "pinterest",
+    "bing",
+    "snapchat",
+    "reddit",
+)
+TAG = "[A-Za-z0-9_.:/-]{1,100}", "1 to 100 letters, digits, '_', '.', ':', '/' or '-'"
+
+
+class NewPixel(New):
+    type = Choice(TYPES, required=True)
+    name = Text(required=True)
+    tag = Matching(*TAG, required=True)
+
+
+class PixelChanges(Changes):
+    name = Text()
+    tag = Matching(*TAG, required=True)
+
+
+@bp.get("/pixels")
+def index() -> Json:
+    return listing("pixels", pixels.index(user_id(), **paging()))
+
+
+@bp.get("/pixel/<id:pixel_id>")
+def read(pixel_id: int) -> Json:
+    return ok(data=pixels.read(user_id(), pixel_id))
+
+
+@bp.post("/pixel/add")
+def add() -> Json:
+    return ok(id=pixels.add(user_id(), **body(NewPixel)))
+
+
+@bp.put("/pixel/<id:pixel_id>/update")
+def update(pixel_id: int) -> Json:
+    pixels.update(user_id(), pixel_id, **body(PixelChanges))
+    return ok("Pixel has been updated successfully.")
+
+
+@bp.delete("/pixel/<id:pixel_id>/delete")
+def delete(pixel_id: int) -> Json:
+    pixels.delete(user_id(), pixel_id)
+    return ok("Pixel has been deleted successfully.")

@@ -1,0 +1,25 @@
+"""/api/plans and /api/plan, for administrators"""
+
+from flask import Blueprint
+
+from linkmgr.envelope import Json, ok
+from linkmgr.repository import plans
+from linkmgr.validation import Choice, New, Timestamp, body
+
+bp = Blueprint("plans", __name__)
+
+
+class Subscription(New):
+    type = Choice(("monthly", "yearly", "lifetime"), required=True)
+    expiration = Timestamp()
+
+
+@bp.get("/plans")
+def index() -> Json:
+    return ok(data=plans.all_plans())
+
+
+@bp.put("/plan/<id:plan_id>/user/<id:user_id>")
+def subscribe(plan_id: int, user_id: int) -> Json:
+    plans.subscribe(plan_id, user_id, **body(Subscription))
+    return ok("User has been subscribed to this plan.")

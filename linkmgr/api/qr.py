@@ -1,0 +1,89 @@
+"""/api/qr"""
+
+from typing import Any
+
+from flask import Blueprint
+from marshmallow import fields
+
+from linkmgr import logos, qr_data
+from linkmgr.addresses import LONGEST_URL
+from linkmgr.envelope import Json, listing, ok
+from linkmgr.gate import user_id
+from linkmgr.repository import qr, visits
+from linkmgr.validation import Changes, Choice, Matching, New, Text, body, paging
+
+bp = Blueprint("qr", __name__)
+
+WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
+_PART = " *(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]) *"
+
+
+class Rgb(Matching):
+    """rgb(r,g,b), without the spaces that may be in it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(rf"rgb\({_PART},{_PART},{_PART}\)", "a colour such as rgb(255,128,0)", **kwargs)
+
+    def checked(self, text: str) -> str:
+        return super().checked(text).replace(" ", "")
+
+
+class Data(fields.Raw):
+    """Any value: what it must be is known once the type is."""
+
+    default_error_messages = {"required": "is required"}
+
+
+class NewQr(New):
+    type = Choice(qr_data.TYPES, required=True)
+    data = Data(required=True)
+    name = Text()
+    background = Rgb(load_default=WHITE)
+    foreground = Rgb(load_default=BLACK)
+    logo = Text(LONGEST_URL)
+
+
+class QrChanges(Changes):
+    data = Data(required=True)
+    name = Text()
+    background = Rgb()
+    foreground = Rgb()
+    logo = Text(LONGEST_URL, emptied=True)
+
+
+@bp.get("/qr")
+def index() -> Json:
+    return listing("qrs", qr.index(user_id(), **paging()))
+
+
+@bp.get("/qr/<id:qr_id>")
+def read(qr_id: int) -> Json:
+    details = qr.read(user_id(), qr_id)
+    return ok(details=details, data=visits.statistics(qr_id))
+
+
+@bp.post("/qr/add")
+def add() -> Json:
+    new = body(NewQr)
+    prepared = _prepared(new["type"], new)
+    named = {"name": qr_data.name_of(new["type"], prepared["data"])} | prepared
+    return ok(**qr.add(user_id(), code=qr_data.new_code(), **named))
+
+
+@bp.put("/qr/<id:qr_id>/update")
+def update(qr_id: int) -> Json:
+    changes = body(QrChanges)
+    qr.update(user_id(), qr_id, **_prepared(qr.type_of(user_id(), qr_id), changes))
+    return ok("QR has been updated successfully.")
+
+
+@bp.delete("/qr/<id:qr_id>/delete")
+def delete(qr_id: int) -> Json:
+    qr.delete(user_id(), qr_id)
+    return ok("QR Code has been deleted successfully.")
+
+
+def _prepared(kind: str, sent: dict[str, Any]) -> dict[str, Any]:
+    """What was sent, with its data in the stored form and with the logo for the name of it."""
+    prepared = sent | {"data": qr_data.normalised(kind, sent["data"])}
+    return prepared | {"logo": logos.load(sent["logo"])} if "logo" in sent else prepared

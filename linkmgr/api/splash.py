@@ -1,0 +1,58 @@
+"""/api/splash"""
+
+from flask import Blueprint
+
+from linkmgr.envelope import Json, listing, ok
+from linkmgr.gate import user_id
+from linkmgr.repository import splash
+from linkmgr.validation import Changes, Integer, New, Target, Text, body, paging
+
+bp = Blueprint("splash", __name__)
+
+LONGEST_MESSAGE = 2000
+SECONDS = 1, 60  # that the page may count down from
+
+
+class NewSplash(New):
+    name = Text(required=True)
+    title = Text()
+    message = Text(LONGEST_MESSAGE, lines=True)
+    link = Target()
+    counter = Integer(*SECONDS)
+    banner = Target()
+
+
+class SplashChanges(Changes):
+    name = Text()
+    title = Text(emptied=True)
+    message = Text(LONGEST_MESSAGE, lines=True, emptied=True)
+    link = Target(emptied=True)
+    counter = Integer(*SECONDS)
+    banner = Target(emptied=True)
+
+
+@bp.get("/splash")
+def index() -> Json:
+    return listing("splash", splash.index(user_id(), **paging()))
+
+
+@bp.get("/splash/<id:splash_id>")
+def read(splash_id: int) -> Json:
+    return ok(data=splash.read(user_id(), splash_id))
+
+
+@bp.post("/splash/add")
+def add() -> Json:
+    return ok(id=splash.add(user_id(), **body(NewSplash)))
+
+
+@bp.put("/splash/<id:splash_id>/update")
+def update(splash_id: int) -> Json:
+    splash.update(user_id(), splash_id, **body(SplashChanges))
+    return ok("Splash page has been updated successfully.")
+
+
+@bp.delete("/splash/<id:splash_id>/delete")
+def delete(splash_id: int) -> Json:
+    splash.delete(user_id(), splash_id)
+    return ok("Splash page has been deleted successfully.")

@@ -1,0 +1,130 @@
+"""/api/urls and /api/url"""
+
+from typing import Any
+
+from flask import Blueprint
+from marshmallow import Schema, post_load
+
+from linkmgr import passwords
+from linkmgr.addresses import LONGEST_URL
+from linkmgr.database import Page
+from linkmgr.envelope import Json, listing, ok
+from linkmgr.gate import user_id
+from linkmgr.link_data import (
+    Alias,
+    DeepLink,
+    Expiry,
+    Ids,
+    Image,
+    LinkPassword,
+    LinkType,
+    LooseId,
+    OwnDomain,
+    Parameters,
+    Targets,
+    hosts_of,
+)
+from linkmgr.repository import urls, visits
+from linkmgr.validation import Changes, Choice, New, Target, Text, body, paging, query_choice, query_text
+
+bp = Blueprint("urls", __name__)
+
+ORDERS = ("date", "click")
+LONGEST_DESCRIPTION = 1000
+# What clients send with every link, which says nothing: a link with no more than these is its URL alone.
+_DEFAULTS: dict[str, Any] = {
+    "type": {"type": "direct", "splash_id": None, "overlay_id": None},
+    "status": "public",
+    "campaign": 0,
+    "channel": 0,
+    "geotarget": {},
+    "devicetarget": {},
+    "languagetarget": {},
+    "deeplink": {},
+    "parameters": [],
+    "pixels": [],
+}
+
+
+class Members(Schema):
+    """What creates and updates have in common; "" stands for none."""
+
+    custom = Alias(emptied=True)
+    domain = OwnDomain(emptied=True)
+    password = LinkPassword(emptied=True)
+    expiry = Expiry(emptied=True)
+    type = LinkType()
+    geotarget = Targets("location")
+    devicetarget = Targets("device")
+    languagetarget = Targets("language")
+    parameters = Parameters()
+    metatitle = Text(emptied=True)
+    metadescription = Text(LONGEST_DESCRIPTION, emptied=True, lines=True)
+    metaimage = Image(emptied=True)
+    description = Text(LONGEST_DESCRIPTION, emptied=True, lines=True)
+    pixels = Ids()
+    campaign = LooseId()
+    channel = LooseId()
+    deeplink = DeepLink()
+    status = Choice(("private", "public"))
+
+
+class NewLink(New, Members):
+    url = Target(LONGEST_URL, required=True)
+
+    @post_load
+    def drop_defaults(self, loaded: Json, **_: Any) -> Json:
+        return {name: value for name, value in loaded.items() if value not in ("", _DEFAULTS.get(name, ""))}
+
+
+class LinkChanges(Changes, Members):
+    url = Target(LONGEST_URL)
+
+
+def _columns(loaded: Json) -> Json:
+    """As the repository takes it."""
+    prepared: Json = {"hosts": hosts_of(loaded)} | loaded | loaded.get("type", {})
+    if "status" in prepared:
+        prepared["public"] = prepared.pop("status") == "public"
+    if "password" in prepared:
+        password = prepared.pop("password")
+        prepared["password_hash"] = passwords.hashed(password) if password else ""
+    return prepared
+
+
+def _listed() -> Page:
+    asked = paging()
+    q, short, order = query_text("q", LONGEST_URL), query_text("short", LONGEST_URL), query_choice("order", ORDERS)
+    if short:
+        return urls.at(user_id(), short, **asked)
+    if q or order == "click":
+        return urls.search(user_id(), q=q, by_clicks=order == "click", **asked)
+    return urls.index(user_id(), **asked)
+
+
+@bp.get("/urls")
+def index() -> Json:
+    return listing("urls", _listed())
+
+
+@bp.get("/url/<id:link_id>")
+def read(link_id: int) -> Json:
+    details = urls.read(user_id(), link_id)
+    return ok(id=link_id, details=details, data=visits.statistics(link_id))
+
+
+@bp.post("/url/add")
+def add() -> Json:
+    return ok(**urls.add(user_id(), **_columns(body(NewLink))))
+
+
+@bp.put("/url/<id:link_id>/update")
+def update(link_id: int) -> Json:
+    updated = urls.update(user_id(), link_id, **_columns(body(LinkChanges)))
+    return ok("Link has been updated successfully.", **updated)
+
+
+@bp.delete("/url/<id:link_id>/delete")
+def delete(link_id: int) -> Json:
+    urls.delete(user_id(), link_id)
+    return ok("Link has been deleted successfully.")

@@ -1,0 +1,50 @@
+"""/api/users and /api/user, for administrators"""
+
+from flask import Blueprint
+
+from linkmgr import gate, keys, passwords
+from linkmgr.envelope import Json, ok
+from linkmgr.repository import login, users
+from linkmgr.settings import settings
+from linkmgr.validation import Email, Id, Matching, New, Password, Timestamp, body, query_choice, query_text
+
+bp = Blueprint("users", __name__)
+
+
+class NewUser(New):
+    username = Matching("[A-Za-z0-9_.-]{3,50}", "3 to 50 letters, digits, '_', '.' or '-'", required=True)
+    email = Email(required=True)
+    password = Password(required=True)
+    planid = Id()
+    expiration = Timestamp()
+
+
+@bp.get("/users")
+def index() -> Json:
+    return ok(data=users.search(status=query_choice("filter", ("admin", "free", "pro")), email=query_text("email")))
+
+
+@bp.get("/user/<id:user_id>")
+def read(user_id: int) -> Json:
+    return ok(data=users.read(user_id))
+
+
+@bp.post("/user/add")
+def add() -> Json:
+    new = body(NewUser)
+    new["password_hash"] = passwords.hashed(new.pop("password"))
+    user_id = users.next_id()
+    return ok("User has been registered.", data=users.add(user_id, **keys.new_key(user_id), **new))
+
+
+@bp.delete("/user/<id:user_id>/delete")
+def delete(user_id: int) -> Json:
+    users.delete(user_id, by=gate.user_id())
+    return ok("User has been deleted.")
+
+
+@bp.get("/user/login/<id:user_id>")
+def login_link(user_id: int) -> Json:
+    token = keys.new_token()
+    login.add_link(user_id, digest=keys.digest(token))
+    return ok(url=f"{settings().base_url}/login/{token}")

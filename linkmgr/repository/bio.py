@@ -1,0 +1,123 @@
+"""Bio pages."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from linkmgr.database import Page, Row, page, row, run
+from linkmgr.errors import missing
+from linkmgr.repository.urls import under_a_free_alias
+from linkmgr.settings import settings
+
+
+def index(user_id: int, *, limit: int, number: int) -> Page:
+    return page(
+        """
+        SELECT id, name, alias, %(base)s::text || '/' || alias AS shorturl, created AS date
+          FROM bios
+         WHERE user_id = %(user_id)s
+         ORDER BY id DESC
+        """,
+        "usage_of(%(user_id)s, 'bios')",
+        limit=limit,
+        number=number,
+        user_id=user_id,
+        base=settings().base_url,
+    )
+
+
+def read(user_id: int, bio_id: int) -> Row:
+    found = row(
+        """
+        SELECT id, name, alias, %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date
+          FROM bios
+         WHERE user_id = %(user_id)s AND id = %(bio_id)s
+        """,
+        user_id=user_id,
+        bio_id=bio_id,
+        base=settings().base_url,
+    )
+    if found is None:
+        raise missing("bio page")
+    return found
+
+
+def add(
+    user_id: int,
+    *,
+    name: str,
+    alias: str | None = None,
+    bio: str = "",
+    theme: str = "light",
+    links: Sequence[dict[str, Any]] = (),
+) -> Row:
+    """Its `id`, `alias` and `shorturl`; without an alias it gets one."""
+    members = {"name": name, "bio": bio, "theme": theme, "links": orjson.dumps(links).decode()}
+    if alias is None:
+        added = under_a_free_alias(lambda free: _add(user_id, free, custom=False, **members))
+    else:
+        added = _add(user_id, alias, custom=True, **members)
+    assert added is not None
+    return added
+
+
+def _add(user_id: int, alias: str, *, custom: bool, name: str, bio: str, theme: str, links: str) -> Row | None:
+    return run(
+        """
+        INSERT INTO bios (user_id, name, alias, custom, bio, theme, links)
+        VALUES (%(user_id)s, %(name)s, %(alias)s, %(custom)s, %(bio)s, %(theme)s, %(links)s)
+        RETURNING id, alias, %(base)s::text || '/' || alias AS shorturl
+        """,
+        user_id=user_id,
+        name=name,
+        alias=alias,
+        custom=custom,
+        bio=bio,
+        theme=theme,
+        links=links,
+        base=settings().base_url,
+    )
+
+
+def update(
+    user_id: int,
+    bio_id: int,
+    *,
+    name: str | None = None,
+    alias: str | None = None,
+    bio: str | None = None,
+    theme: str | None = None,
+    links: Sequence[dict[str, Any]] | None = None,
+) -> None:
+    updated = run(
+        """
+        UPDATE bios
+           SET name = coalesce(%(name)s, name),
+               alias = coalesce(%(alias)s, alias),
+               bio = coalesce(%(bio)s, bio),
+               theme = coalesce(%(theme)s, theme),
+               links = coalesce(%(links)s, links)
+         WHERE user_id = %(user_id)s AND id = %(bio_id)s
+        RETURNING id
+        """,
+        user_id=user_id,
+        bio_id=bio_id,
+        name=name,
+        alias=alias,
+        bio=bio,
+        theme=theme,
+        links=None if links is None else orjson.dumps(links).decode(),
+    )
+    if updated is None:
+        raise missing("bio page")
+
+
+def delete(user_id: int, bio_id: int) -> None:
+    deleted = run(
+        "DELETE FROM bios WHERE user_id = %(user_id)s AND id = %(bio_id)s RETURNING id",
+        user_id=user_id,
+        bio_id=bio_id,
+    )
+    if deleted is None:
+        raise missing("bio page")

@@ -1,0 +1,154 @@
+"""Channels, and what stands on them."""
+
+from linkmgr.database import Page, Row, page, row, run
+from linkmgr.errors import missing
+from linkmgr.settings import settings
+
+ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # the API's types, and what people call them
+
+
+def index(user_id: int, *, limit: int, number: int) -> Page:
+    return page(
+        """
+        SELECT id, name, description, color, starred
+          FROM channels
+         WHERE user_id = %(user_id)s
+         ORDER BY id DESC
+        """,
+        "usage_of(%(user_id)s, 'channels')",
+        limit=limit,
+        number=number,
+        user_id=user_id,
+    )
+
+
+def items(user_id: int, channel_id: int, *, limit: int, number: int) -> Page:
+    """The last assigned first."""
+    found = page(
+        """
+        SELECT CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio' ELSE 'qr' END AS type,
+               coalesce(link_id, bio_id, qr_id) AS id,
+               coalesce(nullif(l.title, ''), l.url, b.name, q.name) AS title,
+               coalesce(l.url, %(base_url)s || coalesce('/' || b.alias, '/qr/' || q.code)) AS preview,
+               coalesce(d.scheme || '://' || d.host, %(base_url)s)
+                   || coalesce('/' || l.alias, '/' || b.alias, '/qr/' || q.code) AS link,
+               coalesce(l.created, b.created, q.created)::date AS date
+          FROM channel_items i
+          LEFT JOIN links l ON l.id = link_id
+          LEFT JOIN domains d ON d.id = l.domain_id
+          LEFT JOIN bios b ON b.id = bio_id
+          LEFT JOIN qrs q ON q.id = qr_id
+         WHERE i.user_id = %(user_id)s AND channel_id = %(channel_id)s
+         ORDER BY i.id DESC
+        """,
+        "SELECT count(*) FROM channel_items WHERE user_id = %(user_id)s AND channel_id = %(channel_id)s",
+        limit=limit,
+        number=number,
+        user_id=user_id,
+        channel_id=channel_id,
+        base_url=settings().base_url,
+    )
+    if not found.total and not _exists(user_id, channel_id):
+        raise missing("channel")
+    return found
+
+
+def _exists(user_id: int, channel_id: int) -> bool:
+    found = row(
+        "SELECT 1 AS found FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s",
+        user_id=user_id,
+        channel_id=channel_id,
+    )
+    return found is not None
+
+
+def add(user_id: int, *, name: str, color: str, description: str = "", starred: bool = False) -> Row:
+    added = run(
+        """
+        INSERT INTO channels (user_id, name, description, color, starred)
+        VALUES (%(user_id)s, %(name)s, %(description)s, %(color)s, %(starred)s)
+        RETURNING id, name, description, color, starred
+        """,
+        user_id=user_id,
+        name=name,
+        description=description,
+        color=color,
+        starred=starred,
+    )
+    assert added is not None
+    return added
+
+
+def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  # noqa: A002 - the API's name
+    """Twice is one assignment.  Channel and item are locked, so that what is deleted meanwhile is missing here,
+    rather than a broken reference."""
+    found = run(
+        """
+        WITH channel AS (
+            SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s FOR KEY SHARE),
+        item AS (
+            SELECT *
+              FROM (SELECT (SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(item_id)s
+                               AND %(type)s = 'links' FOR KEY SHARE) AS link_id,
+                           (SELECT id FROM bios WHERE user_id = %(user_id)s AND id = %(item_id)s
+                               AND %(type)s = 'bio' FOR KEY SHARE) AS bio_id,
+                           (SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = %(item_id)s
+                               AND %(type)s = 'qr' FOR KEY SHARE) AS qr_id) found
+             WHERE num_nonnulls(link_id, bio_id, qr_id) = 1),
+        assigned AS (
+            INSERT INTO channel_items (user_id, channel_id, link_id, bio_id, qr_id)
+            SELECT %(user_id)s, channel.id, link_id, bio_id, qr_id FROM channel, item
+            ON CONFLICT DO NOTHING)
+        SELECT EXISTS (SELECT FROM channel) AS channel, EXISTS (SELECT FROM item) AS item
+        """,
+        user_id=user_id,
+        channel_id=channel_id,
+        item_id=item_id,
+        type=type,
+    )
+    assert found is not None
+    if not found["channel"]:
+        raise missing("channel")
+    if not found["item"]:
+        raise missing(ITEMS[type])
+
+
+def update(
+    user_id: int,
+    channel_id: int,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    color: str | None = None,
+    starred: bool | None = None,
+) -> None:
+    updated = run(
+        """
+        UPDATE channels
+           SET name = coalesce(%(name)s, name),
+               description = coalesce(%(description)s, description),
+               color = coalesce(%(color)s, color),
+               starred = coalesce(%(starred)s, starred)
+         WHERE user_id = %(user_id)s AND id = %(channel_id)s
+        RETURNING id
+        """,
+        user_id=user_id,
+        channel_id=channel_id,
+        name=name,
+        description=description,
+        color=color,
+        starred=starred,
+    )
+    if updated is None:
+        raise missing("channel")
+
+
+def delete(user_id: int, channel_id: int) -> None:
+    """Its items are unassigned and kept."""
+    deleted = run(
+        "DELETE FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s RETURNING id",
+        user_id=user_id,
+        channel_id=channel_id,
+    )
+    if deleted is None:
+        raise missing("channel")

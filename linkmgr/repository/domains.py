@@ -1,0 +1,79 @@
+"""Branded domains."""
+
+from linkmgr.database import Page, Row, page, row, run
+from linkmgr.errors import missing
+
+
+def index(user_id: int, *, limit: int, number: int) -> Page:
+    return page(
+        """
+        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404
+          FROM domains
+         WHERE user_id = %(user_id)s
+         ORDER BY id DESC
+        """,
+        "usage_of(%(user_id)s, 'domains')",
+        limit=limit,
+        number=number,
+        user_id=user_id,
+    )
+
+
+def read(user_id: int, domain_id: int) -> Row:
+    found = row(
+        """
+        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404
+          FROM domains
+         WHERE user_id = %(user_id)s AND id = %(domain_id)s
+        """,
+        user_id=user_id,
+        domain_id=domain_id,
+    )
+    if found is None:
+        raise missing("domain")
+    return found
+
+
+def add(user_id: int, *, domain: str, redirectroot: str = "", redirect404: str = "") -> int:
+    added = run(
+        """
+        INSERT INTO domains (user_id, scheme, host, redirectroot, redirect404)
+        VALUES (%(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2),
+                %(redirectroot)s, %(redirect404)s)
+        RETURNING id
+        """,
+        user_id=user_id,
+        domain=domain,
+        redirectroot=redirectroot,
+        redirect404=redirect404,
+    )
+    assert added is not None
+    return int(added["id"])
+
+
+def update(user_id: int, domain_id: int, *, redirectroot: str | None = None, redirect404: str | None = None) -> None:
+    updated = run(
+        """
+        UPDATE domains
+           SET redirectroot = coalesce(%(redirectroot)s, redirectroot),
+               redirect404 = coalesce(%(redirect404)s, redirect404)
+         WHERE user_id = %(user_id)s AND id = %(domain_id)s
+        RETURNING id
+        """,
+        user_id=user_id,
+        domain_id=domain_id,
+        redirectroot=redirectroot,
+        redirect404=redirect404,
+    )
+    if updated is None:
+        raise missing("domain")
+
+
+def delete(user_id: int, domain_id: int) -> None:
+    deleted = run(
+        "DELETE FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s RETURNING id",
+        user_id=user_id,
+        domain_id=domain_id,
+    )
+    if deleted is None:
+        raise missing("domain")

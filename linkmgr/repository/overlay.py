@@ -1,0 +1,137 @@
+"""CTA overlays, and what visitors answered to those with a form."""
+
+from linkmgr.database import Page, Row, page, row, run
+from linkmgr.errors import missing
+
+
+def index(user_id: int, *, limit: int, number: int) -> Page:
+    return page(
+        "SELECT id, type, name, created AS date FROM overlays WHERE user_id = %(user_id)s ORDER BY id DESC",
+        "usage_of(%(user_id)s, 'overlays')",
+        limit=limit,
+        number=number,
+        user_id=user_id,
+    )
+
+
+def read(user_id: int, overlay_id: int) -> Row:
+    found = row(
+        """
+        SELECT id, type, name, message, link, label, position, color, background, created AS date
+          FROM overlays
+         WHERE user_id = %(user_id)s AND id = %(overlay_id)s
+        """,
+        user_id=user_id,
+        overlay_id=overlay_id,
+    )
+    if found is None:
+        raise missing("overlay")
+    return found
+
+
+def answers(user_id: int, overlay_id: int, *, limit: int, number: int) -> Page:
+    found = page(
+        """
+        SELECT id, answer, created AS date
+          FROM overlay_answers
+         WHERE user_id = %(user_id)s AND overlay_id = %(overlay_id)s
+         ORDER BY id DESC
+        """,
+        "SELECT count(*) FROM overlay_answers WHERE user_id = %(user_id)s AND overlay_id = %(overlay_id)s",
+        limit=limit,
+        number=number,
+        user_id=user_id,
+        overlay_id=overlay_id,
+    )
+    if not found.total:
+        read(user_id, overlay_id)
+    return found
+
+
+def add(
+    user_id: int,
+    *,
+    type: str,  # noqa: A002 - the API's name
+    name: str,
+    message: str = "",
+    link: str = "",
+    label: str = "",
+    position: str = "bottom",
+    color: str = "#ffffff",
+    background: str = "#1d4ed8",
+) -> int:
+    added = run(
+        """
+        INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
+        VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
+                %(background)s)
+        RETURNING id
+        """,
+        user_id=user_id,
+        type=type,
+        name=name,
+        message=message,
+        link=link,
+        label=label,
+        position=position,
+        color=color,
+        background=background,
+    )
+    assert added is not None
+    return int(added["id"])
+
+
+def update(
+    user_id: int,
+    overlay_id: int,
+    *,
+    type: str | None = None,  # noqa: A002 - the API's name
+    name: str | None = None,
+    message: str | None = None,
+    link: str | None = None,
+    label: str | None = None,
+    position: str | None = None,
+    color: str | None = None,
+    background: str | None = None,
+) -> None:
+    updated = run(
+        """
+        UPDATE overlays
+           SET type = coalesce(%(type)s, type),
+               name = coalesce(%(name)s, name),
+               message = coalesce(%(message)s, message),
+               link = coalesce(%(link)s, link),
+               label = coalesce(%(label)s, label),
+               position = coalesce(%(position)s, position),
+               color = coalesce(%(color)s, color),
+               background = coalesce(%(background)s, background)
+         WHERE user_id = %(user_id)s AND id = %(overlay_id)s
+        RETURNING id
+        """,
+        user_id=user_id,
+        overlay_id=overlay_id,
+        type=type,
+        name=name,
+        message=message,
+        link=link,
+        label=label,
+        position=position,
+        color=color,
+        background=background,
+    )
+    if updated is None:
+        raise missing("overlay")
+
+
+def delete(user_id: int, overlay_id: int) -> None:
+    """Its answers go with it; the links that showed it are kept, and lead on directly."""
+    deleted = run(
+        """
+        WITH direct AS (UPDATE links SET type = 'direct' WHERE user_id = %(user_id)s AND overlay_id = %(overlay_id)s)
+        DELETE FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s RETURNING id
+        """,
+        user_id=user_id,
+        overlay_id=overlay_id,
+    )
+    if deleted is None:
+        raise missing("overlay")

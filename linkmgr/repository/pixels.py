@@ -1,0 +1,77 @@
+"""Pixels."""
+
+from linkmgr.database import Page, Row, page, row, run
+from linkmgr.errors import missing
+
+
+def index(user_id: int, *, limit: int, number: int) -> Page:
+    return page(
+        """
+        SELECT id, type, name, tag, created AS date
+          FROM pixels
+         WHERE user_id = %(user_id)s
+         ORDER BY id DESC
+        """,
+        "usage_of(%(user_id)s, 'pixels')",
+        limit=limit,
+        number=number,
+        user_id=user_id,
+    )
+
+
+def read(user_id: int, pixel_id: int) -> Row:
+    found = row(
+        """
+        SELECT id, type, name, tag, created AS date
+          FROM pixels
+         WHERE user_id = %(user_id)s AND id = %(pixel_id)s
+        """,
+        user_id=user_id,
+        pixel_id=pixel_id,
+    )
+    if found is None:
+        raise missing("pixel")
+    return found
+
+
+def add(user_id: int, *, type: str, name: str, tag: str) -> int:  # noqa: A002 - the API's name
+    added = run(
+        """
+        INSERT INTO pixels (user_id, type, name, tag)
+        VALUES (%(user_id)s, %(type)s, %(name)s, %(tag)s)
+        RETURNING id
+        """,
+        user_id=user_id,
+        type=type,
+        name=name,
+        tag=tag,
+    )
+    assert added is not None
+    return int(added["id"])
+
+
+def update(user_id: int, pixel_id: int, *, tag: str, name: str | None = None) -> None:
+    updated = run(
+        """
+        UPDATE pixels
+           SET name = coalesce(%(name)s, name), tag = %(tag)s
+         WHERE user_id = %(user_id)s AND id = %(pixel_id)s
+        RETURNING id
+        """,
+        user_id=user_id,
+        pixel_id=pixel_id,
+        name=name,
+        tag=tag,
+    )
+    if updated is None:
+        raise missing("pixel")
+
+
+def delete(user_id: int, pixel_id: int) -> None:
+    deleted = run(
+        "DELETE FROM pixels WHERE user_id = %(user_id)s AND id = %(pixel_id)s RETURNING id",
+        user_id=user_id,
+        pixel_id=pixel_id,
+    )
+    if deleted is None:
+        raise missing("pixel")

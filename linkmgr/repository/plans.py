@@ -1,0 +1,108 @@
+"""Plans, and who is subscribed to them."""
+
+import json
+from typing import Any
+
+from linkmgr.database import Row, row, rows, run
+from linkmgr.errors import missing
+
+
+def all_plans() -> list[Row]:
+    return rows(
+        """
+        SELECT id, name, free,
+               CASE WHEN free THEN NULL
+                    ELSE json_build_object('monthly', monthly, 'yearly', yearly, 'lifetime', lifetime) END AS prices,
+               limits
+          FROM plans
+         ORDER BY id
+        """
+    )
+
+
+def subscribe(plan_id: int, user_id: int, *, type: str, expiration: str | None = None) -> None:  # noqa: A002 - the API's name
+    """Calendar months and years; a lifetime has no end, and neither has a free plan."""
+    subscribed = run(
+        """
+        UPDATE users
+           SET plan_id = plans.id,
+               expires = CASE WHEN plans.free THEN NULL
+                              WHEN %(expiration)s::timestamptz IS NOT NULL THEN %(expiration)s::timestamptz
+                              WHEN %(type)s = 'monthly' THEN now() + interval '1 month'
+                              WHEN %(type)s = 'yearly' THEN now() + interval '1 year' END
+          FROM plans
+         WHERE users.id = %(user_id)s AND plans.id = %(plan_id)s
+        RETURNING users.id
+        """,
+        user_id=user_id,
+        plan_id=plan_id,
+        type=type,
+        expiration=expiration,
+    )
+    if subscribed is None:
+        known = row("SELECT EXISTS (SELECT FROM plans WHERE id = %(plan_id)s) AS plan", plan_id=plan_id)
+        assert known is not None
+        raise missing("user" if known["plan"] else "plan")
+
+
+def add(
+    name: str,
+    *,
+    free: bool,
+    limits: dict[str, Any],
+    monthly: float = 0,
+    yearly: float = 0,
+    lifetime: float = 0,
+    rate: int | None = None,
+) -> int:
+    added = run(
+        """
+        INSERT INTO plans (name, free, monthly, yearly, lifetime, rate, limits)
+        VALUES (%(name)s, %(free)s, %(monthly)s, %(yearly)s, %(lifetime)s, %(rate)s, %(limits)s)
+        RETURNING id
+        """,
+        name=name,
+        free=free,
+        monthly=monthly,
+        yearly=yearly,
+        lifetime=lifetime,
+        rate=rate,
+        limits=json.dumps(limits),
+    )
+    assert added is not None
+    return int(added["id"])
+
+
+def edit(
+    plan_id: int,
+    *,
+    name: str | None = None,
+    limits: dict[str, Any] | None = None,
+    monthly: float | None = None,
+    yearly: float | None = None,
+    lifetime: float | None = None,
+    rate: int | None = None,
+) -> None:
+    """Only what is given changes; a rate of 0 takes the plan's own rate away.  `limits` may name some of them."""
+    edited = run(
+        """
+        UPDATE plans
+           SET name = coalesce(%(name)s, name),
+               monthly = coalesce(%(monthly)s, monthly),
+               yearly = coalesce(%(yearly)s, yearly),
+               lifetime = coalesce(%(lifetime)s, lifetime),
+               rate = nullif(coalesce(%(rate)s, rate), 0),
+               limits = (limits::jsonb || coalesce(%(limits)s::jsonb, '{}'))::json
+         WHERE id = %(plan_id)s
+        RETURNING id
+        """,
+        plan_id=plan_id,
+        name=name,
+        monthly=monthly,
+        yearly=yearly,
+        lifetime=lifetime,
+        rate=rate,
+        limits=None if limits is None else json.dumps(limits),
+    )
+    if edited is None:
+        raise missing("plan")

@@ -1,0 +1,129 @@
+"""What visitors ask for, by the words in public addresses rather than by its owner.
+
+Under a branded host there is only what its owner has: nobody's codes and pages appear under another's name.
+"""
+
+from linkmgr.database import Page, Row, page, row
+from linkmgr.settings import settings
+
+
+def scanned(host: str | None, code: str) -> Row | None:
+    """The QR code behind a picture."""
+    return row(
+        """
+        SELECT id, user_id, type, data
+          FROM qrs
+         WHERE code = %(code)s
+           AND user_id = coalesce((SELECT user_id FROM domains WHERE host = %(host)s::text), user_id)
+        """,
+        host=host,
+        code=code,
+    )
+
+
+def short_link(host: str | None, alias: str) -> Row | None:
+    """The link at an address, and all that decides what its visitor gets.  A branded host has its domain's links;
+    every other host, which may also be None, has ours.  `base` is what the short address begins with."""
+    return row(
+        """
+        SELECT id, user_id, coalesce(d.base, %(base)s) AS base, alias, url, title, metadescription, metaimage, type,
+               splash_id, overlay_id, password_hash, coalesce(expires <= now(), false) AS expired,
+               locations, devices, languages, parameters, deeplink,
+               (SELECT json_agg(json_build_object('type', p.type, 'tag', p.tag) ORDER BY p.id)
+                  FROM link_pixels lp
+                  JOIN pixels p ON p.id = lp.pixel_id
+                 WHERE lp.link_id = l.id) AS pixels
+          FROM links l
+          LEFT JOIN LATERAL (SELECT scheme || '://' || host AS base FROM domains WHERE id = l.domain_id) d ON true
+         WHERE id = (
+               SELECT id FROM links
+                WHERE alias = %(alias)s AND domain_id = (SELECT id FROM domains WHERE host = %(host)s::text)
+                UNION ALL
+               SELECT id FROM links
+                WHERE alias = %(alias)s AND domain_id IS NULL
+                  AND NOT EXISTS (SELECT FROM domains WHERE host = %(host)s::text))
+        """,
+        host=host,
+        alias=alias,
+        base=settings().base_url,
+    )
+
+
+def bio(host: str | None, alias: str) -> Row | None:
+    """The bio page at an address, which no branded host has."""
+    return row(
+        """
+        SELECT id, user_id, alias, name, bio, theme, links
+          FROM bios
+         WHERE alias = %(alias)s AND NOT EXISTS (SELECT FROM domains WHERE host = %(host)s::text)
+        """,
+        host=host,
+        alias=alias,
+    )
+
+
+def rotated(host: str | None, slug: str) -> Row | None:
+    """The short address of any link of the public campaign that is not over, each as likely as the others."""
+    return row(
+        """
+        SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s) || '/' || l.alias AS shorturl
+          FROM campaigns c
+         CROSS JOIN LATERAL (
+               SELECT id, domain_id, alias
+                 FROM links
+                WHERE campaign_id = c.id AND (expires > now()) IS NOT FALSE
+               OFFSET floor(random() * (SELECT count(*) FROM links
+                                         WHERE campaign_id = c.id AND (expires > now()) IS NOT FALSE))::bigint
+                LIMIT 1) l
+          LEFT JOIN domains d ON d.id = l.domain_id
+         WHERE c.slug = %(slug)s AND c.public
+           AND c.user_id = coalesce((SELECT user_id FROM domains WHERE host = %(host)s::text), c.user_id)
+        """,
+        host=host,
+        slug=slug,
+        base=settings().base_url,
+    )
+
+
+def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Row | None:
+    """The public campaign that all three parts of its list's address name."""
+    return row(
+        """
+        SELECT c.id, c.name, u.username
+          FROM campaigns c
+          JOIN users u ON u.id = c.user_id
+         WHERE c.id = %(campaign_id)s AND c.public
+           AND u.username = %(username)s AND coalesce(c.slug, 'list') = %(slug)s
+           AND u.id = coalesce((SELECT user_id FROM domains WHERE host = %(host)s::text), u.id)
+        """,
+        host=host,
+        username=username,
+        slug=slug,
+        campaign_id=campaign_id,
+    )
+
+
+def campaign_links(campaign_id: int, *, limit: int, number: int) -> Page:
+    """Those that are to be shown and not over.  Where one with a password leads is not told."""
+    return page(
+        """
+        SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s::text) || '/' || alias AS shorturl, title,
+               CASE WHEN password_hash IS NULL THEN url END AS url
+          FROM links l
+          LEFT JOIN domains d ON d.id = l.domain_id
+         WHERE campaign_id = %(campaign_id)s AND public AND (expires > now()) IS NOT FALSE
+         ORDER BY l.id DESC
+        """,
+        """
+        SELECT count(*) FROM links
+         WHERE campaign_id = %(campaign_id)s AND public AND (expires > now()) IS NOT FALSE
+        """,
+        limit=limit,
+        number=number,
+        campaign_id=campaign_id,
+        base=settings().base_url,
+    )
+
+
+def branded(host: str) -> Row | None:
+    return row("SELECT redirectroot, redirect404 FROM domains WHERE host = %(host)s", host=host)

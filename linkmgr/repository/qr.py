@@ -1,0 +1,148 @@
+"""QR codes.  Their scans are counted in `tallies`."""
+
+from typing import Any
+
+import orjson
+
+from linkmgr.database import Page, Row, page, row, run
+from linkmgr.errors import Refusal, missing
+from linkmgr.settings import settings
+
+
+def index(user_id: int, *, limit: int, number: int) -> Page:
+    return page(
+        """
+        SELECT id, %(base)s::text || '/qr/' || code AS link,
+               coalesce((SELECT max(total) FROM tallies WHERE target_id = qrs.id AND dimension = 'clicks'), 0) AS scans,
+               name, created AS date
+          FROM qrs
+         WHERE user_id = %(user_id)s
+         ORDER BY id DESC
+        """,
+        "usage_of(%(user_id)s, 'qrs')",
+        limit=limit,
+        number=number,
+        user_id=user_id,
+        base=settings().base_url,
+    )
+
+
+def read(user_id: int, qr_id: int) -> Row:
+    found = row(
+        """
+        SELECT id, %(base)s::text || '/qr/' || code AS link,
+               coalesce((SELECT max(total) FROM tallies WHERE target_id = qrs.id AND dimension = 'clicks'), 0) AS scans,
+               name, created AS date
+          FROM qrs
+         WHERE user_id = %(user_id)s AND id = %(qr_id)s
+        """,
+        user_id=user_id,
+        qr_id=qr_id,
+        base=settings().base_url,
+    )
+    if found is None:
+        raise missing("QR code")
+    return found
+
+
+def type_of(user_id: int, qr_id: int) -> str:
+    """Which never changes, so that it may be asked for before an update."""
+    found = row("SELECT type FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s", user_id=user_id, qr_id=qr_id)
+    if found is None:
+        raise missing("QR code")
+    return str(found["type"])
+
+
+def add(
+    user_id: int,
+    *,
+    code: str,
+    type: str,  # noqa: A002 - the API's name
+    data: Any,
+    name: str,
+    background: str,
+    foreground: str,
+    logo: bytes = b"",
+) -> Row:
+    """Its `id` and `link`."""
+    added = run(
+        """
+        INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo)
+        VALUES (%(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
+                nullif(%(logo)s::bytea, ''))
+        RETURNING id, %(base)s::text || '/qr/' || code AS link
+        """,
+        user_id=user_id,
+        code=code,
+        type=type,
+        data=orjson.dumps(data).decode(),
+        name=name,
+        background=background,
+        foreground=foreground,
+        logo=logo,
+        base=settings().base_url,
+    )
+    assert added is not None
+    return added
+
+
+def update(
+    user_id: int,
+    qr_id: int,
+    *,
+    data: Any,
+    name: str | None = None,
+    background: str | None = None,
+    foreground: str | None = None,
+    logo: bytes | None = None,
+) -> None:
+    """An empty logo takes the logo away.  Whether the colours fit is decided on the row as it becomes."""
+    updated = run(
+        """
+        UPDATE qrs
+           SET data = %(data)s,
+               name = coalesce(%(name)s, name),
+               background = coalesce(%(background)s, background),
+               foreground = coalesce(%(foreground)s, foreground),
+               logo = nullif(coalesce(%(logo)s::bytea, logo), '')
+         WHERE user_id = %(user_id)s AND id = %(qr_id)s
+        RETURNING id
+        """,
+        user_id=user_id,
+        qr_id=qr_id,
+        data=orjson.dumps(data).decode(),
+        name=name,
+        background=background,
+        foreground=foreground,
+        logo=logo,
+    )
+    if updated is None:
+        raise missing("QR code")
+
+
+def delete(user_id: int, qr_id: int) -> None:
+    deleted = run(
+        "DELETE FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s RETURNING id",
+        user_id=user_id,
+        qr_id=qr_id,
+    )
+    if deleted is None:
+        raise missing("QR code")
+
+
+def drawing(host: str | None, code: str, *, with_logo: bool) -> Row:
+    """What the picture of a code is drawn from.  The logo itself is left where it is unless it is needed."""
+    found = row(
+        """
+        SELECT type, data, foreground, background, logo_hash, CASE WHEN %(with_logo)s::boolean THEN logo END AS logo
+          FROM qrs
+         WHERE code = %(code)s
+           AND user_id = coalesce((SELECT user_id FROM domains WHERE host = %(host)s::text), user_id)
+        """,
+        host=host,
+        code=code,
+        with_logo=with_logo,
+    )
+    if found is None:
+        raise Refusal("image_missing")
+    return found

@@ -1,0 +1,107 @@
+"""Splash pages."""
+
+from linkmgr.database import Page, Row, page, row, run
+from linkmgr.errors import missing
+
+
+def index(user_id: int, *, limit: int, number: int) -> Page:
+    return page(
+        "SELECT id, name, created AS date FROM splash_pages WHERE user_id = %(user_id)s ORDER BY id DESC",
+        "usage_of(%(user_id)s, 'splash_pages')",
+        limit=limit,
+        number=number,
+        user_id=user_id,
+    )
+
+
+def read(user_id: int, splash_id: int) -> Row:
+    found = row(
+        """
+        SELECT id, name, title, message, link, counter, banner, created AS date
+          FROM splash_pages
+         WHERE user_id = %(user_id)s AND id = %(splash_id)s
+        """,
+        user_id=user_id,
+        splash_id=splash_id,
+    )
+    if found is None:
+        raise missing("splash page")
+    return found
+
+
+def add(
+    user_id: int,
+    *,
+    name: str,
+    title: str = "",
+    message: str = "",
+    link: str = "",
+    counter: int = 5,
+    banner: str = "",
+) -> int:
+    added = run(
+        """
+        INSERT INTO splash_pages (user_id, name, title, message, link, counter, banner)
+        VALUES (%(user_id)s, %(name)s, %(title)s, %(message)s, %(link)s, %(counter)s, %(banner)s)
+        RETURNING id
+        """,
+        user_id=user_id,
+        name=name,
+        title=title,
+        message=message,
+        link=link,
+        counter=counter,
+        banner=banner,
+    )
+    assert added is not None
+    return int(added["id"])
+
+
+def update(
+    user_id: int,
+    splash_id: int,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    message: str | None = None,
+    link: str | None = None,
+    counter: int | None = None,
+    banner: str | None = None,
+) -> None:
+    updated = run(
+        """
+        UPDATE splash_pages
+           SET name = coalesce(%(name)s, name),
+               title = coalesce(%(title)s, title),
+               message = coalesce(%(message)s, message),
+               link = coalesce(%(link)s, link),
+               counter = coalesce(%(counter)s, counter),
+               banner = coalesce(%(banner)s, banner)
+         WHERE user_id = %(user_id)s AND id = %(splash_id)s
+        RETURNING id
+        """,
+        user_id=user_id,
+        splash_id=splash_id,
+        name=name,
+        title=title,
+        message=message,
+        link=link,
+        counter=counter,
+        banner=banner,
+    )
+    if updated is None:
+        raise missing("splash page")
+
+
+def delete(user_id: int, splash_id: int) -> None:
+    """The links that showed it are kept, and lead on directly."""
+    deleted = run(
+        """
+        WITH direct AS (UPDATE links SET type = 'direct' WHERE user_id = %(user_id)s AND splash_id = %(splash_id)s)
+        DELETE FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s RETURNING id
+        """,
+        user_id=user_id,
+        splash_id=splash_id,
+    )
+    if deleted is None:
+        raise missing("splash page")

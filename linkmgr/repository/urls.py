@@ -1,0 +1,274 @@
+"""Short links.
+
+What a body names is stored by the one statement that stores the link.  The statement says itself why it stored
+nothing where that is no constraint: `refusal` is a key of errors.CATALOGUE.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from psycopg2.errors import UniqueViolation
+
+from linkmgr.database import Page, Row, page, row, run
+from linkmgr.errors import Refusal, missing
+from linkmgr.link_data import new_alias
+from linkmgr.settings import settings
+
+_TRIES = 5  # for an alias that is free, of 35 random bits
+
+# The members of a body as parameters; None: not sent.
+_MEMBERS = ("url", "custom", "domain", "password_hash", "expiry", "type", "splash_id", "overlay_id", "metatitle",
+            "metadescription", "metaimage", "description", "pixels", "campaign", "channel", "public")  # fmt: skip
+_JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")
+
+
+def _sent(members: Row) -> Row:
+    texts = {name: orjson.dumps(members[name]).decode() for name in _JSON if name in members}
+    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": []} | members | texts
+
+
+def index(user_id: int, *, limit: int, number: int) -> Page:
+    return page(
+        """
+        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
+               clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
+          FROM link_records
+         WHERE user_id = %(user_id)s
+         ORDER BY id DESC
+        """,
+        "usage_of(%(user_id)s, 'links')",
+        limit=limit,
+        number=number,
+        user_id=user_id,
+        base=settings().base_url,
+    )
+
+
+def search(user_id: int, *, q: str | None, by_clicks: bool, limit: int, number: int) -> Page:
+    """Of the user's links those with `q` in them, by their visits or their age.  Reads all of them."""
+    return page(
+        """
+        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
+               clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
+          FROM link_records
+         WHERE user_id = %(user_id)s
+           AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN lower(concat_ws(chr(10), longurl, alias, title))) > 0)
+         ORDER BY CASE WHEN %(by_clicks)s::boolean THEN clicks END DESC, id DESC
+        """,
+        """
+        CASE WHEN %(q)s::text IS NULL THEN usage_of(%(user_id)s, 'links')
+             ELSE (SELECT count(*) FROM links
+                    WHERE user_id = %(user_id)s
+                      AND position(lower(%(q)s) IN lower(concat_ws(chr(10), url, alias, title))) > 0) END
+        """,
+        limit=limit,
+        number=number,
+        user_id=user_id,
+        q=q,
+        by_clicks=by_clicks,
+        base=settings().base_url,
+    )
+
+
+def at(user_id: int, short: str, *, limit: int, number: int) -> Page:
+    """The user's link at exactly this short URL, if there is one."""
+    return page(
+        """
+        SELECT id, alias, %(short)s::text AS shorturl, longurl, title, description,
+               clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
+          FROM link_records
+         WHERE user_id = %(user_id)s AND alias = %(alias)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+        """,
+        """
+        SELECT count(*) FROM link_records
+         WHERE user_id = %(user_id)s AND alias = %(alias)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+        """,
+        limit=limit,
+        number=number,
+        user_id=user_id,
+        short=short,
+        alias=short.rpartition("/")[2],
+        base=settings().base_url,
+    )
+
+
+def read(user_id: int, link_id: int) -> Row:
+    found = row(
+        """
+        SELECT l.id, alias, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, url AS longurl,
+               title, description, locations AS location, devices AS device, expires AS expiry, created AS date
+          FROM links l
+          LEFT JOIN domains d ON d.id = l.domain_id
+         WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
+        """,
+        user_id=user_id,
+        link_id=link_id,
+        base=settings().base_url,
+    )
+    if found is None:
+        raise missing("link")
+    return found
+
+
+def _stored(answer: Row | None) -> Row:
+    """The id and the short URL that the statement gave, unless it refused."""
+    assert answer is not None
+    if answer["refusal"]:
+        raise Refusal(answer["refusal"])
+    if answer["id"] is None:
+        raise missing("link")
+    return {"id": answer["id"], "shorturl": answer["shorturl"], "short": answer["shorturl"]}
+
+
+def under_a_free_alias(store: Callable[[str], Row | None]) -> Row | None:
+    for _ in range(_TRIES - 1):
+        try:
+            return store(new_alias())
+        except UniqueViolation as error:
+            if error.diag.constraint_name not in ("alias_taken", "bio_alias_taken"):
+                raise
+    return store(new_alias())
+
+
+def add(user_id: int, *, url: str, **members: Any) -> Row:
+    """Its `id`, `shorturl` and `short`."""
+    if not members.keys() - {"hosts"}:
+        return _stored(under_a_free_alias(lambda alias: _add_plain(user_id, alias, url, members.get("hosts", []))))
+    sent = _sent({"url": url} | members)
+    if sent["custom"]:
+        return _stored(_add(user_id, sent["custom"], sent))
+    return _stored(under_a_free_alias(lambda alias: _add(user_id, alias, sent)))
+
+
+def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | None:
+    """A link of nothing but its URL; when there is one already, that one."""
+    return run(
+        """
+        WITH branded AS (
+            SELECT FROM domains WHERE host = ANY (%(hosts)s::text[])),
+        added AS (
+            INSERT INTO links (user_id, alias, url, plain)
+            SELECT %(user_id)s, %(alias)s, %(url)s, true WHERE NOT EXISTS (SELECT FROM branded)
+            ON CONFLICT (user_id, md5(url)) WHERE plain DO UPDATE SET plain = true
+            RETURNING id, alias)
+        SELECT (SELECT id FROM added), %(base)s::text || '/' || (SELECT alias FROM added) AS shorturl,
+               CASE WHEN EXISTS (SELECT FROM branded) THEN 'link_branded' END AS refusal
+        """,
+        user_id=user_id,
+        alias=alias,
+        url=url,
+        hosts=hosts,
+        base=settings().base_url,
+    )
+
+
+def _add(user_id: int, alias: str, sent: Row) -> Row | None:
+    return run(
+        """
+        WITH found AS (
+            SELECT d.id AS domain_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS host,
+                   CASE WHEN EXISTS (SELECT FROM domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
+                        WHEN %(domain)s::text <> '' AND d.id IS NULL THEN 'domain_unknown' END AS refusal
+              FROM (SELECT) one
+              LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
+        added AS (
+            INSERT INTO links (user_id, campaign_id, domain_id, alias, custom, url, title, description, type, splash_id,
+                               overlay_id, password_hash, expires, locations, devices, languages, parameters,
+                               metadescription, metaimage, deeplink, public)
+            SELECT %(user_id)s, nullif(%(campaign)s::bigint, 0), domain_id, %(alias)s, %(custom)s::text IS NOT NULL,
+                   %(url)s, coalesce(%(metatitle)s::text, ''), coalesce(%(description)s::text, ''),
+                   coalesce(%(type)s::text, 'direct'), %(splash_id)s::bigint, %(overlay_id)s::bigint,
+                   %(password_hash)s::text, %(expiry)s::timestamptz, coalesce(%(geotarget)s::jsonb, '{}'),
+                   coalesce(%(devicetarget)s::jsonb, '{}'), coalesce(%(languagetarget)s::jsonb, '{}'),
+                   coalesce(%(parameters)s::jsonb, '[]'), coalesce(%(metadescription)s::text, ''),
+                   coalesce(%(metaimage)s::text, ''), coalesce(%(deeplink)s::jsonb, '{}'),
+                   coalesce(%(public)s::boolean, true)
+              FROM found
+             WHERE refusal IS NULL
+            RETURNING id, alias),
+        firing AS (
+            INSERT INTO link_pixels (user_id, link_id, pixel_id)
+            SELECT %(user_id)s, id, pixel_id FROM added, unnest(%(pixels)s::bigint[]) AS pixels (pixel_id)),
+        standing AS (
+            INSERT INTO channel_items (user_id, channel_id, link_id)
+            SELECT %(user_id)s, %(channel)s::bigint, id FROM added WHERE %(channel)s <> 0)
+        SELECT id, host || '/' || alias AS shorturl, refusal FROM found LEFT JOIN added ON true
+        """,
+        **(sent | {"user_id": user_id, "alias": alias, "base": settings().base_url}),
+    )
+
+
+def update(user_id: int, link_id: int, **members: Any) -> Row:
+    """Writes what was sent.  A link that is changed no longer is what its URL alone would give."""
+    updated = run(
+        """
+        WITH found AS (
+            SELECT d.id AS domain_id,
+                   CASE WHEN EXISTS (SELECT FROM domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
+                        WHEN EXISTS (SELECT FROM links l, jsonb_path_query(
+                                            jsonb_build_array(l.url, l.locations, l.devices, l.languages),
+                                            'strict $.** ? (@.type() == "string")') stored
+                                      WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
+                                        AND host_of(stored #>> '{}') = d.host) THEN 'link_branded'
+                        WHEN %(domain)s::text <> '' AND d.id IS NULL THEN 'domain_unknown' END AS refusal
+              FROM (SELECT) one
+              LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
+        changed AS (
+            UPDATE links l
+               SET plain = plain AND NOT %(changed)s::boolean,
+                   url = coalesce(%(url)s, url),
+                   alias = coalesce(nullif(%(custom)s, ''), alias),
+                   custom = custom OR coalesce(nullif(%(custom)s::text, '') <> alias, false),
+                   domain_id = CASE WHEN %(domain)s IS NULL THEN l.domain_id ELSE found.domain_id END,
+                   campaign_id = CASE WHEN %(campaign)s::bigint IS NULL THEN campaign_id
+                                      ELSE nullif(%(campaign)s, 0) END,
+                   type = coalesce(%(type)s, type),
+                   splash_id = CASE WHEN %(type)s IS NULL THEN splash_id ELSE %(splash_id)s::bigint END,
+                   overlay_id = CASE WHEN %(type)s IS NULL THEN overlay_id ELSE %(overlay_id)s::bigint END,
+                   password_hash = nullif(coalesce(%(password_hash)s, password_hash), ''),
+                   expires = CASE WHEN %(expiry)s::text IS NULL THEN expires
+                                  ELSE nullif(%(expiry)s, '')::timestamptz END,
+                   locations = coalesce(%(geotarget)s, locations),
+                   devices = coalesce(%(devicetarget)s, devices),
+                   languages = coalesce(%(languagetarget)s, languages),
+                   parameters = coalesce(%(parameters)s, parameters),
+                   title = coalesce(%(metatitle)s, title),
+                   description = coalesce(%(description)s, description),
+                   metadescription = coalesce(%(metadescription)s, metadescription),
+                   metaimage = coalesce(%(metaimage)s, metaimage),
+                   deeplink = coalesce(%(deeplink)s, deeplink),
+                   public = coalesce(%(public)s, public)
+              FROM found
+             WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL
+            RETURNING l.id, l.alias, l.domain_id),
+        silenced AS (
+            DELETE FROM link_pixels USING changed
+             WHERE user_id = %(user_id)s AND link_id = changed.id AND pixel_id <> ALL (%(pixels)s::bigint[])),
+        firing AS (
+            INSERT INTO link_pixels (user_id, link_id, pixel_id)
+            SELECT %(user_id)s, id, pixel_id FROM changed, unnest(%(pixels)s::bigint[]) AS pixels (pixel_id)
+            ON CONFLICT DO NOTHING),
+        standing AS (
+            INSERT INTO channel_items (user_id, channel_id, link_id)
+            SELECT %(user_id)s, %(channel)s::bigint, id FROM changed WHERE %(channel)s <> 0
+            ON CONFLICT DO NOTHING)
+        SELECT changed.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal
+          FROM found
+          LEFT JOIN changed ON true
+          LEFT JOIN domains d ON d.id = changed.domain_id
+        """,
+        **(_sent(members) | {"user_id": user_id, "link_id": link_id, "base": settings().base_url}),
+        changed=bool(members.keys() - {"hosts"}),
+    )
+    return _stored(updated)
+
+
+def delete(user_id: int, link_id: int) -> None:
+    deleted = run(
+        "DELETE FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s RETURNING id",
+        user_id=user_id,
+        link_id=link_id,
+    )
+    if deleted is None:
+        raise missing("link")
