@@ -1,0 +1,80 @@
+"""Branded domains: the same public addresses under other hosts, and a root and a not-found page of their own.
+
+A host that is neither ours nor branded, such as an address that a health check uses, is served as ours.
+"""
+
+import re
+from contextlib import suppress
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+import psycopg2
+from flask import Flask, Response, current_app, g, redirect, render_template, request
+from werkzeug.exceptions import BadRequest, NotFound
+from werkzeug.wrappers import Response as AnyResponse
+
+from linkmgr.database import Row
+from linkmgr.repository import public
+from linkmgr.settings import settings
+
+# First words of the paths that exist under our own name only: for people, who are led on, and for programs.
+PAGES = ("login", "account", "avatar")
+PROGRAMS = ("api", "healthz")
+_HOST = re.compile(r"([a-z0-9.-]{1,253}?)\.?(?::[0-9]*)?", re.ASCII)
+
+
+def init_app(app: Flask) -> None:
+    app.extensions["linkmgr_netloc"] = urlsplit(settings().base_url).netloc.lower()
+    # In front of the gate, which would count a request to an API that does not exist on the host.
+    app.before_request_funcs.setdefault(None, []).insert(0, _choose)
+    app.after_request(_not_found)
+
+
+def host() -> str | None:
+    """The host that was asked for, unless it is our own or no name at all."""
+    asked: str = request.environ.get("HTTP_HOST", "")
+    if asked == current_app.extensions["linkmgr_netloc"]:
+        return None
+    found = _HOST.fullmatch(asked.lower())
+    return found[1] if found and found[1] != settings().host else None
+
+
+def _domain() -> Row | None:
+    """The branded domain that was asked for, looked up where it matters only."""
+    name = host()
+    if name is None:
+        return None
+    if "domain" not in g:
+        g.domain = public.branded(name)
+    domain: Row | None = g.domain
+    return domain
+
+
+def _begins_with(words: tuple[str, ...]) -> bool:
+    return request.path.split("/", 2)[1] in words
+
+
+def _choose() -> AnyResponse | str | None:
+    if isinstance(request.routing_exception, BadRequest):  # the host is no name, and nothing is served under it
+        raise request.routing_exception
+    ours = _begins_with(PAGES + PROGRAMS)
+    if host() is None or not (request.path == "/" or ours):
+        return None
+    domain = _domain()
+    if domain is None:
+        return None
+    if ours:
+        raise NotFound
+    if domain["redirectroot"]:
+        return redirect(domain["redirectroot"], code=302)
+    return render_template("branded_root.html", host=host())
+
+
+def _not_found(response: Response) -> AnyResponse:
+    if response.status_code != HTTPStatus.NOT_FOUND or host() is None or _begins_with(PROGRAMS):
+        return response
+    with suppress(psycopg2.Error):  # then our own page has to do
+        domain = _domain()
+        if domain and domain["redirect404"]:
+            return redirect(domain["redirect404"], code=302)
+    return response

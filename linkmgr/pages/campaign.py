@@ -1,0 +1,38 @@
+"""/r/<slug>: one of a campaign's links, and /u/<username>/<slug>-<id>: all of them."""
+
+from flask import Blueprint, redirect, render_template, request
+from werkzeug.wrappers import Response
+
+from linkmgr.errors import Refusal
+from linkmgr.pages import branded
+from linkmgr.repository import public
+from linkmgr.validation import page_number
+
+bp = Blueprint("campaign", __name__)
+
+LINKS_A_PAGE = 25
+
+
+@bp.get("/r/<word:slug>")
+def rotate(slug: str) -> Response:
+    link = public.rotated(branded.host(), slug)
+    if link is None:
+        raise Refusal("campaign_missing")
+    response = redirect(link["shorturl"], code=302)  # where the visit is recorded
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@bp.get("/u/<word:username>/<word:slug>-<id:campaign_id>")
+def links(username: str, slug: str, campaign_id: int) -> str:
+    number = page_number()
+    campaign = public.campaign(branded.host(), username, slug, campaign_id)
+    if campaign is None:
+        raise Refusal("campaign_missing")
+    found = public.campaign_links(campaign_id, limit=LINKS_A_PAGE, number=number)
+    last = max(1, -(-found.total // LINKS_A_PAGE))
+    if number > last:
+        raise Refusal("no_such_page")
+    return render_template(
+        "campaign.html", campaign=campaign, links=found.rows, page=number, last=last, path=request.path
+    )

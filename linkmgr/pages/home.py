@@ -1,0 +1,21 @@
+"""/, and what browsers and crawlers ask every host for."""
+
+from flask import Blueprint, current_app, redirect, url_for
+from werkzeug.wrappers import Response
+
+bp = Blueprint("home", __name__)
+
+
+@bp.get("/")
+def root() -> Response:
+    return redirect(url_for("login.form"), code=302)
+
+
+@bp.get("/favicon.ico")
+def favicon() -> Response:
+    return current_app.send_static_file("favicon.ico")
+
+
+@bp.get("/robots.txt")
+def robots() -> Response:
+    return current_app.send_static_file("robots.txt")

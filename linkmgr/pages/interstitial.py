@@ -1,0 +1,130 @@
+"""What a visitor of a short link sees before going on: a splash page, a frame, an overlay, pixels.
+
+A browser does not tell a page whether what it frames refused to be framed, and looking at the target from here
+would be slow and would see another answer than the visitor.  So the plain way on stands above every frame.
+"""
+
+import re
+from itertools import chain
+from urllib.parse import urlsplit
+
+from flask import make_response, redirect, render_template, request
+from flask.typing import ResponseReturnValue
+from werkzeug.wrappers import Response
+
+from linkmgr import overlay_data, pixel_tags, security
+from linkmgr.database import Row
+from linkmgr.errors import Refusal
+from linkmgr.pages import overlay_answers
+from linkmgr.pixel_tags import Pixel
+from linkmgr.repository import interstitial
+from linkmgr.settings import settings
+
+DEFAULT_SPLASH: Row = {"title": "", "message": "", "link": "", "counter": 5, "banner": ""}
+_COLOUR = re.compile("#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNORECASE)
+
+
+def respond(link: Row, target: str) -> ResponseReturnValue:
+    """The page of a link that is more than a redirect, or the redirect."""
+    if urlsplit(target).scheme not in ("http", "https"):
+        raise Refusal("no_such_page")
+    pixels = pixel_tags.pixels(link["pixels"])
+    match link["type"]:
+        case "splash":
+            return _splash(link, target, pixels)
+        case "overlay" if overlay := interstitial.overlay(link["user_id"], link["overlay_id"]):
+            return _overlay(link, target, pixels, overlay)
+        case "overlay" | "frame" if _can_be_framed(target):
+            return _page("go_frame.html", link, target, pixels)
+        case _ if pixels:
+            return _page("go_pixels.html", link, target, pixels)
+        case _:
+            return _private(redirect(target, code=302))
+
+
+def _splash(link: Row, target: str, pixels: list[Pixel]) -> Response:
+    splash = interstitial.splash(link["user_id"], link["splash_id"]) or DEFAULT_SPLASH
+    return _page("go_splash.html", link, target, pixels, images=[splash["banner"]], splash=splash)
+
+
+def _overlay(link: Row, target: str, pixels: list[Pixel], overlay: Row) -> Response:
+    image, caption = overlay_data.picture(overlay["message"])
+    is_image = overlay["type"] == "image" and _is_http(image)
+    return _page(
+        "go_overlay.html",
+        link,
+        target,
+        pixels,
+        images=[image] if is_image else [],
+        overlay=overlay,
+        message=caption if is_image else overlay["message"],
+        image=image if is_image else "",
+        choices=overlay_data.choices(overlay["message"]) if overlay["type"] == "poll" else (),
+        ink=_colour(overlay["color"], "#ffffff"),
+        paper=_colour(overlay["background"], "#1d4ed8"),
+        sealed=overlay_answers.sealed(link["user_id"], overlay["id"], target),
+    )
+
+
+def _page(
+    template: str, link: Row, target: str, pixels: list[Pixel], images: list[str] | None = None, **members: object
+) -> Response:
+    host = urlsplit(target).hostname
+    framed = template in ("go_frame.html", "go_overlay.html") and _can_be_framed(target)
+    page = render_template(
+        template,
+        title=link["title"] or host,
+        target=target,
+        host=host,
+        framed=framed,
+        pixels=pixels,
+        **members,
+    )
+    response = _private(make_response(page))
+    response.headers["Content-Security-Policy"] = _policy(pixels, images or [], framed=framed)
+    return response
+
+
+def _private(response: Response) -> Response:
+    response.headers["Cache-Control"] = "no-store"
+    response.headers["Referrer-Policy"] = "strict-origin-when-cross-origin"
+    return response
+
+
+def _policy(pixels: list[Pixel], images: list[str], *, framed: bool) -> str:
+    """As strict as on every other page, but for the hosts that this one needs."""
+    nonce = f"'nonce-{security.nonce()}'"
+    needed = pixel_tags.sources(pixels)
+    allowed = {
+        "default-src": ["'none'"],
+        "style-src": ["'self'", nonce],
+        "script-src": [nonce, *needed["script-src"]],
+        "img-src": ["'self'", "data:", *map(_source, filter(_is_http, images)), *needed["img-src"]],
+        "connect-src": ["'self'", *needed["connect-src"]],
+        # What is framed may go wherever its visitor takes it.
+        "frame-src": ["http:", "https:"] if framed else needed["frame-src"] or ["'none'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+    return "; ".join(" ".join(dict.fromkeys(chain([name], sources))) for name, sources in allowed.items())
+
+
+def _is_http(address: str) -> bool:
+    return address.lower().startswith(("http://", "https://")) and not re.search(r"\s", address)
+
+
+def _source(address: str) -> str:
+    """What lets a page load from there; of one that a policy cannot hold, such as IPv6, the scheme."""
+    found = _ORIGIN.match(address)
+    return found[0] if found else f"{address.split(':', 1)[0]}:"
+
+
+def _can_be_framed(target: str) -> bool:
+    """No browser shows plain HTTP inside of a page that came over TLS."""
+    return target.startswith("https:") or not (request.is_secure or settings().base_url.startswith("https:"))
+
+
+def _colour(text: str, default: str) -> str:
+    return text if _COLOUR.fullmatch(text) else default

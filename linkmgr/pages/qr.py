@@ -1,0 +1,61 @@
+"""/qr/<code>: the picture of a QR code."""
+
+import re
+
+from flask import Blueprint, Response, request
+
+from linkmgr import qr_data, qr_image
+from linkmgr.database import Row
+from linkmgr.errors import Refusal
+from linkmgr.pages import branded
+from linkmgr.qr_image import Picture
+from linkmgr.repository import qr
+from linkmgr.settings import settings
+from linkmgr.validation import query_choice, query_text
+
+bp = Blueprint("qr_image", __name__)
+
+# A picture is used inside of other pages.  Opened by itself, an SVG is a page, and may do nothing.
+_POLICY = "default-src 'none'; img-src data:; sandbox"
+
+
+@bp.get("/qr/<word:code>")
+def image(code: str) -> Response:
+    """A browser asks each time whether its picture is still right, so that an update is seen at once.  The
+    answer to that needs neither the logo nor a drawing."""
+    wanted = query_choice("format", tuple(qr_image.FORMATS)) or "png", pixels(query_text("size"))
+    picture = _picture(code, qr.drawing(branded.host(), code, with_logo=False), *wanted)
+    if request.if_none_match.contains_weak(picture.tag):
+        return answer(picture, b"", status=304)
+    drawn = qr_image.kept.get(picture.tag)
+    if drawn is None:
+        # Read again, since the tag must be the one of this logo.
+        found = qr.drawing(branded.host(), code, with_logo=True)
+        picture = _picture(code, found, *wanted)
+        drawn = qr_image.draw(picture, found["logo"])
+        qr_image.kept.put(picture.tag, drawn)
+    return answer(picture, drawn)
+
+
+def pixels(text: str | None) -> int:
+    """The size that was asked for."""
+    if text is None:
+        return qr_image.DEFAULT
+    size = int(text) if re.fullmatch("[1-9][0-9]{1,3}", text) else 0
+    if not qr_image.SMALLEST <= size <= qr_image.LARGEST:
+        raise Refusal("invalid", problems=f"size must be a whole number from {qr_image.SMALLEST} to {qr_image.LARGEST}")
+    return size
+
+
+def _picture(code: str, found: Row, form: str, size: int) -> Picture:
+    payload = qr_data.payload(found["type"], found["data"], f"{settings().base_url}/q/{code}")
+    return Picture(payload, found["foreground"], found["background"], found["logo_hash"], form, size)
+
+
+def answer(picture: Picture, drawn: bytes, status: int = 200) -> Response:
+    response = Response(drawn, status, mimetype=qr_image.FORMATS[picture.format])
+    response.set_etag(picture.tag)
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["Content-Security-Policy"] = _POLICY
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response

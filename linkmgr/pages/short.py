@@ -1,0 +1,137 @@
+"""/<alias>: short links, which lead on, and /<alias>/qr, their pictures.  Bio pages stand there as well."""
+
+from http import HTTPStatus
+
+from flask import Blueprint, Response, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import NotFound
+
+from linkmgr import countries, passwords, qr_image, redirects, security, sender, visits
+from linkmgr.database import Row
+from linkmgr.errors import Refusal
+from linkmgr.pages import bio, branded, interstitial, qr
+from linkmgr.pages.login import count_attempt, take_back_attempt
+from linkmgr.qr_image import Picture
+from linkmgr.repository import callers, public
+
+bp = Blueprint("short", __name__)
+
+_FORM = ("GET", "POST")
+
+
+@bp.after_request
+def _arrive_here(response: Response) -> Response:
+    """Every visit, so that it is counted and sees what the link is by then."""
+    response.headers.setdefault("Cache-Control", "no-store")
+    return response
+
+
+@bp.route("/<alias:alias>", methods=_FORM)
+def visit(alias: str) -> ResponseReturnValue:
+    link = public.short_link(branded.host(), alias)
+    if link is None:
+        return _bio(alias)
+    if link["expired"]:
+        return render_template("link_expired.html"), HTTPStatus.GONE
+    if link["password_hash"] or request.method == "POST":
+        return _locked(link)
+    if _shows_preview(link):
+        return render_template("link_preview.html", link=link, address=_address(link))
+    return _lead_on(link)
+
+
+def _bio(alias: str) -> ResponseReturnValue:
+    found = public.bio(branded.host(), alias)
+    if found is None:
+        raise NotFound
+    return bio.show(found)
+
+
+def _address(link: Row) -> str:
+    return f"{link['base']}/{link['alias']}"
+
+
+def _agent() -> str:
+    return request.headers.get("User-Agent", "")[: visits.LONGEST_AGENT]
+
+
+def _shows_preview(link: Row) -> bool:
+    described = link["title"] or link["metadescription"] or link["metaimage"]
+    return bool(described) and redirects.is_crawler(_agent())
+
+
+# --- leading on
+
+
+def _lead_on(link: Row) -> ResponseReturnValue:
+    visits.record(link["id"], link["user_id"])
+    target = redirects.extended(_target(link), link["parameters"])
+    store = redirects.store(link["deeplink"], _agent()) if link["deeplink"] else None
+    if link["type"] in ("frame", "overlay"):
+        return interstitial.respond(link, target)
+    if link["type"] == "splash" or link["pixels"]:
+        return interstitial.respond(link, store or target)
+    if store:
+        return render_template("link_app.html", store=store, target=target)
+    return redirect(target, code=303 if request.method == "POST" else 302)
+
+
+def _target(link: Row) -> str:
+    """Device before country before language before default."""
+    return (
+        (link["devices"] and redirects.first(link["devices"], redirects.devices(_agent())))
+        or (link["locations"] and redirects.first(link["locations"], redirects.countries(_country())))
+        or (link["languages"] and redirects.first(link["languages"], redirects.languages(_languages())))
+        or str(link["url"])
+    )
+
+
+def _country() -> countries.Country:
+    return countries.of(sender.address())
+
+
+def _languages() -> list[str]:
+    return [code for code, quality in request.accept_languages if quality > 0]
+
+
+# --- the password
+
+
+def _locked(link: Row) -> ResponseReturnValue:
+    if not link["password_hash"]:  # the owner took it away while the visitor looked at the form
+        return redirect(url_for(".visit", alias=link["alias"]), code=303)
+    if request.method != "POST":
+        return _form()
+    where = f"link {link['id']}"
+    count_attempt(where)
+    if passwords.matches(request.form.get("password", ""), link["password_hash"]):
+        take_back_attempt(where)
+        return _lead_on(link)
+    callers.forget_spent()
+    wrong = Refusal("link_password_wrong")
+    return _form(wrong.message), wrong.status
+
+
+def _form(problem: str | None = None) -> Response:
+    response = Response(render_template("link_password.html", problem=problem))
+    # The answer to the form leads to other sites, which browsers take for a place that the form is sent to.
+    response.headers["Content-Security-Policy"] = security.POLICY.replace("form-action 'self'", "form-action *")
+    return response
+
+
+# --- the picture
+
+
+@bp.get("/<alias:alias>/qr")
+@bp.get("/<alias:alias>/qr/<size>")
+def picture(alias: str, size: str | None = None) -> Response:
+    """A plain QR code of the short address."""
+    link = public.short_link(branded.host(), alias)
+    if link is None:
+        raise Refusal("image_missing")
+    wanted = Picture(_address(link), "rgb(0,0,0)", "rgb(255,255,255)", None, "png", qr.pixels(size))
+    if request.if_none_match.contains_weak(wanted.tag):
+        return qr.answer(wanted, b"", status=304)
+    drawn = qr_image.kept.get(wanted.tag) or qr_image.draw(wanted, None)
+    qr_image.kept.put(wanted.tag, drawn)
+    return qr.answer(wanted, drawn)

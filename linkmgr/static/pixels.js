@@ -1,0 +1,112 @@
+// Fires the page's pixels as their vendors' own tags do.  `pixelsFired` is kept once all of their scripts have come,
+// or failed to, and have had a moment to make their calls.
+{
+  const MOMENT = 400; // milliseconds
+  const scripts = new Map();
+
+  // Each vendor's script is loaded once, however many of its pixels there are.
+  const load = (address, loaded) => {
+    if (!scripts.has(address)) {
+      scripts.set(address, new Promise((done) => {
+        const script = document.createElement("script");
+        script.src = address;
+        script.async = true;
+        script.addEventListener("load", done);
+        script.addEventListener("error", done);
+        document.head.append(script);
+      }));
+    }
+    if (loaded) scripts.set(`${address}#${scripts.size}`, scripts.get(address).then(loaded));
+  };
+
+  // The function that a tag calls before its script is there: it keeps the calls in `queue`, and leaves them to
+  // the script's `method` afterwards.
+  const tag = (name, queue, method, more) => {
+    if (!window[name]) {
+      const call = (...values) => (method && call[method] ? call[method](...values) : call[queue].push(values));
+      window[name] = Object.assign(call, { [queue]: [] }, more);
+    }
+    return window[name];
+  };
+
+  // Google's scripts know their calls by being `arguments`.
+  function gtag() {
+    window.dataLayer.push(arguments);
+  }
+
+  const google = (...calls) => {
+    window.dataLayer ??= [];
+    gtag("js", new Date());
+    for (const call of calls) gtag(...call);
+  };
+
+  const parts = (id) => id.split(/[/:](.*)/s);
+
+  const vendors = {
+    gtmpixel() {
+      window.dataLayer ??= [];
+      window.dataLayer.push({ "gtm.start": Date.now(), event: "gtm.js" });
+    },
+    gapixel: (id) => google(["config", id]),
+    adwordspixel(id) {
+      const [account, label] = parts(id);
+      google(["config", account], ...(label ? [["event", "conversion", { send_to: id }]] : []));
+    },
+    fbpixel(id) {
+      const fbq = tag("fbq", "queue", "callMethod", { loaded: true, version: "2.0" });
+      window._fbq ??= fbq;
+      fbq.push = fbq;
+      fbq("init", id);
+      fbq("trackSingle", id, "PageView");
+    },
+    linkedinpixel(id) {
+      window._linkedin_partner_id = id;
+      (window._linkedin_data_partner_ids ??= []).push(id);
+      tag("lintrk", "q");
+    },
+    twitterpixel: (id) => tag("twq", "queue", "exe", { version: "1.1" })("config", id),
+    adrollpixel(id) {
+      [window.adroll_adv_id, window.adroll_pix_id = ""] = parts(id);
+      window.adroll_version = "2.0";
+      window.__adroll_loaded = true;
+      const adroll = (window.adroll ??= []);
+      adroll.track ??= (...values) => adroll.push(["track", values]);
+      adroll.track("pageView");
+    },
+    quorapixel(id) {
+      const qp = tag("qp", "queue", "qp");
+      qp("init", id);
+      qp("track", "ViewContent");
+    },
+    pinterest(id) {
+      const pintrk = tag("pintrk", "queue", "", { version: "3.0" });
+      pintrk("load", id);
+      pintrk("page");
+    },
+    bing(id, address) {
+      window.uetq ??= [];
+      load(address, () => {
+        if (!window.UET) return;
+        window.uetq = new window.UET({ ti: id, q: window.uetq });
+        window.uetq.push("pageLoad");
+      });
+    },
+    snapchat(id) {
+      const snaptr = tag("snaptr", "queue", "handleRequest");
+      snaptr("init", id);
+      snaptr("track", "PAGE_VIEW");
+    },
+    reddit(id) {
+      const rdt = tag("rdt", "callQueue", "sendEvent");
+      rdt("init", id);
+      rdt("track", "PageVisit");
+    },
+  };
+
+  for (const { dataset } of document.querySelectorAll("[data-pixel]")) {
+    vendors[dataset.pixel](dataset.tag, dataset.script);
+    load(dataset.script);
+  }
+
+  window.pixelsFired = Promise.all(scripts.values()).then(() => new Promise((done) => setTimeout(done, MOMENT)));
+}
