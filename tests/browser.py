@@ -1,0 +1,132 @@
+"""A headless Chromium, and the check that no page makes it complain."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.wait import WebDriverWait
+
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable",
+    "--host-resolver-rules=MAP *.test 127.0.0.1",
+)
+PHONE = (360, 740)
+DESKTOP = (1280, 900)
+
+
+class Browser:
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self.driver = driver
+
+    def open(self, address: str) -> None:
+        self.driver.get(address)
+
+    def size(self, width: int, height: int) -> None:
+        """Of the page: a window cannot be as narrow as a phone."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < DESKTOP[0]}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def scheme(self, name: str) -> None:
+        features = [{"name": "prefers-color-scheme", "value": name}]
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+    def scripts(self, *, run: bool) -> None:
+        self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not run})
+
+    def find(self, selector: str) -> WebElement:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector: str) -> list[WebElement]:
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def click(self, text: str) -> None:
+        """The link, button or summary that says so."""
+        which = f"//*[self::a or self::button or self::summary][normalize-space()='{text}']"
+        self.driver.find_element(By.XPATH, which).click()
+
+    def press(self, *keys: str) -> None:
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def wait_for(self, path: str) -> None:
+        """Until the page there is whole: its address changes before its first element is there."""
+        self._until(lambda: path == self.path and self._is_whole())
+
+    def wait_for_text(self, text: str) -> None:
+        """For an answer at the address that the page had before."""
+        self._until(lambda: text in self.text and self._is_whole())
+
+    def _until(self, condition: Callable[[], bool]) -> None:
+        # The driver has an error for every way in which a page can vanish while it is asked.
+        WebDriverWait(self.driver, 10, 0.05, [WebDriverException]).until(lambda _: condition())
+
+    def _is_whole(self) -> bool:
+        return bool(self.run("return document.readyState === 'complete'"))
+
+    @property
+    def path(self) -> str:
+        return urlsplit(str(self.driver.current_url)).path
+
+    @property
+    def text(self) -> str:
+        return self.find("body").text
+
+    def run(self, script: str) -> Any:
+        return self.driver.execute_script(script)
+
+    def complaints(self) -> list[str]:
+        """What the console shows, but for answers with an error status: violations of the policy above all."""
+        log = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
+        return [entry["message"] for entry in log if entry["source"] != "network"]
+
+
+@contextmanager
+def running(folder: Path, *flags: str) -> Iterator[webdriver.Chrome]:
+    program, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (program and driver):
+        pytest.skip("Chromium is missing, nothing was tested in a browser: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    for flag in (*FLAGS, *flags, f"--user-data-dir={folder}"):
+        options.add_argument(flag)
+    started = webdriver.Chrome(options, webdriver.ChromeService(driver))
+    started.set_page_load_timeout(20)
+    yield started
+    started.quit()
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    with running(tmp_path_factory.mktemp("chromium")) as started:
+        yield started
+
+
+@pytest.fixture
+def browser(chromium: webdriver.Chrome) -> Iterator[Browser]:
+    """At a desktop's size, with no cookies."""
+    found = Browser(chromium)
+    found.size(*DESKTOP)
+    chromium.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    yield found
+    found.scripts(run=True)
+    complaints = found.complaints()
+    found.open("about:blank")
+    assert complaints == []

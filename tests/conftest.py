@@ -1,0 +1,274 @@
+"""The cast: alice and bob own things, admin administers, anonymous has no key; each is a client of the API."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+from argon2 import PasswordHasher
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from linkmgr import create_app, database, keys, passwords, private_postgres, schema
+from linkmgr.repository import users
+from tests.browser import browser, chromium  # noqa: F401 - fixtures
+from tests.shortlinks import short  # noqa: F401 - a fixture
+from tests.targets import located, target  # noqa: F401 - fixtures
+
+ROOT = Path(__file__).parent.parent
+BASE_URL = "http://127.0.0.1:5000"
+PASSWORD = "correct horse"
+MANY = "1000000 per minute"
+
+# A test that hashes a password should not take the time that makes hashes strong.
+passwords.hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+# Neither the settings of who runs the tests nor what `make test` hands down to a `make` that a test runs.
+for name in [
+    name for name in os.environ if name.startswith("LINKMGR_") or name in ("MAKELEVEL", "MAKEFLAGS", "MFLAGS")
+]:
+    del os.environ[name]
+
+
+class Client:
+    """A caller of the API, who checks on every answer what the specification says of all of them."""
+
+    def __init__(self, http: FlaskClient, key: str | None = None, user_id: int = 0, username: str = "") -> None:
+        self.http, self.key, self.id, self.username = http, key, user_id, username
+
+    def call(self, method: str, path: str, members: Any = None, **options: Any) -> TestResponse:
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        headers |= options.pop("headers", {})
+        if members is not None:
+            options |= {"data": json.dumps(members), "content_type": "application/json"}
+        response = self.http.open(path, method=method, headers=headers, **options)
+        check(response)
+        return response
+
+    def get(self, path: str, **options: Any) -> TestResponse:
+        return self.call("GET", path, **options)
+
+    def post(self, path: str, members: Any = None, **options: Any) -> TestResponse:
+        return self.call("POST", path, members, **options)
+
+    def put(self, path: str, members: Any = None, **options: Any) -> TestResponse:
+        return self.call("PUT", path, members, **options)
+
+    def delete(self, path: str, **options: Any) -> TestResponse:
+        return self.call("DELETE", path, **options)
+
+    def add(self, path: str, members: Any = None) -> int:
+        """Creates what must be created, and gives its id."""
+        response = self.post(path, members)
+        assert response.status_code == 200, response.text
+        return int(response.get_json()["id"])
+
+
+def check(response: TestResponse) -> None:
+    assert response.mimetype == "application/json"
+    failed = response.status_code != 200
+    assert response.status_code < 500 or response.status_code == 503, response.text
+    if response.request.method != "HEAD":
+        body: dict[str, Any] = response.get_json()
+        assert body["error"] is not False
+        assert body["error"] == int(failed)
+        if failed:
+            assert set(body) == {"error", "message"}
+            assert body["message"].endswith(".")
+    for header in ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"):
+        assert [value.isdigit() for value in response.headers.getlist(header)] == [True]
+    assert ("Retry-After" in response.headers) == (response.status_code in (429, 503))
+
+
+@pytest.fixture(scope="session")
+def dsn() -> Iterator[str]:
+    with private_postgres.server(None) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Flask]:
+    data_dir = tmp_path_factory.mktemp("data")
+
+    def make(**settings: str) -> Flask:
+        defaults = {"database_url": dsn, "data_dir": str(data_dir), "base_url": BASE_URL, "domain_check": "off"}
+        app = create_app(**(defaults | {"rate_limit": MANY} | settings))
+        app.testing = True
+        app.config["PROPAGATE_EXCEPTIONS"] = False
+        return app
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def app(make_app: Callable[..., Flask]) -> Flask:
+    made = make_app()
+    with made.app_context():
+        schema.prepare(create=True)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _empty(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leaves the database as it was made; DELETE is faster than TRUNCATE on tables this small."""
+    yield
+    if "app" in request.fixturenames:
+        app: Flask = request.getfixturevalue("app")
+        with app.app_context():
+            database.run("DELETE FROM users")
+            database.run("DELETE FROM hits")
+            database.run("DELETE FROM plans WHERE name NOT IN ('Free', 'Pro', 'Business')")
+
+
+@pytest.fixture
+def sql(app: Flask) -> Callable[..., list[database.Row]]:
+    """Runs a statement behind the service's back."""
+
+    def run(statement: str, **params: Any) -> list[database.Row]:
+        with app.app_context():
+            return database.rows(statement, **params)
+
+    return run
+
+
+@pytest.fixture
+def register(app: Flask, sql: Callable[..., list[database.Row]]) -> Callable[..., Client]:
+    """Makes a user, by default on the plan without limits, and a client with the user's key."""
+
+    def make(username: str, *, admin: bool = False, plan: str = "Business", via: Flask = app) -> Client:
+        with app.app_context():
+            user_id = users.next_id()
+            users.add(
+                user_id,
+                username=username,
+                email=f"{username}@example.com",
+                password_hash=passwords.hashed(PASSWORD),
+                admin=admin,
+                **keys.new_key(user_id),
+            )
+            sql("UPDATE users SET plan_id = p.id FROM plans p WHERE users.id = %(id)s AND name = %(plan)s RETURNING 1",
+                id=user_id, plan=plan)  # fmt: skip
+            key = users.read(user_id)["apikey"]
+        return Client(via.test_client(), key, user_id, username)
+
+    return make
+
+
+@pytest.fixture
+def alice(register: Callable[..., Client]) -> Client:
+    return register("alice")
+
+
+@pytest.fixture
+def bob(register: Callable[..., Client]) -> Client:
+    return register("bob")
+
+
+@pytest.fixture
+def admin(register: Callable[..., Client]) -> Client:
+    return register("admin", admin=True)
+
+
+@pytest.fixture
+def anonymous(app: Flask) -> Client:
+    return Client(app.test_client())
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def serving(port: int, log: Path, *options: str, **settings: str) -> Iterator[str]:
+    """The service under gunicorn, as `make run` starts it; gives its address."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
+    environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {"PORT": str(port)}
+    with log.open("ab") as output:
+        gunicorn = subprocess.Popen(
+            [sys.executable, "-m", "gunicorn", "--config", "deploy/gunicorn.conf.py", *options, "app:app"],
+            cwd=ROOT,
+            env=environment,
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        base = f"http://127.0.0.1:{port}"
+        for _ in range(200):
+            with suppress(OSError), urllib.request.urlopen(f"{base}/healthz", timeout=5):
+                break
+            assert gunicorn.poll() is None, log.read_text()
+            time.sleep(0.05)
+        yield base
+    finally:
+        gunicorn.send_signal(signal.SIGTERM)
+        gunicorn.wait(40)
+
+
+@pytest.fixture
+def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Starts the service under gunicorn on the database of the tests."""
+    running = []
+
+    def start(*options: str, **settings: str) -> str:
+        port = free_port()
+        data_dir = app.extensions["linkmgr_settings"].data_dir
+        defaults = {"database_url": dsn, "data_dir": data_dir, "base_url": f"http://127.0.0.1:{port}"}
+        server = serving(port, tmp_path / f"gunicorn-{port}.log", *options, **(defaults | settings))
+        running.append(server)
+        return server.__enter__()
+
+    yield start
+    for server in running:
+        server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def redis_url(tmp_path: Path) -> Iterator[str]:
+    """A Redis of the test's own."""
+    if not shutil.which("redis-server"):
+        pytest.skip("redis-server is missing: apt-get install redis-server")
+    port = free_port()
+    with subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--dir", tmp_path]) as server:
+        for _ in range(100):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.05)
+        yield f"redis://127.0.0.1:{port}/0"
+        server.send_signal(signal.SIGCONT)
+        server.terminate()
+
+
+@pytest.fixture
+def raw(dsn: str) -> Iterator[psycopg2.extensions.connection]:
+    """A connection of the test's own, for what the service must not see."""
+    connection = psycopg2.connect(dsn)
+    connection.autocommit = True
+    yield connection
+    connection.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI a skipped test is a failed one: what it needs must be installed."""
+    report = yield
+    if report.skipped and os.environ.get("CI"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped: {report.longrepr}"
+    return report

@@ -1,0 +1,136 @@
+"""Things of a user as rows, for tests that do not ask how they are made.  `sql` is the fixture of that name."""
+
+from collections.abc import Callable
+from itertools import count
+
+from linkmgr.database import Row
+
+Sql = Callable[..., list[Row]]
+Make = Callable[[Sql, int], int]
+
+_numbers = count(1)
+
+
+def _id(added: list[Row]) -> int:
+    return int(added[0]["id"])
+
+
+def domain(sql: Sql, user_id: int) -> int:
+    return _id(
+        sql(
+            "INSERT INTO domains (user_id, scheme, host) VALUES (%(user_id)s, 'https', %(host)s) RETURNING id",
+            user_id=user_id,
+            host=f"go{next(_numbers)}.example.com",
+        )
+    )
+
+
+def splash(sql: Sql, user_id: int) -> int:
+    return _id(
+        sql("INSERT INTO splash_pages (user_id, name) VALUES (%(user_id)s, 'Welcome') RETURNING id", user_id=user_id)
+    )
+
+
+def overlay(sql: Sql, user_id: int) -> int:
+    return _id(
+        sql(
+            "INSERT INTO overlays (user_id, type, name) VALUES (%(user_id)s, 'newsletter', 'News') RETURNING id",
+            user_id=user_id,
+        )
+    )
+
+
+def answer(sql: Sql, user_id: int) -> int:
+    """To the newest overlay that the user has."""
+    return _id(
+        sql(
+            """
+            INSERT INTO overlay_answers (user_id, overlay_id, answer)
+            SELECT user_id, max(id), '{"email": "visitor@example.com"}' FROM overlays WHERE user_id = %(user_id)s
+             GROUP BY user_id
+            RETURNING id
+            """,
+            user_id=user_id,
+        )
+    )
+
+
+def pixel(sql: Sql, user_id: int) -> int:
+    return _id(
+        sql(
+            "INSERT INTO pixels (user_id, type, name, tag) VALUES (%(user_id)s, 'bing', 'Shop', '1') RETURNING id",
+            user_id=user_id,
+        )
+    )
+
+
+def link(sql: Sql, user_id: int, *, url: str = "https://example.com/page", title: str = "") -> int:
+    return _id(
+        sql(
+            """
+            INSERT INTO links (user_id, alias, url, title) VALUES (%(user_id)s, %(alias)s, %(url)s, %(title)s)
+            RETURNING id
+            """,
+            user_id=user_id,
+            alias=f"link{next(_numbers)}",
+            url=url,
+            title=title,
+        )
+    )
+
+
+def bio(sql: Sql, user_id: int, *, title: str = "About me") -> int:
+    return _id(
+        sql(
+            "INSERT INTO bios (user_id, alias, name) VALUES (%(user_id)s, %(alias)s, %(title)s) RETURNING id",
+            user_id=user_id,
+            alias=f"bio{next(_numbers)}",
+            title=title,
+        )
+    )
+
+
+def qr(sql: Sql, user_id: int, *, name: str = "Poster") -> int:
+    return _id(
+        sql(
+            """
+            INSERT INTO qrs (user_id, code, type, data, name, background, foreground)
+            VALUES (%(user_id)s, %(code)s, 'text', '"hello"', %(name)s, 'rgb(255,255,255)', 'rgb(0,0,0)')
+            RETURNING id
+            """,
+            user_id=user_id,
+            code=f"code{next(_numbers)}",
+            name=name,
+        )
+    )
+
+
+def campaign(sql: Sql, user_id: int) -> int:
+    return _id(
+        sql(
+            "INSERT INTO campaigns (user_id, name, public) VALUES (%(user_id)s, %(name)s, true) RETURNING id",
+            user_id=user_id,
+            name=f"Campaign {next(_numbers)}",
+        )
+    )
+
+
+def channel(sql: Sql, user_id: int) -> int:
+    return _id(
+        sql(
+            "INSERT INTO channels (user_id, name, color) VALUES (%(user_id)s, %(name)s, '#fff') RETURNING id",
+            user_id=user_id,
+            name=f"Channel {next(_numbers)}",
+        )
+    )
+
+
+ITEMS: dict[str, Make] = {"links": link, "bio": bio, "qr": qr}  # by their types on channels
+ALL: dict[str, Make] = ITEMS | {
+    "domain": domain,
+    "splash": splash,
+    "overlay": overlay,
+    "pixel": pixel,
+    "campaign": campaign,
+    "channel": channel,
+}

@@ -1,0 +1,66 @@
+"""Web servers of other people: real ones on loopback, under public names."""
+
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pycurl
+import pytest
+
+from linkmgr import fetch
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+def answering(body: bytes, status: int = 200, **headers: str) -> Answer:
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(status)
+        for name, value in ({"Content-Length": str(len(body))} | headers).items():
+            request.send_header(name.replace("_", "-"), value)
+        request.end_headers()
+        request.wfile.write(body)
+
+    return answer
+
+
+@contextmanager
+def server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
+    """A web server that answers every GET so; gives its port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with suppress(ConnectionError):
+                answer(self)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
+        if tls:
+            listening.socket = tls.wrap_socket(listening.socket, server_side=True)
+        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield listening.server_port
+        finally:  # else a test that fails would wait for the thread
+            listening.shutdown()
+            thread.join()
+
+
+def publish(monkeypatch: pytest.MonkeyPatch, ports: dict[str, int]) -> None:
+    """Lets the fetcher find names, each as 'host:port', at these ports of loopback, and nothing else there."""
+    decide = fetch.allowed
+    monkeypatch.setattr(
+        fetch,
+        "allowed",
+        lambda address, port: (address == "127.0.0.1" and port in ports.values()) or decide(address, port),
+    )
+    monkeypatch.setitem(fetch.OPTIONS, pycurl.CONNECT_TO, [f"{name}:127.0.0.1:{port}" for name, port in ports.items()])
+
+
+def resolve(monkeypatch: pytest.MonkeyPatch, **addresses: str) -> None:
+    """What names resolve to; 'go_example_com' stands for go.example.com."""
+    pinned = [f"{name.replace('_', '.')}:80:{address}" for name, address in addresses.items()]
+    monkeypatch.setitem(fetch.OPTIONS, pycurl.RESOLVE, pinned)

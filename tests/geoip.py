@@ -1,0 +1,23 @@
+"""Small .mmdb files, made when a test needs them."""
+
+from pathlib import Path
+from typing import Any
+
+from mmdb_writer import MMDBWriter
+from netaddr import IPSet  # type: ignore[import-untyped]
+
+PERU, CHILE = "203.0.113.7", "198.51.100.9"
+_COUNTRIES: dict[str, Any] = {
+    "203.0.113.0/24": {"country": {"iso_code": "PE", "names": {"en": "Peru", "de": "Peru"}}},
+    "198.51.100.0/24": {"country": "Chile", "country_code": "CL"},
+    "192.0.2.0/24": {"continent": {"code": "EU"}},
+}
+
+
+def write(path: Path) -> str:
+    """Names countries in both ways that such files do; gives the setting."""
+    writer = MMDBWriter(ip_version=6, ipv4_compatible=True, database_type="Test-Country")
+    for network, record in _COUNTRIES.items():
+        writer.insert_network(IPSet([network]), record)
+    writer.to_db_file(str(path))
+    return str(path)

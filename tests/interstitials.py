@@ -1,0 +1,133 @@
+"""Links that show something before they lead on, and what can be read off their pages."""
+
+import html
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flask import Flask
+from werkzeug.serving import make_server
+from werkzeug.test import TestResponse
+
+from linkmgr.pages.interstitial import respond
+from tests.conftest import free_port
+from tests.factories import Sql
+
+TARGET = "https://shop.example.com/sale?a=1&b='2'"
+OVERLAY = {
+    "name": "Talk to us",
+    "message": "What do you think?",
+    "link": "",
+    "label": "",
+    "position": "bottom",
+    "color": "#ffffff",
+    "background": "#1d4ed8",
+}
+
+
+def splash(sql: Sql, user_id: int, **members: Any) -> int:
+    given = {"title": "", "message": "", "link": "", "counter": 5, "banner": ""} | members
+    added = sql(
+        """
+        INSERT INTO splash_pages (user_id, name, title, message, link, counter, banner)
+        VALUES (%(user_id)s, 'Splash', %(title)s, %(message)s, %(link)s, %(counter)s, %(banner)s)
+        RETURNING id
+        """,
+        user_id=user_id,
+        **given,
+    )
+    return int(added[0]["id"])
+
+
+def overlay(sql: Sql, user_id: int, kind: str, **members: Any) -> int:
+    added = sql(
+        """
+        INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
+        VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
+                %(background)s)
+        RETURNING id
+        """,
+        user_id=user_id,
+        type=kind,
+        **(OVERLAY | members),
+    )
+    return int(added[0]["id"])
+
+
+@contextmanager
+def served(make_app: Callable[..., Flask]) -> Iterator[str]:
+    """The service on a port of this process, for the tests of a whole module; gives its address."""
+    port = free_port()
+    base = f"http://127.0.0.1:{port}"
+    server = make_server("127.0.0.1", port, make_app(base_url=base), threaded=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield base
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def add_link(sql: Sql, user_id: int, kind: str, url: str, pixels: tuple[tuple[str, str], ...] = (), **ids: int) -> str:
+    """Stores a link with its pixels, each a type and a tag; gives its alias."""
+    alias = "visited"
+    [made] = sql(
+        """
+        INSERT INTO links (user_id, alias, url, type, splash_id, overlay_id)
+        VALUES (%(user_id)s, %(alias)s, %(url)s, %(type)s, %(splash_id)s, %(overlay_id)s)
+        RETURNING id
+        """,
+        user_id=user_id,
+        alias=alias,
+        url=url,
+        type=kind,
+        **({"splash_id": None, "overlay_id": None} | ids),
+    )
+    for type_, tag in pixels:
+        sql(
+            """
+            WITH pixel AS (
+                INSERT INTO pixels (user_id, type, name, tag) VALUES (%(user_id)s, %(type)s, 'Shop', %(tag)s)
+                RETURNING id)
+            INSERT INTO link_pixels (user_id, link_id, pixel_id) SELECT %(user_id)s, %(link_id)s, id FROM pixel
+            RETURNING 1
+            """,
+            user_id=user_id,
+            link_id=made["id"],
+            type=type_,
+            tag=tag,
+        )
+    return alias
+
+
+def link(user_id: int, kind: str = "direct", **members: Any) -> dict[str, Any]:
+    """As the address of a short link reads it."""
+    ids: dict[str, Any] = {"splash_id": None, "overlay_id": None, "pixels": []}
+    return {"id": 1, "user_id": user_id, "type": kind, "url": TARGET, "title": ""} | ids | members
+
+
+Show = Callable[..., TestResponse]
+
+
+def shown(make_app: Callable[..., Flask], row: dict[str, Any], target: str = TARGET, **settings: str) -> TestResponse:
+    """The page of a link, as its short address answers."""
+    made = make_app(**settings)
+    made.add_url_rule("/shown", view_func=lambda: respond(row, target))
+    return made.test_client().get("/shown")
+
+
+def policy(answer: TestResponse) -> dict[str, list[str]]:
+    directives = answer.headers["Content-Security-Policy"].split("; ")
+    return {name: sources for name, *sources in map(str.split, directives)}
+
+
+def refresh(answer: TestResponse) -> tuple[int, str]:
+    """Where the page takes a browser without scripts, and after how many seconds."""
+    [found] = re.findall(r'<noscript><meta http-equiv="refresh" content="(\d+); url=(.+?)"></noscript>', answer.text)
+    return int(found[0]), html.unescape(found[1])
+
+
+def hrefs(answer: TestResponse) -> list[str]:
+    return [html.unescape(found) for found in re.findall(r'<a [^>]*?href="(.+?)"', answer.text, re.DOTALL)]

@@ -1,0 +1,34 @@
+"""What happens at the same time, made to happen."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import psycopg2
+
+T = TypeVar("T")
+
+
+def at_once(times: int, call: Callable[[int], T], *, threads: int = 16) -> list[T]:
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(call, range(times)))
+
+
+def during(connection: psycopg2.extensions.connection, statement: str, call: Callable[[], T]) -> T:
+    """What `call` gives when `statement` is under way in another transaction, which is committed once the call
+    waits for it."""
+    with connection.cursor() as cursor, ThreadPoolExecutor(1) as pool:
+        cursor.execute("BEGIN")
+        cursor.execute(statement)
+        answer = pool.submit(call)
+        for _ in range(200):
+            cursor.execute("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+            if cursor.fetchone():
+                break
+            time.sleep(0.005)
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
+        else:
+            raise AssertionError("the call waited for nothing")
+        cursor.execute("COMMIT")
+        return answer.result()

@@ -1,0 +1,89 @@
+"""A short link with any of its columns, and how visitors ask for it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from linkmgr.repository import visits
+from tests import factories
+from tests.factories import Sql
+from tests.targets import FIREFOX
+
+TARGET = "https://example.com/page"
+BRANDED = "go.example.org"
+ANDROID = (
+    "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/130.0.0.0 Mobile Safari/537.36"
+)
+FACEBOOK = "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)"
+
+
+class Short:
+    def __init__(self, app: Flask, sql: Sql, user_id: int, **columns: Any) -> None:
+        self.app, self.sql = app, sql
+        self.id = factories.link(sql, user_id, url=columns.pop("url", TARGET))
+        for name, value in columns.items():
+            kept = json.dumps(value) if isinstance(value, dict | list) else value
+            sql(f"UPDATE links SET {name} = %(value)s WHERE id = %(id)s RETURNING id", value=kept, id=self.id)
+        self.alias = sql("SELECT alias FROM links WHERE id = %(id)s", id=self.id)[0]["alias"]
+        self.path = f"/{self.alias}"
+
+    def ask(
+        self,
+        *,
+        method: str = "GET",
+        path: str = "",
+        agent: str = FIREFOX,
+        address: str = "127.0.0.1",
+        data: Any = None,
+        **headers: str,
+    ) -> TestResponse:
+        return self.app.test_client().open(
+            self.path + path,
+            method=method,
+            data=data,
+            headers={"User-Agent": agent} | {name.replace("_", "-"): value for name, value in headers.items()},
+            environ_base={"REMOTE_ADDR": address},
+        )
+
+    def leads_to(self, **request: Any) -> str:
+        answer = self.ask(**request)
+        assert answer.status_code == 302, answer.text
+        assert answer.headers["Cache-Control"] == "no-store"
+        return str(answer.headers["Location"])
+
+    def brand(self, host: str = BRANDED, *, scheme: str = "https") -> None:
+        """Moves the link to a new domain of its owner."""
+        self.sql(
+            """
+            INSERT INTO domains (user_id, scheme, host)
+            SELECT user_id, %(scheme)s, %(host)s FROM links WHERE id = %(id)s
+            RETURNING id
+            """,
+            scheme=scheme,
+            host=host,
+            id=self.id,
+        )
+        self.sql(
+            "UPDATE links SET domain_id = d.id FROM domains d WHERE links.id = %(id)s AND host = %(host)s RETURNING 1",
+            host=host,
+            id=self.id,
+        )
+
+    @property
+    def clicks(self) -> int:
+        with self.app.app_context():
+            return int(visits.statistics(self.id)["clicks"])
+
+
+Make = Callable[..., Short]
+
+
+@pytest.fixture
+def short(located: Flask, sql: Sql, alice: Any) -> Make:
+    """Makes a link of alice."""
+    return lambda **columns: Short(located, sql, alice.id, **columns)

@@ -1,0 +1,105 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr import database, passwords
+from linkmgr.repository import login
+from tests.conftest import BASE_URL, PASSWORD, Client
+
+
+def stored_password(sql: Callable[..., list[database.Row]], user_id: int) -> str:
+    return str(sql("SELECT password_hash FROM users WHERE id = %(id)s", id=user_id)[0]["password_hash"])
+
+
+def test_the_account_has_the_members_of_the_specification(register: Callable[..., Client]) -> None:
+    alice = register("alice", plan="Free")
+    data = alice.get("/api/account").get_json()["data"]
+    registered = data.pop("registered")
+    assert len(registered) == len("2026-11-20 12:00:00")
+    assert data == {
+        "id": alice.id,
+        "email": "alice@example.com",
+        "username": "alice",
+        "avatar": f"{BASE_URL}/avatar/alice.png",
+        "status": "free",
+        "expires": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("plan", "expires", "status"),
+    [
+        ("Free", "NULL", "free"),
+        ("Pro", "NULL", "pro"),
+        ("Pro", "now() + interval '1 minute'", "pro"),
+        ("Pro", "now() - interval '1 second'", "free"),
+        ("Free", "now() + interval '1 year'", "free"),
+    ],
+)
+def test_the_status_follows_from_the_plan_and_the_clock(
+    register: Callable[..., Client], sql: Callable[..., list[database.Row]], plan: str, expires: str, status: str
+) -> None:
+    alice = register("alice", plan=plan)
+    sql(f"UPDATE users SET expires = {expires} RETURNING 1")
+    assert alice.get("/api/account").get_json()["data"]["status"] == status
+
+
+def test_a_post_is_answered_as_a_get_whatever_it_sends(alice: Client) -> None:
+    read = alice.get("/api/account").get_json()
+    assert alice.post("/api/account").get_json() == read
+    assert alice.post("/api/account", {"email": "other@example.com"}).get_json() == read
+    assert alice.get("/api/account").get_json() == read
+
+
+def test_an_administrator_is_one_whatever_the_plan(admin: Client) -> None:
+    assert admin.get("/api/account").get_json()["data"]["status"] == "admin"
+
+
+def test_an_update_changes_only_what_was_sent(alice: Client, sql: Callable[..., list[database.Row]]) -> None:
+    before = stored_password(sql, alice.id)
+    answer = alice.put("/api/account/update", {"email": "new@example.org"})
+    assert answer.get_json() == {"error": 0, "message": "Account has been successfully updated."}
+    assert alice.get("/api/account").get_json()["data"]["email"] == "new@example.org"
+    assert stored_password(sql, alice.id) == before
+
+    assert alice.put("/api/account/update", {"password": "12345"}).status_code == 200
+    assert passwords.matches("12345", stored_password(sql, alice.id))
+    assert not passwords.matches(PASSWORD, stored_password(sql, alice.id))
+    assert alice.get("/api/account").get_json()["data"]["email"] == "new@example.org"
+
+
+def test_a_new_password_ends_the_sessions_and_a_new_email_does_not(app: Flask, alice: Client) -> None:
+    with app.app_context():
+        login.begin(alice.id, session=b"digest")
+        alice.put("/api/account/update", {"email": "new@example.org"})
+        assert login.signed_in(b"digest") == {"user_id": alice.id, "by_link": False}
+        alice.put("/api/account/update", {"password": "another one"})
+        assert login.signed_in(b"digest") is None
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        ({}, "Send a new email, a new password or both."),
+        ({"email": None, "password": None}, "Send a new email, a new password or both."),
+        ({"email": ""}, "email must not be empty."),
+        ({"email": "nobody"}, "email must be a valid e-mail address."),
+        ({"email": "a@b.example\n"}, "email must not hold control characters."),
+        ({"email": 5}, "email must be a string."),
+        ({"email": "x" * 250 + "@example.com"}, "email must be at most 255 characters."),
+        ({"password": "1234"}, "password must be 5 to 1024 characters."),
+        ({"password": ""}, "password must be 5 to 1024 characters."),
+        ({"password": "x" * 1025}, "password must be 5 to 1024 characters."),
+        ({"email": "BOB@example.com"}, "There already is a user with this email."),
+    ],
+)
+def test_an_update_that_does_not_fit_changes_nothing(
+    alice: Client, bob: Client, sql: Callable[..., list[database.Row]], sent: dict[str, Any], message: str
+) -> None:
+    before = sql("SELECT * FROM users ORDER BY id")
+    answer = alice.put("/api/account/update", sent)
+    assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+    assert sql("SELECT * FROM users ORDER BY id") == before
+    assert bob.get("/api/account").status_code == 200

@@ -1,0 +1,244 @@
+"""The account page: what it shows, and what can be changed on it."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from linkmgr.database import Row
+from linkmgr.pages import login as login_pages
+from tests.conftest import PASSWORD, Client
+
+
+def signed_in(app: Flask, email: str = "alice@example.com", password: str = PASSWORD) -> FlaskClient:
+    browser = app.test_client()
+    assert browser.post("/login", data={"email": email, "password": password}).status_code == 303
+    return browser
+
+
+@pytest.fixture
+def browser(app: Flask, alice: Client) -> FlaskClient:
+    """Alice's, signed in by her password."""
+    return signed_in(app)
+
+
+def by_link(app: Flask, admin: Client, user: Client) -> FlaskClient:
+    browser = app.test_client()
+    token = admin.get(f"/api/user/login/{user.id}").get_json()["url"].rsplit("/", 1)[1]
+    browser.post(f"/login/{token}")
+    return browser
+
+
+def send(browser: FlaskClient, path: str, **fields: str) -> str:
+    """Sends a form, and gives the page that it leads to."""
+    answer = browser.post(path, data=fields)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+    return browser.get("/account").text
+
+
+def words(page: str) -> str:
+    return " ".join(page.split())
+
+
+def use_of(page: str, label: str) -> str:
+    """The amount that stands beside a label of the plan, as it reads."""
+    amount = re.search(f'<span>{label}</span>\\s*<span class="amount">(.*?)</span>', page, re.DOTALL)
+    assert amount
+    return words(re.sub("<.*?>", "", amount[1]))
+
+
+def test_it_shows_the_account(browser: FlaskClient) -> None:
+    page = browser.get("/account").text
+    for text in ("alice@example.com", "Plan: Business", "/avatar/alice.png", "This plan does not expire."):
+        assert text in page
+
+
+def test_it_shows_the_use_of_each_limit(
+    app: Flask, register: Callable[..., Client], sql: Callable[..., list[Row]]
+) -> None:
+    frida = register("frida", plan="Free")
+    sql("""INSERT INTO usage (user_id, kind, total)
+           SELECT %(id)s::bigint, 'visits ' || to_char(month, 'YYYY-MM'), total
+             FROM (VALUES (now(), 1234), (now() - interval '1 month', 5)) visits (month, total) RETURNING 1""",
+        id=frida.id)  # fmt: skip
+    frida.add("/api/pixel/add", {"type": "bing", "name": "Shop", "tag": "1"})
+    page = signed_in(app, "frida@example.com").get("/account").text
+    assert use_of(page, "Pixels") == "1 of 3"
+    assert use_of(page, "Links") == "0 of 100"
+    assert use_of(page, "QR codes") == "0 no limit"
+    assert "1000000 per minute" in page
+    assert "90 days" in page
+    assert use_of(page, "Clicks this month") == "1,234 of 10,000"
+
+
+def test_a_feature_that_the_plan_lacks_is_marked(
+    app: Flask, register: Callable[..., Client], sql: Callable[..., list[Row]]
+) -> None:
+    sql("""INSERT INTO plans (name, free, limits)
+           SELECT 'Small', false, (limits::jsonb || '{"domain": {"enabled": "0", "count": "5"}}')::json
+             FROM plans WHERE name = 'Free' RETURNING 1""")
+    register("frida", plan="Small")
+    page = signed_in(app, "frida@example.com").get("/account").text
+    assert use_of(page, "Branded domains") == "not in your plan"
+    assert 'class="excluded">Targets by country' in words(page)
+    assert 'class="included">API' in words(page)
+
+
+def test_no_limits_bind_an_administrator(app: Flask, register: Callable[..., Client]) -> None:
+    register("root", admin=True, plan="Free")
+    page = signed_in(app, "root@example.com").get("/account").text
+    assert use_of(page, "Links") == "0 no limit"
+    assert "Limits do not apply to administrators." in page
+
+
+def test_the_end_of_a_plan_is_shown(browser: FlaskClient, alice: Client, sql: Callable[..., list[Row]]) -> None:
+    sql("UPDATE users SET expires = '2999-01-02 03:04:05+00' RETURNING 1")
+    assert "Paid until 2999-01-02 03:04:05 UTC." in browser.get("/account").text
+
+
+def test_the_key_is_shown_to_whoever_gives_the_password(browser: FlaskClient, alice: Client) -> None:
+    assert alice.key
+    assert alice.key not in browser.get("/account").text
+    answer = browser.post("/account/key", data={"current_password": PASSWORD})
+    assert alice.key in answer.text
+    assert answer.headers["Cache-Control"] == "no-store"
+    returned = browser.get("/account/key")
+    assert (returned.status_code, returned.headers["Location"]) == (303, "/account#key")
+
+
+@pytest.mark.parametrize("path", ["/account/key", "/account/key/replace"])
+@pytest.mark.parametrize("fields", [{}, {"current_password": "x"}])
+def test_an_unattended_browser_gives_no_key(
+    browser: FlaskClient, alice: Client, path: str, fields: dict[str, str]
+) -> None:
+    answer = browser.post(path, data=fields)
+    assert answer.status_code == 400
+    assert "Your current password is not the one that you gave." in answer.text.split('aria-labelledby="key"')[1]
+    assert alice.key
+    assert alice.key not in answer.text
+    assert alice.get("/api/account").status_code == 200
+
+
+def test_a_link_of_the_last_hour_shows_the_key(app: Flask, admin: Client, alice: Client) -> None:
+    assert alice.key
+    assert alice.key in by_link(app, admin, alice).post("/account/key").text
+
+
+def test_a_replaced_key_works_and_the_old_one_does_not(browser: FlaskClient, alice: Client) -> None:
+    page = browser.post("/account/key/replace", data={"current_password": PASSWORD}).text
+    assert "This is your new API key." in page.split('aria-labelledby="key"')[1]
+    assert "This is your new API key." not in browser.get("/account").text
+    assert alice.get("/api/account").status_code == 401
+    alice.key = page.split('id="api-key">')[1].split("<")[0]
+    assert alice.get("/api/account").get_json()["data"]["username"] == "alice"
+
+
+def test_a_new_email_signs_in(app: Flask, browser: FlaskClient) -> None:
+    page = send(browser, "/account/email", email="new@example.org", current_password=PASSWORD)
+    assert "Your e-mail address is now new@example.org." in page
+    signed_in(app, "new@example.org")
+
+
+def test_a_new_password_ends_other_browsers_and_keeps_this_one(app: Flask, browser: FlaskClient, bob: Client) -> None:
+    other, of_bob = signed_in(app), signed_in(app, "bob@example.com")
+    page = send(browser, "/account/password", password="another horse", current_password=PASSWORD)
+    assert "Your password has been changed." in page
+    assert other.get("/account").status_code == 303
+    assert of_bob.get("/account").status_code == 200
+    signed_in(app, password="another horse")
+    assert (
+        app.test_client().post("/login", data={"email": "alice@example.com", "password": PASSWORD}).status_code == 401
+    )
+
+
+@pytest.mark.usefixtures("bob")
+@pytest.mark.parametrize(
+    ("path", "fields", "message"),
+    [
+        ("/account/email", {"email": "new@example.org"}, "Your current password is not"),
+        ("/account/email", {"email": "new@example.org", "current_password": "x"}, "Your current password is not"),
+        ("/account/email", {"email": "nonsense"}, "email must be a valid e-mail address."),
+        ("/account/email", {"email": "a\0b@example.org"}, "email must not hold control characters."),
+        ("/account/email", {}, "email is required."),
+        ("/account/email", {"email": "BOB@example.com", "current_password": PASSWORD}, "There already is a user"),
+        ("/account/password", {"password": "1234", "current_password": PASSWORD}, "password must be 5 to 1024"),
+        ("/account/password", {"password": "another horse"}, "Your current password is not"),
+        ("/account/password", {}, "password is required."),
+    ],
+)
+def test_a_change_that_does_not_fit_is_told_and_changes_nothing(
+    app: Flask, browser: FlaskClient, path: str, fields: dict[str, str], message: str
+) -> None:
+    assert message in send(browser, path, **fields)
+    signed_in(app)
+
+
+def test_the_current_password_cannot_be_guessed_quickly(browser: FlaskClient) -> None:
+    fields = {"password": "another horse", "current_password": "guess"}
+    for _ in range(login_pages.ATTEMPTS):
+        assert "Your current password is not" in send(browser, "/account/password", **fields)
+    assert "Too many passwords were tried" in send(browser, "/account/password", **fields)
+    answer = browser.post("/account/key", data={"current_password": PASSWORD})
+    assert answer.status_code == 429
+    assert "Too many passwords were tried" in answer.text
+
+
+def test_the_current_password_can_be_given_as_often_as_it_is_asked_for(browser: FlaskClient) -> None:
+    for _ in range(login_pages.ATTEMPTS + 2):
+        assert browser.post("/account/key", data={"current_password": PASSWORD}).status_code == 200
+
+
+def test_whoever_forgot_the_password_sets_a_new_one_by_a_link(
+    app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]
+) -> None:
+    browser = by_link(app, admin, alice)
+    assert "Current password" not in browser.get("/account").text
+    assert "has been changed" in send(browser, "/account/password", password="remembered")
+    signed_in(app, password="remembered")
+    sql("UPDATE sessions SET created = created - interval '1 hour' RETURNING 1")
+    assert "Current password" in browser.get("/account").text
+    assert "Your current password is not" in send(browser, "/account/password", password="taken over")
+
+
+def test_a_new_password_ends_the_links_that_nobody_has_used(
+    app: Flask, browser: FlaskClient, admin: Client, alice: Client, bob: Client
+) -> None:
+    def path(user: Client) -> str:
+        url: str = admin.get(f"/api/user/login/{user.id}").get_json()["url"]
+        return "/login/" + url.rsplit("/", 1)[1]
+
+    of_alice, of_bob = path(alice), path(bob)
+    send(browser, "/account/email", email="new@example.org", current_password=PASSWORD)
+    assert app.test_client().get(of_alice).status_code == 200
+    send(browser, "/account/password", password="another horse", current_password=PASSWORD)
+    assert app.test_client().post(of_alice).status_code == 410
+    assert app.test_client().post(of_bob).status_code == 303
+
+
+def test_signing_out_ends_the_session(app: Flask, browser: FlaskClient, sql: Callable[..., list[Row]]) -> None:
+    cookie = browser.get_cookie("linkmgr")
+    assert cookie
+    other = signed_in(app)
+    answer = browser.post("/account/sign-out")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/login")
+    assert "You have signed out." in browser.get("/login").text
+    assert browser.get("/account").status_code == 303
+    thief = app.test_client()
+    thief.set_cookie("linkmgr", cookie.value)
+    assert thief.get("/account").status_code == 303
+    assert other.get("/account").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["key", "key/replace", "email", "password", "sign-out"])
+def test_nothing_changes_for_somebody_who_is_not_signed_in(app: Flask, alice: Client, path: str) -> None:
+    answer = app.test_client().post(f"/account/{path}", data={"email": "e@example.org", "password": "another horse"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/login")
+    assert alice.get("/api/account").get_json()["data"]["email"] == "alice@example.com"
+    signed_in(app)
+
+
+def test_a_deleted_user_is_signed_out(browser: FlaskClient, admin: Client, alice: Client) -> None:
+    admin.delete(f"/api/user/{alice.id}/delete")
+    assert browser.get("/account").status_code == 303

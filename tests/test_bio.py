@@ -1,0 +1,249 @@
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr.api.bio import MOST_LINKS, THEMES
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.races import at_once, during
+
+LINKS = [{"title": "My shop", "url": "https://example.com/shop"}, {"title": "Blog", "url": "https://example.org/"}]
+FULL = {"name": "Dana", "alias": "dana", "bio": "I bake.\n\nIn Köln.", "theme": "forest", "links": LINKS}
+TAKEN = "This alias is taken: choose another one."
+
+
+def read(client: Client, bio_id: int) -> dict[str, Any]:
+    """Its members, but for the id, the address and the date."""
+    answer = client.get(f"/api/bio/{bio_id}")
+    assert answer.status_code == 200
+    data: dict[str, Any] = answer.get_json()["data"]
+    assert data.pop("id") == bio_id
+    assert data.pop("shorturl") == f"{BASE_URL}/{data['alias']}"
+    assert len(data.pop("date")) == len("2026-11-20 12:00:00")
+    return data
+
+
+def test_what_a_user_has_is_listed_and_nobody_elses(alice: Client, bob: Client) -> None:
+    bio_id = alice.add("/api/bio/add", FULL)
+    bob.add("/api/bio/add", {"name": "Bob"})
+    data = alice.get("/api/bio").get_json()["data"]
+    assert len(data["bios"][0].pop("date")) == len("2026-11-20 12:00:00")
+    assert data == {
+        "result": 1,
+        "perpage": 15,
+        "currentpage": 1,
+        "nextpage": 0,
+        "maxpage": 1,
+        "bios": [{"id": bio_id, "name": "Dana", "alias": "dana", "shorturl": f"{BASE_URL}/dana"}],
+    }
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_bio_page_of_each_theme_is_read_as_it_was_sent(alice: Client, theme: str) -> None:
+    answer = alice.post("/api/bio/add", FULL | {"theme": theme}).get_json()
+    bio_id = answer["id"]
+    assert answer == {"error": 0, "id": bio_id, "alias": "dana", "shorturl": f"{BASE_URL}/dana"}
+    assert read(alice, bio_id) == FULL | {"theme": theme}
+
+
+def test_only_the_name_is_needed_and_an_alias_is_made(alice: Client) -> None:
+    answers = [alice.post("/api/bio/add", {"name": "Dana", "alias": "", "links": None}).get_json() for _ in range(2)]
+    aliases = [answer["alias"] for answer in answers]
+    assert aliases[0] != aliases[1]
+    assert read(alice, answers[0]["id"]) == {
+        "name": "Dana",
+        "alias": aliases[0],
+        "bio": "",
+        "theme": "light",
+        "links": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("name", "Dana D."),
+        ("alias", "Dana_D-2"),
+        ("bio", "I bake bread."),
+        ("theme", "auto"),
+        ("links", LINKS[::-1]),
+        ("links", []),
+        ("bio", ""),
+    ],
+)
+def test_an_update_changes_only_what_was_sent(alice: Client, member: str, value: Any) -> None:
+    bio_id = alice.add("/api/bio/add", FULL)
+    answer = alice.put(f"/api/bio/{bio_id}/update", {member: value})
+    assert answer.get_json() == {"error": 0, "message": "Bio page has been updated successfully."}
+    assert read(alice, bio_id) == FULL | {member: value}
+
+
+def test_an_update_may_name_what_is_already_so(alice: Client) -> None:
+    bio_id = alice.add("/api/bio/add", FULL)
+    assert alice.put(f"/api/bio/{bio_id}/update", FULL).status_code == 200
+    assert alice.put(f"/api/bio/{bio_id}/update", {}).status_code == 200
+    assert read(alice, bio_id) == FULL
+
+
+def test_a_deleted_bio_page_is_gone_and_its_alias_free(alice: Client, bob: Client) -> None:
+    bio_id = alice.add("/api/bio/add", FULL)
+    answer = alice.delete(f"/api/bio/{bio_id}/delete")
+    assert answer.get_json() == {"error": 0, "message": "Bio page has been deleted successfully."}
+    assert alice.get(f"/api/bio/{bio_id}").get_json()["message"] == "There is no bio page with this id."
+    assert alice.delete(f"/api/bio/{bio_id}/delete").status_code == 404
+    assert bob.post("/api/bio/add", FULL).status_code == 200
+
+
+def test_addresses_are_kept_in_ascii_and_may_be_our_own_short_links(alice: Client) -> None:
+    links = [{"title": "Mine", "url": f"{BASE_URL}/abc"}, {"title": "Bücher", "url": "https://bücher.example/ä"}]
+    kept = [links[0], {"title": "Bücher", "url": "https://xn--bcher-kva.example/%C3%A4"}]
+    assert read(alice, alice.add("/api/bio/add", {"name": "Dana", "links": links}))["links"] == kept
+
+
+def test_members_of_a_link_that_have_no_meaning_are_not_kept(alice: Client) -> None:
+    bio_id = alice.add("/api/bio/add", FULL | {"links": [LINKS[0] | {"icon": "x"}]})
+    assert read(alice, bio_id)["links"] == LINKS[:1]
+
+
+HTTP = "must be a URL that begins with http:// or https://."
+ALIAS = "alias must be 3 to 50 letters, digits, '_' or '-'."
+OBJECT = "must be an object {title, url}."
+ARRAY = "links must be an array of objects {title, url}."
+
+WRONG = [
+    ({"name": " "}, "name must not be empty."),
+    ({"name": "x" * 256}, "name must be at most 255 characters."),
+    ({"bio": "x" * 2001}, "bio must be at most 2000 characters."),
+    ({"theme": "neon"}, f"theme must be one of {', '.join(THEMES)}."),
+    ({"alias": "ab"}, ALIAS),
+    ({"alias": "x" * 51}, ALIAS),
+    ({"alias": "dana\n"}, ALIAS),
+    ({"alias": "dana/demo"}, ALIAS),
+    ({"alias": "dänä"}, ALIAS),
+    ({"alias": "api"}, "alias must not be a word that the service uses itself."),
+    ({"alias": "Login"}, "alias must not be a word that the service uses itself."),
+    ({"links": "https://example.com/"}, ARRAY),
+    ({"links": {}}, ARRAY),
+    ({"links": LINKS * (MOST_LINKS // 2) + LINKS}, "links must be at most 100 links."),
+    ({"links": [LINKS[0], "x"]}, f"links number 2 {OBJECT}"),
+    ({"links": [LINKS[0], None]}, f"links number 2 {OBJECT}"),
+    ({"links": [[]]}, f"links number 1 {OBJECT}"),
+    ({"links": [{}]}, "links number 1: title is required; url is required."),
+    ({"links": [LINKS[0] | {"title": 5}]}, "links number 1: title must be a string."),
+    ({"links": [LINKS[0], LINKS[0] | {"url": "javascript:alert(1)"}]}, f"links number 2: url {HTTP}"),
+    ({"links": [LINKS[0] | {"url": "example.com"}]}, f"links number 1: url {HTTP}"),
+    ({"links": [LINKS[0] | {"url": "//example.com/"}]}, f"links number 1: url {HTTP}"),
+    ({"links": [LINKS[0] | {"url": "https://a:b@example.com/"}]},
+     "links number 1: url must not hold a user name or a password."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sent", "message"), WRONG)
+def test_a_bio_page_that_does_not_fit_is_refused(alice: Client, sent: dict[str, Any], message: str) -> None:
+    answer = alice.post("/api/bio/add", FULL | sent)
+    assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+    assert alice.get("/api/bio").get_json()["data"]["result"] == 0
+
+
+@pytest.mark.parametrize(("sent", "message"), WRONG)
+def test_an_update_that_does_not_fit_changes_nothing(alice: Client, sent: dict[str, Any], message: str) -> None:
+    bio_id = alice.add("/api/bio/add", FULL)
+    answer = alice.put(f"/api/bio/{bio_id}/update", {"bio": "Changed"} | sent)
+    assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+    assert read(alice, bio_id) == FULL
+
+
+# --- bio pages and links share one set of aliases
+
+
+Ask = Callable[[Client, str], Any]
+NEW = "INSERT INTO {} (user_id, alias, {}) VALUES ({}, 'wanted', 'https://example.com/')"
+
+
+def make_bio(client: Client, alias: str) -> Any:
+    return client.post("/api/bio/add", {"name": "Dana", "alias": alias})
+
+
+def move_bio(client: Client, alias: str) -> Any:
+    return client.put(f"/api/bio/{client.add('/api/bio/add', {'name': 'Dana'})}/update", {"alias": alias})
+
+
+def make_link(client: Client, alias: str) -> Any:
+    return client.post("/api/url/add", {"url": "https://example.com/", "custom": alias})
+
+
+def move_link(client: Client, alias: str) -> Any:
+    link_id = client.add("/api/url/add", {"url": "https://example.com/"})
+    return client.put(f"/api/url/{link_id}/update", {"custom": alias})
+
+
+def told(answer: Any) -> tuple[int, str]:
+    return answer.status_code, answer.get_json().get("message", "")
+
+
+@pytest.mark.parametrize("ask", [make_bio, move_bio, make_link, move_link])
+@pytest.mark.parametrize("first", [make_bio, make_link])
+def test_an_alias_that_is_taken_is_refused(alice: Client, bob: Client, first: Ask, ask: Ask) -> None:
+    assert first(bob, "wanted").status_code == 200
+    assert told(ask(alice, "wanted")) == (400, TAKEN)
+    assert ask(alice, "Wanted").status_code == 200
+
+
+@pytest.mark.parametrize("ask", [make_bio, move_bio])
+def test_a_bio_page_waits_for_the_link_that_is_being_made(
+    alice: Client, bob: Client, raw: psycopg2.extensions.connection, ask: Ask
+) -> None:
+    answer = during(raw, NEW.format("links", "url", bob.id), lambda: ask(alice, "wanted"))
+    assert told(answer) == (400, TAKEN)
+
+
+@pytest.mark.parametrize("ask", [make_link, move_link])
+def test_a_link_waits_for_the_bio_page_that_is_being_made(
+    alice: Client, bob: Client, raw: psycopg2.extensions.connection, ask: Ask
+) -> None:
+    answer = during(raw, NEW.format("bios", "name", bob.id), lambda: ask(alice, "wanted"))
+    assert told(answer) == (400, TAKEN)
+
+
+def test_of_40_who_want_one_alias_at_once_exactly_one_gets_it(app: Flask, alice: Client, bob: Client, sql: Sql) -> None:
+    def ask(number: int) -> int:
+        client = Client(app.test_client(), (alice, bob)[number // 2 % 2].key)
+        answer: int = (make_bio, make_link)[number % 2](client, "wanted").status_code
+        return answer
+
+    assert Counter(at_once(40, ask)) == {200: 1, 400: 39}
+    assert len(sql("SELECT alias FROM bios UNION ALL SELECT alias FROM links")) == 1
+
+
+def test_other_changes_of_a_bio_page_do_not_wait_for_links(
+    alice: Client, bob: Client, raw: psycopg2.extensions.connection
+) -> None:
+    bio_id = alice.add("/api/bio/add", FULL)
+    with raw.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute(NEW.format("links", "url", bob.id))
+        assert alice.put(f"/api/bio/{bio_id}/update", FULL | {"bio": "Changed"}).status_code == 200
+        cursor.execute("ROLLBACK")
+
+
+def test_a_link_under_a_branded_domain_may_have_the_alias_of_a_bio_page(alice: Client, sql: Sql) -> None:
+    domain_id = factories.domain(sql, alice.id)
+    host = sql("SELECT host FROM domains WHERE id = %(id)s", id=domain_id)[0]["host"]
+    assert make_bio(alice, "wanted").status_code == 200
+    members = {"url": "https://example.com/", "custom": "wanted", "domain": host}
+    assert alice.post("/api/url/add", members).status_code == 200
+
+
+@pytest.mark.parametrize("taken_by", [make_bio, make_link])
+def test_an_alias_that_is_made_is_made_again_when_it_is_taken(
+    alice: Client, monkeypatch: pytest.MonkeyPatch, taken_by: Ask
+) -> None:
+    assert taken_by(alice, "wanted").status_code == 200
+    made = iter(["wanted", "wanted", "another"])
+    monkeypatch.setattr("linkmgr.repository.urls.new_alias", lambda: next(made))
+    assert alice.post("/api/bio/add", {"name": "Dana"}).get_json()["alias"] == "another"

@@ -1,0 +1,212 @@
+"""/<alias> of a bio page: what it shows, and that it can be used and read."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+from selenium.webdriver.common.keys import Keys
+
+from linkmgr.api.bio import THEMES
+from tests.browser import DESKTOP, PHONE, Browser
+from tests.conftest import BASE_URL, ROOT, Client
+from tests.test_security_headers import POLICY
+from tests.test_style import luminance
+
+LINKS = [
+    {"title": "My shop", "url": "https://www.example.com/shop?a=1&b=2"},
+    {"title": "Blog", "url": "https://example.org/"},
+]
+DANA = {"name": "Dana Müller", "alias": "dana", "bio": "I bake.\n\nIn Köln.", "theme": "forest", "links": LINKS}
+
+
+def page(app: Flask, client: Client, **members: Any) -> str:
+    assert client.post("/api/bio/add", DANA | members).status_code == 200
+    answer = app.test_client().get(f"/{(DANA | members)['alias']}")
+    assert answer.status_code == 200
+    return answer.text
+
+
+def test_it_shows_who_it_is_of_and_the_links_in_their_order(app: Flask, alice: Client) -> None:
+    text = page(app, alice)
+    assert '<html lang="en" class="bio forest">' in text
+    assert '<h1 dir="auto">Dana Müller</h1>' in text
+    assert "I bake.\n\nIn Köln.</p>" in text
+    assert re.findall('<a href="(https.+?)" rel="(.+?)"', text) == [
+        ("https://www.example.com/shop?a=1&amp;b=2", "noopener nofollow ugc"),
+        ("https://example.org/", "noopener nofollow ugc"),
+    ]
+    assert re.findall("<strong>(.+)</strong>", text) == ["My shop", "Blog"]
+    assert re.findall("<small>(.+)</small>", text) == ["example.com", "example.org"]
+
+
+def test_previews_are_told_what_it_is(app: Flask, alice: Client) -> None:
+    text = page(app, alice)
+    told = dict(re.findall('<meta (?:name|property)="([a-z:]+)" content="(.*?)">', text))
+    image = told["og:image"]
+    assert told == {
+        "viewport": "width=device-width, initial-scale=1",
+        "description": "I bake. In Köln.",
+        "og:type": "profile",
+        "og:title": "Dana Müller",
+        "og:description": "I bake. In Köln.",
+        "og:url": f"{BASE_URL}/dana",
+        "og:image": f"{BASE_URL}/avatar/Dana-Muller.png",
+        "og:image:alt": "",
+        "twitter:card": "summary",
+    }
+    assert f'<link rel="canonical" href="{BASE_URL}/dana">' in text
+    assert app.test_client().get(image).mimetype == "image/png"
+
+
+def test_what_is_long_is_cut_for_previews_alone(app: Flask, alice: Client) -> None:
+    text = page(app, alice, bio="bread " * 300)
+    assert f'<meta name="description" content="{"bread " * 32}bread…">' in text
+    assert "bread " * 299 in text
+
+
+@pytest.mark.parametrize("alias", ["---", "___", "a-b", "x" * 50])
+def test_the_picture_is_drawn_of_the_alias_when_the_name_has_no_letters(app: Flask, alice: Client, alias: str) -> None:
+    assert f'src="/avatar/{alias}.png"' in page(app, alice, name="...", alias=alias)
+    assert app.test_client().get(f"/avatar/{alias}.png").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn"),
+    [
+        ("Zoë O'Neill", "Zoe-O-Neill"),
+        ("Dana/../../x", "Dana-x"),
+        ("دانا", "dana"),
+        ("😀", "dana"),
+        ("Al", "dana"),
+        ("x" * 255, "x" * 50),
+    ],
+)
+def test_the_picture_is_drawn_of_any_name(app: Flask, alice: Client, name: str, drawn: str) -> None:
+    assert f'<img class="face" src="/avatar/{drawn}.png"' in page(app, alice, name=name)
+    assert app.test_client().get(f"/avatar/{drawn}.png").status_code == 200
+
+
+def test_without_text_and_links_it_still_is_a_page(app: Flask, alice: Client) -> None:
+    text = page(app, alice, bio="", links=[])
+    assert "There are no links here yet." in text
+    assert '<meta name="description" content="Links of Dana Müller">' in text
+
+
+def test_all_that_the_user_typed_is_escaped(app: Flask, alice: Client) -> None:
+    evil = '"><script>alert(1)</script>{{7*7}}'
+    text = page(app, alice, name=evil, bio=evil, links=[{"title": evil, "url": "https://example.com/'\"><b>"}])
+    assert "<script" not in text
+    assert "<b>" not in text
+    assert text.count("{{7*7}}") == 7
+
+
+def test_nothing_foreign_is_loaded_and_no_script_runs(app: Flask, alice: Client) -> None:
+    alice.add("/api/bio/add", DANA)
+    answer = app.test_client().get("/dana")
+    assert answer.headers["Content-Security-Policy"] == POLICY
+    assert answer.headers["Cache-Control"] == "no-cache"
+    assert not re.findall('<(?:script|style)|style=|(?:src|stylesheet" href)="http', answer.text)
+
+
+def test_our_own_short_links_are_shown_without_a_host(app: Flask, alice: Client) -> None:
+    text = page(app, alice, links=[{"title": "Mine", "url": f"{BASE_URL}/abc"}])
+    assert "<strong>Mine</strong>" in text
+    assert "<small>" not in text
+
+
+def test_it_is_there_as_long_as_the_bio_page_is_and_under_its_exact_alias(app: Flask, alice: Client) -> None:
+    bio_id = alice.add("/api/bio/add", DANA)
+    browser = app.test_client()
+    assert [browser.get(path).status_code for path in ("/dana", "/Dana", "/dan", "/danas")] == [200, 404, 404, 404]
+    alice.put(f"/api/bio/{bio_id}/update", {"alias": "dana-2", "name": "Dana D."})
+    assert browser.get("/dana").status_code == 404
+    assert "<title>Dana D.</title>" in browser.get("/dana-2").text
+    alice.delete(f"/api/bio/{bio_id}/delete")
+    assert browser.get("/dana-2").status_code == 404
+
+
+# --- the themes
+
+STYLE = (ROOT / "linkmgr/static/bio.css").read_text()
+NAMED = dict(re.findall(r"\.bio\.([a-z]+) {(.+?)}", STYLE, re.DOTALL))
+READ = [("text", "sky"), ("text", "ground"), ("muted", "sky"), ("muted", "ground"), ("on-button", "button"),
+        ("on-button", "button-hover"), ("on-button-muted", "button"), ("on-button-muted", "button-hover")]  # fmt: skip
+SEEN = [("accent", "sky"), ("accent", "ground")]  # the outline of what has the focus
+
+
+def colours(theme: str) -> dict[str, str]:
+    light = STYLE[: STYLE.index("}")]
+    return dict(re.findall("--([a-z-]+): #([0-9a-f]{6});", light + NAMED.get(theme, "")))
+
+
+def contrast(theme: str, one: str, other: str) -> float:
+    darker, lighter = sorted(luminance(colours(theme)[name]) for name in (one, other))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_each_theme_has_its_colours_and_auto_those_of_light_and_dark() -> None:
+    assert set(NAMED) | {"light"} == set(THEMES)
+    assert colours("auto") == colours("dark")
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_text_stands_out_in_each_theme(theme: str) -> None:
+    assert {pair: contrast(theme, *pair) >= 4.5 for pair in READ} == dict.fromkeys(READ, True)
+    assert {pair: contrast(theme, *pair) >= 3 for pair in SEEN} == dict.fromkeys(SEEN, True)
+
+
+# --- in a browser
+
+BACKGROUND = "return getComputedStyle(document.documentElement).backgroundColor"
+
+
+@pytest.fixture
+def base(serve: Callable[..., str]) -> str:
+    return serve("--workers", "1")
+
+
+@pytest.mark.browser
+def test_its_links_are_followed_by_keyboard(browser: Browser, base: str, alice: Client) -> None:
+    links = [{"title": "First", "url": f"{base}/nowhere"}, {"title": "Second", "url": f"{base}/robots.txt"}]
+    alice.add("/api/bio/add", DANA | {"links": links})
+    browser.open(f"{base}/dana")
+    browser.press(Keys.TAB, Keys.TAB)
+    assert browser.run("return document.activeElement.innerText.split('\\n')[0]") == "Second"
+    assert browser.run("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    browser.press(Keys.ENTER)
+    browser.wait_for("/robots.txt")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("size", [PHONE, DESKTOP])
+def test_nothing_is_wider_than_the_screen(browser: Browser, base: str, alice: Client, size: tuple[int, int]) -> None:
+    links = [{"title": "W" * 255, "url": f"https://{'long-' * 11}host.{'long-' * 11}host.example.com/"}]
+    alice.add("/api/bio/add", {"name": "W" * 255, "alias": "wide", "bio": "W" * 2000, "links": links})
+    browser.size(*size)
+    browser.open(f"{base}/wide")
+    assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    assert browser.find("nav a").size["height"] >= 44
+
+
+@pytest.mark.browser
+def test_auto_follows_the_visitors_system_and_the_others_do_not(browser: Browser, base: str, alice: Client) -> None:
+    seen = {}
+    for theme in ("auto", "light", "dark"):
+        alice.add("/api/bio/add", DANA | {"alias": theme, "theme": theme})
+        for scheme in ("light", "dark"):
+            browser.scheme(scheme)
+            browser.open(f"{base}/{theme}")
+            seen[theme, scheme] = browser.run(BACKGROUND)
+    browser.scheme("light")
+    light, dark = seen["light", "light"], seen["dark", "dark"]
+    assert light != dark
+    assert seen == {
+        ("auto", "light"): light,
+        ("auto", "dark"): dark,
+        ("light", "light"): light,
+        ("light", "dark"): light,
+        ("dark", "light"): dark,
+        ("dark", "dark"): dark,
+    }

@@ -1,0 +1,161 @@
+"""Branded domains by Host: what they serve, and what does not exist there."""
+
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from linkmgr import database
+from tests import factories
+from tests.conftest import BASE_URL, Client, check
+from tests.factories import Sql
+
+HOST = "go.example.org"
+ROOT, NOT_FOUND = "https://example.com/welcome", "https://example.com/lost"
+
+Fetch = Callable[..., TestResponse]
+
+
+@pytest.fixture
+def fetch(app: Flask) -> Fetch:
+    """Asks a host, by default the branded one, for a path."""
+
+    def get(path: str, host: str = HOST, method: str = "GET") -> TestResponse:
+        return app.test_client().open(path, method=method, headers={"Host": host})
+
+    return get
+
+
+@pytest.fixture
+def plain(alice: Client) -> int:
+    return alice.add("/api/domain/add", {"domain": f"https://{HOST}"})
+
+
+@pytest.fixture
+def redirecting(alice: Client) -> int:
+    return alice.add("/api/domain/add", {"domain": f"https://{HOST}", "redirectroot": ROOT, "redirect404": NOT_FOUND})
+
+
+PATHS = ["/", "/nothing", "/q/nothing", "/r/nothing", "/u/nobody/list-1", "/qr/nothing"]
+
+
+@pytest.mark.usefixtures("redirecting")
+@pytest.mark.parametrize("host", [HOST, "GO.example.ORG", f"{HOST}.", f"{HOST}:8080"])
+def test_the_root_and_unknown_paths_lead_where_the_owner_wants(fetch: Fetch, host: str) -> None:
+    answers = {path: fetch(path, host) for path in PATHS}
+    assert {answer.status_code for answer in answers.values()} == {302}
+    assert answers.pop("/").headers["Location"] == ROOT
+    assert {answer.headers["Location"] for answer in answers.values()} == {NOT_FOUND}
+    assert fetch("/nothing", host).headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.usefixtures("plain")
+def test_without_redirects_there_is_a_plain_page_and_the_404_page(fetch: Fetch) -> None:
+    root = fetch("/")
+    assert root.status_code == 200
+    assert f"{HOST} makes long addresses short." in root.text
+    assert root.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    assert {path: fetch(path).status_code for path in PATHS[1:]} == dict.fromkeys(PATHS[1:], 404)
+
+
+@pytest.mark.usefixtures("redirecting")
+@pytest.mark.parametrize("path", ["/login", "/login/x", "/account", "/account/key", "/avatar/alice.png"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_our_pages_do_not_exist_there(fetch: Fetch, path: str, method: str) -> None:
+    answer = fetch(path, method=method)
+    assert (answer.status_code, answer.headers["Location"]) == (302, NOT_FOUND)
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("path", ["/login", "/login/x", "/account", "/avatar/alice.png"])
+def test_without_a_redirect_our_pages_are_like_any_unknown_path(fetch: Fetch, path: str) -> None:
+    assert fetch(path).status_code == 404
+    assert fetch(path).text == fetch("/nothing").text
+
+
+@pytest.mark.usefixtures("redirecting")
+@pytest.mark.parametrize("path", ["/api", "/api/account", "/api/", "/healthz"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_what_programs_ask_for_does_not_exist_there(fetch: Fetch, sql: Sql, path: str, method: str) -> None:
+    before = sql("SELECT count FROM hits")
+    answer = fetch(path, method=method)
+    assert answer.status_code == 404
+    assert "Location" not in answer.headers
+    if path.startswith("/api"):
+        check(answer)
+    assert sql("SELECT count FROM hits") == before, "nothing was counted"
+
+
+@pytest.mark.usefixtures("redirecting")
+def test_the_short_addresses_work_there_as_under_our_own_name(fetch: Fetch, alice: Client, sql: Sql) -> None:
+    made = alice.post("/api/qr/add", {"type": "link", "data": "https://example.com/menu"}).get_json()
+    campaign = alice.post("/api/campaign/add", {"slug": "spring", "public": True}).get_json()
+    link_id = factories.link(sql, alice.id, url="https://example.com/page")
+    alice.post(f"/api/campaign/{campaign['id']}/assign/{link_id}")
+    code = made["link"].rpartition("/")[2]
+    assert fetch(f"/q/{code}").headers["Location"] == "https://example.com/menu"
+    short = fetch("/r/spring").headers["Location"]
+    assert fetch(short.removeprefix(BASE_URL), "127.0.0.1:5000").headers["Location"] == "https://example.com/page"
+    assert fetch(f"/u/alice/spring-{campaign['id']}").status_code == 200
+    assert fetch(f"/qr/{code}").mimetype == "image/png"
+    assert fetch(f"/qr/{code}").data == fetch(f"/qr/{code}", "127.0.0.1:5000").data, "its picture leads to BASE_URL"
+    with fetch("/static/style.css") as sheet:
+        assert sheet.status_code == 200
+    assert alice.get(f"/api/qr/{made['id']}").get_json()["data"]["clicks"] == 1
+
+
+@pytest.mark.usefixtures("redirecting")
+def test_pages_of_the_branded_domain_count_as_direct(app: Flask, alice: Client) -> None:
+    made = alice.post("/api/qr/add", {"type": "link", "data": "https://example.com/menu"}).get_json()
+    path = f"/q/{made['link'].rpartition('/')[2]}"
+    app.test_client().get(path, headers={"Host": f"{HOST}:443", "Referer": f"https://{HOST}/u/alice/list-1"})
+    assert alice.get(f"/api/qr/{made['id']}").get_json()["data"]["topReferrers"] == {"Direct, email and other": "1"}
+
+
+@pytest.mark.usefixtures("redirecting")
+@pytest.mark.parametrize("host", ["", "192.0.2.7", "[::1]:5000", "localhost", "evil.example", "go.\xfc.x"])
+def test_an_unknown_host_is_served_as_ours_and_never_in_an_address(fetch: Fetch, alice: Client, host: str) -> None:
+    assert fetch("/healthz", host).status_code == 200
+    assert fetch("/nothing", host).status_code == 404
+    answer = alice.post("/api/campaign/add", {"slug": "spring"}, headers={"Host": host})
+    assert answer.get_json()["rotator"] == f"{BASE_URL}/r/spring"
+    assert host not in fetch("/", host).headers["Location"] or not host
+
+
+def test_a_deleted_domain_is_an_unknown_host(fetch: Fetch, alice: Client, redirecting: int) -> None:
+    assert fetch("/").headers["Location"] == ROOT
+    alice.delete(f"/api/domain/{redirecting}/delete")
+    assert fetch("/nothing").status_code == 404
+    assert fetch("/healthz").status_code == 200
+
+
+def test_our_own_host_costs_no_query(fetch: Fetch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a query")
+
+    monkeypatch.setattr(database.Database, "execute", refuse)
+    assert fetch("/no/thing", "127.0.0.1:5000").status_code == 404
+    assert fetch("/", "127.0.0.1:5000").status_code == 302
+
+
+def test_while_the_database_is_away_a_branded_domain_still_answers(make_app: Callable[..., Flask]) -> None:
+    lost = make_app(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client()
+    statuses = {path: lost.get(path, headers={"Host": HOST}).status_code for path in ("/", "/no/thing", "/q/code")}
+    assert statuses == {"/": 503, "/no/thing": 404, "/q/code": 503}
+
+
+@pytest.mark.usefixtures("plain")
+def test_under_a_branded_host_there_is_nothing_of_other_users(
+    fetch: Fetch, alice: Client, bob: Client, sql: Sql
+) -> None:
+    for owner, status in ((alice, {200, 302}), (bob, {404})):
+        code = owner.add("/api/qr/add", {"type": "link", "data": "https://example.com/"})
+        [found] = sql("SELECT code FROM qrs WHERE id = %(id)s", id=code)
+        name = owner.username
+        campaign = owner.add("/api/campaign/add", {"name": "Bank", "slug": f"bank-{name}", "public": True})
+        link = owner.add("/api/url/add", {"url": "https://example.com/"})
+        owner.post(f"/api/campaign/{campaign}/assign/{link}")
+        paths = [f"/q/{found['code']}", f"/qr/{found['code']}", f"/r/bank-{name}", f"/u/{name}/bank-{name}-{campaign}"]
+        assert {fetch(path).status_code for path in paths} == status
+        assert {fetch(path, "127.0.0.1:5000").status_code for path in paths} == {200, 302}

@@ -1,0 +1,245 @@
+"""Signing in, the account page and error pages in Chromium.  The fixture `browser` also sees to it that no page
+breaks its own policy or has an error on the console."""
+
+import json
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from tests.browser import PHONE, Browser
+from tests.conftest import PASSWORD, Client
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def base(serve: Callable[..., str]) -> str:
+    return serve("--graceful-timeout", "0")
+
+
+def api(base: str, key: str, path: str = "/api/account") -> int:
+    """The status of a call of the API."""
+    call = urllib.request.Request(base + path, headers={"Authorization": f"Bearer {key}"})
+    try:
+        with urllib.request.urlopen(call, timeout=10) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def login_link(base: str, admin: Client, user: Client) -> str:
+    """As the API of the running service gives it."""
+    headers = {"Authorization": f"Bearer {admin.key}"}
+    call = urllib.request.Request(f"{base}/api/user/login/{user.id}", headers=headers)
+    with urllib.request.urlopen(call, timeout=10) as answer:
+        return str(json.load(answer)["url"])
+
+
+@pytest.fixture
+def alices(browser: Browser, base: str, admin: Client, alice: Client) -> Browser:
+    """On alice's account page."""
+    browser.open(login_link(base, admin, alice))
+    browser.wait_for("/account")
+    return browser
+
+
+def test_a_login_link_leads_to_the_account_where_the_key_is_replaced(
+    browser: Browser, base: str, admin: Client, alice: Client
+) -> None:
+    link = login_link(base, admin, alice)
+    assert link.startswith(f"{base}/login/")
+    browser.open(link)
+    browser.wait_for("/account")
+    assert "alice@example.com" in browser.text
+    assert alice.key
+    assert alice.key not in browser.driver.page_source
+
+    browser.click("Show the key")
+    browser.wait_for("/account/key")
+    assert browser.find("#api-key").text == alice.key
+    browser.click("Replace the key")
+    browser.click("Replace the key now")
+    browser.wait_for_text("This is your new API key.")
+    key = browser.find("#api-key").text
+    assert key != alice.key
+    assert (api(base, key), api(base, alice.key)) == (200, 401)
+
+    browser.click("Sign out")
+    browser.wait_for("/login")
+    assert "You have signed out." in browser.text
+    browser.open(f"{base}/account")
+    assert browser.path == "/login"
+    browser.open(link)
+    assert "This sign-in link was used already" in browser.text
+    assert browser.run("return performance.getEntriesByType('navigation')[0].responseStatus") == 410
+
+
+def test_without_scripts_a_button_signs_in(browser: Browser, base: str, admin: Client, alice: Client) -> None:
+    browser.scripts(run=False)
+    browser.open(login_link(base, admin, alice))
+    assert "Signing you in" in browser.text
+    browser.click("Sign in")
+    browser.wait_for("/account")
+
+
+def test_signing_in_and_out_needs_no_mouse(browser: Browser, base: str, alice: Client) -> None:
+    browser.open(f"{base}/login")
+    browser.press("alice@example.com", Keys.TAB, PASSWORD, Keys.ENTER)
+    browser.wait_for("/account")
+    browser.press(Keys.TAB)
+    assert browser.driver.switch_to.active_element.text == "Skip to the content"
+    browser.press(Keys.TAB, Keys.TAB)
+    focused = browser.driver.switch_to.active_element
+    assert focused.text == "Sign out"
+    assert focused.value_of_css_property("outline-style") == "solid"
+    browser.press(Keys.ENTER)
+    browser.wait_for("/login")
+
+
+def test_a_wrong_password_keeps_the_email_and_says_so(browser: Browser, base: str, alice: Client) -> None:
+    browser.open(f"{base}/login")
+    browser.press("alice@example.com", Keys.TAB, "wrong horse", Keys.ENTER)
+    browser.wait_for_text("There is no user")
+    assert browser.find("[role=alert]").text == "There is no user with this e-mail address and this password."
+    assert browser.find("#email").get_attribute("value") == "alice@example.com"
+    browser.press(PASSWORD, Keys.ENTER)
+    browser.wait_for("/account")
+
+
+def test_a_new_password_ends_other_browsers_and_keeps_this_one(browser: Browser, base: str, alice: Client) -> None:
+    browser.open(f"{base}/login")
+    browser.press("alice@example.com", Keys.TAB, PASSWORD, Keys.ENTER)
+    browser.wait_for("/account")
+    browser.find("#password").send_keys("another horse")
+    browser.find("#password-password").send_keys(PASSWORD)
+    browser.click("Change the password")
+    browser.wait_for_text("Your password has been changed.")
+
+
+def test_the_key_is_shown_and_replaced_without_a_mouse_and_in_sight(browser: Browser, base: str, alice: Client) -> None:
+    browser.size(*PHONE)
+    browser.open(f"{base}/login")
+    browser.press("alice@example.com", Keys.TAB, PASSWORD, Keys.ENTER)
+    browser.wait_for("/account")
+    browser.run("document.getElementById('key-password').focus()")
+    browser.press(PASSWORD, Keys.ENTER)
+    browser.wait_for("/account/key")
+    assert browser.find("#api-key").text == alice.key
+    browser.run("document.querySelector('summary').focus()")
+    browser.press(Keys.ENTER, Keys.TAB, PASSWORD, Keys.ENTER)
+    browser.wait_for("/account/key/replace")
+    for selector in ("[role=status]", "#api-key"):
+        middle = f"const {{top, bottom}} = document.querySelector('{selector}').getBoundingClientRect();"
+        assert browser.run(f"{middle} return top >= 0 && bottom <= innerHeight"), selector
+    assert browser.find("#api-key").text != alice.key
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_fits_a_phone_and_names_what_can_be_used(
+    browser: Browser, base: str, admin: Client, register: Callable[..., Client], scheme: str
+) -> None:
+    longest = register("x" * 50, plan="Free")
+    browser.size(*PHONE)
+    browser.scheme(scheme)
+    backgrounds = set()
+
+    def look(path: str) -> None:
+        browser.open(base + path)
+        measure(path)
+
+    def measure(path: str) -> None:
+        browser.run("document.querySelectorAll('details').forEach(details => details.open = true)")
+        assert browser.run("return document.documentElement.scrollWidth") <= PHONE[0], path
+        assert len(browser.all("h1")) == len(browser.all("main")) == 1
+        for used in browser.all("a, button, input:not([hidden]), progress, summary"):
+            assert used.accessible_name or not used.is_displayed(), used.get_attribute("outerHTML")
+        backgrounds.add(browser.find("body").value_of_css_property("background-color"))
+
+    for path in ("/login", "/nowhere", "/login/spent"):
+        look(path)
+    browser.open(login_link(base, admin, longest))
+    browser.wait_for("/account")
+    look("/account")
+    browser.click("Show the key")
+    browser.wait_for("/account/key")
+    measure("/account/key")
+    assert backgrounds == {"rgba(245, 246, 250, 1)" if scheme == "light" else "rgba(14, 16, 22, 1)"}
+
+
+def test_the_key_is_copied(alices: Browser, alice: Client) -> None:
+    alices.click("Show the key")
+    alices.wait_for("/account/key")
+    alices.click("Copy the key")
+    alices.wait_for_text("Copied")
+    assert alices.run("return getSelection().toString()") == alice.key
+
+
+def test_it_works_over_plain_http_where_browsers_do_not_tell_the_site(
+    browser: Browser, serve: Callable[..., str], admin: Client, alice: Client
+) -> None:
+    local = serve("--graceful-timeout", "0", base_url="http://links.test")
+    port = local.rsplit(":", 1)[1]
+    browser.open(login_link(local, admin, alice).replace("links.test", f"links.test:{port}"))
+    browser.wait_for("/account")
+    browser.click("Show the key")
+    browser.wait_for("/account/key")
+    browser.click("Copy the key")
+    browser.click("Sign out")
+    browser.wait_for("/login")
+
+
+@pytest.fixture
+def foreign_page() -> Iterator[Callable[[str], str]]:
+    """Serves one page from a port of its own, which for cookies is the same site."""
+    servers = []
+
+    def start(html: str) -> str:
+        class Page(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                self.wfile.write(b'<link rel="icon" href="data:,">' + html.encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}/"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("policy", ["unsafe-url", "no-referrer"])
+def test_a_form_on_another_site_changes_nothing(
+    alices: Browser, base: str, alice: Client, foreign_page: Callable[[str], str], policy: str
+) -> None:
+    alices.open(
+        foreign_page(
+            f'<meta name="referrer" content="{policy}">'
+            f'<form method="post" action="{base}/account/key/replace"><button>Win a prize</button></form>'
+        )
+    )
+    alices.click("Win a prize")
+    alices.wait_for("/account/key/replace")
+    assert "This form was not sent from a page of this service." in alices.text
+    assert alice.key
+    assert api(base, alice.key) == 200
+    alices.open(f"{base}/account")
+    assert "alice@example.com" in alices.text
+
+
+def test_no_page_can_be_framed(browser: Browser, base: str, foreign_page: Callable[[str], str]) -> None:
+    browser.open(foreign_page(f'<iframe src="{base}/login"></iframe>'))
+    assert any("frame-ancestors 'none'" in complaint for complaint in browser.complaints())

@@ -1,0 +1,129 @@
+"""/u/<username>/<slug or list>-<id>: a campaign's links as a page."""
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Flask
+from selenium.webdriver.common.keys import Keys
+
+from linkmgr.pages.campaign import LINKS_A_PAGE
+from tests import factories
+from tests.browser import PHONE, Browser
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+
+
+def campaign(client: Client, **members: Any) -> tuple[int, str]:
+    """Its id and the path of its list."""
+    made = client.post("/api/campaign/add", {"name": "Spring", "public": True} | members).get_json()
+    return made["id"], urlsplit(made["list"]).path
+
+
+def fill(client: Client, sql: Sql, campaign_id: int, *links: tuple[str, str]) -> list[str]:
+    """The aliases of the new links."""
+    ids = [factories.link(sql, client.id, url=url, title=title) for url, title in links]
+    for link_id in ids:
+        client.post(f"/api/campaign/{campaign_id}/assign/{link_id}")
+    return [row["alias"] for row in sql("SELECT alias FROM links WHERE id = ANY(%(ids)s) ORDER BY id", ids=ids)]
+
+
+def test_it_shows_the_links_newest_first(app: Flask, alice: Client, sql: Sql) -> None:
+    campaign_id, path = campaign(alice, name="Spring <2026>", slug="spring-26-5")
+    links = ("https://example.com/1", ""), ("https://example.com/2?a=1&b=2", "<b>Two</b>")
+    first_alias, second_alias = fill(alice, sql, campaign_id, *links)
+    assert path == f"/u/alice/spring-26-5-{campaign_id}"
+    page = app.test_client().get(path)
+    assert page.status_code == 200
+    assert '<h1 dir="auto">Spring &lt;2026&gt;</h1>' in page.text
+    first, second = page.text.index("&lt;b&gt;Two&lt;/b&gt;"), page.text.index(f'href="{BASE_URL}/{first_alias}"')
+    assert first < second
+    assert f'href="{BASE_URL}/{second_alias}" rel="nofollow noopener ugc"' in page.text
+    assert "<small>https://example.com/2?a=1&amp;b=2</small>" in page.text
+
+
+def test_private_links_are_not_on_it_and_those_of_a_branded_domain_have_its_address(
+    app: Flask, alice: Client, sql: Sql
+) -> None:
+    campaign_id, path = campaign(alice)
+    private, branded = fill(alice, sql, campaign_id, ("https://example.com/1", "One"), ("https://example.com/2", ""))
+    domain_id = alice.add("/api/domain/add", {"domain": "https://go.example.org"})
+    sql("UPDATE links SET public = false WHERE alias = %(alias)s RETURNING 1", alias=private)
+    sql("UPDATE links SET domain_id = %(id)s WHERE alias = %(alias)s RETURNING 1", id=domain_id, alias=branded)
+    page = app.test_client().get(path).text
+    assert "One" not in page
+    assert page.count("<li>") == 1
+    assert f'href="https://go.example.org/{branded}"' in page
+
+
+def test_without_a_slug_its_address_says_list(app: Flask, alice: Client) -> None:
+    campaign_id, path = campaign(alice)
+    assert path == f"/u/alice/list-{campaign_id}"
+    assert "There are no links here yet." in app.test_client().get(path).text
+
+
+def test_it_is_paged(app: Flask, alice: Client, sql: Sql) -> None:
+    campaign_id, path = campaign(alice)
+    fill(alice, sql, campaign_id, *[(f"https://example.com/{n}", f"Link {n:03}.") for n in range(LINKS_A_PAGE + 1)])
+    browser = app.test_client()
+    first, second = browser.get(path).text, browser.get(f"{path}?page=2").text
+    assert first.count("<li>") == LINKS_A_PAGE
+    assert "Page 1 of 2" in first
+    assert f'href="{path}?page=2"' in first
+    assert "Link 000." not in first
+    assert second.count("<li>") == 1
+    assert "Link 000." in second
+    assert browser.get(f"{path}?page=3").status_code == 404
+    assert browser.get(f"{path}?page=0").status_code == 400
+    for query in ("page=1&limit=1", "limit=abc", "limit=0"):
+        assert browser.get(f"{path}?{query}").text == first
+
+
+def test_every_part_of_its_address_must_fit(app: Flask, alice: Client, bob: Client, sql: Sql) -> None:
+    campaign_id, path = campaign(alice, slug="spring")
+    private_id, private = campaign(alice, name="Private", public=False)
+    foreign_id, _ = campaign(bob, slug="foreign")
+    wrong = [
+        private,
+        f"/u/alice/list-{campaign_id}",
+        f"/u/alice/autumn-{campaign_id}",
+        f"/u/bob/spring-{campaign_id}",
+        f"/u/alice/foreign-{foreign_id}",
+        f"/u/alice/spring-{2**62}",
+        f"/u/alice/spring-{10**30}",
+        f"/u/alice/spring-0{campaign_id}",
+        "/u/alice/spring",
+        "/u/alice",
+        f"/u/al%00ice/spring-{campaign_id}",
+    ]
+    browser = app.test_client()
+    assert browser.get(path).status_code == 200
+    assert {where: browser.get(where).status_code for where in wrong} == dict.fromkeys(wrong, 404)
+    assert private_id
+
+
+def test_a_list_is_opened_and_one_of_its_links_followed_on_a_phone(
+    browser: Browser, serve: Callable[..., str], alice: Client, sql: Sql
+) -> None:
+    base = serve("--workers", "1")
+    campaign_id, path = campaign(alice)
+    long = f"{base}/robots.txt?{'long-' * 60}"
+    fill(alice, sql, campaign_id, (long, ""), (f"{base}/healthz", "Where it leads"))
+    browser.size(*PHONE)
+    browser.open(base + path)
+    assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
+    browser.find("li a").click()
+    browser.wait_for("/healthz")
+
+
+def test_its_pages_are_turned_by_keyboard(browser: Browser, serve: Callable[..., str], alice: Client, sql: Sql) -> None:
+    base = serve("--workers", "1")
+    campaign_id, path = campaign(alice)
+    fill(alice, sql, campaign_id, *[(f"https://example.com/{n}", f"Link {n}") for n in range(LINKS_A_PAGE + 1)])
+    browser.open(base + path)
+    browser.run("document.querySelector('[rel=next]').focus()")
+    browser.press(Keys.ENTER)
+    browser.wait_for_text("Page 2 of 2")
+    browser.size(*PHONE)
+    assert browser.find("[rel=prev]").size["height"] < 60, "on one line"
+    assert browser.run("return document.documentElement.scrollWidth <= innerWidth")

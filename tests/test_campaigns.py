@@ -1,0 +1,176 @@
+import re
+from collections import Counter
+from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.races import at_once, during
+
+
+def listed(client: Client) -> list[dict[str, Any]]:
+    campaigns: list[dict[str, Any]] = client.get("/api/campaigns").get_json()["data"]["campaigns"]
+    return campaigns
+
+
+def test_a_campaign_is_answered_and_listed_with_its_addresses(alice: Client) -> None:
+    answer = alice.post("/api/campaign/add", {"name": "Spring", "slug": "spring-1", "public": True}).get_json()
+    campaign_id = answer["id"]
+    addresses = {"rotator": f"{BASE_URL}/r/spring-1", "list": f"{BASE_URL}/u/alice/spring-1-{campaign_id}"}
+    assert (
+        answer == {"error": 0, "id": campaign_id, "domain": "Spring", "campaign": "Spring", "public": True} | addresses
+    )
+    assert alice.get("/api/campaigns").get_json()["data"] == {
+        "result": 1,
+        "perpage": 15,
+        "currentpage": 1,
+        "nextpage": 0,
+        "maxpage": 1,
+        "campaigns": [{"id": campaign_id, "name": "Spring", "public": True} | addresses],
+    }
+
+
+@pytest.mark.parametrize("sent", [None, {}, {"name": None, "slug": None, "public": None}, {"name": "", "slug": ""}])
+def test_a_campaign_needs_nothing_and_is_then_private_and_without_a_rotator(alice: Client, sent: Any) -> None:
+    answer = alice.post("/api/campaign/add", sent).get_json()
+    assert re.fullmatch("Campaign [0-9a-f]{12}", answer["domain"])
+    assert (answer["public"], answer["rotator"]) == (False, False)
+    assert answer["list"] == f"{BASE_URL}/u/alice/list-{answer['id']}"
+
+
+def test_one_campaign_is_read_as_it_is_listed(alice: Client) -> None:
+    first, _ = (alice.add("/api/campaign/add", {"name": name, "slug": name}) for name in ("one", "two"))
+    listed = alice.get("/api/campaigns").get_json()["data"]["campaigns"][1]
+    assert alice.get(f"/api/campaign/{first}").get_json() == {"error": 0, "data": listed}
+
+
+def test_campaigns_without_a_name_do_not_collide(alice: Client) -> None:
+    names = {alice.post("/api/campaign/add").get_json()["domain"] for _ in range(5)}
+    assert len(names) == 5
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        ({"name": 5}, "name must be a string."),
+        ({"name": " "}, "name must not be empty."),
+        ({"name": "x" * 256}, "name must be at most 255 characters."),
+        ({"name": "a\nb"}, "name must not hold control characters."),
+        ({"slug": "a b"}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
+        ({"slug": "../x"}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
+        ({"slug": "été"}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
+        ({"slug": "x\n"}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
+        ({"slug": "x" * 51}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
+        ({"slug": 7}, "slug must be a string."),
+        ({"public": "true"}, "public must be true or false."),
+        ({"public": 1}, "public must be true or false."),
+    ],
+)
+def test_a_campaign_that_does_not_fit_is_refused(alice: Client, sent: dict[str, Any], message: str) -> None:
+    created = alice.post("/api/campaign/add", sent)
+    assert (created.status_code, created.get_json()["message"]) == (400, message)
+    campaign_id = alice.add("/api/campaign/add", {"name": "Spring"})
+    updated = alice.put(f"/api/campaign/{campaign_id}/update", {"name": "Summer"} | sent)
+    assert (updated.status_code, updated.get_json()["message"]) == (400, message)
+    assert [campaign["name"] for campaign in listed(alice)] == ["Spring"]
+
+
+def test_an_update_changes_only_what_was_sent_and_answers_like_a_create(alice: Client) -> None:
+    campaign_id = alice.add("/api/campaign/add", {"name": "Spring", "slug": "spring", "public": True})
+    answer = alice.put(f"/api/campaign/{campaign_id}/update", {"name": "Summer"}).get_json()
+    assert answer == {
+        "error": 0,
+        "id": campaign_id,
+        "domain": "Summer",
+        "campaign": "Summer",
+        "public": True,
+        "rotator": f"{BASE_URL}/r/spring",
+        "list": f"{BASE_URL}/u/alice/spring-{campaign_id}",
+    }
+    answer = alice.put(f"/api/campaign/{campaign_id}/update", {"name": "Summer", "slug": "sun", "public": False})
+    assert (answer.get_json()["rotator"], answer.get_json()["public"]) == (f"{BASE_URL}/r/sun", False)
+    assert listed(alice)[0]["rotator"] == f"{BASE_URL}/r/sun"
+
+
+def test_an_empty_slug_takes_the_rotator_away_and_frees_the_slug(alice: Client, bob: Client) -> None:
+    campaign_id = alice.add("/api/campaign/add", {"name": "Spring", "slug": "spring"})
+    answer = alice.put(f"/api/campaign/{campaign_id}/update", {"name": "Spring", "slug": ""}).get_json()
+    assert (answer["rotator"], answer["list"]) == (False, f"{BASE_URL}/u/alice/list-{campaign_id}")
+    assert bob.post("/api/campaign/add", {"slug": "spring"}).status_code == 200
+
+
+@pytest.mark.parametrize("sent", [{}, {"slug": "x"}, {"name": None}])
+def test_an_update_needs_the_name(alice: Client, sent: dict[str, Any]) -> None:
+    campaign_id = alice.add("/api/campaign/add", {"name": "Spring"})
+    answer = alice.put(f"/api/campaign/{campaign_id}/update", sent)
+    assert (answer.status_code, answer.get_json()["message"]) == (400, "name is required.")
+
+
+def test_names_are_unique_for_a_user_and_slugs_over_all(alice: Client, bob: Client) -> None:
+    alice.add("/api/campaign/add", {"name": "Spring", "slug": "spring"})
+    other = alice.add("/api/campaign/add", {"name": "Summer"})
+    taken = [
+        alice.post("/api/campaign/add", {"name": "Spring"}),
+        alice.put(f"/api/campaign/{other}/update", {"name": "Spring"}),
+    ]
+    assert {answer.get_json()["message"] for answer in taken} == {"You already have a campaign with that name."}
+    taken = [
+        bob.post("/api/campaign/add", {"name": "Spring", "slug": "spring"}),
+        alice.put(f"/api/campaign/{other}/update", {"name": "Summer", "slug": "spring"}),
+    ]
+    assert {answer.get_json()["message"] for answer in taken} == {"There already is a campaign with this slug."}
+    assert {answer.status_code for answer in taken} == {400}
+    assert bob.post("/api/campaign/add", {"name": "Spring", "slug": "Spring"}).status_code == 200
+
+
+def test_of_concurrent_creates_with_one_slug_one_succeeds(app: Flask, alice: Client) -> None:
+    def create(number: int) -> int:
+        client = Client(app.test_client(), alice.key)
+        return client.post("/api/campaign/add", {"name": f"Spring {number}", "slug": "spring"}).status_code
+
+    assert Counter(at_once(16, create)) == {200: 1, 400: 15}
+    assert alice.get("/api/campaigns").get_json()["data"]["result"] == 1
+
+
+def test_a_deleted_campaign_is_gone_and_its_links_are_kept(alice: Client, sql: Sql) -> None:
+    campaign_id, link_id = alice.add("/api/campaign/add"), factories.link(sql, alice.id)
+    alice.post(f"/api/campaign/{campaign_id}/assign/{link_id}")
+    answer = alice.delete(f"/api/campaign/{campaign_id}/delete")
+    assert answer.get_json() == {"error": 0, "message": "Campaign has been deleted successfully."}
+    assert listed(alice) == []
+    assert sql("SELECT id, campaign_id FROM links") == [{"id": link_id, "campaign_id": None}]
+    assert alice.delete(f"/api/campaign/{campaign_id}/delete").status_code == 404
+
+
+def test_an_assigned_link_is_in_the_campaign_and_leaves_the_one_before(alice: Client, sql: Sql) -> None:
+    link_id = factories.link(sql, alice.id)
+    for campaign_id in (alice.add("/api/campaign/add"), alice.add("/api/campaign/add")):
+        for _ in range(2):
+            answer = alice.post(f"/api/campaign/{campaign_id}/assign/{link_id}")
+            assert answer.get_json() == {"error": 0, "message": "Link successfully added to the campaign."}
+        assert sql("SELECT campaign_id FROM links") == [{"campaign_id": campaign_id}]
+
+
+def test_a_missing_campaign_is_told_from_a_missing_link(alice: Client, bob: Client, sql: Sql) -> None:
+    campaign_id, link_id = alice.add("/api/campaign/add"), factories.link(sql, alice.id)
+    foreign_campaign, foreign_link = bob.add("/api/campaign/add"), factories.link(sql, bob.id)
+    for missing in (foreign_campaign, foreign_campaign + 1, 0, 2**70):
+        answer = alice.post(f"/api/campaign/{missing}/assign/{link_id}")
+        assert (answer.status_code, answer.get_json()["message"]) == (404, "There is no campaign with this id.")
+    for missing in (foreign_link, foreign_link + 1, 0, 2**70):
+        answer = alice.post(f"/api/campaign/{campaign_id}/assign/{missing}")
+        assert (answer.status_code, answer.get_json()["message"]) == (404, "There is no link with this id.")
+    assert sql("SELECT count(campaign_id) AS assigned FROM links") == [{"assigned": 0}]
+
+
+@pytest.mark.parametrize(("statement", "what"), [("DELETE FROM campaigns", "campaign"), ("DELETE FROM links", "link")])
+def test_what_is_deleted_while_it_is_assigned_is_missing(
+    alice: Client, sql: Sql, raw: psycopg2.extensions.connection, statement: str, what: str
+) -> None:
+    path = f"/api/campaign/{alice.add('/api/campaign/add')}/assign/{factories.link(sql, alice.id)}"
+    answer = during(raw, statement, lambda: alice.post(path))
+    assert (answer.status_code, answer.get_json()["message"]) == (404, f"There is no {what} with this id.")

@@ -1,0 +1,240 @@
+from collections import Counter
+from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.races import at_once, during
+
+CHANNEL = {"name": "Shop", "description": "What we\nsell", "color": "#Ff5500", "starred": True}
+
+
+def items(client: Client, channel_id: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get(f"/api/channel/{channel_id}").get_json()["data"]["items"]
+    return found
+
+
+def test_a_channel_is_answered_and_listed_as_it_was_sent(alice: Client) -> None:
+    answer = alice.post("/api/channel/add", CHANNEL).get_json()
+    channel = {"id": answer["id"]} | CHANNEL
+    assert answer == {"error": 0} | channel
+    assert alice.get("/api/channels").get_json()["data"] == {
+        "result": 1,
+        "perpage": 15,
+        "currentpage": 1,
+        "nextpage": 0,
+        "maxpage": 1,
+        "channels": [channel],
+    }
+
+
+@pytest.mark.parametrize("unsent", [{}, {"description": "", "color": None, "starred": None}, {"color": ""}])
+def test_a_channel_needs_a_name_only(alice: Client, unsent: dict[str, Any]) -> None:
+    answer = alice.post("/api/channel/add", {"name": "Shop"} | unsent).get_json()
+    del answer["id"]
+    assert answer == {"error": 0, "name": "Shop", "description": "", "color": "#3b82f6", "starred": False}
+
+
+COLOR = "color must be a colour such as #f50 or #ff5500."
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        ({"name": 5}, "name must be a string."),
+        ({"name": " "}, "name must not be empty."),
+        ({"name": "x" * 256}, "name must be at most 255 characters."),
+        ({"description": ["x"]}, "description must be a string."),
+        ({"description": "x" * 1001}, "description must be at most 1000 characters."),
+        ({"description": "\x07"}, "description must not hold control characters."),
+        ({"color": "red"}, COLOR),
+        ({"color": "#ff55"}, COLOR),
+        ({"color": "#ff5500\n"}, COLOR),
+        ({"color": "rgb(1,2,3)"}, COLOR),
+        ({"color": "#gg5500"}, COLOR),
+        ({"starred": 1}, "starred must be true or false."),
+        ({"starred": "yes"}, "starred must be true or false."),
+    ],
+)
+def test_a_channel_that_does_not_fit_is_refused(alice: Client, sent: dict[str, Any], message: str) -> None:
+    created = alice.post("/api/channel/add", CHANNEL | sent)
+    assert (created.status_code, created.get_json()["message"]) == (400, message)
+    channel_id = alice.add("/api/channel/add", CHANNEL)
+    updated = alice.put(f"/api/channel/{channel_id}/update", sent)
+    assert (updated.status_code, updated.get_json()["message"]) == (400, message)
+    assert alice.get("/api/channels").get_json()["data"]["channels"] == [{"id": channel_id} | CHANNEL]
+
+
+def test_a_channel_without_a_name_is_refused(alice: Client) -> None:
+    answer = alice.post("/api/channel/add", {"color": "#fff"})
+    assert (answer.status_code, answer.get_json()["message"]) == (400, "name is required.")
+
+
+@pytest.mark.parametrize(
+    ("sent", "changed"),
+    [
+        ({}, {}),
+        ({"name": "Store"}, {"name": "Store"}),
+        ({"description": ""}, {"description": ""}),
+        ({"color": "#abc"}, {"color": "#abc"}),
+        ({"starred": False}, {"starred": False}),
+        ({"name": None, "description": None, "color": None, "starred": None}, {}),
+    ],
+)
+def test_an_update_changes_only_what_was_sent(alice: Client, sent: dict[str, Any], changed: dict[str, Any]) -> None:
+    channel_id = alice.add("/api/channel/add", CHANNEL)
+    answer = alice.put(f"/api/channel/{channel_id}/update", sent)
+    assert answer.get_json() == {"error": 0, "message": "Channel has been updated successfully."}
+    assert alice.get("/api/channels").get_json()["data"]["channels"] == [{"id": channel_id} | CHANNEL | changed]
+
+
+def test_an_empty_update_of_a_foreign_channel_is_a_404_like_any_other(alice: Client, bob: Client) -> None:
+    channel_id = alice.add("/api/channel/add", CHANNEL)
+    assert bob.put(f"/api/channel/{channel_id}/update", {}).status_code == 404
+
+
+def test_names_are_unique_for_a_user(alice: Client, bob: Client) -> None:
+    alice.add("/api/channel/add", {"name": "Shop"})
+    other = alice.add("/api/channel/add", {"name": "Blog"})
+    taken = [
+        alice.post("/api/channel/add", {"name": "Shop"}),
+        alice.put(f"/api/channel/{other}/update", {"name": "Shop"}),
+    ]
+    for answer in taken:
+        assert answer.status_code == 400
+        assert answer.get_json()["message"] == "You already have a channel with this name."
+    assert bob.post("/api/channel/add", {"name": "Shop"}).status_code == 200
+
+
+def test_items_of_the_three_types_are_listed_the_last_assigned_first(alice: Client, sql: Sql) -> None:
+    channel_id = alice.add("/api/channel/add", CHANNEL)
+    assigned = {
+        "links": factories.link(sql, alice.id, url="https://example.com/a", title="A page"),
+        "bio": factories.bio(sql, alice.id, title="About alice"),
+        "qr": factories.qr(sql, alice.id, name="Poster"),
+    }
+    for kind in ("qr", "links", "bio"):
+        answer = alice.post(f"/api/channel/{channel_id}/assign/{kind}/{assigned[kind]}")
+        assert answer.get_json() == {"error": 0, "message": "Item successfully added to the channel."}
+    link = sql("SELECT alias, left(created::text, 10) AS date FROM links")[0]
+    bio = f"{BASE_URL}/{sql('SELECT alias FROM bios')[0]['alias']}"
+    qr = f"{BASE_URL}/qr/{sql('SELECT code FROM qrs')[0]['code']}"
+    expected = [
+        {"type": "bio", "id": assigned["bio"], "title": "About alice", "preview": bio, "link": bio},
+        {
+            "type": "links",
+            "id": assigned["links"],
+            "title": "A page",
+            "preview": "https://example.com/a",
+            "link": f"{BASE_URL}/{link['alias']}",
+        },
+        {"type": "qr", "id": assigned["qr"], "title": "Poster", "preview": qr, "link": qr},
+    ]
+    assert alice.get(f"/api/channel/{channel_id}").get_json()["data"] == {
+        "result": 3,
+        "perpage": 15,
+        "currentpage": 1,
+        "nextpage": 0,
+        "maxpage": 1,
+        "items": [item | {"date": link["date"]} for item in expected],
+    }
+
+
+def test_a_link_without_a_title_is_called_by_its_url(alice: Client, sql: Sql) -> None:
+    channel_id = alice.add("/api/channel/add", CHANNEL)
+    link_id = factories.link(sql, alice.id, url="https://example.com/a")
+    alice.post(f"/api/channel/{channel_id}/assign/links/{link_id}")
+    assert items(alice, channel_id)[0]["title"] == "https://example.com/a"
+
+
+def test_an_empty_channel_is_an_empty_list_and_a_missing_one_a_404(alice: Client, bob: Client) -> None:
+    channel_id = alice.add("/api/channel/add", CHANNEL)
+    assert items(alice, channel_id) == []
+    for page in (1, 2):
+        foreign = bob.get(f"/api/channel/{channel_id}?page={page}")
+        assert (foreign.status_code, foreign.get_json()["message"]) == (404, "There is no channel with this id.")
+
+
+@pytest.mark.parametrize("kind", factories.ITEMS)
+def test_assigning_twice_is_one_assignment_also_at_once(app: Flask, alice: Client, sql: Sql, kind: str) -> None:
+    channel_id, item_id = alice.add("/api/channel/add", CHANNEL), factories.ITEMS[kind](sql, alice.id)
+
+    def assign(_: int) -> int:
+        client = Client(app.test_client(), alice.key)
+        return client.post(f"/api/channel/{channel_id}/assign/{kind}/{item_id}").status_code
+
+    assert Counter(at_once(16, assign)) == {200: 16}
+    assert len(items(alice, channel_id)) == 1
+
+
+@pytest.mark.parametrize("kind", ["link", "LINKS", "bios", "splash", "%00", "*"])
+def test_an_unknown_type_of_item_is_refused(alice: Client, sql: Sql, kind: str) -> None:
+    channel_id, link_id = alice.add("/api/channel/add", CHANNEL), factories.link(sql, alice.id)
+    answer = alice.post(f"/api/channel/{channel_id}/assign/{kind}/{link_id}")
+    assert (answer.status_code, answer.get_json()["message"]) == (400, "type must be one of links, bio, qr.")
+    assert items(alice, channel_id) == []
+
+
+@pytest.mark.parametrize(("kind", "called"), [("links", "link"), ("bio", "bio page"), ("qr", "QR code")])
+def test_a_missing_channel_is_told_from_a_missing_item(
+    alice: Client, bob: Client, sql: Sql, kind: str, called: str
+) -> None:
+    make = factories.ITEMS[kind]
+    channel_id, item_id = alice.add("/api/channel/add", CHANNEL), make(sql, alice.id)
+    foreign_channel, foreign_item = bob.add("/api/channel/add", CHANNEL), make(sql, bob.id)
+    for missing in (foreign_channel, foreign_channel + 1, 0, 2**70):
+        answer = alice.post(f"/api/channel/{missing}/assign/{kind}/{item_id}")
+        assert (answer.status_code, answer.get_json()["message"]) == (404, "There is no channel with this id.")
+    for missing in (foreign_item, foreign_item + 1, 0, 2**70):
+        answer = alice.post(f"/api/channel/{channel_id}/assign/{kind}/{missing}")
+        assert (answer.status_code, answer.get_json()["message"]) == (404, f"There is no {called} with this id.")
+    assert sql("SELECT id FROM channel_items") == []
+
+
+def test_an_id_of_another_type_is_not_taken_for_one_of_this_type(alice: Client, sql: Sql) -> None:
+    channel_id, link_id = alice.add("/api/channel/add", CHANNEL), factories.link(sql, alice.id)
+    assert alice.post(f"/api/channel/{channel_id}/assign/qr/{link_id}").status_code == 404
+
+
+def test_deleting_a_channel_unassigns_its_items_and_keeps_them(alice: Client, sql: Sql) -> None:
+    channel_id, other_id = alice.add("/api/channel/add", CHANNEL), alice.add("/api/channel/add", {"name": "Other"})
+    for kind, make in factories.ITEMS.items():
+        item_id = make(sql, alice.id)
+        for each in (channel_id, other_id):
+            alice.post(f"/api/channel/{each}/assign/{kind}/{item_id}")
+    answer = alice.delete(f"/api/channel/{channel_id}/delete")
+    assert answer.get_json() == {"error": 0, "message": "Channel has been deleted successfully."}
+    assert alice.get(f"/api/channel/{channel_id}").status_code == 404
+    assert len(items(alice, other_id)) == 3
+    kept = "SELECT (SELECT count(*) FROM links) + (SELECT count(*) FROM bios) + (SELECT count(*) FROM qrs) AS kept"
+    assert sql(kept) == [{"kept": 3}]
+    assert alice.delete(f"/api/channel/{channel_id}/delete").status_code == 404
+
+
+def test_a_deleted_item_leaves_its_channels(alice: Client, sql: Sql) -> None:
+    channel_id, link_id = alice.add("/api/channel/add", CHANNEL), factories.link(sql, alice.id)
+    alice.post(f"/api/channel/{channel_id}/assign/links/{link_id}")
+    sql("DELETE FROM links")
+    assert alice.get(f"/api/channel/{channel_id}").get_json()["data"]["result"] == 0
+
+
+@pytest.mark.parametrize(("statement", "what"), [("DELETE FROM channels", "channel"), ("DELETE FROM links", "link")])
+def test_what_is_deleted_while_it_is_assigned_is_missing(
+    alice: Client, sql: Sql, raw: psycopg2.extensions.connection, statement: str, what: str
+) -> None:
+    path = f"/api/channel/{alice.add('/api/channel/add', CHANNEL)}/assign/links/{factories.link(sql, alice.id)}"
+    answer = during(raw, statement, lambda: alice.post(path))
+    assert (answer.status_code, answer.get_json()["message"]) == (404, f"There is no {what} with this id.")
+
+
+def test_a_link_on_a_branded_domain_stands_there_with_that_address(alice: Client) -> None:
+    alice.add("/api/domain/add", {"domain": "https://brand.example.net"})
+    new = {"url": "https://example.org/", "custom": "sale", "domain": "brand.example.net"}
+    channel_id, link_id = alice.add("/api/channel/add", {"name": "News"}), alice.add("/api/url/add", new)
+    assert alice.post(f"/api/channel/{channel_id}/assign/links/{link_id}").status_code == 200
+    [item] = alice.get(f"/api/channel/{channel_id}").get_json()["data"]["items"]
+    assert item["link"] == "https://brand.example.net/sale"

@@ -1,0 +1,175 @@
+"""The command line: users, keys, plans; one sentence and a non-zero exit for each refusal."""
+
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+from click.testing import Result
+from flask import Flask
+
+from tests.conftest import Client
+
+Flaskline = Callable[..., Result]
+
+
+@pytest.fixture
+def flask(app: Flask) -> Flaskline:
+    return lambda *arguments: app.test_cli_runner().invoke(args=arguments)
+
+
+@pytest.fixture
+def plan(flask: Flaskline) -> Callable[..., str]:
+    """Adds a plan and gives its id."""
+
+    def add(*options: str) -> str:
+        return str(re.findall(r"\d+", flask("plans", "add", "Tiny", *options).output)[-1])
+
+    return add
+
+
+def stored(flask: Flaskline, plan_id: str) -> dict[str, object]:
+    plans = [json.loads(line) for line in flask("plans", "list").output.splitlines()]
+    return next(each for each in plans if each["id"] == int(plan_id))
+
+
+def refused(result: Result, sentence: str) -> None:
+    assert result.exit_code != 0
+    assert sentence in result.output
+    assert re.search(r"[^.]\.\Z", result.output.rstrip())
+    assert "Traceback" not in result.output
+
+
+def test_the_first_administrator_is_made_and_uses_the_key(app: Flask, flask: Flaskline) -> None:
+    added = flask("users", "add", "root", "root@example.com", "--admin")
+    assert added.exit_code == 0
+    assert re.fullmatch(r"root has been registered\. Password: \S{43}\n", added.output)
+    key = flask("users", "key", "root")
+    assert re.fullmatch(r"linkmgr_\S{43}\n", key.output)
+    assert Client(app.test_client(), key.output.strip()).get("/api/users").status_code == 200
+
+
+def test_a_user_can_be_added_on_a_premium_plan(flask: Flaskline, plan: Callable[..., str], admin: Client) -> None:
+    plan_id = plan("--monthly", "5")
+    assert flask("users", "add", "carol", "carol@example.com", "--plan", plan_id).exit_code == 0
+    [carol] = admin.get("/api/users?email=carol").get_json()["data"]
+    assert (carol["status"], carol["planid"]) == ("pro", int(plan_id))
+
+
+def test_a_rotated_key_replaces_the_old_one(flask: Flaskline, alice: Client) -> None:
+    new = flask("users", "key", "ALICE", "--rotate").output.strip()
+    assert new != alice.key
+    assert alice.get("/api/account").status_code == 401
+    assert Client(alice.http, new).get("/api/account").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["users", "add", "alice", "other@example.com"], "There already is a user with this username."),
+        (["users", "add", "other", "ALICE@example.com"], "There already is a user with this email."),
+        (["users", "add", "a b", "other@example.com"], "username must be"),
+        (["users", "add", "other", "nowhere"], "email must be a valid e-mail address."),
+        (["users", "add", "other", "other@example.com", "--plan", "1"], "planid must be the id of a premium plan."),
+        (["users", "add", "other", "o@example.com", "--plan", "9" * 30], "planid must be the id of a premium plan."),
+        (["users", "add", "other", "o@example.com", "--plan", "gold"], "'gold' is not a valid integer."),
+        (["users", "key", "nobody"], "There is no user with this id."),
+        (["users", "key", "\udcff"], "An argument is not UTF-8."),
+        (["plans", "add", "Pro"], "There already is a plan with this name."),
+        (["plans", "add", ""], "name must not be empty."),
+        (["plans", "add", "x" * 51], "name must be at most 50 characters."),
+        (["plans", "add", "Gratis", "--free", "--monthly", "5"], "A free plan has no prices."),
+        (["plans", "edit", "999999", "--monthly", "5"], "There is no plan with this id."),
+        (["plans", "edit", "9" * 30], "is not in the range 1<=x<=9223372036854775807."),
+    ],
+)
+def test_a_refusal_is_a_sentence(flask: Flaskline, alice: Client, arguments: list[str], sentence: str) -> None:
+    refused(flask(*arguments), sentence)
+
+
+def test_a_key_of_another_secret_is_a_sentence(make_app: Callable[..., Flask], alice: Client) -> None:
+    runner = make_app(secret_key="another").test_cli_runner()
+    refused(runner.invoke(args=["users", "key", "alice"]), "The API key was encrypted with another secret")
+    assert runner.invoke(args=["users", "key", "alice", "--rotate"]).exit_code == 0
+
+
+def test_a_database_that_is_away_is_a_sentence(make_app: Callable[..., Flask]) -> None:
+    runner = make_app(database_url="postgresql://127.0.0.1:1/none").test_cli_runner()
+    for command in (["users", "key", "alice"], ["database", "check"]):
+        refused(runner.invoke(args=command), "The database cannot be used: connection")
+
+
+def test_a_plan_starts_without_limits(flask: Flaskline, plan: Callable[..., str]) -> None:
+    found = stored(flask, plan("--monthly", "5", "--yearly", "49.99", "--rate", "60"))
+    assert found["prices"] == {"monthly": 5, "yearly": 49.99, "lifetime": 0}
+    assert (found["name"], found["free"]) == ("Tiny", False)
+    limits = found["limits"]
+    assert isinstance(limits, dict)
+    assert (limits["links"], limits["pixels"], limits["api"]) == (0, {"enabled": "1", "count": "0"}, {"enabled": "1"})
+
+
+def test_an_edit_changes_what_is_given_and_nothing_else(flask: Flaskline, plan: Callable[..., str]) -> None:
+    plan_id = plan("--monthly", "5")
+    before = stored(flask, plan_id)
+    changes = ["--name", "Small", "--yearly", "50", "--limits", '{"pixels": {"enabled": "1", "count": "2"}}']
+    assert flask("plans", "edit", plan_id, *changes).output == f"Plan {plan_id} has been changed.\n"
+    after = stored(flask, plan_id)
+    assert isinstance(before["limits"], dict)
+    assert after == before | {
+        "name": "Small",
+        "prices": {"monthly": 5, "yearly": 50, "lifetime": 0},
+        "limits": before["limits"] | {"pixels": {"enabled": "1", "count": "2"}},
+    }
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        "no json",
+        "[]",
+        "[" * 100_000,
+        '{"links": null}',
+        '{"links": "5"}',
+        '{"links": -1}',
+        '{"links": 2147483648}',
+        '{"links": NaN}',
+        '{"pixels": {"enabled": "1"}}',
+        '{"pixels": {"enabled": "1", "count": 5}}',
+        '{"pixels": {"enabled": "1", "count": ""}}',
+        '{"pixels": {"enabled": "1", "count": "9999999999"}}',
+        '{"pixels": {"enabled": true, "count": "5"}}',
+        '{"pixels": null}',
+        '{"pixels": []}',
+        '{"api": {"enabled": "1", "count": "5"}}',
+        '{"rockets": {"enabled": "1"}}',
+    ],
+)
+def test_limits_cannot_be_made_invalid(flask: Flaskline, plan: Callable[..., str], limits: str) -> None:
+    plan_id = plan()
+    before = stored(flask, plan_id)
+    refused(flask("plans", "edit", plan_id, "--limits", limits), "")
+    refused(flask("plans", "add", "Other", "--limits", limits), "")
+    assert stored(flask, plan_id) == before
+
+
+@pytest.mark.parametrize("option", ["--monthly", "--yearly", "--lifetime", "--rate"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "1e9", "9999999999", "five"])
+def test_numbers_of_a_plan_cannot_be_made_invalid(
+    flask: Flaskline, plan: Callable[..., str], option: str, value: str
+) -> None:
+    plan_id = plan()
+    before = stored(flask, plan_id)
+    result = flask("plans", "edit", plan_id, f"{option}={value}")
+    assert result.exit_code == 2
+    assert f"Invalid value for '{option}'" in result.output
+    assert stored(flask, plan_id) == before
+
+
+def test_a_rate_of_its_own_can_be_given_and_taken_away(
+    flask: Flaskline, plan: Callable[..., str], register: Callable[..., Client]
+) -> None:
+    plan_id = plan("--rate", "60")
+    carol = register("carol", plan="Tiny")
+    assert carol.get("/api/account").headers["X-RateLimit-Limit"] == "60"
+    assert flask("plans", "edit", plan_id, "--rate", "0").exit_code == 0
+    assert carol.get("/api/account").headers["X-RateLimit-Limit"] == "1000000"

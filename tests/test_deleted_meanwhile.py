@@ -1,0 +1,63 @@
+"""A user who is deleted while the user's own requests are under way."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr.repository import users
+from tests.conftest import Client
+from tests.races import during
+
+CREATES = {
+    "bio": {"alias": "mine", "name": "n"},
+    "campaign": {"name": "n"},
+    "channel": {"name": "n"},
+    "overlay": {"type": "message", "name": "n", "message": "m"},
+    "pixel": {"type": "bing", "name": "n", "tag": "t"},
+    "qr": {"type": "text", "data": "x"},
+    "splash": {"name": "n", "counter": 5, "title": "t", "message": "m", "link": "https://example.com"},
+    "url": {"url": "https://example.com"},
+}
+
+
+@pytest.mark.parametrize("kind", CREATES)
+def test_a_write_that_waits_for_the_delete_of_its_user_is_told_that_the_key_is_gone(
+    app: Flask, alice: Client, raw: psycopg2.extensions.connection, kind: str
+) -> None:
+    client = Client(app.test_client(), alice.key)
+    delete = f"DELETE FROM users WHERE id = {alice.id}"
+    answer = during(raw, delete, lambda: client.post(f"/api/{kind}/add", CREATES[kind]))
+    assert answer.status_code == 401, answer.text
+    assert answer.get_json()["message"].startswith("This API key is not known: ")
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_a_sign_in_link_for_a_user_who_is_being_deleted_is_for_nobody(
+    app: Flask, admin: Client, alice: Client, raw: psycopg2.extensions.connection
+) -> None:
+    client = Client(app.test_client(), admin.key)
+    answer = during(raw, f"DELETE FROM users WHERE id = {alice.id}", lambda: client.get(f"/api/user/login/{alice.id}"))
+    assert (answer.status_code, answer.get_json()["message"]) == (404, "There is no user with this id.")
+
+
+def test_writes_around_the_delete_of_their_user_succeed_or_are_refused(
+    app: Flask, admin: Client, register: Callable[..., Client]
+) -> None:
+    for turn in range(5):
+        carol = register(f"carol{turn}")
+
+        def write(number: int, carol: Client = carol) -> int:
+            client = Client(app.test_client(), carol.key)
+            return client.post("/api/url/add", {"url": f"https://example.com/{number}"}).status_code
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = [pool.submit(write, number) for number in range(12)]
+            deleted = pool.submit(Client(app.test_client(), admin.key).delete, f"/api/user/{carol.id}/delete")
+            assert Counter(answer.result() for answer in answers).keys() <= {200, 401}
+        assert deleted.result().status_code == 200
+    with app.app_context():
+        assert [user["username"] for user in users.search()] == ["admin"]

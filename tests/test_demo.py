@@ -1,0 +1,90 @@
+"""What `make dev` starts with."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from flask import Flask
+
+from linkmgr import demo
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.test_paging import LISTS
+
+
+@pytest.fixture
+def clients(app: Flask) -> Iterator[dict[str, Client]]:
+    with app.app_context():
+        yield {name: Client(app.test_client(), key) for name, key in demo.seed(with_demo=True).items()}
+
+
+def lengths(client: Client) -> dict[str, int]:
+    paths = [path for path in LISTS if "<" not in path]
+    return {path: client.get(path).get_json()["data"]["result"] for path in paths}
+
+
+def test_demo_has_something_in_each_list_and_admin_has_nothing(clients: dict[str, Client]) -> None:
+    assert set(clients) == {"admin", "demo"}
+    assert clients["demo"].get("/api/account").get_json()["data"]["status"] == "pro"
+    assert all(lengths(clients["demo"]).values())
+    assert clients["admin"].get("/api/users").status_code == 200
+    assert not any(lengths(clients["admin"]).values())
+
+
+def test_a_channel_of_demo_has_items_of_the_three_types(clients: dict[str, Client]) -> None:
+    channels = clients["demo"].get("/api/channels").get_json()["data"]["channels"]
+    shelf = next(channel["id"] for channel in channels if channel["starred"])
+    items = clients["demo"].get(f"/api/channel/{shelf}").get_json()["data"]["items"]
+    assert {item["type"] for item in items} == {"links", "bio", "qr"}
+
+
+def test_its_bio_page_leads_to_what_there_is_to_try(app: Flask, clients: dict[str, Client]) -> None:
+    bio_id = clients["demo"].get("/api/bio").get_json()["data"]["bios"][0]["id"]
+    page = clients["demo"].get(f"/api/bio/{bio_id}").get_json()["data"]
+    browser = app.test_client()
+    assert "Dana Demo" in browser.get(urlsplit(page["shorturl"]).path).text
+    shown = {link["title"]: browser.get(link["url"].removeprefix(BASE_URL)) for link in page["links"]}
+    assert {title: answer.status_code for title, answer in shown.items()} == {
+        "A link that tells its pixels": 200,
+        "A link with targets by device, country and language": 302,
+        "A splash page": 200,
+        "A newsletter": 200,
+        "A contact form": 200,
+        "A poll": 200,
+        "A coupon": 200,
+        "A message": 200,
+        "One of the links of a campaign": 302,
+    }
+    assert "The rye bread is back" in shown["A splash page"].text
+    assert shown["A newsletter"].text.count('type="email"') == 1
+    assert shown["A poll"].text.count('type="radio"') == 3
+    assert "RYE-10" in shown["A coupon"].text
+
+
+def test_an_overlay_of_demo_was_answered(clients: dict[str, Client]) -> None:
+    overlays = clients["demo"].get("/api/overlay").get_json()["data"]["cta"]
+    newsletter = next(each["id"] for each in overlays if each["type"] == "newsletter")
+    answers = clients["demo"].get(f"/api/overlay/{newsletter}/answers").get_json()["data"]["answers"]
+    assert [each["answer"] for each in answers] == [{"email": "robin@example.com"}]
+
+
+def test_it_is_put_there_once_whatever_is_deleted_later(app: Flask, clients: dict[str, Client], sql: Sql) -> None:
+    before = lengths(clients["demo"])
+    assert demo.seed(with_demo=True) == {name: client.key for name, client in clients.items()}
+    assert lengths(clients["demo"]) == before
+    for statement in ("DELETE FROM pixels", "DELETE FROM channels", "DELETE FROM qrs"):
+        sql(statement)
+    demo.seed(with_demo=True)
+    assert lengths(clients["demo"])["/api/pixels"] == 0
+
+
+def test_without_demo_there_is_an_administrator_only(app: Flask, sql: Sql) -> None:
+    with app.app_context():
+        assert list(demo.seed(with_demo=False)) == ["admin"]
+    assert sql("SELECT username FROM users") == [{"username": "admin"}]
+
+
+def test_a_name_that_somebody_else_took_does_not_stop_the_start(app: Flask, alice: Client) -> None:
+    alice.add("/api/campaign/add", {"slug": "spring"})
+    with app.app_context():
+        assert set(demo.seed(with_demo=True)) == {"admin", "demo"}

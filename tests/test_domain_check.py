@@ -1,0 +1,161 @@
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import Request, urlopen
+
+import pycurl
+import pytest
+from flask import Flask
+
+from linkmgr import fetch
+from tests.conftest import Client, free_port
+from tests.foreign import Answer, answering, publish, resolve, server
+
+DOMAIN = {"domain": "https://go.example.com"}
+
+Web = Callable[..., int]
+
+
+@pytest.fixture
+def checked(make_app: Callable[..., Flask], register: Callable[..., Client], app: Flask) -> Client:
+    """A user of a service that checks the domains."""
+    return register("carol", via=make_app(domain_check="http", base_url="https://go.example.org"))
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    """Starts a foreign web server as go.example.com."""
+    running = ExitStack()
+
+    def start(answer: Answer) -> int:
+        port = running.enter_context(server(answer))
+        publish(monkeypatch, {"go.example.com:80": port})
+        return port
+
+    with running:
+        yield start
+
+
+def listed(client: Client) -> list[dict[str, Any]]:
+    domains: list[dict[str, Any]] = client.get("/api/domains").get_json()["data"]["domains"]
+    return domains
+
+
+def refusal(client: Client, **more: Any) -> str:
+    answer = client.post("/api/domain/add", DOMAIN | more)
+    assert (answer.status_code, listed(client)) == (400, [])
+    return str(answer.get_json()["message"])
+
+
+def unproven(found: str) -> str:
+    return f"Point go.example.com to the server of https://go.example.org, then try again: now it {found}."
+
+
+def test_a_domain_that_leads_to_the_service_passes(
+    checked: Client, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(monkeypatch, {"go.example.com:80": urlsplit(serve()).port or 0})
+    domain_id = checked.add("/api/domain/add", DOMAIN)
+    assert listed(checked) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""}]
+
+
+def test_another_installation_does_not_pass(
+    checked: Client, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(monkeypatch, {"go.example.com:80": urlsplit(serve(secret_key="another installation's")).port or 0})
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where something else answers")
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+def test_a_foreign_server_does_not_pass(checked: Client, web: Web, status: int) -> None:
+    web(answering(b"Buy this domain!", status))
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where something else answers")
+
+
+def test_a_foreign_server_that_repeats_what_it_knows_does_not_pass(checked: Client, web: Web) -> None:
+    def repeat(request: BaseHTTPRequestHandler) -> None:
+        token = request.path.rsplit("/", 1)[1]
+        answering(hashlib.sha256(f"domain challenge go.example.com {token}".encode()).hexdigest().encode())(request)
+
+    web(repeat)
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where something else answers")
+
+
+@pytest.mark.parametrize("towards", ["go.example.org", "relay.example.com"])
+def test_a_foreign_server_that_sends_on_to_the_service_does_not_pass(
+    checked: Client, web: Web, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch, towards: str
+) -> None:
+    """Neither to the service's own name, nor to somebody who asks the service in the name of the domain."""
+    ours = serve()
+
+    def send_on(request: BaseHTTPRequestHandler) -> None:
+        if request.headers["Host"] == "go.example.com":
+            answering(b"", 302, Location=f"http://{towards}{request.path}")(request)
+        else:
+            with urlopen(Request(ours + request.path, headers={"Host": "go.example.com"})) as answer:
+                answering(answer.read())(request)
+
+    port = web(send_on)
+    ports = {"go.example.com:80": port, "relay.example.com:80": port, "go.example.org:80": urlsplit(ours).port or 0}
+    publish(monkeypatch, ports)
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where something else answers")
+
+
+def test_a_name_that_resolves_to_an_inner_address_does_not_pass(
+    checked: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve(monkeypatch, go_example_com="10.0.0.1")
+    assert refusal(checked) == unproven("resolves to 10.0.0.1, and only a public address can be asked")
+
+
+def test_a_name_whose_server_is_down_does_not_pass(checked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(monkeypatch, {"go.example.com:80": free_port()})
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where no web server can be reached")
+
+
+def test_a_name_whose_server_is_slow_does_not_pass(checked: Client, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    web(lambda _: time.sleep(0.4))
+    monkeypatch.setattr(fetch, "DEADLINE", 0.2)
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where nothing answered in time")
+
+
+def test_a_name_that_does_not_resolve_does_not_pass(checked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    # libcurl never asks DNS for a name below .onion, nor for one that this name stands for.
+    monkeypatch.setitem(fetch.OPTIONS, pycurl.CONNECT_TO, ["go.example.com:80:nowhere.onion:80"])
+    assert refusal(checked) == unproven("does not resolve to any address")
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_fetched(checked: Client, web: Web) -> None:
+    asked = []
+    web(lambda request: asked.append(request.path))
+    assert refusal(checked, redirectroot="x").startswith("redirectroot must")
+    assert refusal(checked, domain="https://go.example.com:80") == "domain must not hold a port."
+    assert asked == []
+
+
+def test_every_challenge_is_answered_differently_under_every_name(app: Flask) -> None:
+    answers = set()
+    for host in ("go.example.com", "www.example.com"):
+        for token in ("a", "b"):
+            answer = app.test_client().get(f"/.well-known/linkmgr/{token}", headers={"Host": host})
+            assert (answer.status_code, answer.mimetype) == (200, "text/plain")
+            answers.add(answer.text)
+    assert len(answers) == 4
+    again = app.test_client().get("/.well-known/linkmgr/a", headers={"Host": "GO.example.com:8080"})
+    assert again.text in answers
+
+
+def test_a_check_that_finds_no_room_to_fetch_is_to_be_tried_again(
+    checked: Client, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    web(answering(b"never asked"))
+    monkeypatch.setattr(fetch, "_room", threading.BoundedSemaphore(1))
+    with fetch._room:
+        answer = checked.post("/api/domain/add", DOMAIN)
+    assert (answer.status_code, listed(checked)) == (503, [])
+    assert answer.get_json()["message"] == "Too much is being fetched already: try again in 2 seconds."

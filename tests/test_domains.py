@@ -1,0 +1,220 @@
+from collections.abc import Callable
+from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from tests.conftest import Client
+from tests.races import during
+
+DOMAIN = {"domain": "https://go.example.com"}
+ABOUT, LOST = "https://www.example.com/about", "https://www.example.com/lost"
+CIRCLE = "redirectroot and redirect404 must not lead to a branded domain, which could send the visitor in a circle."
+
+
+def listed(client: Client) -> list[dict[str, Any]]:
+    domains: list[dict[str, Any]] = client.get("/api/domains").get_json()["data"]["domains"]
+    return domains
+
+
+def refusal(client: Client, **sent: Any) -> str:
+    answer = client.post("/api/domain/add", sent)
+    assert answer.status_code == 400
+    return str(answer.get_json()["message"])
+
+
+def test_a_domain_is_listed_as_it_was_sent(alice: Client) -> None:
+    answer = alice.post("/api/domain/add", DOMAIN | {"redirectroot": ABOUT, "redirect404": LOST})
+    assert answer.status_code == 200
+    domain_id = answer.get_json()["id"]
+    assert answer.get_json() == {"error": 0, "id": domain_id}
+    assert alice.get("/api/domains").get_json() == {
+        "error": 0,
+        "data": {
+            "result": 1,
+            "perpage": 15,
+            "currentpage": 1,
+            "nextpage": 0,
+            "maxpage": 1,
+            "domains": [{"id": domain_id, **DOMAIN, "redirectroot": ABOUT, "redirect404": LOST}],
+        },
+    }
+
+
+def test_one_domain_is_read_as_it_is_listed(alice: Client) -> None:
+    first, _ = (alice.add("/api/domain/add", {"domain": f"https://{name}.example.com"}) for name in ("one", "two"))
+    listed = alice.get("/api/domains").get_json()["data"]["domains"][1]
+    assert alice.get(f"/api/domain/{first}").get_json() == {"error": 0, "data": listed}
+
+
+def test_a_domain_needs_no_redirects(alice: Client) -> None:
+    domain_id = alice.add("/api/domain/add", DOMAIN | {"redirectroot": "", "redirect404": None})
+    assert listed(alice) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""}]
+
+
+def test_an_update_changes_only_what_was_sent(alice: Client) -> None:
+    domain_id = alice.add("/api/domain/add", DOMAIN | {"redirectroot": ABOUT, "redirect404": LOST})
+    path = f"/api/domain/{domain_id}/update"
+    answer = alice.put(path, {"redirectroot": "https://www.example.com/new", "domain": "https://other.example.com"})
+    assert answer.get_json() == {"error": 0, "message": "Domain has been updated successfully."}
+    changed = {"id": domain_id, **DOMAIN, "redirectroot": "https://www.example.com/new", "redirect404": LOST}
+    assert listed(alice) == [changed]
+    assert alice.put(path, {"redirectroot": None}).status_code == 200
+    assert alice.put(path, {}).status_code == 200
+    assert listed(alice) == [changed]
+    assert alice.put(path, {"redirectroot": "", "redirect404": ""}).status_code == 200
+    assert listed(alice) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""}]
+
+
+def test_a_deleted_domain_is_gone_and_free_for_others(alice: Client, bob: Client) -> None:
+    domain_id = alice.add("/api/domain/add", DOMAIN)
+    answer = alice.delete(f"/api/domain/{domain_id}/delete")
+    assert answer.get_json() == {"error": 0, "message": "Domain has been deleted successfully."}
+    assert listed(alice) == []
+    assert alice.delete(f"/api/domain/{domain_id}/delete").status_code == 404
+    bob.add("/api/domain/add", DOMAIN)
+
+
+def test_a_name_belongs_to_one_user_however_it_is_written(alice: Client, bob: Client) -> None:
+    alice.add("/api/domain/add", DOMAIN)
+    for client in (alice, bob):
+        for domain in ("https://go.example.com", "http://GO.example.com", "https://go.example.com./"):
+            assert refusal(client, domain=domain) == "This domain is in use already."
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("http://go.example.com", "http://go.example.com"),
+        ("https://go.example.com\u3002", "https://go.example.com"),
+        ("HTTPS://Go.Example.COM/", "https://go.example.com"),
+        ("https://go.example.com.", "https://go.example.com"),
+        ("https://b\u00fccher.example.com", "https://xn--bcher-kva.example.com"),
+        ("https://xn--bcher-kva.example.com", "https://xn--bcher-kva.example.com"),
+        ("https://go\u3002example\uff0ecom", "https://go.example.com"),
+        ("https://\u0627\u0644\u0639\u0631\u0628\u064a\u0629.example.com", "https://xn--mgbcd4a2b0d2b.example.com"),
+        ("https://1.2.3.example.com", "https://1.2.3.example.com"),
+    ],
+)
+def test_a_name_is_kept_as_dns_knows_it(alice: Client, sent: str, kept: str) -> None:
+    alice.add("/api/domain/add", {"domain": sent})
+    assert listed(alice)[0]["domain"] == kept
+
+
+CHARACTERS = "domain must not hold spaces, control characters or backslashes."
+SCHEME = "domain must be a URL that begins with http:// or https://."
+ADDRESS = "domain must hold a name, not an address."
+EXTRA = "domain must end with the name: without a path or a query."
+UNKNOWN = "domain must hold a name that is known all over the internet, such as go.example.com."
+INVALID = "domain must hold a valid host name."
+
+
+@pytest.mark.parametrize(
+    ("domain", "message"),
+    [
+        (None, "domain is required."),
+        ("", "domain is required."),
+        (5, "domain must be a string."),
+        *((f"https://go.exa{character}mple.com", CHARACTERS) for character in "\t\n\r\v \x7f\\\u00a0\u2028"),
+        ("go.example.com", SCHEME),
+        ("//go.example.com", SCHEME),
+        ("ftp://go.example.com", SCHEME),
+        ("javascript://go.example.com", SCHEME),
+        ("https://", SCHEME),
+        ("https:///go.example.com", SCHEME),
+        ("https://me@go.example.com", "domain must not hold a user name or a password."),
+        ("https://me:pw@go.example.com", "domain must not hold a user name or a password."),
+        ("https://go.example.com:8080", "domain must not hold a port."),
+        ("https://go.example.com:443", "domain must not hold a port."),
+        ("https://go.example.com:", "domain must not hold a port."),
+        ("https://go.example.com:x", "domain must be a URL."),
+        ("https://go.example.com/a", EXTRA),
+        ("https://go.example.com?", EXTRA),
+        ("https://go.example.com/?a=1", EXTRA),
+        ("https://go.example.com#a", EXTRA),
+        *((f"https://{host}", ADDRESS) for host in ("127.0.0.1", "127.1", "0x7f.0x1", "a.0x", "2130706433")),
+        *((f"https://{host}", ADDRESS) for host in ("[::1]", "[2606:4700::1111]", "\uff11.\uff12.\uff13.\uff14")),
+        *((f"https://{host}", UNKNOWN) for host in ("localhost", "example", "go.local", "go.internal", "go.invalid")),
+        *((f"https://{host}", UNKNOWN) for host in ("go.onion", "1.in-addr.arpa", "go.home", "go.lan", "go.LOCALHOST")),
+        *((f"https://{host}", INVALID) for host in ("a..com", "-a.com", "a-.com", "a_b.com", "a%2eb.com", "xn--a.com")),
+        *((f"https://{host}", INVALID) for host in (".", "go.example.com..", "\u200d.com", "a\u2488com", "\u265a.com")),
+        (f"https://{'a' * 64}.com", INVALID),
+        (f"https://{'a.' * 126}com", INVALID),
+        (f"https://{'a' * 3000}.com", "domain must be at most 2048 characters."),
+    ],
+)
+def test_a_name_that_cannot_be_a_branded_domain_is_refused(alice: Client, domain: Any, message: str) -> None:
+    assert refusal(alice, domain=domain) == message
+    assert listed(alice) == []
+
+
+@pytest.mark.parametrize("host", ["go.example.org", "GO.example.org.", "my.go.example.org"])
+def test_the_names_of_the_service_itself_are_refused(
+    make_app: Callable[..., Flask], register: Callable[..., Client], app: Flask, host: str
+) -> None:
+    alice = register("alice", via=make_app(base_url="https://go.example.org"))
+    assert refusal(alice, domain=f"https://{host}") == "domain must not be a name of this service itself."
+    alice.add("/api/domain/add", {"domain": "https://notgo.example.org"})
+
+
+# --- where they send
+
+OURS = ("127.0.0.1", "127.0.0.1.", "\uff11\uff12\uff17.0.0.1", "127\u30020.0.1\u3002")
+
+
+@pytest.mark.parametrize("member", ["redirectroot", "redirect404"])
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        (5, "{} must be a string."),
+        ("www.example.com", "{} must be a URL that begins with http:// or https://."),
+        ("javascript:alert(1)", "{} must be a URL that begins with http:// or https://."),
+        ("https://a\r\nb", "{} must not hold spaces, control characters or backslashes."),
+        *((f"http://{host}:5000/x", "{} must not lead back to this service.") for host in OURS),
+    ],
+)
+def test_a_redirect_that_does_not_fit_is_refused(alice: Client, member: str, sent: Any, message: str) -> None:
+    assert refusal(alice, **DOMAIN, **{member: sent}) == message.format(member)
+    domain_id = alice.add("/api/domain/add", DOMAIN | {member: ABOUT})
+    assert alice.put(f"/api/domain/{domain_id}/update", {member: sent}).status_code == 400
+    assert listed(alice)[0][member] == ABOUT
+
+
+@pytest.mark.parametrize("member", ["redirectroot", "redirect404"])
+@pytest.mark.parametrize("form", ["https://{}", "http://{}/x", "https://{}:8443/", "https://{}?a", "https://{}#a"])
+def test_a_redirect_to_a_branded_domain_is_refused(alice: Client, bob: Client, member: str, form: str) -> None:
+    bob.add("/api/domain/add", {"domain": "https://bob.example.com"})
+    own, bobs = ({member: form.format(host)} for host in ("GO.example.com", "bob.example.com"))
+    assert refusal(alice, **DOMAIN, **own) == CIRCLE
+    assert refusal(alice, **DOMAIN, **bobs) == CIRCLE
+    assert listed(alice) == []
+    domain_id = alice.add("/api/domain/add", DOMAIN | {member: ABOUT})
+    for sent in (own, bobs):
+        answer = alice.put(f"/api/domain/{domain_id}/update", sent)
+        assert (answer.status_code, answer.get_json()["message"]) == (400, CIRCLE)
+    assert listed(alice)[0][member] == ABOUT
+
+
+@pytest.mark.parametrize(("member", "other"), [("redirectroot", "redirect404"), ("redirect404", "redirectroot")])
+def test_a_redirect_to_what_became_a_branded_domain_does_not_forbid_other_changes(
+    alice: Client, member: str, other: str
+) -> None:
+    domain_id = alice.add("/api/domain/add", DOMAIN | {member: "https://shop.example.com/"})
+    assert refusal(alice, domain="https://shop.example.com", **{member: "https://go.example.com/"}) == CIRCLE
+    alice.add("/api/domain/add", {"domain": "https://shop.example.com"})
+    assert alice.put(f"/api/domain/{domain_id}/update", {other: LOST}).status_code == 200
+    assert listed(alice)[1][other] == LOST
+
+
+def test_of_two_domains_that_lead_to_each_other_only_one_is_added(
+    alice: Client, bob: Client, raw: psycopg2.extensions.connection
+) -> None:
+    first = f"""
+        INSERT INTO domains (user_id, scheme, host, redirectroot)
+        VALUES ({alice.id}, 'https', 'one.example.net', 'https://two.example.net/')
+    """
+    second = {"domain": "https://two.example.net", "redirectroot": "https://one.example.net/"}
+    answer = during(raw, first, lambda: bob.post("/api/domain/add", second))
+    assert answer.status_code == 400
+    assert "branded domain" in answer.get_json()["message"]

@@ -1,0 +1,132 @@
+"""Failures are pages for people, and JSON for programs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from linkmgr.pages import login as login_pages
+from linkmgr.repository import login
+from tests.conftest import BASE_URL, Client
+
+CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+
+
+def asked(app: Flask, path: str, method: str = "GET", **headers: str) -> TestResponse:
+    return app.test_client().open(path, method=method, headers=headers)
+
+
+def is_page(answer: TestResponse, status: int, title: str) -> bool:
+    """Whether it is an error page: of the same frame as all others, not kept, and telling nothing of programs."""
+    assert (answer.status_code, answer.mimetype) == (status, "text/html")
+    assert '<link rel="stylesheet" href="/static/style.css">' in answer.text
+    assert f"<h1>{title}</h1>" in answer.text
+    assert "application/json" not in answer.text
+    return True
+
+
+@pytest.mark.parametrize("accept", [CHROMIUM, "*/*", "text/html", ""])
+def test_a_page_that_is_not_there(app: Flask, accept: str) -> None:
+    answer = asked(app, "/nowhere", Accept=accept)
+    assert is_page(answer, 404, "There is nothing here")
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_a_program_that_asks_for_json_gets_it(app: Flask) -> None:
+    answer = asked(app, "/nowhere", Accept="application/json")
+    assert answer.status_code == 404
+    assert answer.get_json()["error"] == 1
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/nowhere", "/api/account", "/healthz/", "/healthz"])
+def test_what_programs_ask_for_is_never_a_page(app: Flask, path: str) -> None:
+    for method in ("GET", "POST"):
+        answer = asked(app, path, method, Accept=CHROMIUM)
+        assert answer.mimetype == "application/json"
+
+
+def test_a_spent_link_is_gone(app: Flask) -> None:
+    assert is_page(asked(app, "/login/token"), 410, "This is gone")
+    assert is_page(asked(app, "/login/token", "POST"), 410, "This is gone")
+
+
+def test_a_method_that_a_page_does_not_take(app: Flask) -> None:
+    for path, method, allowed in (("/account/email", "GET", "POST"), ("/login", "PUT", "GET, POST")):
+        answer = asked(app, path, method)
+        assert is_page(answer, 405, "That did not work")
+        assert answer.headers["Allow"] == allowed
+
+
+def test_a_body_that_is_too_large(app: Flask) -> None:
+    answer = app.test_client().post("/login", data={"email": "x" * 70_000})
+    assert is_page(answer, 413, "That was too much")
+
+
+def test_too_many_tries_say_when_to_come_back(app: Flask) -> None:
+    for _ in range(login_pages.ATTEMPTS):
+        asked(app, "/login", "POST")
+    answer = asked(app, "/login", "POST")
+    assert is_page(answer, 429, "Slow down, please")
+    assert 0 < int(answer.headers["Retry-After"]) <= login_pages.WINDOW
+    assert f"try again in {answer.headers['Retry-After']} seconds" in answer.text
+    assert "Try again</a>" not in answer.text, "it would not send the form once more"
+
+
+def test_while_the_database_is_away(make_app: Callable[..., Flask]) -> None:
+    stranded = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")
+    browser = stranded.test_client()
+    answer = browser.get("/login/token")
+    assert is_page(answer, 503, "Back in a moment")
+    assert answer.headers["Retry-After"] == "2"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "Try again</a>" in answer.text
+    with browser.get("/static/style.css") as style:
+        assert style.status_code == 200
+    assert browser.get("/no/where").status_code == 404
+    assert browser.get("/avatar/alice.png", base_url=BASE_URL).status_code == 200
+    assert browser.get("/login", base_url=BASE_URL).status_code == 200  # nobody is signed in: nothing is asked of it
+
+
+@pytest.mark.parametrize("host", ["brand.test..", f"{'a' * 70}.test", ".", "..", "a..b"])
+def test_a_host_that_is_none_is_a_malformed_request(
+    make_app: Callable[..., Flask], host: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    stranded = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")  # nothing is asked of it
+    for path in ("/", "/nowhere", "/q/code", "/alias", "/static/style.css", "/login"):
+        assert is_page(asked(stranded, path, Host=host, Accept=CHROMIUM), 400, "That did not work"), path
+    for path in ("/healthz", "/alias"):
+        answer = asked(stranded, path, Host=host, Accept="application/json")
+        assert (answer.status_code, answer.get_json()["message"]) == (400, "The request is malformed.")
+    refused = Client(stranded.test_client()).get("/api/account", headers={"Host": host})
+    assert (refused.status_code, refused.get_json()["message"]) == (400, "The request is malformed.")
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize("host", ["x y", "a:b:c", "[", "[::1", "\xfc..x", "-"])
+def test_an_odd_host_is_no_failure(app: Flask, alice: Client, host: str) -> None:
+    for path, status in (("/", 302), ("/nowhere", 404), ("/login", 200)):
+        assert asked(app, path, Host=host).status_code == status
+    assert alice.get("/api/account", headers={"Host": host}).status_code == 200
+
+
+def test_a_bug_is_told_even_when_no_page_can_be_made(
+    app: Flask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("secret of the machine")
+
+    monkeypatch.setattr(login, "usable", broken)
+    monkeypatch.setattr("linkmgr.error_pages.render_template", broken)
+    answer = asked(app, "/login/some-token", Accept=CHROMIUM)
+    assert is_page(answer, 500, "Something went wrong")
+    assert "secret of the machine" not in answer.text
+    assert "some-token" not in caplog.text
+    assert asked(app, "/login/some-token", Accept="application/json").get_json()["error"] == 1
+
+
+def test_what_a_person_typed_is_shown_as_text(app: Flask, alice: Client) -> None:
+    answer = app.test_client().post("/login", data={"email": '"><script>alert(1)</script>', "password": "x"})
+    assert "<script>" not in answer.text
+    assert "&lt;script&gt;" in answer.text

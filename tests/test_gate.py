@@ -1,0 +1,92 @@
+"""Who may call what: keys, their forms and their end.  tests/test_matrix.py walks the route table."""
+
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+
+from linkmgr import database, keys
+from linkmgr.repository import accounts
+from tests.conftest import Client
+
+MISSING = "Send your API key in the header 'Authorization: Bearer API_KEY'."
+UNKNOWN = "This API key is not known: it was mistyped, replaced, or its user was deleted."
+EXPIRED = "This API key has expired: ask for a new one on your account page or of an administrator."
+
+
+@pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "Token {}", "{}", "  Bearer   {}  "])
+def test_a_key_is_taken_in_each_form_that_clients_send(alice: Client, anonymous: Client, form: str) -> None:
+    answer = anonymous.get("/api/account", headers={"Authorization": form.format(alice.key)})
+    assert answer.get_json()["data"]["id"] == alice.id
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Token ", "Basic YTpi x", "a b c"])
+def test_without_a_key_the_answer_says_where_it_goes(anonymous: Client, header: str) -> None:
+    answer = anonymous.get("/api/account", headers={"Authorization": header})
+    assert (answer.status_code, answer.get_json()["message"]) == (401, MISSING)
+    assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("key", ["linkmgr_wrong", "Ünïcode", "x" * 5000, "%00", "' OR 1=1 --".replace(" ", "")])
+def test_an_unknown_key_is_refused(anonymous: Client, key: str) -> None:
+    answer = anonymous.get("/api/account", headers={"Authorization": f"Bearer {key}"})
+    assert (answer.status_code, answer.get_json()["message"]) == (401, UNKNOWN)
+
+
+def test_a_replaced_key_no_longer_holds(app: Flask, alice: Client) -> None:
+    with app.app_context():
+        accounts.replace_key(alice.id, **keys.new_key(alice.id))
+    answer = alice.get("/api/account")
+    assert (answer.status_code, answer.get_json()["message"]) == (401, UNKNOWN)
+
+
+def test_a_key_expires_when_its_days_are_over(
+    make_app: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[database.Row]]
+) -> None:
+    alice = register("alice", via=make_app(key_lifetime_days="30"))
+    sql("UPDATE users SET key_created = now() - interval '30 days' + interval '1 minute' RETURNING 1")
+    assert alice.get("/api/account").status_code == 200
+    sql("UPDATE users SET key_created = now() - interval '30 days' RETURNING 1")
+    answer = alice.get("/api/account")
+    assert (answer.status_code, answer.get_json()["message"]) == (401, EXPIRED)
+
+
+def test_a_plan_without_the_api_refuses_every_call(
+    alice: Client, admin: Client, sql: Callable[..., list[database.Row]]
+) -> None:
+    sql("""INSERT INTO plans (name, free, limits) VALUES ('Web', false, '{"api": {"enabled": "0"}}') RETURNING 1""")
+    sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Web') RETURNING 1")
+    answer = alice.get("/api/account")
+    assert answer.status_code == 403
+    assert answer.get_json()["message"] == "Your plan does not include the API: ask an administrator for another plan."
+    assert admin.get("/api/account").status_code == 200, "an administrator is bound by no plan"
+
+
+def test_administration_is_closed_to_users(alice: Client) -> None:
+    answer = alice.get("/api/plans")
+    assert answer.status_code == 403
+    assert answer.get_json()["message"] == "This operation is open to administrators only."
+
+
+def test_the_key_has_a_prefix_and_256_random_bits(alice: Client, bob: Client) -> None:
+    assert alice.key
+    assert alice.key != bob.key
+    assert alice.key.startswith("linkmgr_")
+    assert len(alice.key) == len("linkmgr_") + 43  # 32 bytes in base64
+
+
+def test_a_sealed_key_that_is_moved_to_another_user_is_not_shown(
+    app: Flask, alice: Client, bob: Client, sql: Callable[..., list[database.Row]]
+) -> None:
+    moved = sql("SELECT key_ciphertext FROM users WHERE id = %(id)s", id=alice.id)[0]["key_ciphertext"]
+    with app.app_context():
+        assert keys.reveal(alice.id, moved) == alice.key
+        with pytest.raises(ValueError, match="is stored with user"):
+            keys.reveal(bob.id, moved)
+
+
+def test_keys_outlive_a_change_of_the_secret(make_app: Callable[..., Flask]) -> None:
+    with make_app(secret_key="old").app_context():
+        sealed = keys.new_key(1)
+    with make_app(secret_key="new", secret_key_fallbacks="older, old").app_context():
+        assert keys.digest(keys.reveal(1, sealed["key_ciphertext"])) == sealed["key_digest"]

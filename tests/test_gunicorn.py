@@ -1,0 +1,119 @@
+"""What gunicorn itself answers and logs (deploy/gunicorn.conf.py)."""
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.conftest import Client
+
+pytestmark = pytest.mark.slow
+
+TOKEN = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE"
+
+
+def send(base: str, request: bytes) -> tuple[int, dict[str, str], bytes]:
+    with socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=10) as connection:
+        connection.sendall(request)
+        answer = connection.makefile("rb").read()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    status, *lines = head.decode().split("\r\n")
+    return int(status.split()[1]), dict(line.split(": ", 1) for line in lines), body
+
+
+@pytest.fixture
+def base(serve: Callable[..., str]) -> str:
+    return serve("--workers", "1", rate_limit="50 per minute")
+
+
+def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
+    for request, expected in [
+        (b"NONSENSE\r\n\r\n", 400),
+        (b"GET /api/account HTTP/9.9\r\n\r\n", 400),
+        (b"GET /api/account HTTP/1.1\r\nBad Name: 1\r\n\r\n", 400),
+        (b"GET /api/account HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414),
+        (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", 431),
+    ]:
+        status, headers, body = send(base, request)
+        assert status == expected
+        assert headers["Content-Type"] == "application/json"
+        assert json.loads(body) == {"error": 1, "message": "The request is malformed."}
+        assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("50", "0")
+        assert headers["X-RateLimit-Reset"].isdigit()
+
+
+def test_a_page_is_found_with_a_long_query(base: str) -> None:
+    for path, expected in (("/login", 200), ("/nothing/here", 404)):
+        status, headers, _ = send(
+            base, b"GET %s?%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % (path.encode(), b"a" * 8000)
+        )
+        assert (status, headers["Content-Type"]) == (expected, "text/html; charset=utf-8")
+
+
+def test_no_secret_is_in_a_log(base: str, tmp_path: Path) -> None:
+    key = f"linkmgr_{TOKEN}"
+    paths = [
+        f"/login/{TOKEN}",
+        f"//login/{TOKEN}",
+        f"/login//{TOKEN}",
+        f"/login%2F{TOKEN}",
+        f"/login%252F{TOKEN}",
+        f"/%6Cogin/{TOKEN}",
+        f"/%6C%6f%67%69%6E%2f{TOKEN}",
+        f"/login/%5A{TOKEN[1:]}",
+        f"/login/{TOKEN[:20]}%20{TOKEN[20:]}",
+        f"/LOGIN/{TOKEN}?next={TOKEN}",
+        f"/api/account?key={key}&short=hidden",
+        f"/api/{key}",
+    ]
+    for path in paths:
+        send(base, f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        send(base, f"GET {path} HTTP/9.9\r\n\r\n".encode())
+        send(base, f"GET {path} with spaces HTTP/1.1\r\n\r\n".encode())
+    send(base, f"GET / HTTP/1.1\r\nAuthorization : Bearer {key}\r\n\r\n".encode())
+    send(base, f"GET / HTTP/1.1\r\nAuthorization Bearer {key}\r\n\r\n".encode())
+    send(base, b"GET /healthz?hidden HTTP/1.1\r\nConnection: close\r\n\r\n")
+    [log] = tmp_path.glob("gunicorn-*.log")
+    lines = log.read_text().splitlines()
+    assert any('"GET /login/-" ' in line for line in lines)
+    assert any('"GET /healthz" 200 ' in line for line in lines)
+    assert any("Invalid request from ip=" in line for line in lines)
+    assert [line for line in lines if TOKEN[1:20] in line or TOKEN[21:] in line] == []
+    assert [line for line in lines if "hidden" in line and "Invalid" not in line] == []
+
+
+LARGEST = 64 * 1024
+PIXEL = b'{"type": "bing", "name": "n", "tag": "t"}'
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+@pytest.mark.parametrize(
+    ("framing", "body", "expected"),
+    [
+        (b"Transfer-Encoding: chunked", chunk(PIXEL) + chunk(b" " * (LARGEST - len(PIXEL))) + chunk(b""), 200),
+        (b"Transfer-Encoding: chunked", chunk(PIXEL) + chunk(b" " * LARGEST) + chunk(b"garbage") + chunk(b""), 413),
+        (b"Transfer-Encoding: chunked", chunk(PIXEL) + b"zz\r\n", 400),
+        (b"Transfer-Encoding: chunked", chunk(PIXEL), 400),
+        (b"Content-Length: %d" % len(PIXEL), PIXEL, 200),
+        (b"Content-Length: %d" % (len(PIXEL) + 1), PIXEL, 400),
+        (b"Content-Length: %d" % (LARGEST + 1), PIXEL + b" " * (LARGEST + 1 - len(PIXEL)), 413),
+    ],
+    ids=["chunks", "long", "malformed chunk", "chunks without an end", "whole", "cut", "too long"],
+)
+def test_a_body_is_read_whole_or_refused(base: str, alice: Client, framing: bytes, body: bytes, expected: int) -> None:
+    for path in (b"/api/pixel/add", b"/login"):
+        head = b"POST %s HTTP/1.1\r\nAuthorization: Bearer %s\r\n" % (path, str(alice.key).encode())
+        kind = b"application/json" if b"api" in path else b"application/x-www-form-urlencoded"
+        head += b"Host: x\r\nConnection: close\r\nContent-Type: %s\r\n%s\r\n\r\n" % (kind, framing)
+        with socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=10) as connection:
+            connection.sendall(head + body)
+            connection.shutdown(socket.SHUT_WR)
+            status = int(connection.makefile("rb").readline().split()[1])
+        assert status == expected or (path == b"/login" and expected == 200 and status < 500)

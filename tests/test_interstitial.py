@@ -1,0 +1,250 @@
+"""What a visitor sees before going on, as it is without scripts: splash page, frame, overlay, pixels."""
+
+import html
+import re
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from linkmgr import pixel_tags
+from linkmgr.api.pixels import TYPES
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.interstitials import TARGET, Show, hrefs, link, overlay, policy, refresh, shown, splash
+
+
+@pytest.fixture
+def show(make_app: Callable[..., Flask], app: Flask) -> Show:
+    return partial(shown, make_app)
+
+
+# --- splash pages
+
+
+def test_a_splash_page_shows_what_its_owner_wrote_and_leads_on(show: Show, alice: Client, sql: Sql) -> None:
+    given = {
+        "title": "Sale <today>",
+        "message": "Half price\nuntil noon",
+        "link": "https://shop.example.com/more?a=1&b=2",
+        "counter": 7,
+        "banner": "https://cdn.example.com/banner.png?w=1",
+    }
+    answer = show(link(alice.id, "splash", splash_id=splash(sql, alice.id, **given)))
+    assert answer.status_code == 200
+    assert "Sale &lt;today&gt;</h1>" in answer.text
+    assert "Half price\nuntil noon" in answer.text
+    assert 'src="https://cdn.example.com/banner.png?w=1"' in answer.text
+    assert refresh(answer) == (7, TARGET)
+    assert TARGET in hrefs(answer)
+    assert given["link"] in hrefs(answer)
+    assert policy(answer)["img-src"] == ["'self'", "data:", "https://cdn.example.com"]
+
+
+@pytest.mark.parametrize("splash_id", [None, 1])
+def test_a_splash_page_that_is_gone_is_replaced_by_a_plain_one(
+    show: Show, alice: Client, splash_id: int | None
+) -> None:
+    answer = show(link(alice.id, "splash", splash_id=splash_id, title="Spring sale"))
+    assert "Spring sale</h1>" in answer.text
+    assert "shop.example.com" in answer.text
+    assert refresh(answer) == (5, TARGET)
+
+
+def test_nobody_shows_the_splash_page_of_another_user(show: Show, alice: Client, bob: Client, sql: Sql) -> None:
+    answer = show(link(alice.id, "splash", splash_id=splash(sql, bob.id, title="Bob's")))
+    assert "Bob" not in answer.text
+
+
+# --- frames
+
+
+def test_a_frame_has_a_plain_way_on_beside_it(show: Show, alice: Client) -> None:
+    answer = show(link(alice.id, "frame"))
+    assert f'<iframe class="frame" src="{html.escape(TARGET).replace("&#x27;", "&#39;")}"' in answer.text
+    assert TARGET in hrefs(answer)
+    assert "Open shop.example.com" in answer.text
+    assert policy(answer)["frame-src"] == ["http:", "https:"]
+    assert policy(answer)["frame-ancestors"] == ["'none'"]
+
+
+@pytest.mark.parametrize("kind", ["frame", "overlay"])
+def test_what_is_framed_takes_the_visitor_away_only_when_told_to(
+    show: Show, alice: Client, sql: Sql, kind: str
+) -> None:
+    answer = show(link(alice.id, kind, overlay_id=overlay(sql, alice.id, "message")))
+    [sandbox] = re.findall('<iframe [^>]*sandbox="(.*?)"', answer.text, re.DOTALL)
+    assert sandbox.split() == [
+        "allow-downloads",
+        "allow-forms",
+        "allow-modals",
+        "allow-popups",
+        "allow-popups-to-escape-sandbox",
+        "allow-presentation",
+        "allow-same-origin",
+        "allow-scripts",
+        "allow-top-navigation-by-user-activation",
+    ]
+
+
+def test_what_no_browser_would_frame_is_not_framed(show: Show, alice: Client, sql: Sql) -> None:
+    secure, plain = "https://go.example.org", "http://shop.example.com/"
+    answer = show(link(alice.id, "frame"), plain, base_url=secure)
+    assert (answer.status_code, answer.headers["Location"]) == (302, plain)
+    laid = show(link(alice.id, "overlay", overlay_id=overlay(sql, alice.id, "message")), plain, base_url=secure)
+    assert "<iframe" not in laid.text
+    assert "What do you think?" in laid.text
+    assert hrefs(laid).count(plain) == 2
+    assert "<iframe" in show(link(alice.id, "frame"), TARGET, base_url=secure).text
+
+
+def test_an_overlay_that_is_gone_leaves_the_frame(show: Show, alice: Client) -> None:
+    answer = show(link(alice.id, "overlay"))
+    assert "<iframe" in answer.text
+    assert "<details" not in answer.text
+
+
+# --- what all pages have in common
+
+
+@pytest.mark.parametrize("kind", ["direct", "splash", "frame", "overlay"])
+def test_pages_are_not_kept_and_open_to_nothing_foreign(show: Show, alice: Client, kind: str) -> None:
+    answer = show(link(alice.id, kind, title="</title><script>"))
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Referrer-Policy"] == "strict-origin-when-cross-origin"
+    assert "<title></title><script>" not in answer.text
+    if kind != "direct":
+        assert "unsafe" not in answer.headers["Content-Security-Policy"]
+        assert policy(answer)["default-src"] == policy(answer)["base-uri"] == ["'none'"]
+
+
+@pytest.mark.parametrize("target", ["javascript:alert(1)", "data:text/html,x", "//example.com/", "ftp://example.com/"])
+@pytest.mark.parametrize("kind", ["direct", "splash", "frame", "overlay"])
+def test_only_web_addresses_are_led_to(show: Show, alice: Client, kind: str, target: str) -> None:
+    answer = show(link(alice.id, kind), target)
+    assert answer.status_code == 404
+    assert target not in answer.text
+
+
+def test_an_address_that_a_policy_cannot_hold_opens_its_scheme(show: Show, alice: Client, sql: Sql) -> None:
+    answer = show(link(alice.id, "splash", splash_id=splash(sql, alice.id, banner="https://[2001:db8::1]/banner.png")))
+    assert policy(answer)["img-src"] == ["'self'", "data:", "https:"]
+
+
+@pytest.mark.parametrize("host", ["my_shop.example.com", "bücher.example", "jo@example.com", "example.com:80x", "a;b"])
+def test_an_address_is_never_cut_to_another_host(show: Show, alice: Client, sql: Sql, host: str) -> None:
+    message = f"https://{host}/a.png"
+    answer = show(link(alice.id, "overlay", overlay_id=overlay(sql, alice.id, "image", message=message)))
+    assert f'src="{message}"' in answer.text
+    assert policy(answer)["img-src"] == ["'self'", "data:", "https:"]
+
+
+@pytest.mark.parametrize("rest", ["", "?w=1", "#top", "/a.png", ":8443", ":8443/a.png"])
+def test_an_address_opens_its_own_origin(show: Show, alice: Client, sql: Sql, rest: str) -> None:
+    banner = f"https://cdn.example.com{rest}"
+    answer = show(link(alice.id, "splash", splash_id=splash(sql, alice.id, banner=banner)))
+    port = ":8443" if "8443" in rest else ""
+    assert policy(answer)["img-src"] == ["'self'", "data:", f"https://cdn.example.com{port}"]
+
+
+# --- pixels
+
+
+def loaded(answer: TestResponse) -> list[dict[str, str]]:
+    return [
+        {name: html.unescape(value) for name, value in re.findall(r'data-([a-z]+)="(.*?)"', element)}
+        for element in re.findall(r"<span hidden (.+?)>", answer.text)
+    ]
+
+
+def test_every_type_of_pixel_has_its_vendor() -> None:
+    assert set(pixel_tags.VENDORS) == set(TYPES)
+
+
+@pytest.mark.parametrize("kind", ["direct", "splash", "frame"])
+@pytest.mark.parametrize("type_", TYPES)
+def test_pixels_fire_on_pages_of_every_kind(show: Show, alice: Client, kind: str, type_: str) -> None:
+    answer = show(link(alice.id, kind, pixels=[{"type": type_, "tag": "AB/c:1"}]))
+    script = pixel_tags.pixel(type_, "AB/c:1").script
+    assert loaded(answer) == [{"pixel": type_, "tag": "AB/c:1", "script": script}]
+    assert "/".join(script.split("/", 3)[:3]) in policy(answer)["script-src"]
+    assert "AB/c:1" not in script
+
+
+def test_without_scripts_images_are_loaded_and_the_visitor_goes_on(show: Show, alice: Client) -> None:
+    pixels = [{"type": "fbpixel", "tag": "12"}, {"type": "gtmpixel", "tag": "GTM-1"}]
+    answer = show(link(alice.id, pixels=pixels))
+    assert refresh(answer) == (1, TARGET)
+    [image, frame] = re.findall(r'class="pixel" src="(.+?)"', answer.text)
+    assert html.unescape(image) == "https://www.facebook.com/tr?id=12&ev=PageView&noscript=1"
+    assert frame == "https://www.googletagmanager.com/ns.html?id=GTM-1"
+    assert "https://www.facebook.com" in policy(answer)["img-src"]
+    assert policy(answer)["frame-src"] == ["https://www.googletagmanager.com"]
+
+
+def test_a_page_is_open_to_its_own_pixels_only(show: Show, alice: Client) -> None:
+    given = policy(show(link(alice.id, pixels=[{"type": "quorapixel", "tag": "1"}])))
+    assert given["script-src"][1:] == ["https://a.quora.com"]
+    assert given["connect-src"] == ["'self'", "https://q.quora.com"]
+    assert given["frame-src"] == ["'none'"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "tag", "address"),
+    [
+        ("adwordspixel", "AW-123/lab-el_1", "https://www.googletagmanager.com/gtag/js?id=AW-123"),
+        ("adrollpixel", "ADV:PIX", "https://s.adroll.com/j/ADV/roundtrip.js"),
+        ("gapixel", "../x", "https://www.googletagmanager.com/gtag/js?id=..%2Fx"),
+        ("adrollpixel", "..", "https://s.adroll.com/j/../roundtrip.js"),
+    ],
+)
+def test_tags_of_two_parts_are_taken_apart(type_: str, tag: str, address: str) -> None:
+    assert pixel_tags.pixel(type_, tag).script == address
+
+
+# --- overlays
+
+
+OVERLAYS: list[tuple[str, dict[str, str], list[str]]] = [
+    ("message", {"link": "https://example.com/a", "label": "Read on"}, ["What do you think?", "Read on</a>"]),
+    ("contact", {}, ['name="name"', 'name="email"', "<textarea", "Send</button>"]),
+    ("newsletter", {"label": "Join"}, ['name="email"', "Join</button>"]),
+    ("poll", {"message": "Tea?\nBlack\nGreen\n\nBlack"}, ["Tea?", 'value="Black"', 'value="Green"', "Vote<"]),
+    ("poll", {"message": "Tea?\nOf course"}, ["Tea?", 'value="Of course"']),
+    ("poll", {"message": "Tea?\r\nA\u2028B\rC\r\n"}, ["Tea?", 'value="A\u2028B"', 'value="C"']),
+    ("poll", {"message": "Tea?\n" + "A\n" * 12 + "B"}, ["Tea?", 'value="A"', 'value="B"']),
+    ("poll", {"message": "Tea?"}, ["Tea?", 'value="Yes"', 'value="No"']),
+    ("coupon", {"label": "SAVE10", "link": "https://example.com/b"}, ["SAVE10", "https://example.com/b"]),
+    (
+        "image",
+        {"message": "https://cdn.example.com/a.png\nOur house", "label": "A house"},
+        ['src="https://cdn.example.com/a.png"', 'alt="A house"', "Our house"],
+    ),
+    ("image", {"message": "javascript:alert(1)"}, ['id="message" dir="auto">javascript:alert(1)']),
+]
+
+
+@pytest.mark.parametrize("given", OVERLAYS)
+def test_an_overlay_shows_what_its_type_is_for(
+    show: Show, alice: Client, sql: Sql, given: tuple[str, dict[str, str], list[str]]
+) -> None:
+    kind, members, texts = given
+    answer = show(link(alice.id, "overlay", overlay_id=overlay(sql, alice.id, kind, **members)))
+    for text in texts:
+        assert text in answer.text
+    assert "<details" in answer.text
+    assert TARGET in hrefs(answer)
+    assert ("<form" in answer.text) == (kind in ("contact", "newsletter", "poll"))
+
+
+def test_colours_reach_the_style_and_nothing_else_does(show: Show, alice: Client, sql: Sql) -> None:
+    def style(color: str) -> str:
+        answer = show(link(alice.id, "overlay", overlay_id=overlay(sql, alice.id, "message", color=color)))
+        [(nonce, found)] = re.findall(r'<style nonce="(.+?)">(.*?)</style>', answer.text)
+        assert f"'nonce-{nonce}'" in policy(answer)["style-src"]
+        return str(found)
+
+    assert style("#0aF") == ".overlay { --ink: #0aF; --paper: #1d4ed8; }"
+    assert style("red} body { display: none") == ".overlay { --ink: #ffffff; --paper: #1d4ed8; }"

@@ -1,0 +1,191 @@
+"""What a visitor of a short link sees in Chromium before going on."""
+
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from urllib.parse import urlsplit
+
+import pytest
+from flask import Flask
+from selenium.webdriver.common.keys import Keys
+
+from linkmgr.api.overlay import POSITIONS, TYPES
+from tests import foreign
+from tests.browser import DESKTOP, PHONE, Browser
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.interstitials import add_link, overlay, served, splash
+
+pytestmark = pytest.mark.browser
+
+SITE = "shop.test"
+
+
+@pytest.fixture(scope="module")
+def base(make_app: Callable[..., Flask], app: Flask) -> Iterator[str]:
+    with served(make_app) as address:
+        yield address
+
+
+def shop(request: BaseHTTPRequestHandler) -> None:
+    """Somebody's site, with a page that forbids to be framed."""
+    framing = "DENY" if request.path.startswith("/deny") else "ALLOWALL"
+    page = b'<!doctype html><link rel="icon" href="data:,"><h1>The shop</h1><a href="/inside">Inside</a>'
+    foreign.answering(page, Content_Type="text/html", X_Frame_Options=framing)(request)
+
+
+@pytest.fixture(scope="session")
+def target() -> Iterator[str]:
+    with foreign.server(shop) as port:
+        yield f"http://{SITE}:{port}/"
+
+
+@pytest.fixture
+def links(sql: Sql, alice: Client, base: str, target: str) -> Callable[..., str]:
+    """Makes a link of alice to a page of the shop; gives its address."""
+
+    def make(kind: str, *, page: str = "", pixels: tuple[tuple[str, str], ...] = (), **ids: int) -> str:
+        return f"{base}/{add_link(sql, alice.id, kind, target + page, pixels, **ids)}"
+
+    return make
+
+
+def arrive(browser: Browser, page: str = "/") -> None:
+    browser.wait_for(page)
+    assert urlsplit(browser.driver.current_url).hostname == SITE
+
+
+# --- splash pages
+
+
+def test_the_counter_counts_down_and_arrives(
+    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql
+) -> None:
+    browser.open("about:blank")
+    browser.open(links("splash", splash_id=splash(sql, alice.id, title="Welcome", counter=4)))
+    assert browser.find("h1").text == "Welcome"
+    began = time.monotonic()
+    counted = set()
+    while browser.path == "/visited":
+        counted.add(browser.run("return document.querySelector('[data-counter]')?.textContent"))
+    assert {"2", "1"} <= counted
+    assert 1 < time.monotonic() - began < 30
+    arrive(browser)
+    browser.driver.back()
+    assert browser.driver.current_url == "about:blank"
+
+
+@pytest.mark.parametrize("run", [True, False])
+def test_who_does_not_want_to_wait_goes_on(
+    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, run: bool
+) -> None:
+    browser.scripts(run=run)
+    browser.open(links("splash", splash_id=splash(sql, alice.id, counter=60)))
+    browser.click("Go on now")
+    arrive(browser)
+
+
+@pytest.mark.parametrize("kind", ["splash", "direct"])
+def test_without_scripts_the_page_leads_on_by_itself(
+    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, kind: str
+) -> None:
+    browser.scripts(run=False)
+    browser.open(links(kind, splash_id=splash(sql, alice.id, counter=1), pixels=(("reddit", "a2_1"),)))
+    arrive(browser)
+
+
+# --- frames
+
+
+def test_a_frame_shows_the_site_and_leads_to_it(browser: Browser, links: Callable[..., str]) -> None:
+    browser.open(links("frame"))
+    frame = browser.find(".frame")
+    assert frame.size["width"] == DESKTOP[0]
+    assert frame.size["height"] > DESKTOP[1] - 100
+    browser.driver.switch_to.frame(frame)
+    assert browser.find("h1").text == "The shop"
+    browser.click("Inside")
+    browser.driver.switch_to.default_content()
+    browser.click(f"Open {browser.find('.top .button').text.removeprefix('Open ')}")
+    arrive(browser)
+
+
+def test_a_site_that_forbids_framing_is_one_click_away(browser: Browser, links: Callable[..., str]) -> None:
+    browser.size(*PHONE)
+    browser.open(links("frame", page="deny"))
+    browser.driver.switch_to.frame(browser.find(".frame"))
+    assert "The shop" not in browser.driver.page_source
+    browser.driver.switch_to.default_content()
+    onward = browser.find(".top .button")
+    assert onward.is_displayed()
+    onward.click()
+    arrive(browser, "/deny")
+
+
+# --- overlays
+
+
+def test_an_answer_is_sent_from_above_the_frame(
+    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql
+) -> None:
+    made = overlay(sql, alice.id, "contact", message="Write to us")
+    browser.open(links("overlay", overlay_id=made))
+    browser.find("#overlay-name").send_keys("Jo", Keys.TAB, "jo@example.com", Keys.TAB, "Hello", Keys.TAB, Keys.ENTER)
+    browser.wait_for_text("Thank you")
+    assert not browser.find(".overlay form").is_displayed()
+    assert browser.path == "/visited"
+    answers = sql("SELECT answer FROM overlay_answers WHERE overlay_id = %(id)s", id=made)
+    assert [row["answer"] for row in answers] == [{"name": "Jo", "email": "jo@example.com", "message": "Hello"}]
+
+
+def test_without_scripts_an_answer_is_sent_as_well(
+    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql
+) -> None:
+    browser.scripts(run=False)
+    made = overlay(sql, alice.id, "poll", message="Tea?\nBlack\nGreen")
+    browser.open(links("overlay", overlay_id=made))
+    browser.find("input[value=Green]").click()
+    browser.click("Vote")
+    browser.wait_for("/o/answer")
+    assert [row["answer"] for row in sql("SELECT answer FROM overlay_answers")] == [{"choice": "Green"}]
+    browser.click(f"Go on to {SITE}")
+    arrive(browser)
+
+
+@pytest.mark.parametrize("run", [True, False])
+def test_an_overlay_is_hidden_and_shown_without_a_mouse(
+    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, run: bool
+) -> None:
+    browser.scripts(run=run)
+    browser.open(links("overlay", overlay_id=overlay(sql, alice.id, "newsletter")))
+    email = browser.find("#overlay-email")
+    assert email.is_displayed()
+    for _ in range(4):
+        browser.press(Keys.TAB)
+    assert browser.driver.switch_to.active_element.text.startswith("Hide")
+    browser.press(Keys.ENTER)
+    assert not email.is_displayed()
+    browser.press(Keys.ENTER)
+    assert email.is_displayed()
+    if run:
+        email.send_keys(Keys.ESCAPE)
+        assert not email.is_displayed()
+        assert browser.driver.switch_to.active_element.text == "Show the message"
+
+
+@pytest.mark.parametrize(
+    "placed", [("contact", position) for position in POSITIONS] + [(kind, "top") for kind in TYPES]
+)
+def test_an_overlay_fits_a_phone(
+    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, placed: tuple[str, str]
+) -> None:
+    browser.size(*PHONE)
+    kind, position = placed
+    given = {"message": "x" * 300 + "\nmore\nlines", "label": "y" * 60, "link": "https://example.com/"}
+    browser.open(links("overlay", overlay_id=overlay(sql, alice.id, kind, position=position, **given)))
+    box = browser.find(".overlay").rect
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= PHONE[0]
+    assert browser.find(".top").rect["height"] <= box["y"]
+    assert box["y"] + box["height"] <= PHONE[1]
+    assert browser.run("return document.documentElement.scrollWidth") <= PHONE[0]

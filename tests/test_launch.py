@@ -1,0 +1,270 @@
+"""Starting and stopping: `make dev` and `make run` as the launcher does them, and what they ask of the machine."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import InvalidToken
+from flask import Flask
+
+from linkmgr import launch, schema
+from linkmgr.database import VERSION
+from linkmgr.settings import settings
+from tests.conftest import ROOT, Client, free_port
+from tests.test_private_postgres import alive, eventually, postmaster
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="what is left running is looked for in /proc"),
+]
+
+
+class Service:
+    """The launcher with its own data folder and port, in a process group as a terminal makes it."""
+
+    def __init__(self, mode: str, folder: Path, **environment: str) -> None:
+        self.port, self.data = free_port(), folder / "postgres"
+        self.log = folder / f"{mode}-{self.port}.log"
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
+        given = {"PORT": str(self.port), "LINKMGR_DATA_DIR": str(folder), "WEB_CONCURRENCY": "1"} | environment
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "linkmgr.launch", mode],
+                cwd=ROOT,
+                env=kept | given,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def started(self) -> "Service":
+        eventually(lambda: "linkmgr is on" in self.output() or self.process.poll() is not None, 30)
+        assert self.process.poll() is None, self.output()
+        return self
+
+    def output(self) -> str:
+        return self.log.read_text()
+
+    def key(self, name: str) -> str:
+        [key] = re.findall(rf"API key of {name}: +(\S+)", self.output())
+        return str(key)
+
+    def get(self, path: str, key: str = "") -> int:
+        request = f"GET {path} HTTP/1.0\r\nAuthorization: Bearer {key}\r\n\r\n"
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
+                connection.sendall(request.encode())
+                return int(connection.makefile().readline().split()[1])
+        except (OSError, IndexError):
+            return 0
+
+    def processes(self) -> list[int]:
+        """The launcher, gunicorn and its workers, and the server's."""
+        found = list(alive(self.data))
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                environment = (process / "environ").read_bytes()
+            except OSError:
+                continue
+            if f"PORT={self.port}\0".encode() in environment and int(process.name) not in found:
+                found.append(int(process.name))
+        return found
+
+    def ctrl_c(self) -> int:
+        os.killpg(self.process.pid, signal.SIGINT)
+        return self.process.wait(20)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="linkmgr test ", dir="/tmp"))
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Callable[..., Service]]:
+    services = []
+
+    def begin(mode: str, **environment: str) -> Service:
+        services.append(Service(mode, folder, **environment))
+        return services[-1]
+
+    yield begin
+    for service in services:
+        if service.process.poll() is None:
+            service.process.terminate()
+            service.process.wait(20)
+    eventually(lambda: not any(service.processes() for service in services))
+
+
+def test_dev_starts_where_it_was_and_ctrl_c_leaves_nothing_running(start: Callable[..., Service]) -> None:
+    first = start("dev").started()
+    key = first.key("demo")
+    assert first.get("/api/account", key) == 200
+    assert first.ctrl_c() == 0
+    assert first.processes() == []
+    began = time.monotonic()
+    second = start("dev").started()
+    assert time.monotonic() - began < 5
+    assert second.key("demo") == key
+    assert second.get("/api/account", key) == 200
+    assert "Traceback" not in first.output() + second.output()
+
+
+def test_dev_survives_the_death_of_its_database(start: Callable[..., Service]) -> None:
+    service = start("dev").started()
+    key = service.key("demo")
+    time.sleep(1)  # a server that dies at once is not started again at once
+    os.kill(postmaster(service.data), signal.SIGKILL)
+    answers = set()
+
+    def answers_again() -> bool:
+        answers.add(service.get("/api/account", key))
+        return answers > {503} or service.get("/healthz") == 200
+
+    eventually(answers_again)
+    eventually(lambda: service.get("/api/account", key) == 200)
+    assert answers <= {200, 503}
+
+
+@pytest.mark.parametrize("who", ["launcher", "everything"])
+def test_a_killed_service_leaves_nothing_running_and_starts_again(start: Callable[..., Service], who: str) -> None:
+    service = start("dev").started()
+    key = service.key("admin")
+    for pid in [service.process.pid] if who == "launcher" else service.processes():
+        os.kill(pid, signal.SIGKILL)
+    service.process.wait()
+    eventually(lambda: not service.processes(), 20)
+    assert start("dev").started().key("admin") == key
+
+
+def test_a_fresh_run_has_a_schema_and_says_how_to_make_an_administrator(start: Callable[..., Service]) -> None:
+    service = start("run").started()
+    assert "users add NAME EMAIL --admin" in service.output()
+    assert "API key" in service.output()
+    assert not re.search("linkmgr_[A-Za-z0-9_-]{20}", service.output())
+    assert service.get("/api/account") == 401
+    service.process.terminate()
+    assert service.process.wait(20) == 0
+    assert service.processes() == []
+
+
+def test_with_a_database_of_its_own_no_postgresql_is_started(
+    start: Callable[..., Service], dsn: str, app: Flask
+) -> None:
+    service = start("run", LINKMGR_DATABASE_URL=dsn).started()
+    assert service.get("/healthz") == 200
+    assert not service.data.exists()
+    assert not service.data.with_name("postgres.lock").exists()
+
+
+def test_run_refuses_an_older_schema_with_the_sentence(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "VERSION", VERSION + 1)
+    with app.app_context(), pytest.raises(SystemExit, match="run 'flask --app app database upgrade'"):
+        launch._prepare_run(settings())
+
+
+@pytest.mark.parametrize(
+    ("environment", "sentence"),
+    [
+        ({"PORT": "http"}, "PORT must be a number from 1 to 65535; it is 'http'."),
+        ({"PORT": "0"}, "PORT must be a number from 1 to 65535; it is '0'."),
+        ({"PORT": "65536"}, "PORT must be a number from 1 to 65535; it is '65536'."),
+        ({"PORT": ""}, "PORT must be a number from 1 to 65535; it is ''."),
+        ({"LINKMGR_DEMO": "yes"}, "LINKMGR_DEMO must be 0 or 1."),
+        (
+            {"LINKMGR_DATABASE_URL": "postgresql://127.0.0.1:1/x"},
+            'The database cannot be used: connection to server at "127.0.0.1", port 1 failed: Connection refused.',
+        ),
+    ],
+)
+def test_what_stops_the_start_is_one_sentence(
+    start: Callable[..., Service], environment: dict[str, str], sentence: str
+) -> None:
+    refused = start("run", **environment)
+    assert refused.process.wait(20) == 1
+    assert refused.output() == sentence + "\n"
+
+
+def test_a_port_in_use_is_one_sentence(start: Callable[..., Service]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused = start("dev", PORT=str(port))
+        assert refused.process.wait(20) == 1
+    assert refused.output().startswith(f"Port {port} is in use: stop what listens there, or choose another one")
+    assert refused.output().count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("python", "sentence"),
+    [
+        ("#!/bin/sh\ncase $2 in *version*) echo too old >&2; exit 1;; esac", "too old"),
+        ("#!/bin/sh\ncase $2 in *venv*) exit 1;; esac", "python has no venv module: apt-get install python3-venv"),
+        (None, "There is no ./python here: apt-get install python3 python3-venv"),
+    ],
+)
+def test_make_names_what_the_machine_lacks(folder: Path, python: str | None, sentence: str) -> None:
+    for name in ("Makefile", "requirements.txt"):
+        shutil.copy(ROOT / name, folder)
+    if python:
+        (folder / "python").write_text(python)
+        (folder / "python").chmod(0o755)
+    made = subprocess.run(["make", "dev", "PYTHON=./python"], cwd=folder, capture_output=True, text=True, check=False)
+    assert made.returncode == 2
+    assert made.stdout == ""
+    assert sentence in made.stderr.splitlines()[0]
+    assert len(made.stderr.splitlines()) == 2
+    assert not (folder / ".venv").exists()
+
+
+def test_an_older_python_is_refused_by_its_version(folder: Path) -> None:
+    for name in ("Makefile", "requirements.txt"):
+        shutil.copy(ROOT / name, folder)
+    (folder / "sitecustomize.py").write_text("import sys; sys.version_info = (3, 9, 2)")
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    made = subprocess.run(
+        ["make", "dev", f"PYTHON={sys.executable}"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 2
+    assert "linkmgr needs Python 3.11 or later" in made.stderr
+    assert "is 3.9: run make PYTHON=" in made.stderr
+
+
+def test_the_command_line_shares_the_database_of_a_running_service(start: Callable[..., Service], folder: Path) -> None:
+    service = start("dev").started()
+    printed = subprocess.run(
+        [sys.executable, "-m", "flask", "--app", "app", "users", "key", "admin"],
+        cwd=ROOT,
+        env=os.environ | {"LINKMGR_DATA_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert printed.stdout == service.key("admin") + "\n"
+    assert service.get("/healthz") == 200
+
+
+def test_a_start_with_another_secret_is_refused_before_anybody_asks_for_a_key(
+    make_app: Callable[..., Flask], register: Callable[..., Client]
+) -> None:
+    register("alice")
+    with make_app(secret_key="another secret than before").app_context(), pytest.raises(InvalidToken):
+        launch._prepare_run(settings())

@@ -1,0 +1,112 @@
+"""Links made by the API and visited: what neither the answers of the API nor the pages show alone."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from tests.conftest import Client
+from tests.factories import Sql
+
+PAGE = "https://example.com/page"
+IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 Version/18.0 Mobile Safari/604.1"
+
+Visit = Callable[..., TestResponse]
+
+
+@pytest.fixture
+def visit(app: Flask, alice: Client) -> Visit:
+    """Makes a link of alice and visits it."""
+
+    def made(agent: str = "Mozilla/5.0 Firefox/140.0", **members: Any) -> TestResponse:
+        short = alice.post("/api/url/add", {"url": PAGE} | members).get_json()["shorturl"]
+        return app.test_client().get("/" + short.rpartition("/")[2], headers={"User-Agent": agent})
+
+    return made
+
+
+def test_the_word_of_one_member_s_default_is_a_value_in_all_others(app: Flask, alice: Client, visit: Visit) -> None:
+    assert visit(password="public").status_code == 200, "the form"
+    added = alice.post("/api/url/add", {"url": PAGE, "custom": "public", "metatitle": "public"}).get_json()
+    assert added["shorturl"].endswith("/public")
+    assert alice.get(f"/api/url/{added['id']}").get_json()["details"]["title"] == "public"
+
+
+def test_a_list_of_links_tells_no_target_that_a_password_guards_and_none_that_is_over(
+    app: Flask, alice: Client
+) -> None:
+    campaign = alice.post("/api/campaign/add", {"name": "Mine", "public": True}).get_json()
+    for members in ({"password": "x"}, {"expiry": "2020-01-01"}, {"description": "open"}):
+        url = f"https://example.com/{next(iter(members))}"
+        alice.add("/api/url/add", {"url": url, "campaign": campaign["id"]} | members)
+    page = app.test_client().get(campaign["list"].partition("5000")[2]).text
+    assert ("https://example.com/description" in page, "/password" in page, "/expiry" in page) == (True, False, False)
+    assert page.count("<li>") == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "prefix"),
+    [("splash", {"name": "Wait"}, ""), ("overlay", {"type": "message", "name": "Look"}, "overlay-")],
+)
+def test_links_lead_on_directly_when_what_they_showed_is_deleted(
+    alice: Client, app: Flask, path: str, new: dict[str, str], prefix: str
+) -> None:
+    shown = alice.add(f"/api/{path}/add", new)
+    link = alice.post("/api/url/add", {"url": PAGE, "type": f"{prefix}{shown}"}).get_json()
+    address = "/" + link["shorturl"].rpartition("/")[2]
+    assert app.test_client().get(address).status_code == 200
+    assert alice.delete(f"/api/{path}/{shown}/delete").status_code == 200
+    assert app.test_client().get(address).headers["Location"] == PAGE
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"url": "https://example.com/" + "中" * 2000},
+        {"parameters": [{"name": "a", "value": "é" * 9000}]},
+        {"parameters": [{"name": f"n{n}", "value": "x" * 90} for n in range(30)]},
+    ],
+    ids=["address", "long parameter", "many parameters"],
+)
+def test_no_address_becomes_longer_than_servers_and_browsers_take(alice: Client, members: dict[str, Any]) -> None:
+    answer = alice.post("/api/url/add", {"url": PAGE} | members)
+    assert answer.status_code == 400
+    assert "at most 2048 characters" in answer.get_json()["message"]
+
+
+@pytest.mark.parametrize("members", [{}, {"url": PAGE, "devicetarget": [{"device": "iphone", "link": "LATE"}]}])
+def test_a_link_is_not_moved_to_the_domain_that_it_leads_to(alice: Client, members: dict[str, Any]) -> None:
+    late = "https://late.example.net/circle"
+    if members:
+        members["devicetarget"][0]["link"] = late
+    link = alice.add("/api/url/add", {"url": late, "custom": "circle"} | members)
+    alice.add("/api/domain/add", {"domain": "https://late.example.net"})
+    answer = alice.put(f"/api/url/{link}/update", {"domain": "late.example.net"})
+    assert (answer.status_code, "branded domain" in answer.get_json()["message"]) == (400, True)
+
+
+def test_an_app_that_is_not_to_be_opened_is_not(visit: Visit) -> None:
+    store = {"apple": "https://apps.apple.com/app/id1"}
+    assert visit(IPHONE, deeplink=store).status_code == 200
+    assert visit(IPHONE, deeplink=store | {"auto": False}).headers["Location"] == PAGE
+
+
+def test_a_plan_without_custom_short_names_has_none_for_bio_pages_either(alice: Client, sql: Sql) -> None:
+    bio = alice.add("/api/bio/add", {"name": "Me"})
+    sql(
+        """
+        INSERT INTO plans (name, free, limits)
+        VALUES ('Plain', false, '{"api": {"enabled": "1"}, "alias": {"enabled": "0"}}') RETURNING 1
+        """
+    )
+    sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Plain') RETURNING 1")
+    assert alice.add("/api/bio/add", {"name": "Me too"})
+    for answer in (
+        alice.post("/api/bio/add", {"name": "Me", "alias": "vanity"}),
+        alice.put(f"/api/bio/{bio}/update", {"alias": "vanity"}),
+    ):
+        assert answer.status_code == 403
+        assert "custom short names" in answer.get_json()["message"]
+    assert alice.put(f"/api/bio/{bio}/update", {"name": "Still me"}).status_code == 200

@@ -1,0 +1,60 @@
+"""What a list reads: the caller's own rows, however many others have."""
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr import database
+from tests.conftest import Client
+
+# A path, its table, and what n rows of it hold besides their owner.
+LISTS = {
+    "/api/pixels": ("pixels", {"type": "'bing'", "name": "'n'", "tag": "'t'"}),
+    "/api/urls": ("links", {"alias": "%(user_id)s::bigint || '-' || n", "url": "'https://example.org/' || n"}),
+    "/api/channels": ("channels", {"name": "n::text", "color": "'#fff'"}),
+}
+
+
+def removed_by_filters(plan: dict[str, Any]) -> int:
+    below = sum(removed_by_filters(each) for each in plan.get("Plans", []))
+    return below + int(plan.get("Rows Removed by Filter", 0))
+
+
+def plan_of(statement: str, given: dict[str, Any]) -> dict[str, Any]:
+    """As the service prepares and runs the statement."""
+    prepare, execute = database._prepared(statement)
+    with database.database().connect() as connection, connection.cursor() as cursor:
+        cursor.execute(prepare)
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}", given)
+        [[found]] = cursor.fetchall()
+        plan: dict[str, Any] = found[0]["Plan"]
+        return plan
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_the_list_of_a_user_with_few_rows_passes_over_nobody_elses(
+    app: Flask, alice: Client, bob: Client, path: str
+) -> None:
+    table, columns = LISTS[path]
+    asked: list[tuple[str, dict[str, Any]]] = []
+    with app.app_context(), pytest.MonkeyPatch.context() as patch:
+        for owner, rows in ((alice, 3), (bob, 20_000)):
+            database.run(
+                f"INSERT INTO {table} (user_id, {', '.join(columns)}) "
+                f"SELECT %(user_id)s, {', '.join(columns.values())} FROM generate_series(1, %(n)s) n",
+                user_id=owner.id,
+                n=rows,
+            )
+        with database.database().connect() as connection, connection.cursor() as cursor:
+            cursor.execute(f"ANALYZE {table}")
+        read = database.rows
+
+        def reading(statement: str, **given: Any) -> list[database.Row]:
+            asked.append((statement, given))
+            return read(statement, **given)
+
+        patch.setattr(database, "rows", reading)
+        assert alice.get(path).get_json()["data"]["result"] == 3
+        [listed] = [each for each in asked if "list_total" in each[0]]
+        assert removed_by_filters(plan_of(*listed)) == 0

@@ -1,0 +1,212 @@
+"""Signing in by password and by link."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from argon2 import extract_parameters
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from linkmgr import passwords
+from linkmgr.database import Row
+from linkmgr.pages import login as login_pages
+from tests.conftest import PASSWORD, Client
+
+
+@pytest.fixture
+def browser_of(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+def sign_in(browser: FlaskClient, email: str = "alice@example.com", password: str = PASSWORD) -> TestResponse:
+    return browser.post("/login", data={"email": email, "password": password})
+
+
+def link(admin: Client, user: Client) -> str:
+    url: str = admin.get(f"/api/user/login/{user.id}").get_json()["url"]
+    return "/login/" + url.rsplit("/", 1)[1]
+
+
+def is_signed_in(browser: FlaskClient) -> bool:
+    return browser.get("/account").status_code == 200
+
+
+@pytest.mark.parametrize("email", ["alice@example.com", "ALICE@Example.com", " alice@example.com "])
+def test_the_right_password_leads_to_the_account(browser_of: FlaskClient, alice: Client, email: str) -> None:
+    assert not is_signed_in(browser_of)
+    answer = sign_in(browser_of, email)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+    assert is_signed_in(browser_of)
+
+
+@pytest.mark.parametrize(
+    ("email", "password"),
+    [
+        ("alice@example.com", "wrong horse"),
+        ("alice@example.com", ""),
+        ("alice@example.com", PASSWORD + "\0"),
+        ("alice", PASSWORD),
+        ("alice%", PASSWORD),
+        ("nobody@example.com", PASSWORD),
+        ("alice@example.com\0x", PASSWORD),
+        ("\ud800@example.com".encode("utf-8", "surrogatepass").decode("latin-1"), PASSWORD),
+        ("", ""),
+        ("x" * 5000, "y" * 5000),
+    ],
+)
+def test_anything_else_is_refused_with_one_sentence(
+    browser_of: FlaskClient, alice: Client, email: str, password: str
+) -> None:
+    answer = sign_in(browser_of, email, password)
+    assert answer.status_code == 401
+    assert "There is no user with this e-mail address and this password." in answer.text
+    assert not is_signed_in(browser_of)
+
+
+def test_a_form_without_its_fields_is_refused(browser_of: FlaskClient) -> None:
+    assert browser_of.post("/login").status_code == 401
+    assert browser_of.post("/login", json={"email": "a"}).status_code == 401
+    assert browser_of.post("/login", data=b"\xff\x00=%", content_type="multipart/form-data").status_code == 401
+
+
+def test_an_unknown_email_costs_the_same_hash_as_a_known_one(
+    app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+    matches = passwords.matches
+
+    def record(password: str, password_hash: str) -> bool:
+        compared.append(extract_parameters(password_hash))
+        return matches(password, password_hash)
+
+    monkeypatch.setattr(passwords, "matches", record)
+    login_pages._nobodys_hash.cache_clear()
+    for email in ("alice@example.com", "nobody@example.com"):
+        assert sign_in(app.test_client(), email, "wrong horse").status_code == 401
+    assert len(compared) == 2
+    assert compared[0] == compared[1]
+
+
+def test_passwords_cannot_be_guessed_quickly(
+    app: Flask, browser_of: FlaskClient, alice: Client, sql: Callable[..., list[Row]]
+) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        tries = [pool.submit(sign_in, app.test_client(), "alice@example.com", f"guess {n}") for n in range(20)]
+    assert [each.result().status_code for each in tries].count(401) == login_pages.ATTEMPTS
+    assert sign_in(browser_of).status_code == 429  # the right password is not told apart
+    other = browser_of.post(
+        "/login", data={"email": "alice@example.com", "password": PASSWORD}, environ_base={"REMOTE_ADDR": "192.0.2.7"}
+    )
+    assert other.status_code == 303
+    assert alice.get("/api/account").status_code == 200  # nor is the API's rate touched
+    sql("UPDATE hits SET until = now() WHERE bucket = 'login:127.0.0.1' RETURNING 1")
+    assert sign_in(app.test_client()).status_code == 303
+
+
+def test_right_passwords_are_no_guesses_and_make_no_room_for_more(app: Flask, alice: Client) -> None:
+    for _ in range(login_pages.ATTEMPTS + 2):
+        assert sign_in(app.test_client()).status_code == 303
+    answers = []
+    for _ in range(login_pages.ATTEMPTS + 1):
+        answers.append(sign_in(app.test_client(), "bob@example.com", "guess").status_code)
+        sign_in(app.test_client())
+    assert answers == [401] * login_pages.ATTEMPTS + [429]
+
+
+def test_a_link_signs_in_once(app: Flask, admin: Client, alice: Client) -> None:
+    path = link(admin, alice)
+    for _ in range(3):
+        page = app.test_client().get(path)  # a mail scanner
+        assert page.status_code == 200
+        assert "Set-Cookie" not in page.headers
+        assert app.test_client().head(path).status_code == 200
+    browser = app.test_client()
+    answer = browser.post(path)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+    assert is_signed_in(browser)
+    assert app.test_client().get(path).status_code == 410
+    other = app.test_client().post(path)
+    assert other.status_code == 410
+    assert "Set-Cookie" not in other.headers
+    assert browser.post(path).status_code == 410
+    assert is_signed_in(browser)
+
+
+def test_a_link_does_not_replace_somebody_who_is_signed_in_unasked(
+    app: Flask, admin: Client, alice: Client, bob: Client
+) -> None:
+    browser = app.test_client()
+    sign_in(browser, "bob@example.com")
+    path = link(admin, alice)
+    page = browser.get(path).text
+    assert "<script" not in page
+    assert "You are signed in already." in page
+    assert '<button class="button wide">Sign out and use the link</button>' in page
+    assert "bob@example.com" in browser.get("/account").text
+    assert browser.post(path).status_code == 303
+    assert "alice@example.com" in browser.get("/account").text
+    assert "<script" in app.test_client().get(link(admin, alice)).text
+
+
+def test_a_link_of_an_hour_ago_is_gone(app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]) -> None:
+    path = link(admin, alice)
+    sql("UPDATE login_links SET created = created - interval '59 minutes' RETURNING 1")
+    assert app.test_client().get(path).status_code == 200
+    sql("UPDATE login_links SET created = created - interval '1 minute' RETURNING 1")
+    assert app.test_client().get(path).status_code == 410
+    assert app.test_client().post(path).status_code == 410
+
+
+def test_signing_in_makes_a_new_session_and_ends_the_one_before(
+    app: Flask, browser_of: FlaskClient, alice: Client, sql: Callable[..., list[Row]]
+) -> None:
+    sign_in(browser_of)
+    first = browser_of.get_cookie("linkmgr")
+    sign_in(browser_of)
+    second = browser_of.get_cookie("linkmgr")
+    assert first
+    assert second
+    assert first.value != second.value
+    assert len(sql("SELECT 1 FROM sessions")) == 1
+    thief = app.test_client()
+    thief.set_cookie("linkmgr", first.value)
+    assert not is_signed_in(thief)
+
+
+@pytest.mark.parametrize("query", ["?next=https://evil.example", "?next=//evil.example", "?url=/\\evil.example"])
+def test_signing_in_leads_nowhere_else(browser_of: FlaskClient, alice: Client, query: str) -> None:
+    answer = browser_of.post(f"/login{query}", data={"email": "alice@example.com", "password": PASSWORD})
+    assert answer.headers["Location"] == "/account"
+
+
+def test_somebody_signed_in_need_not_do_it_again(browser_of: FlaskClient, alice: Client) -> None:
+    assert (browser_of.get("/").status_code, browser_of.get("/").headers["Location"]) == (302, "/login")
+    assert browser_of.get("/login").status_code == 200
+    sign_in(browser_of)
+    assert browser_of.get("/login").headers["Location"] == "/account"
+
+
+@pytest.mark.parametrize(("path", "kind"), [("/favicon.ico", "image/"), ("/robots.txt", "text/plain")])
+def test_what_every_host_is_asked_for(browser_of: FlaskClient, path: str, kind: str) -> None:
+    with browser_of.get(path) as answer:
+        assert answer.status_code == 200
+        assert str(answer.mimetype).startswith(kind)
+
+
+def test_a_session_ends_after_30_days(browser_of: FlaskClient, alice: Client, sql: Callable[..., list[Row]]) -> None:
+    sign_in(browser_of)
+    sql("UPDATE sessions SET created = created - interval '30 days' RETURNING 1")
+    assert browser_of.get("/account").headers["Location"] == "/login"
+
+
+def test_a_forged_cookie_is_nobodys(app: Flask, make_app: Callable[..., Flask], alice: Client) -> None:
+    other = make_app(secret_key="another secret").test_client()
+    sign_in(other)
+    cookie = other.get_cookie("linkmgr")
+    assert cookie
+    for value in (cookie.value, cookie.value[:-1], "", "x.y.z", "\u00e9"):
+        browser = app.test_client()
+        browser.set_cookie("linkmgr", value)
+        assert not is_signed_in(browser)

@@ -1,0 +1,258 @@
+import os
+import struct
+import threading
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from PIL import Image
+from werkzeug.test import TestResponse
+
+from linkmgr import fetch, logos
+from tests import foreign
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.test_qr import TEXT
+
+MISSING = "There is no logo with this file name: logos are files in the folder 'logos' of the service, or URLs."
+UNUSABLE = "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."
+
+
+def image(mode: str = "RGB", size: tuple[int, int] = (200, 100), form: str = "PNG", **options: Any) -> bytes:
+    written = BytesIO()
+    Image.new(mode, size, options.pop("colour", 0)).save(written, form, **options)
+    return written.getvalue()
+
+
+def noise() -> bytes:
+    written = BytesIO()
+    Image.frombytes("L", (9, 9), bytes(255 * (i * i % 5 % 2) for i in range(81))).resize((300, 300), 0).save(
+        written, "PNG"
+    )
+    return written.getvalue()
+
+
+LOGOS: dict[str, Callable[[], bytes]] = {
+    "noise": noise,
+    "plain": lambda: image("RGB", (1000, 1000), colour=(200, 0, 0)),
+    "clear": lambda: image("RGBA", (64, 64)),
+    "wide": lambda: image("L", (800, 8)),
+}
+
+
+def folder(client: Client) -> Path:
+    path = Path(client.http.application.extensions["linkmgr_settings"].data_dir) / logos.FOLDER
+    path.mkdir(exist_ok=True)
+    return path
+
+
+def put(client: Client, name: str, data: bytes) -> str:
+    (folder(client) / name).write_bytes(data)
+    return name
+
+
+def logo_file(client: Client, name: str) -> str:
+    """The file name of one of LOGOS."""
+    return put(client, f"{name}.png", LOGOS[name]())
+
+
+def kept(sql: Sql) -> Image.Image:
+    with Image.open(BytesIO(sql("SELECT logo FROM qrs")[0]["logo"])) as opened:
+        assert opened.format == "PNG"
+        opened.load()
+        return opened
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        image("RGB"),
+        image("RGBA"),
+        image("L"),
+        image("LA"),
+        image("P"),
+        image("P", transparency=bytes(range(256))),
+        image("1"),
+        image("I;16", colour=40000),
+        image("RGB", form="JPEG"),
+        image("L", form="JPEG"),
+        image("CMYK", form="JPEG"),
+        image("RGB", form="JPEG", progressive=True),
+        image("RGB", form="MPO", save_all=True, append_images=[Image.new("RGB", (50, 50))]),
+        image("RGB", save_all=True, append_images=[Image.new("RGB", (200, 100), 255)]),
+        image("RGB", (2000, 2000)),
+    ],
+)
+def test_png_and_jpeg_of_every_kind_become_a_small_png(alice: Client, sql: Sql, data: bytes) -> None:
+    alice.add("/api/qr/add", TEXT | {"logo": put(alice, "logo", data)})
+    found = kept(sql)
+    assert found.mode == "RGBA"
+    assert max(found.size) <= logos.SIDE
+
+
+def test_a_grey_of_16_bits_stays_grey(alice: Client, sql: Sql) -> None:
+    alice.add("/api/qr/add", TEXT | {"logo": put(alice, "grey.png", image("I;16", colour=32768))})
+    assert kept(sql).getpixel((0, 0)) == (128, 128, 128, 255)
+
+
+def test_a_photograph_stands_upright_and_forgets_where_it_was_taken(alice: Client, sql: Sql) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned by 90 degrees
+    exif[0x010E] = "the secret place"
+    data = image("RGB", (200, 100), "JPEG", exif=exif, comment="secret", icc_profile=b"secret")
+    alice.add("/api/qr/add", TEXT | {"logo": put(alice, "photo.jpg", data)})
+    found = kept(sql)
+    assert found.size == (100, 200)
+    assert found.info == {}
+
+
+def bomb() -> bytes:
+    """A few bytes that would become 2.5 gigapixels."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    header = struct.pack(">IIBBBBB", 50000, 50000, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(10**6)))
+        + chunk(b"IEND", b"")
+    )
+
+
+def many_scans() -> bytes:
+    """A JPEG whose last pass over all pixels is repeated: a minute of work in 1 MiB."""
+    data = image("RGB", (2000, 2000), "JPEG", progressive=True)
+    last, end = data.rindex(b"\xff\xda"), data.rindex(b"\xff\xd9")
+    return data[:last] + data[last:end] * 20000 + data[end:]
+
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>alert(1)</script></svg>'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"hello",
+        SVG,
+        image(form="GIF"),
+        image(form="WEBP"),
+        image(form="BMP"),
+        image(form="TIFF"),
+        image()[:60],
+        noise()[:-40],
+        image(form="JPEG")[:-100],
+        image(size=(2001, 2000)),
+        image("L", (4_000_001, 1)),
+        bomb(),
+        many_scans(),
+        image() + bytes(1 << 20),
+    ],
+)
+def test_what_is_no_small_png_or_jpeg_is_refused(alice: Client, data: bytes) -> None:
+    answer = alice.post("/api/qr/add", TEXT | {"logo": put(alice, "logo.png", data)})
+    assert (answer.status_code, answer.get_json()["message"]) == (400, UNUSABLE)
+    assert alice.get("/api/qr").get_json()["data"]["result"] == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["none.png", "../secret_key", "a/b.png", "a\\b.png", ".hidden.png", "..", "~", "/etc/passwd", "linked.png",
+     "folder", "pipe", "x" * 300 + ".png", "kept.png ", "ke\tpt"],
+)  # fmt: skip
+def test_only_a_file_of_the_folder_itself_is_read(alice: Client, name: str) -> None:
+    place = folder(alice)
+    put(alice, ".hidden.png", image())
+    put(alice, "kept.png", image())
+    for made in ("linked.png", "folder", "pipe"):
+        if not os.path.lexists(place / made):
+            {
+                "linked.png": lambda path: path.symlink_to(place / "kept.png"),
+                "folder": Path.mkdir,
+                "pipe": os.mkfifo,
+            }[made](place / made)
+    answer = alice.post("/api/qr/add", TEXT | {"logo": name})
+    assert answer.status_code == 400
+    assert answer.get_json()["message"] in (MISSING, "logo must not hold control characters.")
+
+
+def test_a_logo_of_the_web_is_fetched_once_and_kept(alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def answer(request: Any) -> None:
+        asked.append(request.path)
+        foreign.answering(image("RGB", (500, 400), "JPEG"))(request)
+
+    with foreign.server(answer) as port:
+        foreign.publish(monkeypatch, {"logos.example.com:80": port})
+        made = alice.post("/api/qr/add", TEXT | {"logo": "http://logos.example.com/a.jpg"}).get_json()
+    assert asked == ["/a.jpg"]
+    assert kept(sql).size == (320, 256)
+    assert alice.http.get(made["link"].removeprefix(BASE_URL)).status_code == 200
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1/a.png", "file:///etc/passwd", "http://", "ftp://example.com/a.png"])
+def test_a_logo_is_only_fetched_from_public_web_servers(alice: Client, url: str) -> None:
+    assert alice.post("/api/qr/add", TEXT | {"logo": url}).status_code == 400
+    assert alice.get("/api/qr").get_json()["data"]["result"] == 0
+
+
+def test_a_page_instead_of_an_image_is_refused(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    with foreign.server(foreign.answering(b"<!doctype html>")) as port:
+        foreign.publish(monkeypatch, {"logos.example.com:80": port})
+        answer = alice.post("/api/qr/add", TEXT | {"logo": "http://logos.example.com/"})
+    assert (answer.status_code, answer.get_json()["message"]) == (400, UNUSABLE)
+
+
+def test_an_update_keeps_replaces_and_removes_the_logo(alice: Client, sql: Sql) -> None:
+    qr_id = alice.add("/api/qr/add", TEXT | {"logo": logo_file(alice, "noise")})
+    first = kept(sql)
+    update = f"/api/qr/{qr_id}/update"
+    for unsent in ({}, {"logo": None}):
+        alice.put(update, {"data": "y"} | unsent)
+        assert kept(sql) == first
+    alice.put(update, {"data": "y", "logo": logo_file(alice, "wide")})
+    assert kept(sql).size == (320, 3)
+    assert alice.put(update, {"data": "y", "logo": "none.png"}).status_code == 400
+    assert kept(sql).size == (320, 3)
+    alice.put(update, {"data": "y", "logo": ""})
+    assert sql("SELECT logo, logo_hash FROM qrs") == [{"logo": None, "logo_hash": None}]
+
+
+def test_slow_servers_of_logos_do_not_hold_up_the_service(
+    app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most two fetches of a process wait at once; who comes then is told to come again."""
+    begun, ended = threading.Semaphore(0), threading.Event()
+
+    def silent(_: BaseHTTPRequestHandler) -> None:
+        begun.release()
+        ended.wait(10)
+
+    def ask() -> TestResponse:
+        members = TEXT | {"logo": "http://logos.example.com/a.png"}
+        return Client(app.test_client(), alice.key).post("/api/qr/add", members)
+
+    monkeypatch.setattr(fetch, "DEADLINE", 2.0)
+    with foreign.server(silent) as port, ThreadPoolExecutor(2) as pool:
+        foreign.publish(monkeypatch, {"logos.example.com:80": port})
+        waiting = [pool.submit(ask) for _ in range(2)]
+        for _ in waiting:
+            begun.acquire()
+        refused = ask()
+        assert refused.status_code == 503
+        assert refused.headers["Retry-After"] == "2"
+        assert refused.get_json()["message"] == "Too much is being fetched already: try again in 2 seconds."
+        assert not any(each.done() for each in waiting)
+        ended.set()
+        assert [each.result().status_code for each in waiting] == [400, 400]
+        assert ask().status_code == 400, "there is room again"

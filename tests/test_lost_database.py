@@ -1,0 +1,58 @@
+"""A database that goes away, or that can only be read: no fault of ours, and soon over."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr.database import Database
+from tests.conftest import Client
+
+PIXEL = {"type": "bing", "name": "n", "tag": "t"}
+
+
+@pytest.fixture
+def failing_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """The next statement that holds the text fails with the bare base class, as psycopg2 does now and then."""
+    once = Database._once
+
+    def fail(text: str) -> None:
+        failed: list[str] = []
+
+        def lose(self: Database, sql: str, params: Any, prelude: str) -> Any:
+            if text in sql and not failed:
+                failed.append(sql)
+                raise psycopg2.DatabaseError("server closed the connection unexpectedly")
+            return once(self, sql, params, prelude)
+
+        monkeypatch.setattr(Database, "_once", lose)
+
+    return fail
+
+
+def test_a_read_is_repeated_after_a_loss_without_a_name(alice: Client, failing_once: Callable[[str], None]) -> None:
+    failing_once("FROM pixels")
+    assert alice.get("/api/pixels").status_code == 200
+
+
+def test_a_write_is_not_and_is_answered_503(alice: Client, failing_once: Callable[[str], None]) -> None:
+    failing_once("INSERT INTO pixels")
+    assert alice.post("/api/pixel/add", PIXEL).status_code == 503
+    assert alice.get("/api/pixels").get_json()["data"]["result"] == 0
+
+
+def test_a_database_that_can_only_be_read_is_away_until_it_can_be_written(
+    make_app: Callable[..., Flask], alice: Client, raw: psycopg2.extensions.connection
+) -> None:
+    standby = Client(make_app().test_client(), alice.key)
+    with raw.cursor() as cursor:
+        cursor.execute("SELECT current_database()")
+        [name] = cursor.fetchone() or [""]
+        cursor.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        try:
+            assert standby.post("/api/pixel/add", PIXEL).status_code == 503
+        finally:
+            cursor.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    assert standby.post("/api/pixel/add", PIXEL).status_code == 200

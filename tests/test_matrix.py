@@ -1,0 +1,205 @@
+"""Who may do what: every route of the API for every kind of caller."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
+from psycopg2 import sql as composed
+from werkzeug.test import TestResponse
+
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.routes import CELLS, ROUTES, SERVED, Cell, Who
+
+GHOST = 2**62  # an id that never existed
+
+
+def test_every_route_is_classified() -> None:
+    assert set(SERVED) == set(ROUTES)
+
+
+class World:
+    """Alice with one of everything and others who should not reach it."""
+
+    def __init__(self, app: Flask, register: Callable[..., Client], sql: Sql) -> None:
+        self.app, self.register, self.sql = app, register, sql
+        self.clients = {
+            "owner": register("alice", via=app),
+            "other": register("bob", via=app),
+            "administrator": register("admin", admin=True, via=app),
+        }
+        self.made: dict[tuple[str, str], int] = {}
+
+    def id(self, what: str, actor: str) -> int:
+        """Of the actor's own; made when it is first asked for."""
+        if (what, actor) not in self.made:
+            self.made[what, actor] = self._make(what, self.clients[actor])
+        return self.made[what, actor]
+
+    def ids(self, cell: Cell, actor: str) -> list[int]:
+        return [self.id(what, actor) for what in cell.ids]
+
+    def fill(self, actor: str) -> None:
+        for what in factories.ALL:
+            self.id(what, actor)
+
+    def _make(self, what: str, client: Client) -> int:
+        match what:
+            case "user":
+                return client.id
+            case "plan":
+                return int(self.sql("SELECT id FROM plans WHERE name = 'Pro'")[0]["id"])
+            case _:
+                return factories.ALL[what](self.sql, client.id)
+
+
+@pytest.fixture(scope="module")
+def aging(make_app: Callable[..., Flask]) -> Flask:
+    """The service whose keys expire."""
+    return make_app(key_lifetime_days="30")
+
+
+@pytest.fixture
+def world(aging: Flask, register: Callable[..., Client], sql: Sql) -> World:
+    return World(aging, register, sql)
+
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture
+def dump(raw: psycopg2.extensions.connection) -> Callable[[], Rows]:
+    """Every row of every table but the counters of requests."""
+
+    def read() -> Rows:
+        with raw.cursor() as cursor:
+            cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'hits'")
+            found = {}
+            for (table,) in cursor.fetchall():
+                cursor.execute(composed.SQL("SELECT to_jsonb(t) FROM {} t").format(composed.Identifier(table)))
+                found[table] = sorted((row for (row,) in cursor), key=lambda row: json.dumps(row, sort_keys=True))
+            return found
+
+    return read
+
+
+def owned_by(user_id: int, rows: Rows) -> Rows:
+    return {
+        table: [row for row in found if user_id in (row.get("user_id"), row["id"] if table == "users" else None)]
+        for table, found in rows.items()
+    }
+
+
+def over(*who: Who) -> pytest.MarkDecorator:
+    chosen = [cell for cell in CELLS if cell.route.who in who]
+    return pytest.mark.parametrize("cell", chosen, ids=lambda cell: f"{cell.method} {cell.path}")
+
+
+def ask(client: Client, cell: Cell, ids: list[int]) -> TestResponse:
+    return client.call(cell.method, cell.path_of(ids), cell.route.json)
+
+
+def replaced(ids: list[int], place: int, by: int) -> list[int]:
+    return [by if each == place else own for each, own in enumerate(ids)]
+
+
+def told(answer: TestResponse) -> tuple[int, bytes, list[tuple[str, str]]]:
+    """All that an answer tells, but for the rate limit."""
+    headers = [header for header in answer.headers if not header[0].startswith("X-RateLimit")]
+    return answer.status_code, answer.data, sorted(headers)
+
+
+@pytest.mark.parametrize("caller", ["anonymous", "bad key", "expired key", "deleted user"])
+@over(*Who)
+def test_without_a_valid_key_nothing_is_told_and_nothing_changes(
+    world: World, dump: Callable[[], Rows], cell: Cell, caller: str
+) -> None:
+    ids = world.ids(cell, "owner")
+    client = Client(world.app.test_client())
+    match caller:
+        case "bad key":
+            client.key = "linkmgr_" + "x" * 43
+        case "expired key":
+            client.key = world.register("late", admin=True, via=world.app).key
+            world.sql("UPDATE users SET key_created = now() - interval '31 days' WHERE username = 'late'")
+        case "deleted user":
+            client.key = world.register("gone", admin=True, via=world.app).key
+            world.sql("DELETE FROM users WHERE username = 'gone'")
+    before = dump()
+    assert ask(client, cell, ids).status_code == 401
+    assert dump() == before
+
+
+@over(*Who)
+def test_the_owners_key_no_longer_opens_anything_once_it_has_expired(world: World, cell: Cell) -> None:
+    ids = world.ids(cell, "owner")
+    world.sql("UPDATE users SET key_created = now() - interval '31 days'")
+    assert ask(world.clients["owner"], cell, ids).status_code == 401
+
+
+@pytest.mark.parametrize("actor", ["owner", "other", "administrator"])
+@over(Who.SELF)
+def test_a_route_without_an_id_works_on_what_the_caller_owns_alone(
+    world: World, dump: Callable[[], Rows], cell: Cell, actor: str
+) -> None:
+    world.fill("owner")
+    before, owner = dump(), world.clients["owner"]
+    answer = ask(world.clients[actor], cell, [])
+    assert answer.status_code == 200
+    if actor != "owner":
+        assert owned_by(owner.id, dump()) == owned_by(owner.id, before)
+        assert owner.username.encode() not in answer.data
+        assert answer.get_json().get("data", {}).get("result", 0) == 0
+
+
+@over(Who.OWNER)
+def test_the_owner_may(world: World, cell: Cell) -> None:
+    assert ask(world.clients["owner"], cell, world.ids(cell, "owner")).status_code == 200
+
+
+@pytest.mark.parametrize("actor", ["other", "administrator"])
+@over(Who.OWNER)
+def test_each_id_of_somebody_else_is_answered_as_one_that_never_existed(
+    world: World, dump: Callable[[], Rows], cell: Cell, actor: str
+) -> None:
+    client, foreign, own = world.clients[actor], world.ids(cell, "owner"), world.ids(cell, actor)
+    before = dump()
+    for place in range(len(own)):
+        answers = [ask(client, cell, replaced(own, place, other)) for other in (foreign[place], GHOST)]
+        assert answers[0].status_code == 404
+        assert told(answers[0]) == told(answers[1])
+    assert told(ask(client, cell, foreign)) == told(ask(client, cell, [GHOST] * len(own)))
+    assert dump() == before
+
+
+@pytest.mark.parametrize("actor", ["owner", "other"])
+@over(Who.ADMINISTRATOR)
+def test_administration_is_closed_to_users_also_for_themselves(
+    world: World, dump: Callable[[], Rows], cell: Cell, actor: str
+) -> None:
+    client, ids = world.clients[actor], world.ids(cell, "owner")
+    before = dump()
+    answer = ask(client, cell, ids)
+    assert answer.status_code == 403
+    assert told(answer) == told(ask(client, cell, [GHOST] * len(ids)))
+    assert dump() == before
+
+
+@over(Who.ADMINISTRATOR)
+def test_administrators_may(world: World, cell: Cell) -> None:
+    assert ask(world.clients["administrator"], cell, world.ids(cell, "owner")).status_code == 200
+
+
+@over(Who.ADMINISTRATOR)
+def test_an_administrator_who_names_what_does_not_exist_changes_nothing(
+    world: World, dump: Callable[[], Rows], cell: Cell
+) -> None:
+    ids = world.ids(cell, "owner")
+    before = dump()
+    for place in range(len(ids)):
+        assert ask(world.clients["administrator"], cell, replaced(ids, place, GHOST)).status_code == 404
+    assert dump() == before

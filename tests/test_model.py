@@ -1,0 +1,261 @@
+"""Two tenants against a plain model: whatever they do, each has what the model says and nothing of the other's."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
+from werkzeug.test import TestResponse
+
+from linkmgr.api.pixels import TYPES
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+
+Records = dict[int, dict[str, Any]]
+Changes = dict[str, Any]
+
+tenants = st.sampled_from(["alice", "bob"])
+intrusions = st.sampled_from([False, False, False, True])  # whether the other tenant tries it
+texts = st.text(st.characters(codec="utf-8", min_codepoint=0x20, exclude_characters="\x7f"), min_size=1, max_size=20)
+# Few names, so that they collide.
+names = st.sampled_from(["Shop", "shop", "Blog", "été"]) | texts.filter(lambda text: text.strip() != "")
+slugs = st.sampled_from(["spring", "Spring", "a", "_-_"])
+tags = st.from_regex("[A-Za-z0-9_.:/-]{1,100}", fullmatch=True)
+colors = st.from_regex("#([0-9a-fA-F]{3}){1,2}", fullmatch=True)
+pixels_sent = st.fixed_dictionaries({"type": st.sampled_from(TYPES), "name": names, "tag": tags})
+pixel_changes = st.fixed_dictionaries({"tag": tags}, optional={"name": names})
+channels_sent = st.fixed_dictionaries(
+    {"name": names}, optional={"description": names, "color": colors, "starred": st.booleans()}
+)
+channel_changes = st.fixed_dictionaries(
+    {}, optional={"name": names, "description": names | st.just(""), "color": colors, "starred": st.booleans()}
+)
+campaigns_sent = st.fixed_dictionaries({"name": names}, optional={"slug": slugs, "public": st.booleans()})
+campaign_changes = st.fixed_dictionaries(
+    {"name": names}, optional={"slug": slugs | st.just(""), "public": st.booleans()}
+)
+
+
+class Thing(NamedTuple):
+    """Something that was made; it may have been deleted since."""
+
+    kind: str
+    owner: str
+    id: int
+
+
+@dataclass
+class Tenant:
+    """What a user should have: records by their ids."""
+
+    client: Client
+    pixels: Records = field(default_factory=dict)
+    campaigns: Records = field(default_factory=dict)
+    channels: Records = field(default_factory=dict)
+    qrs: Records = field(default_factory=dict)
+    links: Records = field(default_factory=dict)  # with the campaigns that they are in
+    items: dict[int, list[tuple[str, int]]] = field(default_factory=dict)  # of channels, the last assigned first
+
+    def of(self, kind: str) -> Records:
+        records: Records = getattr(self, kind)
+        return records
+
+
+def taken(records: Records, sent: Changes, member: str, but: int | None = None) -> bool:
+    """Whether another of the records has the member that is sent."""
+    value = sent.get(member)
+    return bool(value) and any(record.get(member) == value for record_id, record in records.items() if record_id != but)
+
+
+class TwoTenants(RuleBasedStateMachine):
+    pixels: Bundle[Thing] = Bundle("pixels")
+    campaigns: Bundle[Thing] = Bundle("campaigns")
+    channels: Bundle[Thing] = Bundle("channels")
+    links: Bundle[Thing] = Bundle("links")
+    qrs: Bundle[Thing] = Bundle("qrs")
+
+    def __init__(self, register: Callable[[str], Client], sql: Sql) -> None:
+        super().__init__()
+        self.sql = sql
+        self.tenants = {name: Tenant(register(name)) for name in ("alice", "bob")}
+        self.touched: set[str] = set()
+
+    def teardown(self) -> None:
+        self.touched = {"pixels", "campaigns", "channels", "qrs"}
+        try:
+            self.each_has_what_the_model_says()
+        finally:
+            self.sql("DELETE FROM users")
+
+    def actor(self, thing: Thing, intrudes: bool) -> Tenant:
+        self.touched.add(thing.kind)
+        return self.tenants[thing.owner if not intrudes else "bob" if thing.owner == "alice" else "alice"]
+
+    def expect(self, answer: TestResponse, *, owned: bool = True, refused: bool = False) -> bool:
+        """Whether the call succeeded, which it must have just when the model says so."""
+        assert answer.status_code == (404 if not owned else 400 if refused else 200), answer.text
+        return owned and not refused
+
+    def campaign_taken(self, tenant: Tenant, sent: Changes, but: int | None = None) -> bool:
+        everybodys = {key: record for each in self.tenants.values() for key, record in each.campaigns.items()}
+        return taken(tenant.campaigns, sent, "name", but) or taken(everybodys, sent, "slug", but)
+
+    # --- making
+
+    @rule(target=pixels, owner=tenants, sent=pixels_sent)
+    def add_pixel(self, owner: str, sent: Changes) -> Thing:
+        tenant = self.tenants[owner]
+        pixel_id = tenant.client.add("/api/pixel/add", sent)
+        tenant.pixels[pixel_id] = sent
+        return Thing("pixels", owner, pixel_id)
+
+    @rule(target=campaigns, owner=tenants, sent=campaigns_sent)
+    def add_campaign(self, owner: str, sent: Changes) -> Any:
+        tenant = self.tenants[owner]
+        answer = tenant.client.post("/api/campaign/add", sent)
+        if not self.expect(answer, refused=self.campaign_taken(tenant, sent)):
+            return multiple()
+        campaign_id = int(answer.get_json()["id"])
+        tenant.campaigns[campaign_id] = {"slug": "", "public": False} | sent
+        return Thing("campaigns", owner, campaign_id)
+
+    @rule(target=channels, owner=tenants, sent=channels_sent)
+    def add_channel(self, owner: str, sent: Changes) -> Any:
+        tenant = self.tenants[owner]
+        answer = tenant.client.post("/api/channel/add", sent)
+        if not self.expect(answer, refused=taken(tenant.channels, sent, "name")):
+            return multiple()
+        channel_id = int(answer.get_json()["id"])
+        tenant.channels[channel_id] = {"description": "", "color": "#3b82f6", "starred": False} | sent
+        tenant.items[channel_id] = []
+        return Thing("channels", owner, channel_id)
+
+    @rule(target=qrs, owner=tenants, name=names, data=names)
+    def add_qr(self, owner: str, name: str, data: str) -> Thing:
+        tenant = self.tenants[owner]
+        qr_id = tenant.client.add("/api/qr/add", {"type": "text", "name": name, "data": data})
+        tenant.qrs[qr_id] = {"name": name}
+        return Thing("qrs", owner, qr_id)
+
+    @rule(target=links, owner=tenants)
+    def add_link(self, owner: str) -> Thing:
+        tenant = self.tenants[owner]
+        link_id = factories.link(self.sql, tenant.client.id)
+        tenant.links[link_id] = {"campaign_id": None}
+        return Thing("links", owner, link_id)
+
+    # --- changing
+
+    @rule(pixel=pixels, intrudes=intrusions, changes=pixel_changes)
+    def update_pixel(self, pixel: Thing, intrudes: bool, changes: Changes) -> None:
+        tenant = self.actor(pixel, intrudes)
+        answer = tenant.client.put(f"/api/pixel/{pixel.id}/update", changes)
+        if self.expect(answer, owned=pixel.id in tenant.pixels):
+            tenant.pixels[pixel.id] |= changes
+
+    @rule(campaign=campaigns, intrudes=intrusions, changes=campaign_changes)
+    def update_campaign(self, campaign: Thing, intrudes: bool, changes: Changes) -> None:
+        tenant = self.actor(campaign, intrudes)
+        answer = tenant.client.put(f"/api/campaign/{campaign.id}/update", changes)
+        refused = self.campaign_taken(tenant, changes, campaign.id)
+        if self.expect(answer, owned=campaign.id in tenant.campaigns, refused=refused):
+            tenant.campaigns[campaign.id] |= changes
+
+    @rule(channel=channels, intrudes=intrusions, changes=channel_changes)
+    def update_channel(self, channel: Thing, intrudes: bool, changes: Changes) -> None:
+        tenant = self.actor(channel, intrudes)
+        answer = tenant.client.put(f"/api/channel/{channel.id}/update", changes)
+        refused = taken(tenant.channels, changes, "name", channel.id)
+        if self.expect(answer, owned=channel.id in tenant.channels, refused=refused):
+            tenant.channels[channel.id] |= changes
+
+    @rule(qr=qrs, intrudes=intrusions, data=names, changes=st.fixed_dictionaries({}, optional={"name": names}))
+    def update_qr(self, qr: Thing, intrudes: bool, data: str, changes: Changes) -> None:
+        tenant = self.actor(qr, intrudes)
+        answer = tenant.client.put(f"/api/qr/{qr.id}/update", changes | {"data": data})
+        if self.expect(answer, owned=qr.id in tenant.qrs):
+            tenant.qrs[qr.id] |= changes
+
+    @rule(campaign=campaigns, intrudes=intrusions, link=links)
+    def assign_to_campaign(self, campaign: Thing, intrudes: bool, link: Thing) -> None:
+        tenant = self.actor(campaign, intrudes)
+        answer = tenant.client.post(f"/api/campaign/{campaign.id}/assign/{link.id}")
+        if self.expect(answer, owned=campaign.id in tenant.campaigns and link.id in tenant.links):
+            tenant.links[link.id]["campaign_id"] = campaign.id
+
+    @rule(channel=channels, intrudes=intrusions, item=links | qrs)
+    def assign_to_channel(self, channel: Thing, intrudes: bool, item: Thing) -> None:
+        tenant = self.actor(channel, intrudes)
+        kind = {"links": "links", "qrs": "qr"}[item.kind]
+        answer = tenant.client.post(f"/api/channel/{channel.id}/assign/{kind}/{item.id}")
+        owned = channel.id in tenant.channels and item.id in tenant.of(item.kind)
+        if self.expect(answer, owned=owned) and (kind, item.id) not in tenant.items[channel.id]:
+            tenant.items[channel.id].insert(0, (kind, item.id))
+
+    @rule(thing=pixels | campaigns | channels | qrs, intrudes=intrusions)
+    def delete(self, thing: Thing, intrudes: bool) -> None:
+        tenant = self.actor(thing, intrudes)
+        answer = tenant.client.delete(f"/api/{thing.kind.removesuffix('s')}/{thing.id}/delete")
+        if not self.expect(answer, owned=thing.id in tenant.of(thing.kind)):
+            return
+        del tenant.of(thing.kind)[thing.id]
+        if thing.kind == "channels":
+            del tenant.items[thing.id]
+        if thing.kind == "qrs":
+            for items in tenant.items.values():
+                items[:] = [item for item in items if item != ("qr", thing.id)]
+        for link in tenant.links.values():
+            if thing.kind == "campaigns" and link["campaign_id"] == thing.id:
+                link["campaign_id"] = None
+
+    # --- what must hold: after each step for the kind that it touched, and in the end for all
+
+    @invariant()
+    def each_has_what_the_model_says(self) -> None:
+        for kind in self.touched:
+            for tenant in self.tenants.values():
+                self.compare(tenant, kind)
+        self.touched.clear()
+
+    def compare(self, tenant: Tenant, kind: str) -> None:
+        expected = newest_first(tenant.of(kind))
+        if kind == "campaigns":
+            for record in expected:
+                record["rotator"] = f"{BASE_URL}/r/{slug}" if (slug := record.pop("slug")) else False
+            found = self.sql("SELECT id, campaign_id FROM links WHERE user_id = %(id)s", id=tenant.client.id)
+            assert {row.pop("id"): row for row in found} == tenant.links
+        assert self.listed(tenant, kind, kind.replace("qrs", "qr")) == expected
+        for channel_id, items in tenant.items.items() if kind in ("channels", "qrs") else ():
+            found = self.listed(tenant, "items", f"channel/{channel_id}")
+            assert [(item["type"], item["id"]) for item in found] == items
+
+    def listed(self, tenant: Tenant, key: str, path: str) -> list[dict[str, Any]]:
+        data = tenant.client.get(f"/api/{path}?limit=1000").get_json()["data"]
+        assert data["result"] == len(data[key])
+        unknown = {"date", "link", "scans", "list"}  # to the model
+        return [{name: record[name] for name in record if name not in unknown} for record in data[key]]
+
+
+def newest_first(records: Records) -> list[dict[str, Any]]:
+    return [{"id": record_id} | records[record_id] for record_id in sorted(records, reverse=True)]
+
+
+def test_two_tenants_agree_with_a_plain_model(register: Callable[[str], Client], sql: Sql) -> None:
+    class Machine(TwoTenants):
+        def __init__(self) -> None:
+            super().__init__(register, sql)
+
+    run_state_machine_as_test(
+        Machine,
+        settings=settings(
+            max_examples=30,
+            stateful_step_count=50,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )

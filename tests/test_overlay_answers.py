@@ -1,0 +1,140 @@
+"""The forms of overlays: what is kept of what visitors send, and what is not."""
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from linkmgr.pages.overlay_answers import ANSWERS, THANKS
+from linkmgr.repository import interstitial
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.interstitials import TARGET, Show, hrefs, link, overlay, shown
+
+
+@pytest.fixture
+def show(make_app: Callable[..., Flask], app: Flask) -> Show:
+    return partial(shown, make_app)
+
+
+class Form:
+    """The form of an overlay of alice, as a visitor got it."""
+
+    def __init__(self, show: Show, app: Flask, sql: Sql, user_id: int, kind: str, **members: str) -> None:
+        self.http: FlaskClient = app.test_client()
+        self.sql = sql
+        self.id = overlay(sql, user_id, kind, **members)
+        page = show(link(user_id, "overlay", overlay_id=self.id)).text
+        [self.page] = re.findall('name="page" value="(.+?)"', page)
+
+    def send(self, fields: dict[str, str], **headers: str) -> TestResponse:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.http.post("/o/answer", data={"page": self.page} | fields, headers=named)
+
+    def stored(self) -> list[Any]:
+        found = self.sql("SELECT answer FROM overlay_answers WHERE overlay_id = %(id)s ORDER BY id", id=self.id)
+        return [row["answer"] for row in found]
+
+
+@pytest.fixture
+def form(show: Show, app: Flask, sql: Sql, alice: Client) -> Callable[..., Form]:
+    return lambda kind, **members: Form(show, app, sql, alice.id, kind, **members)
+
+
+NEWSLETTER = {"email": "jo@example.com"}
+CONTACT = {"name": "Jo", "email": "jo@example.com", "message": "Hello\r\n<b>you</b>"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [("contact", CONTACT), ("newsletter", NEWSLETTER), ("poll", {"choice": "Yes"})],
+)
+def test_an_answer_is_kept_and_its_visitor_thanked(
+    form: Callable[..., Form], kind: str, fields: dict[str, str]
+) -> None:
+    sent = form(kind)
+    answer = sent.send(fields | {"extra": "ignored"})
+    assert answer.status_code == 200
+    assert THANKS in answer.text
+    assert TARGET in hrefs(answer)
+    assert sent.stored() == [fields]
+
+
+def test_a_script_is_answered_in_json(form: Callable[..., Form]) -> None:
+    sent = form("newsletter")
+    answer = sent.send(NEWSLETTER, Accept="application/json")
+    assert json.loads(answer.text) == {"error": 0, "message": THANKS}
+    refused = sent.send({"email": "jo"}, Accept="application/json")
+    assert (refused.status_code, refused.get_json()["message"]) == (400, "email must be a valid e-mail address.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("contact", CONTACT | {"name": ""}),
+        ("contact", CONTACT | {"name": "x" * 101}),
+        ("contact", CONTACT | {"message": "x" * 2001}),
+        ("contact", CONTACT | {"message": "a\0b"}),
+        ("contact", CONTACT | {"email": "jo"}),
+        ("newsletter", {}),
+        ("poll", {"choice": "Maybe"}),
+        ("poll", {}),
+    ],
+)
+def test_answers_that_the_form_does_not_allow_are_refused(
+    form: Callable[..., Form], kind: str, fields: dict[str, str]
+) -> None:
+    sent = form(kind)
+    assert sent.send(fields).status_code == 400
+    assert sent.stored() == []
+
+
+@pytest.mark.parametrize("page", ["", "x", "WzEsMSwiaHR0cHM6Ly9ldmlsLmV4YW1wbGUvIl0.aaaa.bbbb"])
+def test_an_answer_comes_from_a_page_that_we_showed(form: Callable[..., Form], page: str) -> None:
+    sent = form("newsletter")
+    sent.page = page
+    answer = sent.send(NEWSLETTER)
+    assert answer.status_code == 400
+    assert "open the short link again" in answer.text
+
+
+def test_a_form_of_another_site_is_refused(form: Callable[..., Form]) -> None:
+    sent = form("newsletter")
+    assert sent.send(NEWSLETTER, Sec_Fetch_Site="cross-site").status_code == 403
+    assert sent.stored() == []
+
+
+def test_an_overlay_that_was_deleted_meanwhile_takes_no_answer(form: Callable[..., Form]) -> None:
+    sent = form("newsletter")
+    sent.sql("DELETE FROM overlays WHERE id = %(id)s RETURNING id", id=sent.id)
+    assert sent.send(NEWSLETTER).status_code == 404
+
+
+def test_one_address_sends_so_many_answers_and_no_more(form: Callable[..., Form]) -> None:
+    sent = form("newsletter")
+    assert {sent.send(NEWSLETTER).status_code for _ in range(ANSWERS)} == {200}
+    refused = sent.send(NEWSLETTER)
+    assert refused.status_code == 429
+    assert 0 < int(refused.headers["Retry-After"]) <= 600
+    assert len(sent.stored()) == ANSWERS
+    sent.sql("UPDATE hits SET until = now() - interval '1 second' RETURNING 1")
+    assert sent.send(NEWSLETTER).status_code == 200
+
+
+def test_an_overlay_keeps_so_many_answers_and_no_more(
+    form: Callable[..., Form], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interstitial, "MOST_ANSWERS", 2)
+    full, other = form("newsletter"), form("newsletter")
+    assert [full.send(NEWSLETTER).status_code for _ in range(2)] == [200, 200]
+    refused = full.send(NEWSLETTER)
+    assert refused.status_code == 403
+    assert "No more answers are taken here" in refused.text
+    assert full.stored() == [NEWSLETTER] * 2
+    assert other.send(NEWSLETTER).status_code == 200

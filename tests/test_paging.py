@@ -1,0 +1,155 @@
+"""Paging, once for every list.  The lists are those of the route table."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.routes import CELLS, Cell
+
+# The reads that are no lists of the caller's own, and those that are, with what is in them.
+OTHERS = {"/api/account", "/api/plans", "/api/users", "/api/user/<id:user_id>", "/api/user/login/<id:user_id>",
+          "/api/domain/<id:domain_id>", "/api/splash/<id:splash_id>", "/api/overlay/<id:overlay_id>",
+          "/api/bio/<id:bio_id>", "/api/pixel/<id:pixel_id>", "/api/qr/<id:qr_id>",
+          "/api/campaign/<id:campaign_id>", "/api/url/<id:link_id>"}  # fmt: skip
+LISTS = {
+    "/api/domains": ("domains", factories.domain),
+    "/api/splash": ("splash", factories.splash),
+    "/api/overlay": ("cta", factories.overlay),
+    "/api/overlay/<id:overlay_id>/answers": ("answers", factories.answer),
+    "/api/bio": ("bios", factories.bio),
+    "/api/pixels": ("pixels", factories.pixel),
+    "/api/qr": ("qrs", factories.qr),
+    "/api/campaigns": ("campaigns", factories.campaign),
+    "/api/urls": ("urls", factories.link),
+    "/api/channels": ("channels", factories.channel),
+    "/api/channel/<id:channel_id>": ("items", factories.link),
+}
+READS = [cell for cell in CELLS if cell.method == "GET" and cell.path not in OTHERS]
+
+over_lists = pytest.mark.parametrize("cell", READS, ids=lambda cell: cell.path)
+
+Filled = Callable[[Cell, int], "Listed"]
+
+
+class Listed:
+    """A list of alice's, and the ids in it from the newest to the oldest."""
+
+    def __init__(self, client: Client, path: str, key: str, ids: list[int]) -> None:
+        self.client, self.path, self.key, self.ids = client, path, key, ids
+
+    def ask(self, query: str = "") -> dict[str, Any]:
+        answer = self.client.get(self.path + query)
+        assert answer.status_code == 200, answer.text
+        data: dict[str, Any] = answer.get_json()["data"]
+        data["ids"] = [record["id"] for record in data.pop(self.key)]
+        return data
+
+    def page(self, ids: list[int], *, perpage: int, current: int, following: int, last: int) -> dict[str, Any]:
+        """What the list should answer."""
+        return {
+            "result": len(self.ids),
+            "perpage": perpage,
+            "currentpage": current,
+            "nextpage": following,
+            "maxpage": last,
+            "ids": ids,
+        }
+
+
+@pytest.fixture
+def filled(alice: Client, bob: Client, sql: Sql) -> Filled:
+    """Fills a list of alice's; bob has one more in his own."""
+
+    def fill(cell: Cell, length: int) -> Listed:
+        key, make = LISTS[cell.path]
+        paths = {}
+        for client in (alice, bob):
+            paths[client] = cell.path_of([factories.ALL[what](sql, client.id) for what in cell.ids])
+        ids = [make(sql, alice.id) for _ in range(length)]
+        make(sql, bob.id)
+        if cell.ids == ("channel",):
+            for each in ids:
+                assert alice.post(f"{paths[alice]}/assign/links/{each}").status_code == 200
+        return Listed(alice, paths[alice], key, ids[::-1])
+
+    return fill
+
+
+@over_lists
+def test_a_list_is_known_here(cell: Cell) -> None:
+    assert cell.path in LISTS
+
+
+@over_lists
+def test_an_empty_list_has_one_page(filled: Filled, cell: Cell) -> None:
+    listed = filled(cell, 0)
+    assert listed.ask() == listed.page([], perpage=15, current=1, following=0, last=1)
+
+
+@over_lists
+def test_a_page_has_15_the_newest_first_and_names_the_next(filled: Filled, cell: Cell) -> None:
+    listed = filled(cell, 17)
+    assert listed.ask() == listed.page(listed.ids[:15], perpage=15, current=1, following=2, last=2)
+    assert listed.ask("?page=2") == listed.page(listed.ids[15:], perpage=15, current=2, following=0, last=2)
+    assert listed.ask("?limit=&page=") == listed.ask()
+    assert listed.ask("?page=2&limit=5") == listed.page(listed.ids[5:10], perpage=5, current=2, following=3, last=4)
+    assert listed.ask("?limit=17") == listed.page(listed.ids, perpage=17, current=1, following=0, last=1)
+
+
+@over_lists
+def test_a_page_past_the_end_is_empty_with_true_totals(filled: Filled, cell: Cell) -> None:
+    listed = filled(cell, 3)
+    assert listed.ask("?limit=2&page=3") == listed.page([], perpage=2, current=3, following=0, last=2)
+    furthest = 10**18 - 1
+    assert listed.ask(f"?limit=1000&page={furthest}") == listed.page(
+        [], perpage=1000, current=furthest, following=0, last=1
+    )
+
+
+@over_lists
+def test_a_limit_above_1000_is_taken_as_1000(filled: Filled, cell: Cell) -> None:
+    listed = filled(cell, 1)
+    for limit in (1000, 1001, 10**17, 10**30):
+        assert listed.ask(f"?limit={limit}")["perpage"] == 1000
+
+
+@pytest.mark.parametrize("member", ["limit", "page"])
+@over_lists
+def test_anything_but_a_whole_number_from_1_is_refused(filled: Filled, cell: Cell, member: str) -> None:
+    listed = filled(cell, 1)
+    for value in (
+        "0",
+        "00",
+        "-1",
+        "+1",
+        "abc",
+        "1.5",
+        "1e3",
+        "0x1",
+        "٣",
+        "1_0",
+        "%201",
+        "1%0A",
+        "%00",
+        "007",
+    ):
+        answer = listed.client.get(f"{listed.path}?{member}={value}")
+        assert answer.status_code == 400, value
+        assert answer.get_json()["message"] == f"{member} must be a whole number from 1."
+
+
+@over_lists
+def test_a_page_that_no_list_reaches_and_a_member_that_stands_twice_are_refused(filled: Filled, cell: Cell) -> None:
+    listed = filled(cell, 1)
+    for query, message in {
+        f"page={10**18}": f"page must be at most {10**18 - 1}.",
+        f"page={'9' * 3000}": f"page must be at most {10**18 - 1}.",
+        "limit=1&limit=abc": "limit must stand in the query once.",
+        "page=1&page=2": "page must stand in the query once.",
+    }.items():
+        answer = listed.client.get(f"{listed.path}?{query}")
+        assert (answer.status_code, answer.get_json()["message"]) == (400, message)

@@ -1,0 +1,246 @@
+"""The calls that pixels make from Chromium: every advertiser is a server on loopback, under its own name and TLS."""
+
+import datetime
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from flask import Flask
+from selenium import webdriver
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests import foreign, interstitials
+from tests.browser import Browser, running
+from tests.conftest import Client
+from tests.factories import Sql
+
+pytestmark = pytest.mark.browser
+
+
+class Case(NamedTuple):
+    tag: str
+    script: str  # that the page asks for
+    calls: str  # what in the page holds the calls that the tag made before the script came
+    home: str  # where the vendor's script sends them
+    sent: Any
+
+
+GOOGLE = "[...dataLayer].map((call) => call.event ?? [...call].filter((value) => !(value instanceof Date)))"
+UET = (
+    "(window.UET = class { constructor(given) { this.q = [...given.q, given.ti]; } "
+    "push(event) { report([...this.q, event]); } }, 0)"
+)
+CASES = {
+    "gtmpixel": Case(
+        "GTM-1", "www.googletagmanager.com/gtm.js?id=GTM-1", GOOGLE, "www.google-analytics.com", ["gtm.js"]
+    ),
+    "gapixel": Case(
+        "G-1",
+        "www.googletagmanager.com/gtag/js?id=G-1",
+        GOOGLE,
+        "region1.google-analytics.com",
+        [["js"], ["config", "G-1"]],
+    ),
+    "adwordspixel": Case(
+        "AW-1/lab",
+        "www.googletagmanager.com/gtag/js?id=AW-1",
+        GOOGLE,
+        "googleads.g.doubleclick.net",
+        [["js"], ["config", "AW-1"], ["event", "conversion", {"send_to": "AW-1/lab"}]],
+    ),
+    "fbpixel": Case(
+        "12",
+        "connect.facebook.net/en_US/fbevents.js",
+        "fbq.queue",
+        "www.facebook.com",
+        [["init", "12"], ["trackSingle", "12", "PageView"]],
+    ),
+    "linkedinpixel": Case(
+        "13",
+        "snap.licdn.com/li.lms-analytics/insight.min.js",
+        "_linkedin_data_partner_ids",
+        "px.ads.linkedin.com",
+        ["13"],
+    ),
+    "twitterpixel": Case("o1", "static.ads-twitter.com/uwt.js", "twq.queue", "t.co", [["config", "o1"]]),
+    "adrollpixel": Case(
+        "ADV/PIX",
+        "s.adroll.com/j/ADV/roundtrip.js",
+        "[adroll_adv_id, adroll_pix_id, ...adroll]",
+        "d.adroll.com",
+        ["ADV", "PIX", ["track", ["pageView"]]],
+    ),
+    "quorapixel": Case(
+        "q1", "a.quora.com/qevents.js", "qp.queue", "q.quora.com", [["init", "q1"], ["track", "ViewContent"]]
+    ),
+    "pinterest": Case("26", "s.pinimg.com/ct/core.js", "pintrk.queue", "ct.pinterest.com", [["load", "26"], ["page"]]),
+    "bing": Case("17", "bat.bing.com/bat.js", UET, "bat.bing.com", ["17", "pageLoad"]),
+    "snapchat": Case(
+        "s-1",
+        "sc-static.net/scevent.min.js",
+        "snaptr.queue",
+        "tr.snapchat.com",
+        [["init", "s-1"], ["track", "PAGE_VIEW"]],
+    ),
+    "reddit": Case(
+        "a2_1",
+        "www.redditstatic.com/ads/pixel.js",
+        "rdt.callQueue",
+        "alb.reddit.com",
+        [["init", "a2_1"], ["track", "PageVisit"]],
+    ),
+}
+
+
+class Vendors:
+    """All advertisers on one server.  Each gives a script that sends what the page's tag asked of it home."""
+
+    def __init__(self) -> None:
+        self.case = CASES["bing"]
+        self.asked: list[str] = []
+        self.answers = threading.Event()
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        self.asked.append(f"{request.headers['Host'].split(':')[0]}{request.path}")
+        self.answers.wait(10)
+        script = (
+            "{ const report = (calls) => { new Image().src = "
+            f"'https://{self.case.home}/sent?calls=' + encodeURIComponent(JSON.stringify(calls)); }};"
+            f"const calls = {self.case.calls}; if (calls) report(calls); }}"
+        )
+        foreign.answering(script.encode(), Content_Type="text/javascript")(request)
+
+    @property
+    def sent(self) -> Any:
+        """What the vendor's script sent home."""
+        [call] = [asked for asked in self.asked if asked.startswith(f"{self.case.home}/sent")]
+        return json.loads(parse_qs(urlsplit(call).query)["calls"][0])
+
+
+def certificate(folder: Path) -> ssl.SSLContext:
+    """One that nobody has signed: Chromium is told to take it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "advertisers")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file = folder / "certificate.pem"
+    file.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    return context
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Vendors, webdriver.Chrome]]:
+    """The advertisers, and a Chromium that finds them by all names but those that end in .test."""
+    vendors = Vendors()
+    with foreign.server(vendors.answer, certificate(tmp_path_factory.mktemp("tls"))) as port:
+        rules = f"MAP *.test 127.0.0.1, MAP * 127.0.0.1:{port}, EXCLUDE 127.0.0.1"
+        flags = f"--host-resolver-rules={rules}", "--ignore-certificate-errors"
+        with running(tmp_path_factory.mktemp("chromium"), *flags) as chromium:
+            yield vendors, chromium
+        vendors.answers.set()
+
+
+@pytest.fixture
+def vendors(served: tuple[Vendors, webdriver.Chrome]) -> Vendors:
+    found = served[0]
+    found.asked.clear()
+    found.answers.set()
+    return found
+
+
+@pytest.fixture
+def buyer(served: tuple[Vendors, webdriver.Chrome]) -> Iterator[Browser]:
+    """A browser that the advertisers would like to hear of."""
+    found = Browser(served[1])
+    yield found
+    found.scripts(run=True)
+    complaints = found.complaints()
+    found.open("about:blank")
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def base(make_app: Callable[..., Flask], app: Flask) -> Iterator[str]:
+    with interstitials.served(make_app) as address:
+        yield address
+
+
+@pytest.fixture
+def visited(base: str, sql: Sql, alice: Client) -> Iterator[Callable[..., str]]:
+    """Makes a link with these pixels to a shop; gives its address."""
+    with foreign.server(
+        foreign.answering(b'<link rel="icon" href="data:,">The shop', Content_Type="text/html")
+    ) as port:
+        url = f"http://shop.test:{port}/"
+        yield lambda kind, *pixels: f"{base}/{interstitials.add_link(sql, alice.id, kind, url, pixels)}"
+
+
+def arrive(browser: Browser) -> None:
+    WebDriverWait(browser.driver, 10, 0.02).until(lambda _: "shop.test" in browser.driver.current_url)
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_pixel_fires_before_the_visitor_goes_on(
+    buyer: Browser, vendors: Vendors, visited: Callable[..., str], kind: str
+) -> None:
+    case = vendors.case = CASES[kind]
+    buyer.open(visited("direct", (kind, case.tag)))
+    arrive(buyer)
+    assert case.script in vendors.asked
+    assert vendors.sent == case.sent
+
+
+def test_a_pixel_fires_on_a_framed_page(buyer: Browser, vendors: Vendors, visited: Callable[..., str]) -> None:
+    vendors.case = CASES["fbpixel"]
+    buyer.open(visited("frame", ("fbpixel", "12")))
+    WebDriverWait(buyer.driver, 10, 0.05).until(lambda _: len(vendors.asked) > 1)
+    assert vendors.sent == CASES["fbpixel"].sent
+
+
+def test_two_pixels_of_one_vendor_load_its_script_once(
+    buyer: Browser, vendors: Vendors, visited: Callable[..., str]
+) -> None:
+    vendors.case = CASES["fbpixel"]
+    buyer.open(visited("direct", ("fbpixel", "1"), ("fbpixel", "2")))
+    arrive(buyer)
+    assert vendors.asked.count(CASES["fbpixel"].script) == 1
+    assert {call[1] for call in vendors.sent} == {"1", "2"}
+
+
+def test_a_vendor_that_does_not_answer_holds_nobody_up(
+    buyer: Browser, vendors: Vendors, visited: Callable[..., str]
+) -> None:
+    vendors.answers.clear()
+    buyer.driver.execute_cdp_cmd("Page.enable", {})
+    buyer.run(f"location.href = '{visited('direct', ('reddit', 'a2_1'))}'")
+    arrive(buyer)  # while the vendor still waits
+    vendors.answers.set()
+
+
+def test_without_scripts_an_image_tells_the_vendor(
+    buyer: Browser, vendors: Vendors, visited: Callable[..., str]
+) -> None:
+    buyer.scripts(run=False)
+    buyer.open(visited("direct", ("fbpixel", "12")))
+    arrive(buyer)
+    assert "www.facebook.com/tr?id=12&ev=PageView&noscript=1" in vendors.asked

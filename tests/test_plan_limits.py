@@ -1,0 +1,196 @@
+"""The limits of plans, decided by the database: exact under concurrency, and true after whatever happened."""
+
+import json
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr.repository import plans
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.races import at_once
+
+Limited = Callable[..., Client]
+
+CREATES: dict[str, tuple[str, Callable[[int], dict[str, Any]]]] = {
+    "pixels": ("/api/pixel/add", lambda n: {"type": "bing", "name": f"Pixel {n}", "tag": "1"}),
+    "domain": ("/api/domain/add", lambda n: {"domain": f"https://go{n}.example.com"}),
+    "splash": ("/api/splash/add", lambda n: {"name": f"Splash page {n}"}),
+    "overlay": ("/api/overlay/add", lambda n: {"type": "message", "name": f"Overlay {n}"}),
+    "bundle": ("/api/campaign/add", lambda n: {"name": f"Campaign {n}"}),
+}
+TABLES = {
+    "pixels": "pixels",
+    "domain": "domains",
+    "splash": "splash_pages",
+    "overlay": "overlays",
+    "bundle": "campaigns",
+}
+SAID = TABLES | {"splash": "splash pages"}
+COUNTED = [feature for feature in CREATES if feature != "bundle"]  # campaigns are switched on or off only
+
+over_features = pytest.mark.parametrize("feature", CREATES)
+over_counted = pytest.mark.parametrize("feature", COUNTED)
+
+
+@pytest.fixture
+def limited(app: Flask, register: Callable[..., Client]) -> Limited:
+    """Makes a user whose plan has the feature with these members."""
+
+    def make(feature: str, username: str = "carol", *, admin: bool = False, **members: str) -> Client:
+        with app.app_context():
+            limits = {"api": {"enabled": "1"}, feature: {"enabled": "1"} | members}
+            plans.add(f"Of {username}", free=False, limits=limits)
+        return register(username, plan=f"Of {username}", admin=admin)
+
+    return make
+
+
+def create(client: Client, feature: str, number: int) -> tuple[int, str]:
+    path, body = CREATES[feature]
+    answer = client.post(path, body(number))
+    return answer.status_code, answer.get_json().get("message", "")
+
+
+def owned(sql: Sql, client: Client, feature: str) -> tuple[int, int]:
+    """How many rows the user has, and how many `usage` says."""
+    counts = {
+        "pixels": "SELECT count(*) AS n FROM pixels WHERE user_id = %(user_id)s",
+        "domain": "SELECT count(*) AS n FROM domains WHERE user_id = %(user_id)s",
+        "splash": "SELECT count(*) AS n FROM splash_pages WHERE user_id = %(user_id)s",
+        "overlay": "SELECT count(*) AS n FROM overlays WHERE user_id = %(user_id)s",
+        "bundle": "SELECT count(*) AS n FROM campaigns WHERE user_id = %(user_id)s",
+    }
+    rows = sql(counts[feature], user_id=client.id)[0]["n"]
+    kept = sql("SELECT usage_of(%(user_id)s, %(kind)s) AS n", user_id=client.id, kind=TABLES[feature])[0]["n"]
+    return rows, kept
+
+
+@over_counted
+def test_of_50_concurrent_creates_with_room_for_5_exactly_5_succeed(
+    app: Flask, limited: Limited, sql: Sql, feature: str
+) -> None:
+    carol = limited(feature, count="7")
+    assert [create(carol, feature, number)[0] for number in (100, 101)] == [200, 200]
+    answers = at_once(50, lambda number: create(Client(app.test_client(), carol.key), feature, number))
+    refusal = f"Your plan allows 7 {SAID[feature]}, and you have them: delete one or ask for another plan."
+    assert Counter(answers) == {(200, ""): 5, (400, refusal): 45}
+    assert owned(sql, carol, feature) == (7, 7)
+
+
+def test_of_50_concurrent_creates_over_4_workers_exactly_5_succeed(
+    serve: Callable[..., str], limited: Limited, sql: Sql
+) -> None:
+    carol = limited("pixels", count="5")
+    base = serve("--workers", "4", rate_limit="1000000 per minute")
+    assert Counter(at_once(50, lambda _: post(f"{base}/api/pixel/add", carol.key))) == {200: 5, 400: 45}
+    assert owned(sql, carol, "pixels") == (5, 5)
+
+
+def post(url: str, key: str | None) -> int:
+    body = json.dumps({"type": "bing", "name": "n", "tag": "1"}).encode()
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    request = urllib.request.Request(url, body, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            status: int = answer.status
+            return status
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
+
+
+@over_features
+def test_a_feature_that_the_plan_lacks_is_refused(limited: Limited, sql: Sql, feature: str) -> None:
+    carol = limited(feature, enabled="0", count="5")
+    refusal = f"Your plan does not include {SAID[feature]}: ask an administrator for another plan."
+    assert create(carol, feature, 1) == (403, refusal)
+    assert owned(sql, carol, feature) == (0, 0)
+
+
+@over_features
+def test_a_count_of_0_is_no_limit(limited: Limited, feature: str) -> None:
+    carol = limited(feature, count="0")
+    assert Counter(create(carol, feature, number)[0] for number in range(20)) == {200: 20}
+
+
+@over_features
+def test_administrators_have_no_limits(limited: Limited, feature: str) -> None:
+    boss = limited(feature, "boss", admin=True, enabled="0", count="1")
+    assert [create(boss, feature, number)[0] for number in range(3)] == [200, 200, 200]
+
+
+@over_counted
+def test_deleting_makes_room(limited: Limited, sql: Sql, feature: str) -> None:
+    carol = limited(feature, count="1")
+    path, body = CREATES[feature]
+    for number in range(3):
+        made = carol.add(path, body(number))
+        assert create(carol, feature, 9)[0] == 400
+        assert carol.delete(path.replace("add", f"{made}/delete")).status_code == 200
+        assert owned(sql, carol, feature) == (0, 0)
+
+
+def test_a_limit_is_each_users_own(limited: Limited) -> None:
+    carol, dave = limited("pixels", count="1"), limited("pixels", "dave", count="1")
+    assert [create(client, "pixels", 1)[0] for client in (carol, dave, carol)] == [200, 200, 400]
+
+
+def test_what_a_user_has_beyond_a_smaller_plan_is_kept_and_nothing_is_added(
+    limited: Limited, alice: Client, admin: Client, sql: Sql
+) -> None:
+    for number in range(5):
+        create(alice, "pixels", number)
+    free = sql("SELECT id FROM plans WHERE name = 'Free'")[0]["id"]
+    assert admin.put(f"/api/plan/{free}/user/{alice.id}", {"type": "monthly"}).status_code == 200
+    assert create(alice, "pixels", 6)[0] == 400
+    assert alice.get("/api/pixels").get_json()["data"]["result"] == 5
+
+
+def test_a_plan_that_has_run_out_limits_as_the_free_one(alice: Client, sql: Sql) -> None:
+    sql("UPDATE users SET expires = now() - interval '1 second'")
+    assert [create(alice, "pixels", number)[0] for number in range(4)] == [200, 200, 200, 400]
+
+
+# --- the totals that limits and lists read
+
+
+def test_a_create_that_fails_is_not_counted(limited: Limited, sql: Sql) -> None:
+    carol = limited("bundle")
+    assert create(carol, "bundle", 1)[0] == 200
+    assert [create(carol, "bundle", 1)[0] for _ in range(3)] == [400, 400, 400]
+    assert owned(sql, carol, "bundle") == (1, 1)
+
+
+def test_totals_are_true_after_creates_and_deletes_at_once(app: Flask, alice: Client, sql: Sql) -> None:
+    def create_and_delete(number: int) -> None:
+        client = Client(app.test_client(), alice.key)
+        made = client.add("/api/pixel/add", CREATES["pixels"][1](number))
+        if number % 2:
+            assert client.delete(f"/api/pixel/{made}/delete").status_code == 200
+
+    at_once(40, create_and_delete)
+    assert owned(sql, alice, "pixels") == (20, 20)
+
+
+def test_of_a_deleted_user_nothing_is_left_and_others_keep_theirs(
+    alice: Client, bob: Client, admin: Client, sql: Sql
+) -> None:
+    for client in (alice, bob):
+        for feature in CREATES:
+            create(client, feature, client.id)
+        link_id = factories.link(sql, client.id)
+        channel_id = client.add("/api/channel/add", {"name": "Shop"})
+        assert client.post(f"/api/channel/{channel_id}/assign/links/{link_id}").status_code == 200
+    assert admin.delete(f"/api/user/{alice.id}/delete").status_code == 200
+    assert sql("SELECT kind, total FROM usage WHERE user_id = %(id)s AND total <> 1", id=bob.id) == []
+    assert sql("SELECT DISTINCT user_id FROM usage") == [{"user_id": bob.id}]
+    assert sql("SELECT DISTINCT user_id FROM channel_items") == [{"user_id": bob.id}]
+    assert {owned(sql, bob, feature) for feature in CREATES} == {(1, 1)}
+    assert {owned(sql, alice, feature) for feature in CREATES} == {(0, 0)}

@@ -1,0 +1,103 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from linkmgr import database
+from linkmgr.plan_limits import COUNTED, NUMBERS, SWITCHED
+from tests.conftest import Client
+
+Sql = Callable[..., list[database.Row]]
+NO_TIME = "expiration must be a time such as 2030-12-31 23:59:59."
+
+
+def plan_ids(admin: Client) -> dict[str, int]:
+    return {plan["name"]: plan["id"] for plan in admin.get("/api/plans").get_json()["data"]}
+
+
+def subscribe(admin: Client, plan: str, user: Client, **body: Any) -> None:
+    answer = admin.put(f"/api/plan/{plan_ids(admin)[plan]}/user/{user.id}", body)
+    assert answer.get_json() == {"error": 0, "message": "User has been subscribed to this plan."}
+
+
+def test_a_fresh_install_brings_three_plans_of_the_documented_shape(admin: Client) -> None:
+    plans = admin.get("/api/plans").get_json()["data"]
+    assert [(plan["name"], plan["free"]) for plan in plans] == [("Free", True), ("Pro", False), ("Business", False)]
+    for plan in plans:
+        assert set(plan) == {"id", "name", "free", "prices", "limits"}
+        limits = plan["limits"]
+        assert set(limits) == {*NUMBERS, *COUNTED, *SWITCHED}
+        assert all(isinstance(limits[name], int) for name in NUMBERS)
+        assert all(set(limits[name]) == {"enabled", "count"} for name in COUNTED)
+        assert all(set(limits[name]) == {"enabled"} for name in SWITCHED)
+        assert {limits[name]["enabled"] for name in (*COUNTED, *SWITCHED)} <= {"0", "1"}
+        assert all(limits[name]["count"].isdigit() for name in COUNTED)
+    assert plans[0]["prices"] is None
+    assert plans[1]["prices"] == {"monthly": 9, "yearly": 90, "lifetime": 270}
+
+
+@pytest.mark.parametrize(
+    ("kind", "expires"),
+    [("monthly", "now() + interval '1 month'"), ("yearly", "now() + interval '1 year'"), ("lifetime", "NULL")],
+)
+def test_without_an_expiration_the_type_sets_it_by_the_calendar(
+    admin: Client, alice: Client, sql: Sql, kind: str, expires: str
+) -> None:
+    subscribe(admin, "Pro", alice, type=kind)
+    near = sql(
+        f"""
+        SELECT expires IS NOT DISTINCT FROM {expires} OR abs(extract(epoch FROM expires - ({expires}))) < 5 AS near
+          FROM users
+         WHERE id = %(id)s
+        """,
+        id=alice.id,
+    )
+    assert near == [{"near": True}]
+    account = admin.get(f"/api/user/{alice.id}").get_json()["data"]
+    assert (account["status"], account["planid"]) == ("pro", plan_ids(admin)["Pro"])
+
+
+@pytest.mark.parametrize("kind", ["monthly", "yearly", "lifetime"])
+def test_an_expiration_that_was_sent_counts(admin: Client, alice: Client, kind: str) -> None:
+    subscribe(admin, "Pro", alice, type=kind, expiration="2098-02-28 23:59:59")
+    assert alice.get("/api/account").get_json()["data"]["expires"] == "2098-02-28 23:59:59"
+    subscribe(admin, "Pro", alice, type=kind, expiration="2001-01-01 00:00:00")
+    assert alice.get("/api/account").get_json()["data"]["status"] == "free"
+
+
+def test_a_free_plan_ends_any_expiry(admin: Client, alice: Client) -> None:
+    subscribe(admin, "Pro", alice, type="monthly")
+    subscribe(admin, "Free", alice, type="monthly", expiration="2098-01-01 00:00:00")
+    account = admin.get(f"/api/user/{alice.id}").get_json()["data"]
+    assert (account["status"], account["planid"], account["expires"]) == ("free", plan_ids(admin)["Free"], None)
+
+
+def test_when_a_plan_has_expired_the_record_shows_the_free_one(admin: Client, alice: Client, sql: Sql) -> None:
+    subscribe(admin, "Pro", alice, type="monthly")
+    sql("UPDATE users SET expires = now() WHERE id = %(id)s RETURNING 1", id=alice.id)
+    assert admin.get(f"/api/user/{alice.id}").get_json()["data"]["planid"] == plan_ids(admin)["Free"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        ({}, "type is required."),
+        ({"type": "weekly"}, "type must be one of monthly, yearly, lifetime."),
+        ({"type": "monthly", "expiration": "2030-01-01"}, NO_TIME),
+        ({"type": "monthly", "expiration": "2030-02-30 00:00:00"}, NO_TIME),
+        ({"type": "monthly", "expiration": "2030-1-1 0:0:0"}, NO_TIME),
+        ({"type": "monthly", "expiration": 1893456000}, "expiration must be a string."),
+    ],
+)
+def test_a_subscription_that_does_not_fit_is_refused(
+    admin: Client, alice: Client, sent: dict[str, Any], message: str
+) -> None:
+    answer = admin.put(f"/api/plan/{plan_ids(admin)['Pro']}/user/{alice.id}", sent)
+    assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+
+
+def test_a_plan_or_user_that_does_not_exist_is_not_found(admin: Client, alice: Client) -> None:
+    pro, body = plan_ids(admin)["Pro"], {"type": "monthly"}
+    for path, what in ((f"/api/plan/{pro + 1000}/user/{alice.id}", "plan"), (f"/api/plan/{pro}/user/1000000", "user")):
+        answer = admin.put(path, body)
+        assert (answer.status_code, answer.get_json()["message"]) == (404, f"There is no {what} with this id.")

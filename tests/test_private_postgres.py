@@ -1,0 +1,300 @@
+"""The private PostgreSQL: shared, taken over, restarted; nothing lost and nothing left behind."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from linkmgr import postgres_programs, private_postgres
+from tests.conftest import ROOT
+
+pytestmark = pytest.mark.slow
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the processes of a cluster are found in /proc")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else: run the tests as root too")
+OWNER = """
+import sys
+from pathlib import Path
+from linkmgr import private_postgres
+with private_postgres.server(Path(sys.argv[1])) as dsn:
+    print(dsn, flush=True)
+    sys.stdin.read()
+"""
+
+
+def alive(data: Path) -> dict[int, int]:
+    """The processes whose working directory is the data folder, those of its server, and the user of each."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cwd").samefile(data):
+                found[int(process.name)] = process.stat().st_uid
+    return found
+
+
+def eventually(holds: Callable[[], object], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def ask(dsn: str, statement: str) -> str | None:
+    connection = psycopg2.connect(dsn)
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        found = cursor.fetchone() if cursor.description else None
+    connection.close()
+    return str(found[0]) if found else None
+
+
+def postmaster(data: Path) -> int:
+    return int((data / "postmaster.pid").read_text().split("\n")[0])
+
+
+@contextmanager
+def owner(data: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the cluster's server running."""
+    program = [sys.executable, "-c", OWNER, str(data)]
+    with subprocess.Popen(program, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stdout.readline().startswith("postgresql://")
+        yield process
+        process.stdin.close()
+
+
+@contextmanager
+def owner_as(user: str, data: Path) -> Iterator[None]:
+    """The same as another user, without a new program, since a virtual environment may be closed to that user."""
+    (started, start), (ended, end) = os.pipe(), os.pipe()
+    account = pwd.getpwnam(user)
+    child = os.fork()
+    if child == 0:
+        os.close(end)
+        os.umask(0o077)
+        os.setgroups([])
+        os.setgid(account.pw_gid)
+        os.setuid(account.pw_uid)
+        with private_postgres.server(data):
+            os.write(start, b"1")
+            os.read(ended, 1)
+        os._exit(0)
+    os.close(start)
+    assert os.read(started, 1) == b"1"
+    yield
+    os.close(end)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.fixture(scope="module")
+def room() -> Iterator[Path]:
+    """A folder that every user may enter, with a space in its path."""
+    made = Path(tempfile.mkdtemp(prefix="linkmgr test ", dir="/tmp")).resolve()
+    made.chmod(0o755)
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="module")
+def made(room: Path) -> Path:
+    """A cluster with one row in it, stopped."""
+    with private_postgres.server(room / "postgres") as dsn:
+        ask(dsn, "CREATE TABLE kept AS SELECT 'data' AS what")
+    return room / "postgres"
+
+
+@pytest.fixture
+def data(made: Path) -> Iterator[Path]:
+    yield made
+    assert not alive(made)
+    with private_postgres.server(made) as dsn:
+        assert ask(dsn, "SELECT what FROM kept") == "data"
+
+
+@linux
+def test_a_throw_away_server_leaves_nothing_behind() -> None:
+    with private_postgres.running(None) as server:
+        data, sockets = server.data, server.sockets
+        assert alive(data)
+    assert not alive(data)
+    assert not data.parent.exists()
+    assert not sockets.exists()
+
+
+@linux
+def test_a_second_process_shares_the_server_and_takes_over_when_the_first_leaves(data: Path) -> None:
+    with owner(data) as first, private_postgres.running(data) as shared:
+        before = postmaster(data)
+        assert ask(private_postgres.dsn(data), "SELECT what FROM kept") == "data"
+        shared.ensure()
+        assert postmaster(data) == before
+        first.communicate("")
+        shared.ensure()
+        shared.wait()
+        assert ask(private_postgres.dsn(data), "SELECT what FROM kept") == "data"
+        assert postmaster(data) != before
+
+
+@linux
+def test_a_process_that_shares_leaves_the_server_running(data: Path) -> None:
+    with owner(data):
+        before = postmaster(data)
+        with private_postgres.server(data):
+            pass
+        assert ask(private_postgres.dsn(data), "SELECT what FROM kept") == "data"
+        assert postmaster(data) == before
+
+
+@linux
+def test_the_server_ends_with_a_process_that_is_killed(data: Path) -> None:
+    with owner(data) as process:
+        process.kill()
+        process.wait()
+        eventually(lambda: not alive(data))
+
+
+@linux
+def test_a_pid_file_whose_number_now_belongs_to_another_process_does_not_stop_the_start(data: Path) -> None:
+    with owner(data) as process:
+        for pid in [process.pid, *alive(data)]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+        eventually(lambda: not alive(data))
+    pid_file = data / "postmaster.pid"
+    user = data.stat().st_uid if os.geteuid() == 0 else None
+    with subprocess.Popen(["sleep", "60"], user=user) as foreign:
+        pid_file.write_text(pid_file.read_text().replace(pid_file.read_text().split("\n")[0], str(foreign.pid), 1))
+        with private_postgres.server(data) as dsn:
+            assert ask(dsn, "SELECT what FROM kept") == "data"
+        assert foreign.poll() is None
+        foreign.kill()
+
+
+@linux
+def test_a_killed_postmaster_is_started_again(data: Path) -> None:
+    with private_postgres.running(data) as server:
+        before = postmaster(data)
+        time.sleep(1)  # a server that dies at once is not started again at once
+        os.kill(before, signal.SIGKILL)
+        eventually(lambda: server.ensure() is None and server._ready() and postmaster(data) != before)  # type: ignore[func-returns-value]
+        assert ask(private_postgres.dsn(data), "SELECT what FROM kept") == "data"
+
+
+@linux
+def test_a_server_of_somebody_else_on_the_folder_is_left_alone(data: Path) -> None:
+    binaries, _ = postgres_programs.find(int((data / "PG_VERSION").read_text()))
+    folder = postgres_programs.readable(binaries, private_postgres._user(data))
+    user = data.stat().st_uid if os.geteuid() == 0 else None
+    options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={data}"]
+    with subprocess.Popen([folder / "postgres", "-D", data, *options], user=user, stderr=subprocess.DEVNULL) as foreign:
+        eventually((data / "postmaster.pid").exists)
+        with pytest.raises(postgres_programs.Unavailable, match="A PostgreSQL that linkmgr did not start"):
+            private_postgres.server(data).__enter__()
+        assert foreign.poll() is None
+        foreign.terminate()
+
+
+def test_a_server_that_cannot_start_is_reported_soon_with_its_log(data: Path) -> None:
+    configuration = data / "postgresql.conf"
+    before = configuration.read_text()
+    configuration.write_text("nonsense")
+    started = time.monotonic()
+    with pytest.raises(postgres_programs.Unavailable, match=r"did not start; (.|\n)*syntax error"):
+        private_postgres.server(data).__enter__()
+    assert time.monotonic() - started < 30
+    configuration.write_text(before)
+
+
+def test_the_environment_does_not_lead_elsewhere(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"PGPORT": "1", "PGHOST": "nowhere", "PGUSER": "x", "LC_ALL": "xx_XX", "LANG": "xx"}.items():
+        monkeypatch.setenv(name, value)
+    with private_postgres.server(data) as dsn:
+        assert ask(dsn, "SELECT what FROM kept") == "data"
+
+
+def test_what_users_sent_is_not_in_the_log(data: Path) -> None:
+    with private_postgres.running(data) as server:
+        with pytest.raises(psycopg2.DataError):
+            ask(private_postgres.dsn(data), "SELECT 'hidden'::integer")
+        with pytest.raises(psycopg2.OperationalError):
+            ask(private_postgres.dsn(data), "SELECT pg_terminate_backend(pg_backend_pid()), 'hidden'")
+    assert "hidden" not in server.log.read_text()
+
+
+@linux
+def test_a_folder_that_cannot_be_written_is_a_sentence() -> None:
+    with pytest.raises(postgres_programs.Unavailable, match=r"PostgreSQL cannot run in /proc/none/postgres: .*\."):
+        private_postgres.server(Path("/proc/none/postgres")).__enter__()
+
+
+@linux
+@as_root
+def test_an_ordinary_user_has_a_server_and_root_shares_and_runs_it(room: Path) -> None:
+    home = room / "home"
+    home.mkdir(mode=0o700)
+    shutil.chown(home, "nobody")
+    data = home / "postgres"
+    with owner_as("nobody", data):
+        assert set(alive(data).values()) == {home.stat().st_uid}
+        with private_postgres.server(data) as dsn:
+            ask(dsn, "CREATE TABLE kept AS SELECT 'data' AS what")
+    assert not alive(data)
+    with private_postgres.server(data) as dsn:
+        assert ask(dsn, "SELECT what FROM kept") == "data"
+    with owner_as("nobody", data):
+        assert ask(dsn, "SELECT what FROM kept") == "data"
+
+
+@linux
+@as_root
+def test_in_a_folder_that_only_root_may_enter_the_cluster_lies_elsewhere(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (private_postgres, postgres_programs):
+        monkeypatch.setattr(module, "SHARED", room / "shared")
+    closed = room / "closed"
+    closed.mkdir(mode=0o700)
+    mask = os.umask(0o077)
+    with private_postgres.running(closed / "postgres") as server:
+        assert server.data.is_relative_to(room / "shared")
+        assert server.data == private_postgres.located(closed / "postgres")
+        assert ask(private_postgres.dsn(closed / "postgres"), "SELECT 1") == "1"
+    assert os.umask(mask) == 0o077
+    assert not alive(server.data)
+    closed.chmod(0o755)
+    assert private_postgres.dsn(closed / "postgres") == private_postgres._dsn(server.data)
+    assert list(closed.iterdir()) == []
+
+
+@as_root
+def test_programs_that_the_server_may_not_enter_are_copied_with_their_libraries(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_programs, "SHARED", room / "copies")
+    closed = room / "venv"
+    closed.mkdir(mode=0o700)
+    binaries, major = postgres_programs.find(None)
+    package = binaries.parent.parent
+    for folder in (package, package.with_name(package.name + ".libs")):
+        if folder.exists():
+            shutil.copytree(folder, closed / folder.name, symlinks=True)
+    user = private_postgres._user(room / "none")
+    copy = postgres_programs.readable(closed / binaries.relative_to(package.parent), user)
+    assert copy.is_relative_to(room / "copies")
+    printed = subprocess.run(
+        [copy / "postgres", "--version"], user=user.pw_uid, capture_output=True, text=True, check=True
+    )
+    assert f"(PostgreSQL) {major}" in printed.stdout
+    assert [path.name for path in (room / "copies").iterdir()] == [copy.relative_to(room / "copies").parts[0]]

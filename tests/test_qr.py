@@ -1,0 +1,285 @@
+import re
+from typing import Any
+
+import psycopg2
+import pytest
+
+from linkmgr.qr_data import CODE_LENGTH, TYPES
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.races import during
+
+DATA: dict[str, Any] = {
+    "text": "Hello\nworld",
+    "vcard": {"fname": "Ada", "lname": "Lovelace", "cell": "+44 20 7946 0000", "site": "example.com/ada"},
+    "link": "https://example.com/café?q=1",
+    "email": {"email": "ada@example.com", "subject": "Hi", "body": "One\nTwo"},
+    "phone": "+44 (20) 7946-0000",
+    "sms": {"phone": "112", "message": "Help"},
+    "wifi": {"ssid": "Home; sweet", "encryption": "wpa2", "password": 'p:a"ss,w\\rd'},
+}
+VCARD_MEMBERS = "fname, lname, org, phone, cell, fax, email, site, street, city, state, zip, country"
+VCARD = dict.fromkeys(VCARD_MEMBERS.split(", "), "")
+STORED: dict[str, Any] = DATA | {
+    "vcard": VCARD | DATA["vcard"] | {"site": "https://example.com/ada"},
+    "link": "https://example.com/caf%C3%A9?q=1",
+    "wifi": DATA["wifi"] | {"encryption": "WPA"},
+}
+NAMES = {
+    "text": "Hello world",
+    "vcard": "Ada Lovelace",
+    "link": "https://example.com/caf%C3%A9?q=1",
+    "email": "ada@example.com",
+    "phone": "+44 (20) 7946-0000",
+    "sms": "112",
+    "wifi": "Home; sweet",
+}
+NOTHING_COUNTED = {
+    "clicks": 0,
+    "uniqueClicks": 0,
+    "topCountries": {},
+    "topReferrers": {},
+    "topBrowsers": {},
+    "topOs": {},
+    "socialCount": {"facebook": 0, "twitter": 0, "instagram": 0},
+}
+TEXT = {"type": "text", "data": "x"}
+
+
+def stored(sql: Sql, qr_id: int) -> Any:
+    return sql("SELECT type, data, name, background, foreground FROM qrs WHERE id = %(id)s", id=qr_id)[0]
+
+
+def refusal(client: Client, sent: dict[str, Any]) -> str:
+    answer = client.post("/api/qr/add", sent)
+    assert answer.status_code == 400
+    assert client.get("/api/qr").get_json()["data"]["result"] == 0
+    message: str = answer.get_json()["message"]
+    return message
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_code_of_each_type_is_listed_and_read(alice: Client, sql: Sql, kind: str) -> None:
+    answer = alice.post("/api/qr/add", {"type": kind, "data": DATA[kind]}).get_json()
+    assert set(answer) == {"error", "id", "link"}
+    assert re.fullmatch(f"{BASE_URL}/qr/[0-9A-Za-z]{{{CODE_LENGTH}}}", answer["link"])
+    data = alice.get("/api/qr").get_json()["data"]
+    [listed] = data.pop("qrs")
+    assert data == {"result": 1, "perpage": 15, "currentpage": 1, "nextpage": 0, "maxpage": 1}
+    date = listed["date"]
+    assert listed == {"id": answer["id"], "link": answer["link"], "scans": 0, "name": NAMES[kind], "date": date}
+    assert len(date) == len("2026-11-20 12:00:00")
+    read = alice.get(f"/api/qr/{answer['id']}").get_json()
+    assert read == {"error": 0, "details": listed, "data": NOTHING_COUNTED}
+    assert stored(sql, answer["id"]) == {
+        "type": kind,
+        "data": STORED[kind],
+        "name": NAMES[kind],
+        "background": "rgb(255,255,255)",
+        "foreground": "rgb(0,0,0)",
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "becomes"),
+    [
+        ("email", "ada@example.com", {"email": "ada@example.com", "subject": "", "body": ""}),
+        ("sms", "112", {"phone": "112", "message": ""}),
+        ("phone", {"phone": "112"}, "112"),
+        ("wifi", {"ssid": "Cafe", "password": None}, {"ssid": "Cafe", "encryption": "nopass", "password": ""}),
+        ("wifi", {"ssid": "Cafe", "password": "x"}, {"ssid": "Cafe", "encryption": "WPA", "password": "x"}),
+        (
+            "wifi",
+            {"ssid": "Cafe", "encryption": "none", "password": "x"},
+            {"ssid": "Cafe", "encryption": "nopass", "password": ""},
+        ),
+        ("vcard", {"org": "Acme", "fname": "", "colour": 5}, VCARD | {"org": "Acme"}),
+    ],
+)
+def test_data_is_stored_in_one_form(alice: Client, sql: Sql, kind: str, data: Any, becomes: Any) -> None:
+    assert stored(sql, alice.add("/api/qr/add", {"type": kind, "data": data}))["data"] == becomes
+
+
+def test_scans_and_statistics_come_from_the_tallies_of_this_code(alice: Client, sql: Sql) -> None:
+    qr_id, other = alice.add("/api/qr/add", TEXT), alice.add("/api/qr/add", TEXT)
+    for target, dimension, label, total in [
+        (qr_id, "clicks", "", 7),
+        (qr_id, "unique", "", 3),
+        (qr_id, "country", "France", 5),
+        (qr_id, "social", "twitter", 2),
+        (other, "clicks", "", 1),
+    ]:
+        sql(
+            "INSERT INTO tallies VALUES (%(target)s, %(dimension)s, %(label)s, %(total)s) RETURNING 1",
+            target=target,
+            dimension=dimension,
+            label=label,
+            total=total,
+        )
+    assert [code["scans"] for code in alice.get("/api/qr").get_json()["data"]["qrs"]] == [1, 7]
+    read = alice.get(f"/api/qr/{qr_id}").get_json()
+    assert read["details"]["scans"] == 7
+    assert read["data"] == NOTHING_COUNTED | {
+        "clicks": 7,
+        "uniqueClicks": 3,
+        "topCountries": {"France": "5"},
+        "socialCount": {"facebook": 0, "twitter": 2, "instagram": 0},
+    }
+
+
+def test_an_update_changes_only_what_was_sent(alice: Client, sql: Sql) -> None:
+    sent = TEXT | {"name": "Poster", "background": "rgb(255, 255, 0)", "foreground": "rgb(0,0,128)"}
+    qr_id = alice.add("/api/qr/add", sent)
+    answer = alice.put(f"/api/qr/{qr_id}/update", {"data": "y", "type": "link", "id": 5, "code": "mine"})
+    assert answer.get_json() == {"error": 0, "message": "QR has been updated successfully."}
+    expected = {
+        "type": "text",
+        "data": "y",
+        "name": "Poster",
+        "background": "rgb(255,255,0)",
+        "foreground": "rgb(0,0,128)",
+    }
+    assert stored(sql, qr_id) == expected
+    alice.put(f"/api/qr/{qr_id}/update", {"data": "z", "name": "Flyer", "foreground": "rgb(0,0,0)"})
+    assert stored(sql, qr_id) == expected | {"data": "z", "name": "Flyer", "foreground": "rgb(0,0,0)"}
+
+
+def test_a_deleted_code_is_gone_with_its_picture(alice: Client) -> None:
+    made = alice.post("/api/qr/add", TEXT).get_json()
+    picture = made["link"].removeprefix(BASE_URL)
+    assert alice.http.get(picture).status_code == 200
+    answer = alice.delete(f"/api/qr/{made['id']}/delete")
+    assert answer.get_json() == {"error": 0, "message": "QR Code has been deleted successfully."}
+    assert alice.get("/api/qr").get_json()["data"]["result"] == 0
+    assert alice.delete(f"/api/qr/{made['id']}/delete").status_code == 404
+    assert alice.http.get(picture).status_code == 404
+
+
+def test_a_foreign_code_is_not_there(alice: Client, bob: Client, sql: Sql) -> None:
+    qr_id = alice.add("/api/qr/add", TEXT)
+    before = stored(sql, qr_id)
+    for method, path in (("GET", "/api/qr/{}"), ("PUT", "/api/qr/{}/update"), ("DELETE", "/api/qr/{}/delete")):
+        # What would be refused by itself tells nothing about a foreign code either.
+        for data in ("y", 5):
+            foreign = bob.call(method, path.format(qr_id), {"data": data, "logo": "none.png"})
+            unknown = bob.call(method, path.format(2**62), {"data": data, "logo": "none.png"})
+            assert (foreign.status_code, foreign.data) == (404, unknown.data)
+    assert bob.get("/api/qr").get_json()["data"]["result"] == 0
+    assert stored(sql, qr_id) == before
+
+
+TOO_CLOSE = "The foreground cannot be read on the background: choose colours with a contrast of at least 3 to 1."
+COLOUR = "must be a colour such as rgb(255,128,0)."
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        ({}, "type is required; data is required."),
+        ({"type": "text", "data": ""}, "data is required."),
+        ({"type": "bar", "data": "x"}, "type must be one of text, vcard, link, email, phone, sms, wifi."),
+        (TEXT | {"foreground": "rgb(256,0,0)"}, f"foreground {COLOUR}"),
+        (TEXT | {"foreground": "rgb(-1,0,0)"}, f"foreground {COLOUR}"),
+        (TEXT | {"foreground": "rgb(0,0)"}, f"foreground {COLOUR}"),
+        (TEXT | {"foreground": "rgb(0,0,٣)"}, f"foreground {COLOUR}"),
+        (TEXT | {"background": "#ffffff"}, f"background {COLOUR}"),
+        (TEXT | {"background": "rgb(0,0,0)\n"}, f"background {COLOUR}"),
+        (TEXT | {"background": 5}, "background must be a string."),
+        (TEXT | {"background": "rgb(0,0,0)"}, TOO_CLOSE),
+        (TEXT | {"foreground": "rgb(200,200,200)"}, TOO_CLOSE),
+        (TEXT | {"foreground": "rgb(0,0,255)", "background": "rgb(0,0,0)"}, TOO_CLOSE),
+        (TEXT | {"name": "x" * 256}, "name must be at most 255 characters."),
+        (TEXT | {"logo": 5}, "logo must be a string."),
+    ],
+)
+def test_a_code_that_does_not_fit_is_refused(alice: Client, sent: dict[str, Any], message: str) -> None:
+    assert refusal(alice, sent) == message
+
+
+PHONE = "must be a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -."
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "message"),
+    [
+        ("text", 5, "data must be a string for the type text."),
+        ("text", ["x"], "data must be a string for the type text."),
+        ("text", " ", "data must not be empty."),
+        ("text", "a\x07", "data must not hold control characters."),
+        ("text", "x" * 4097, "data must be at most 4096 characters."),
+        ("link", {"url": "https://example.com"}, "data must be a string for the type link."),
+        ("link", "javascript:alert(1)", "data must be a URL that begins with http:// or https://."),
+        ("link", f"{BASE_URL}/q/x", "data must not lead back to this service."),
+        ("phone", "call me", f"data {PHONE}"),
+        ("email", "ada", "data.email must be a valid e-mail address."),
+        ("email", {"subject": "Hi"}, "data.email is required for the type email."),
+        ("email", {"email": "a@example.com", "body": 5}, "data.body must be a string."),
+        ("email", {"email": "a@example.com", "subject": "a\nb"}, "data.subject must not hold control characters."),
+        ("sms", {"message": "Hi"}, "data.phone is required for the type sms."),
+        ("sms", {"phone": "112", "message": "x" * 1601}, "data.message must be at most 1600 characters."),
+        ("sms", "x", f"data.phone {PHONE}"),
+        ("vcard", "Ada", f"data must be an object of {VCARD_MEMBERS} for the type vcard."),
+        ("vcard", {"phone": "112"}, "data.fname or data.lname or data.org is required for the type vcard."),
+        ("vcard", {"fname": "Ada", "fax": "x"}, f"data.fax {PHONE}"),
+        ("vcard", {"fname": "Ada", "site": "javascript:x"}, "data.site must be a URL."),
+        ("vcard", {"fname": "Ada", "site": "javascript://x"}, "data.site must be a URL that begins with "
+         "http:// or https://."),
+        ("wifi", [], "data must be an object of ssid, encryption, password for the type wifi."),
+        ("wifi", {}, "data.ssid is required for the type wifi."),
+        ("wifi", {"ssid": "x", "encryption": "WPA"}, "data.password is required with this encryption."),
+        ("wifi", {"ssid": "x", "encryption": "rot13"}, "data.encryption must be WPA, WEP or nopass."),
+        ("wifi", {"ssid": "é" * 17}, "data.ssid must be at most 32 bytes."),
+        ("wifi", {"ssid": "x", "password": "é" * 33}, "data.password must be at most 64 bytes."),
+    ],
+)  # fmt: skip
+def test_data_that_does_not_fit_its_type_is_refused(alice: Client, kind: str, data: Any, message: str) -> None:
+    assert refusal(alice, {"type": kind, "data": data}) == message
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({}, "data is required."),
+        ({"data": "x"}, "data must be an object of ssid, encryption, password for the type wifi."),
+        ({"data": {}}, "data.ssid is required for the type wifi."),
+        ({"data": {"ssid": "x"}, "name": ""}, "name must not be empty."),
+        ({"data": {"ssid": "x"}, "background": ""}, f"background {COLOUR}"),
+        ({"data": {"ssid": "x"}, "background": "rgb(0,0,90)"}, TOO_CLOSE),
+        ({"data": {"ssid": "x"}, "logo": "none.png"}, None),
+    ],
+)
+def test_an_update_that_does_not_fit_changes_nothing(
+    alice: Client, sql: Sql, changes: dict[str, Any], message: str | None
+) -> None:
+    qr_id = alice.add("/api/qr/add", {"type": "wifi", "data": DATA["wifi"], "foreground": "rgb(0,0,40)"})
+    before = stored(sql, qr_id)
+    answer = alice.put(f"/api/qr/{qr_id}/update", changes)
+    assert answer.status_code == 400
+    assert answer.get_json()["message"] == message or message is None
+    assert stored(sql, qr_id) == before
+
+
+def test_light_on_dark_is_taken(alice: Client) -> None:
+    alice.add("/api/qr/add", TEXT | {"background": "rgb(0,0,0)", "foreground": "rgb(255,255,255)"})
+
+
+def test_two_updates_at_once_cannot_bring_the_colours_too_close(
+    alice: Client, sql: Sql, raw: psycopg2.extensions.connection
+) -> None:
+    """Each of the new colours fits the other one that was stored before."""
+    qr_id = alice.add("/api/qr/add", TEXT)
+    other = f"UPDATE qrs SET background = 'rgb(140,140,140)' WHERE id = {qr_id}"
+    changes = {"data": "y", "foreground": "rgb(110,110,110)"}
+    answer = during(raw, other, lambda: alice.put(f"/api/qr/{qr_id}/update", changes))
+    assert (answer.status_code, answer.get_json()["message"]) == (400, TOO_CLOSE)
+    assert stored(sql, qr_id)["foreground"] == "rgb(0,0,0)"
+
+
+def test_a_code_does_not_lead_to_a_branded_domain_which_could_be_the_code_itself(alice: Client) -> None:
+    alice.add("/api/domain/add", {"domain": "https://brand.example.net"})
+    for data in ("https://brand.example.net/q/x", "HTTPS://Brand.Example.net:443"):
+        answer = alice.post("/api/qr/add", {"type": "link", "data": data})
+        assert (answer.status_code, "branded domain" in answer.get_json()["message"]) == (400, True)
+    qr_id = alice.add("/api/qr/add", {"type": "link", "data": "https://example.org/"})
+    assert alice.put(f"/api/qr/{qr_id}/update", {"data": "https://brand.example.net/"}).status_code == 400
+    assert alice.add("/api/qr/add", {"type": "text", "data": "https://brand.example.net/"})

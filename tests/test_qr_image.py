@@ -1,0 +1,267 @@
+import random
+from io import BytesIO
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import resvg_py
+import zxingcpp
+from PIL import Image
+from werkzeug.test import TestResponse
+
+from linkmgr import qr_image
+from linkmgr.api.qr import BLACK, WHITE
+from linkmgr.qr_data import payload
+from linkmgr.qr_image import Kept, Picture, draw
+from linkmgr.repository import qr
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.test_logos import LOGOS, logo_file
+from tests.test_qr import DATA
+
+COLOURS = {
+    "dark on light": {},
+    "coloured": {"foreground": "rgb(140,0,60)", "background": "rgb(255,236,150)"},
+    "light on dark": {"foreground": "rgb(255,255,255)", "background": "rgb(0,40,90)"},
+    "just enough": {"foreground": "rgb(148,148,148)"},
+}
+WIFI = r"WIFI:T:WPA;S:Home\; sweet;P:p\:a\"ss\,w\\rd;;"
+# The most that has to fit into one picture.
+LARGEST_WIFI = {"ssid": ";" * 32, "encryption": "WPA", "password": '"' * 64}
+
+
+def pixels(picture: bytes, form: str) -> Image.Image:
+    """SVG is drawn by a program that is not ours."""
+    if form == "svg":
+        picture = bytes(resvg_py.svg_to_bytes(svg_string=picture.decode(), skip_system_fonts=True))
+    with Image.open(BytesIO(picture)) as image:
+        return image.convert("RGB")
+
+
+def decoded(image: Image.Image) -> zxingcpp.Barcode:
+    [found] = zxingcpp.read_barcodes(image, formats=zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode))
+    return found
+
+
+def address_of(link: str) -> str:
+    assert link.startswith(f"{BASE_URL}/qr/")
+    return link.removeprefix(BASE_URL)
+
+
+def made(client: Client, kind: str = "text", **sent: Any) -> str:
+    """The path of the picture of a new code."""
+    answer = client.post("/api/qr/add", {"type": kind, "data": DATA[kind]} | sent)
+    assert answer.status_code == 200, answer.text
+    return address_of(answer.get_json()["link"])
+
+
+def fetched(client: Client, path: str, **headers: str) -> TestResponse:
+    return client.http.get(path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+
+def code_of(path: str) -> str:
+    return path.removeprefix("/qr/")
+
+
+def row_of(sql: Sql, path: str) -> int:
+    return int(sql("SELECT id FROM qrs WHERE code = %(code)s", code=code_of(path))[0]["id"])
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+@pytest.mark.parametrize("kind", DATA)
+def test_the_picture_of_each_type_is_read_back(alice: Client, kind: str, form: str) -> None:
+    path = made(alice, kind, logo=logo_file(alice, "noise"))
+    expected = WIFI if kind == "wifi" else f"{BASE_URL}/q/{code_of(path)}"
+    # A wireless network and its password in a code with a logo need more than 64 modules.
+    for size in (None, 80 if kind == "wifi" else 64, 200, 4096):
+        answer = fetched(alice, f"{path}?format={form}" + (f"&size={size}" if size else ""))
+        assert (answer.status_code, answer.mimetype) == (200, qr_image.FORMATS[form])
+        image = pixels(answer.data, form)
+        assert image.size == (size or qr_image.DEFAULT,) * 2
+        found = decoded(image)
+        assert (found.text, found.ec_level) == (expected, "H")
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+@pytest.mark.parametrize("logo", [None, *LOGOS])
+@pytest.mark.parametrize("colours", COLOURS)
+def test_colours_and_logos_do_not_hide_the_code(alice: Client, colours: str, logo: str | None, form: str) -> None:
+    sent = COLOURS[colours] | ({"logo": logo_file(alice, logo)} if logo else {})
+    path = made(alice, **sent)
+    background = tuple(qr_image._parts(sent.get("background", WHITE)))
+    for size in (64, 200, qr_image.DEFAULT):
+        image = pixels(fetched(alice, f"{path}?format={form}&size={size}").data, form)
+        assert image.getpixel((0, 0)) == image.getpixel((size - 1, size - 1)) == background
+        assert decoded(image).text == f"{BASE_URL}/q/{code_of(path)}"
+
+
+def test_codes_with_a_logo_are_read_whatever_they_hold(alice: Client, sql: Sql) -> None:
+    logo_file(alice, "noise")
+    made(alice, logo="noise.png")
+    logo = bytes(sql("SELECT logo FROM qrs")[0]["logo"])
+    chance = random.Random(7)  # noqa: S311
+    for length in (10, 20, 30, 45, 60, 90, 130, 180, 230):
+        for _ in range(6):
+            text = "".join(chance.choices("abcdefghijklmnop:/.;é", k=length))
+            size = chance.choice((128, 200, 300))
+            picture = Picture(text, BLACK, WHITE, b"", "png", size)
+            assert decoded(pixels(draw(picture, logo), "png")).text == text
+
+
+def test_the_largest_network_fits_with_a_logo(alice: Client) -> None:
+    path = made(alice, "wifi", data=LARGEST_WIFI, logo=logo_file(alice, "noise"))
+    assert decoded(pixels(fetched(alice, f"{path}?size=200").data, "png")).text == payload("wifi", LARGEST_WIFI, "")
+    answer = fetched(alice, f"{path}?size=64", Accept="application/json")
+    assert answer.status_code == 400
+    least = answer.get_json()["message"].removeprefix("size must be at least ").split()[0]
+    assert fetched(alice, f"{path}?size={int(least) - 1}").status_code == 400
+    assert decoded(pixels(fetched(alice, f"{path}?size={least}").data, "png")).text
+
+
+@pytest.mark.parametrize("ssid", ["Café", "日本", "ABCD", "Привет", "12345", "🏠"])
+def test_a_network_keeps_its_name_in_any_script(alice: Client, ssid: str) -> None:
+    path = made(alice, "wifi", data={"ssid": ssid})
+    assert decoded(pixels(fetched(alice, path).data, "png")).text == f"WIFI:T:nopass;S:{ssid};;"
+
+
+def test_without_a_logo_less_is_corrected_and_more_room_is_left(alice: Client) -> None:
+    plain = decoded(pixels(fetched(alice, made(alice)).data, "png"))
+    assert plain.ec_level in "MQ"
+
+
+@pytest.mark.parametrize("size", [64, 65, 199, 200, 1000, 4096])
+def test_modules_are_whole_pixels_and_four_of_them_are_free_around(alice: Client, size: int) -> None:
+    image = pixels(fetched(alice, f"{made(alice)}?size={size}").data, "png").convert("L")
+    assert set(image.tobytes()) == {0, 255}
+    code = image.point(lambda value: 255 - value)
+    box = code.getbbox()
+    assert box is not None
+    left, top, right, bottom = box
+    side = right - left
+    # The corner's finder pattern is seven modules wide.
+    run = next(x for x in range(side) if code.getpixel((left + x, top)) == 0)
+    scale, rest = divmod(run, 7)
+    assert (rest, side % scale, bottom - top) == (0, 0, side)
+    assert min(left, top) >= 4 * scale
+    assert max(abs(left - (size - right)), abs(top - (size - bottom))) <= 1
+    assert scale == size // (side // scale + 8)
+
+
+@pytest.mark.parametrize("query", ["", "?format=png&size=400", "?size=", "?format="])
+def test_a_png_of_400_pixels_is_the_default(alice: Client, query: str) -> None:
+    answer = fetched(alice, made(alice) + query)
+    assert answer.mimetype == "image/png"
+    assert pixels(answer.data, "png").size == (400, 400)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["size=63", "size=4097", "size=0", "size=-64", "size=0100", "size=1e2", "size=%D9%A3%D9%A3%D9%A3", "size=100%0a",
+     "size=" + "9" * 300, "size=%00", "format=gif", "format=PNG", "format=%00"],
+)  # fmt: skip
+def test_other_sizes_and_formats_are_refused(alice: Client, query: str) -> None:
+    assert fetched(alice, f"{made(alice)}?{query}").status_code == 400
+
+
+@pytest.mark.parametrize("code", ["x", "%00", "a%00b", "%ED%A0%80", "x" * 3000, "%D9%A3", "a'b", "..", "a%2Fb"])
+def test_an_unknown_code_is_not_found(alice: Client, code: str) -> None:
+    made(alice)
+    answer = fetched(alice, f"/qr/{code}")
+    assert answer.status_code == 404
+    assert answer.mimetype == "text/html"
+
+
+def test_a_code_is_looked_up_as_it_is_written(alice: Client, sql: Sql) -> None:
+    path = made(alice)
+    sql("UPDATE qrs SET code = 'abcDEF' WHERE id = %(id)s RETURNING 1", id=row_of(sql, path))
+    assert [fetched(alice, f"/qr/{code}").status_code for code in ("abcDEF", "ABCDEF")] == [200, 404]
+
+
+@pytest.mark.parametrize("query", ["", "?format=svg", "?size=100"])
+def test_an_unchanged_picture_is_neither_drawn_nor_sent_again(
+    alice: Client, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    path = made(alice, logo=logo_file(alice, "noise")) + query
+    first = fetched(alice, path)
+    tag = first.headers["ETag"]
+    assert tag.startswith('"')
+    assert first.headers["Cache-Control"] == "no-cache"
+    monkeypatch.setattr(qr_image, "draw", None)
+    again = fetched(alice, path)
+    assert (again.data, again.headers["ETag"]) == (first.data, tag)
+    monkeypatch.setattr(qr_image, "kept", Kept(0))
+    read = qr.drawing
+    monkeypatch.setattr(qr, "drawing", lambda *code, with_logo: None if with_logo else read(*code, with_logo=False))
+    for sent in (tag, f'"other", {tag}', f"W/{tag}", "*"):
+        unchanged = fetched(alice, path, If_None_Match=sent)
+        assert (unchanged.status_code, unchanged.data, unchanged.headers["ETag"]) == (304, b"", tag)
+        assert unchanged.headers["Cache-Control"] == "no-cache"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"foreground": "rgb(0,0,90)"}, {"background": "rgb(255,255,0)"}, {"logo": ""}, {"logo": "plain.png"}]
+)
+def test_an_update_is_seen_at_once(alice: Client, sql: Sql, changes: dict[str, str]) -> None:
+    path = made(alice, logo=logo_file(alice, "noise"))
+    logo_file(alice, "plain")
+    before = fetched(alice, path)
+    alice.put(f"/api/qr/{row_of(sql, path)}/update", {"data": "y"} | changes)
+    after = fetched(alice, path, If_None_Match=before.headers["ETag"])
+    assert after.status_code == 200
+    assert after.data != before.data
+    assert after.headers["ETag"] != before.headers["ETag"]
+
+
+def test_an_update_of_the_data_leaves_the_printed_code_as_it_is(alice: Client, sql: Sql) -> None:
+    path = made(alice)
+    before = fetched(alice, path)
+    alice.put(f"/api/qr/{row_of(sql, path)}/update", {"data": "another text"})
+    assert fetched(alice, path, If_None_Match=before.headers["ETag"]).status_code == 304
+
+
+def test_an_update_of_a_network_is_a_new_picture(alice: Client, sql: Sql) -> None:
+    path = made(alice, "wifi")
+    before = fetched(alice, path)
+    alice.put(f"/api/qr/{row_of(sql, path)}/update", {"data": {"ssid": "Other"}})
+    after = fetched(alice, path, If_None_Match=before.headers["ETag"])
+    assert decoded(pixels(after.data, "png")).text == "WIFI:T:nopass;S:Other;;"
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_equal_input_gives_equal_bytes(alice: Client, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    path = made(alice, logo=logo_file(alice, "noise"))
+    monkeypatch.setattr(qr_image, "kept", Kept(0))
+    first, second = (fetched(alice, f"{path}?format={form}") for _ in range(2))
+    assert first.data == second.data
+
+
+def test_a_picture_opened_by_itself_can_do_nothing(alice: Client) -> None:
+    answer = fetched(alice, f"{made(alice, logo=logo_file(alice, 'noise'))}?format=svg")
+    assert answer.headers["Content-Security-Policy"] == "default-src 'none'; img-src data:; sandbox"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    tags = {element.tag.partition("}")[2] for element in ElementTree.fromstring(answer.data).iter()}  # noqa: S314
+    assert tags == {"svg", "path", "image"}
+
+
+def test_a_picture_needs_no_key_and_counts_for_no_limit(alice: Client) -> None:
+    answer = fetched(alice, made(alice))
+    assert answer.status_code == 200
+    assert "X-RateLimit-Limit" not in answer.headers
+
+
+def test_a_head_request_is_answered_like_a_get(alice: Client) -> None:
+    path = made(alice)
+    head, get = alice.http.head(path), fetched(alice, path)
+    assert (head.status_code, head.data, head.headers["ETag"]) == (200, b"", get.headers["ETag"])
+    assert head.content_length == len(get.data)
+
+
+def test_the_pictures_that_are_kept_have_a_bound() -> None:
+    kept = Kept(10)
+    kept.put("a", b"12345")
+    kept.put("b", b"12345")
+    assert kept.get("a") == b"12345"
+    kept.put("c", b"1")
+    assert [kept.get(tag) for tag in "abc"] == [b"12345", None, b"1"]
+    kept.put("d", b"x" * 11)
+    assert [kept.get(tag) for tag in "abcd"] == [None] * 4

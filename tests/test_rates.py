@@ -1,0 +1,205 @@
+"""One bucket over all of /api for each user, exact over workers, and the headers on every answer."""
+
+import http.client
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr import database
+from linkmgr.repository import callers
+from tests.conftest import Client
+
+LIMIT = 30
+
+
+@pytest.fixture
+def limited(make_app: Callable[..., Flask], app: Flask) -> Flask:
+    """The service with the rate limit that it has by default."""
+    return make_app(rate_limit="30 per minute")
+
+
+def spend(client: Client, times: int, path: str = "/api/account") -> Counter[int]:
+    return Counter(client.get(path).status_code for _ in range(times))
+
+
+def test_the_31st_request_of_a_minute_is_refused_with_the_time_to_wait(
+    limited: Flask, register: Callable[..., Client]
+) -> None:
+    alice = register("alice", plan="Free", via=limited)
+    before = int(time.time())
+    first = alice.get("/api/account")
+    assert (first.headers["X-RateLimit-Limit"], first.headers["X-RateLimit-Remaining"]) == ("30", "29")
+    assert before + 60 <= int(first.headers["X-RateLimit-Reset"]) <= before + 65
+    assert spend(alice, LIMIT - 1) == {200: LIMIT - 1}
+    refused = alice.get("/api/account")
+    assert refused.status_code == 429
+    assert refused.headers["X-RateLimit-Remaining"] == "0"
+    wait = int(refused.headers["Retry-After"])
+    assert 1 <= wait <= 61
+    assert refused.get_json()["message"] == (
+        f"You have used up your 30 requests per minute: try again in {wait} seconds."
+    )
+
+
+def test_all_paths_share_one_bucket_also_those_that_do_not_exist(
+    limited: Flask, register: Callable[..., Client]
+) -> None:
+    alice = register("alice", plan="Free", via=limited)
+    answers = [
+        alice.get("/api/account"),
+        alice.get("/api/pixels"),
+        alice.post("/api/pixel/add", {}),
+        alice.get("/api/nothing"),
+        alice.delete("/api/account"),
+        alice.get("/api"),
+        alice.get("/api/users"),
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200, 400, 404, 405, 404, 403]
+    assert [int(answer.headers["X-RateLimit-Remaining"]) for answer in answers] == list(range(29, 22, -1))
+
+
+def test_the_window_ends_by_the_clock_of_the_database(
+    limited: Flask, register: Callable[..., Client], sql: Callable[..., list[database.Row]]
+) -> None:
+    alice = register("alice", plan="Free", via=limited)
+    assert spend(alice, LIMIT + 1)[429] == 1
+    sql("UPDATE hits SET until = clock_timestamp() RETURNING 1")
+    assert alice.get("/api/account").headers["X-RateLimit-Remaining"] == "29"
+
+
+def test_users_do_not_spend_each_others_requests(limited: Flask, register: Callable[..., Client]) -> None:
+    alice, bob = register("alice", plan="Free", via=limited), register("bob", plan="Free", via=limited)
+    assert spend(alice, LIMIT + 1)[429] == 1
+    assert bob.get("/api/account").headers["X-RateLimit-Remaining"] == "29"
+
+
+def test_a_plan_may_carry_its_own_rate(limited: Flask, register: Callable[..., Client]) -> None:
+    alice = register("alice", plan="Pro", via=limited)
+    assert alice.get("/api/account").headers["X-RateLimit-Limit"] == "120"
+    assert spend(alice, 120) == {200: 119, 429: 1}
+
+
+def test_failing_keys_are_counted_by_address_and_lock_out_neither_good_keys_nor_pages(
+    limited: Flask, register: Callable[..., Client]
+) -> None:
+    alice = register("alice", plan="Free", via=limited)
+    thief, nobody = Client(limited.test_client(), "guess"), Client(limited.test_client())
+    assert spend(thief, 20) + spend(nobody, 20) == {401: LIMIT, 429: 10}
+    assert alice.get("/api/account").headers["X-RateLimit-Remaining"] == "29"
+    assert limited.test_client().get("/healthz").status_code == 200
+    elsewhere = thief.get("/api/account", environ_base={"REMOTE_ADDR": "192.0.2.1"})
+    assert (elsewhere.status_code, elsewhere.headers["X-RateLimit-Remaining"]) == (401, "29")
+
+
+def test_an_ipv6_caller_is_counted_by_its_network(limited: Flask) -> None:
+    thief = Client(limited.test_client(), "guess")
+    remaining = [
+        thief.get("/api/account", environ_base={"REMOTE_ADDR": address}).headers["X-RateLimit-Remaining"]
+        for address in ("2001:db8::1", "2001:db8::ffff:2", "2001:db8:0:1::1", "fe80::1%eth0")
+    ]
+    assert remaining == ["29", "28", "29", "29"]
+
+
+def test_public_addresses_carry_no_rate_limit(limited: Flask) -> None:
+    answers = [limited.test_client().get("/healthz") for _ in range(LIMIT + 5)]
+    assert {answer.status_code for answer in answers} == {200}
+    assert not [name for answer in answers for name, _ in answer.headers if name.startswith("X-RateLimit")]
+
+
+def test_counters_of_long_ago_are_forgotten(app: Flask, sql: Callable[..., list[database.Row]]) -> None:
+    sql("INSERT INTO hits VALUES ('address:a', 1, now() - interval '2 hours'), ('address:b', 1, now()) RETURNING 1")
+    with app.app_context():
+        callers.forget_spent()
+    assert sql("SELECT bucket FROM hits") == [{"bucket": "address:b"}]
+
+
+# --- over several workers
+
+
+def fetch(base: str, key: str) -> tuple[int, bool]:
+    """The status, and whether all three headers stand on the answer."""
+    connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=30)
+    connection.request("GET", "/api/account", headers={"Authorization": f"Bearer {key}"})
+    answer = connection.getresponse()
+    headers = {name.lower() for name, _ in answer.getheaders()}
+    answer.read()
+    connection.close()
+    return answer.status, {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"} <= headers
+
+
+def storm(base: str, key: str, requests: int = 200) -> Counter[tuple[int, bool]]:
+    with ThreadPoolExecutor(40) as pool:
+        return Counter(pool.map(lambda _: fetch(base, key), range(requests)))
+
+
+EXACTLY_30 = {(200, True): 30, (429, True): 170}
+
+
+def test_of_200_concurrent_requests_to_4_workers_postgresql_admits_exactly_30(
+    serve: Callable[..., str], register: Callable[..., Client]
+) -> None:
+    alice = register("alice", plan="Free")
+    assert alice.key
+    assert storm(serve("--workers", "4"), alice.key) == EXACTLY_30
+
+
+def test_of_200_concurrent_requests_to_4_workers_redis_admits_exactly_30(
+    serve: Callable[..., str], register: Callable[..., Client], redis_url: str
+) -> None:
+    alice = register("alice", plan="Free")
+    assert alice.key
+    assert storm(serve("--workers", "4", rate_limit_storage=redis_url), alice.key) == EXACTLY_30
+
+
+# --- when a store is away
+
+
+def test_in_redis_the_same_headers_stand_on_every_answer(
+    make_app: Callable[..., Flask], register: Callable[..., Client], redis_url: str
+) -> None:
+    over_redis = make_app(rate_limit="30 per minute", rate_limit_storage=redis_url)
+    alice = register("alice", plan="Free", via=over_redis)
+    before = int(time.time())
+    answers = [alice.get("/api/account") for _ in range(LIMIT + 1)]
+    assert [int(answer.headers["X-RateLimit-Remaining"]) for answer in answers] == [*range(29, -1, -1), 0]
+    assert answers[-1].status_code == 429
+    assert before + 60 <= int(answers[-1].headers["X-RateLimit-Reset"]) <= before + 65
+
+
+@pytest.mark.parametrize("fault", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+def test_without_redis_requests_are_counted_in_the_process(
+    make_app: Callable[..., Flask], register: Callable[..., Client], redis_url: str, fault: signal.Signals
+) -> None:
+    over_redis = make_app(rate_limit="30 per minute", rate_limit_storage=redis_url)
+    alice = register("alice", plan="Free", via=over_redis)
+    assert alice.get("/api/account").status_code == 200
+    port = str(urlsplit(redis_url).port)
+    subprocess.run(["pkill", f"-{fault.value}", "-f", f"redis-server.*:{port}"], check=True)
+    assert spend(alice, LIMIT + 1) == {200: LIMIT, 429: 1}
+
+
+def test_while_the_database_is_away_the_answer_is_503_with_all_headers(make_app: Callable[..., Flask]) -> None:
+    lost = make_app(database_url="postgresql://postgres@127.0.0.1:1/linkmgr")
+    answer = Client(lost.test_client(), "key").get("/api/account")
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "2"
+    assert answer.get_json()["message"] == "The service cannot reach its database: try again in 2 seconds."
+    assert lost.test_client().get("/healthz").status_code == 503
+
+
+def test_after_the_database_ended_the_connections_the_next_requests_succeed(
+    alice: Client, raw: psycopg2.extensions.connection
+) -> None:
+    assert alice.get("/api/account").status_code == 200
+    with raw.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'linkmgr'")
+    assert alice.get("/api/account").status_code == 200
+    assert alice.post("/api/pixel/add", {"type": "bing", "name": "n", "tag": "t"}).status_code == 200

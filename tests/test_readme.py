@@ -1,0 +1,63 @@
+"""What the README says is true: its operations, settings, commands, targets and paths exist and stand there."""
+
+import re
+from dataclasses import fields
+
+import click
+import pytest
+from flask import Flask
+
+from linkmgr.settings import PREFIX, Settings
+from tests.conftest import ROOT
+from tests.operations import OPERATIONS
+
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_table_of_operations_is_that_of_the_contract() -> None:
+    listed = re.findall(r"^\| (GET|POST|PUT|DELETE) \| `(/api/[^`]+)` \|", README, re.MULTILINE)
+    kinds = re.compile("/assign/(links|bio|qr)/")
+    documented = [(o.method, kinds.sub("/assign/:type/", re.sub(r"{\w+}", ":id", o.path))) for o in OPERATIONS]
+    assert sorted(listed) == sorted(set(documented))
+
+
+def test_the_table_of_settings_is_that_of_the_program() -> None:
+    listed = re.findall(r"^\| `LINKMGR_(\w+)` \| (.*?) \| (.*) \|$", README, re.MULTILINE)
+    expected = [
+        (field.name.upper(), "" if field.default in ("", None) else f"`{field.default}`", field.metadata["doc"])
+        for field in fields(Settings)
+    ]
+    assert listed == expected
+
+
+def test_every_setting_that_is_mentioned_exists() -> None:
+    names = {field.name.upper() for field in fields(Settings)}
+    assert set(re.findall(rf"{PREFIX}([A-Z_]+[A-Z])", README)) <= names
+
+
+def test_the_list_of_commands_is_that_of_the_program(app: Flask) -> None:
+    listed = re.findall(r"^\| `(\w+ \w+)[^`]*` \|", README, re.MULTILINE)
+    groups = ("users", "plans", "database", "visits")
+    commands = [
+        f"{name} {command}"
+        for name in groups
+        if isinstance(group := app.cli.commands[name], click.Group)
+        for command in group.commands
+    ]
+    assert sorted(listed) == sorted(commands)
+
+
+TARGETS = sorted(set(re.findall(r"^(?:    |.*`)(?:\S+=\S+ )*make (\w+)", README, re.MULTILINE)))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_make_target_that_is_mentioned_exists(target: str) -> None:
+    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+PATHS = sorted(set(re.findall(r"`((?:linkmgr|tests|deploy|bench|schema\.sql|app\.py|\.ci|\.github)[\w./-]*)`", README)))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_path_that_is_mentioned_exists(path: str) -> None:
+    assert (ROOT / path).exists()

@@ -1,0 +1,202 @@
+"""/<alias>: which link it is, where it leads, and what counts as a visit."""
+
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+
+from linkmgr import database
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.shortlinks import BRANDED, TARGET, Make, Short
+
+OURS = "127.0.0.1:5000"
+
+
+# --- which link
+
+
+def test_it_leads_to_the_target_and_counts_the_visit(short: Make) -> None:
+    link = short()
+    assert link.leads_to() == TARGET
+    assert link.leads_to(path="/") == TARGET
+    assert link.clicks == 2
+
+
+def test_an_alias_is_case_sensitive_and_whole(short: Make) -> None:
+    link = short(alias="Summer-2026_x")
+    paths = [
+        "/summer-2026_x",
+        "/SUMMER-2026_X",
+        "/Summer-2026_",
+        "/Summer-2026_xx",
+        "/Summer-2026_x%00",
+        "/Summer-2026%",
+    ]
+    answers = [link.app.test_client().get(path) for path in paths]
+    assert {(answer.status_code, answer.mimetype) for answer in answers} == {(404, "text/html")}
+    assert link.leads_to() == TARGET
+
+
+@pytest.mark.parametrize("alias", ["abc", "x" * 50, "-_-", "123", "qrs", "API"])
+def test_aliases_of_every_form_lead_on(short: Make, alias: str) -> None:
+    assert short(alias=alias).leads_to() == TARGET
+
+
+def first_words(app: Flask) -> set[str]:
+    """What our other addresses begin with, and what an alias could be."""
+    words = {rule.rule.split("/", 2)[1] for rule in app.url_map.iter_rules()}
+    return {word for word in words if word.isalnum() and len(word) >= 3}
+
+
+def test_a_link_never_stands_before_another_address(short: Make, app: Flask) -> None:
+    words = first_words(app)
+    assert {"api", "login", "account", "static", "healthz", "avatar"} <= words
+    before = {word: app.test_client().post(f"/{word}").status_code for word in words}
+    links = [short(alias=word) for word in words]
+    assert {word: app.test_client().post(f"/{word}").status_code for word in words} == before
+    for link in links:
+        link.ask()
+        assert link.ask(path="/qr").mimetype != "image/png"
+    assert {link.clicks for link in links} == {0}
+
+
+def test_each_host_has_links_of_its_own(short: Make, alice: Client, bob: Client, sql: Sql) -> None:
+    ours, alices = short(alias="sale"), short(alias="sale2", url="https://example.com/alice")
+    bobs = Short(ours.app, sql, bob.id, alias="sale3", url="https://example.com/bob")
+    alices.brand()
+    bobs.brand("bob.example.org")
+    sql("UPDATE links SET alias = 'sale' RETURNING 1")
+    targets = {
+        host: ours.leads_to(Host=host)
+        for host in (OURS, BRANDED, f"{BRANDED}:8080", "GO.example.org.", "bob.example.org", "unknown.example")
+    }
+    assert targets == {
+        OURS: TARGET,
+        BRANDED: "https://example.com/alice",
+        f"{BRANDED}:8080": "https://example.com/alice",
+        "GO.example.org.": "https://example.com/alice",
+        "bob.example.org": "https://example.com/bob",
+        "unknown.example": TARGET,
+    }
+    assert (ours.clicks, alices.clicks, bobs.clicks) == (2, 3, 1)
+
+
+def test_a_branded_host_does_not_have_our_links_nor_we_its(short: Make, alice: Client, sql: Sql) -> None:
+    ours, branded = short(), short()
+    branded.brand()
+    assert ours.ask(Host=BRANDED).status_code == 404
+    assert branded.ask(Host=OURS).status_code == 404
+    sql("UPDATE domains SET redirect404 = 'https://example.com/lost' RETURNING 1")
+    lost = ours.ask(Host=BRANDED)
+    assert (lost.status_code, lost.headers["Location"]) == (302, "https://example.com/lost")
+    assert (ours.clicks, branded.clicks) == (0, 0)
+
+
+def test_a_bio_page_is_shown_at_our_address_only(app: Flask, alice: Client, sql: Sql) -> None:
+    alice.add("/api/domain/add", {"domain": f"https://{BRANDED}"})
+    bio_id = factories.bio(sql, alice.id, title="Dana Demo")
+    alias = sql("SELECT alias FROM bios WHERE id = %(id)s", id=bio_id)[0]["alias"]
+    page = app.test_client().get(f"/{alias}")
+    assert page.status_code == 200
+    assert "Dana Demo" in page.text
+    assert app.test_client().get(f"/{alias}", headers={"Host": BRANDED}).status_code == 404
+
+
+def test_a_private_link_leads_on_as_well(short: Make) -> None:
+    link = short(public=False)
+    assert link.leads_to() == TARGET
+    assert link.clicks == 1
+
+
+def test_a_redirect_costs_one_question_and_one_record(short: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = short()
+    asked = []
+    execute = database.Database.execute
+
+    def count(self: database.Database, sql: str, *rest: object, **options: object) -> object:
+        asked.append(sql)
+        return execute(self, sql, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(database.Database, "execute", count)
+    assert link.leads_to(Host=OURS) == TARGET
+    assert len(asked) == 2
+
+
+# --- what counts
+
+
+def test_head_leads_on_and_does_not_count(short: Make) -> None:
+    link = short()
+    assert link.leads_to(method="HEAD") == TARGET
+    assert link.leads_to(Sec_Purpose="prefetch") == TARGET
+    assert link.clicks == 0
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",
+        "Twitterbot/1.0",
+        "LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)",
+        "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
+        "WhatsApp/2.23.20.0",
+        "TelegramBot (like TwitterBot)",
+        "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)",
+        "http.rb/5.1.1 (Mastodon/4.2.0; +https://social.example/)",
+        "Iframely/1.3.1 (+https://iframely.com/docs/about)",
+        "Mozilla/5.0 (compatible; Embedly/0.2; +http://support.embed.ly/)",
+        "Bluesky Cardyb/1.1; +mailto:support@bsky.app",
+        "Mozilla/5.0 (compatible; vkShare; +http://vk.com/dev/Share)",
+        "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5",
+        "Mozilla/5.0 (compatible; redditbot/1.0; +http://www.reddit.com/feedback)",
+        "Mozilla/5.0 (compatible; Pinterestbot/1.0; +https://www.pinterest.com/bot.html)",
+        "Googlebot/2.1 (+http://www.google.com/bot.html)",
+    ],
+)
+def test_crawlers_are_led_on_and_not_counted(short: Make, agent: str) -> None:
+    link = short()
+    assert link.leads_to(agent=agent) == TARGET
+    assert link.clicks == 0
+
+
+def test_our_own_pages_are_no_referrers(short: Make, alice: Client) -> None:
+    link = short()
+    link.ask(Referer=f"{BASE_URL}/u/alice/list-1")
+    link.ask(Referer="https://t.co/x")
+    with link.app.app_context():
+        found = database.row("SELECT count(*) AS n FROM visits WHERE referrer = 't.co'")
+    assert found == {"n": 1}
+    assert link.clicks == 2
+
+
+def test_nobodys_alias_is_a_page_that_says_so(app: Flask, make_app: Callable[..., Flask]) -> None:
+    answer = app.test_client().get("/nobodys")
+    assert (answer.status_code, answer.headers["Cache-Control"]) == (404, "no-store")
+    assert "There is nothing here" in answer.text
+    for method in ("PUT", "DELETE", "PATCH"):
+        assert app.test_client().open("/nobodys", method=method).status_code == 405
+    lost = make_app(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client()
+    assert lost.get("/nobodys").status_code == 503
+
+
+@pytest.mark.parametrize("kind", ["frame", "splash", "overlay"])
+def test_what_is_shown_before_the_visitor_goes_on_counts_once(short: Make, kind: str) -> None:
+    link = short(type=kind)
+    page = link.ask()
+    assert (page.status_code, page.headers["Cache-Control"]) == (200, "no-store")
+    assert TARGET in page.text
+    assert link.clicks == 1
+
+
+def test_pixels_fire_before_the_visitor_goes_on(short: Make, alice: Client, sql: Sql) -> None:
+    link = short()
+    pixel_id = factories.pixel(sql, alice.id)
+    sql("INSERT INTO link_pixels VALUES (%(user_id)s, %(link_id)s, %(pixel_id)s) RETURNING 1",
+        user_id=alice.id, link_id=link.id, pixel_id=pixel_id)  # fmt: skip
+    page = link.ask()
+    assert page.status_code == 200
+    assert "bat.bing.com" in page.text
+    assert TARGET in page.text
+    assert link.clicks == 1

@@ -1,0 +1,286 @@
+"""What stands at a short address besides the redirect: password, expiry, preview, app and QR code."""
+
+from io import BytesIO
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import zxingcpp
+from PIL import Image
+
+from linkmgr import passwords
+from linkmgr.pages import login
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.shortlinks import ANDROID, BRANDED, FACEBOOK, TARGET, Make, Short
+from tests.targets import FIREFOX, IPHONE
+
+SECRET = "open sesame"
+
+
+@pytest.fixture
+def locked(short: Make) -> Short:
+    return short(password_hash=passwords.hashed(SECRET))
+
+
+def unlock(link: Short, password: str = SECRET, **request: Any) -> Any:
+    return link.ask(method="POST", data={"password": password}, **request)
+
+
+# --- the password
+
+
+def test_a_password_is_asked_for_before_anything_of_the_link_is_told(locked: Short) -> None:
+    for agent in (FIREFOX, FACEBOOK):
+        page = locked.ask(agent=agent)
+        assert page.status_code == 200
+        assert page.headers["Cache-Control"] == "no-store"
+        assert "This link has a password" in page.text
+        assert "example.com" not in page.text
+    assert locked.ask(method="HEAD").status_code == 200
+    assert locked.clicks == 0
+
+
+def test_the_right_password_leads_on_and_counts_once(locked: Short) -> None:
+    answer = unlock(locked)
+    assert (answer.status_code, answer.headers["Location"]) == (303, TARGET)
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert locked.clicks == 1
+    assert "This link has a password" in locked.ask().text, "each visit asks again"
+
+
+@pytest.mark.parametrize("password", ["", "open", SECRET + " ", SECRET.upper(), SECRET + "\0", "x" * 5000, "\ud800"])
+def test_a_wrong_password_is_told_so(locked: Short, password: str) -> None:
+    sent = urlencode({"password": password.encode("utf-8", "surrogatepass")})
+    answer = locked.ask(method="POST", data=sent, Content_Type="application/x-www-form-urlencoded")
+    assert answer.status_code == 401
+    assert "This is not the password of this link." in answer.text
+    assert locked.clicks == 0
+
+
+def test_a_form_without_a_password_is_refused(locked: Short) -> None:
+    assert locked.ask(method="POST").status_code == 401
+    assert locked.ask(method="POST", data=b"\xff=%", Content_Type="multipart/form-data").status_code == 401
+
+
+def test_the_other_rules_hold_behind_a_password(short: Make) -> None:
+    link = short(
+        password_hash=passwords.hashed(SECRET), devices={"iphone": "https://example.com/i"}, parameters=[["a", "1"]]
+    )
+    assert unlock(link, agent=IPHONE).headers["Location"] == "https://example.com/i?a=1"
+    assert unlock(link).headers["Location"] == f"{TARGET}?a=1"
+
+
+def test_passwords_can_be_tried_ten_times_from_an_address(locked: Short, short: Make, sql: Sql) -> None:
+    other = short(password_hash=passwords.hashed(SECRET))
+    answers = [unlock(locked, "guess").status_code for _ in range(login.ATTEMPTS + 1)]
+    assert answers == [401] * login.ATTEMPTS + [429]
+    refused = unlock(locked)
+    assert refused.status_code == 429
+    assert 0 < int(refused.headers["Retry-After"]) <= login.WINDOW
+    assert unlock(locked, address="192.0.2.1").status_code == 303
+    assert unlock(other).status_code == 303
+    browser = locked.app.test_client()
+    assert browser.post("/login", data={"email": "x@example.com", "password": "y"}).status_code == 401
+    sql("UPDATE hits SET until = now() RETURNING 1")
+    assert unlock(locked).status_code == 303
+
+
+def test_the_right_password_opens_a_link_as_often_as_its_visitor_comes(locked: Short) -> None:
+    assert [unlock(locked).status_code for _ in range(login.ATTEMPTS + 2)] == [303] * (login.ATTEMPTS + 2)
+
+
+def test_it_works_on_a_branded_domain(locked: Short, alice: Client, sql: Sql) -> None:
+    locked.brand()
+    own = {"Host": BRANDED, "Origin": f"http://{BRANDED}"}
+    assert unlock(locked, **own).headers["Location"] == TARGET
+    assert unlock(locked, Host=BRANDED, Origin="null", Sec_Fetch_Site="same-origin").status_code == 303
+    foreign_form = unlock(locked, Host=BRANDED, Sec_Fetch_Site="cross-site")
+    assert foreign_form.status_code == 403
+    assert locked.clicks == 2
+
+
+def test_a_form_of_a_link_whose_password_is_gone_leads_to_the_link(short: Make) -> None:
+    link = short()
+    answer = unlock(link)
+    assert (answer.status_code, answer.headers["Location"]) == (303, link.path)
+    assert link.clicks == 0
+
+
+# --- expiry
+
+
+def test_an_expired_link_is_over_whatever_else_it_has(short: Make) -> None:
+    link = short(expires="2020-01-01 00:00:00+00", password_hash=passwords.hashed(SECRET), title="Sale")
+    for answer in (link.ask(), link.ask(agent=FACEBOOK), unlock(link)):
+        assert answer.status_code == 410
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert "This link is over" in answer.text
+        assert "example.com" not in answer.text
+    assert link.clicks == 0
+
+
+def test_a_link_that_will_expire_leads_on(short: Make) -> None:
+    assert short(expires="2999-01-01 00:00:00+00").leads_to() == TARGET
+
+
+def test_an_expired_link_of_a_branded_domain_is_no_unknown_address(short: Make, alice: Client, sql: Sql) -> None:
+    link = short(expires="2020-01-01 00:00:00+00")
+    link.brand()
+    sql("UPDATE domains SET redirect404 = 'https://example.com/lost' RETURNING 1")
+    assert link.ask(Host=BRANDED).status_code == 410
+
+
+# --- the preview
+
+
+def test_crawlers_of_social_networks_get_a_preview_and_people_the_target(short: Make) -> None:
+    link = short(title='Big "sale" <now>', metadescription="Half & half", metaimage="https://cdn.example.com/a.png")
+    page = link.ask(agent=FACEBOOK)
+    assert page.status_code == 200
+    assert "Location" not in page.headers
+    for tag in (
+        '<meta property="og:title" content="Big &#34;sale&#34; &lt;now&gt;">',
+        '<meta property="og:description" content="Half &amp; half">',
+        '<meta property="og:image" content="https://cdn.example.com/a.png">',
+        f'<meta property="og:url" content="{BASE_URL}/{link.alias}">',
+        '<meta name="twitter:card" content="summary_large_image">',
+        '<meta name="twitter:title" content="Big &#34;sale&#34; &lt;now&gt;">',
+        '<meta name="twitter:description" content="Half &amp; half">',
+        '<meta name="twitter:image" content="https://cdn.example.com/a.png">',
+    ):
+        assert tag in page.text
+    assert link.clicks == 0
+    assert link.leads_to() == TARGET
+
+
+@pytest.mark.parametrize(
+    "columns", [{"title": "Sale"}, {"metadescription": "Sale"}, {"metaimage": "https://cdn.example.com/sale.png"}]
+)
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "Twitterbot/1.0",
+        "LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)",
+        "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
+        "WhatsApp/2.23.20.0",
+        "TelegramBot (like TwitterBot)",
+        "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)",
+    ],
+)
+def test_one_part_is_enough_for_a_preview(short: Make, columns: dict[str, str], agent: str) -> None:
+    page = short(**columns).ask(agent=agent)
+    assert page.status_code == 200
+    assert "og:title" in page.text
+    [value] = columns.values()
+    assert f'content="{value}"' in page.text
+
+
+def test_search_engines_and_people_in_apps_are_led_on(short: Make) -> None:
+    link = short(title="Sale")
+    for agent in (
+        "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+        f"{IPHONE} [FBAN/FBIOS;FBAV/480.0]",
+        f"{IPHONE} [LinkedInApp]",
+        f"{IPHONE} [Pinterest/iOS]",
+        f"{IPHONE} Instagram 300.0",
+    ):
+        assert link.leads_to(agent=agent) == TARGET
+
+
+def test_the_preview_of_a_branded_link_names_its_own_address(short: Make, alice: Client, sql: Sql) -> None:
+    link = short(metadescription="Sale")
+    link.brand()
+    page = link.ask(agent=FACEBOOK, Host=BRANDED).text
+    assert f'<meta property="og:url" content="https://{BRANDED}/{link.alias}">' in page
+    assert f'<meta property="og:title" content="{BRANDED}/{link.alias}">' in page
+
+
+# --- the app
+
+STORES = {"apple": "https://apps.apple.com/app/id1", "google": "https://play.google.com/store/apps/details?id=a&x=1"}
+
+
+@pytest.mark.parametrize(
+    ("agent", "store"),
+    [
+        (IPHONE, STORES["apple"]),
+        (IPHONE.replace("iPhone;", "iPad;"), STORES["apple"]),
+        (ANDROID, STORES["google"]),
+    ],
+)
+def test_a_phone_is_led_to_its_app_or_on(short: Make, agent: str, store: str) -> None:
+    link = short(deeplink=STORES, parameters=[["a", "1"]])
+    page = link.ask(agent=agent)
+    assert page.status_code == 200
+    encoded = store.replace("&", "&amp;")
+    assert f'<noscript><meta http-equiv="refresh" content="0; url={encoded}"></noscript>' in page.text
+    assert f'href="{encoded}"' in page.text
+    assert f'href="{TARGET}?a=1"' in page.text
+    assert page.headers["Cache-Control"] == "no-store"
+    assert link.clicks == 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "deeplink"),
+    [
+        (FIREFOX, STORES),
+        (ANDROID, {"apple": STORES["apple"], "auto": True}),
+        (IPHONE, {"google": STORES["google"]}),
+        (IPHONE, {"auto": True}),
+        (IPHONE, {}),
+        ("Mozilla/5.0 (Windows Phone 10.0; Android 6.0.1) like iPhone", STORES),
+    ],
+)
+def test_all_others_are_redirected(short: Make, agent: str, deeplink: dict[str, Any]) -> None:
+    assert short(deeplink=deeplink).leads_to(agent=agent) == TARGET
+
+
+def test_a_splash_page_leads_to_the_app_and_a_frame_shows_the_target(short: Make) -> None:
+    splash = short(deeplink=STORES, type="splash").ask(agent=IPHONE).text
+    assert STORES["apple"] in splash
+    frame = short(deeplink=STORES, type="frame").ask(agent=IPHONE).text
+    assert TARGET in frame
+    assert STORES["apple"] not in frame
+
+
+# --- the QR code
+
+
+def decoded(picture: bytes) -> tuple[str, tuple[int, int]]:
+    """What it holds, and its size."""
+    image = Image.open(BytesIO(picture))
+    [found] = zxingcpp.read_barcodes(image)
+    return found.text, image.size
+
+
+@pytest.mark.parametrize(("path", "size"), [("/qr", 400), ("/qr/", 400), ("/qr/64", 64), ("/qr/1000", 1000)])
+def test_its_qr_code_holds_the_short_address(short: Make, path: str, size: int) -> None:
+    link = short(password_hash=passwords.hashed(SECRET))
+    answer = link.ask(path=path)
+    assert (answer.status_code, answer.mimetype) == (200, "image/png")
+    content, image = decoded(answer.data)
+    assert content == f"{BASE_URL}/{link.alias}"
+    assert image == (size, size)
+    assert link.clicks == 0
+    again = link.ask(path=path, If_None_Match=answer.headers["ETag"])
+    assert (again.status_code, again.data) == (304, b"")
+
+
+def test_on_a_branded_domain_it_holds_the_address_there(short: Make, alice: Client, sql: Sql) -> None:
+    link = short()
+    link.brand()
+    assert decoded(link.ask(path="/qr/200", Host=BRANDED).data)[0] == f"https://{BRANDED}/{link.alias}"
+    assert link.ask(path="/qr/200").status_code == 404
+
+
+@pytest.mark.parametrize("size", ["63", "4097", "0", "-64", "064", "1e3", "99999999999", "x", "٣٠٠", "100%00"])
+def test_a_size_out_of_bounds_is_refused(short: Make, size: str) -> None:
+    answer = short().ask(path=f"/qr/{size}")
+    assert answer.status_code == 400
+    assert "size must be a whole number from 64 to 4096" in answer.text
+
+
+def test_an_unknown_alias_has_no_qr_code(short: Make) -> None:
+    browser = short().app.test_client()
+    assert [browser.get(path).status_code for path in ("/nobodys/qr", "/nobodys/qr/200", "/no/qr")] == [404] * 3

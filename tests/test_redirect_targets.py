@@ -1,0 +1,203 @@
+"""Where a short link leads: by device, country and language, with its parameters."""
+
+import pytest
+from flask import Flask
+
+from linkmgr import redirects
+from linkmgr.countries import Country
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.geoip import CHILE, PERU
+from tests.shortlinks import ANDROID, TARGET, Make, Short
+from tests.targets import FIREFOX, IPHONE
+
+IPAD = IPHONE.replace("iPhone;", "iPad;").replace("iPhone OS", "OS")
+TABLET = ANDROID.replace("Pixel 8", "SM-X700").replace("Mobile ", "")
+MAC = (
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) "
+    "Version/17.0 Safari/605.1.15"
+)
+LINUX = "Mozilla/5.0 (X11; Linux x86_64; rv:143.0) Gecko/20100101 Firefox/143.0"
+UBUNTU = LINUX.replace("X11;", "X11; Ubuntu;")
+CHROMEBOOK = "Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0"
+LUMIA = (
+    "Mozilla/5.0 (Windows Phone 10.0; Android 6.0.1; Microsoft; Lumia 950) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/52.0.2743.116 Mobile Safari/537.36 Edge/15.15063"
+)
+BLACKBERRY = (
+    "Mozilla/5.0 (BB10; Touch) AppleWebKit/537.10+ (KHTML, like Gecko) Version/10.0.9.2372 Mobile Safari/537.10+"
+)
+
+
+def targets(*names: str) -> dict[str, str]:
+    return {name: f"https://example.com/{number}" for number, name in enumerate(names)}
+
+
+@pytest.mark.parametrize(
+    ("agent", "names"),
+    [
+        (IPHONE, ["iphone", "ios", "apple", "mobile", "phone", "smartphone", "ios 18"]),
+        (IPAD, ["ipad", "ios", "apple", "mobile", "tablet"]),
+        (ANDROID, ["android", "android phone", "android smartphone", "pixel 8", "google", "mobile", "android 14"]),
+        (TABLET, ["android", "android tablet", "sm-x700", "tablet", "mobile"]),
+        (FIREFOX, ["windows", "windows 10", "desktop", "computer"]),
+        (MAC, ["mac", "macos", "mac os x", "os x", "macintosh", "apple", "desktop"]),
+        (LINUX, ["linux", "linux desktop", "linux computer", "desktop"]),
+        (UBUNTU, ["ubuntu", "ubuntu computer", "linux", "linux desktop", "desktop"]),
+        (CHROMEBOOK, ["chrome os", "chromeos", "desktop"]),
+        (LUMIA, ["windows phone", "mobile", "lumia 950"]),
+        (BLACKBERRY, ["blackberry", "mobile", "blackberry 10"]),
+    ],
+)
+def test_a_device_is_known_by_each_of_its_names(agent: str, names: list[str]) -> None:
+    assert set(names) <= set(redirects.devices(agent))
+
+
+@pytest.mark.parametrize(
+    ("agent", "names"),
+    [
+        (IPHONE, ["ipad", "tablet", "android", "mac", "desktop", "mac os x"]),
+        (IPAD, ["iphone", "phone", "smartphone", "android", "mac"]),
+        (ANDROID, ["linux", "tablet", "iphone", "desktop"]),
+        (TABLET, ["phone", "linux", "desktop"]),
+        (FIREFOX, ["windows phone", "mobile", "linux", "mac"]),
+        (MAC, ["ios", "mobile", "iphone", "linux"]),
+        (LUMIA, ["android", "linux", "iphone", "windows", "desktop"]),
+        ("curl/8.14", ["desktop", "mobile", "tablet"]),
+        ("", ["desktop", "mobile", "tablet", "linux"]),
+    ],
+)
+def test_a_device_is_not_another_one(agent: str, names: list[str]) -> None:
+    assert not set(names) & set(redirects.devices(agent))
+
+
+def test_a_device_has_its_own_target_the_most_telling_name_first(short: Make) -> None:
+    link = short(devices=targets("iphone", "ios", "mobile", "windows 10", "windows"))
+    assert link.leads_to(agent=IPHONE) == "https://example.com/0"
+    assert link.leads_to(agent=IPAD) == "https://example.com/1"
+    assert link.leads_to(agent=ANDROID) == "https://example.com/2"
+    assert link.leads_to(agent=FIREFOX) == "https://example.com/3"
+    assert link.leads_to(agent=LINUX) == TARGET
+    assert link.leads_to(agent="") == TARGET
+    assert link.leads_to(agent="x" * 5000) == TARGET
+
+
+def test_a_country_has_its_own_target_by_name_or_code(short: Make) -> None:
+    by_name, by_code = short(locations=targets("peru", "chile")), short(locations=targets("pe", "cl"))
+    for link in (by_name, by_code):
+        assert link.leads_to(address=PERU) == "https://example.com/0"
+        assert link.leads_to(address=CHILE) == "https://example.com/1"
+        assert link.leads_to(address="192.0.2.1") == TARGET
+        assert link.leads_to(address="2001:db8::1") == TARGET
+
+
+def test_without_a_file_of_countries_all_go_to_the_default(app: Flask, sql: Sql, alice: Client) -> None:
+    link = Short(app, sql, alice.id, locations=targets("peru", "unknown", "none"))
+    assert link.leads_to(address=PERU) == TARGET
+
+
+def test_the_united_kingdom_has_two_codes() -> None:
+    assert list(redirects.countries(Country("United Kingdom", "GB"))) == ["united kingdom", "gb", "uk"]
+    assert list(redirects.countries(Country())) == []
+
+
+@pytest.mark.parametrize(
+    ("accepted", "expected"),
+    [
+        ("fr", "fr"),
+        ("fr-CH, fr;q=0.9, en;q=0.8", "fr"),
+        ("en;q=0.5, fr;q=0.7", "fr"),
+        ("FR", "fr"),
+        ("pt-BR", "pt-br"),
+        ("pt-PT", None),
+        ("pt-PT, fr;q=0.1", "fr"),
+        ("zh-Hant-TW", "chinese"),
+        ("de-AT, fr", "german"),
+        ("fr;q=0, de", "german"),
+        ("en-US,en;q=0.5", None),
+        ("*", None),
+        ("", None),
+        ("fr\x7f;;=,", None),
+        (";q=x,,," * 500, None),
+    ],
+)
+def test_a_language_has_its_own_target_as_the_visitor_likes_them(
+    short: Make, accepted: str, expected: str | None
+) -> None:
+    languages = targets("fr", "pt-br", "german", "chinese")
+    link = short(languages=languages)
+    assert link.leads_to(Accept_Language=accepted) == (languages[expected] if expected else TARGET)
+
+
+def test_a_language_may_be_written_with_an_underscore(short: Make) -> None:
+    assert short(languages=targets("pt_br")).leads_to(Accept_Language="pt-BR") == "https://example.com/0"
+
+
+@pytest.mark.parametrize(
+    ("target", "accepted"),
+    [
+        ("chinese (simplified)", "zh-CN"),
+        ("chinese (simplified)", "zh-Hans-SG"),
+        ("chinese (traditional)", "zh-TW"),
+        ("chinese (traditional)", "zh-Hant"),
+        ("portuguese (brazil)", "pt-BR"),
+        ("spanish (mexico)", "es-MX"),
+        ("english (united kingdom)", "en-GB"),
+        ("de_de", "de"),
+        ("fr-fr", "fr"),
+    ],
+)
+def test_a_language_may_be_written_with_its_region(short: Make, target: str, accepted: str) -> None:
+    link = short(languages=targets(target))
+    assert link.leads_to(Accept_Language=accepted) == "https://example.com/0"
+    assert link.leads_to(Accept_Language="zh") == link.leads_to(Accept_Language="pt-PT, es-ES, en-US") == TARGET
+
+
+def test_the_visitors_own_region_comes_first(short: Make) -> None:
+    link = short(languages=targets("portuguese", "portuguese (brazil)", "chinese (traditional)", "zh"))
+    assert link.leads_to(Accept_Language="pt-BR") == "https://example.com/1"
+    assert link.leads_to(Accept_Language="pt-PT") == "https://example.com/0"
+    assert link.leads_to(Accept_Language="zh-HK") == "https://example.com/2"
+    assert link.leads_to(Accept_Language="zh-CN") == "https://example.com/3"
+
+
+def test_the_device_comes_before_the_country_before_the_language_before_the_default(short: Make) -> None:
+    every = {
+        "devices": {"iphone": "https://example.com/device"},
+        "locations": {"peru": "https://example.com/country"},
+        "languages": {"fr": "https://example.com/language"},
+    }
+    link = short(**every)
+    assert link.leads_to(agent=IPHONE, address=PERU, Accept_Language="fr") == "https://example.com/device"
+    assert link.leads_to(agent=FIREFOX, address=PERU, Accept_Language="fr") == "https://example.com/country"
+    assert link.leads_to(agent=FIREFOX, address=CHILE, Accept_Language="fr") == "https://example.com/language"
+    assert link.leads_to(agent=FIREFOX, address=CHILE, Accept_Language="de") == TARGET
+    assert link.clicks == 4
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://example.com/", "https://example.com/?a=1&b=2"),
+        ("https://example.com", "https://example.com?a=1&b=2"),
+        ("https://example.com/?x=%20y", "https://example.com/?x=%20y&a=1&b=2"),
+        ("https://example.com/?", "https://example.com/?a=1&b=2"),
+        ("https://example.com/?x&", "https://example.com/?x&a=1&b=2"),
+        ("https://example.com/p#top", "https://example.com/p?a=1&b=2#top"),
+        ("https://example.com/p?x=1#a?b#c", "https://example.com/p?x=1&a=1&b=2#a?b#c"),
+        ("https://example.com/?a=0", "https://example.com/?a=0&a=1&b=2"),
+    ],
+)
+def test_parameters_go_behind_the_query_and_before_the_fragment(url: str, expected: str) -> None:
+    assert redirects.extended(url, [["a", "1"], ["b", "2"]]) == expected
+
+
+def test_parameters_are_encoded_and_go_to_every_target(short: Make) -> None:
+    parameters = [["utm source", "a&b=c#d"], ["näme", "x\r\nSet-Cookie: y"], ["utm", ""]]
+    link = short(parameters=parameters, devices={"iphone": "https://example.com/i?k=v"})
+    query = "utm%20source=a%26b%3Dc%23d&n%C3%A4me=x%0D%0ASet-Cookie%3A%20y&utm="
+    assert link.leads_to() == f"{TARGET}?{query}"
+    answer = link.ask(agent=IPHONE)
+    assert answer.headers["Location"] == f"https://example.com/i?k=v&{query}"
+    assert answer.headers["Location"].isascii()
+    assert "Set-Cookie" not in answer.headers

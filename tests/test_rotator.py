@@ -1,0 +1,92 @@
+"""/r/<slug>: one of a campaign's links, each as likely as the others."""
+
+from collections import Counter
+
+import pytest
+from flask import Flask
+
+from linkmgr import database
+from linkmgr.repository import public, visits
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+
+LINKS, CALLS = 5, 10_000
+# What chi-square with 4 degrees of freedom exceeds once in a million times.
+LARGEST_CHI_SQUARE = 33.4
+
+
+def fill(client: Client, sql: Sql, campaign_id: int, links: int) -> list[int]:
+    ids = [factories.link(sql, client.id, url=f"https://example.com/{number}") for number in range(links)]
+    for link_id in ids:
+        assert client.post(f"/api/campaign/{campaign_id}/assign/{link_id}").status_code == 200
+    return ids
+
+
+@pytest.fixture
+def rotator(alice: Client, sql: Sql) -> list[int]:
+    """The links of a public campaign with the slug `spring`, beside another one that has links as well."""
+    other = alice.add("/api/campaign/add", {"slug": "other", "public": True})
+    fill(alice, sql, other, 3)
+    return fill(alice, sql, alice.add("/api/campaign/add", {"slug": "spring", "public": True}), LINKS)
+
+
+def test_it_leads_to_a_short_link_which_counts_the_click(app: Flask, rotator: list[int]) -> None:
+    answer = app.test_client().get("/r/spring")
+    assert answer.status_code == 302
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Location"].startswith(f"{BASE_URL}/")
+    target = app.test_client().get(answer.headers["Location"].removeprefix(BASE_URL)).headers["Location"]
+    number = int(target.removeprefix("https://example.com/"))
+    with app.app_context():
+        clicks = [visits.statistics(link_id)["clicks"] for link_id in rotator]
+    assert clicks == [int(index == number) for index in range(LINKS)]
+
+
+def test_10000_calls_over_5_links_are_even_within_what_chance_allows(app: Flask, rotator: list[int]) -> None:
+    with app.app_context():
+        chosen = Counter(found["id"] for _ in range(CALLS) if (found := public.rotated(None, "spring")))
+    assert set(chosen) == set(rotator)
+    expected = CALLS / LINKS
+    assert sum((count - expected) ** 2 / expected for count in chosen.values()) < LARGEST_CHI_SQUARE
+
+
+def test_one_link_is_always_the_one(app: Flask, alice: Client, sql: Sql) -> None:
+    [only] = fill(alice, sql, alice.add("/api/campaign/add", {"slug": "single", "public": True}), 1)
+    with app.app_context():
+        assert {(public.rotated(None, "single") or {})["id"] for _ in range(20)} == {only}
+
+
+def test_links_that_are_over_are_not_chosen_and_private_ones_are(app: Flask, rotator: list[int], sql: Sql) -> None:
+    sql("UPDATE links SET expires = now() WHERE id = ANY(%(ids)s) RETURNING 1", ids=rotator[2:])
+    sql("UPDATE links SET public = false, expires = now() + interval '1 hour' WHERE id = %(id)s RETURNING 1",
+        id=rotator[0])  # fmt: skip
+    with app.app_context():
+        assert {(public.rotated(None, "spring") or {})["id"] for _ in range(60)} == set(rotator[:2])
+    sql("UPDATE links SET expires = now() RETURNING 1")
+    assert app.test_client().get("/r/spring").status_code == 404
+
+
+def test_a_campaign_that_is_not_public_or_empty_or_unknown_has_no_rotator(
+    app: Flask, rotator: list[int], alice: Client, sql: Sql
+) -> None:
+    alice.add("/api/campaign/add", {"slug": "empty", "public": True})
+    fill(alice, sql, alice.add("/api/campaign/add", {"slug": "private", "public": False}), 1)
+    answers = [app.test_client().get(f"/r/{slug}") for slug in ("private", "empty", "unknown", "SPRING", "a%00b")]
+    assert {answer.status_code for answer in answers} == {404}
+    assert {answer.mimetype for answer in answers} == {"text/html"}
+    assert len({answer.text for answer in answers[:4]}) == 1, "a private campaign does not show that it exists"
+
+
+def test_a_campaign_that_ceases_to_be_public_ceases_to_rotate(app: Flask, alice: Client, sql: Sql) -> None:
+    campaign = alice.add("/api/campaign/add", {"name": "Sale", "slug": "sale", "public": True})
+    fill(alice, sql, campaign, 2)
+    assert app.test_client().get("/r/sale").status_code == 302
+    alice.put(f"/api/campaign/{campaign}/update", {"name": "Sale", "public": False})
+    assert app.test_client().get("/r/sale").status_code == 404
+
+
+def test_deleted_links_are_chosen_no_more(app: Flask, rotator: list[int]) -> None:
+    with app.app_context():
+        database.run("DELETE FROM links WHERE id = ANY(%(ids)s)", ids=rotator[1:])
+        assert {(public.rotated(None, "spring") or {})["id"] for _ in range(20)} == {rotator[0]}

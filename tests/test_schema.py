@@ -1,0 +1,155 @@
+"""The schema's version: made, upgraded, refused when older, served when newer."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import psycopg2
+import pytest
+from click.testing import Result
+from flask import Flask
+
+from linkmgr import database, schema
+
+Connection = psycopg2.extensions.connection
+
+
+@pytest.fixture
+def empty(dsn: str, raw: Connection) -> Iterator[str]:
+    """A database without tables."""
+    with raw.cursor() as cursor:
+        cursor.execute("CREATE DATABASE empty")
+    yield dsn.replace("/linkmgr?", "/empty?")
+    with raw.cursor() as cursor:
+        cursor.execute("DROP DATABASE empty WITH (FORCE)")
+
+
+@pytest.fixture
+def fresh(make_app: Callable[..., Flask], empty: str) -> Iterator[Flask]:
+    app = make_app(database_url=empty)
+    yield app
+    with app.app_context():
+        database.database().drop()
+
+
+@pytest.fixture
+def flask(fresh: Flask) -> Callable[..., Result]:
+    return lambda *arguments: fresh.test_cli_runner().invoke(args=arguments)
+
+
+@pytest.fixture
+def migrate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
+    """Makes the program one that needs the version of the last of these migrations."""
+
+    def write(**migrations: str) -> None:
+        monkeypatch.setattr(schema, "MIGRATIONS", tmp_path)
+        for name, text in migrations.items():
+            (tmp_path / f"{name.removeprefix('m')}.sql").write_text(text)
+        for module in (schema, database):
+            monkeypatch.setattr(module, "VERSION", int(max(migrations)[1:5]))
+
+    return write
+
+
+def execute(dsn: str, statement: str) -> list[tuple[Any, ...]]:
+    connection = psycopg2.connect(dsn)
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        found = cursor.fetchall() if cursor.description else []
+    connection.close()
+    return found
+
+
+def test_the_newest_migration_leads_to_the_version_of_schema_sql(app: Flask, raw: Connection) -> None:
+    numbers = [int(path.name[:4]) for path in schema.MIGRATIONS.glob("*.sql")]
+    assert database.version(raw) == database.VERSION == max(numbers, default=1)
+
+
+def test_an_empty_database_is_made_once(flask: Callable[..., Result]) -> None:
+    empty = flask("database", "check")
+    assert (empty.exit_code, empty.output) == (1, "The database is empty: run 'flask --app app database create'.\n")
+    for _ in range(2):
+        made = flask("database", "create")
+        assert (made.exit_code, made.output) == (0, "The database has schema 1, as this program needs.\n")
+    assert flask("database", "check").exit_code == 0
+
+
+def test_an_older_schema_is_not_served_and_the_sentence_names_the_command(
+    fresh: Flask, flask: Callable[..., Result], migrate: Callable[..., None]
+) -> None:
+    flask("database", "create")
+    migrate(m0002_shelves="CREATE TABLE shelves (id bigint);")
+    answer = fresh.test_client().get("/api/account")
+    assert answer.status_code == 503
+    assert "flask --app app database upgrade" in answer.get_json()["message"]
+    assert flask("database", "create").exit_code == 1
+    assert flask("database", "check").exit_code == 1
+    refused = flask("users", "key", "nobody")
+    assert refused.exit_code == 1
+    assert refused.output == ("Error: The database has schema 1 and needs 2: run 'flask --app app database upgrade'.\n")
+
+
+def test_an_upgrade_takes_every_step_above_the_version(
+    empty: str, fresh: Flask, flask: Callable[..., Result], migrate: Callable[..., None]
+) -> None:
+    flask("database", "create")
+    migrate(
+        m0001_never="this is no SQL",
+        m0002_shelves="CREATE TABLE shelves (id bigint); INSERT INTO shelves VALUES (1);",
+        m0003_books="UPDATE shelves SET id = id + 1 WHERE '%' = '%';",
+    )
+    upgraded = flask("database", "upgrade")
+    assert (upgraded.exit_code, upgraded.output) == (0, "The database has schema 3, as this program needs.\n")
+    assert execute(empty, "SELECT id, version FROM shelves, schema_version") == [(2, 3)]
+    assert flask("database", "upgrade").exit_code == 0
+    assert fresh.test_client().get("/healthz").status_code == 200
+
+
+def test_a_step_that_fails_changes_nothing_and_keeps_the_steps_before(
+    empty: str, flask: Callable[..., Result], migrate: Callable[..., None]
+) -> None:
+    flask("database", "create")
+    migrate(m0002_shelves="CREATE TABLE shelves (id bigint);", m0003_books="DROP TABLE shelves; SELECT 1 / 0;")
+    failed = flask("database", "upgrade")
+    assert failed.exit_code == 1
+    assert failed.output.startswith("0003_books.sql failed and changed nothing: division")
+    assert execute(empty, "SELECT version, to_regclass('shelves')::text FROM schema_version") == [(2, "shelves")]
+
+
+def test_a_step_waits_for_tables_that_others_hold_without_holding_them_up(
+    empty: str, flask: Callable[..., Result], migrate: Callable[..., None]
+) -> None:
+    flask("database", "create")
+    migrate(m0002_notes="ALTER TABLE users ADD note text;")
+    holder = psycopg2.connect(empty)
+    with holder.cursor() as cursor:
+        cursor.execute("LOCK TABLE users IN ACCESS SHARE MODE")
+    letting_go = Timer(0.6, holder.rollback)
+    letting_go.start()
+    assert flask("database", "upgrade").exit_code == 0
+    letting_go.join()
+    holder.close()
+
+
+def test_a_step_whose_tables_are_never_free_gives_up_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, empty: str, flask: Callable[..., Result], migrate: Callable[..., None]
+) -> None:
+    flask("database", "create")
+    migrate(m0002_notes="ALTER TABLE users ADD note text;")
+    monkeypatch.setattr(schema, "_TRIES", 2)
+    holder = psycopg2.connect(empty)
+    with holder.cursor() as cursor:
+        cursor.execute("LOCK TABLE users IN ACCESS SHARE MODE")
+    failed = flask("database", "upgrade")
+    assert failed.exit_code == 1
+    assert "try again when less is going on" in failed.output
+    holder.close()
+
+
+def test_a_newer_schema_is_served(empty: str, fresh: Flask, flask: Callable[..., Result]) -> None:
+    flask("database", "create")
+    execute(empty, "UPDATE schema_version SET version = 99")
+    assert fresh.test_client().get("/healthz").status_code == 200
+    assert flask("database", "check").exit_code == 0

@@ -1,0 +1,73 @@
+"""Which address a request comes from, however it is written."""
+
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+
+from linkmgr import sender
+from tests import geoip
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.shortlinks import Make
+from tests.targets import Target
+
+WRITTEN = [
+    ("203.0.113.7", "203.0.113.7", "203.0.113.7"),
+    ("203.0.113.7:4711", "203.0.113.7", "203.0.113.7"),
+    ("[203.0.113.7]:4711", "203.0.113.7", "203.0.113.7"),
+    ("::ffff:203.0.113.7", "203.0.113.7", "203.0.113.7"),
+    ("[::ffff:203.0.113.7]:4711", "203.0.113.7", "203.0.113.7"),
+    ("2001:DB8:0::1", "2001:db8::1", "2001:db8::/64"),
+    ("[2001:db8::1]", "2001:db8::1", "2001:db8::/64"),
+    ("[2001:db8::1]:443", "2001:db8::1", "2001:db8::/64"),
+    ("fe80::1%eth0", "fe80::1", "fe80::/64"),
+    ("", "", ""),
+    ("unix:", "unix", "unix"),
+    ("unknown", "unknown", "unknown"),
+    ("a:b", "a:b", "a:b"),
+    ("[", "[", "["),
+    ("[]:1", "", ""),
+    ("2001:db8::1/32", "2001:db8::1/32", "2001:db8::1/32"),
+    ("x" * 5000, "x" * 100, "x" * 100),
+]
+
+
+@pytest.mark.parametrize(("written", "address", "network"), WRITTEN)
+def test_an_address_is_read_in_each_form_that_proxies_send(
+    app: Flask, written: str, address: str, network: str
+) -> None:
+    with app.test_request_context(environ_base={"REMOTE_ADDR": written}):
+        assert (sender.address(), sender.network()) == (address, network)
+
+
+@pytest.mark.parametrize("written", [written for written, *_ in WRITTEN])
+def test_behind_a_proxy_no_address_is_a_failure(
+    make_app: Callable[..., Flask], app: Flask, sql: Sql, alice: Client, written: str
+) -> None:
+    target = Target(make_app(trusted_proxies="1"), sql, alice.id)
+    headers = {"X-Forwarded-For": written}
+    browser = target.app.test_client()
+    assert browser.get("/api/account", headers=headers).status_code == 401
+    assert browser.post("/login", headers=headers).status_code == 401
+    target.visit(X_Forwarded_For=written)
+    assert target.clicks == 1
+
+
+def test_who_comes_by_ipv4_through_an_ipv6_socket_shares_no_counter(app: Flask, sql: Sql) -> None:
+    for number in (1, 2):
+        app.test_client().post("/login", environ_base={"REMOTE_ADDR": f"::ffff:192.0.2.{number}"})
+    found = sql("SELECT bucket FROM hits ORDER BY bucket")
+    assert [row["bucket"] for row in found] == ["login:192.0.2.1", "login:192.0.2.2"]
+
+
+def test_one_visitor_is_one_whatever_port_the_proxy_adds(target: Target) -> None:
+    for written in (geoip.PERU, f"{geoip.PERU}:4711", f"{geoip.PERU}:4712", f"::ffff:{geoip.PERU}"):
+        target.visit(address=written)
+    assert target.statistics()["uniqueClicks"] == 1
+    assert target.statistics()["topCountries"] == {"Peru": "4"}
+
+
+def test_a_target_by_country_is_found_whatever_port_the_proxy_adds(short: Make) -> None:
+    link = short(locations={"peru": "https://example.com/peru"})
+    assert link.leads_to(address=f"{geoip.PERU}:4711") == "https://example.com/peru"

@@ -1,0 +1,97 @@
+"""Settings: an unusable value stops the start with one sentence."""
+
+import stat
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+from linkmgr import create_app, settings
+from linkmgr.settings import UnusableSetting
+
+UNUSABLE = {
+    "database_url": ["mysql://user@host/name", "host=/tmp dbname=x", "postgresql://host/name?colour=red"],
+    "base_url": [
+        "go.example.org",
+        "ftp://go.example.org",
+        "https://go.example.org/path",
+        "https://go.example.org?query",
+        "https://user@go.example.org",
+        "https://go.example.org:99999",
+        "https://go.example.org:0",
+        "https://go example.org",
+        "https://",
+    ],
+    "rate_limit": ["often", "0 per minute", "30 per minute; 5 per second", "30 per 2 days", "99999999999 per minute"],
+    "rate_limit_storage": ["memcached://host", "redis://host:port", "redis", "unix:///socket"],
+    "domain_check": ["dns", "HTTP"],
+    "demo": ["yes", "2"],
+    "geoip_database": ["/does/not/exist.mmdb", __file__],
+    "key_lifetime_days": ["0", "-1", "1.5", "soon", "1e9", "٣"],
+    "trusted_proxies": ["-1", "11", "many"],
+    "prepare": ["no"],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in UNUSABLE.items() for value in values])
+def test_an_unusable_value_stops_the_start_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, value: str
+) -> None:
+    monkeypatch.setenv("LINKMGR_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv(f"LINKMGR_{name.upper()}", value)
+    with pytest.raises(UnusableSetting) as refused:
+        create_app()
+    sentence = str(refused.value)
+    assert sentence.startswith(f"LINKMGR_{name.upper()} must be ")
+    assert sentence.endswith(".")
+
+
+def test_an_unusable_value_is_not_shown_since_it_may_hold_a_password(make_app: Callable[..., Flask]) -> None:
+    with pytest.raises(UnusableSetting) as refused:
+        make_app(database_url="mysql://user:hidden@host/name")
+    assert "hidden" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["LINKMGR_RATELIMIT", "LINKMGR_demo", "LINKMGR_DEBUG", "LINKMGR_A__B"])
+def test_an_unknown_setting_stops_the_start(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(UnusableSetting, match=f"{name} is not a setting"):
+        create_app()
+
+
+def test_a_data_folder_that_cannot_be_one_stops_the_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("LINKMGR_DATA_DIR", str(tmp_path / "file"))
+    with pytest.raises(UnusableSetting, match="LINKMGR_DATA_DIR must be a folder"):
+        create_app()
+
+
+def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = {"BASE_URL": "https://go.example.org/", "KEY_LIFETIME_DAYS": "30", "TRUSTED_PROXIES": "1", "DEMO": ""}
+    for name, value in (given | {"DATA_DIR": str(tmp_path)}).items():
+        monkeypatch.setenv(f"LINKMGR_{name}", value)
+    found = create_app().extensions["linkmgr_settings"]
+    assert (found.base_url, found.host) == ("https://go.example.org", "go.example.org")
+    assert (found.key_lifetime_days, found.trusted_proxies, found.demo) == (30, 1, "1")
+
+
+def test_the_secret_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
+    def secret(_: int) -> str:
+        app = Flask(__name__)  # without routes: Python 3.11 compiles those of two threads into an error of its own
+        settings.init_app(app, data_dir=str(tmp_path))
+        return str(app.config["SECRET_KEY"])
+
+    with ThreadPoolExecutor(8) as starts:
+        made = set(starts.map(secret, range(8)))
+    assert made == {(tmp_path / "secret_key").read_text()}
+    assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["secret_key"]
+
+
+def test_a_secret_that_is_set_is_not_stored(make_app: Callable[..., Flask], tmp_path: Path) -> None:
+    app = make_app(data_dir=str(tmp_path), secret_key="of the operator", secret_key_fallbacks="older, oldest")
+    assert app.config["SECRET_KEY"] == "of the operator"
+    assert app.config["SECRET_KEY_FALLBACKS"] == ["older", "oldest"]
+    assert not list(tmp_path.iterdir())

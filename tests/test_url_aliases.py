@@ -1,0 +1,56 @@
+"""The names of links: chosen, reserved, generated and taken."""
+
+import pytest
+from flask import Flask
+
+from linkmgr import link_data
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.test_url_members import PAGE, refused
+
+
+@pytest.mark.parametrize("alias", ["abc", "a-_9", "x" * 50, "123", "---", "apis", "qr-codes"])
+def test_an_alias_may_be_chosen(alice: Client, alias: str) -> None:
+    answer = alice.post("/api/url/add", {"url": PAGE, "custom": alias})
+    assert answer.get_json()["shorturl"] == f"{BASE_URL}/{alias}"
+
+
+@pytest.mark.parametrize("alias", ["ab", "x" * 51, "a b", "a.b", "a/b", "äöü", "abc\n", " abc", "a%20b", " "])
+def test_an_alias_of_other_characters_is_refused(alice: Client, alias: str) -> None:
+    assert refused(alice, custom=alias) == "custom must be 3 to 50 letters, digits, '_' or '-'."
+
+
+@pytest.mark.parametrize("alias", ["api", "API", "login", "Account", "avatar", "healthz", "static", "admin", "robots"])
+def test_a_word_that_the_service_uses_is_refused(alice: Client, alias: str) -> None:
+    assert refused(alice, custom=alias) == "custom must not be a word that the service uses itself."
+    alice.add("/api/domain/add", {"domain": "https://go.example.net"})
+    assert "the service uses" in refused(alice, custom=alias, domain="go.example.net")
+
+
+def test_the_first_words_of_all_paths_are_reserved(app: Flask, alice: Client) -> None:
+    words = {rule.rule.split("/")[1] for rule in app.url_map.iter_rules()}
+    words = {word for word in words if "<" not in word and "." not in word and len(word) > 2}
+    assert {"api", "login", "avatar", "static"} <= words
+    for word in words:
+        assert "the service uses" in refused(alice, custom=word)
+
+
+def test_generated_aliases_are_never_refused_as_chosen_ones(alice: Client) -> None:
+    made = {link_data.new_alias() for _ in range(50)}
+    assert len(made) == 50
+    for alias in made:
+        alice.add("/api/url/add", {"url": PAGE, "custom": alias})
+
+
+def test_an_alias_is_taken_once_on_each_host_and_by_its_exact_letters(alice: Client, bob: Client, sql: Sql) -> None:
+    taken = "This alias is taken: choose another one."
+    alice.add("/api/domain/add", {"domain": "https://go.example.net"})
+    for members in ({"custom": "Spring"}, {"custom": "spring"}, {"custom": "Spring", "domain": "go.example.net"}):
+        link_id = alice.add("/api/url/add", {"url": PAGE} | members)
+        assert refused(alice, **members) == taken
+    assert refused(bob, custom="Spring") == taken
+    answer = alice.put(f"/api/url/{link_id}/update", {"domain": ""})
+    assert (answer.status_code, answer.get_json()["message"]) == (400, taken)
+    sql("INSERT INTO bios (user_id, alias, name) VALUES (%(id)s, 'dana', 'Dana') RETURNING 1", id=bob.id)
+    assert refused(alice, custom="dana") == taken
+    alice.add("/api/url/add", {"url": PAGE, "custom": "dana", "domain": "go.example.net"})

@@ -1,0 +1,113 @@
+"""Links under the limits of plans, and under concurrency."""
+
+import http.client
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from flask import Flask
+
+from linkmgr.repository import plans
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.races import at_once
+
+PAGE = "https://example.com/page"
+FEATURES: dict[str, tuple[str, dict[str, Any]]] = {
+    "alias": ("custom short names", {"custom": "Spring"}),
+    "geo": ("targets by country", {"geotarget": [{"location": "Canada", "link": PAGE}]}),
+    "device": ("targets by device", {"devicetarget": [{"device": "iPhone", "link": PAGE}]}),
+    "parameters": ("link parameters", {"parameters": [{"name": "a", "value": "b"}]}),
+}
+
+Post = Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture
+def on_plan(app: Flask, register: Callable[..., Client]) -> Callable[..., Client]:
+    def make(**limits: Any) -> Client:
+        with app.app_context():
+            plans.add("Own", free=False, limits={"api": {"enabled": "1"}} | limits)
+        return register("carol", plan="Own")
+
+    return make
+
+
+@pytest.fixture
+def post(serve: Callable[..., str], alice: Client) -> Post:
+    """Posts a link of alice's to four workers of gunicorn."""
+    netloc = urlsplit(serve("--workers", "4", rate_limit="1000000 per minute")).netloc
+    headers = {"Authorization": f"Bearer {alice.key}", "Content-Type": "application/json"}
+
+    def call(members: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        connection = http.client.HTTPConnection(netloc, timeout=30)
+        connection.request("POST", "/api/url/add", json.dumps(members), headers)
+        answer = connection.getresponse()
+        body = json.loads(answer.read())
+        connection.close()
+        return answer.status, body
+
+    return call
+
+
+def test_of_50_concurrent_posts_of_one_alias_exactly_one_succeeds(post: Post, alice: Client) -> None:
+    answers = at_once(50, lambda n: post({"url": f"{PAGE}/{n}", "custom": "Spring"}), threads=50)
+    assert Counter(status for status, _ in answers) == {200: 1, 400: 49}
+    assert {body["message"] for status, body in answers if status == 400} == {
+        "This alias is taken: choose another one."
+    }
+    assert alice.get("/api/urls").get_json()["data"]["result"] == 1
+
+
+def test_50_concurrent_posts_of_one_url_make_one_link(post: Post, alice: Client, sql: Sql) -> None:
+    answers = at_once(50, lambda _: post({"url": PAGE}), threads=50)
+    assert {status for status, _ in answers} == {200}
+    assert len({(body["id"], body["shorturl"]) for _, body in answers}) == 1
+    assert alice.get("/api/urls").get_json()["data"]["result"] == 1
+    assert sql("SELECT count(*) AS n FROM links") == [{"n": 1}]
+
+
+def test_of_50_concurrent_posts_with_room_for_5_exactly_5_succeed(
+    app: Flask, on_plan: Callable[..., Client], sql: Sql
+) -> None:
+    carol = on_plan(links=5)
+    answers = at_once(50, lambda n: Client(app.test_client(), carol.key).post("/api/url/add", {"url": f"{PAGE}/{n}"}))
+    assert Counter(answer.status_code for answer in answers) == {200: 5, 400: 45}
+    assert sql("SELECT count(*) AS n FROM links") == [{"n": 5}]
+
+
+def test_a_link_that_exists_already_is_given_when_there_is_no_room(on_plan: Callable[..., Client]) -> None:
+    carol = on_plan(links=1)
+    first = carol.add("/api/url/add", {"url": PAGE})
+    assert carol.add("/api/url/add", {"url": PAGE}) == first
+    answer = carol.post("/api/url/add", {"url": f"{PAGE}/2"})
+    assert answer.status_code == 400
+    assert answer.get_json()["message"] == (
+        "Your plan allows 1 links, and you have them: delete one or ask for another plan."
+    )
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_what_the_plan_lacks_is_refused_but_may_stay_and_be_taken_away(
+    on_plan: Callable[..., Client], sql: Sql, feature: str
+) -> None:
+    said, members = FEATURES[feature]
+    sentence = f"Your plan does not include {said}: ask an administrator for another plan."
+    carol = on_plan(**{feature: {"enabled": "0"}})
+    link_id = carol.add("/api/url/add", {"url": PAGE})
+    for answer in (
+        carol.post("/api/url/add", {"url": PAGE} | members),
+        carol.put(f"/api/url/{link_id}/update", members),
+    ):
+        assert (answer.status_code, answer.get_json()["message"]) == (403, sentence)
+    assert carol.get("/api/urls").get_json()["data"]["result"] == 1
+    sql("UPDATE plans SET limits = (limits::jsonb - %(name)s::text)::json WHERE name = 'Own' RETURNING 1", name=feature)
+    link_id = carol.add("/api/url/add", {"url": PAGE} | members)
+    sql("UPDATE plans SET limits = jsonb_insert(limits::jsonb, ARRAY[%(name)s::text], '{\"enabled\": \"0\"}')::json"
+        " WHERE name = 'Own' RETURNING 1", name=feature)  # fmt: skip
+    emptied: dict[str, Any] = {name: [] for name in members if name != "custom"}
+    for sent in (members, {"description": "x"}, emptied):
+        assert carol.put(f"/api/url/{link_id}/update", sent).status_code == 200

@@ -1,0 +1,232 @@
+"""The members of a link's body: what each may be, what is ignored, and what is refused."""
+
+import json
+from typing import Any
+
+import pytest
+
+from linkmgr import passwords
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+
+PAGE = "https://example.com/page"
+
+
+def stored(sql: Sql, client: Client, **members: Any) -> dict[str, Any]:
+    link_id = client.add("/api/url/add", {"url": PAGE} | members)
+    return sql("SELECT * FROM links WHERE id = %(id)s", id=link_id)[0]
+
+
+def refused(client: Client, **members: Any) -> str:
+    answer = client.post("/api/url/add", {"url": PAGE} | members)
+    assert answer.status_code == 400, answer.text
+    message: str = answer.get_json()["message"]
+    return message
+
+
+def test_the_sample_of_the_original_is_taken(alice: Client, sql: Sql) -> None:
+    overlay, campaign, channel = (
+        make(sql, alice.id) for make in (factories.overlay, factories.campaign, factories.channel)
+    )
+    pixels = [factories.pixel(sql, alice.id) for _ in range(4)]
+    link = stored(
+        sql,
+        alice,
+        url="https://google.com",
+        status="private",
+        custom="google",
+        password="mypass",
+        expiry="2020-11-11 12:00:00",
+        type=f"overlay-{overlay}",
+        metatitle="Not Google",
+        metadescription="Not Google description",
+        metaimage="https://www.mozilla.org/media/protocol/img/logos/mozilla/og.4e0d1d5d9d2c.png",
+        description="For facebook",
+        pixels=pixels,
+        channel=channel,
+        campaign=campaign,
+        deeplink={"auto": True, "apple": "https://apps.apple.com/us/app/google/id284815942",
+                  "google": "https://play.google.com/store/apps/details?id=com.google"},
+        geotarget=[{"location": "Canada", "link": "https://google.ca"},
+                   {"location": "United States", "link": "https://google.us"}],
+        devicetarget=[{"device": "iPhone", "link": "https://google.com"},
+                      {"device": "Android", "link": {"link": "https://google.com"}}],
+        languagetarget=[{"language": "en", "link": "https://google.com"}, {"language": "fr", "link": "https://google.ca"}],
+        parameters=[{"name": "aff", "value": "3"}, {"device": "gtm_source", "link": "api"}],
+    )  # fmt: skip
+    assert passwords.matches("mypass", link.pop("password_hash"))
+    assert link | {"id": 0, "created": ""} == {
+        "id": 0,
+        "user_id": alice.id,
+        "campaign_id": campaign,
+        "domain_id": None,
+        "alias": "google",
+        "custom": True,
+        "plain": False,
+        "url": "https://google.com",
+        "title": "Not Google",
+        "description": "For facebook",
+        "type": "overlay",
+        "splash_id": None,
+        "overlay_id": overlay,
+        "expires": "2020-11-11 12:00:00",
+        "locations": {"canada": "https://google.ca", "united states": "https://google.us"},
+        "devices": {"iphone": "https://google.com"},
+        "languages": {"en": "https://google.com", "fr": "https://google.ca"},
+        "parameters": [["aff", "3"]],
+        "metadescription": "Not Google description",
+        "metaimage": "https://www.mozilla.org/media/protocol/img/logos/mozilla/og.4e0d1d5d9d2c.png",
+        "deeplink": {"auto": True, "apple": "https://apps.apple.com/us/app/google/id284815942",
+                     "google": "https://play.google.com/store/apps/details?id=com.google"},
+        "public": False,
+        "created": "",
+    }  # fmt: skip
+    assert [row["pixel_id"] for row in sql("SELECT pixel_id FROM link_pixels ORDER BY 1")] == pixels
+    assert [row["channel_id"] for row in sql("SELECT channel_id FROM channel_items")] == [channel]
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("2030-12-31 23:59:59", "2030-12-31 23:59:59"),
+        ("2030-12-31", "2030-12-31 23:59:59"),
+        ("2030-12-31T12:00", "2030-12-31 12:00:00"),
+        ("2030-12-31T12:00:00Z", "2030-12-31 12:00:00"),
+        ("2030-12-31t12:00:00z", "2030-12-31 12:00:00"),
+        ("2030-12-31T23:30:00.123-01:00", "2031-01-01 00:30:00"),
+        ("2030-12-31 12:00:00+0530", "2030-12-31 06:30:00"),
+        ("2001-01-01 00:00:00", "2001-01-01 00:00:00"),
+    ],
+)
+def test_an_expiry_is_kept_in_utc(alice: Client, sent: str, kept: str) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE, "expiry": sent})
+    assert alice.get(f"/api/url/{link_id}").get_json()["details"]["expiry"] == kept
+
+
+@pytest.mark.parametrize(
+    "expiry",
+    ["tomorrow", "2030-13-01", "2030-02-30", "2030-1-1", "2030-12-31 24:00:00", "2030-12-31 12:00:00 UTC", "20301231",
+     "2030-12-31T12:00:00+99:00", "9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00", "2030-12-31\n",
+     "٢٠٣٠-١٢-٣١"],
+)  # fmt: skip
+def test_an_expiry_that_is_no_time_is_refused(alice: Client, expiry: str) -> None:
+    assert refused(alice, expiry=expiry) == "expiry must be a time such as 2030-12-31 23:59:59."
+
+
+def test_each_type_is_kept(alice: Client, sql: Sql) -> None:
+    splash, overlay = factories.splash(sql, alice.id), factories.overlay(sql, alice.id)
+    for sent, kept in [
+        ("direct", ("direct", None, None)),
+        ("frame", ("frame", None, None)),
+        ("splash", ("splash", None, None)),
+        (splash, ("splash", splash, None)),
+        (str(splash), ("splash", splash, None)),
+        (f"overlay-{overlay}", ("overlay", None, overlay)),
+    ]:
+        link = stored(sql, alice, type=sent)
+        assert (link["type"], link["splash_id"], link["overlay_id"]) == kept
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"type": "popup"}, "type must be direct, frame, splash, the id of a splash page, or overlay-<id>."),
+        ({"type": "overlay-"}, "type must be direct, frame, splash, the id of a splash page, or overlay-<id>."),
+        ({"type": "overlay-x"}, "type must be direct, frame, splash, the id of a splash page, or overlay-<id>."),
+        ({"type": True}, "type must be direct, frame, splash, the id of a splash page, or overlay-<id>."),
+        ({"type": ["direct"]}, "type must be direct, frame, splash, the id of a splash page, or overlay-<id>."),
+        ({"type": {}}, "type must be direct, frame, splash, the id of a splash page, or overlay-<id>."),
+        ({"type": 0}, "type names a splash page that is not one of yours."),
+        ({"type": 10**30}, "type names a splash page that is not one of yours."),
+        ({"type": "overlay-9" + "0" * 19}, "type names an overlay that is not one of yours."),
+        ({"status": "hidden"}, "status must be one of private, public."),
+        ({"password": "x" * 1025}, "password must be 1 to 1024 characters."),
+        ({"password": 5}, "password must be a string."),
+        ({"expiry": 1767225600}, "expiry must be a string."),
+        ({"domain": "https://x.example.net/path"}, "domain must be one of your branded domains."),
+        ({"domain": "unknown.example.net"}, "domain must be one of your branded domains."),
+        ({"domain": "-.-"}, "domain must hold a valid host name."),
+        ({"domain": "ftp://x"}, "domain must be a URL that begins with http:// or https://."),
+        ({"geotarget": 5}, "geotarget must be an array of objects with location and link."),
+        ({"devicetarget": "x"}, "devicetarget must be an array of objects with device and link."),
+        ({"languagetarget": {"en": PAGE}}, "languagetarget must be an array of objects with language and link."),
+        ({"parameters": {"a": "b"}}, "parameters must be an array of objects with name and value."),
+        ({"deeplink": "x"}, "deeplink must be an object with auto, apple and google."),
+        ({"deeplink": [1]}, "deeplink must be an object with auto, apple and google."),
+        ({"pixels": 5}, "pixels must be an array of ids."),
+        ({"pixels": [2**62]}, "pixels must be ids of your pixels."),
+        ({"pixels": [10**30]}, "pixels must be ids of your pixels."),
+        ({"campaign": "x"}, "campaign must be an id."),
+        ({"campaign": True}, "campaign must be an id."),
+        ({"campaign": 1.5}, "campaign must be an id."),
+        ({"campaign": "٣"}, "campaign must be an id."),
+        ({"campaign": -1}, "campaign must be the id of one of your campaigns."),
+        ({"campaign": 2**62}, "campaign must be the id of one of your campaigns."),
+        ({"channel": []}, "channel must be an id."),
+        ({"channel": 2**62}, "channel must be the id of one of your channels."),
+        ({"metatitle": "x" * 256}, "metatitle must be at most 255 characters."),
+        ({"metatitle": "a\nb"}, "metatitle must not hold control characters."),
+        ({"metaimage": "a.png"}, "metaimage must be a URL that begins with http:// or https://."),
+        ({"description": "x" * 1001}, "description must be at most 1000 characters."),
+        ({"description": 5}, "description must be a string."),
+    ],
+    ids=lambda value: json.dumps(value)[:40] if isinstance(value, dict) else "",
+)
+def test_a_member_that_does_not_fit_is_refused_and_nothing_is_stored(
+    alice: Client, members: dict[str, Any], message: str
+) -> None:
+    assert refused(alice, **members) == message
+    assert alice.get("/api/urls").get_json()["data"]["result"] == 0
+    link_id = alice.add("/api/url/add", {"url": PAGE})
+    answer = alice.put(f"/api/url/{link_id}/update", members)
+    assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+
+
+def test_ids_may_be_strings_and_what_is_no_id_is_ignored(alice: Client, sql: Sql) -> None:
+    pixel, campaign = factories.pixel(sql, alice.id), factories.campaign(sql, alice.id)
+    link = stored(sql, alice, pixels=[str(pixel), pixel, "x", None, {}, 1.5, True], campaign=str(campaign))
+    assert link["campaign_id"] == campaign
+    assert [row["pixel_id"] for row in sql("SELECT pixel_id FROM link_pixels")] == [pixel]
+
+
+class Other:
+    """Somebody else, who has things."""
+
+    def __init__(self, client: Client, sql: Sql) -> None:
+        self.client, self.sql = client, sql
+
+    def make(self, what: str) -> int:
+        made = factories.ALL[what](self.sql, self.client.id)
+        self.sql("UPDATE domains SET host = 'go' || id || '.example.net' RETURNING 1")
+        return made
+
+
+@pytest.fixture
+def other(bob: Client, sql: Sql) -> Other:
+    return Other(bob, sql)
+
+
+@pytest.mark.parametrize(
+    ("member", "made", "sent"),
+    [
+        ("campaign", "campaign", int),
+        ("channel", "channel", int),
+        ("pixels", "pixel", lambda pixel_id: [pixel_id]),
+        ("type", "splash", int),
+        ("type", "overlay", "overlay-{}".format),
+        ("domain", "domain", "go{}.example.net".format),
+    ],
+)
+def test_what_is_somebody_elses_is_answered_as_what_does_not_exist(
+    alice: Client, other: Other, member: str, made: str, sent: Any
+) -> None:
+    foreign, ghost = sent(other.make(made)), sent(2**62)
+    link_id = alice.add("/api/url/add", {"url": PAGE})
+    before = other.sql("SELECT * FROM links")
+    assert refused(alice, **{member: foreign}) == refused(alice, **{member: ghost})
+    told = [alice.put(f"/api/url/{link_id}/update", {member: each, "description": "x"}) for each in (foreign, ghost)]
+    assert [answer.status_code for answer in told] == [400, 400]
+    assert told[0].data == told[1].data
+    assert other.sql("SELECT * FROM links") == before
+    assert other.sql("SELECT 1 FROM link_pixels UNION ALL SELECT 1 FROM channel_items") == []

@@ -1,0 +1,271 @@
+"""Links: what is made, listed, read, changed and deleted."""
+
+import re
+from typing import Any
+
+import pytest
+
+from linkmgr.repository import urls
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+
+PAGE = "https://example.com/page"
+
+
+def add(client: Client, **members: Any) -> dict[str, Any]:
+    answer = client.post("/api/url/add", {"url": PAGE} | members)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.get_json()
+    return found
+
+
+def details(client: Client, link_id: int) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"/api/url/{link_id}").get_json()["details"]
+    return found
+
+
+def listed(client: Client, query: str = "") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get(f"/api/urls{query}").get_json()["data"]["urls"]
+    return found
+
+
+def test_a_link_gets_an_alias_that_spells_nothing(alice: Client) -> None:
+    added = add(alice)
+    assert re.fullmatch(
+        rf"{re.escape(BASE_URL)}/[^\W\d_aeiouAEIOU]{{2}}(\d[^\W\d_aeiouAEIOU]{{2}}){{2}}", added["short"]
+    )
+    assert added == {"error": 0, "id": added["id"], "shorturl": added["short"], "short": added["short"]}
+
+
+def test_a_link_is_listed_as_it_was_made(alice: Client, sql: Sql) -> None:
+    campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
+    added = add(alice, custom="Spring", metatitle="Title", description="About", campaign=campaign, channel=channel)
+    [link] = listed(alice)
+    assert len(link.pop("date")) == len("2026-11-20 12:00:00")
+    assert link == {
+        "id": added["id"],
+        "alias": "Spring",
+        "shorturl": f"{BASE_URL}/Spring",
+        "longurl": PAGE,
+        "title": "Title",
+        "description": "About",
+        "clicks": 0,
+        "uniqueclicks": 0,
+        "domain": BASE_URL,
+        "campaign": campaign,
+        "channel": [channel],
+    }
+
+
+def test_a_link_is_read_with_its_statistics(alice: Client, sql: Sql) -> None:
+    added = add(
+        alice,
+        custom="Spring",
+        geotarget=[{"location": "Canada", "link": "https://example.ca"}],
+        devicetarget=[{"device": "iPhone", "link": "https://example.com/i"}],
+        expiry="2030-01-02 03:04:05",
+    )
+    sql(
+        "INSERT INTO tallies VALUES (%(id)s, 'clicks', '', 3), (%(id)s, 'country', 'Canada', 3) RETURNING 1",
+        id=added["id"],
+    )
+    answer = alice.get(f"/api/url/{added['id']}").get_json()
+    assert len(answer["details"].pop("date")) == len("2026-11-20 12:00:00")
+    assert answer == {
+        "error": 0,
+        "id": added["id"],
+        "details": {
+            "id": added["id"],
+            "alias": "Spring",
+            "shorturl": f"{BASE_URL}/Spring",
+            "longurl": PAGE,
+            "title": "",
+            "description": "",
+            "location": {"canada": "https://example.ca"},
+            "device": {"iphone": "https://example.com/i"},
+            "expiry": "2030-01-02 03:04:05",
+        },
+        "data": answer["data"],
+    }
+    assert (answer["data"]["clicks"], answer["data"]["topCountries"]) == (3, {"Canada": "3"})
+
+
+def test_a_link_on_a_domain_begins_with_it(alice: Client) -> None:
+    alice.add("/api/domain/add", {"domain": "https://go.example.net"})
+    for number, domain in enumerate(["go.example.net", "https://GO.example.net/", "http://go.example.net"]):
+        added = add(alice, domain=domain, custom=f"abc{number}")
+        assert added["shorturl"] == f"https://go.example.net/abc{number}"
+        assert details(alice, added["id"])["shorturl"] == added["shorturl"]
+        assert listed(alice)[0]["domain"] == "https://go.example.net"
+    assert add(alice, domain=BASE_URL, custom="abc0")["shorturl"] == f"{BASE_URL}/abc0"
+    assert add(alice, domain="127.0.0.1:5000", custom="abc1")["shorturl"] == f"{BASE_URL}/abc1"
+
+
+def test_the_same_url_with_nothing_else_gives_the_same_link(alice: Client, bob: Client) -> None:
+    first = add(alice)
+    nothing = {"custom": "", "domain": "", "pixels": [], "geotarget": [], "deeplink": [], "campaign": 0,
+               "type": "direct", "status": "public", "password": None}  # fmt: skip
+    assert add(alice) == add(alice, **nothing) == first
+    assert add(alice, url="https://EXAMPLE.com/page") == first
+    assert add(alice, description="more")["id"] != first["id"]
+    assert add(bob)["id"] != first["id"]
+    assert alice.get("/api/urls").get_json()["data"]["result"] == 2
+
+
+def test_a_link_that_was_changed_is_not_given_for_its_url(alice: Client) -> None:
+    first = add(alice)
+    assert alice.put(f"/api/url/{first['id']}/update", {}).status_code == 200
+    assert add(alice) == first
+    assert alice.put(f"/api/url/{first['id']}/update", {"password": "secret"}).status_code == 200
+    second = add(alice)
+    assert second["id"] != first["id"]
+    # And may become what another one is.
+    assert alice.put(f"/api/url/{first['id']}/update", {"url": PAGE}).status_code == 200
+    assert add(alice) == second
+
+
+def test_an_alias_that_chance_made_twice_is_made_again(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = iter(["same", "same", "other", "same", "same", "third"])
+    monkeypatch.setattr(urls, "new_alias", lambda: next(made))
+    shorts = [add(alice, url=f"{PAGE}/{n}")["short"] for n in range(2)] + [add(alice, description="x")["short"]]
+    assert shorts == [f"{BASE_URL}/{alias}" for alias in ("same", "other", "third")]
+
+
+def test_an_update_changes_only_what_was_sent(alice: Client, sql: Sql) -> None:
+    pixels = [factories.pixel(sql, alice.id) for _ in range(3)]
+    splash, overlay = factories.splash(sql, alice.id), factories.overlay(sql, alice.id)
+    campaign = factories.campaign(sql, alice.id)
+    made = {"type": splash, "pixels": pixels[:2], "campaign": campaign, "password": "x", "status": "private",
+            "deeplink": {"auto": True}, "parameters": [{"name": "a", "value": "1"}],
+            "expiry": "2030-01-01"}  # fmt: skip
+    link_id = add(alice, custom="Spring", **made)["id"]
+
+    def stored() -> dict[str, Any]:
+        return sql("SELECT l.*, ARRAY(SELECT pixel_id FROM link_pixels WHERE link_id = l.id ORDER BY 1) AS pixels"
+                   " FROM links l WHERE id = %(id)s", id=link_id)[0]  # fmt: skip
+
+    cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({}, {}),
+        ({"unknown": 1, "url": None}, {}),
+        ({"custom": "Summer"}, {"alias": "Summer"}),
+        ({"custom": ""}, {}),
+        ({"url": "https://example.org/"}, {"url": "https://example.org/"}),
+        ({"metatitle": "T", "metadescription": "D", "metaimage": "https://example.org/a.png", "description": "d"},
+         {"title": "T", "metadescription": "D", "metaimage": "https://example.org/a.png", "description": "d"}),
+        ({"metatitle": "", "metaimage": ""}, {"title": "", "metaimage": ""}),
+        ({"pixels": pixels[1:]}, {"pixels": pixels[1:]}),
+        ({"pixels": []}, {"pixels": []}),
+        ({"type": f"overlay-{overlay}"}, {"type": "overlay", "splash_id": None, "overlay_id": overlay}),
+        ({"type": "frame"}, {"type": "frame", "overlay_id": None}),
+        ({"campaign": 0}, {"campaign_id": None}),
+        ({"campaign": str(campaign)}, {"campaign_id": campaign}),
+        ({"campaign": ""}, {"campaign_id": None}),
+        ({"status": "public"}, {"public": True}),
+        ({"password": ""}, {"password_hash": None}),
+        ({"expiry": ""}, {"expires": None}),
+        ({"expiry": "2031-01-01 00:00:00"}, {"expires": "2031-01-01 00:00:00"}),
+        ({"deeplink": {}}, {"deeplink": {}}),
+        ({"parameters": []}, {"parameters": []}),
+        ({"geotarget": [{"location": "X", "link": PAGE}]}, {"locations": {"x": PAGE}}),
+        ({"devicetarget": [{"device": "X", "link": PAGE}]}, {"devices": {"x": PAGE}}),
+        ({"languagetarget": [{"language": "X", "link": PAGE}]}, {"languages": {"x": PAGE}}),
+    ]  # fmt: skip
+    before = stored()
+    for sent, changed in cases:
+        answer = alice.put(f"/api/url/{link_id}/update", sent)
+        after = stored()
+        assert answer.get_json() == {
+            "error": 0,
+            "message": "Link has been updated successfully.",
+            "id": link_id,
+            "short": f"{BASE_URL}/{after['alias']}",
+            "shorturl": f"{BASE_URL}/{after['alias']}",
+        }
+        assert after == before | changed, sent
+        before = after
+
+
+def test_a_link_moves_to_a_domain_and_back(alice: Client) -> None:
+    alice.add("/api/domain/add", {"domain": "https://go.example.net"})
+    link_id = add(alice, custom="Spring")["id"]
+    for sent, short in [
+        ({"domain": "go.example.net"}, "https://go.example.net/Spring"),
+        ({"description": "stays"}, "https://go.example.net/Spring"),
+        ({"domain": ""}, f"{BASE_URL}/Spring"),
+    ]:
+        assert alice.put(f"/api/url/{link_id}/update", sent).get_json()["shorturl"] == short
+
+
+def test_a_link_is_put_on_channels(alice: Client, sql: Sql) -> None:
+    first, second = (factories.channel(sql, alice.id) for _ in range(2))
+    link_id = add(alice, channel=str(first))["id"]
+    for sent, channels in [(first, [first]), (second, [first, second]), (0, [first, second])]:
+        assert alice.put(f"/api/url/{link_id}/update", {"channel": sent}).status_code == 200
+        assert listed(alice)[0]["channel"] == channels
+
+
+def test_a_deleted_link_is_gone_with_its_statistics(alice: Client, sql: Sql) -> None:
+    link_id = add(alice)["id"]
+    sql("INSERT INTO tallies VALUES (%(id)s, 'clicks', '', 3) RETURNING 1", id=link_id)
+    answer = alice.delete(f"/api/url/{link_id}/delete")
+    assert answer.get_json() == {"error": 0, "message": "Link has been deleted successfully."}
+    assert alice.get(f"/api/url/{link_id}").status_code == 404
+    assert alice.delete(f"/api/url/{link_id}/delete").status_code == 404
+    assert sql("SELECT 1 FROM tallies") == []
+
+
+@pytest.fixture
+def shelf(alice: Client, bob: Client, sql: Sql) -> list[int]:
+    """Three links of alice's, the second visited most, and one of bob's."""
+    alice.add("/api/domain/add", {"domain": "https://go.example.net"})
+    made = [
+        add(alice, url="https://example.com/100%_real", custom="first")["id"],
+        add(alice, custom="Second", metatitle="Straße in ROME")["id"],
+        add(alice, custom="first", domain="go.example.net")["id"],
+    ]
+    add(bob, custom="rome1")
+    for link_id, clicks in zip(made, (2, 9, 2), strict=True):
+        sql("INSERT INTO tallies VALUES (%(id)s, 'clicks', '', %(n)s), (%(id)s, 'unique', '', 1) RETURNING 1",
+            id=link_id, n=clicks)  # fmt: skip
+    return made
+
+
+@pytest.mark.parametrize(
+    ("query", "places"),
+    [
+        ("", [2, 1, 0]),
+        ("?order=date", [2, 1, 0]),
+        ("?order=click", [1, 2, 0]),
+        ("?order=click&limit=1&page=2", [2]),
+        ("?q=rome", [1]),
+        ("?q=SECOND", [1]),
+        ("?q=EXAMPLE.com", [2, 1, 0]),
+        ("?q=example.com&order=click", [1, 2, 0]),
+        ("?q=100%25_", [0]),
+        ("?q=0_real", []),
+        ("?q=%25", [0]),
+        ("?q=nothing", []),
+        (f"?short={BASE_URL}/first", [0]),
+        ("?short=https://go.example.net/first", [2]),
+        ("?short=http://go.example.net/first", []),
+        (f"?short={BASE_URL}/First", []),
+        (f"?short={BASE_URL}/rome1", []),
+        ("?short=first", []),
+        ("?short=/", []),
+    ],
+)
+def test_a_list_holds_what_was_asked_for(alice: Client, shelf: list[int], query: str, places: list[int]) -> None:
+    data = alice.get(f"/api/urls{query}").get_json()["data"]
+    assert [link["id"] for link in data["urls"]] == [shelf[place] for place in places]
+    if "page" not in query:
+        assert data["result"] == len(places)
+
+
+def test_the_visits_are_listed(alice: Client, shelf: list[int]) -> None:
+    assert [(link["clicks"], link["uniqueclicks"]) for link in listed(alice)] == [(2, 1), (9, 1), (2, 1)]
+
+
+@pytest.mark.parametrize("query", ["?order=name", "?order=", "?q=" + "x" * 2049, "?short=" + "x" * 2049, "?q=%00"])
+def test_a_question_that_does_not_fit_is_refused(alice: Client, query: str) -> None:
+    assert alice.get(f"/api/urls{query}").status_code == (200 if query == "?order=" else 400)

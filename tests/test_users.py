@@ -1,0 +1,182 @@
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr import database, passwords
+from tests.conftest import BASE_URL, Client
+
+Sql = Callable[..., list[database.Row]]
+NEW = {"username": "carol", "email": "carol@example.com", "password": "12345"}
+
+
+def premium(admin: Client) -> int:
+    return next(int(plan["id"]) for plan in admin.get("/api/plans").get_json()["data"] if not plan["free"])
+
+
+def test_a_user_that_was_added_can_call_the_api_with_the_key_that_the_record_shows(admin: Client, sql: Sql) -> None:
+    answer = admin.post("/api/user/add", NEW).get_json()
+    user_id = answer["data"]["id"]
+    assert answer == {
+        "error": 0,
+        "message": "User has been registered.",
+        "data": {"id": user_id, "email": "carol@example.com", "username": "carol"},
+    }
+    record = admin.get(f"/api/user/{user_id}").get_json()["data"]
+    carol = Client(admin.http, record["apikey"])
+    assert carol.get("/api/account").get_json()["data"]["username"] == "carol"
+    assert carol.get("/api/users").status_code == 403
+    stored = sql("SELECT password_hash FROM users WHERE id = %(id)s", id=user_id)[0]["password_hash"]
+    assert passwords.matches("12345", stored)
+
+
+def test_a_user_may_start_on_a_premium_plan_with_an_end(admin: Client) -> None:
+    planid = premium(admin)
+    body = NEW | {"planid": planid, "expiration": "2098-01-01 00:00:00"}
+    user_id = admin.post("/api/user/add", body).get_json()["data"]["id"]
+    record = admin.get(f"/api/user/{user_id}").get_json()["data"]
+    apikey, registered = record.pop("apikey"), record.pop("registered")
+    assert apikey.startswith("linkmgr_")
+    assert len(registered) == len("2026-11-20 12:00:00")
+    assert record == {
+        "id": user_id,
+        "email": "carol@example.com",
+        "username": "carol",
+        "avatar": f"{BASE_URL}/avatar/carol.png",
+        "status": "pro",
+        "expires": "2098-01-01 00:00:00",
+        "planid": planid,
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"username": None, "email": None, "password": None},
+         "username is required; email is required; password is required."),
+        ({"username": "ab"}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
+        ({"username": "x" * 51}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
+        ({"username": "a b c"}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
+        ({"username": "carol\n"}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
+        ({"username": "cäröl"}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
+        ({"username": "ALICE"}, "There already is a user with this username."),
+        ({"email": "Alice@Example.com"}, "There already is a user with this email."),
+        ({"email": "carol@"}, "email must be a valid e-mail address."),
+        ({"password": "1234"}, "password must be 5 to 1024 characters."),
+        ({"password": 12345}, "password must be a string."),
+        ({"planid": "2"}, "planid must be an integer."),
+        ({"planid": True}, "planid must be an integer."),
+        ({"planid": 10**30}, "planid must be the id of a premium plan."),
+        ({"planid": -1}, "planid must be the id of a premium plan."),
+        ({"expiration": "tomorrow"}, "expiration must be a time such as 2030-12-31 23:59:59."),
+    ],
+)  # fmt: skip
+def test_a_user_that_does_not_fit_is_refused(
+    admin: Client, alice: Client, sql: Sql, changed: dict[str, Any], message: str
+) -> None:
+    answer = admin.post("/api/user/add", NEW | changed)
+    assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+    assert sql("SELECT count(*) AS n FROM users") == [{"n": 2}]
+    assert alice.get("/api/account").status_code == 200
+
+
+def test_a_free_plan_is_not_a_premium_one(admin: Client) -> None:
+    free = next(plan["id"] for plan in admin.get("/api/plans").get_json()["data"] if plan["free"])
+    answer = admin.post("/api/user/add", NEW | {"planid": free})
+    assert answer.get_json()["message"] == "planid must be the id of a premium plan."
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["bob", "alice", "admin"]),
+        ("?filter=&email=", ["bob", "alice", "admin"]),
+        ("?filter=admin", ["admin"]),
+        ("?filter=free", ["bob"]),
+        ("?filter=pro", ["alice"]),
+        ("?email=ALICE@", ["alice"]),
+        ("?email=example.com", ["bob", "alice", "admin"]),
+        ("?email=%25", []),
+        ("?email=a_ice", []),
+        ("?email=bob&filter=pro", []),
+    ],
+)
+def test_users_are_filtered_by_status_and_searched_by_any_part_of_the_email(
+    admin: Client, register: Callable[..., Client], query: str, found: list[str]
+) -> None:
+    register("alice", plan="Pro")
+    register("bob", plan="Free")
+    users = admin.get(f"/api/users{query}").get_json()["data"]
+    assert [user["username"] for user in users] == found
+    assert all(set(user) == set(users[0]) for user in users)
+
+
+@pytest.mark.parametrize("query", ["?filter=root", "?email=%00", f"?email={'x' * 256}"])
+def test_a_search_that_does_not_fit_is_refused(admin: Client, query: str) -> None:
+    assert admin.get(f"/api/users{query}").status_code == 400
+
+
+def test_a_deleted_user_is_gone_with_all_that_it_owned(admin: Client, alice: Client, sql: Sql) -> None:
+    alice.add("/api/pixel/add", {"type": "bing", "name": "n", "tag": "t"})
+    answer = admin.delete(f"/api/user/{alice.id}/delete")
+    assert answer.get_json() == {"error": 0, "message": "User has been deleted."}
+    assert alice.get("/api/account").status_code == 401
+    assert admin.get(f"/api/user/{alice.id}").status_code == 404
+    assert sql("SELECT count(*) AS n FROM pixels") == [{"n": 0}]
+    assert admin.delete(f"/api/user/{alice.id}/delete").status_code == 404
+
+
+def test_an_administrator_cannot_delete_himself(admin: Client) -> None:
+    answer = admin.delete(f"/api/user/{admin.id}/delete")
+    assert answer.status_code == 400
+    assert answer.get_json()["message"] == "You cannot delete your own account: ask another administrator."
+
+
+def test_two_administrators_who_delete_each_other_at_once_leave_one(
+    app: Flask, register: Callable[..., Client], sql: Sql
+) -> None:
+    """The loser's key is gone, or the statement refuses him: never both."""
+    for attempt in range(10):
+        pair = [register(f"admin{attempt}{side}", admin=True, via=app) for side in "ab"]
+        both = threading.Barrier(2)
+
+        def delete(index: int, pair: list[Client] = pair, both: threading.Barrier = both) -> int:
+            caller = Client(app.test_client(), pair[index].key)
+            both.wait()
+            return caller.delete(f"/api/user/{pair[1 - index].id}/delete").status_code
+
+        with ThreadPoolExecutor(2) as pool:
+            answers = Counter(pool.map(delete, range(2)))
+        assert answers[200] == 1
+        assert sql("SELECT count(*) AS n FROM users WHERE admin") == [{"n": 1}]
+        sql("DELETE FROM users RETURNING 1")
+
+
+def test_the_login_link_leads_to_this_service_whatever_host_was_asked(admin: Client, alice: Client) -> None:
+    answer = admin.get(f"/api/user/login/{alice.id}", headers={"Host": "evil.example"}).get_json()
+    assert set(answer) == {"error", "url"}
+    assert answer["url"].startswith(f"{BASE_URL}/login/")
+    assert len(answer["url"].rsplit("/", 1)[1]) == 43  # 256 bits
+    assert admin.get("/api/user/login/1000000").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/api/user/1000000"), ("DELETE", "/api/user/1000000/delete"), ("GET", "/api/user/login/1000000")],
+)
+def test_a_user_that_does_not_exist_is_not_found(admin: Client, method: str, path: str) -> None:
+    answer = admin.call(method, path)
+    assert (answer.status_code, answer.get_json()["message"]) == (404, "There is no user with this id.")
+
+
+def test_keys_of_another_secret_are_a_sentence(make_app: Callable[..., Flask], admin: Client) -> None:
+    other = Client(make_app(secret_key="another secret of 16").test_client(), admin.key)
+    answer = other.get("/api/users")
+    assert answer.status_code == 503
+    assert answer.get_json()["message"] == (
+        "The API keys were encrypted with another secret: name it in LINKMGR_SECRET_KEY_FALLBACKS."
+    )

@@ -1,0 +1,151 @@
+"""What comes in: each rule on bodies, paths and queries, tested once."""
+
+from typing import Any
+
+import pytest
+
+from linkmgr import database
+from tests.conftest import Client
+
+PIXEL = {"type": "bing", "name": "n", "tag": "t"}
+
+
+def send(client: Client, body: bytes | str, content_type: str = "application/json") -> tuple[int, str]:
+    answer = client.post("/api/pixel/add", data=body, content_type=content_type)
+    return answer.status_code, answer.get_json().get("message", "")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"name": ', "The body is not JSON: it breaks at character 9."),
+        (b"[]", "The body must be a JSON object."),
+        (b"null", "The body must be a JSON object."),
+        (b"5", "The body must be a JSON object."),
+        (b'"text"', "The body must be a JSON object."),
+        (b'{"name": "a", "name": "b"}', "The body cannot be read: it names a member twice."),
+        (b'{"x": {"a": 1, "a": 2}}', "The body cannot be read: it names a member twice."),
+        (b'{"x": NaN}', "The body cannot be read: NaN is not a JSON value."),
+        (b'{"x": -Infinity}', "The body cannot be read: -Infinity is not a JSON value."),
+        (b'{"x": 1e999}', "The body cannot be read: a number is too large."),
+        (b'{"x": "\\u0000"}', "The body cannot be read: a text holds a NUL or half a surrogate pair."),
+        (b'{"\\u0000": 1}', "The body cannot be read: a text holds a NUL or half a surrogate pair."),
+        (b'{"x": ["\\ud800"]}', "The body cannot be read: a text holds a NUL or half a surrogate pair."),
+        (b'{"x": ' + b"[" * 40 + b"]" * 40 + b"}", "The body cannot be read: it is nested too deeply."),
+        (b"[" * 60_000, "The body cannot be read: it is nested too deeply."),
+        (b'{"a":' * 12_000, "The body cannot be read: it is nested too deeply."),
+        ('{"name": "ä"}'.encode("utf-16"), "The body is not UTF-8."),
+        (b'{"name": "\xff"}', "The body is not UTF-8."),
+        (b'\xef\xbb\xbf{"name": "a"}', "The body is not JSON: it breaks at character 0."),
+    ],
+)
+def test_a_body_that_is_not_strict_json_is_refused(alice: Client, body: bytes, message: str) -> None:
+    status, found = send(alice, body)
+    assert status == 400
+    assert found.split(" at character")[0].rstrip(".") == message.split(" at character", maxsplit=1)[0].rstrip(".")
+
+
+def test_a_number_of_5000_digits_is_refused(alice: Client) -> None:
+    body = b'{"x": ' + b"9" * 5000 + b"}"
+    assert send(alice, body) == (400, "The body cannot be read: a number is too large.")
+
+
+@pytest.mark.parametrize("content_type", ["", "text/plain", "application/json; charset=utf-8", "application/vnd.x"])
+def test_json_is_read_whatever_it_is_called(alice: Client, content_type: str) -> None:
+    assert send(alice, b'{"type": "bing", "name": "n", "tag": "t"}', content_type)[0] == 200
+
+
+@pytest.mark.parametrize("content_type", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
+def test_a_form_is_refused_with_the_header_that_json_needs(alice: Client, content_type: str) -> None:
+    message = "Send the body as JSON, with the header 'Content-Type: application/json'."
+    assert send(alice, b"name=n", content_type) == (415, message)
+
+
+def test_a_body_above_64_kib_is_refused(alice: Client) -> None:
+    assert send(alice, b" " * (64 * 1024 + 1)) == (413, "The body is too large: at most 64 KiB are read.")
+    fits = b'{"type": "bing", "name": "n", "tag": "t"}'
+    assert send(alice, fits + b" " * (64 * 1024 - len(fits)))[0] == 200
+
+
+def test_members_that_the_specification_does_not_name_are_ignored(alice: Client, bob: Client) -> None:
+    pixel_id = alice.add("/api/pixel/add", PIXEL | {"id": 7, "user_id": bob.id, "date": "x", "__proto__": {}})
+    assert alice.get("/api/pixels").get_json()["data"]["pixels"][0]["id"] == pixel_id
+    assert bob.get("/api/pixels").get_json()["data"]["result"] == 0
+
+
+@pytest.mark.parametrize("unsent", [None, ""])
+def test_null_and_the_empty_string_mean_not_sent_on_create(alice: Client, unsent: Any) -> None:
+    answer = alice.post("/api/pixel/add", PIXEL | {"name": unsent})
+    assert answer.get_json()["message"] == "name is required."
+
+
+def test_null_means_not_sent_on_update_and_the_empty_string_does_not(alice: Client) -> None:
+    pixel_id = alice.add("/api/pixel/add", PIXEL)
+    assert alice.put(f"/api/pixel/{pixel_id}/update", {"name": None, "tag": "t"}).status_code == 200
+    answer = alice.put(f"/api/pixel/{pixel_id}/update", {"name": "", "tag": "t"})
+    assert answer.get_json()["message"] == "name must not be empty."
+
+
+def test_reads_and_deletes_ignore_a_body(alice: Client) -> None:
+    pixel_id = alice.add("/api/pixel/add", PIXEL)
+    headers = {"Content-Type": "application/json"}
+    assert alice.get("/api/pixels", data=b"{", headers=headers).status_code == 200
+    assert alice.delete(f"/api/pixel/{pixel_id}/delete", data=b"", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "pixel_id", ["0", "007", "9223372036854775807", "9223372036854775808", "9" * 400], ids=lambda x: x[:20]
+)
+def test_an_id_that_no_row_can_have_is_not_found(alice: Client, pixel_id: str) -> None:
+    answer = alice.delete(f"/api/pixel/{pixel_id}/delete")
+    assert (answer.status_code, answer.get_json()["message"]) == (404, "There is no pixel with this id.")
+
+
+@pytest.mark.parametrize("pixel_id", ["-1", "1.0", "abc", "٣", "1%00", "1%0a", "+1", "1e3", ""])
+def test_what_is_not_an_id_is_no_operation(alice: Client, pixel_id: str) -> None:
+    assert alice.delete(f"/api/pixel/{pixel_id}/delete").status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/api/account/", "/api/pixels/"])
+def test_a_trailing_slash_is_accepted(alice: Client, path: str) -> None:
+    assert alice.get(path).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/api//account", "/api/account//", "/api/", "/api", "/api/%2e%2e/account", "/api/%ff"]
+)
+def test_other_spellings_of_a_path_are_not_found_and_never_redirected(alice: Client, path: str) -> None:
+    assert alice.get(path).status_code == 404
+
+
+def test_a_method_that_a_path_does_not_take_is_refused_with_those_that_it_takes(alice: Client) -> None:
+    answer = alice.call("PATCH", "/api/account")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, POST")
+    assert answer.get_json()["message"] == "This path does not take PATCH: it takes GET, POST."
+    assert alice.call("OPTIONS", "/api/pixels").status_code == 405
+
+
+def test_head_answers_as_get_without_a_body(alice: Client) -> None:
+    answer = alice.call("HEAD", "/api/account")
+    assert (answer.status_code, answer.data) == (200, b"")
+
+
+def test_a_fault_of_ours_is_a_500_in_the_envelope(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_user_id: int) -> None:
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr("linkmgr.repository.accounts.read", fail)
+    headers = {"Authorization": f"Bearer {alice.key}"}
+    answer = alice.http.get("/api/account", headers=headers)
+    assert answer.status_code == 500
+    assert answer.get_json()["error"] == 1
+    assert "secret" not in answer.text
+    assert "X-RateLimit-Remaining" in answer.headers
+    assert "Retry-After" not in answer.headers
+
+
+def test_a_value_that_only_postgresql_refuses_is_a_400(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("linkmgr.repository.pixels.add", lambda *_, **__: database.row("SELECT 1 / 0 AS never"))
+    answer = alice.post("/api/pixel/add", PIXEL)
+    assert answer.status_code == 400
+    assert answer.get_json()["message"] == "One of the values that you sent cannot be stored."

@@ -1,0 +1,260 @@
+"""What is counted of a visit, and what is not."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr.repository import visits
+from linkmgr.visits import DIRECT
+from tests import geoip
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.targets import FIREFOX, IPHONE, Target
+
+NOTHING = {
+    "clicks": 0,
+    "uniqueClicks": 0,
+    "topCountries": {},
+    "topReferrers": {},
+    "topBrowsers": {},
+    "topOs": {},
+    "socialCount": {"facebook": 0, "twitter": 0, "instagram": 0},
+}
+
+
+# --- what is counted
+
+
+def test_a_target_without_visits_has_empty_statistics(target: Target) -> None:
+    assert target.statistics() == NOTHING
+
+
+def test_statistics_tell_country_referrer_browser_system_network_and_visitors(target: Target) -> None:
+    target.visit(agent=IPHONE, address=geoip.PERU, Referer="https://t.co/abc")
+    target.visit(agent=IPHONE, address=geoip.PERU, Referer="https://news.example.com/a?b=c")
+    target.visit(agent=FIREFOX, address=geoip.CHILE)
+    assert target.statistics() == {
+        "clicks": 3,
+        "uniqueClicks": 2,
+        "topCountries": {"Peru": "2", "Chile": "1"},
+        "topReferrers": {DIRECT: "1", "news.example.com": "1", "t.co": "1"},
+        "topBrowsers": {"Mobile Safari": "2", "Firefox": "1"},
+        "topOs": {"iOS": "2", "Windows": "1"},
+        "socialCount": {"facebook": 0, "twitter": 1, "instagram": 0},
+    }
+
+
+def test_the_api_shows_the_statistics_of_a_scanned_code(target: Target, alice: Client) -> None:
+    target.visit(address=geoip.PERU)
+    answer = alice.get(f"/api/qr/{target.id}").get_json()
+    assert answer["data"] == target.statistics()
+    assert answer["details"]["scans"] == 1
+
+
+def test_labels_stand_in_the_order_of_their_counts_and_only_the_first_ten(target: Target) -> None:
+    for number in range(12):
+        for _ in range(1 + (number == 7)):
+            target.visit(Referer=f"https://site{number:02}.example.com/")
+    hosts = [7, 0, 1, 2, 3, 4, 5, 6, 8, 9]
+    assert list(target.statistics()["topReferrers"]) == [f"site{number:02}.example.com" for number in hosts]
+
+
+def test_invented_referrers_end_up_under_one_label(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visits, "MOST_LABELS", 3)
+    for number in (1, 2, 3, 4, 5, 1):
+        target.visit(Referer=f"https://site{number}.example.com/")
+    assert target.statistics()["topReferrers"] == {
+        "Other": "2",
+        "site1.example.com": "2",
+        "site2.example.com": "1",
+        "site3.example.com": "1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("host", "network"),
+    [
+        ("facebook.com", "facebook"),
+        ("www.facebook.com", "facebook"),
+        ("m.facebook.com", "facebook"),
+        ("l.facebook.com", "facebook"),
+        ("lm.facebook.com", "facebook"),
+        ("fb.me", "facebook"),
+        ("t.co", "twitter"),
+        ("twitter.com", "twitter"),
+        ("mobile.twitter.com", "twitter"),
+        ("x.com", "twitter"),
+        ("L.Instagram.com", "instagram"),
+        ("www.instagram.com", "instagram"),
+        ("instagr.am", "instagram"),
+        ("fb.watch", "facebook"),
+        ("notfacebook.com", None),
+        ("x.com.example.com", None),
+        ("netflix.com", None),
+    ],
+)
+def test_a_social_network_is_known_by_its_hosts(target: Target, host: str, network: str | None) -> None:
+    target.visit(Referer=f"https://{host}/path")
+    social = {"facebook": 0, "twitter": 0, "instagram": 0} | ({network: 1} if network else {})
+    assert target.statistics()["socialCount"] == social
+    assert target.statistics()["topReferrers"] == {host.lower(): "1"}
+
+
+@pytest.mark.parametrize(
+    ("package", "network"),
+    [
+        ("com.facebook.katana", "facebook"),
+        ("com.facebook.orca", "facebook"),
+        ("com.instagram.android", "instagram"),
+        ("com.twitter.android", "twitter"),
+        ("org.com.twitter.android", None),
+        ("com.google.android.gm", None),
+    ],
+)
+def test_a_social_network_is_known_by_its_apps(target: Target, package: str, network: str | None) -> None:
+    target.visit(Referer=f"android-app://{package}/")
+    social = {"facebook": 0, "twitter": 0, "instagram": 0} | ({network: 1} if network else {})
+    assert target.statistics()["socialCount"] == social
+
+
+@pytest.mark.parametrize(
+    "referrer",
+    ["", "http://127.0.0.1:5000/u/alice/list-1", "http://localhost/", "http://[", "about:blank", "https:// /"],
+)
+def test_no_referrer_and_our_own_pages_count_as_direct(target: Target, referrer: str) -> None:
+    target.visit(Referer=referrer)
+    assert target.statistics()["topReferrers"] == {DIRECT: "1"}
+
+
+@pytest.mark.parametrize("address", ["192.0.2.1", "127.0.0.1", "2001:db8::1", "unix:", ""])
+def test_a_country_that_cannot_be_told_is_unknown(target: Target, address: str) -> None:
+    target.visit(address=address)
+    assert target.statistics()["topCountries"] == {"Unknown": "1"}
+
+
+def test_without_a_file_of_countries_they_are_unknown(app: Flask, sql: Sql, alice: Client) -> None:
+    target = Target(app, sql, alice.id)
+    target.visit(address=geoip.PERU)
+    assert target.statistics()["topCountries"] == {"Unknown": "1"}
+
+
+def test_an_mmdb_file_that_cannot_be_read_stops_the_start(make_app: Callable[..., Flask], tmp_path: Path) -> None:
+    broken = tmp_path / "broken.mmdb"
+    broken.write_bytes(b"\xab\xcd\xefMaxMind.com" + b"no database")
+    with pytest.raises(SystemExit, match=r"LINKMGR_GEOIP_DATABASE must be an \.mmdb file that can be read\."):
+        make_app(geoip_database=str(broken))
+
+
+def test_a_visitor_is_one_address_with_one_user_agent_at_one_target(target: Target, sql: Sql, alice: Client) -> None:
+    for _ in range(2):
+        target.visit(address="192.0.2.1")
+    target.visit(address="192.0.2.2")
+    target.visit(address="192.0.2.1", agent=IPHONE)
+    assert target.statistics()["uniqueClicks"] == 3
+    other = Target(target.app, sql, alice.id)
+    other.visit(address="192.0.2.1")
+    assert other.statistics()["uniqueClicks"] == 1
+    digests = sql("SELECT DISTINCT visitor FROM visits")
+    assert len(digests) == 4, "the same person cannot be recognised at another target"
+
+
+def test_no_address_is_stored(target: Target, raw: psycopg2.extensions.connection) -> None:
+    target.visit(address="203.0.113.77", X_Forwarded_For="203.0.113.78")
+    with raw.cursor() as cursor:
+        cursor.execute("SELECT v::text FROM visits v UNION ALL SELECT t::text FROM tallies t")
+        stored = " ".join(text for (text,) in cursor.fetchall())
+    assert "Peru" in stored
+    assert "203.0.113" not in stored
+
+
+# --- what is not counted
+
+# Most of them are people's for ua-parser.
+PROGRAMS = [
+    "",
+    " ",
+    "curl/8.14.1",
+    "Wget/1.21.4",
+    "python-requests/2.32.5",
+    "Python-urllib/3.13",
+    "python-httpx/0.28.1",
+    "Python/3.13 aiohttp/3.12.15",
+    "Go-http-client/2.0",
+    "libwww-perl/6.78",
+    "Java/17.0.2",
+    "node-fetch/1.0 (+https://github.com/bitinn/node-fetch)",
+    "axios/1.12.2",
+    "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com",
+    "Mozilla/5.0 (compatible; vkShare; +http://vk.com/dev/Share)",
+    "Iframely/1.3.1 (+https://iframely.com/docs/about)",
+    "Mozilla/5.0 (compatible; Embedly/0.2; +http://support.embed.ly/)",
+    "http.rb/5.2.0 (Mastodon/4.3.0; +https://mastodon.example/)",
+    "Mozilla/5.0 (compatible; Cardyb/1.1; mailto:support@bsky.app)",
+    "Something that crawls",
+    "A link preview",
+]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"method": "HEAD"},
+        {"Sec_Purpose": "prefetch"},
+        {"Sec_Purpose": "prefetch;prerender"},
+        {"Purpose": "prefetch"},
+        {"X_Purpose": "preview"},
+        {"X_Moz": "prefetch"},
+        {"agent": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"},
+        {"agent": "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)"},
+        {"agent": "WhatsApp/2.23.20.0"},
+        {"agent": "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"},
+        {"agent": "some-unheard-of-crawler/1.0"},
+        *({"agent": agent} for agent in PROGRAMS),
+    ],
+)
+def test_what_is_not_a_persons_visit_is_not_counted(target: Target, headers: dict[str, str]) -> None:
+    target.visit(**headers)
+    assert target.statistics() == NOTHING
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "x" * 5000,
+        "\xff\xfe",
+        "QRScanner/3.2",
+        "QR Code Scanner/5.1 CFNetwork/1490.0.4 Darwin/23.2.0",
+        "okhttp/4.12.0",
+        "Mozilla/5.0 (Linux; Android 9; javaphone) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36",
+        "Mozilla/5.0 (Linux; Android 9; CUBOT X19) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36",
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/140.0.0.0",
+    ],
+)
+def test_odd_user_agents_are_visitors_too(target: Target, agent: str) -> None:
+    target.visit(agent=agent)
+    assert target.clicks == 1
+
+
+# --- the client's address
+
+
+def forge(app: Flask, target: Target) -> int:
+    """100 visits from one address that claim to come from as many; how many visitors that makes."""
+    target.app = app
+    for number in range(100):
+        target.visit(X_Forwarded_For=f"198.51.100.{number}, 203.0.113.1", X_Real_IP=f"198.51.100.{number}")
+    assert target.clicks == 100
+    return int(target.statistics()["uniqueClicks"])
+
+
+def test_100_forged_headers_change_nothing_without_a_proxy(app: Flask, target: Target) -> None:
+    assert forge(app, target) == 1
+
+
+def test_of_a_chain_only_what_the_trusted_proxy_set_counts(make_app: Callable[..., Flask], target: Target) -> None:
+    setting = target.app.extensions["linkmgr_settings"].geoip_database
+    assert forge(make_app(trusted_proxies="1", geoip_database=setting), target) == 1
+    assert target.statistics()["topCountries"] == {"Peru": "100"}

@@ -1,0 +1,199 @@
+"""That recording a visit never costs the visitor anything, and what is kept of it."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr import database
+from linkmgr.repository import visits
+from linkmgr.visits import DIRECT
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.targets import Target
+
+SEEN = {"country": "Peru", "referrer": DIRECT, "browser": "Firefox", "os": "Linux"}
+
+
+# --- the plan
+
+
+def test_beyond_the_plans_visits_of_a_month_visitors_arrive_and_are_not_recorded(
+    located: Flask, sql: Sql, register: Callable[..., Client], admin: Client
+) -> None:
+    sql(
+        """
+        INSERT INTO plans (name, free, limits)
+        SELECT 'Tiny', false, jsonb_set(limits::jsonb, '{clicks}', '3') FROM plans WHERE name = 'Free' RETURNING 1
+        """
+    )
+    carol = register("carol", plan="Tiny")
+    target, other = Target(located, sql, carol.id), Target(located, sql, carol.id)
+    for _ in range(3):
+        target.visit()
+        other.visit()
+    assert (target.clicks, other.clicks) == (2, 1)
+    sql("UPDATE usage SET kind = 'visits 2020-01' WHERE kind LIKE 'visits %%' RETURNING 1")
+    target.visit()
+    assert target.clicks == 3, "a new month"
+    unlimited = Target(located, sql, admin.id)
+    unlimited.visit()
+    assert unlimited.clicks == 1
+
+
+# --- at whose expense
+
+
+def test_concurrent_visits_are_all_counted(target: Target) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: target.visit(address=f"192.0.2.{n % 10}", Referer=f"http://h{n % 7}.com/"), range(160)))
+    found = target.statistics()
+    assert (found["clicks"], found["uniqueClicks"]) == (160, 10)
+    assert sum(int(count) for count in found["topReferrers"].values()) == 160
+
+
+@pytest.mark.parametrize("table", ["usage", "visits", "visitors", "tallies"])
+def test_a_visitor_does_not_wait_for_a_locked_table(
+    target: Target, dsn: str, table: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    target.visit()
+    with psycopg2.connect(dsn) as blocker, blocker.cursor() as cursor:
+        cursor.execute(f"LOCK TABLE {table}")
+        started = time.monotonic()
+        target.visit()
+        assert time.monotonic() - started < 1
+    blocker.close()
+    assert [record.message for record in caplog.records] == [f"a visit of {target.id} was not recorded"]
+    target.visit()
+    assert target.clicks == 2
+
+
+def test_a_visitor_arrives_when_visits_cannot_be_stored(
+    target: Target, raw: psycopg2.extensions.connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    with raw.cursor() as cursor:
+        cursor.execute("ALTER TABLE visits RENAME TO mislaid")
+        try:
+            target.visit()
+        finally:
+            cursor.execute("ALTER TABLE mislaid RENAME TO visits")
+    assert [record.message for record in caplog.records] == [f"a visit of {target.id} was not recorded"]
+    assert target.clicks == 0
+
+
+def test_a_slow_database_is_given_up_on(app: Flask) -> None:
+    started = time.monotonic()
+    with app.app_context(), pytest.raises(psycopg2.errors.QueryCanceled):
+        database.run_aside("SELECT pg_sleep(10)")
+    assert time.monotonic() - started < 1
+
+
+def unflushed(sql: Sql) -> bool:
+    """Whether something was committed that is not on the disk yet."""
+    return bool(sql("SELECT pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn() AS waits")[0]["waits"])
+
+
+def test_only_visits_are_written_without_waiting_for_the_disk(located: Flask, sql: Sql, alice: Client) -> None:
+    with located.app_context():
+        # The server of the tests waits for no disk at all.
+        database.rows("SELECT set_config('synchronous_commit', 'on', false)")
+        visited, wrote = 0, 0
+        for number in range(10):
+            visits.add(1, alice.id, visitor=bytes([number]), seen=SEEN, social=None)
+            visited += unflushed(database.rows)
+            database.run("UPDATE users SET email = 'a' || %(number)s::text", number=number)
+            wrote += unflushed(database.rows)
+        # The server flushes by itself now and then, and writes something of its own as well.
+        assert visited > 5 > wrote
+        left = "SELECT current_setting('synchronous_commit') AS commit, current_setting('statement_timeout') AS timeout"
+        assert database.rows(left) == [{"commit": "on", "timeout": "3s"}]
+        database.database().drop()
+    sql("DELETE FROM visits WHERE target_id = 1 RETURNING 1")
+
+
+def test_visits_are_recorded_without_prepared_statements_too(
+    make_app: Callable[..., Flask], sql: Sql, alice: Client
+) -> None:
+    target = Target(make_app(prepare="0"), sql, alice.id)
+    target.visit()
+    assert target.clicks == 1
+
+
+# --- what is kept
+
+
+def rows_of(sql: Sql, target_id: int) -> dict[str, int]:
+    found = sql(
+        """
+        SELECT (SELECT count(*) FROM visits WHERE target_id = %(id)s) AS visits,
+               (SELECT count(*) FROM visitors WHERE target_id = %(id)s) AS visitors,
+               (SELECT count(*) FROM tallies WHERE target_id = %(id)s) AS tallies
+        """,
+        id=target_id,
+    )
+    return dict(found[0])
+
+
+def test_a_deleted_target_is_forgotten_with_its_visits(target: Target, sql: Sql, alice: Client) -> None:
+    target.visit()
+    assert rows_of(sql, target.id) == {"visits": 1, "visitors": 1, "tallies": 6}
+    alice.delete(f"/api/qr/{target.id}/delete")
+    assert rows_of(sql, target.id) == {"visits": 0, "visitors": 0, "tallies": 0}
+
+
+def purge(app: Flask) -> Any:
+    result = app.test_cli_runner().invoke(args=["visits", "purge"])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_purging_deletes_visits_that_are_older_than_the_plan_keeps_them(
+    located: Flask, sql: Sql, register: Callable[..., Client]
+) -> None:
+    plans = ("Free", "Pro", "Business")
+    targets = {plan: Target(located, sql, register(plan.lower(), plan=plan).id) for plan in plans}
+    # The plan is what visitors are promised, and binds an administrator too.
+    targets["administrator"] = Target(located, sql, register("root", plan="Free", admin=True).id)
+    for target in targets.values():
+        for number in range(4):
+            target.visit(address=f"192.0.2.{number}")
+    sql(
+        """
+        UPDATE visits SET at = now() - make_interval(days => age)
+          FROM (SELECT ctid, (array[0, 89, 91, 366])[row_number() OVER (PARTITION BY target_id ORDER BY at)] AS age
+                  FROM visits) aged
+         WHERE visits.ctid = aged.ctid
+        RETURNING 1
+        """
+    )
+    before = {plan: target.statistics() for plan, target in targets.items()}
+    assert purge(located) == "5 visits have been deleted.\n"
+    assert {plan: rows_of(sql, target.id)["visits"] for plan, target in targets.items()} == {
+        "Free": 2,
+        "Pro": 3,
+        "Business": 4,
+        "administrator": 2,
+    }
+    assert rows_of(sql, targets["Free"].id)["visitors"] == 2, "nobody is remembered longer than the visits"
+    assert {plan: target.statistics() for plan, target in targets.items()} == before
+    assert purge(located) == "0 visits have been deleted.\n"
+
+
+def test_purging_deletes_what_came_while_its_target_was_deleted(target: Target, sql: Sql, alice: Client) -> None:
+    with target.app.app_context():
+        visits.add(2**40, alice.id, visitor=b"v", seen=SEEN, social="twitter")
+    assert rows_of(sql, 2**40)["visits"] == 1
+    purge(target.app)
+    assert rows_of(sql, 2**40) == {"visits": 0, "visitors": 0, "tallies": 0}
+
+
+def test_purging_forgets_the_counters_of_past_months(target: Target, sql: Sql) -> None:
+    target.visit()
+    sql("INSERT INTO usage SELECT user_id, 'visits 2020-01', 5 FROM usage WHERE kind LIKE 'visits %%' RETURNING 1")
+    purge(target.app)
+    assert len(sql("SELECT kind FROM usage WHERE kind LIKE 'visits %%'")) == 1
+    assert target.clicks == 1
