@@ -98,16 +98,16 @@ CREATE UNLOGGED TABLE hits (
     until  timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 
--- How many rows each user owns, a row per user and table: what list totals and plan limits read.
+-- How many rows each user owns, a row per user and table: what list totals and plan limits read.  The visits of a
+-- month are kept here, too, in a row of their own; of them `step` is how many the last statement added, which are
+-- fewer than it brought where the plan's limit is reached.
 CREATE TABLE usage (
     user_id bigint NOT NULL REFERENCES users ON DELETE CASCADE,
     kind    text   NOT NULL,
     total   bigint NOT NULL,
+    step    bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (user_id, kind)
 ) WITH (fillfactor = 50);
-
-CREATE FUNCTION usage_of(owner bigint, what text) RETURNS bigint LANGUAGE sql STABLE
-RETURN coalesce((SELECT total FROM usage WHERE user_id = owner AND kind = what), 0);
 
 -- Keeps `usage`, and with it the limits of the plan.  The row of the user and the table is locked
 -- until the statement is committed, so that concurrent creates queue up and see each other.  Triggers
@@ -448,17 +448,60 @@ CREATE INDEX ON channel_items (user_id, link_id);
 CREATE INDEX ON channel_items (user_id, bio_id);
 CREATE INDEX ON channel_items (user_id, qr_id);
 
--- Visits of links and scans of QR codes, without anybody's address: `visitor` is a keyed digest.
+-- Visits of links and scans of QR codes, without anybody's address: `visitor` is a keyed digest.  A part for each
+-- month, so that an old one is dropped and not deleted row by row.
 CREATE TABLE visits (
     target_id bigint      NOT NULL,
-    at        timestamptz NOT NULL DEFAULT now(),
+    at        timestamptz NOT NULL,
     visitor   bytea       NOT NULL,
     country   text        NOT NULL,
     referrer  text        NOT NULL,
     browser   text        NOT NULL,
     os        text        NOT NULL
-);
+) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (target_id, at);
+
+-- The parts of this month and the next two.  Processes that record visits ask for them every day; whoever comes
+-- first makes them.
+CREATE FUNCTION make_months() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    month timestamp;
+    part  text;
+BEGIN
+    FOR ahead IN 0..2 LOOP
+        month := date_trunc('month', now() AT TIME ZONE 'UTC') + make_interval(months => ahead);
+        part := to_char(month, '"visits_"YYYY_MM');
+        CONTINUE WHEN to_regclass(part) IS NOT NULL;
+        PERFORM pg_advisory_xact_lock('visits'::regclass::oid::bigint);
+        EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF visits FOR VALUES FROM (%L) TO (%L)',
+                       part, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
+    END LOOP;
+END $$;
+SELECT make_months();
+
+-- Drops the past parts that are empty or older than anybody's plan keeps visits (0 is for ever); gives the number of
+-- visits that they had.
+CREATE FUNCTION drop_months() RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    part    regclass;
+    month   timestamp;
+    longest integer;
+    visits  bigint;
+    dropped bigint := 0;
+BEGIN
+    SELECT CASE WHEN min((limits ->> 'retention')::integer) > 0 THEN max((limits ->> 'retention')::integer) END
+      INTO longest FROM accounts;
+    FOR part IN SELECT inhrelid FROM pg_inherits WHERE inhparent = 'visits'::regclass LOOP
+        month := to_timestamp(part::text, '"visits_"YYYY_MM') + interval '1 month';
+        CONTINUE WHEN month > now() AT TIME ZONE 'UTC';
+        EXECUTE format('SELECT count(*) FROM %s', part) INTO visits;
+        IF visits = 0 OR month + make_interval(days => longest) <= now() AT TIME ZONE 'UTC' THEN
+            EXECUTE format('DROP TABLE %s', part);
+            dropped := dropped + visits;
+        END IF;
+    END LOOP;
+    RETURN dropped;
+END $$;
 
 -- Who has visited a target before.
 CREATE TABLE visitors (
@@ -467,33 +510,67 @@ CREATE TABLE visitors (
     PRIMARY KEY (target_id, visitor)
 );
 
--- What the statistics show, counted when a visit is recorded, so that reading them does not depend on how many
--- there were.  The dimensions: clicks, unique, country, referrer, browser, os, social.
+-- What statistics and lists show, counted when visits are recorded, so that reading it does not depend on how many
+-- there were.
+CREATE TABLE totals (
+    target_id bigint PRIMARY KEY,
+    clicks    bigint NOT NULL,
+    visitors  bigint NOT NULL
+) WITH (fillfactor = 50);
+
+-- How often each country, referrer, browser, os and social network was seen.  The index has the ten most frequent
+-- ones side by side.
 CREATE TABLE tallies (
     target_id bigint NOT NULL,
     dimension text   NOT NULL,
     label     text   NOT NULL,
     total     bigint NOT NULL,
     PRIMARY KEY (target_id, dimension, label)
-) WITH (fillfactor = 50);
+);
+CREATE INDEX ON tallies (target_id, dimension, total DESC, label);
+
+-- The statistics object of the specification, of each target that was visited.
+CREATE VIEW statistics AS
+SELECT target_id,
+       json_build_object(
+           'clicks', clicks,
+           'uniqueClicks', visitors,
+           'topCountries', tops -> 'country',
+           'topReferrers', tops -> 'referrer',
+           'topBrowsers', tops -> 'browser',
+           'topOs', tops -> 'os',
+           'socialCount', json_build_object(
+               'facebook', coalesce((tops -> 'social' ->> 'facebook')::bigint, 0),
+               'twitter', coalesce((tops -> 'social' ->> 'twitter')::bigint, 0),
+               'instagram', coalesce((tops -> 'social' ->> 'instagram')::bigint, 0))) AS data
+  FROM totals
+ CROSS JOIN LATERAL (
+       SELECT json_object_agg(dimension, coalesce(labels, '{}')) AS tops
+         FROM unnest(ARRAY['country', 'referrer', 'browser', 'os', 'social']) AS dimensions (dimension)
+        CROSS JOIN LATERAL (
+              SELECT json_object_agg(label, total::text) AS labels
+                FROM (SELECT label, total
+                        FROM tallies
+                       WHERE tallies.target_id = totals.target_id AND tallies.dimension = dimensions.dimension
+                       ORDER BY total DESC, label
+                       LIMIT 10) most) of_dimension) of_target;
 
 -- Links as the API lists them; `host` is the address that the short one begins with, null on our own.
 CREATE VIEW link_records AS
 SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS longurl, l.title, l.description,
-       coalesce((SELECT total FROM tallies WHERE target_id = l.id AND dimension = 'clicks' AND label = ''), 0) AS clicks,
-       coalesce((SELECT total FROM tallies WHERE target_id = l.id AND dimension = 'unique' AND label = ''), 0)
-           AS uniqueclicks,
-       l.campaign_id AS campaign,
+       coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, l.campaign_id AS campaign,
        ARRAY(SELECT channel_id FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id
               ORDER BY channel_id) AS channel,
        l.created AS date
   FROM links l
-  LEFT JOIN domains d ON d.id = l.domain_id;
+  LEFT JOIN domains d ON d.id = l.domain_id
+  LEFT JOIN totals t ON t.target_id = l.id;
 
 CREATE FUNCTION forget_target() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM visits USING gone WHERE target_id = gone.id;
     DELETE FROM visitors USING gone WHERE target_id = gone.id;
+    DELETE FROM totals USING gone WHERE target_id = gone.id;
     DELETE FROM tallies USING gone WHERE target_id = gone.id;
     RETURN NULL;
 END $$;

@@ -1,5 +1,8 @@
 """linkmgr: a self-hosted link-management service.  This page is the table of contents."""
 
+from collections.abc import Callable
+from typing import Any
+
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
@@ -20,10 +23,17 @@ from linkmgr import (
 )
 
 
+class Service(Flask):
+    request_class = incoming.Request
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """None of ours is a coroutine.  Flask would look at each hook and handler of each request."""
+        return func
+
+
 def create_app(**overrides: str) -> Flask:
     """The service with the settings of the environment; `overrides` are settings by their names."""
-    app = Flask(__name__)
-    app.request_class = incoming.Request
+    app = Service(__name__)
     settings.init_app(app, **overrides)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.json = envelope.OrjsonProvider(app)

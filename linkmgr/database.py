@@ -3,7 +3,7 @@
     row, rows   read; asked again once when the connection was lost
     page        reads one page of a list, with its total
     run         writes; what the statement returns, and never asked again once it may have been stored
-    run_aside   writes what may be lost, and holds nobody up
+    run_aside   writes what may be lost
 
 Every thread keeps one connection in autocommit, so that a statement is one round trip and one transaction.
 Statements are prepared on it when they are first run: planning costs more than executing.  Static SQL with
@@ -50,8 +50,11 @@ _OPTIONS: dict[str, Any] = {
     # As on solid-state disks: else the list of a user with few rows among many is read off the primary key.
     " -c random_page_cost=1.1",
 }
-# Local to the transaction that the statements of one message are, so that the next statement knows none of it.
-_ASIDE = "SET LOCAL synchronous_commit = off; SET LOCAL statement_timeout = '250ms'; SET LOCAL lock_timeout = '100ms'; "
+# A transaction holds its locks until it is on the disk, and those of one user would wait for the disk one after the
+# other.  So a write does not wait for the disk itself; a second transaction, which holds no lock, does it for both:
+# the log goes to the disk in order.  `SET LOCAL` is over with the transaction that the statements of a message are.
+_UNFLUSHED = "SET LOCAL synchronous_commit = off; "
+_FLUSH = "SELECT pg_logical_emit_message(true, 'linkmgr', '')"
 
 
 class SchemaTooOld(psycopg2.OperationalError):
@@ -201,14 +204,15 @@ def row(sql: str, **params: Any) -> Row | None:
 
 
 def run(sql: str, **params: Any) -> Row | None:
-    """Writes, and gives the first row that the statement returns."""
-    found = database().execute(sql, params, again=False)
+    """Writes, and gives the first row that the statement returns, once it is on the disk."""
+    found = database().execute(sql, params, again=False, prelude=_UNFLUSHED)
+    database().execute(_FLUSH, {}, again=False)
     return found[0] if found else None
 
 
 def run_aside(sql: str, **params: Any) -> None:
-    """Writes without waiting for the disk, and gives up soon rather than hold up the answer that it stands beside."""
-    database().execute(sql, params, again=False, prelude=_ASIDE)
+    """Writes without waiting for the disk: a crash may lose what was written in the last moment before it."""
+    database().execute(sql, params, again=False, prelude=_UNFLUSHED)
 
 
 def version(connection: psycopg2.extensions.connection) -> int:
@@ -232,16 +236,15 @@ class Page(NamedTuple):
 
 
 def page(sql: str, total: str, *, limit: int, number: int, **params: Any) -> Page:
-    """One page of the ordered list that `sql` reads; `total` is the SQL of its length, one value.
+    """One page of a list.  `sql` reads it, in order, with LIMIT %(limit)s OFFSET %(offset)s where its rows are chosen;
+    `total` is the SQL of how many the whole list has, one value, where none is 0.
 
     The total comes with the rows; only a page past the end, which has none, costs a second statement.
     """
     values = params | {"limit": limit, "offset": min((number - 1) * limit, 2**62)}
-    found = rows(
-        f"SELECT ({total}) AS list_total, listed.* FROM ({sql} LIMIT %(limit)s OFFSET %(offset)s) listed",  # noqa: S608 - static pieces
-        **values,
-    )
-    counted = found or ([] if number == 1 else rows(f"SELECT ({total}) AS list_total", **params))
+    counting = f"coalesce(({total}), 0) AS list_total"
+    found = rows(f"SELECT {counting}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - static pieces
+    counted = found or ([] if number == 1 else rows(f"SELECT {counting}", **params))
     length = counted[0]["list_total"] if counted else 0
     for each in found:
         del each["list_total"]

@@ -26,7 +26,8 @@ class OrjsonProvider(JSONProvider):
 
 def is_api() -> bool:
     """Whether the request is for the API, all of whose answers are JSON with the rate-limit headers."""
-    return request.path == "/api" or request.path.startswith("/api/")
+    path = request.path
+    return path.startswith("/api/") or path == "/api"
 
 
 def ok(message: str | None = None, **members: Any) -> Json:

@@ -2,7 +2,7 @@
 who guesses keys is stopped as well."""
 
 import random
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from flask import Flask, g, request
 
@@ -15,8 +15,7 @@ FORGET_SHARE = 0.01  # of the requests whose key does not hold; they are what ma
 ADMINISTRATION = ("plans", "users")  # the blueprints that are open to administrators only
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """Who sent the request, as its statement in repository/callers.py tells."""
 
     bucket: str  # what the requests are counted by: the user, or the address when the key does not hold

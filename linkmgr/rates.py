@@ -7,13 +7,15 @@ Either way `g.hits` remembers the answer, since flask-limiter would ask for it a
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
 from flask import Flask, Response, current_app, g, request
 from flask_limiter import HeaderNames, Limiter, RateLimitExceeded, RequestLimit
-from limits import parse
+from limits import RateLimitItem, parse
 from limits.storage import Storage
 from limits.storage.redis import RedisStorage
 from redis.backoff import NoBackoff
@@ -25,6 +27,7 @@ from linkmgr.errors import RETRY_SECONDS, Refusal
 from linkmgr.settings import settings
 
 PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
+_SCOPE = "api"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +92,45 @@ class _RedisCounted(_Remembered, RedisStorage):
 class _GateLimiter(Limiter):
     """Asked by the gate alone: flask-limiter's own hook would cost every public page as well."""
 
+    guarded: Callable[[], None]
+
     def _check_request_limit(self, callable_name: str | None = None, in_middleware: bool = True) -> None:
         if not in_middleware:
             super()._check_request_limit(callable_name, in_middleware)
+
+    def decide(self, item: RateLimitItem, bucket: str) -> RequestLimit:
+        """What flask-limiter does once it has found which limits apply.  There is one, and no storage that could
+        fail: finding that out again for each request takes longer than the decision."""
+        identifiers = [bucket, _SCOPE]
+        breached = not self.limiter.hit(item, *identifiers)
+        self.context.view_rate_limit = decided = RequestLimit(self, item, identifiers, breached, shared=True)
+        return decided
+
+    def ask(self) -> RequestLimit:
+        """What the storage of flask-limiter's own, or its replacement in this process, has counted."""
+        with suppress(RateLimitExceeded):
+            self.guarded()
+        assert self.current_limit is not None
+        return self.current_limit
 
 
 def counts_in_database() -> bool:
     return not settings().rate_limit_storage
 
 
+@lru_cache
+def _item(rate: str) -> RateLimitItem:
+    return parse(rate)
+
+
 def window() -> int:
     """Of the setting RATE_LIMIT, in seconds."""
-    return parse(settings().rate_limit).get_expiry()
+    return _item(settings().rate_limit).get_expiry()
 
 
 def _rate() -> str:
-    return f"{g.caller.rate} per minute" if g.caller.rate else settings().rate_limit
+    rate: int | None = g.caller.rate
+    return f"{rate} per minute" if rate else settings().rate_limit
 
 
 def _bucket() -> str:
@@ -125,7 +151,7 @@ def _complete_headers(response: Response) -> Response:
         headers.pop("Retry-After", None)
     if HeaderNames.LIMIT.value not in headers:
         # The request failed before it could be counted: nothing remains until it may be tried again.
-        headers[HeaderNames.LIMIT.value] = str(parse(settings().rate_limit).amount)
+        headers[HeaderNames.LIMIT.value] = str(_item(settings().rate_limit).amount)
         headers[HeaderNames.REMAINING.value] = "0"
         headers[HeaderNames.RESET.value] = str(int(time.time()) + RETRY_SECONDS)
     return response
@@ -148,27 +174,19 @@ def init_app(app: Flask) -> None:
         request_identifier=lambda: request.endpoint or "unmatched",
     )
     app.extensions["linkmgr_limiter"] = limiter
-    app.extensions["linkmgr_guarded"] = limiter.shared_limit(_rate, scope="api")(_guarded)
+    limiter.guarded = limiter.shared_limit(_rate, scope=_SCOPE)(_guarded)
 
 
 def _guarded() -> None:
     """What flask-limiter guards: one bucket over all of the API."""
 
 
-def _limit() -> RequestLimit:
-    """That the request was measured by."""
-    limiter: Limiter = current_app.extensions["linkmgr_limiter"]
-    assert limiter.current_limit is not None
-    return limiter.current_limit
-
-
 def admit() -> None:
     """Refuses the request when its caller has used up the window."""
-    guarded: Callable[[], None] = current_app.extensions["linkmgr_guarded"]
-    try:
-        guarded()
-    except RateLimitExceeded:
-        item = _limit().limit
-        g.seconds_left = max(1, math.ceil(_limit().reset_at - time.time()))
+    limiter: _GateLimiter = current_app.extensions["linkmgr_limiter"]
+    decided = limiter.decide(_item(_rate()), g.caller.bucket) if counts_in_database() else limiter.ask()
+    if decided.breached:
+        item = decided.limit
+        g.seconds_left = max(1, math.ceil(decided.reset_at - time.time()))
         per = item.GRANULARITY.name if item.multiples == 1 else f"{item.multiples} {item.GRANULARITY.name}s"
-        raise Refusal("rate_limited", limit=item.amount, per=per, seconds=g.seconds_left) from None
+        raise Refusal("rate_limited", limit=item.amount, per=per, seconds=g.seconds_left)

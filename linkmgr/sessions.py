@@ -2,7 +2,8 @@
 
 from datetime import timedelta
 
-from flask import Flask, session
+from flask import Flask, Request, session
+from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 
 from linkmgr import keys
 from linkmgr.database import Row
@@ -13,7 +14,15 @@ _TOKEN = "token"  # noqa: S105 - the name of it
 LIFETIME = timedelta(days=30)
 
 
+class _Interface(SecureCookieSessionInterface):
+    """Flask's own derives the keys of the signature for each request, those without a cookie too."""
+
+    def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
+        return super().open_session(app, request) if "HTTP_COOKIE" in request.environ else SecureCookieSession()
+
+
 def init_app(app: Flask) -> None:
+    app.session_interface = _Interface()
     secure = settings().base_url.startswith("https://")
     app.config.update(
         SESSION_COOKIE_NAME="__Host-linkmgr" if secure else "linkmgr",  # the prefix keeps other hosts from setting it

@@ -1,8 +1,10 @@
 """Which requests are visits, and what is noted of them: never an address, and never at the visitor's expense."""
 
-import hashlib
 import hmac
 import re
+import time
+from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import ua_parser
@@ -11,7 +13,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from flask import Flask, current_app, request
 
 from linkmgr import countries, sender
-from linkmgr.repository import visits
+from linkmgr.recorder import Recorder, Visit
 from linkmgr.settings import settings
 
 UNKNOWN = "Unknown"
@@ -25,7 +27,8 @@ _PROGRAM = re.compile(
     r"|^(?:curl|wget|go-http-client|libwww|python-requests|python-httpx|node-fetch|axios)\b|\baiohttp/",
     re.IGNORECASE,
 )
-_AHEAD_OF_TIME = ("Sec-Purpose", "Purpose", "X-Purpose", "X-Moz")  # headers of a browser that loads in advance
+# Headers of a browser that loads in advance, as WSGI names them.
+_AHEAD_OF_TIME = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
 _SOCIAL = {
     "facebook.com": "facebook",
     "fb.com": "facebook",
@@ -50,6 +53,7 @@ def init_app(app: Flask) -> None:
     secret = app.config["SECRET_KEY"].encode()
     derived = HKDF(hashes.SHA256(), length=32, salt=None, info=b"linkmgr visitors").derive(secret)
     app.extensions["linkmgr_visitors"] = derived
+    app.extensions["linkmgr_recorder"] = Recorder(app)
 
 
 def record(target_id: int, user_id: int) -> None:
@@ -58,23 +62,47 @@ def record(target_id: int, user_id: int) -> None:
     if request.method == "HEAD" or _ahead_of_time():
         return
     try:
-        parsed = ua_parser.parse(agent)
-        if not agent.strip() or _PROGRAM.search(agent) or (parsed.device and parsed.device.family == "Spider"):
+        program = _program(agent)
+        if program is None:
             return
         referrer = _referrer()
-        seen = {
-            "country": _label(countries.of(sender.address()).name),
-            "referrer": referrer or DIRECT,
-            "browser": _label(parsed.user_agent.family if parsed.user_agent else None),
-            "os": _label(parsed.os.family if parsed.os else None),
-        }
-        visits.add(target_id, user_id, visitor=_visitor(target_id, agent), seen=seen, social=_social(referrer))
+        recorder: Recorder = current_app.extensions["linkmgr_recorder"]
+        recorder.add(
+            Visit(
+                target_id=target_id,
+                user_id=user_id,
+                at=time.monotonic(),
+                visitor=_visitor(target_id, agent),
+                country=_label(countries.of(sender.address()).name),
+                referrer=referrer or DIRECT,
+                browser=program.browser,
+                os=program.os,
+                social=_social(referrer),
+            )
+        )
     except Exception as error:  # a bug here must not keep anybody from the target
         current_app.logger.warning("a visit of %s was not recorded", target_id, exc_info=error)
 
 
+class _Program(NamedTuple):
+    browser: str
+    os: str
+
+
+@lru_cache(maxsize=2048)
+def _program(agent: str) -> _Program | None:
+    """What visits; None: no person's browser."""
+    parsed = ua_parser.parse(agent)
+    if not agent.strip() or _PROGRAM.search(agent) or (parsed.device and parsed.device.family == "Spider"):
+        return None
+    return _Program(
+        _label(parsed.user_agent.family if parsed.user_agent else None),
+        _label(parsed.os.family if parsed.os else None),
+    )
+
+
 def _ahead_of_time() -> bool:
-    purposes = " ".join(request.headers.get(name, "") for name in _AHEAD_OF_TIME).lower()
+    purposes = " ".join(filter(None, map(request.environ.get, _AHEAD_OF_TIME))).lower()
     return "prefetch" in purposes or "preview" in purposes or "prerender" in purposes
 
 
@@ -82,10 +110,10 @@ def _label(text: str | None) -> str:
     return (text or UNKNOWN)[:LONGEST_LABEL]
 
 
-def _visitor(target_id: int, agent: str) -> bytes:
+def _visitor(target_id: int, agent: str) -> str:
     """The same for one person's visits of one target; tells nothing to who does not have our secret."""
     person = f"{target_id} {sender.address()} {agent}".encode("utf-8", "surrogatepass")
-    return hmac.digest(current_app.extensions["linkmgr_visitors"], person, hashlib.sha256)[:16]
+    return hmac.digest(current_app.extensions["linkmgr_visitors"], person, "sha256")[:16].hex()
 
 
 def _referrer() -> str | None:

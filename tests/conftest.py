@@ -17,11 +17,12 @@ from typing import Any
 import psycopg2
 import pytest
 from argon2 import PasswordHasher
-from flask import Flask
+from flask import Flask, Response, current_app
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from linkmgr import create_app, database, keys, passwords, private_postgres, schema
+from linkmgr.recorder import Recorder
 from linkmgr.repository import users
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
 from tests.shortlinks import short  # noqa: F401 - a fixture
@@ -98,6 +99,13 @@ def dsn() -> Iterator[str]:
         yield started
 
 
+def _flush(response: Response) -> Response:
+    """Visits are stored when the request is answered, so that a test can ask for them at once."""
+    recorder: Recorder = current_app.extensions["linkmgr_recorder"]
+    recorder.flush()
+    return response
+
+
 @pytest.fixture(scope="session")
 def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Flask]:
     data_dir = tmp_path_factory.mktemp("data")
@@ -107,6 +115,7 @@ def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
         app = create_app(**(defaults | {"rate_limit": MANY} | settings))
         app.testing = True
         app.config["PROPAGATE_EXCEPTIONS"] = False
+        app.after_request(_flush)
         return app
 
     return make

@@ -8,10 +8,9 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.repository import visits
 from tests import factories
 from tests.factories import Sql
-from tests.targets import FIREFOX
+from tests.targets import FIREFOX, statistics
 
 TARGET = "https://example.com/page"
 BRANDED = "go.example.org"
@@ -76,8 +75,7 @@ class Short:
 
     @property
     def clicks(self) -> int:
-        with self.app.app_context():
-            return int(visits.statistics(self.id)["clicks"])
+        return int(statistics(self.sql, self.id)["clicks"])
 
 
 Make = Callable[..., Short]

@@ -25,6 +25,11 @@ def located(make_app: Callable[..., Flask], tmp_path_factory: pytest.TempPathFac
     return make_app(geoip_database=geoip.write(tmp_path_factory.mktemp("geoip") / "test.mmdb"))
 
 
+def statistics(sql: Sql, target_id: int) -> database.Row:
+    found = sql("SELECT data FROM statistics WHERE target_id = %(id)s", id=target_id)
+    return dict(found[0]["data"]) if found else visits.NONE
+
+
 class Target:
     """A QR code of alice that visitors open."""
 
@@ -46,8 +51,7 @@ class Target:
         return answer
 
     def statistics(self) -> database.Row:
-        with self.app.app_context():
-            return visits.statistics(self.id)
+        return statistics(self.sql, self.id)
 
     @property
     def clicks(self) -> int:

@@ -68,8 +68,8 @@ def owned(sql: Sql, client: Client, feature: str) -> tuple[int, int]:
         "bundle": "SELECT count(*) AS n FROM campaigns WHERE user_id = %(user_id)s",
     }
     rows = sql(counts[feature], user_id=client.id)[0]["n"]
-    kept = sql("SELECT usage_of(%(user_id)s, %(kind)s) AS n", user_id=client.id, kind=TABLES[feature])[0]["n"]
-    return rows, kept
+    kept = "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = %(kind)s"
+    return rows, sql(kept, user_id=client.id, kind=TABLES[feature])[0]["total"]
 
 
 @over_counted

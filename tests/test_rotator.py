@@ -6,10 +6,11 @@ import pytest
 from flask import Flask
 
 from linkmgr import database
-from linkmgr.repository import public, visits
+from linkmgr.repository import public
 from tests import factories
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
+from tests.targets import statistics
 
 LINKS, CALLS = 5, 10_000
 # What chi-square with 4 degrees of freedom exceeds once in a million times.
@@ -31,15 +32,14 @@ def rotator(alice: Client, sql: Sql) -> list[int]:
     return fill(alice, sql, alice.add("/api/campaign/add", {"slug": "spring", "public": True}), LINKS)
 
 
-def test_it_leads_to_a_short_link_which_counts_the_click(app: Flask, rotator: list[int]) -> None:
+def test_it_leads_to_a_short_link_which_counts_the_click(app: Flask, sql: Sql, rotator: list[int]) -> None:
     answer = app.test_client().get("/r/spring")
     assert answer.status_code == 302
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["Location"].startswith(f"{BASE_URL}/")
     target = app.test_client().get(answer.headers["Location"].removeprefix(BASE_URL)).headers["Location"]
     number = int(target.removeprefix("https://example.com/"))
-    with app.app_context():
-        clicks = [visits.statistics(link_id)["clicks"] for link_id in rotator]
+    clicks = [statistics(sql, link_id)["clicks"] for link_id in rotator]
     assert clicks == [int(index == number) for index in range(LINKS)]
 
 

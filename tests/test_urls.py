@@ -66,10 +66,8 @@ def test_a_link_is_read_with_its_statistics(alice: Client, sql: Sql) -> None:
         devicetarget=[{"device": "iPhone", "link": "https://example.com/i"}],
         expiry="2030-01-02 03:04:05",
     )
-    sql(
-        "INSERT INTO tallies VALUES (%(id)s, 'clicks', '', 3), (%(id)s, 'country', 'Canada', 3) RETURNING 1",
-        id=added["id"],
-    )
+    sql("INSERT INTO totals VALUES (%(id)s, 3, 0) RETURNING 1", id=added["id"])
+    sql("INSERT INTO tallies VALUES (%(id)s, 'country', 'Canada', 3) RETURNING 1", id=added["id"])
     answer = alice.get(f"/api/url/{added['id']}").get_json()
     assert len(answer["details"].pop("date")) == len("2026-11-20 12:00:00")
     assert answer == {
@@ -207,12 +205,12 @@ def test_a_link_is_put_on_channels(alice: Client, sql: Sql) -> None:
 
 def test_a_deleted_link_is_gone_with_its_statistics(alice: Client, sql: Sql) -> None:
     link_id = add(alice)["id"]
-    sql("INSERT INTO tallies VALUES (%(id)s, 'clicks', '', 3) RETURNING 1", id=link_id)
+    sql("INSERT INTO totals VALUES (%(id)s, 3, 1) RETURNING 1", id=link_id)
     answer = alice.delete(f"/api/url/{link_id}/delete")
     assert answer.get_json() == {"error": 0, "message": "Link has been deleted successfully."}
     assert alice.get(f"/api/url/{link_id}").status_code == 404
     assert alice.delete(f"/api/url/{link_id}/delete").status_code == 404
-    assert sql("SELECT 1 FROM tallies") == []
+    assert sql("SELECT 1 FROM totals") == []
 
 
 @pytest.fixture
@@ -226,8 +224,7 @@ def shelf(alice: Client, bob: Client, sql: Sql) -> list[int]:
     ]
     add(bob, custom="rome1")
     for link_id, clicks in zip(made, (2, 9, 2), strict=True):
-        sql("INSERT INTO tallies VALUES (%(id)s, 'clicks', '', %(n)s), (%(id)s, 'unique', '', 1) RETURNING 1",
-            id=link_id, n=clicks)  # fmt: skip
+        sql("INSERT INTO totals VALUES (%(id)s, %(n)s, 1) RETURNING 1", id=link_id, n=clicks)
     return made
 
 

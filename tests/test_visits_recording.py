@@ -1,7 +1,6 @@
 """That recording a visit never costs the visitor anything, and what is kept of it."""
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +15,7 @@ from tests.conftest import Client
 from tests.factories import Sql
 from tests.targets import Target
 
-SEEN = {"country": "Peru", "referrer": DIRECT, "browser": "Firefox", "os": "Linux"}
+MONTHS_AHEAD = 2
 
 
 # --- the plan
@@ -56,63 +55,25 @@ def test_concurrent_visits_are_all_counted(target: Target) -> None:
     assert sum(int(count) for count in found["topReferrers"].values()) == 160
 
 
-@pytest.mark.parametrize("table", ["usage", "visits", "visitors", "tallies"])
-def test_a_visitor_does_not_wait_for_a_locked_table(
-    target: Target, dsn: str, table: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    target.visit()
-    with psycopg2.connect(dsn) as blocker, blocker.cursor() as cursor:
-        cursor.execute(f"LOCK TABLE {table}")
-        started = time.monotonic()
-        target.visit()
-        assert time.monotonic() - started < 1
-    blocker.close()
-    assert [record.message for record in caplog.records] == [f"a visit of {target.id} was not recorded"]
-    target.visit()
-    assert target.clicks == 2
-
-
-def test_a_visitor_arrives_when_visits_cannot_be_stored(
-    target: Target, raw: psycopg2.extensions.connection, caplog: pytest.LogCaptureFixture
-) -> None:
-    with raw.cursor() as cursor:
-        cursor.execute("ALTER TABLE visits RENAME TO mislaid")
-        try:
-            target.visit()
-        finally:
-            cursor.execute("ALTER TABLE mislaid RENAME TO visits")
-    assert [record.message for record in caplog.records] == [f"a visit of {target.id} was not recorded"]
-    assert target.clicks == 0
-
-
-def test_a_slow_database_is_given_up_on(app: Flask) -> None:
-    started = time.monotonic()
-    with app.app_context(), pytest.raises(psycopg2.errors.QueryCanceled):
-        database.run_aside("SELECT pg_sleep(10)")
-    assert time.monotonic() - started < 1
-
-
 def unflushed(sql: Sql) -> bool:
     """Whether something was committed that is not on the disk yet."""
     return bool(sql("SELECT pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn() AS waits")[0]["waits"])
 
 
-def test_only_visits_are_written_without_waiting_for_the_disk(located: Flask, sql: Sql, alice: Client) -> None:
-    with located.app_context():
+def test_only_visits_are_written_without_waiting_for_the_disk(target: Target, alice: Client) -> None:
+    with target.app.app_context():
         # The server of the tests waits for no disk at all.
         database.rows("SELECT set_config('synchronous_commit', 'on', false)")
         visited, wrote = 0, 0
         for number in range(10):
-            visits.add(1, alice.id, visitor=bytes([number]), seen=SEEN, social=None)
+            visits.add([visit(alice.id, target.id, visitor=f"{number:02x}")])
             visited += unflushed(database.rows)
             database.run("UPDATE users SET email = 'a' || %(number)s::text", number=number)
             wrote += unflushed(database.rows)
         # The server flushes by itself now and then, and writes something of its own as well.
         assert visited > 5 > wrote
-        left = "SELECT current_setting('synchronous_commit') AS commit, current_setting('statement_timeout') AS timeout"
-        assert database.rows(left) == [{"commit": "on", "timeout": "3s"}]
+        assert database.rows("SELECT current_setting('synchronous_commit') AS commit") == [{"commit": "on"}]
         database.database().drop()
-    sql("DELETE FROM visits WHERE target_id = 1 RETURNING 1")
 
 
 def test_visits_are_recorded_without_prepared_statements_too(
@@ -126,11 +87,18 @@ def test_visits_are_recorded_without_prepared_statements_too(
 # --- what is kept
 
 
+def visit(user_id: int, target_id: int, *, visitor: str = "00") -> database.Row:
+    """As the repository takes it."""
+    seen = {"country": "Peru", "referrer": DIRECT, "browser": "Firefox", "os": "Linux", "social": "twitter"}
+    return {"target_id": target_id, "user_id": user_id, "age": 0, "visitor": visitor} | seen
+
+
 def rows_of(sql: Sql, target_id: int) -> dict[str, int]:
     found = sql(
         """
         SELECT (SELECT count(*) FROM visits WHERE target_id = %(id)s) AS visits,
                (SELECT count(*) FROM visitors WHERE target_id = %(id)s) AS visitors,
+               (SELECT count(*) FROM totals WHERE target_id = %(id)s) AS totals,
                (SELECT count(*) FROM tallies WHERE target_id = %(id)s) AS tallies
         """,
         id=target_id,
@@ -140,9 +108,34 @@ def rows_of(sql: Sql, target_id: int) -> dict[str, int]:
 
 def test_a_deleted_target_is_forgotten_with_its_visits(target: Target, sql: Sql, alice: Client) -> None:
     target.visit()
-    assert rows_of(sql, target.id) == {"visits": 1, "visitors": 1, "tallies": 6}
+    assert rows_of(sql, target.id) == {"visits": 1, "visitors": 1, "totals": 1, "tallies": 4}
     alice.delete(f"/api/qr/{target.id}/delete")
-    assert rows_of(sql, target.id) == {"visits": 0, "visitors": 0, "tallies": 0}
+    assert rows_of(sql, target.id) == {"visits": 0, "visitors": 0, "totals": 0, "tallies": 0}
+
+
+@pytest.fixture
+def past_months(raw: psycopg2.extensions.connection, sql: Sql) -> Iterator[None]:
+    """The parts of `visits` that a service has that was started long ago."""
+    months = sql(
+        """
+        SELECT to_char(month, '"visits_"YYYY_MM') AS part, month::text AS start,
+               (month + interval '1 month')::text AS over
+          FROM generate_series(date_trunc('month', now() - interval '366 days'), now() - interval '1 month',
+                               interval '1 month') AS month
+        """
+    )
+    with raw.cursor() as cursor:
+        for month in months:
+            bounds = f"FROM ('{month['start']}') TO ('{month['over']}')"
+            cursor.execute(f"CREATE TABLE {month['part']} PARTITION OF visits FOR VALUES {bounds}")
+        yield
+        for month in months:
+            cursor.execute(f"DROP TABLE IF EXISTS {month['part']}")
+
+
+def parts(sql: Sql) -> int:
+    [found] = sql("SELECT count(*) AS n FROM pg_inherits WHERE inhparent = 'visits'::regclass")
+    return int(found["n"])
 
 
 def purge(app: Flask) -> Any:
@@ -152,7 +145,7 @@ def purge(app: Flask) -> Any:
 
 
 def test_purging_deletes_visits_that_are_older_than_the_plan_keeps_them(
-    located: Flask, sql: Sql, register: Callable[..., Client]
+    located: Flask, sql: Sql, register: Callable[..., Client], past_months: None
 ) -> None:
     plans = ("Free", "Pro", "Business")
     targets = {plan: Target(located, sql, register(plan.lower(), plan=plan).id) for plan in plans}
@@ -164,9 +157,10 @@ def test_purging_deletes_visits_that_are_older_than_the_plan_keeps_them(
     sql(
         """
         UPDATE visits SET at = now() - make_interval(days => age)
-          FROM (SELECT ctid, (array[0, 89, 91, 366])[row_number() OVER (PARTITION BY target_id ORDER BY at)] AS age
+          FROM (SELECT target_id, visitor,
+                       (array[0, 89, 91, 366])[row_number() OVER (PARTITION BY target_id ORDER BY visitor)] AS age
                   FROM visits) aged
-         WHERE visits.ctid = aged.ctid
+         WHERE visits.target_id = aged.target_id AND visits.visitor = aged.visitor
         RETURNING 1
         """
     )
@@ -181,14 +175,29 @@ def test_purging_deletes_visits_that_are_older_than_the_plan_keeps_them(
     assert rows_of(sql, targets["Free"].id)["visitors"] == 2, "nobody is remembered longer than the visits"
     assert {plan: target.statistics() for plan, target in targets.items()} == before
     assert purge(located) == "0 visits have been deleted.\n"
+    [months] = sql("SELECT count(DISTINCT date_trunc('month', at)) AS n FROM visits")
+    assert parts(sql) == months["n"] + MONTHS_AHEAD, "months without a visit are gone"
+
+
+def test_months_that_nobodys_plan_keeps_are_dropped_whole(
+    located: Flask, sql: Sql, register: Callable[..., Client], past_months: None
+) -> None:
+    target = Target(located, sql, register("carol", plan="Free").id)
+    for number in range(3):
+        target.visit(address=f"192.0.2.{number}")
+    sql("UPDATE visits SET at = now() - interval '300 days' RETURNING 1")
+    assert purge(located) == "3 visits have been deleted.\n"
+    assert rows_of(sql, target.id)["visitors"] == 0
+    assert parts(sql) == 1 + MONTHS_AHEAD
+    assert target.clicks == 3
 
 
 def test_purging_deletes_what_came_while_its_target_was_deleted(target: Target, sql: Sql, alice: Client) -> None:
     with target.app.app_context():
-        visits.add(2**40, alice.id, visitor=b"v", seen=SEEN, social="twitter")
+        visits.add([visit(alice.id, 2**40)])
     assert rows_of(sql, 2**40)["visits"] == 1
     purge(target.app)
-    assert rows_of(sql, 2**40) == {"visits": 0, "visitors": 0, "tallies": 0}
+    assert rows_of(sql, 2**40) == {"visits": 0, "visitors": 0, "totals": 0, "tallies": 0}
 
 
 def test_purging_forgets_the_counters_of_past_months(target: Target, sql: Sql) -> None:

@@ -9,7 +9,7 @@ from linkmgr import logos, qr_data
 from linkmgr.addresses import LONGEST_URL
 from linkmgr.envelope import Json, listing, ok
 from linkmgr.gate import user_id
-from linkmgr.repository import qr, visits
+from linkmgr.repository import qr
 from linkmgr.validation import Changes, Choice, Matching, New, Text, body, paging
 
 bp = Blueprint("qr", __name__)
@@ -58,8 +58,8 @@ def index() -> Json:
 
 @bp.get("/qr/<id:qr_id>")
 def read(qr_id: int) -> Json:
-    details = qr.read(user_id(), qr_id)
-    return ok(details=details, data=visits.statistics(qr_id))
+    code = qr.read(user_id(), qr_id)
+    return ok(data=code.pop("statistics"), details=code)
 
 
 @bp.post("/qr/add")

@@ -24,7 +24,7 @@ from linkmgr.link_data import (
     Targets,
     hosts_of,
 )
-from linkmgr.repository import urls, visits
+from linkmgr.repository import urls
 from linkmgr.validation import Changes, Choice, New, Target, Text, body, paging, query_choice, query_text
 
 bp = Blueprint("urls", __name__)
@@ -109,8 +109,8 @@ def index() -> Json:
 
 @bp.get("/url/<id:link_id>")
 def read(link_id: int) -> Json:
-    details = urls.read(user_id(), link_id)
-    return ok(id=link_id, details=details, data=visits.statistics(link_id))
+    link = urls.read(user_id(), link_id)
+    return ok(id=link_id, data=link.pop("data"), details=link)
 
 
 @bp.post("/url/add")

@@ -18,8 +18,9 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
           FROM bios
          WHERE user_id = %(user_id)s
          ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "usage_of(%(user_id)s, 'bios')",
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'bios'",
         limit=limit,
         number=number,
         user_id=user_id,

@@ -21,8 +21,9 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
           JOIN users u ON u.id = c.user_id
          WHERE user_id = %(user_id)s
          ORDER BY c.id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "usage_of(%(user_id)s, 'campaigns')",
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'campaigns'",
         limit=limit,
         number=number,
         user_id=user_id,

@@ -14,8 +14,9 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
           FROM channels
          WHERE user_id = %(user_id)s
          ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "usage_of(%(user_id)s, 'channels')",
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'channels'",
         limit=limit,
         number=number,
         user_id=user_id,
@@ -40,6 +41,7 @@ def items(user_id: int, channel_id: int, *, limit: int, number: int) -> Page:
           LEFT JOIN qrs q ON q.id = qr_id
          WHERE i.user_id = %(user_id)s AND channel_id = %(channel_id)s
          ORDER BY i.id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT count(*) FROM channel_items WHERE user_id = %(user_id)s AND channel_id = %(channel_id)s",
         limit=limit,

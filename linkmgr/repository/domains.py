@@ -11,8 +11,9 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
           FROM domains
          WHERE user_id = %(user_id)s
          ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "usage_of(%(user_id)s, 'domains')",
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'domains'",
         limit=limit,
         number=number,
         user_id=user_id,

@@ -6,8 +6,14 @@ from linkmgr.errors import missing
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
     return page(
-        "SELECT id, type, name, created AS date FROM overlays WHERE user_id = %(user_id)s ORDER BY id DESC",
-        "usage_of(%(user_id)s, 'overlays')",
+        """
+        SELECT id, type, name, created AS date
+          FROM overlays
+         WHERE user_id = %(user_id)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'overlays'",
         limit=limit,
         number=number,
         user_id=user_id,
@@ -36,6 +42,7 @@ def answers(user_id: int, overlay_id: int, *, limit: int, number: int) -> Page:
           FROM overlay_answers
          WHERE user_id = %(user_id)s AND overlay_id = %(overlay_id)s
          ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT count(*) FROM overlay_answers WHERE user_id = %(user_id)s AND overlay_id = %(overlay_id)s",
         limit=limit,

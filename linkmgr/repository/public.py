@@ -113,6 +113,7 @@ def campaign_links(campaign_id: int, *, limit: int, number: int) -> Page:
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE campaign_id = %(campaign_id)s AND public AND (expires > now()) IS NOT FALSE
          ORDER BY l.id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
         """,
         """
         SELECT count(*) FROM links

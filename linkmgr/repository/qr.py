@@ -1,4 +1,4 @@
-"""QR codes.  Their scans are counted in `tallies`."""
+"""QR codes.  Their scans are counted in `totals`."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import orjson
 
 from linkmgr.database import Page, Row, page, row, run
 from linkmgr.errors import Refusal, missing
+from linkmgr.repository import visits
 from linkmgr.settings import settings
 
 
@@ -13,13 +14,14 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
     return page(
         """
         SELECT id, %(base)s::text || '/qr/' || code AS link,
-               coalesce((SELECT max(total) FROM tallies WHERE target_id = qrs.id AND dimension = 'clicks'), 0) AS scans,
+               coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
                name, created AS date
           FROM qrs
          WHERE user_id = %(user_id)s
          ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "usage_of(%(user_id)s, 'qrs')",
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'qrs'",
         limit=limit,
         number=number,
         user_id=user_id,
@@ -28,12 +30,14 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 
 
 def read(user_id: int, qr_id: int) -> Row:
+    """The QR code, with its statistics as `statistics`."""
     found = row(
         """
         SELECT id, %(base)s::text || '/qr/' || code AS link,
-               coalesce((SELECT max(total) FROM tallies WHERE target_id = qrs.id AND dimension = 'clicks'), 0) AS scans,
-               name, created AS date
+               coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
+               name, created AS date, s.data AS statistics
           FROM qrs
+          LEFT JOIN statistics s ON target_id = id
          WHERE user_id = %(user_id)s AND id = %(qr_id)s
         """,
         user_id=user_id,
@@ -42,7 +46,7 @@ def read(user_id: int, qr_id: int) -> Row:
     )
     if found is None:
         raise missing("QR code")
-    return found
+    return found | {"statistics": found["statistics"] or visits.NONE}
 
 
 def type_of(user_id: int, qr_id: int) -> str:

@@ -6,8 +6,14 @@ from linkmgr.errors import missing
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
     return page(
-        "SELECT id, name, created AS date FROM splash_pages WHERE user_id = %(user_id)s ORDER BY id DESC",
-        "usage_of(%(user_id)s, 'splash_pages')",
+        """
+        SELECT id, name, created AS date
+          FROM splash_pages
+         WHERE user_id = %(user_id)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'splash_pages'",
         limit=limit,
         number=number,
         user_id=user_id,

@@ -13,6 +13,7 @@ from psycopg2.errors import UniqueViolation
 from linkmgr.database import Page, Row, page, row, run
 from linkmgr.errors import Refusal, missing
 from linkmgr.link_data import new_alias
+from linkmgr.repository import visits
 from linkmgr.settings import settings
 
 _TRIES = 5  # for an alias that is free, of 35 random bits
@@ -29,15 +30,18 @@ def _sent(members: Row) -> Row:
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
+    """Its links are chosen by the index alone, so that a page far inside does not read what it passes over."""
     return page(
         """
         SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
          WHERE user_id = %(user_id)s
+           AND id = ANY (ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s
+                                ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s))
          ORDER BY id DESC
         """,
-        "usage_of(%(user_id)s, 'links')",
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'",
         limit=limit,
         number=number,
         user_id=user_id,
@@ -55,9 +59,10 @@ def search(user_id: int, *, q: str | None, by_clicks: bool, limit: int, number: 
          WHERE user_id = %(user_id)s
            AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN lower(concat_ws(chr(10), longurl, alias, title))) > 0)
          ORDER BY CASE WHEN %(by_clicks)s::boolean THEN clicks END DESC, id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
         """,
         """
-        CASE WHEN %(q)s::text IS NULL THEN usage_of(%(user_id)s, 'links')
+        CASE WHEN %(q)s::text IS NULL THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links')
              ELSE (SELECT count(*) FROM links
                     WHERE user_id = %(user_id)s
                       AND position(lower(%(q)s) IN lower(concat_ws(chr(10), url, alias, title))) > 0) END
@@ -79,6 +84,7 @@ def at(user_id: int, short: str, *, limit: int, number: int) -> Page:
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
          WHERE user_id = %(user_id)s AND alias = %(alias)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+         LIMIT %(limit)s OFFSET %(offset)s
         """,
         """
         SELECT count(*) FROM link_records
@@ -94,12 +100,14 @@ def at(user_id: int, short: str, *, limit: int, number: int) -> Page:
 
 
 def read(user_id: int, link_id: int) -> Row:
+    """The link, with its statistics as `data`."""
     found = row(
         """
         SELECT l.id, alias, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, url AS longurl,
-               title, description, locations AS location, devices AS device, expires AS expiry, created AS date
+               title, description, locations AS location, devices AS device, expires AS expiry, created AS date, data
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id
+          LEFT JOIN statistics s ON s.target_id = l.id
          WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
         """,
         user_id=user_id,
@@ -108,7 +116,7 @@ def read(user_id: int, link_id: int) -> Row:
     )
     if found is None:
         raise missing("link")
-    return found
+    return found | {"data": found["data"] or visits.NONE}
 
 
 def _stored(answer: Row | None) -> Row:

@@ -1,109 +1,114 @@
-"""Visits: what is counted of them, and what the statistics show."""
+"""Visits: what is counted of them, and how long they are kept."""
 
 from contextlib import closing
 
-from linkmgr.database import Row, database, row, run_aside
+import orjson
 
-TOP = 10  # labels that each map of the statistics shows
-# Labels that are counted for a target and a dimension.  Visitors can invent referrers and browsers, and reading
-# the statistics must stay fast: what comes after that many is counted as one label.
+from linkmgr.database import Row, database, run, run_aside
+
+# The statistics of a link or a QR code that nobody has visited; of others the view `statistics` has them.
+NONE: Row = {
+    "clicks": 0,
+    "uniqueClicks": 0,
+    "topCountries": {},
+    "topReferrers": {},
+    "topBrowsers": {},
+    "topOs": {},
+    "socialCount": {"facebook": 0, "twitter": 0, "instagram": 0},
+}
+# Labels that are counted for a target and a dimension.  Visitors can invent referrers and browsers, and could fill
+# the disk: what comes after that many is counted as one label.
 MOST_LABELS = 1000
 OTHER = "Other"
 
 
-def statistics(target_id: int) -> Row:
-    """Of a link or a QR code, whose ids come from one sequence, as the specification's statistics object."""
-    found = row(
-        """
-        SELECT coalesce(max(total) FILTER (WHERE dimension = 'clicks'), 0) AS clicks,
-               coalesce(max(total) FILTER (WHERE dimension = 'unique'), 0) AS "uniqueClicks",
-               coalesce(json_object_agg(label, total::text ORDER BY place)
-                        FILTER (WHERE dimension = 'country' AND place <= %(top)s), '{}') AS "topCountries",
-               coalesce(json_object_agg(label, total::text ORDER BY place)
-                        FILTER (WHERE dimension = 'referrer' AND place <= %(top)s), '{}') AS "topReferrers",
-               coalesce(json_object_agg(label, total::text ORDER BY place)
-                        FILTER (WHERE dimension = 'browser' AND place <= %(top)s), '{}') AS "topBrowsers",
-               coalesce(json_object_agg(label, total::text ORDER BY place)
-                        FILTER (WHERE dimension = 'os' AND place <= %(top)s), '{}') AS "topOs",
-               json_build_object(
-                   'facebook', coalesce(max(total) FILTER (WHERE dimension = 'social' AND label = 'facebook'), 0),
-                   'twitter', coalesce(max(total) FILTER (WHERE dimension = 'social' AND label = 'twitter'), 0),
-                   'instagram', coalesce(max(total) FILTER (WHERE dimension = 'social' AND label = 'instagram'), 0)
-               ) AS "socialCount"
-          FROM (SELECT dimension, label, total,
-                       row_number() OVER (PARTITION BY dimension ORDER BY total DESC, label) AS place
-                  FROM tallies
-                 WHERE target_id = %(target_id)s) ranked
-        """,
-        target_id=target_id,
-        top=TOP,
-    )
-    assert found is not None
-    return found
+def add(visits: list[Row]) -> None:
+    """Counts visits of targets of users, each unless the plan's visits of this month are used up.
 
-
-def add(target_id: int, user_id: int, *, visitor: bytes, seen: dict[str, str], social: str | None) -> None:
-    """Counts a visit of the target of the user, unless the plan's visits of this month are used up.
-
-    The counter of the month is locked first, so that the visits of one user queue up there and meet in the other
-    rows in no other order.  `seen` has country, referrer, browser and os.
+    A visit has target_id, user_id, age (seconds), visitor (hexadecimal), country, referrer, browser, os, and social,
+    which may be None.  Statements that add at once wait for each other at the counter of the month, and meet in the
+    other rows in one order.
     """
     run_aside(
         """
-        WITH plan AS (
-            SELECT CASE WHEN admin THEN 0 ELSE (limits ->> 'clicks')::bigint END AS clicks
+        WITH seen AS (
+            SELECT *, row_number() OVER (PARTITION BY user_id ORDER BY age DESC) AS place
+              FROM json_to_recordset(%(visits)s) AS visits (
+                   target_id bigint, user_id bigint, age float8, visitor text,
+                   country text, referrer text, browser text, os text, social text)),
+        plan AS (
+            SELECT id AS user_id, CASE WHEN NOT admin THEN nullif((limits ->> 'clicks')::bigint, 0) END AS most
               FROM accounts
-             WHERE id = %(user_id)s),
+             WHERE id IN (SELECT user_id FROM seen)),
         admitted AS (
-            INSERT INTO usage AS u (user_id, kind, total)
-            SELECT %(user_id)s::bigint, 'visits ' || to_char(now(), 'YYYY-MM'), 1 FROM plan
-            ON CONFLICT (user_id, kind) DO UPDATE SET total = u.total + 1
-             WHERE (SELECT clicks = 0 OR u.total < clicks FROM plan)
-            RETURNING user_id),
-        visit AS (
-            INSERT INTO visits (target_id, visitor, country, referrer, browser, os)
-            SELECT %(target_id)s::bigint, %(visitor)s::bytea, %(country)s, %(referrer)s, %(browser)s, %(os)s
-              FROM admitted),
+            INSERT INTO usage AS u (user_id, kind, total, step)
+            SELECT user_id, 'visits ' || to_char(now(), 'YYYY-MM'), least(count(*), most), least(count(*), most)
+              FROM seen
+              JOIN plan USING (user_id)
+             GROUP BY user_id, most
+             ORDER BY user_id
+            ON CONFLICT (user_id, kind) DO UPDATE
+               SET (total, step) = (
+                   SELECT u.total + added, added
+                     FROM (SELECT greatest(least(excluded.step, most - u.total), 0) AS added
+                             FROM plan
+                            WHERE user_id = u.user_id) room)
+            RETURNING user_id, step),
+        kept AS (
+            SELECT seen.* FROM seen JOIN admitted USING (user_id) WHERE place <= step),
+        stored AS (
+            INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
+            SELECT target_id, now() - make_interval(secs => age), decode(visitor, 'hex'), country, referrer, browser, os
+              FROM kept),
         first AS (
             INSERT INTO visitors (target_id, visitor)
-            SELECT %(target_id)s::bigint, %(visitor)s::bytea FROM admitted
+            SELECT DISTINCT target_id, decode(visitor, 'hex') FROM kept ORDER BY 1, 2
             ON CONFLICT DO NOTHING
             RETURNING target_id),
         counted AS (
-            SELECT dimension, label
-              FROM admitted,
-                   (VALUES ('clicks', ''), ('country', %(country)s::text), ('referrer', %(referrer)s),
-                           ('browser', %(browser)s), ('os', %(os)s), ('social', %(social)s))
-                   AS dimensions (dimension, label)
+            INSERT INTO totals AS t (target_id, clicks, visitors)
+            SELECT target_id, count(*), (SELECT count(*) FROM first WHERE first.target_id = kept.target_id)
+              FROM kept
+             GROUP BY target_id
+             ORDER BY target_id
+            ON CONFLICT (target_id) DO UPDATE
+               SET clicks = t.clicks + excluded.clicks, visitors = t.visitors + excluded.visitors),
+        labelled AS (
+            SELECT target_id, dimension, label, count(*) AS times
+              FROM kept,
+                   LATERAL (VALUES ('country', country), ('referrer', referrer), ('browser', browser), ('os', os),
+                                   ('social', social)) AS dimensions (dimension, label)
              WHERE label IS NOT NULL
-             UNION ALL
-            SELECT 'unique', '' FROM first)
+             GROUP BY target_id, dimension, label)
         INSERT INTO tallies AS t (target_id, dimension, label, total)
-        SELECT %(target_id)s::bigint, dimension,
-               CASE WHEN EXISTS (SELECT FROM tallies k
-                                  WHERE k.target_id = %(target_id)s AND k.dimension = c.dimension AND k.label = c.label)
-                      OR (SELECT count(*) FROM (SELECT FROM tallies k
-                                                 WHERE k.target_id = %(target_id)s AND k.dimension = c.dimension
-                                                 LIMIT %(most)s) few) < %(most)s
-                    THEN label ELSE %(other)s END, 1
-          FROM counted c
-         ORDER BY dimension, label
-        ON CONFLICT (target_id, dimension, label) DO UPDATE SET total = t.total + 1
+        SELECT target_id, dimension, shown, sum(times)
+          FROM (SELECT *,
+                       CASE WHEN EXISTS (SELECT FROM tallies k
+                                          WHERE k.target_id = l.target_id AND k.dimension = l.dimension
+                                            AND k.label = l.label)
+                              OR (SELECT count(*) FROM (SELECT FROM tallies k
+                                                         WHERE k.target_id = l.target_id AND k.dimension = l.dimension
+                                                         LIMIT %(most)s) few) < %(most)s
+                            THEN label ELSE %(other)s END AS shown
+                  FROM labelled l) capped
+         GROUP BY target_id, dimension, shown
+         ORDER BY target_id, dimension, shown
+        ON CONFLICT (target_id, dimension, label) DO UPDATE SET total = t.total + excluded.total
         """,
-        target_id=target_id,
-        user_id=user_id,
-        visitor=visitor,
-        social=social,
+        visits=orjson.dumps(visits).decode(),
         most=MOST_LABELS,
         other=OTHER,
-        **seen,
     )
+
+
+def make_months() -> None:
+    """The parts of `visits` for this month and the next two."""
+    run("SELECT make_months()")
 
 
 # What is kept of a visit, and for how long: the plan's retention in days, where 0 is for ever.  Administrators,
 # whom no limit binds, are bound by this one: it is what the account page says.
-_PURGE = (
-    """
+_EXPIRED = """
     DELETE FROM visits
      WHERE NOT EXISTS (
            SELECT FROM (SELECT id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs) targets
@@ -111,11 +116,17 @@ _PURGE = (
             WHERE targets.id = target_id
               AND ((limits ->> 'retention')::int = 0
                    OR at >= now() - make_interval(days => (limits ->> 'retention')::int)))
-    """,
+"""
+# Of what nothing is left, and what came for a target that was being deleted.
+_LEFT_OVER = (
     """
     DELETE FROM visitors
      WHERE NOT EXISTS (
            SELECT FROM visits WHERE target_id = visitors.target_id AND visitor = visitors.visitor)
+    """,
+    """
+    DELETE FROM totals
+     WHERE NOT EXISTS (SELECT FROM links WHERE id = target_id) AND NOT EXISTS (SELECT FROM qrs WHERE id = target_id)
     """,
     """
     DELETE FROM tallies
@@ -126,12 +137,13 @@ _PURGE = (
 
 
 def purge() -> int:
-    """Deletes the visits that are older than their owners' plans keep them, the visitors of whom none is left, and
-    what came for a target that was being deleted; gives the number of visits.  The statistics' totals stay."""
-    deleted = []
+    """Deletes the visits that are older than their owners' plans keep them, whole months at once where it can, and
+    what is left over of them; gives the number of visits.  The statistics' totals stay."""
     with closing(database().connect()) as connection, connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = 0")
-        for statement in _PURGE:
+        cursor.execute("SET statement_timeout = 0; SELECT make_months(); SELECT drop_months()")
+        [(dropped,)] = cursor.fetchall()
+        cursor.execute(_EXPIRED)
+        deleted = int(cursor.rowcount)
+        for statement in (*_LEFT_OVER, "SELECT drop_months()"):
             cursor.execute(statement)
-            deleted.append(cursor.rowcount)
-    return deleted[0]
+        return int(dropped) + deleted

@@ -1,0 +1,84 @@
+"""python -m bench: the service as a share of a Flask application that answers a constant, in the same run."""
+
+import json
+import statistics
+import sys
+from collections import defaultdict
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from bench import cases, data, trips
+from bench.servers import cpu, gunicorn, postgres, wrk
+from linkmgr import create_app
+
+LINKS, VISITS = 10_000, 10_000
+TURNS = 3
+CONNECTIONS = (1, 16)
+RESULTS = Path(__file__).with_name("results.json")
+CONSTANT = "constant"
+
+
+class Turn(NamedTuple):
+    rate: float  # requests a second
+    service: float  # microseconds of processor time a request
+    database: float
+
+
+class Measured(NamedTuple):
+    ratio: float
+    turn: Turn
+
+
+class Target(NamedTuple):
+    """Where a case is measured, and the processes that work for it."""
+
+    url: str
+    script: str
+    service: int
+    database: int
+
+    def turn(self, connections: int) -> Turn:
+        before = cpu(self.service), cpu(self.database)
+        answered, seconds = wrk(self.url, self.script, connections, 1)
+        after = cpu(self.service), cpu(self.database)
+        return Turn(answered / seconds, *((b - a) / answered * 1e6 for a, b in zip(before, after, strict=True)))
+
+
+def compare(constant: Target, target: Target, connections: int) -> Measured:
+    """In alternating turns, each with the constant's beside it."""
+    turns, ratios = [], []
+    for _ in range(TURNS):
+        reference, turn = constant.turn(connections), target.turn(connections)
+        turns.append(turn)
+        ratios.append(turn.rate / reference.rate)
+    return Measured(statistics.median(ratios), Turn(*map(statistics.median, zip(*turns, strict=True))))
+
+
+def run(chosen: list[str]) -> None:
+    with ExitStack() as stack:
+        dsn, database = stack.enter_context(postgres())
+        made = data.make(dsn, links=LINKS, visits=VISITS)
+        settings = {"database_url": dsn, "secret_key": data.SECRET, "rate_limit": data.UNLIMITED}
+        base, service = stack.enter_context(gunicorn("app:app", **settings))
+        reference, constant_process = stack.enter_context(gunicorn("bench.reference:app"))
+        constant = Target(reference, "", constant_process, database)
+        print(f"{'':30}{'share at':>18}{'requests':>11}{'round':>8}{'µs of':>10}{'µs of':>12}")
+        print(f"{'':30}{'1':>9}{'16':>9}{'a second':>11}{'trips':>8}{'service':>10}{'PostgreSQL':>12}")
+        ratios: dict[str, dict[str, float]] = defaultdict(dict)
+        asked = {name: case for name, case in cases.all_cases(made, base).items() if not chosen or name in chosen}
+        for name, case in {CONSTANT: cases.Case("", {}), **asked}.items():
+            target = Target(base, case.script, service, database) if case.request else constant
+            found = [compare(constant, target, connections) for connections in CONNECTIONS]
+            ratios[name] = {str(c): round(each.ratio, 3) for c, each in zip(CONNECTIONS, found, strict=True)}
+            count = (
+                trips.count(create_app(base_url="http://localhost", **settings), case.request) if case.request else 0
+            )
+            turn = found[-1].turn
+            shares = "".join(f"{each.ratio:9.2f}" for each in found)
+            print(f"{name:30}{shares}{turn.rate:11,.0f}{count:8}{turn.service:10.0f}{turn.database:12.0f}", flush=True)
+        RESULTS.write_text(json.dumps({"ratios": ratios}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    run(sys.argv[1:])

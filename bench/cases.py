@@ -1,0 +1,83 @@
+"""What is asked of the service: a wrk script for each thing that is measured."""
+
+import secrets
+from typing import Any, NamedTuple
+from urllib.request import urlopen
+
+from bench.data import BUSY, QRS, Data
+
+_AGENTS = [
+    f"Mozilla/5.0 ({system}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/1{version}.0.0.0 Safari/537.36"
+    for version in range(20, 30)
+    for system in ("Windows NT 10.0; Win64; x64", "Macintosh; Intel Mac OS X 10_15_7", "X11; Linux x86_64")
+]
+
+
+def _get(path: str, headers: dict[str, str]) -> str:
+    given = "".join(f"wrk.headers['{name}'] = '{value}'\n" for name, value in headers.items())
+    return f"{given}wrk.path = '{path}'\n"
+
+
+def _create(key: dict[str, str]) -> str:
+    """A URL that was never sent before, each time."""
+    return f"""
+        wrk.method = "POST"
+        wrk.headers["Authorization"] = "{key["Authorization"]}"
+        wrk.headers["Content-Type"] = "application/json"
+        math.randomseed(tonumber(tostring({{}}):match("0x(%x+)"), 16) + os.time())
+        local session, sent = math.random(2 ^ 31), 0
+        function request()
+            sent = sent + 1
+            return wrk.format(nil, "/api/url/add", nil,
+                              string.format('{{"url": "https://example.com/%x/%d"}}', session, sent))
+        end
+    """
+
+
+def _visits() -> str:
+    """Visits of a hundred links by thirty browsers from three sites."""
+    agents = ", ".join(f'"{agent}"' for agent in _AGENTS)
+    return f"""
+        local agents, sent = {{ {agents} }}, 0
+        local sites = {{ "https://news.example/", "https://t.co/abc", "https://www.example.org/page" }}
+        function request()
+            sent = sent + 1
+            local headers = {{ ["User-Agent"] = agents[sent % 30 + 1], ["Referer"] = sites[sent % 3 + 1] }}
+            return wrk.format("GET", "/link-" .. (sent % 100 + 1), headers)
+        end
+    """
+
+
+def _pictures() -> str:
+    """Of many codes in many sizes, so that none is asked for twice."""
+    return f"""
+        function request()
+            return wrk.format("GET", string.format("/qr/code-%d?size=%d", math.random({QRS}), math.random(300, 600)))
+        end
+    """
+
+
+class Case(NamedTuple):
+    script: str  # for wrk
+    request: dict[str, Any]  # one like it, for Flask's test client
+
+
+def all_cases(data: Data, base: str) -> dict[str, Case]:
+    key = {"Authorization": f"Bearer {data.key}"}
+    with urlopen(f"{base}/qr/{BUSY}") as picture:
+        tag = {"If-None-Match": picture.headers["ETag"]}
+
+    def get(path: str, **headers: str) -> Case:
+        return Case(_get(path, headers), {"path": path, "headers": headers})
+
+    link = {"url": f"https://example.com/{secrets.token_hex()}"}
+    return {
+        "account": get("/api/account", **key),
+        "list of 15": get("/api/urls?limit=15", **key),
+        "single read with statistics": get(f"/api/url/{data.link}", **key),
+        "create": Case(_create(key), {"path": "/api/url/add", "method": "POST", "headers": key, "json": link}),
+        "redirect with its visit": Case(_visits(), {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}),
+        "QR image made": Case(_pictures(), {"path": "/qr/code-1"}),
+        "QR image from its ETag": get(f"/qr/{BUSY}", **tag),
+        "healthz": get("/healthz"),
+    }

@@ -1,0 +1,88 @@
+"""The rows that are measured on: one user with many links, of which one, and one QR code, has many visits."""
+
+from contextlib import closing
+from typing import NamedTuple
+
+from linkmgr import create_app, keys, schema
+from linkmgr.database import database, row
+from linkmgr.repository import users
+
+BUSY = "busy"  # the alias of the link and the code of the QR code that have the visits
+QRS = 2000
+SECRET, UNLIMITED = "bench" * 8, "1000000000 per minute"
+
+# A limit on links, so that creating one has it checked, that is never reached.
+_PLAN = """
+    INSERT INTO plans (name, free, limits)
+    SELECT 'Bench', false, (limits::jsonb || '{"links": 1000000000}')::json FROM plans WHERE name = 'Business'
+    RETURNING id
+"""
+_LINKS = """
+    INSERT INTO links (user_id, alias, url, title, created)
+    SELECT %(user_id)s, CASE n WHEN %(links)s / 2 THEN %(busy)s ELSE 'link-' || n END,
+           'https://example.com/page/' || n, 'Page ' || n, now() - (%(links)s - n) * interval '1 second'
+      FROM generate_series(1, %(links)s) n
+"""
+_QRS = """
+    INSERT INTO qrs (user_id, code, type, data, name, background, foreground)
+    SELECT %(user_id)s, CASE n WHEN 0 THEN %(busy)s ELSE 'code-' || n END, 'link', '"https://example.com/"', 'Code',
+           'rgb(255,255,255)', 'rgb(0,0,0)'
+      FROM generate_series(0, %(qrs)s) n
+"""
+# Few labels are common and most are rare, as everywhere: the n-th is seen n times less than the first.
+_VISITS = """
+    INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
+    SELECT target.id, now() - random() * interval '20 days', sha256(int4send((random() * %(visits)s)::int)),
+           'Country ' || floor(150 ^ random()), floor(2000 ^ random()) || '.example',
+           'Browser ' || floor(40 ^ random()), 'System ' || floor(20 ^ random())
+      FROM (SELECT id FROM links WHERE alias = %(busy)s UNION ALL SELECT id FROM qrs WHERE code = %(busy)s) target,
+           generate_series(1, %(visits)s) n
+"""
+# The visits above reach into the month before, of which a new database has no part.
+_MONTH = """
+    DO $$ BEGIN
+        EXECUTE format('CREATE TABLE visits_before PARTITION OF visits FOR VALUES FROM (%%L) TO (%%L)',
+                       date_trunc('month', now()) - interval '1 month', date_trunc('month', now()));
+    END $$
+"""
+_VISITORS = "INSERT INTO visitors (target_id, visitor) SELECT DISTINCT target_id, visitor FROM visits"
+_TOTALS = """
+    INSERT INTO totals (target_id, clicks, visitors)
+    SELECT target_id, count(*), (SELECT count(*) FROM visitors WHERE visitors.target_id = visits.target_id)
+      FROM visits
+     GROUP BY target_id
+"""
+_TALLIES = """
+    INSERT INTO tallies (target_id, dimension, label, total)
+    SELECT target_id, dimension, label, count(*)
+      FROM visits, LATERAL (VALUES ('country', country), ('browser', browser), ('os', os), ('referrer', referrer))
+                   AS seen (dimension, label)
+     GROUP BY 1, 2, 3
+"""
+
+
+class Data(NamedTuple):
+    dsn: str
+    key: str
+    link: int  # the busy one
+
+
+def make(dsn: str, *, links: int, visits: int) -> Data:
+    """Fills an empty database."""
+    app = create_app(database_url=dsn, secret_key=SECRET)
+    with app.app_context():
+        schema.prepare(create=True)
+        user_id = users.next_id()
+        with closing(database().connect()) as connection, connection.cursor() as cursor:
+            cursor.execute("SET statement_timeout = 0; SET synchronous_commit = off")
+            cursor.execute(_PLAN)
+            [(plan,)] = cursor.fetchall()
+            new = keys.new_key(user_id)
+            users.add(user_id, username="bench", email="bench@example.com", password_hash="", planid=plan, **new)
+            values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
+            for statement in (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _TALLIES):
+                cursor.execute(statement, values)
+            cursor.execute("VACUUM ANALYZE")
+        found = row("SELECT id FROM links WHERE alias = %(busy)s", busy=BUSY)
+        assert found
+        return Data(dsn, users.read(user_id)["apikey"], found["id"])
