@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := dev
-.PHONY: dev run test lint check
+.PHONY: dev run test lint check bench bench-scale
 VENV := .venv
 PYTHON ?= python3
 PIP := -m pip install --quiet --quiet --disable-pip-version-check
@@ -19,6 +19,12 @@ lint: $(VENV)/test  ## the linters
 	@$(VENV)/bin/python -m mypy
 
 check: lint test  ## what .ci/run asks for
+
+bench: $(VENV)/serve  ## how fast it is, as a share of what the machine can do
+	@$(VENV)/bin/python -m bench
+
+bench-scale: $(VENV)/serve  ## how fast it stays with a million rows
+	@$(VENV)/bin/python -m bench.scale
 
 $(VENV)/serve: requirements.txt
 	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON) here: apt-get install python3 python3-venv" >&2; exit 1; }

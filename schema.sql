@@ -5,8 +5,8 @@
 CREATE TABLE schema_version (version integer NOT NULL);
 INSERT INTO schema_version VALUES (1);
 
--- What users subscribe to.  `limits` is the object of the specification, shown as it is;
--- `rate` replaces the requests per minute of the setting RATE_LIMIT.
+-- What users subscribe to.  `limits` is the object of the specification, shown as it is, of which each request asks
+-- for `api`; `rate` replaces the requests per minute of the setting RATE_LIMIT.
 CREATE TABLE plans (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name     text    NOT NULL CONSTRAINT plan_name_taken UNIQUE,
@@ -15,7 +15,8 @@ CREATE TABLE plans (
     yearly   numeric NOT NULL DEFAULT 0,
     lifetime numeric NOT NULL DEFAULT 0,
     rate     integer CHECK (rate > 0),
-    limits   json    NOT NULL
+    limits   json    NOT NULL,
+    api      boolean GENERATED ALWAYS AS (coalesce(limits -> 'api' ->> 'enabled' = '1', false)) STORED
 );
 
 INSERT INTO plans (name, free, monthly, yearly, lifetime, rate, limits) VALUES
@@ -62,13 +63,10 @@ CREATE UNIQUE INDEX email_taken ON users (lower(email));
 CREATE VIEW accounts AS
 SELECT u.*,
        CASE WHEN u.admin THEN 'admin' WHEN p.free THEN 'free' ELSE 'pro' END AS status,
-       p.id AS planid, p.name AS plan, p.rate, p.limits
+       p.id AS planid, p.name AS plan, p.rate, p.api, p.limits
   FROM users u
-  CROSS JOIN LATERAL (
-       SELECT * FROM plans
-        WHERE (id = u.plan_id AND (free OR u.expires IS NULL OR u.expires > now())) OR free
-        ORDER BY id = u.plan_id DESC, id
-        LIMIT 1) p;
+  JOIN plans p ON p.id = CASE WHEN u.plan_id IS NOT NULL AND (u.expires IS NULL OR u.expires > now()) THEN u.plan_id
+                              ELSE (SELECT min(id) FROM plans WHERE free) END;
 
 -- Single-use links that sign a user in.  Only the digest of the token is kept.
 CREATE TABLE login_links (

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import cases, data, trips
-from bench.servers import cpu, gunicorn, postgres, wrk
+from bench.measure import Target, Turn
+from bench.servers import gunicorn, postgres
 from linkmgr import create_app
 
 LINKS, VISITS = 10_000, 10_000
@@ -19,30 +20,9 @@ RESULTS = Path(__file__).with_name("results.json")
 CONSTANT = "constant"
 
 
-class Turn(NamedTuple):
-    rate: float  # requests a second
-    service: float  # microseconds of processor time a request
-    database: float
-
-
 class Measured(NamedTuple):
     ratio: float
     turn: Turn
-
-
-class Target(NamedTuple):
-    """Where a case is measured, and the processes that work for it."""
-
-    url: str
-    script: str
-    service: int
-    database: int
-
-    def turn(self, connections: int) -> Turn:
-        before = cpu(self.service), cpu(self.database)
-        answered, seconds = wrk(self.url, self.script, connections, 1)
-        after = cpu(self.service), cpu(self.database)
-        return Turn(answered / seconds, *((b - a) / answered * 1e6 for a, b in zip(before, after, strict=True)))
 
 
 def compare(constant: Target, target: Target, connections: int) -> Measured:
@@ -59,7 +39,7 @@ def run(chosen: list[str]) -> None:
     with ExitStack() as stack:
         dsn, database = stack.enter_context(postgres())
         made = data.make(dsn, links=LINKS, visits=VISITS)
-        settings = {"database_url": dsn, "secret_key": data.SECRET, "rate_limit": data.UNLIMITED}
+        settings = data.settings(dsn)
         base, service = stack.enter_context(gunicorn("app:app", **settings))
         reference, constant_process = stack.enter_context(gunicorn("bench.reference:app"))
         constant = Target(reference, "", constant_process, database)

@@ -62,6 +62,11 @@ class Case(NamedTuple):
     request: dict[str, Any]  # one like it, for Flask's test client
 
 
+def page(data: Data, number: int) -> Case:
+    path, key = f"/api/urls?page={number}", {"Authorization": f"Bearer {data.key}"}
+    return Case(_get(path, key), {"path": path, "headers": key})
+
+
 def all_cases(data: Data, base: str) -> dict[str, Case]:
     key = {"Authorization": f"Bearer {data.key}"}
     with urlopen(f"{base}/qr/{BUSY}") as picture:

@@ -3,13 +3,14 @@
 from contextlib import closing
 from typing import NamedTuple
 
+from psycopg2.extras import execute_values
+
 from linkmgr import create_app, keys, schema
 from linkmgr.database import database, row
 from linkmgr.repository import users
 
 BUSY = "busy"  # the alias of the link and the code of the QR code that have the visits
 QRS = 2000
-SECRET, UNLIMITED = "bench" * 8, "1000000000 per minute"
 
 # A limit on links, so that creating one has it checked, that is never reached.
 _PLAN = """
@@ -67,9 +68,13 @@ class Data(NamedTuple):
     link: int  # the busy one
 
 
+def settings(dsn: str) -> dict[str, str]:
+    return {"database_url": dsn, "secret_key": "bench" * 8, "rate_limit": "1000000000 per minute"}
+
+
 def make(dsn: str, *, links: int, visits: int) -> Data:
     """Fills an empty database."""
-    app = create_app(database_url=dsn, secret_key=SECRET)
+    app = create_app(**settings(dsn))
     with app.app_context():
         schema.prepare(create=True)
         user_id = users.next_id()
@@ -86,3 +91,22 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
         found = row("SELECT id FROM links WHERE alias = %(busy)s", busy=BUSY)
         assert found
         return Data(dsn, users.read(user_id)["apikey"], found["id"])
+
+
+def add_users(made: Data, number: int) -> None:
+    """Users whose keys can be shown; the user who measures becomes an administrator."""
+    app = create_app(**settings(made.dsn))
+    with app.app_context(), closing(database().connect()) as connection, connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0; UPDATE users SET admin = true; SELECT max(id) FROM users")
+        [(last,)] = cursor.fetchall()
+        added = [
+            {"id": user_id, "name": f"user-{user_id}", **keys.new_key(user_id)}
+            for user_id in range(last + 1, last + 1 + number)
+        ]
+        execute_values(
+            cursor,
+            "INSERT INTO users (id, username, email, password_hash, key_digest, key_ciphertext) VALUES %s",
+            added,
+            "(%(id)s, %(name)s, %(name)s || '@example.com', '', %(key_digest)s, %(key_ciphertext)s)",
+            page_size=1000,
+        )

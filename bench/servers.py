@@ -1,7 +1,6 @@
-"""What is measured, all of it real: PostgreSQL that waits for the disk, gunicorn as `make run` starts it, and wrk."""
+"""What is measured, all of it real: PostgreSQL that waits for the disk, and gunicorn as `make run` starts it."""
 
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -15,7 +14,6 @@ from pathlib import Path
 from linkmgr import private_postgres
 
 ROOT = Path(__file__).parent.parent
-_TICKS = os.sysconf("SC_CLK_TCK")  # a second of processor time, as /proc counts it
 _START_SECONDS = 20
 
 
@@ -60,26 +58,3 @@ def gunicorn(app: str, *options: str, **settings: str) -> Iterator[tuple[str, in
         finally:
             process.terminate()
             process.wait(40)
-
-
-def cpu(pid: int) -> float:
-    """Seconds of processor time that the process and its children have taken."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS + sum(cpu(int(child)) for child in children)
-
-
-def wrk(url: str, script: str, connections: int, seconds: int) -> tuple[int, float]:
-    """How many requests were answered, and in how many seconds."""
-    if not shutil.which("wrk"):
-        raise SystemExit("wrk is missing: apt-get install wrk")
-    with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
-        file.write(script)
-        file.flush()
-        options = ["-t1", f"-c{connections}", f"-d{seconds}s", "-s", file.name]
-        printed = subprocess.run(["wrk", *options, url], capture_output=True, text=True, check=True).stdout
-    if refused := re.search(r"Non-2xx.*|Socket errors.*", printed):
-        raise SystemExit(f"{url}: {refused[0]}")
-    found = re.search(r"(\d+) requests in ([\d.]+)s", printed)
-    assert found
-    return int(found[1]), float(found[2])

@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
 import idna
@@ -33,6 +34,7 @@ def split_http(text: str) -> SplitResult:
     return parts
 
 
+@lru_cache(maxsize=1024)  # links of one user lead to few sites
 def ascii_host(host: str) -> str:
     """A host name as DNS knows it: international names in their ASCII form."""
     try:

@@ -138,7 +138,7 @@ class Database:
             if cursor.description is None:
                 return []
             names = [column[0] for column in cursor.description]
-            return [dict(zip(names, values, strict=True)) for values in cursor]
+            return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - a check for each row
 
     def execute(self, sql: str, params: Row, *, again: bool, prelude: str = "") -> list[Row]:
         """Runs one statement.  `again`: it may be repeated after a lost connection, since it stores nothing

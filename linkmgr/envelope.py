@@ -1,12 +1,13 @@
 """What a successful answer looks like, and how it becomes bytes."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
-from flask import Response, request
+from flask import Response, request, stream_with_context
 from flask.json.provider import JSONProvider
 
-from linkmgr.database import Page
+from linkmgr.database import Page, Row
 
 Json = dict[str, Any]
 
@@ -35,6 +36,19 @@ def ok(message: str | None = None, **members: Any) -> Json:
     if message is not None:
         answer["message"] = message
     return answer | members
+
+
+def streamed(chunks: Iterator[list[Row]]) -> Response:
+    """`data` as a list that is too long to be in memory whole.  What fails before its first rows is an answer like
+    any other; later it breaks off the answer, which a client sees."""
+    return Response(stream_with_context(_written(next(chunks, []), chunks)), mimetype="application/json")
+
+
+def _written(first: list[Row], others: Iterator[list[Row]]) -> Iterator[bytes]:
+    yield b'{"error":0,"data":[' + orjson.dumps(first)[1:-1]
+    for rows in others:
+        yield b"," + orjson.dumps(rows)[1:-1]
+    yield b"]}"
 
 
 def listing(key: str, page: Page) -> Json:

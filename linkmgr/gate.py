@@ -19,11 +19,11 @@ class Caller(NamedTuple):
     """Who sent the request, as its statement in repository/callers.py tells."""
 
     bucket: str  # what the requests are counted by: the user, or the address when the key does not hold
-    id: int | None
-    admin: bool
-    expired: bool
-    api: bool
+    id: int | None  # None: the key does not hold
+    admin: bool | None
+    api: bool | None
     rate: int | None
+    holds: bool | None  # False: the key has expired
 
 
 def _key() -> str | None:
@@ -51,7 +51,7 @@ def _check() -> None:
     if caller.id is None:
         if random.random() < FORGET_SHARE:  # noqa: S311
             callers.forget_spent()
-        raise Refusal("key_expired" if caller.expired else "key_unknown")
+        raise Refusal("key_expired" if caller.holds is False else "key_unknown")
     if not (caller.api or caller.admin):
         raise Refusal("plan_feature", detail="the API")
     if request.blueprint in ADMINISTRATION and not caller.admin:

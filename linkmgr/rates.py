@@ -15,7 +15,7 @@ from typing import Any
 
 from flask import Flask, Response, current_app, g, request
 from flask_limiter import HeaderNames, Limiter, RateLimitExceeded, RequestLimit
-from limits import RateLimitItem, parse
+from limits import RateLimitItem, WindowStats, parse
 from limits.storage import Storage
 from limits.storage.redis import RedisStorage
 from redis.backoff import NoBackoff
@@ -89,6 +89,15 @@ class _RedisCounted(_Remembered, RedisStorage):
         return int(count)
 
 
+class _Decided(RequestLimit):
+    """One whose window is known: flask-limiter would ask the storage for it, twice."""
+
+    @property
+    def window(self) -> WindowStats:
+        hits: Hits = g.hits
+        return WindowStats(hits.until, max(0, self.limit.amount - hits.count))
+
+
 class _GateLimiter(Limiter):
     """Asked by the gate alone: flask-limiter's own hook would cost every public page as well."""
 
@@ -103,7 +112,7 @@ class _GateLimiter(Limiter):
         fail: finding that out again for each request takes longer than the decision."""
         identifiers = [bucket, _SCOPE]
         breached = not self.limiter.hit(item, *identifiers)
-        self.context.view_rate_limit = decided = RequestLimit(self, item, identifiers, breached, shared=True)
+        self.context.view_rate_limit = decided = _Decided(self, item, identifiers, breached, shared=True)
         return decided
 
     def ask(self) -> RequestLimit:

@@ -10,7 +10,7 @@ from werkzeug.test import TestResponse
 
 from tests import factories
 from tests.factories import Sql
-from tests.targets import FIREFOX, statistics
+from tests.targets import FIREFOX, statistics, wait_until
 
 TARGET = "https://example.com/page"
 BRANDED = "go.example.org"
@@ -76,6 +76,11 @@ class Short:
     @property
     def clicks(self) -> int:
         return int(statistics(self.sql, self.id)["clicks"])
+
+    def wait_for_clicks(self, number: int) -> None:
+        """Of a service in processes of its own, which records in the background."""
+        wait_until(lambda: self.clicks >= number)
+        assert self.clicks == number
 
 
 Make = Callable[..., Short]

@@ -1,5 +1,6 @@
 """A target that visitors open, and the service with a file of countries."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,14 @@ FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:143.0) Gecko/20100101 Fi
 def located(make_app: Callable[..., Flask], tmp_path_factory: pytest.TempPathFactory) -> Flask:
     """The service with a file of countries."""
     return make_app(geoip_database=geoip.write(tmp_path_factory.mktemp("geoip") / "test.mmdb"))
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    for _ in range(400):
+        if holds():
+            return
+        time.sleep(0.05)
+    pytest.fail("it never came true")
 
 
 def statistics(sql: Sql, target_id: int) -> database.Row:

@@ -81,7 +81,7 @@ class Service:
 
     def ctrl_c(self) -> int:
         os.killpg(self.process.pid, signal.SIGINT)
-        return self.process.wait(20)
+        return self.process.wait(60)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def start(folder: Path) -> Iterator[Callable[..., Service]]:
     for service in services:
         if service.process.poll() is None:
             service.process.terminate()
-            service.process.wait(20)
+            service.process.wait(60)
     eventually(lambda: not any(service.processes() for service in services))
 
 
@@ -156,7 +156,7 @@ def test_a_fresh_run_has_a_schema_and_says_how_to_make_an_administrator(start: C
     assert not re.search("linkmgr_[A-Za-z0-9_-]{20}", service.output())
     assert service.get("/api/account") == 401
     service.process.terminate()
-    assert service.process.wait(20) == 0
+    assert service.process.wait(60) == 0
     assert service.processes() == []
 
 
@@ -193,7 +193,7 @@ def test_what_stops_the_start_is_one_sentence(
     start: Callable[..., Service], environment: dict[str, str], sentence: str
 ) -> None:
     refused = start("run", **environment)
-    assert refused.process.wait(20) == 1
+    assert refused.process.wait(60) == 1
     assert refused.output() == sentence + "\n"
 
 
@@ -203,7 +203,7 @@ def test_a_port_in_use_is_one_sentence(start: Callable[..., Service]) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         refused = start("dev", PORT=str(port))
-        assert refused.process.wait(20) == 1
+        assert refused.process.wait(60) == 1
     assert refused.output().startswith(f"Port {port} is in use: stop what listens there, or choose another one")
     assert refused.output().count("\n") == 1
 

@@ -68,7 +68,7 @@ def owned(sql: Sql, client: Client, feature: str) -> tuple[int, int]:
         "bundle": "SELECT count(*) AS n FROM campaigns WHERE user_id = %(user_id)s",
     }
     rows = sql(counts[feature], user_id=client.id)[0]["n"]
-    kept = "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = %(kind)s"
+    kept = "SELECT coalesce(max(total), 0) AS total FROM usage WHERE user_id = %(user_id)s AND kind = %(kind)s"
     return rows, sql(kept, user_id=client.id, kind=TABLES[feature])[0]["total"]
 
 

@@ -13,7 +13,7 @@ from linkmgr import recorder as module
 from linkmgr.recorder import Recorder, Visit
 from tests.conftest import Client, free_port, serving
 from tests.factories import Sql
-from tests.targets import FIREFOX, Target
+from tests.targets import FIREFOX, Target, wait_until
 
 
 @pytest.fixture
@@ -36,14 +36,6 @@ def visit_of(target: Target, owner: Client, country: str = "Peru") -> Visit:
 def countries(target: Target) -> dict[str, str]:
     found: dict[str, str] = target.statistics()["topCountries"]
     return found
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    for _ in range(400):
-        if holds():
-            return
-        time.sleep(0.05)
-    pytest.fail("it never came true")
 
 
 def test_nobody_waits_for_a_lock_and_the_visit_is_counted_when_it_is_gone(

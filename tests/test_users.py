@@ -1,4 +1,5 @@
 import threading
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +8,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr import database, passwords
+from linkmgr import database, keys, passwords
+from linkmgr.repository import users
 from tests.conftest import BASE_URL, Client
 
 Sql = Callable[..., list[database.Row]]
@@ -180,3 +182,47 @@ def test_keys_of_another_secret_are_a_sentence(make_app: Callable[..., Flask], a
     assert answer.get_json()["message"] == (
         "The API keys were encrypted with another secret: name it in LINKMGR_SECRET_KEY_FALLBACKS."
     )
+
+
+def add_many(app: Flask, number: int) -> None:
+    """Users with keys that can be shown."""
+    with app.app_context():
+        for _ in range(number):
+            user_id = users.next_id()
+            name = f"many-{user_id}"
+            users.add(
+                user_id,
+                username=name,
+                email=f"{name}@example.com",
+                password_hash="",
+                **keys.new_key(user_id),
+            )
+
+
+def test_a_list_of_many_users_is_never_whole_in_memory(
+    app: Flask, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(users, "AT_ONCE", 50)
+    peaks = []
+    for more in (100, 400):
+        add_many(app, more)
+        tracemalloc.start()
+        answer = admin.http.get("/api/users", headers={"Authorization": f"Bearer {admin.key}"}, buffered=False)
+        length = sum(map(len, answer.response))
+        peaks.append((tracemalloc.get_traced_memory()[1], length))
+        tracemalloc.stop()
+    (little, short), (much, long) = peaks
+    assert long > 4 * short
+    assert much < 1.5 * little
+
+
+def test_users_of_several_chunks_are_listed_once_each_newest_first(
+    app: Flask, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(users, "AT_ONCE", 7)
+    add_many(app, 20)
+    listed = [user["id"] for user in admin.get("/api/users").get_json()["data"]]
+    assert listed == sorted(set(listed), reverse=True)
+    assert len(listed) == 21
+    assert len(admin.get("/api/users?email=MANY").get_json()["data"]) == 20
+    assert admin.get("/api/users?email=nobody").get_json() == {"error": 0, "data": []}

@@ -1,9 +1,9 @@
 """/api/users and /api/user, for administrators"""
 
-from flask import Blueprint
+from flask import Blueprint, Response
 
 from linkmgr import gate, keys, passwords
-from linkmgr.envelope import Json, ok
+from linkmgr.envelope import Json, ok, streamed
 from linkmgr.repository import login, users
 from linkmgr.settings import settings
 from linkmgr.validation import Email, Id, Matching, New, Password, Timestamp, body, query_choice, query_text
@@ -20,8 +20,8 @@ class NewUser(New):
 
 
 @bp.get("/users")
-def index() -> Json:
-    return ok(data=users.search(status=query_choice("filter", ("admin", "free", "pro")), email=query_text("email")))
+def index() -> Response:
+    return streamed(users.search(status=query_choice("filter", ("admin", "free", "pro")), email=query_text("email")))
 
 
 @bp.get("/user/<id:user_id>")

@@ -13,16 +13,14 @@ def identify(key_digest: bytes, address: str) -> Row:
     if not rates.counts_in_database():
         found = row(
             """
-            WITH caller AS (
-                SELECT id, admin, limits -> 'api' ->> 'enabled' = '1' AS api, rate,
-                       key_created + make_interval(days => %(lifetime)s) <= now() AS expired
-                  FROM accounts
-                 WHERE key_digest = %(key_digest)s)
-            SELECT coalesce('user:' || valid.id, 'address:' || %(address)s) AS bucket,
-                   valid.id, coalesce(valid.admin, false) AS admin, coalesce(valid.api, false) AS api, valid.rate,
-                   coalesce((SELECT expired FROM caller), false) AS expired
+            SELECT coalesce('user:' || id, 'address:' || %(address)s) AS bucket, caller.*
               FROM (SELECT 1) always
-              LEFT JOIN caller valid ON valid.expired IS NOT TRUE
+              LEFT JOIN (SELECT CASE WHEN holds THEN id END AS id, admin, api,
+                                CASE WHEN holds THEN rate END AS rate, holds
+                           FROM accounts,
+                                LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
+                                                IS NOT FALSE AS holds) key
+                          WHERE key_digest = %(key_digest)s) caller ON true
             """,
             key_digest=key_digest,
             address=address,
@@ -32,27 +30,23 @@ def identify(key_digest: bytes, address: str) -> Row:
         found = row(
             """
             WITH caller AS (
-                SELECT id, admin, limits -> 'api' ->> 'enabled' = '1' AS api, rate,
-                       key_created + make_interval(days => %(lifetime)s) <= now() AS expired
-                  FROM accounts
+                SELECT CASE WHEN holds THEN id END AS id, admin, api, CASE WHEN holds THEN rate END AS rate, holds
+                  FROM accounts,
+                       LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
+                                       IS NOT FALSE AS holds) key
                  WHERE key_digest = %(key_digest)s),
-            valid AS (SELECT * FROM caller WHERE expired IS NOT TRUE),
             counted AS (
                 INSERT INTO hits AS h (bucket, count, until)
-                SELECT coalesce('user:' || valid.id, 'address:' || %(address)s), 1,
+                SELECT coalesce('user:' || id, 'address:' || %(address)s), 1,
                        clock_timestamp() + make_interval(secs =>
-                           CASE WHEN valid.rate IS NULL THEN %(window)s::float8 ELSE %(plan_window)s::float8 END)
+                           CASE WHEN rate IS NULL THEN %(window)s::float8 ELSE %(plan_window)s::float8 END)
                   FROM (SELECT 1) always
-                  LEFT JOIN valid ON true
+                  LEFT JOIN caller ON true
                 ON CONFLICT (bucket) DO UPDATE
                    SET count = CASE WHEN h.until <= clock_timestamp() THEN 1 ELSE h.count + 1 END,
                        until = CASE WHEN h.until <= clock_timestamp() THEN excluded.until ELSE h.until END
                 RETURNING bucket, count, extract(epoch FROM until)::float8 AS until)
-            SELECT counted.bucket, counted.count, counted.until,
-                   valid.id, coalesce(valid.admin, false) AS admin, coalesce(valid.api, false) AS api, valid.rate,
-                   coalesce((SELECT expired FROM caller), false) AS expired
-              FROM counted
-              LEFT JOIN valid ON true
+            SELECT counted.*, caller.* FROM counted LEFT JOIN caller ON true
             """,
             key_digest=key_digest,
             address=address,

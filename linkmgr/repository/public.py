@@ -26,22 +26,17 @@ def short_link(host: str | None, alias: str) -> Row | None:
     every other host, which may also be None, has ours.  `base` is what the short address begins with."""
     return row(
         """
-        SELECT id, user_id, coalesce(d.base, %(base)s) AS base, alias, url, title, metadescription, metaimage, type,
-               splash_id, overlay_id, password_hash, coalesce(expires <= now(), false) AS expired,
+        SELECT l.id, l.user_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS base, alias, url, title,
+               metadescription, metaimage, type, splash_id, overlay_id, password_hash,
+               coalesce(expires <= now(), false) AS expired,
                locations, devices, languages, parameters, deeplink,
                (SELECT json_agg(json_build_object('type', p.type, 'tag', p.tag) ORDER BY p.id)
                   FROM link_pixels lp
                   JOIN pixels p ON p.id = lp.pixel_id
                  WHERE lp.link_id = l.id) AS pixels
           FROM links l
-          LEFT JOIN LATERAL (SELECT scheme || '://' || host AS base FROM domains WHERE id = l.domain_id) d ON true
-         WHERE id = (
-               SELECT id FROM links
-                WHERE alias = %(alias)s AND domain_id = (SELECT id FROM domains WHERE host = %(host)s::text)
-                UNION ALL
-               SELECT id FROM links
-                WHERE alias = %(alias)s AND domain_id IS NULL
-                  AND NOT EXISTS (SELECT FROM domains WHERE host = %(host)s::text))
+          LEFT JOIN domains d ON d.id = l.domain_id
+         WHERE alias = %(alias)s AND domain_id IS NOT DISTINCT FROM (SELECT id FROM domains WHERE host = %(host)s::text)
         """,
         host=host,
         alias=alias,

@@ -1,9 +1,13 @@
 """Users, as administrators see and manage them."""
 
+from collections.abc import Iterator
+
 from linkmgr import keys
 from linkmgr.database import Row, row, rows, run
 from linkmgr.errors import Refusal, missing
 from linkmgr.settings import settings
+
+AT_ONCE = 500  # users that are in memory while all of them are listed
 
 
 def _with_key(user: Row) -> Row:
@@ -11,22 +15,32 @@ def _with_key(user: Row) -> Row:
     return user
 
 
-def search(*, status: str | None = None, email: str | None = None) -> list[Row]:
-    """Newest first; `email` is any part of the address, without regard to case."""
-    found = rows(
+def search(*, status: str | None = None, email: str | None = None) -> Iterator[list[Row]]:
+    """Newest first, some at a time; `email` is any part of the address, without regard to case."""
+    before = 2**63 - 1  # more than any id but one that no row has
+    while found := _next(before, status, email):
+        yield [_with_key(user) for user in found]
+        before = found[-1]["id"]
+
+
+def _next(before: int, status: str | None, email: str | None) -> list[Row]:
+    return rows(
         """
         SELECT id, email, username, %(base_url)s || '/avatar/' || username || '.png' AS avatar,
                status, expires, registered, planid, key_ciphertext AS apikey
           FROM accounts
-         WHERE (%(status)s::text IS NULL OR status = %(status)s)
+         WHERE id < %(before)s
+           AND (%(status)s::text IS NULL OR status = %(status)s)
            AND (%(email)s::text IS NULL OR position(lower(%(email)s) IN lower(email)) > 0)
          ORDER BY id DESC
+         LIMIT %(limit)s
         """,
+        before=before,
+        limit=AT_ONCE,
         status=status,
         email=email,
         base_url=settings().base_url,
     )
-    return [_with_key(user) for user in found]
 
 
 def read(user_id: int) -> Row:
