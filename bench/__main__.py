@@ -3,7 +3,6 @@
 import json
 import statistics
 import sys
-from collections import defaultdict
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +17,9 @@ TURNS = 3
 CONNECTIONS = (1, 16)
 RESULTS = Path(__file__).with_name("results.json")
 CONSTANT = "constant"
+HEAD = f"""
+{"":30}{"share at connections":>18}{"requests":>9}{"round":>8}{"µs of":>10}{"µs of":>12}
+{"":30}{1:9}{16:9}{"a second":>11}{"trips":>8}{"service":>10}{"PostgreSQL":>12}"""
 
 
 class Measured(NamedTuple):
@@ -35,28 +37,30 @@ def compare(constant: Target, target: Target, connections: int) -> Measured:
     return Measured(statistics.median(ratios), Turn(*map(statistics.median, zip(*turns, strict=True))))
 
 
+def line(name: str, found: list[Measured], round_trips: int) -> str:
+    shares = "".join(f"{each.ratio:9.2f}" for each in found)
+    most = found[-1].turn
+    return f"{name:30}{shares}{most.rate:11,.0f}{round_trips:8}{most.service:10.0f}{most.database:12.0f}"
+
+
 def run(chosen: list[str]) -> None:
     with ExitStack() as stack:
         dsn, database = stack.enter_context(postgres())
         made = data.make(dsn, links=LINKS, visits=VISITS)
-        settings = data.settings(dsn)
-        base, service = stack.enter_context(gunicorn("app:app", **settings))
-        reference, constant_process = stack.enter_context(gunicorn("bench.reference:app"))
-        constant = Target(reference, "", constant_process, database)
-        print(f"{'':30}{'share at':>18}{'requests':>11}{'round':>8}{'µs of':>10}{'µs of':>12}")
-        print(f"{'':30}{'1':>9}{'16':>9}{'a second':>11}{'trips':>8}{'service':>10}{'PostgreSQL':>12}")
-        ratios: dict[str, dict[str, float]] = defaultdict(dict)
-        asked = {name: case for name, case in cases.all_cases(made, base).items() if not chosen or name in chosen}
-        for name, case in {CONSTANT: cases.Case("", {}), **asked}.items():
-            target = Target(base, case.script, service, database) if case.request else constant
-            found = [compare(constant, target, connections) for connections in CONNECTIONS]
-            ratios[name] = {str(c): round(each.ratio, 3) for c, each in zip(CONNECTIONS, found, strict=True)}
-            count = (
-                trips.count(create_app(base_url="http://localhost", **settings), case.request) if case.request else 0
-            )
-            turn = found[-1].turn
-            shares = "".join(f"{each.ratio:9.2f}" for each in found)
-            print(f"{name:30}{shares}{turn.rate:11,.0f}{count:8}{turn.service:10.0f}{turn.database:12.0f}", flush=True)
+        base, service = stack.enter_context(gunicorn("app:app", **data.settings(dsn)))
+        reference, constant_service = stack.enter_context(gunicorn("bench.reference:app"))
+        constant = Target(reference, "", constant_service, database)
+        app = create_app(base_url="http://localhost", **data.settings(dsn))
+        measured = {CONSTANT: (constant, 0)}
+        for name, case in cases.all_cases(made, base).items():
+            measured[name] = Target(base, case.script, service, database), trips.count(app, case.request)
+        print(HEAD)
+        ratios = {}
+        for name, (target, round_trips) in measured.items():
+            if not chosen or name in chosen:
+                found = [compare(constant, target, connections) for connections in CONNECTIONS]
+                ratios[name] = {str(c): round(each.ratio, 3) for c, each in zip(CONNECTIONS, found, strict=True)}
+                print(line(name, found, round_trips), flush=True)
         RESULTS.write_text(json.dumps({"ratios": ratios}, indent=1) + "\n")
 
 

@@ -1,6 +1,7 @@
 """What is asked of the service: a wrk script for each thing that is measured."""
 
 import secrets
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.request import urlopen
 
@@ -18,18 +19,17 @@ def _get(path: str, headers: dict[str, str]) -> str:
     return f"{given}wrk.path = '{path}'\n"
 
 
-def _create(key: dict[str, str]) -> str:
-    """A URL that was never sent before, each time."""
+def _post(path: str, body: str, headers: dict[str, str]) -> str:
+    """A body that was never sent before, each time: it has a place for the session and one for the number."""
     return f"""
         wrk.method = "POST"
-        wrk.headers["Authorization"] = "{key["Authorization"]}"
+        wrk.headers["Authorization"] = "{headers["Authorization"]}"
         wrk.headers["Content-Type"] = "application/json"
         math.randomseed(tonumber(tostring({{}}):match("0x(%x+)"), 16) + os.time())
         local session, sent = math.random(2 ^ 31), 0
         function request()
             sent = sent + 1
-            return wrk.format(nil, "/api/url/add", nil,
-                              string.format('{{"url": "https://example.com/%x/%d"}}', session, sent))
+            return wrk.format(nil, "{path}", nil, string.format('{body}', session, sent))
         end
     """
 
@@ -59,12 +59,23 @@ def _pictures() -> str:
 
 class Case(NamedTuple):
     script: str  # for wrk
-    request: dict[str, Any]  # one like it, for Flask's test client
+    request: Callable[[], dict[str, Any]]  # one like it, for Flask's test client
+
+
+def _reading(path: str, headers: dict[str, str]) -> Case:
+    return Case(_get(path, headers), lambda: {"path": path, "headers": headers})
+
+
+def _writing(path: str, body: str, headers: dict[str, str]) -> Case:
+    def request() -> dict[str, Any]:
+        sent = body % (secrets.randbits(64), 0)
+        return {"path": path, "method": "POST", "headers": headers, "data": sent, "content_type": "application/json"}
+
+    return Case(_post(path, body, headers), request)
 
 
 def page(data: Data, number: int) -> Case:
-    path, key = f"/api/urls?page={number}", {"Authorization": f"Bearer {data.key}"}
-    return Case(_get(path, key), {"path": path, "headers": key})
+    return _reading(f"/api/urls?page={number}", {"Authorization": f"Bearer {data.key}"})
 
 
 def all_cases(data: Data, base: str) -> dict[str, Case]:
@@ -72,17 +83,14 @@ def all_cases(data: Data, base: str) -> dict[str, Case]:
     with urlopen(f"{base}/qr/{BUSY}") as picture:
         tag = {"If-None-Match": picture.headers["ETag"]}
 
-    def get(path: str, **headers: str) -> Case:
-        return Case(_get(path, headers), {"path": path, "headers": headers})
-
-    link = {"url": f"https://example.com/{secrets.token_hex()}"}
     return {
-        "account": get("/api/account", **key),
-        "list of 15": get("/api/urls?limit=15", **key),
-        "single read with statistics": get(f"/api/url/{data.link}", **key),
-        "create": Case(_create(key), {"path": "/api/url/add", "method": "POST", "headers": key, "json": link}),
-        "redirect with its visit": Case(_visits(), {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}),
-        "QR image made": Case(_pictures(), {"path": "/qr/code-1"}),
-        "QR image from its ETag": get(f"/qr/{BUSY}", **tag),
-        "healthz": get("/healthz"),
+        "account": _reading("/api/account", key),
+        "list of 15": _reading("/api/urls?limit=15", key),
+        "single read with statistics": _reading(f"/api/url/{data.link}", key),
+        "create": _writing("/api/channel/add", '{"name": "%x %d"}', key),
+        "create a link": _writing("/api/url/add", '{"url": "https://example.com/%x/%d"}', key),
+        "redirect with its visit": Case(_visits(), lambda: {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}),
+        "QR image made": Case(_pictures(), lambda: {"path": "/qr/code-1"}),
+        "QR image from its ETag": _reading(f"/qr/{BUSY}", tag),
+        "healthz": _reading("/healthz", {}),
     }

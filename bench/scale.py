@@ -18,7 +18,7 @@ FEW, MANY = 1_000, 1_000_000
 TURNS = 5
 CONNECTIONS = 16
 RESULTS = Path(__file__).with_name("scale.json")
-MEASURED = ("list of 15", "create", "single read with statistics", "redirect with its visit")
+MEASURED = ("list of 15", "create a link", "single read with statistics", "redirect with its visit")
 DEEP = ("page in the middle", "last page")
 
 

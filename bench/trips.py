@@ -1,5 +1,6 @@
 """How often the service goes to the database for one request, counted where it does."""
 
+from collections.abc import Callable
 from typing import Any
 
 import psycopg2.extensions
@@ -23,11 +24,11 @@ class _Counting(Database):
         return connection
 
 
-def count(app: Flask, request: dict[str, Any]) -> int:
+def count(app: Flask, request: Callable[[], dict[str, Any]]) -> int:
     """Of the second request like it: the first one prepares its statements."""
     used: Database = app.extensions["linkmgr_database"]
     app.extensions["linkmgr_database"] = _Counting(used.dsn, used.prepare)
-    app.test_client().open(**request)
+    app.test_client().open(**request())
     before = _Cursor.trips
-    app.test_client().open(**request)
+    app.test_client().open(**request())
     return _Cursor.trips - before

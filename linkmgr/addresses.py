@@ -55,16 +55,23 @@ def _is_canonical(host: str) -> bool:
         return False
 
 
+def _address(host: str) -> str | None:
+    """An address in the one writing that URLs have for it."""
+    if not (":" in host or is_address(host)):
+        return None
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return None
+    written = str(getattr(address, "ipv4_mapped", None) or address)
+    return f"[{written}]" if ":" in written else written
+
+
 def split_ascii(text: str) -> SplitResult:
     """The parts of an http or https URL, in ASCII throughout."""
     parts = split_http(text)
     assert parts.hostname
-    try:
-        address = ipaddress.ip_address(parts.hostname)
-        host = str(getattr(address, "ipv4_mapped", None) or address)
-        host = f"[{host}]" if ":" in host else host
-    except ValueError:
-        host = ascii_host(parts.hostname)
+    host = _address(parts.hostname) or ascii_host(parts.hostname)
     netloc = f"{host}:{parts.port}" if parts.port else host
     uri = iri_to_uri(parts._replace(netloc=netloc).geturl())
     if len(uri) > LONGEST_URL:  # each character that is not ASCII has become up to twelve

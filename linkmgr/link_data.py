@@ -4,6 +4,7 @@ Elements of arrays that are not of their form are ignored, as clients expect.  A
 visited is refused: nobody should believe that it works.
 """
 
+import math
 import re
 import secrets
 from datetime import UTC, datetime, timedelta
@@ -36,7 +37,11 @@ _WELL_KNOWN = re.compile(
 
 def new_alias() -> str:
     """35 random bits."""
-    return "".join(secrets.choice(characters) for characters in _PATTERN)
+    number, alias = secrets.randbelow(math.prod(map(len, _PATTERN))), ""
+    for characters in _PATTERN:
+        number, place = divmod(number, len(characters))
+        alias += characters[place]
+    return alias
 
 
 def _is_reserved(alias: str) -> bool:
