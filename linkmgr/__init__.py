@@ -15,6 +15,8 @@ from linkmgr import (
     gate,
     incoming,
     keys,
+    metrics,
+    observed,
     pages,
     rates,
     security,
@@ -40,9 +42,10 @@ def create_app(**overrides: str) -> Flask:
     app.url_map.merge_slashes = False  # "//" is a 404, and no redirect
     app.url_map.strict_slashes = False
     with app.app_context():
-        for part in (database, keys, errors, security, gate, rates, sessions, api, pages, cli):
+        for part in (database, keys, errors, security, gate, rates, sessions, api, pages, cli, metrics):
             part.init_app(app)
         proxies = int(settings.settings().trusted_proxies or 0)
     if proxies:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
+    observed.init_app(app)
     return app

@@ -25,7 +25,7 @@ import psycopg2.extras
 from flask import Flask, current_app
 from psycopg2 import errors as pg
 
-from linkmgr import private_postgres
+from linkmgr import metrics, private_postgres
 from linkmgr.settings import settings
 
 Row = dict[str, Any]
@@ -112,6 +112,7 @@ class Database:
             if version(connection) < VERSION:
                 connection.close()
                 raise SchemaTooOld("run: flask --app app database upgrade")
+            metrics.count("database_connections_opened")
             self._kept.connection = connection
             self._kept.prepared = set()
         return connection

@@ -16,11 +16,12 @@ _TITLES = {
     500: "Something went wrong",
     503: "Back in a moment",
 }
+_FOR_PROGRAMS = ("/healthz", "/metrics")
 
 
 def wanted() -> bool:
     """Outside of the API everybody gets a page but those who ask for JSON by name, as programs do."""
-    if is_api() or request.path.rstrip("/") == "/healthz":
+    if is_api() or request.path.rstrip("/") in _FOR_PROGRAMS:
         return False
     return request.accept_mimetypes["text/html"] >= request.accept_mimetypes["application/json"]
 

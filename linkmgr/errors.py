@@ -35,6 +35,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         401,
         "This API key has expired: ask for a new one on your account page or of an administrator.",
     ),
+    "metrics_token": (401, "Send the token of LINKMGR_METRICS_TOKEN in the header 'Authorization: Bearer TOKEN'."),
     "administrators_only": (403, "This operation is open to administrators only."),
     "rate_limited": (
         429,
@@ -155,7 +156,7 @@ def _answer(refusal: Refusal, **headers: str) -> ResponseReturnValue:
 
 
 def _refused(refusal: Refusal) -> ResponseReturnValue:
-    if refusal.status == HTTPStatus.UNAUTHORIZED and is_api():
+    if refusal.status == HTTPStatus.UNAUTHORIZED and (is_api() or refusal.code == "metrics_token"):
         return _answer(refusal, **{"WWW-Authenticate": "Bearer"})
     return _answer(refusal)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from flask import Flask, g, request
 
-from linkmgr import keys, rates, sender
+from linkmgr import keys, observed, rates, sender
 from linkmgr.envelope import is_api
 from linkmgr.errors import Refusal
 from linkmgr.repository import callers
@@ -45,6 +45,7 @@ def _check() -> None:
     if rates.counts_in_database():
         g.hits = rates.Hits(found.pop("count"), found.pop("until"))
     g.caller = caller = Caller(**found)
+    observed.caller(caller.id)
     rates.admit()
     if key is None:
         raise Refusal("key_missing")

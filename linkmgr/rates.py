@@ -22,6 +22,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+from linkmgr import metrics
 from linkmgr.envelope import is_api
 from linkmgr.errors import RETRY_SECONDS, Refusal
 from linkmgr.settings import settings
@@ -195,6 +196,7 @@ def admit() -> None:
     limiter: _GateLimiter = current_app.extensions["linkmgr_limiter"]
     decided = limiter.decide(_item(_rate()), g.caller.bucket) if counts_in_database() else limiter.ask()
     if decided.breached:
+        metrics.count("limiter_refusals")
         item = decided.limit
         g.seconds_left = max(1, math.ceil(decided.reset_at - time.time()))
         per = item.GRANULARITY.name if item.multiples == 1 else f"{item.multiples} {item.GRANULARITY.name}s"

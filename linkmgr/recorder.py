@@ -14,6 +14,7 @@ from typing import NamedTuple
 import psycopg2
 from flask import Flask
 
+from linkmgr import metrics
 from linkmgr.database import row
 from linkmgr.repository import visits
 
@@ -69,7 +70,7 @@ class Recorder:
         return [self._waiting.popleft() for _ in range(min(MOST_AT_ONCE, len(self._waiting)))]
 
     def _make_room(self) -> None:
-        with self._storing:
+        with self._storing, self._app.app_context():
             if len(self._waiting) >= MOST_WAITING:
                 self._lose(self._next())
 
@@ -100,6 +101,7 @@ class Recorder:
         now = time.monotonic()
         try:
             visits.add([visit._asdict() | {"age": now - visit.at} for visit in batch])
+            metrics.count("visits_recorded", len(batch))
         except (psycopg2.OperationalError, psycopg2.InterfaceError) as error:
             if error.pgcode:  # the server says itself that it did not store them
                 return batch
@@ -117,4 +119,5 @@ class Recorder:
             self._months_of = today
 
     def _lose(self, lost: list[Visit], error: Exception | None = None) -> None:
+        metrics.count("visits_lost", len(lost))
         self._app.logger.warning("%s visits were not recorded", len(lost), exc_info=error)

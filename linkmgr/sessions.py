@@ -5,7 +5,7 @@ from datetime import timedelta
 from flask import Flask, Request, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
 
-from linkmgr import keys
+from linkmgr import keys, observed
 from linkmgr.database import Row
 from linkmgr.repository import login
 from linkmgr.settings import settings
@@ -49,7 +49,10 @@ def digest() -> bytes | None:
 
 def current() -> Row | None:
     named = digest()
-    return None if named is None else login.signed_in(named)
+    found = None if named is None else login.signed_in(named)
+    if found:
+        observed.caller(found["user_id"])
+    return found
 
 
 def end() -> None:

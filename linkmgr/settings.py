@@ -76,6 +76,12 @@ def _rate(text: str) -> str:
     return text
 
 
+def _long_secret(text: str) -> str:
+    if not re.fullmatch("[A-Za-z0-9._~+/=-]{16,}", text):
+        raise ValueError
+    return text
+
+
 def _mmdb(text: str) -> str:
     try:
         content = Path(text).read_bytes()
@@ -136,6 +142,12 @@ class Settings:
         "How many proxies in front of the service set `X-Forwarded-For`: 1 behind nginx.",
         _whole(0, 10),
         "a number from 0 to 10",
+    )
+    metrics_token: str = _setting(
+        "",
+        "Opens `/metrics` to who sends it as `Authorization: Bearer TOKEN`. Unset: there is none.",
+        _long_secret,
+        "at least 16 characters out of A-Z, a-z, 0-9 and -._~+/=",
     )
     prepare: str = _setting(
         "1", "`0`: no prepared statements, for a pooler that cannot keep them.", _one_of("0", "1"), "0 or 1"

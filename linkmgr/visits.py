@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from flask import Flask, current_app, request
 
-from linkmgr import countries, sender
+from linkmgr import countries, metrics, sender
 from linkmgr.recorder import Recorder, Visit
 from linkmgr.settings import settings
 
@@ -81,6 +81,7 @@ def record(target_id: int, user_id: int) -> None:
             )
         )
     except Exception as error:  # a bug here must not keep anybody from the target
+        metrics.count("visits_lost")
         current_app.logger.warning("a visit of %s was not recorded", target_id, exc_info=error)
 
 

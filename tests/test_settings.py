@@ -31,6 +31,7 @@ UNUSABLE = {
     "geoip_database": ["/does/not/exist.mmdb", __file__],
     "key_lifetime_days": ["0", "-1", "1.5", "soon", "1e9", "٣"],
     "trusted_proxies": ["-1", "11", "many"],
+    "metrics_token": ["short", "sixteen letters and spaces"],
     "prepare": ["no"],
 }
 

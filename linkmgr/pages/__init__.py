@@ -15,6 +15,7 @@ from linkmgr.pages import (
     health,
     home,
     login,
+    metrics,
     overlay_answers,
     qr,
     scan,
@@ -24,6 +25,7 @@ from linkmgr.pages import (
 BLUEPRINTS = (
     home.bp,
     health.bp,
+    metrics.bp,
     login.bp,
     account.bp,
     avatar.bp,

@@ -13,13 +13,14 @@ from flask import Flask, Response, current_app, g, redirect, render_template, re
 from werkzeug.exceptions import BadRequest, NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
+from linkmgr.addresses import is_address
 from linkmgr.database import Row
 from linkmgr.repository import public
 from linkmgr.settings import settings
 
 # First words of the paths that exist under our own name only: for people, who are led on, and for programs.
 PAGES = ("login", "account", "avatar")
-PROGRAMS = ("api", "healthz")
+PROGRAMS = ("api", "healthz", "metrics")
 _HOST = re.compile(r"([a-z0-9.-]{1,253}?)\.?(?::[0-9]*)?", re.ASCII)
 
 
@@ -31,12 +32,14 @@ def init_app(app: Flask) -> None:
 
 
 def host() -> str | None:
-    """The host that was asked for, unless it is our own or no name at all."""
+    """The host that was asked for, unless it is our own or cannot be branded, as an address or `localhost`."""
     asked: str = request.environ.get("HTTP_HOST", "")
     if asked == current_app.extensions["linkmgr_netloc"]:
         return None
     found = _HOST.fullmatch(asked.lower())
-    return found[1] if found and found[1] != settings().host else None
+    if not found or found[1] == settings().host or "." not in found[1] or is_address(found[1]):
+        return None
+    return found[1]
 
 
 def _domain() -> Row | None:

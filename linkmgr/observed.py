@@ -1,0 +1,56 @@
+"""The outermost layer: every request has an id, and is counted and timed where metrics are on.
+
+The id is the client's `X-Request-Id` when it is a plain one, else made here.  It stands on the answer, in the
+access log (deploy/gunicorn.conf.py) and in what the service logs, so that one leads to the others.
+"""
+
+import logging
+import random
+import re
+from collections.abc import Iterable
+from time import perf_counter
+from typing import Any
+
+from flask import Flask, has_request_context, request
+from flask.logging import default_handler
+
+from linkmgr.metrics import Metrics
+
+REQUEST_ID, USER_ID = "linkmgr.request_id", "linkmgr.user_id"  # keys of the WSGI environment
+_PLAIN = re.compile("[A-Za-z0-9._-]{1,64}")
+
+
+class Observed:
+    def __init__(self, app: Any, metrics: Metrics | None) -> None:
+        self.app, self.metrics = app, metrics
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        began = perf_counter()
+        given = environ.get("HTTP_X_REQUEST_ID")
+        request_id = given if given and _PLAIN.fullmatch(given) else f"{random.getrandbits(64):016x}"
+        environ[REQUEST_ID] = request_id
+
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+            headers.append(("X-Request-Id", request_id))
+            if self.metrics:
+                self.metrics.request(environ, status, perf_counter() - began)
+            return start_response(status, headers, exc_info)
+
+        answer: Iterable[bytes] = self.app(environ, start)
+        return answer
+
+
+class _WithId(logging.Formatter):
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        message = super().formatMessage(record)
+        return f"{message} [request {request.environ.get(REQUEST_ID)}]" if has_request_context() else message
+
+
+def caller(user_id: int | None) -> None:
+    """Who sent the request, for the access log."""
+    request.environ[USER_ID] = user_id
+
+
+def init_app(app: Flask) -> None:
+    default_handler.setFormatter(_WithId("[%(asctime)s] %(levelname)s in %(module)s: %(message)s"))
+    app.wsgi_app = Observed(app.wsgi_app, app.extensions["linkmgr_metrics"])  # type: ignore[method-assign]
