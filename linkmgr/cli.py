@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from cryptography.fernet import InvalidToken
 from flask import Flask, current_app
 from flask.cli import AppGroup
 
-from linkmgr import keys, passwords, private_postgres, schema
+from linkmgr import backup, keys, passwords, private_postgres, schema
 from linkmgr.api.users import NewUser
 from linkmgr.database import SchemaTooOld
 from linkmgr.plan_limits import UNLIMITED, PlanLimits, PlanName
@@ -187,6 +188,22 @@ def upgrade_database() -> None:
 @database_group.command("check")
 def check_database() -> None:
     """Tell whether the database fits the program; exit 1 when it does not."""
+    schema.refuse_older()
+    click.echo(schema.state())
+
+
+@database_group.command("backup")
+@click.argument("file", type=click.Path(path_type=Path))
+def backup_database(file: Path) -> None:
+    """Dump the database into a new file, while the service runs."""
+    backup.dump(file)
+
+
+@database_group.command("restore")
+@click.argument("file", type=click.Path(path_type=Path, exists=True))
+def restore_database(file: Path) -> None:
+    """Fill an empty database from such a file, before the service starts."""
+    backup.restore(file)
     schema.refuse_older()
     click.echo(schema.state())
 

@@ -105,6 +105,8 @@ def _serve(options: list[str], postgres: private_postgres.Server | None, introdu
         start_new_session=True,
         preexec_fn=lambda: private_postgres.stop_with_parent(signal.SIGTERM, parent),  # noqa: PLW1509 - no threads here
     )
+    # New code without another master: the workers are replaced, the old ones finish what they have begun.
+    signal.signal(signal.SIGHUP, lambda *_: gunicorn.send_signal(signal.SIGHUP))
     introduced = False
     try:
         while gunicorn.poll() is None:

@@ -62,6 +62,21 @@ def find(wanted: int | None) -> tuple[Path, int]:
     )
 
 
+def clients(server: int) -> Path:
+    """The folder of pg_dump and pg_restore for a server of a major version: its own, else the next newer ones."""
+    found: dict[int, Path] = {}
+    for folder in _binary_folders():
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            printed = subprocess.run(  # noqa: S603 - the programs that were found
+                [folder / "pg_dump", "--version"], capture_output=True, text=True, check=True
+            )
+            if version := re.search(r" (\d+)", printed.stdout):
+                found.setdefault(int(version[1]), folder)
+    if newer := [version for version in found if version >= server]:
+        return found[min(newer)]
+    raise Unavailable(f"There is no pg_dump {server} here: install Debian's postgresql-client-{server}.")
+
+
 def readable(binaries: Path, user: pwd.struct_passwd) -> Path:
     """The programs, or a copy of them where `user` may not enter the virtual environment."""
     if os.geteuid() != 0 or reachable(binaries / "postgres", user):

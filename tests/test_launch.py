@@ -169,6 +169,15 @@ def test_with_a_database_of_its_own_no_postgresql_is_started(
     assert not service.data.with_name("postgres.lock").exists()
 
 
+def test_hup_replaces_the_workers(start: Callable[..., Service], dsn: str, app: Flask) -> None:
+    service = start("run", LINKMGR_DATABASE_URL=dsn).started()
+    before = set(service.processes())
+    service.process.send_signal(signal.SIGHUP)
+    eventually(lambda: len(before & set(service.processes())) == len(before) - 1)
+    eventually(lambda: service.get("/healthz") == 200)
+    assert service.process.poll() is None
+
+
 def test_run_refuses_an_older_schema_with_the_sentence(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "VERSION", VERSION + 1)
     with app.app_context(), pytest.raises(SystemExit, match="run 'flask --app app database upgrade'"):

@@ -1,0 +1,184 @@
+"""Dumps taken under load, and the services that they are restored into."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr import postgres_programs
+from tests.conftest import MANY, ROOT, Client
+from tests.factories import Sql
+from tests.test_private_postgres import eventually
+
+pytestmark = pytest.mark.slow
+
+Script = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def script(app: Flask, dsn: str) -> Script:
+    """Runs deploy/backup or deploy/restore on the database of the tests, or on another."""
+
+    def run(name: str, *arguments: object, database_url: str = dsn, **settings: str) -> Any:
+        given = {"DATABASE_URL": database_url, "DATA_DIR": app.extensions["linkmgr_settings"].data_dir} | settings
+        return subprocess.run(
+            [ROOT / "deploy" / name, *map(str, arguments)],
+            env=os.environ | {"PYTHON": sys.executable} | {f"LINKMGR_{each}": value for each, value in given.items()},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def empty(dsn: str, raw: psycopg2.extensions.connection) -> Iterator[str]:
+    """An empty database beside that of the tests."""
+    with raw.cursor() as cursor:
+        cursor.execute("CREATE DATABASE restored TEMPLATE template0")
+        yield dsn.replace("/linkmgr?", "/restored?")
+        cursor.execute("DROP DATABASE restored WITH (FORCE)")
+
+
+@pytest.fixture
+def busy(register: Callable[..., Client], sql: Sql) -> Client:
+    """An administrator on a plan without a rate of its own, so that the setting counts."""
+    sql("INSERT INTO plans (name, free, limits) SELECT 'Many', false, limits FROM plans WHERE name = 'Pro' RETURNING 1")
+    return register("busy", admin=True, plan="Many")
+
+
+def call(base: str, key: str | None, path: str, members: dict[str, str] | None = None) -> Any:
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+    data = None if members is None else json.dumps(members).encode()
+    with urllib.request.urlopen(urllib.request.Request(base + path, data, headers), timeout=20) as answer:
+        return json.loads(answer.read())
+
+
+class Writer(threading.Thread):
+    """Adds one QR code or pixel after the other; remembers what was acknowledged."""
+
+    def __init__(self, base: str, key: str | None, kind: str, members: dict[str, str]) -> None:
+        super().__init__()
+        self.base, self.key, self.kind, self.members = base, key, kind, members
+        self.acknowledged: list[int] = []
+        self.ending = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self.ending.is_set():
+            made = call(self.base, self.key, f"/api/{self.kind}/add", self.members | {"name": f"{self.kind} of many"})
+            self.acknowledged.append(made["id"])
+
+
+def listed(base: str, key: str | None, path: str, name: str) -> dict[int, Any]:
+    first = call(base, key, f"{path}?limit=1000")["data"]
+    pages = [call(base, key, f"{path}?limit=1000&page={page + 1}")["data"] for page in range(first["maxpage"])]
+    rows = {row["id"]: row for page in pages for row in page[name]}
+    assert len(rows) == first["result"]
+    return rows
+
+
+def test_a_dump_under_load_restores_into_an_equal_service(
+    serve: Callable[..., str], busy: Client, script: Script, empty: str, tmp_path: Path
+) -> None:
+    settings = {"rate_limit": MANY, "base_url": "https://go.example.org"}
+    base = serve("--workers", "1", **settings)
+    writers = [
+        Writer(base, busy.key, "pixel", {"type": "bing", "tag": "1"}),
+        Writer(base, busy.key, "qr", {"type": "text", "data": "hello"}),
+    ]
+    try:
+        eventually(lambda: all(len(writer.acknowledged) > 50 for writer in writers))
+        before = [list(writer.acknowledged) for writer in writers]
+        dumped = script("backup", tmp_path / "dumps")
+        during = [len(writer.acknowledged) - len(seen) for writer, seen in zip(writers, before, strict=True)]
+    finally:
+        for writer in writers:
+            writer.ending.set()
+        for writer in writers:
+            writer.join()
+    assert dumped.returncode == 0, dumped.stderr
+    assert min(during) > 0, "there was load while it was dumped"
+    [file] = (tmp_path / "dumps").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+    restored = script("restore", file, database_url=empty)
+    assert restored.returncode == 0, restored.stderr
+    assert "as this program needs" in restored.stdout
+    again = serve("--workers", "1", database_url=empty, **settings)
+    for acknowledged, path, name in zip(before, ("/api/pixels", "/api/qr"), ("pixels", "qrs"), strict=True):
+        old, new = listed(base, busy.key, path, name), listed(again, busy.key, path, name)
+        assert set(acknowledged) <= set(new) <= set(old)
+        assert new == {key: old[key] for key in new}
+    assert call(again, busy.key, f"/api/user/{busy.id}") == call(base, busy.key, f"/api/user/{busy.id}")
+    assert call(again, busy.key, "/api/pixel/add", {"type": "bing", "name": "new", "tag": "1"})["error"] == 0
+
+
+def test_the_newest_dumps_are_kept(script: Script, app: Flask, tmp_path: Path) -> None:
+    for hour in range(3):
+        (tmp_path / f"linkmgr-20200101T0{hour}0000Z.dump").touch()
+    (tmp_path / "another file").touch()
+    assert script("backup", tmp_path, 2).returncode == 0
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    assert (kept[0], kept[1]) == ("another file", "linkmgr-20200101T020000Z.dump")
+    assert len(kept) == 3
+
+
+def test_what_cannot_be_dumped_or_restored_is_one_sentence(
+    script: Script, app: Flask, empty: str, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.dump").write_text("nonsense")
+    (tmp_path / "file").touch()
+    for refused, sentence in [
+        (script("restore", tmp_path / "broken.dump"), "The database is not empty: restore into an empty one."),
+        (script("restore", tmp_path / "broken.dump", database_url=empty), "pg_restore failed: pg_restore: error: "),
+        (script("backup", tmp_path / "d", database_url=empty.replace("restored", "none")), "The database cannot be "),
+        (script("backup", tmp_path / "file"), "File exists"),
+    ]:
+        assert refused.returncode != 0
+        assert sentence in refused.stderr.splitlines()[-1]
+        assert "Traceback" not in refused.stderr
+    assert list(tmp_path.glob("**/*.part")) == []
+
+
+def test_the_private_postgresql_is_dumped_and_restored_whether_it_runs_or_not(script: Script, tmp_path: Path) -> None:
+    def private(name: str, folder: str, *arguments: object) -> str:
+        done = script(name, *arguments, database_url="", DATA_DIR=str(tmp_path / folder))
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    (tmp_path / "old").mkdir()
+    created = subprocess.run(
+        [sys.executable, "-m", "flask", "--app", "app", "database", "create"],
+        env=os.environ | {"LINKMGR_DATA_DIR": str(tmp_path / "old")},
+        cwd=ROOT,
+        check=True,
+    )
+    assert created.returncode == 0
+    private("backup", "old", tmp_path / "dumps")
+    [file] = (tmp_path / "dumps").iterdir()
+    assert "as this program needs" in private("restore", "new", file)
+
+
+def test_the_programs_are_those_of_the_server_or_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for version in (15, 17, 18):
+        folder = tmp_path / str(version)
+        folder.mkdir()
+        (folder / "pg_dump").write_text(f"#!/bin/sh\necho 'pg_dump (PostgreSQL) {version}.1 (Debian {version}.1-1)'")
+        (folder / "pg_dump").chmod(0o755)
+    monkeypatch.setattr(postgres_programs, "_binary_folders", lambda: sorted(tmp_path.iterdir()))
+    found = {server: postgres_programs.clients(server).name for server in (15, 16, 17)}
+    assert found == {15: "15", 16: "17", 17: "17"}
+    with pytest.raises(SystemExit, match="postgresql-client-19"):
+        postgres_programs.clients(19)
