@@ -56,6 +56,7 @@ def answer(picture: Picture, drawn: bytes, status: int = 200) -> Response:
     response = Response(drawn, status, mimetype=qr_image.FORMATS[picture.format])
     response.set_etag(picture.tag)
     response.headers["Cache-Control"] = "no-cache"
+    response.headers["X-Accel-Expires"] = "@1"  # the same to nginx, which would else not store it: long out of date
     response.headers["Content-Security-Policy"] = _POLICY
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response

@@ -1,0 +1,225 @@
+"""The service behind nginx, as deploy/nginx sets it up."""
+
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from tests import nginx
+from tests.conftest import BASE_URL, MANY, Client, check, free_port, serving
+from tests.contract import Operation, fits
+from tests.factories import Sql
+from tests.nginx import BRANDED, OWN, Nginx
+from tests.operations import OPERATIONS
+from tests.test_contract import Stage, bodies
+from tests.test_private_postgres import eventually
+
+pytestmark = pytest.mark.slow
+
+PIXEL = {"type": "bing", "name": "n", "tag": "t"}
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the service behind nginx."""
+    return tmp_path_factory.mktemp("service") / "log"
+
+
+def logged(log: Path) -> list[dict[str, Any]]:
+    """The requests, each of which is written after its answer."""
+    return [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line[0] + line[-1] == "{\n"]
+
+
+@pytest.fixture(scope="module")
+def port(app: Flask, dsn: str, log: Path) -> Iterator[int]:
+    port, data_dir = free_port(), app.extensions["linkmgr_settings"].data_dir
+    settings = {"database_url": dsn, "data_dir": data_dir, "base_url": BASE_URL, "domain_check": "off"}
+    with serving(port, log, "--workers", "1", rate_limit=MANY, trusted_proxies="1", **settings):
+        yield port
+
+
+@pytest.fixture(scope="module")
+def front(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
+    with nginx.running(tmp_path_factory.mktemp("nginx"), port) as started:
+        yield started
+
+
+@pytest.fixture
+def through(front: Nginx) -> Callable[[Client], Client]:
+    """The same caller, by way of nginx."""
+    return lambda client: Client(front, client.key, client.id, client.username)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: f"{o.method} {o.path}")
+def test_the_contract_holds_through_nginx(
+    through: Callable[[Client], Client], alice: Client, admin: Client, sql: Sql, operation: Operation
+) -> None:
+    stage = Stage(alice, admin, sql)
+    caller = through(stage.caller(operation))
+    answer = caller.call(operation.method, stage.path(operation), bodies(operation)[-1])
+    assert answer.status_code == 200
+    assert fits(answer.get_json(), operation.answer), answer.get_json()
+    refused = Client(caller.http).call(operation.method, stage.path(operation))
+    assert refused.status_code == 401
+
+
+def failed(answer: TestResponse, status: int, code: str) -> None:
+    """An answer of nginx's own under /api: all that is said of the service's, which names no code yet."""
+    body = answer.get_json()
+    assert (answer.status_code, answer.mimetype) == (status, "application/json")
+    assert (body.pop("error"), body.pop("code")) == (1, code)
+    assert body.pop("message").endswith(".")
+    assert body == {}
+    assert (answer.headers["X-RateLimit-Limit"], answer.headers["X-RateLimit-Remaining"]) == ("30", "0")
+    assert answer.headers["X-RateLimit-Reset"].isdigit()
+    assert ("Retry-After" in answer.headers) == (status == 503)
+    assert answer.headers["X-Request-Id"]
+
+
+def test_what_nginx_answers_by_itself_is_json_to_programs_and_a_page_to_people(front: Nginx) -> None:
+    large, long = "x" * (64 * 1024 + 1), "a" * 9000
+    for tls in (True, False):
+        name = OWN if tls else BRANDED
+        failed(front.ask("/api/pixel/add", name, method="POST", body=large, tls=tls), 413, "too_large")
+        failed(front.ask(f"/api/urls?q={long}", name, tls=tls), 414, "bad_request")
+        failed(front.ask("/api/urls", name, headers={"X-Long": long}, tls=tls), 400, "bad_request")
+        failed(front.ask("/api/urls", name, method="TRACE", tls=tls), 405, "bad_request")
+        page = front.ask("/login", name, method="POST", body=large, tls=tls)
+        assert (page.status_code, page.mimetype) == (413, "text/html")
+        assert "64 KiB" in page.text
+    assert front.ask("/api/pixel/add", method="POST", body=" " * 64 * 1024).status_code == 401, "the largest body"
+
+
+def test_a_service_that_is_away_is_a_503_that_says_when_to_come_again(tmp_path: Path) -> None:
+    with nginx.running(tmp_path, free_port()) as front:
+        for method in ("GET", "POST"):
+            failed(front.ask("/api/account", method=method), 503, "unavailable")
+        page = front.ask("/login")
+        assert (page.status_code, page.mimetype, page.headers["Retry-After"]) == (503, "text/html", "2")
+
+
+def test_a_request_is_sent_to_another_service_unless_it_may_have_been_done(
+    port: int, tmp_path: Path, alice: Client
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as broken:
+        ending = threading.Thread(target=break_off, args=(broken,))
+        ending.start()
+        try:
+            with nginx.running(tmp_path, broken.getsockname()[1], port) as front:
+                caller = {"Authorization": f"Bearer {alice.key}"}
+                made = [
+                    front.ask("/api/pixel/add", method="POST", body=json.dumps(PIXEL), headers=caller).status_code
+                    for _ in range(4)
+                ]
+                read = [front.ask("/api/pixels", headers=caller) for _ in range(4)]
+        finally:
+            broken.shutdown(socket.SHUT_RDWR)
+            ending.join()
+    assert set(made) == {200, 503}
+    assert {answer.status_code for answer in read} == {200}
+    assert read[-1].get_json()["data"]["result"] == made.count(200)
+
+
+def break_off(server: socket.socket) -> None:
+    """Reads requests and closes without an answer."""
+    while True:
+        try:
+            connection, _ = server.accept()
+        except OSError:
+            return
+        with connection:
+            connection.recv(65536)
+
+
+def test_what_a_client_says_of_its_address_changes_nothing(front: Nginx, sql: Sql) -> None:
+    for number in range(5):
+        forged = {
+            "X-Forwarded-For": f"203.0.113.{number}",
+            "Forwarded": f"for=203.0.113.{number}",
+            "X-Real-IP": f"203.0.113.{number}",
+            "X-Forwarded-Proto": "http",
+            "X-Forwarded-Ssl": "off",
+            "X-Forwarded-Host": "evil.example",
+        }
+        check(front.open("/api/account", headers=forged))
+    [counted] = sql("SELECT bucket, count FROM hits")
+    assert "127.0.0.1" in counted["bucket"]
+    assert counted["count"] == 5
+
+
+def test_a_request_has_one_id_everywhere(front: Nginx, log: Path) -> None:
+    given = front.ask("/api/account", headers={"X-Request-Id": "of-the.client"}).headers["X-Request-Id"]
+    made = front.ask("/api/account", headers={"X-Request-Id": "not plain"}).headers["X-Request-Id"]
+    assert given == "of-the.client"
+    eventually(lambda: [line["request"] for line in logged(log)][-2:] == [given, made])
+
+
+def test_a_branded_domain_is_served_by_both_schemes_with_its_own_certificate(front: Nginx, alice: Client) -> None:
+    alice.add("/api/domain/add", {"domain": f"https://{BRANDED}", "redirectroot": "https://example.com/"})
+    for tls in (True, False):
+        answer = front.ask("/", BRANDED, tls=tls)
+        assert (answer.status_code, answer.headers["Location"]) == (302, "https://example.com/")
+        assert front.ask("/api/account", BRANDED, tls=tls).status_code == 404
+        assert front.ask("/metrics", BRANDED, tls=tls).status_code == 404
+
+
+def test_a_certificate_that_comes_later_is_used_at_once(front: Nginx, alice: Client) -> None:
+    later = "later.example.net"
+    alice.add("/api/domain/add", {"domain": f"https://{later}", "redirectroot": "https://example.com/"})
+    with socket.create_connection(("127.0.0.1", front.https)) as plain, pytest.raises(ssl.SSLError, match="alert"):
+        ssl.create_default_context().wrap_socket(plain, server_hostname=later)
+    nginx.certify(front.folder / "linkmgr/certificates", later)
+    assert front.ask("/", later).status_code == 302
+
+
+def test_our_own_name_is_served_by_https_only_but_for_challenges(front: Nginx) -> None:
+    for method in ("GET", "POST"):
+        answer = front.ask("/login?next=1", method=method, tls=False)
+        assert (answer.status_code, answer.headers["Location"]) == (308, f"https://{OWN}/login?next=1")
+    folder = front.folder / "challenges/.well-known/acme-challenge"
+    folder.mkdir(parents=True)
+    (folder / "token").write_text("proof")
+    for name in (OWN, BRANDED):
+        assert front.ask("/.well-known/acme-challenge/token", name, tls=False).text == "proof"
+        assert len(front.ask("/.well-known/linkmgr/token", name, tls=False).text) == 64 or name == OWN
+
+
+def test_a_picture_is_kept_and_asked_about_each_time(front: Nginx, alice: Client, log: Path) -> None:
+    made = alice.post("/api/qr/add", {"type": "wifi", "data": {"ssid": "home"}}).get_json()
+    path = made["link"].removeprefix(BASE_URL)
+
+    def asked() -> list[int]:
+        return [line["status"] for line in logged(log) if line["path"] == path]
+
+    first, second = front.ask(path), front.ask(path)
+    assert first.data == second.data == alice.http.get(path).data
+    eventually(lambda: asked() == [200, 304])  # the second was asked about, and sent by nginx
+    assert front.ask(path, headers={"If-None-Match": first.headers["ETag"]}).status_code == 304
+    assert second.headers["Cache-Control"] == "no-cache"
+    assert "X-Accel-Expires" not in second.headers
+    alice.put(f"/api/qr/{made['id']}/update", {"data": {"ssid": "away"}})
+    third = front.ask(path)
+    assert third.data == alice.http.get(path).data != first.data
+    eventually(lambda: asked() == [200, 304, 304, 200])
+    alice.delete(f"/api/qr/{made['id']}/delete")
+    assert front.ask(path).status_code == 404
+
+
+def test_slow_clients_stop_nobody(front: Nginx, alice: Client) -> None:
+    slow: list[Any] = []
+    for number in range(60):
+        connection = front.connect(OWN if number % 10 == 0 else None)
+        head = b"POST /api/pixel/add HTTP/1.1\r\nHost: %s\r\n" % BRANDED.encode()
+        connection.sendall(head + (b"Content-Length: 1000\r\n\r\n{" if number % 2 else b"X-Slow: "))
+        slow.append(connection)
+    answers = [front.open("/api/account", headers={"Authorization": f"Bearer {alice.key}"}) for _ in range(10)]
+    for connection in slow:
+        connection.close()
+    assert {answer.status_code for answer in answers} == {200}
