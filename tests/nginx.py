@@ -45,7 +45,7 @@ http {{
 
 
 def certify(folder: Path, name: str) -> None:
-    """A certificate that signs itself."""
+    """A certificate that signs itself, laid where nginx finds it as certbot has it done."""
     key = ec.generate_private_key(ec.SECP256R1())
     issued = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -60,11 +60,16 @@ def certify(folder: Path, name: str) -> None:
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.crt").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / f"{name}.key").write_bytes(
+    lineage, installed = folder / "live" / name, folder / "linkmgr/certificates"
+    for each in (lineage, installed):
+        each.mkdir(parents=True, exist_ok=True)
+    (lineage / "fullchain.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (lineage / "privkey.pem").write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
+    told = {"RENEWED_LINEAGE": str(lineage), "RENEWED_DOMAINS": name}
+    own = {"CERTIFICATES": str(installed), "NGINX_GROUP": str(os.getgid())}
+    subprocess.run([ROOT / "deploy/certificate"], env=os.environ | told | own, check=True)
 
 
 class Nginx:
@@ -83,7 +88,7 @@ class Nginx:
         plain = socket.create_connection(("127.0.0.1", self.https if name else self.http), timeout=20)
         if name is None:
             return plain
-        trusting = ssl.create_default_context(cafile=str(self.folder / f"linkmgr/certificates/{name}.crt"))
+        trusting = ssl.create_default_context(cafile=str(self.folder / f"linkmgr/certificates/{name}.pem"))
         return trusting.wrap_socket(plain, server_hostname=name)
 
     def ask(
@@ -134,7 +139,7 @@ def running(folder: Path, *services: int) -> Iterator[Nginx]:
     (folder / "linkmgr/listen_http.conf").write_text(f"listen 127.0.0.1:{http} default_server;")
     (folder / "linkmgr/listen_https.conf").write_text(f"listen 127.0.0.1:{https} ssl http2 default_server;")
     for name in (OWN, BRANDED):
-        certify(folder / "linkmgr/certificates", name)
+        certify(folder, name)
     user = "user root;" if os.geteuid() == 0 else ""  # whose workers may enter the folder
     (folder / "nginx.conf").write_text(_MAIN.format(folder=folder, user=user))
     log = folder / "nginx.log"

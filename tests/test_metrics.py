@@ -1,6 +1,7 @@
 """/metrics: what is counted, over all processes, and for whom."""
 
 import json
+import re
 import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import TestResponse
 
 from linkmgr.metrics import Metrics
-from tests.conftest import Client
+from tests.conftest import ROOT, Client
 from tests.targets import FIREFOX
 from tests.test_private_postgres import eventually
 
@@ -81,6 +82,13 @@ def test_what_happens_inside_is_counted(
     assert found[("linkmgr_visits_lost_total",)] == 0
     assert found[("linkmgr_database_connections_opened_total",)] > 0
     assert found[("linkmgr_database_connections_open",)] > found[("linkmgr_database_connections_in_use",)] >= 0
+
+
+def test_every_metric_stands_in_the_readme(measured: Flask, app: Flask) -> None:
+    client = Client(measured.test_client())
+    client.get("/api/account")
+    served = {re.sub("(?<=_seconds)_.*", "", name) for name, *_ in scrape(client)}
+    assert set(re.findall(r"`(linkmgr_\w+)`", (ROOT / "README.md").read_text())) == served
 
 
 def test_without_the_token_nothing_is_told(measured: Flask, app: Flask) -> None:

@@ -175,8 +175,9 @@ def test_a_certificate_that_comes_later_is_used_at_once(front: Nginx, alice: Cli
     alice.add("/api/domain/add", {"domain": f"https://{later}", "redirectroot": "https://example.com/"})
     with socket.create_connection(("127.0.0.1", front.https)) as plain, pytest.raises(ssl.SSLError, match="alert"):
         ssl.create_default_context().wrap_socket(plain, server_hostname=later)
-    nginx.certify(front.folder / "linkmgr/certificates", later)
+    nginx.certify(front.folder, later)
     assert front.ask("/", later).status_code == 302
+    assert [path.name for path in (front.folder / "linkmgr/certificates").glob("*later*")] == [f"{later}.pem"]
 
 
 def test_our_own_name_is_served_by_https_only_but_for_challenges(front: Nginx) -> None:

@@ -55,7 +55,9 @@ def test_every_make_target_that_is_mentioned_exists(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
-PATHS = sorted(set(re.findall(r"`((?:linkmgr|tests|deploy|bench|schema\.sql|app\.py|\.ci|\.github)[\w./-]*)`", README)))
+PATHS = sorted(
+    set(re.findall(r"`((?:linkmgr|tests|deploy|bench|\.ci|\.github)(?:/[\w./-]*)?|schema\.sql|app\.py)`", README))
+)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -1,0 +1,79 @@
+"""What stands in deploy/ for other programs to read: they accept it, and it names what there is."""
+
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from linkmgr.settings import Settings
+from tests.conftest import ROOT
+
+DEPLOY = ROOT / "deploy"
+UNITS = sorted(path.name for path in (DEPLOY / "systemd").glob("*.*") if path.is_file())
+SCRIPTS = sorted(path for path in DEPLOY.iterdir() if path.is_file() and path.read_text().startswith("#!/bin/sh"))
+TEXTS = sorted(path for path in DEPLOY.rglob("*") if path.is_file() and "certificates" not in path.parts)
+
+systemd = pytest.mark.skipif(
+    not shutil.which("systemd-analyze"), reason="systemd-analyze is missing: apt-get install systemd"
+)
+
+
+@pytest.fixture
+def units(tmp_path: Path) -> Path:
+    """The units, as of a service that is installed here."""
+    folder = tmp_path / "units"
+    shutil.copytree(DEPLOY / "systemd", folder, symlinks=True)
+    for unit in folder.glob("*.service"):
+        here = unit.read_text().replace("/opt/linkmgr/.venv/bin", str(Path(sys.executable).parent))
+        unit.write_text(here.replace("/opt/linkmgr", str(ROOT)))
+    return folder
+
+
+@systemd
+@pytest.mark.parametrize("unit", UNITS)
+def test_systemd_takes_the_unit(units: Path, unit: str) -> None:
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", units / unit], capture_output=True, text=True, check=False
+    )
+    # It also reads, and may complain of, what else is installed.
+    assert [line for line in verified.stderr.splitlines() if "linkmgr" in line] == []
+
+
+@systemd
+@pytest.mark.parametrize("unit", [unit for unit in UNITS if unit.endswith(".service")])
+def test_a_service_can_do_little_harm(units: Path, unit: str) -> None:
+    judged = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", "--threshold=25", units / unit],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: str(path.name))
+def test_a_script_is_one_and_says_how_it_is_called(script: Path) -> None:
+    assert script.stat().st_mode & 0o111
+    assert f"# deploy/{script.name} " in script.read_text()
+    assert subprocess.run(["sh", "-n", script], check=False).returncode == 0
+
+
+def test_every_setting_that_is_named_exists() -> None:
+    names = {f"LINKMGR_{field.name.upper()}" for field in fields(Settings)}
+    for path in TEXTS:
+        assert set(re.findall("LINKMGR_[A-Z_]*[A-Z]", path.read_text())) <= names, path
+
+
+def test_what_the_containers_are_made_of_exists() -> None:
+    mounted = re.findall(r"- \./(\S+?):", (DEPLOY / "compose.yaml").read_text())
+    copied = re.findall(r"^COPY (.+) \S+$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
+    sources = [source for line in copied for source in line.split()]
+    assert mounted
+    assert all((DEPLOY / path).exists() for path in mounted)
+    kept = re.findall("^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
+    assert sorted(sources) == sorted(kept)
+    assert all((ROOT / path).exists() for path in kept)
