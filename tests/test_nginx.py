@@ -1,8 +1,10 @@
 """The service behind nginx, as deploy/nginx sets it up."""
 
 import json
+import shutil
 import socket
 import ssl
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,6 +97,23 @@ def test_what_nginx_answers_by_itself_is_json_to_programs_and_a_page_to_people(f
         assert (page.status_code, page.mimetype) == (413, "text/html")
         assert "64 KiB" in page.text
     assert front.ask("/api/pixel/add", method="POST", body=" " * 64 * 1024).status_code == 401, "the largest body"
+
+
+def test_a_browser_that_speaks_http_2_gets_the_same(front: Nginx) -> None:
+    if not shutil.which("curl"):
+        pytest.skip("curl is missing: apt-get install curl")
+    asked = ["curl", "--silent", "--insecure", "--http2", "--connect-to", f"::127.0.0.1:{front.https}"]
+    told = ["--data-binary", "@-", "--write-out", "\n%{http_version} %{http_code} %{content_type}"]
+    printed = subprocess.run(
+        [*asked, *told, f"https://{OWN}/api/pixel/add"],
+        input="x" * (64 * 1024 + 1),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    body, told_of = printed.stdout.splitlines()
+    assert told_of == "2 413 application/json"
+    assert json.loads(body)["code"] == "too_large"
 
 
 def test_a_service_that_is_away_is_a_503_that_says_when_to_come_again(tmp_path: Path) -> None:
