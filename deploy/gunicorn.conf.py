@@ -13,6 +13,7 @@ from urllib.parse import quote
 import gunicorn.util
 import orjson
 from gunicorn.glogging import Logger
+from gunicorn.workers.gthread import ThreadWorker
 
 _WORKERS = os.environ.get("WEB_CONCURRENCY") or str(os.cpu_count() or 1)
 if not re.fullmatch("[1-9][0-9]{0,2}", _WORKERS):
@@ -20,7 +21,6 @@ if not re.fullmatch("[1-9][0-9]{0,2}", _WORKERS):
 
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(_WORKERS)
-worker_class = "gthread"
 threads = 4  # so that a slow fetch or a password hash does not hold up the worker
 reuse_port = True  # the kernel spreads connections; keep-alive ones would crowd one worker
 timeout = 30
@@ -35,6 +35,7 @@ _SECRETS = re.compile(
     r"(?P<login>(?:l|%6c)(?:o|%6f)(?:g|%67)(?:i|%69)(?:n|%6e))(?:/|%(?:25)*2f)[^\s\"']{16,}|[A-Za-z0-9_-]{40,}",
     re.IGNORECASE,
 )
+_OVERLAP_SECONDS = 0.1  # more than the workers that replace one need to listen
 _MICROSECOND = timedelta(microseconds=1)
 _SHORTEST_SECRET = len("login/") + 16
 _SAFE = "/:@!$&()*+,;="  # besides letters, digits and _.-~: what stands in a path as it is
@@ -88,6 +89,29 @@ class _Logger(Logger):  # type: ignore[misc]
 
 
 logger_class = _Logger
+
+
+class _Worker(ThreadWorker):  # type: ignore[misc]
+    """With `reuse_port` each worker has a socket of its own, where connections arrive for as long as it is open.
+    gunicorn's stopping worker leaves it open, and drops them in the end."""
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        if self.alive or enabled:
+            super().set_accept_enabled(enabled)
+            return
+        end = time.monotonic() + _OVERLAP_SECONDS
+        while (left := end - time.monotonic()) > 0:
+            self.wait_for_and_dispatch_events(timeout=left)
+        super().set_accept_enabled(False)
+        for listener in self.sockets:
+            accepted = -1
+            while accepted != self.nr_conns:
+                accepted = self.nr_conns
+                self.accept(listener)
+            listener.close()
+
+
+worker_class = _Worker
 
 
 def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -> None:

@@ -169,12 +169,23 @@ def test_with_a_database_of_its_own_no_postgresql_is_started(
     assert not service.data.with_name("postgres.lock").exists()
 
 
-def test_hup_replaces_the_workers(start: Callable[..., Service], dsn: str, app: Flask) -> None:
+def test_hup_replaces_the_workers_and_no_request_is_lost(start: Callable[..., Service], dsn: str, app: Flask) -> None:
     service = start("run", LINKMGR_DATABASE_URL=dsn).started()
     before = set(service.processes())
-    service.process.send_signal(signal.SIGHUP)
-    eventually(lambda: len(before & set(service.processes())) == len(before) - 1)
-    eventually(lambda: service.get("/healthz") == 200)
+    answers = []
+    # A client that keeps its connection keeps the old worker, which must take no other meanwhile.
+    with socket.create_connection(("127.0.0.1", service.port)) as kept:
+        kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert b" 200 " in kept.recv(4096)
+        service.process.send_signal(signal.SIGHUP)
+
+        def replaced() -> bool:
+            answers.append(service.get("/healthz"))
+            running = set(service.processes())
+            return len(running & before) == len(before) - 1 and len(running) == len(before)
+
+        eventually(replaced, 30)
+    assert set(answers) == {200}
     assert service.process.poll() is None
 
 
