@@ -13,8 +13,11 @@ _TICKS = os.sysconf("SC_CLK_TCK")  # a second of processor time, as /proc counts
 
 def cpu(pid: int) -> float:
     """Seconds of processor time that the process and its children have taken."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except FileNotFoundError:  # PostgreSQL's helpers come and go
+        return 0.0
     return (int(fields[11]) + int(fields[12])) / _TICKS + sum(cpu(int(child)) for child in children)
 
 
