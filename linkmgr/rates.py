@@ -100,13 +100,10 @@ class _Decided(RequestLimit):
 
 
 class _GateLimiter(Limiter):
-    """Asked by the gate alone: flask-limiter's own hook would cost every public page as well."""
+    """Asked by the gate."""
 
     guarded: Callable[[], None]
-
-    def _check_request_limit(self, callable_name: str | None = None, in_middleware: bool = True) -> None:
-        if not in_middleware:
-            super()._check_request_limit(callable_name, in_middleware)
+    word_headers: Callable[[Response], Any]
 
     def decide(self, item: RateLimitItem, bucket: str) -> RequestLimit:
         """What flask-limiter does once it has found which limits apply.  There is one, and no storage that could
@@ -148,10 +145,16 @@ def _bucket() -> str:
     return bucket
 
 
+def _limiter() -> _GateLimiter:
+    found: _GateLimiter = current_app.extensions["linkmgr_limiter"]
+    return found
+
+
 def _complete_headers(response: Response) -> Response:
     """The three headers on every answer of the API, and Retry-After on 429 and 503 alone."""
     if not is_api():
         return response
+    _limiter().word_headers(response)
     headers = response.headers
     if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
         headers["Retry-After"] = str(g.seconds_left)
@@ -168,7 +171,7 @@ def _complete_headers(response: Response) -> Response:
 
 
 def init_app(app: Flask) -> None:
-    app.after_request(_complete_headers)  # before the limiter's, since Flask runs the last one first
+    app.after_request(_complete_headers)
     options: dict[str, Any] = {}
     if settings().rate_limit_storage:
         # A dead Redis must cost a request next to nothing; it is then counted in this process.
@@ -183,6 +186,10 @@ def init_app(app: Flask) -> None:
         # Paths that match no route are limited too.
         request_identifier=lambda: request.endpoint or "unmatched",
     )
+    # Its hooks would cost every public page as well: the gate asks it, and its headers are asked for above.
+    app.before_request_funcs[None].pop()
+    app.teardown_request_funcs[None].pop()
+    limiter.word_headers = app.after_request_funcs[None].pop()
     app.extensions["linkmgr_limiter"] = limiter
     limiter.guarded = limiter.shared_limit(_rate, scope=_SCOPE)(_guarded)
 
@@ -193,7 +200,7 @@ def _guarded() -> None:
 
 def admit() -> None:
     """Refuses the request when its caller has used up the window."""
-    limiter: _GateLimiter = current_app.extensions["linkmgr_limiter"]
+    limiter = _limiter()
     decided = limiter.decide(_item(_rate()), g.caller.bucket) if counts_in_database() else limiter.ask()
     if decided.breached:
         metrics.count("limiter_refusals")

@@ -18,7 +18,7 @@ from linkmgr import metrics
 from linkmgr.database import row
 from linkmgr.repository import visits
 
-GATHER_SECONDS = 0.1
+GATHER_SECONDS = 0.5
 RETRY_SECONDS = 1
 MOST_AT_ONCE = 500
 MOST_WAITING = 20_000  # about 10 MB; what comes on top of it while the database is away is lost

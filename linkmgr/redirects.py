@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -58,6 +59,7 @@ def first(targets: Targets, names: Iterable[str]) -> str | None:
     return next((targets[name] for name in names if name in targets), None)
 
 
+@lru_cache(maxsize=1024)
 def is_crawler(agent: str) -> bool:
     """Whether a social network asks, in order to show a preview of the link."""
     return _CRAWLER.search(agent) is not None

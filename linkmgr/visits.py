@@ -1,9 +1,9 @@
 """Which requests are visits, and what is noted of them: never an address, and never at the visitor's expense."""
 
-import hmac
 import re
 import time
 from functools import lru_cache
+from hashlib import blake2b
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -114,17 +114,23 @@ def _label(text: str | None) -> str:
 def _visitor(target_id: int, agent: str) -> str:
     """The same for one person's visits of one target; tells nothing to who does not have our secret."""
     person = f"{target_id} {sender.address()} {agent}".encode("utf-8", "surrogatepass")
-    return hmac.digest(current_app.extensions["linkmgr_visitors"], person, "sha256")[:16].hex()
+    return blake2b(person, key=current_app.extensions["linkmgr_visitors"], digest_size=16).hexdigest()
 
 
 def _referrer() -> str | None:
     """The host of the page that the visitor comes from; None when that is ours or not told."""
+    given = request.environ.get("HTTP_REFERER")
+    host = _host(given) if given else None
+    return host if host and host not in (settings().host, _host(f"//{request.host}")) else None
+
+
+@lru_cache(maxsize=1024)
+def _host(address: str) -> str | None:
     try:
-        host = urlsplit(request.referrer or "").hostname or ""
+        host = urlsplit(address).hostname or ""
     except ValueError:
         return None
-    ours = (settings().host, urlsplit(f"//{request.host}").hostname)
-    return host if _HOST.fullmatch(host) and host not in ours else None
+    return host if _HOST.fullmatch(host) else None
 
 
 def _social(referrer: str | None) -> str | None:

@@ -73,7 +73,9 @@ def _lead_on(link: Row) -> ResponseReturnValue:
         return interstitial.respond(link, store or target)
     if store:
         return render_template("link_app.html", store=store, target=target)
-    return redirect(target, code=303 if request.method == "POST" else 302)
+    # Without the page that werkzeug's redirect() makes for who does not follow.
+    status = HTTPStatus.SEE_OTHER if request.method == "POST" else HTTPStatus.FOUND
+    return Response(status=status, headers={"Location": target})
 
 
 def _target(link: Row) -> str:
