@@ -169,7 +169,7 @@ BEGIN
          WHERE host IN (host_of(nullif(NEW.redirectroot, OLD.redirectroot)),
                         host_of(nullif(NEW.redirect404, OLD.redirect404))))
     THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'target_branded', MESSAGE = 'branded';
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'redirect_branded', MESSAGE = 'branded';
     END IF;
     RETURN NULL;
 END $$;
@@ -275,12 +275,12 @@ CREATE TABLE links (
     created         timestamptz NOT NULL DEFAULT now(),
     UNIQUE (user_id, id),
     CONSTRAINT alias_taken UNIQUE NULLS NOT DISTINCT (alias, domain_id),
-    CONSTRAINT link_campaign FOREIGN KEY (user_id, campaign_id)
+    CONSTRAINT campaign_unknown FOREIGN KEY (user_id, campaign_id)
         REFERENCES campaigns (user_id, id) ON DELETE SET NULL (campaign_id),
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id),
-    CONSTRAINT link_splash FOREIGN KEY (user_id, splash_id)
+    CONSTRAINT splash_unknown FOREIGN KEY (user_id, splash_id)
         REFERENCES splash_pages (user_id, id) ON DELETE SET NULL (splash_id),
-    CONSTRAINT link_overlay FOREIGN KEY (user_id, overlay_id)
+    CONSTRAINT overlay_unknown FOREIGN KEY (user_id, overlay_id)
         REFERENCES overlays (user_id, id) ON DELETE SET NULL (overlay_id)
 );
 CREATE UNIQUE INDEX plain_link ON links (user_id, md5(url)) WHERE plain;
@@ -296,7 +296,7 @@ CREATE TABLE link_pixels (
     pixel_id bigint NOT NULL,
     PRIMARY KEY (link_id, pixel_id),
     FOREIGN KEY (user_id, link_id) REFERENCES links (user_id, id) ON DELETE CASCADE,
-    CONSTRAINT link_pixel FOREIGN KEY (user_id, pixel_id) REFERENCES pixels (user_id, id) ON DELETE CASCADE
+    CONSTRAINT pixel_unknown FOREIGN KEY (user_id, pixel_id) REFERENCES pixels (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX ON link_pixels (user_id, pixel_id);
 
@@ -436,7 +436,7 @@ CREATE TABLE channel_items (
     qr_id      bigint,
     CHECK (num_nonnulls(link_id, bio_id, qr_id) = 1),
     UNIQUE NULLS NOT DISTINCT (channel_id, link_id, bio_id, qr_id),
-    CONSTRAINT item_channel FOREIGN KEY (user_id, channel_id) REFERENCES channels (user_id, id) ON DELETE CASCADE,
+    CONSTRAINT channel_unknown FOREIGN KEY (user_id, channel_id) REFERENCES channels (user_id, id) ON DELETE CASCADE,
     FOREIGN KEY (user_id, link_id) REFERENCES links (user_id, id) ON DELETE CASCADE,
     FOREIGN KEY (user_id, bio_id) REFERENCES bios (user_id, id) ON DELETE CASCADE,
     FOREIGN KEY (user_id, qr_id) REFERENCES qrs (user_id, id) ON DELETE CASCADE

@@ -1,7 +1,7 @@
-"""Every failure becomes {"error": 1, "message": ...} here, or a page for people, and nowhere else.
+"""Every failure becomes {"error": 1, "message": ..., "code": ...} here, or a page for people, and nowhere else.
 
-The catalogue has each refusal's status and sentence.  A refusal that the database decides has the name of the
-constraint that decides it (schema.sql).
+The catalogue has each refusal's status and sentence by its code, which programs read and which therefore stays as it
+is.  A refusal that the database decides has the name of the constraint that decides it (schema.sql).
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from linkmgr import error_pages
 from linkmgr.database import SchemaTooOld
-from linkmgr.envelope import is_api
+from linkmgr.envelope import Json, is_api
 
 RETRY_SECONDS = 2  # Retry-After of every 503: about what a restart of the database takes
 
@@ -57,18 +57,17 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "channel_name_taken": (400, "You already have a channel with this name."),
     # links and bio pages
     "alias_taken": (400, "This alias is taken: choose another one."),
-    "bio_alias_taken": (400, "This alias is taken: choose another one."),
     "domain_in_use": (400, "Links use this domain: delete them or move them to another one first."),
     "domain_unknown": (400, "domain must be one of your branded domains."),
     "link_branded": (
         400,
         "No target of a link may be on a branded domain, which could send the visitor in a circle.",
     ),
-    "link_campaign": (400, "campaign must be the id of one of your campaigns."),
-    "link_splash": (400, "type names a splash page that is not one of yours."),
-    "link_overlay": (400, "type names an overlay that is not one of yours."),
-    "link_pixel": (400, "pixels must be ids of your pixels."),
-    "item_channel": (400, "channel must be the id of one of your channels."),
+    "campaign_unknown": (400, "campaign must be the id of one of your campaigns."),
+    "splash_unknown": (400, "type names a splash page that is not one of yours."),
+    "overlay_unknown": (400, "type names an overlay that is not one of yours."),
+    "pixel_unknown": (400, "pixels must be ids of your pixels."),
+    "channel_unknown": (400, "channel must be the id of one of your channels."),
     # accounts
     "username_taken": (400, "There already is a user with this username."),
     "email_taken": (400, "There already is a user with this email."),
@@ -77,7 +76,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # domains
     "domain_taken": (400, "This domain is in use already."),
     "domain_unproven": (400, "Point {host} to the server of {base_url}, then try again: now it {found}."),
-    "target_branded": (
+    "redirect_branded": (
         400,
         "redirectroot and redirect404 must not lead to a branded domain, which could send the visitor in a circle.",
     ),
@@ -146,11 +145,15 @@ def missing(what: str) -> Refusal:
     return Refusal("missing", what=what)
 
 
+def refused(code: str, message: str) -> Json:
+    return {"error": 1, "message": message, "code": code}
+
+
 def _answer(refusal: Refusal, **headers: str) -> ResponseReturnValue:
     if refusal.seconds is not None:
         headers["Retry-After"] = str(refusal.seconds)
     if not error_pages.wanted():
-        return {"error": 1, "message": refusal.message}, refusal.status, headers
+        return refused(refusal.code, refusal.message), refusal.status, headers
     headers["Cache-Control"] = "no-store"
     return error_pages.page(refusal.status, refusal.message), refusal.status, headers
 
@@ -177,7 +180,7 @@ def _http(error: HTTPException) -> ResponseReturnValue:
 
 def refused_by(error: psycopg2.IntegrityError) -> Refusal | None:
     """What the constraint stands for; None: nothing that a client could have caused."""
-    name = error.diag.constraint_name or ""
+    name = (error.diag.constraint_name or "").removeprefix("bio_")  # an alias is taken by whatever has it
     if name == "login_links_user_id_fkey":  # what an administrator makes for somebody else
         return missing("user")
     if name.endswith("_user_id_fkey"):  # a user's own: the user was deleted meanwhile

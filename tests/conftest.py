@@ -22,6 +22,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from linkmgr import create_app, database, keys, passwords, private_postgres, schema
+from linkmgr.errors import CATALOGUE
 from linkmgr.recorder import Recorder
 from linkmgr.repository import users
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
@@ -86,8 +87,9 @@ def check(response: TestResponse) -> None:
         assert body["error"] is not False
         assert body["error"] == int(failed)
         if failed:
-            assert set(body) == {"error", "message"}
+            assert set(body) == {"error", "message", "code"}
             assert body["message"].endswith(".")
+            assert CATALOGUE[body["code"]][0] == response.status_code
     for header in ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"):
         assert [value.isdigit() for value in response.headers.getlist(header)] == [True]
     assert ("Retry-After" in response.headers) == (response.status_code in (429, 503))

@@ -37,7 +37,7 @@ def test_a_page_that_is_not_there(app: Flask, accept: str) -> None:
 def test_a_program_that_asks_for_json_gets_it(app: Flask) -> None:
     answer = asked(app, "/nowhere", Accept="application/json")
     assert answer.status_code == 404
-    assert answer.get_json()["error"] == 1
+    assert (answer.get_json()["error"], answer.get_json()["code"]) == (1, "no_such_page")
 
 
 @pytest.mark.parametrize("path", ["/api", "/api/nowhere", "/api/account", "/healthz/", "/healthz"])

@@ -41,7 +41,7 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         status, headers, body = send(base, request)
         assert status == expected
         assert headers["Content-Type"] == "application/json"
-        assert json.loads(body) == {"error": 1, "message": "The request is malformed."}
+        assert json.loads(body) == {"error": 1, "message": "The request is malformed.", "code": "bad_request"}
         assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("50", "0")
         assert headers["X-RateLimit-Reset"].isdigit()
 

@@ -7,6 +7,7 @@ import click
 import pytest
 from flask import Flask
 
+from linkmgr.errors import CATALOGUE
 from linkmgr.settings import PREFIX, Settings
 from tests.conftest import ROOT
 from tests.operations import OPERATIONS
@@ -19,6 +20,12 @@ def test_the_table_of_operations_is_that_of_the_contract() -> None:
     kinds = re.compile("/assign/(links|bio|qr)/")
     documented = [(o.method, kinds.sub("/assign/:type/", re.sub(r"{\w+}", ":id", o.path))) for o in OPERATIONS]
     assert sorted(listed) == sorted(set(documented))
+
+
+def test_the_table_of_codes_is_the_catalogue() -> None:
+    listed = re.findall(r"^\| `(\w+)` \| (\d+) \| (.*) \|$", README, re.MULTILINE)
+    sentences = {code: re.sub(":[a-z]+}", "}", sentence) for code, (_, sentence) in CATALOGUE.items()}
+    assert listed == [(code, str(status), sentences[code]) for code, (status, _) in CATALOGUE.items()]
 
 
 def test_the_table_of_settings_is_that_of_the_program() -> None:
