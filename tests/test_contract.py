@@ -135,3 +135,11 @@ def test_the_routes_are_the_operations_of_the_specification(app: Flask) -> None:
     }
     documented = {(o.method, re.sub("/assign/(links|bio|qr)/", "/assign/:/", o.rule)) for o in OPERATIONS}
     assert routes == documented
+
+
+@over_operations
+def test_a_path_names_the_methods_that_it_takes(stage: Stage, operation: Operation) -> None:
+    answer = stage.caller(operation).call("PATCH", stage.path(operation))
+    assert answer.status_code == 405
+    taken = {o.method for o in OPERATIONS if o.rule == operation.rule}
+    assert answer.headers["Allow"] == ", ".join(sorted(taken))

@@ -47,7 +47,7 @@ class WordConverter(BaseConverter):
 class AliasConverter(BaseConverter):
     """The names of short links and bio pages.  A word that another address begins with is none."""
 
-    regex = "[A-Za-z0-9_-]{3,50}"
+    regex = r"(?!api\Z)[A-Za-z0-9_-]{3,50}"  # else "api" in front of "qr" has it take GET
 
     @cached_property
     def _taken(self) -> set[str]:
