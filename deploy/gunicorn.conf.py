@@ -129,11 +129,12 @@ def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -
     # Not above: what the master imports is not loaded again when it changes.
     from limits import parse  # noqa: PLC0415
 
-    from linkmgr.errors import CATALOGUE, RETRY_SECONDS, refused  # noqa: PLC0415
+    from linkmgr.errors import CATALOGUE, RETRY_SECONDS, as_json  # noqa: PLC0415
     from linkmgr.settings import Settings  # noqa: PLC0415
 
-    code = "bad_request" if status_int < 500 or reason != "Internal Server Error" else "bug"  # noqa: PLR2004
-    body = json.dumps(refused(code, CATALOGUE[code][1])).encode()
+    codes = {414: "address_too_long", 431: "headers_too_large", 500: "bug"}
+    code = codes.get(status_int, "bad_request")
+    body = json.dumps(as_json(code, CATALOGUE[code][1])).encode()
     limit = parse(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit).amount
     request_id = f"{random.getrandbits(64):016x}"
     _log_request(method=None, path=None, status=status_int, microseconds=0, user=None, request=request_id)

@@ -26,6 +26,8 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "invalid": (400, "{problems}."),
     "value_refused": (400, "One of the values that you sent cannot be stored."),
     "bad_request": (400, "The request is malformed."),
+    "address_too_long": (414, "The address is too long: at most 8 KiB are read."),
+    "headers_too_large": (431, "The headers are too large: at most 100 of 8 KiB are read."),
     "not_json": (415, "Send the body as JSON, with the header 'Content-Type: application/json'."),
     "too_large": (413, "The body is too large: at most 64 KiB are read."),
     # who sent it
@@ -145,7 +147,7 @@ def missing(what: str) -> Refusal:
     return Refusal("missing", what=what)
 
 
-def refused(code: str, message: str) -> Json:
+def as_json(code: str, message: str) -> Json:
     return {"error": 1, "message": message, "code": code}
 
 
@@ -153,7 +155,7 @@ def _answer(refusal: Refusal, **headers: str) -> ResponseReturnValue:
     if refusal.seconds is not None:
         headers["Retry-After"] = str(refusal.seconds)
     if not error_pages.wanted():
-        return refused(refusal.code, refusal.message), refusal.status, headers
+        return as_json(refusal.code, refusal.message), refusal.status, headers
     headers["Cache-Control"] = "no-store"
     return error_pages.page(refusal.status, refusal.message), refusal.status, headers
 

@@ -13,6 +13,7 @@ from linkmgr.repository import callers
 
 FORGET_SHARE = 0.01  # of the requests whose key does not hold; they are what makes rows for addresses
 ADMINISTRATION = ("plans", "users")  # the blueprints that are open to administrators only
+KEYLESS = ("openapi", "docs")  # those that are open to everybody, counted like requests without a key
 
 
 class Caller(NamedTuple):
@@ -47,6 +48,8 @@ def _check() -> None:
     g.caller = caller = Caller(**found)
     observed.caller(caller.id)
     rates.admit()
+    if request.blueprint in KEYLESS:
+        return
     if key is None:
         raise Refusal("key_missing")
     if caller.id is None:

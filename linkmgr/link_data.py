@@ -19,7 +19,7 @@ from linkmgr.settings import settings
 from linkmgr.validation import LONGEST_ID, Matching, Text
 
 NO_ID = -1  # what no row has, for an id that none can have
-_LONGEST_NAME = 100
+LONGEST_NAME = 100
 
 # --- aliases
 
@@ -126,7 +126,7 @@ def _link(url: str) -> str:
 def _name(value: Any) -> str:
     """As what is compared with the visitor's; "": it is none."""
     name = value.strip().lower() if isinstance(value, str) else ""
-    return name if len(name) <= _LONGEST_NAME else ""
+    return name if len(name) <= LONGEST_NAME else ""
 
 
 class Targets(fields.Field[dict[str, str]]):
@@ -164,7 +164,7 @@ class Parameters(fields.Field[list[list[str]]]):
         for each in value:
             match each:
                 case {"name": str(name), "value": str() | int() | float() as said} if (
-                    name.strip() and len(name) <= _LONGEST_NAME and not isinstance(said, bool)
+                    name.strip() and len(name) <= LONGEST_NAME and not isinstance(said, bool)
                 ):
                     found.append([name.strip(), str(said)])
         if len(urlencode([(name, said) for name, said in found])) > LONGEST_URL:
@@ -229,12 +229,12 @@ class Expiry(Text):
     """A time in any of three writings, without a zone in UTC; a date alone lasts until its end.  One that has
     passed is taken: the link is over."""
 
-    _FORM = re.compile(
+    FORM = re.compile(
         r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII | re.IGNORECASE
     )
 
     def checked(self, text: str) -> str:
-        if not self._FORM.fullmatch(text):
+        if not self.FORM.fullmatch(text):
             raise ValidationError("must be a time such as 2030-12-31 23:59:59")
         try:
             time = datetime.fromisoformat(text.upper())

@@ -113,7 +113,7 @@ class WifiData(New):
 
 
 _TEXTS: dict[str, Text] = {"text": Text(4096, lines=True), "link": Target(LONGEST_URL), "phone": Phone()}
-_OBJECTS: dict[str, type[Schema]] = {"vcard": VcardData, "email": EmailData, "sms": SmsData, "wifi": WifiData}
+OBJECTS: dict[str, type[Schema]] = {"vcard": VcardData, "email": EmailData, "sms": SmsData, "wifi": WifiData}
 _MAIN_MEMBER = {"email": "email", "sms": "phone"}  # what a plain string stands for
 
 
@@ -126,7 +126,7 @@ def _loaded(kind: str, data: Any) -> Any:
         return _TEXTS[kind].deserialize(text)
     if isinstance(data, str) and kind in _MAIN_MEMBER:
         data = {_MAIN_MEMBER[kind]: data}
-    schema = _OBJECTS[kind]()
+    schema = OBJECTS[kind]()
     if not isinstance(data, dict):
         raise ValidationError(f"must be an object of {', '.join(schema.fields)} for the type {kind}")
     return schema.load(data)

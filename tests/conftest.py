@@ -25,6 +25,7 @@ from linkmgr import create_app, database, keys, passwords, private_postgres, sch
 from linkmgr.errors import CATALOGUE
 from linkmgr.recorder import Recorder
 from linkmgr.repository import users
+from tests import document
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
@@ -93,6 +94,7 @@ def check(response: TestResponse) -> None:
     for header in ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"):
         assert [value.isdigit() for value in response.headers.getlist(header)] == [True]
     assert ("Retry-After" in response.headers) == (response.status_code in (429, 503))
+    document.check(response)
 
 
 @pytest.fixture(scope="session")
@@ -205,13 +207,13 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(port: int, log: Path, *options: str, **settings: str) -> Iterator[str]:
+def serving(port: int, log: Path, *options: str, application: str = "app:app", **settings: str) -> Iterator[str]:
     """The service under gunicorn, as `make run` starts it; gives its address."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
     environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {"PORT": str(port)}
     with log.open("ab") as output:
         gunicorn = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "--config", "deploy/gunicorn.conf.py", *options, "app:app"],
+            [sys.executable, "-m", "gunicorn", "--config", "deploy/gunicorn.conf.py", *options, application],
             cwd=ROOT,
             env=environment,
             stdout=output,

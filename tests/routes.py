@@ -14,6 +14,7 @@ class Who(Enum):
     SELF = "works on what the caller owns, without an id"
     OWNER = "works on ids that must be the caller's own"
     ADMINISTRATOR = "works on everything"
+    EVERYBODY = "needs no key"
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Route:
 USER = {"username": "newcomer", "email": "newcomer@example.com", "password": "correct horse"}
 
 ROUTES = {
+    "GET /api/openapi.json": Route(Who.EVERYBODY),
+    "GET /api/docs": Route(Who.EVERYBODY),
     "GET /api/account": Route(Who.SELF),
     "POST /api/account": Route(Who.SELF),
     "PUT /api/account/update": Route(Who.SELF, {"email": "changed@example.com"}),

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from linkmgr.errors import CATALOGUE
 from tests.conftest import Client
 
 pytestmark = pytest.mark.slow
@@ -30,18 +31,18 @@ def base(serve: Callable[..., str]) -> str:
 
 
 def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
-    for request, expected in [
-        (b"NONSENSE\r\n\r\n", 400),
-        (b"GET /api/account HTTP/9.9\r\n\r\n", 400),
-        (b"GET /api/account HTTP/1.1\r\nBad Name: 1\r\n\r\n", 400),
-        (b"GET /api/account HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400),
-        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414),
-        (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", 431),
+    for request, expected, code in [
+        (b"NONSENSE\r\n\r\n", 400, "bad_request"),
+        (b"GET /api/account HTTP/9.9\r\n\r\n", 400, "bad_request"),
+        (b"GET /api/account HTTP/1.1\r\nBad Name: 1\r\n\r\n", 400, "bad_request"),
+        (b"GET /api/account HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400, "bad_request"),
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414, "address_too_long"),
+        (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", 431, "headers_too_large"),
     ]:
         status, headers, body = send(base, request)
         assert status == expected
         assert headers["Content-Type"] == "application/json"
-        assert json.loads(body) == {"error": 1, "message": "The request is malformed.", "code": "bad_request"}
+        assert json.loads(body) == {"error": 1, "message": CATALOGUE[code][1], "code": code}
         assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("50", "0")
         assert headers["X-RateLimit-Reset"].isdigit()
 

@@ -15,6 +15,7 @@ from tests.conftest import Client
 from tests.factories import Sql
 from tests.routes import CELLS, ROUTES, SERVED, Cell, Who
 
+KEYED = (Who.SELF, Who.OWNER, Who.ADMINISTRATOR)
 GHOST = 2**62  # an id that never existed
 
 
@@ -114,7 +115,7 @@ def told(answer: TestResponse) -> tuple[int, bytes, list[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("caller", ["anonymous", "bad key", "expired key", "deleted user"])
-@over(*Who)
+@over(*KEYED)
 def test_without_a_valid_key_nothing_is_told_and_nothing_changes(
     world: World, dump: Callable[[], Rows], cell: Cell, caller: str
 ) -> None:
@@ -134,7 +135,7 @@ def test_without_a_valid_key_nothing_is_told_and_nothing_changes(
     assert dump() == before
 
 
-@over(*Who)
+@over(*KEYED)
 def test_the_owners_key_no_longer_opens_anything_once_it_has_expired(world: World, cell: Cell) -> None:
     ids = world.ids(cell, "owner")
     world.sql("UPDATE users SET key_created = now() - interval '31 days'")

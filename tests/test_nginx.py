@@ -14,6 +14,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from linkmgr.errors import CATALOGUE
 from tests import nginx
 from tests.conftest import BASE_URL, MANY, Client, check, free_port, serving
 from tests.contract import Operation, fits
@@ -73,12 +74,13 @@ def test_the_contract_holds_through_nginx(
 
 
 def failed(answer: TestResponse, status: int, code: str) -> None:
-    """An answer of nginx's own under /api: all that is said of the service's, which names no code yet."""
+    """An answer of nginx's own under /api: all that is said of the service's."""
     body = answer.get_json()
     assert (answer.status_code, answer.mimetype) == (status, "application/json")
     assert (body.pop("error"), body.pop("code")) == (1, code)
     assert body.pop("message").endswith(".")
     assert body == {}
+    assert code in CATALOGUE
     assert (answer.headers["X-RateLimit-Limit"], answer.headers["X-RateLimit-Remaining"]) == ("30", "0")
     assert answer.headers["X-RateLimit-Reset"].isdigit()
     assert ("Retry-After" in answer.headers) == (status == 503)
@@ -90,7 +92,7 @@ def test_what_nginx_answers_by_itself_is_json_to_programs_and_a_page_to_people(f
     for tls in (True, False):
         name = OWN if tls else BRANDED
         failed(front.ask("/api/pixel/add", name, method="POST", body=large, tls=tls), 413, "too_large")
-        failed(front.ask(f"/api/urls?q={long}", name, tls=tls), 414, "bad_request")
+        failed(front.ask(f"/api/urls?q={long}", name, tls=tls), 414, "address_too_long")
         failed(front.ask("/api/urls", name, headers={"X-Long": long}, tls=tls), 400, "bad_request")
         failed(front.ask("/api/urls", name, method="TRACE", tls=tls), 405, "bad_request")
         page = front.ask("/login", name, method="POST", body=large, tls=tls)

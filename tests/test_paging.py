@@ -14,7 +14,7 @@ from tests.routes import CELLS, Cell
 OTHERS = {"/api/account", "/api/plans", "/api/users", "/api/user/<id:user_id>", "/api/user/login/<id:user_id>",
           "/api/domain/<id:domain_id>", "/api/splash/<id:splash_id>", "/api/overlay/<id:overlay_id>",
           "/api/bio/<id:bio_id>", "/api/pixel/<id:pixel_id>", "/api/qr/<id:qr_id>",
-          "/api/campaign/<id:campaign_id>", "/api/url/<id:link_id>"}  # fmt: skip
+          "/api/campaign/<id:campaign_id>", "/api/url/<id:link_id>", "/api/openapi.json", "/api/docs"}  # fmt: skip
 LISTS = {
     "/api/domains": ("domains", factories.domain),
     "/api/splash": ("splash", factories.splash),

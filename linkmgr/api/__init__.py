@@ -3,7 +3,22 @@
 from flask import Flask
 from werkzeug.routing import BaseConverter
 
-from linkmgr.api import account, bio, campaigns, channels, domains, overlay, pixels, plans, qr, splash, urls, users
+from linkmgr.api import (
+    account,
+    bio,
+    campaigns,
+    channels,
+    docs,
+    domains,
+    openapi,
+    overlay,
+    pixels,
+    plans,
+    qr,
+    splash,
+    urls,
+    users,
+)
 from linkmgr.validation import LONGEST_ID
 
 BLUEPRINTS = (
@@ -11,7 +26,9 @@ BLUEPRINTS = (
     bio.bp,
     campaigns.bp,
     channels.bp,
+    docs.bp,
     domains.bp,
+    openapi.bp,
     splash.bp,
     overlay.bp,
     pixels.bp,

@@ -26,7 +26,7 @@ class Url(Text):
         return split_ascii(text).geturl()
 
 
-class Link(New):
+class BioLink(New):
     title = Text(required=True)
     url = Url(required=True)
 
@@ -51,7 +51,7 @@ class Links(fields.Field[list[Json]]):
         if not isinstance(value, dict):
             raise self.make_error("link", number=number)
         try:
-            link: Json = Link().load(value)
+            link: Json = BioLink().load(value)
         except ValidationError as error:
             raise ValidationError(f"number {number}: {sentences(dict(error.messages_dict))}") from None
         return link

@@ -10,6 +10,8 @@ from linkmgr.validation import Email, Id, Matching, New, Password, Timestamp, bo
 
 bp = Blueprint("users", __name__)
 
+STATUSES = ("admin", "free", "pro")
+
 
 class NewUser(New):
     username = Matching("[A-Za-z0-9_.-]{3,50}", "3 to 50 letters, digits, '_', '.' or '-'", required=True)
@@ -21,7 +23,7 @@ class NewUser(New):
 
 @bp.get("/users")
 def index() -> Response:
-    return streamed(users.search(status=query_choice("filter", ("admin", "free", "pro")), email=query_text("email")))
+    return streamed(users.search(status=query_choice("filter", STATUSES), email=query_text("email")))
 
 
 @bp.get("/user/<id:user_id>")

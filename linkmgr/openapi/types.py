@@ -1,0 +1,219 @@
+"""What each type of a body's members is in JSON Schema; the rules themselves stand where the types do.
+
+What JSON Schema cannot say, such as that a host must not be ours, the description says.
+"""
+
+from functools import singledispatch
+from typing import Any
+
+from apispec.ext.marshmallow.openapi import OpenAPIConverter
+from marshmallow import fields
+
+from linkmgr import link_data, qr_data, validation
+from linkmgr.addresses import LONGEST_URL
+from linkmgr.api import bio, domains, qr
+from linkmgr.validation import LONGEST_ID
+
+JsonSchema = dict[str, Any]
+
+_LINE, _LINES = "\\u0000-\\u001f\\u007f", "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f"  # what may not be in it
+_ID: JsonSchema = {
+    "type": ["integer", "string"],
+    "minimum": 0,
+    "pattern": "^[0-9]{0,20}$",
+    "description": "An id, also as a string.",
+}
+
+
+def _url(description: str) -> JsonSchema:
+    form = {"format": "iri", "pattern": "^https?://", "maxLength": LONGEST_URL}
+    return {"type": "string", **form, "description": description}
+
+
+def _array(description: str, *required: str, **members: JsonSchema) -> JsonSchema:
+    """Of objects; elements that are not of this form are ignored."""
+    item = {"type": "object", "properties": members, "required": list(required)}
+    return {"type": "array", "items": item, "description": description}
+
+
+@singledispatch
+def described(field: fields.Field[Any], _converter: OpenAPIConverter) -> JsonSchema:
+    raise TypeError(f"{type(field).__name__} has no description in linkmgr/openapi/types.py")
+
+
+@described.register
+def _text(field: validation.Text, _: OpenAPIConverter) -> JsonSchema:
+    but = _LINES if field.lines else _LINE
+    return {"type": "string", "maxLength": field.longest, "pattern": f"^[^{but}]*[^\\s{but}][^{but}]*$"}
+
+
+@described.register
+def _matching(field: validation.Matching, _: OpenAPIConverter) -> JsonSchema:
+    form = field.described[0].upper() + field.described[1:]
+    return {"type": "string", "pattern": f"^(?:{field.pattern.pattern})$", "description": f"{form}."}
+
+
+@described.register
+def _choice(field: validation.Choice, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "string", "enum": list(field.choices)}
+
+
+@described.register
+def _email(field: validation.Email, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "string", "format": "email", "maxLength": field.longest}
+
+
+@described.register
+def _password(_field: validation.Password, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "string", "format": "password", "minLength": 5, "maxLength": 1024}
+
+
+@described.register
+def _timestamp(_field: validation.Timestamp, _: OpenAPIConverter) -> JsonSchema:
+    day, time = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])", "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    return {"type": "string", "pattern": f"^{day} {time}$", "description": "In UTC."}
+
+
+@described.register
+def _boolean(_field: validation.Boolean, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "boolean"}
+
+
+@described.register
+def _integer(field: validation.Integer, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "integer", "minimum": field.least, "maximum": field.most}
+
+
+@described.register
+def _of_row(_field: validation.Id, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "integer", "minimum": 1, "maximum": LONGEST_ID}
+
+
+@described.register(validation.Target)
+@described.register(bio.Url)
+@described.register(link_data.Image)
+def _address(field: validation.Text, _: OpenAPIConverter) -> JsonSchema:
+    ours = " that does not lead to this service" if isinstance(field, validation.Target) else ""
+    return _url(f"An absolute http or https URL{ours}.")
+
+
+@described.register
+def _domain(_field: domains.Domain, _: OpenAPIConverter) -> JsonSchema:
+    name = "A host name of one's own that leads to this service, with http:// or https:// and without a path."
+    return _url(name) | {"pattern": r"^https?://[^\s\\@:/?#]+/?$"}
+
+
+@described.register
+def _links(_field: bio.Links, converter: OpenAPIConverter) -> JsonSchema:
+    item = converter.resolve_nested_schema(bio.BioLink)  # type: ignore[no-untyped-call]
+    return {"type": "array", "items": item, "maxItems": bio.MOST_LINKS}
+
+
+# --- of QR codes
+
+
+@described.register
+def _data(_field: qr.Data, converter: OpenAPIConverter) -> JsonSchema:
+    objects = [converter.resolve_nested_schema(each) for each in qr_data.OBJECTS.values()]  # type: ignore[no-untyped-call]
+    return {
+        "anyOf": [{"type": "string", "minLength": 1, "maxLength": 4096}, *objects],
+        "description": "A text for text, link and phone, and for email and sms the address or number alone; "
+        "an object for vcard, email, sms and wifi.",
+    }
+
+
+@described.register
+def _site(_field: qr_data.Site, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "string", "maxLength": LONGEST_URL, "pattern": r"^[^\s\\@]+$"}
+
+
+@described.register
+def _encryption(_field: qr_data.Encryption, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "string", "enum": ["WPA", "WEP", "nopass"]}
+
+
+# --- of links
+
+
+@described.register
+def _loose_id(_field: link_data.LooseId, _: OpenAPIConverter) -> JsonSchema:
+    return _ID | {"description": "An id, also as a string; 0 for none."}
+
+
+@described.register
+def _ids(_field: link_data.Ids, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "array", "items": _ID}
+
+
+@described.register
+def _link_type(_field: link_data.LinkType, _: OpenAPIConverter) -> JsonSchema:
+    kinds = "direct, frame, splash, the id of a splash page, or overlay-<id>."
+    return _ID | {"pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$", "description": kinds}
+
+
+@described.register
+def _targets(field: link_data.Targets, converter: OpenAPIConverter) -> JsonSchema:
+    name = {"type": "string", "minLength": 1, "maxLength": link_data.LONGEST_NAME}
+    link = _address(validation.Target(), converter)
+    return _array("Where visitors of each are sent instead.", field.named, "link", **{field.named: name, "link": link})
+
+
+@described.register
+def _parameters(_field: link_data.Parameters, _: OpenAPIConverter) -> JsonSchema:
+    name = {"type": "string", "minLength": 1, "maxLength": link_data.LONGEST_NAME}
+    said = {"type": ["string", "number"]}
+    return _array("What is added to the query of the target.", "name", "value", name=name, value=said)
+
+
+@described.register
+def _deep_link(_field: link_data.DeepLink, _: OpenAPIConverter) -> JsonSchema:
+    store = _url("The app in this store.")
+    members = {"auto": {"type": "boolean"}, "apple": store, "google": store}
+    return {"type": "object", "properties": members, "description": "Opens an app on phones, unless auto is false."}
+
+
+@described.register
+def _own_domain(_field: link_data.OwnDomain, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "string", "maxLength": LONGEST_URL, "description": "One of one's branded domains."}
+
+
+@described.register
+def _link_password(_field: link_data.LinkPassword, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "string", "format": "password", "minLength": 1, "maxLength": 1024}
+
+
+@described.register
+def _expiry(field: link_data.Expiry, _: OpenAPIConverter) -> JsonSchema:
+    until = "In UTC unless it names a zone; a date alone lasts until its end."
+    return {"type": "string", "pattern": f"^(?:{field.FORM.pattern})$", "description": until}
+
+
+# --- what a member of a body adds to its type
+
+
+def _nullable(schema: JsonSchema) -> JsonSchema:
+    """What is optional may also be null."""
+    if "anyOf" in schema:
+        return schema | {"anyOf": [*schema["anyOf"], {"type": "null"}]}
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    optional = schema | {"type": [*kinds, "null"]}
+    return optional | {"enum": [*schema["enum"], None]} if "enum" in schema else optional
+
+
+def _emptied(schema: JsonSchema) -> JsonSchema:
+    """Takes "" as well."""
+    if schema.get("format") == "iri":
+        return {"anyOf": [schema, {"type": "string", "maxLength": 0}]}
+    pattern = {"pattern": f"^$|{schema['pattern']}"} if "pattern" in schema else {}
+    return schema | pattern | ({"minLength": 0} if "minLength" in schema else {})
+
+
+def property_of(converter: OpenAPIConverter, field: fields.Field[Any], ret: JsonSchema) -> JsonSchema:
+    """Takes the place of all that apispec finds out about a field."""
+    schema = described(field, converter)
+    if getattr(field, "emptied", False):
+        schema = _emptied(schema)
+    if field.load_default and isinstance(field.load_default, str):
+        schema = schema | {"default": field.load_default}
+    ret.clear()
+    return schema if field.required else _nullable(schema)

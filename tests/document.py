@@ -1,0 +1,65 @@
+"""The OpenAPI document, and whether an answer is one of those that it has."""
+
+from functools import cache
+from typing import Any
+
+import jsonschema_rs
+from flask import Flask
+from werkzeug.exceptions import HTTPException
+from werkzeug.test import TestResponse
+
+from linkmgr import create_app
+from linkmgr.openapi.document import PAGES, build, path_of
+
+BASE_URL = "http://127.0.0.1:5000"
+ELSEWHERE = ("no_such_operation", "bad_request")  # said of paths and hosts, before there is an operation
+
+
+@cache
+def app() -> Flask:
+    """The service, for its route table alone."""
+    return create_app(secret_key="unused", database_url="postgresql://unused")
+
+
+@cache
+def document() -> dict[str, Any]:
+    with app().app_context():
+        return build(app(), BASE_URL)
+
+
+@cache
+def validator(name: str) -> jsonschema_rs.Draft202012Validator:
+    """Of one of the document's named schemas."""
+    return validator_of({"$ref": f"#/components/schemas/{name}"})
+
+
+def validator_of(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    components = {"components": {"schemas": document()["components"]["schemas"]}}
+    return jsonschema_rs.Draft202012Validator(schema | components, validate_formats=True)
+
+
+@cache
+def _answers(path: str, method: str, status: int) -> jsonschema_rs.Draft202012Validator:
+    response = document()["paths"][path][method.lower()]["responses"][str(status)]
+    if "$ref" in response:
+        response = document()["components"]["responses"][response["$ref"].rpartition("/")[2]]
+    return validator_of(response["content"]["application/json"]["schema"])
+
+
+@cache
+def _path(path: str, method: str) -> str | None:
+    """In the document; None: there is no such operation."""
+    try:
+        rule, _ = app().url_map.bind("").match(path, method, return_rule=True)
+    except HTTPException:
+        return None
+    return path_of(rule) if rule.endpoint not in PAGES and rule.rule.startswith("/api/") else None
+
+
+def check(response: TestResponse) -> None:
+    """That the document has this answer of this operation, with this code and these members."""
+    method = response.request.method
+    path = _path(response.request.path, method)
+    if path is None or method == "HEAD" or response.get_json().get("code") in ELSEWHERE:
+        return
+    _answers(path, method, response.status_code).validate(response.get_json())
