@@ -1,0 +1,149 @@
+"""A client that a public generator makes of the document creates, reads, changes and deletes each resource."""
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import MANY, Client
+
+pytestmark = pytest.mark.slow
+
+Members = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Resource:
+    """As the generated client names it: the package of its operations, and the beginning of their names."""
+
+    package: str
+    name: str
+    new: Members
+    changes: Members
+    changed: Members = field(default_factory=dict)  # what is read then, where it differs from what was sent
+    key: str = "data"  # where a read has the record
+
+
+RESOURCES = [
+    Resource("links", "urls", {"url": "https://example.com/a"}, {"metatitle": "Sale"}, {"title": "Sale"}, "details"),
+    Resource("bio_pages", "bio", {"name": "Dana"}, {"theme": "ocean", "links": []}),
+    Resource(
+        "branded_domains",
+        "domains",
+        {"domain": "https://brand.example.net", "redirectroot": "https://example.com/"},
+        {"redirectroot": None, "redirect404": "https://example.com/404"},
+        {"redirectroot": "https://example.com/", "redirect404": "https://example.com/404"},
+    ),
+    Resource("splash_pages", "splash", {"name": "Wait", "counter": 3}, {"counter": 9}),
+    Resource("cta_overlays", "overlay", {"type": "poll", "name": "Tea?"}, {"position": "top"}),
+    Resource("pixels", "pixels", {"type": "bing", "name": "Shop", "tag": "1"}, {"tag": "2"}),
+    Resource(
+        "qr_codes",
+        "qr",
+        {"type": "vcard", "data": {"fname": "Dana"}, "name": "Card"},
+        {"data": {"fname": "Dan"}, "name": "Dan"},
+        {"name": "Dan"},
+        "details",
+    ),
+    Resource("campaigns", "campaigns", {"name": "Spring"}, {"name": "Summer", "public": True}),
+]
+
+
+class Generated:
+    """The client of the running service, in the hands of one user."""
+
+    def __init__(self, name: str, base: str, key: str, opened: ExitStack) -> None:
+        self.name = name
+        self.http = opened.enter_context(self.module("client").AuthenticatedClient(base_url=base, token=key))
+
+    def module(self, path: str) -> Any:
+        return importlib.import_module(f"{self.name}.{path}")
+
+    def call(self, package: str, operation: str, *ids: int | str, body: Members | None = None) -> Members:
+        """The body's class is the one that the operation's parameter asks for; the answer is one of its classes."""
+        called = self.module(f"api.{package}.{operation}")
+        sent = {} if body is None else {"body": self.body(called, body)}
+        answer = called.sync(*ids, client=self.http, **sent)
+        members: Members = answer.to_dict()
+        return members
+
+    def body(self, called: Any, members: Members) -> Any:
+        annotation = called.sync.__annotations__["body"]
+        kind = next(each for each in getattr(annotation, "__args__", [annotation]) if hasattr(each, "from_dict"))
+        return kind.from_dict(members)
+
+
+@pytest.fixture
+def generate(
+    serve: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Generated]]:
+    base = serve("--workers", "1", rate_limit=MANY, domain_check="off")
+    generator = Path(sys.executable).with_name("openapi-python-client")
+    (tmp_path / "config.yml").write_text("post_hooks: []\n")
+    command: list[str | Path] = [generator, "generate", "--meta", "none", "--fail-on-warning", "--config", "config.yml"]
+    made = subprocess.run(
+        [*command, "--output-path", tmp_path / "generated", "--url", f"{base}/api/openapi.json"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stdout + made.stderr
+    monkeypatch.syspath_prepend(tmp_path)
+    with ExitStack() as opened:
+        yield lambda user: Generated("generated", base, user.key, opened)
+
+
+def test_each_resource_is_created_read_changed_and_deleted(
+    generate: Callable[..., Generated], alice: Client, admin: Client
+) -> None:
+    client = generate(alice)
+    for each in RESOURCES:
+        lives(client, each)
+    channel(client)
+    account(client)
+    user(generate(admin))
+
+
+def lives(client: Generated, it: Resource) -> None:
+    added = client.call(it.package, f"{it.name}_add", body=it.new)
+    assert added["error"] == 0, added
+    assert client.call(it.package, f"{it.name}_index")["data"]["result"] == 1
+    assert client.call(it.package, f"{it.name}_update", added["id"], body=it.changes)["error"] == 0
+    read = client.call(it.package, f"{it.name}_read", added["id"])[it.key]
+    expected = it.changed or it.changes
+    assert {name: read[name] for name in expected} == expected
+    assert client.call(it.package, f"{it.name}_delete", added["id"])["error"] == 0
+    assert client.call(it.package, f"{it.name}_read", added["id"])["code"] == "missing"
+
+
+def channel(client: Generated) -> None:
+    """What is read of one are its items."""
+    link = client.call("links", "urls_add", body={"url": "https://example.com/b"})["id"]
+    added = client.call("channels", "channels_add", body={"name": "News"})["id"]
+    assert client.call("channels", "channels_assign", added, "links", link)["error"] == 0
+    assert client.call("channels", "channels_update", added, body={"name": "Old", "starred": True})["error"] == 0
+    [listed] = client.call("channels", "channels_index")["data"]["channels"]
+    assert (listed["name"], listed["starred"]) == ("Old", True)
+    assert client.call("channels", "channels_read", added)["data"]["items"][0]["id"] == link
+    assert client.call("channels", "channels_delete", added)["error"] == 0
+    assert client.call("channels", "channels_read", added)["code"] == "missing"
+
+
+def account(client: Generated) -> None:
+    assert client.call("account", "account_update", body={"email": "new@example.com"})["error"] == 0
+    assert client.call("account", "account_read")["data"]["email"] == "new@example.com"
+
+
+def user(client: Generated) -> None:
+    """Changed by a subscription."""
+    new = {"username": "carol", "email": "carol@example.com", "password": "12345"}
+    added = client.call("users", "users_add", body=new)["data"]["id"]
+    plan = next(plan["id"] for plan in client.call("plans", "plans_index")["data"] if not plan["free"])
+    assert client.call("plans", "plans_subscribe", plan, added, body={"type": "yearly"})["error"] == 0
+    assert client.call("users", "users_read", added)["data"]["planid"] == plan
+    assert client.call("users", "users_delete", added)["error"] == 0
+    assert client.call("users", "users_read", added)["code"] == "missing"
