@@ -1,0 +1,53 @@
+"""The service with a fault planted in it, which a run must find: gunicorn loads `tests.fuzz.broken:app("nul")`."""
+
+import re
+from collections.abc import Callable
+
+from flask import Flask, g
+
+from linkmgr import create_app, gate, strict_json, validation
+from linkmgr.database import Row, row
+from linkmgr.errors import Refusal
+from linkmgr.repository import pixels
+
+
+def _nul(_app: Flask) -> None:
+    """A text that PostgreSQL cannot store is let through."""
+    strict_json.storable = lambda text: True
+    validation._CONTROL = re.compile(r"[\x01-\x1f\x7f]")
+
+
+def _owner(_app: Flask) -> None:
+    """A pixel is read by its id alone."""
+
+    def read(user_id: int, pixel_id: int) -> Row:
+        found = row("SELECT id, type, name, tag, created AS date FROM pixels WHERE id = %(id)s", id=pixel_id)
+        return found or own(user_id, pixel_id)
+
+    own, pixels.read = pixels.read, read
+
+
+def _key(app: Flask) -> None:
+    """Who has no valid key is taken for the first user."""
+
+    def check() -> None:
+        try:
+            gate._check()
+        except Refusal as refusal:
+            if refusal.code not in ("key_missing", "key_unknown"):
+                raise
+            first = row("SELECT min(id) AS id FROM users")
+            assert first
+            g.caller = g.caller._replace(id=first["id"])
+
+    hooks = app.before_request_funcs[None]
+    hooks[hooks.index(gate._check)] = check
+
+
+FAULTS: dict[str, Callable[[Flask], None]] = {"nul": _nul, "owner": _owner, "key": _key}
+
+
+def app(fault: str) -> Flask:
+    made = create_app()
+    FAULTS[fault](made)
+    return made

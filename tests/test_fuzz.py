@@ -1,0 +1,30 @@
+"""schemathesis against the running service, and against one with planted faults (tests/fuzz)."""
+
+import pytest
+
+from tests.fuzz.run import ADMINISTRATOR, TENANTS, arena
+
+pytestmark = pytest.mark.slow
+
+# `make fuzz` begins anywhere; a test is the same each time.
+SEED = ("--seed", "1")
+
+
+def test_the_service_withstands() -> None:
+    with arena() as started:
+        for seconds, who in ((18, TENANTS), (6, ADMINISTRATOR)):
+            run = started.fuzz(seconds, *who, *SEED, capture=True)
+            assert run.returncode == 0, run.stdout
+
+
+@pytest.mark.parametrize(
+    ("fault", "where", "found"),
+    [("nul", ("--include-operation-id", "urls_index"), "ST101 Server error"),
+     ("owner", ("--include-tag", "Pixels"), "ST402 Object-level authorization bypass"),
+     ("key", ("--include-tag", "Channels"), "ST401 ")],
+)  # fmt: skip
+def test_a_planted_fault_is_found(fault: str, where: tuple[str, ...], found: str) -> None:
+    with arena(f'tests.fuzz.broken:app("{fault}")') as started:
+        run = started.fuzz(60, *where, *SEED, "--max-failures", "1", capture=True)
+    assert run.returncode == 1
+    assert found in run.stdout, run.stdout
