@@ -73,6 +73,10 @@ class Browser:
         """For an answer at the address that the page had before."""
         self._until(lambda: text in self.text and self._is_whole())
 
+    def wait_for_focus(self, name: str) -> None:
+        """The page is whole before its `autofocus` has been followed, and what is typed until then is lost."""
+        self._until(lambda: bool(self.run("return document.activeElement.id") == name))
+
     def _until(self, condition: Callable[[], bool]) -> None:
         # The driver has an error for every way in which a page can vanish while it is asked.
         WebDriverWait(self.driver, 10, 0.05, [WebDriverException]).until(lambda _: condition())

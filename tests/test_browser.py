@@ -90,6 +90,7 @@ def test_without_scripts_a_button_signs_in(browser: Browser, base: str, admin: C
 
 def test_signing_in_and_out_needs_no_mouse(browser: Browser, base: str, alice: Client) -> None:
     browser.open(f"{base}/login")
+    browser.wait_for_focus("email")
     browser.press("alice@example.com", Keys.TAB, PASSWORD, Keys.ENTER)
     browser.wait_for("/account")
     browser.press(Keys.TAB)
@@ -104,16 +105,19 @@ def test_signing_in_and_out_needs_no_mouse(browser: Browser, base: str, alice: C
 
 def test_a_wrong_password_keeps_the_email_and_says_so(browser: Browser, base: str, alice: Client) -> None:
     browser.open(f"{base}/login")
+    browser.wait_for_focus("email")
     browser.press("alice@example.com", Keys.TAB, "wrong horse", Keys.ENTER)
     browser.wait_for_text("There is no user")
     assert browser.find("[role=alert]").text == "There is no user with this e-mail address and this password."
     assert browser.find("#email").get_attribute("value") == "alice@example.com"
+    browser.wait_for_focus("password")
     browser.press(PASSWORD, Keys.ENTER)
     browser.wait_for("/account")
 
 
 def test_a_new_password_ends_other_browsers_and_keeps_this_one(browser: Browser, base: str, alice: Client) -> None:
     browser.open(f"{base}/login")
+    browser.wait_for_focus("email")
     browser.press("alice@example.com", Keys.TAB, PASSWORD, Keys.ENTER)
     browser.wait_for("/account")
     browser.find("#password").send_keys("another horse")
@@ -125,6 +129,7 @@ def test_a_new_password_ends_other_browsers_and_keeps_this_one(browser: Browser,
 def test_the_key_is_shown_and_replaced_without_a_mouse_and_in_sight(browser: Browser, base: str, alice: Client) -> None:
     browser.size(*PHONE)
     browser.open(f"{base}/login")
+    browser.wait_for_focus("email")
     browser.press("alice@example.com", Keys.TAB, PASSWORD, Keys.ENTER)
     browser.wait_for("/account")
     browser.run("document.getElementById('key-password').focus()")
