@@ -29,6 +29,7 @@ from linkmgr.settings import settings
 
 PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
 _SCOPE = "api"
+_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,21 @@ class Hits:
     until: float
 
 
+def _hits() -> Hits:
+    found: Hits | None = g.get("hits")
+    if found is None:  # counted in this process, and meanwhile Redis came back
+        raise RedisError
+    return found
+
+
 class _Remembered:
     """What flask-limiter asks for is what was counted in this request."""
 
     def get(self, key: str) -> int:
-        hits: Hits = g.hits
-        return hits.count
+        return _hits().count
 
     def get_expiry(self, key: str) -> float:
-        hits: Hits = g.hits
-        return hits.until
+        return _hits().until
 
 
 class _Counted(_Remembered, Storage):
@@ -114,10 +120,21 @@ class _GateLimiter(Limiter):
         return decided
 
     def ask(self) -> RequestLimit:
-        """What the storage of flask-limiter's own, or its replacement in this process, has counted."""
+        """What the storage of flask-limiter's own, or its replacement in this process, has counted.
+
+        When Redis goes while several requests wait for it, flask-limiter turns to the replacement in one of them and
+        fails in the others, which ask again.
+        """
+        for _ in range(_TRIES - 1):
+            with suppress(RedisError):
+                return self._ask()
+        return self._ask()
+
+    def _ask(self) -> RequestLimit:
         with suppress(RateLimitExceeded):
             self.guarded()
         assert self.current_limit is not None
+        assert self.current_limit.window  # kept from now on, whichever storage is asked by then
         return self.current_limit
 
 

@@ -1,8 +1,8 @@
 """One bucket over all of /api for each user, exact over workers, and the headers on every answer."""
 
 import http.client
+import os
 import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import psycopg2
 import pytest
 from flask import Flask
+from redis import Redis
 
 from linkmgr import database
 from linkmgr.repository import callers
@@ -162,6 +163,12 @@ def test_of_200_concurrent_requests_to_4_workers_redis_admits_exactly_30(
 # --- when a store is away
 
 
+def harm(redis_url: str, fault: signal.Signals) -> None:
+    with Redis.from_url(redis_url) as redis:
+        pid = redis.info("server")["process_id"]
+    os.kill(pid, fault)
+
+
 def test_in_redis_the_same_headers_stand_on_every_answer(
     make_app: Callable[..., Flask], register: Callable[..., Client], redis_url: str
 ) -> None:
@@ -181,9 +188,21 @@ def test_without_redis_requests_are_counted_in_the_process(
     over_redis = make_app(rate_limit="30 per minute", rate_limit_storage=redis_url)
     alice = register("alice", plan="Free", via=over_redis)
     assert alice.get("/api/account").status_code == 200
-    port = str(urlsplit(redis_url).port)
-    subprocess.run(["pkill", f"-{fault.value}", "-f", f"redis-server.*:{port}"], check=True)
+    harm(redis_url, fault)
     assert spend(alice, LIMIT + 1) == {200: LIMIT, 429: 1}
+
+
+def test_all_requests_that_wait_for_a_redis_that_freezes_are_answered(
+    make_app: Callable[..., Flask], register: Callable[..., Client], redis_url: str
+) -> None:
+    over_redis = make_app(rate_limit_storage=redis_url)
+    alice = register("alice", via=over_redis)
+    assert alice.get("/api/account").status_code == 200
+    harm(redis_url, signal.SIGSTOP)
+    clients = [Client(over_redis.test_client(), alice.key) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        answers = pool.map(lambda client: client.get("/api/account").status_code, clients)
+    assert Counter(answers) == {200: 8}
 
 
 def test_while_the_database_is_away_the_answer_is_503_with_all_headers(make_app: Callable[..., Flask]) -> None:
