@@ -54,7 +54,14 @@ class Metrics:
 
     @cached_property
     def _cells(self) -> memoryview:
-        """This process's: opened at its first request, since workers may be forked after the app was made."""
+        """This process's: opened at its first request, since workers may be forked after the app was made.  Where the
+        disk has no room for them, nobody will see them, which is no reason to fail."""
+        try:
+            return self._shared()
+        except OSError:
+            return memoryview(bytearray(self._size)).cast("Q")
+
+    def _shared(self) -> memoryview:
         self.folder.mkdir(parents=True, exist_ok=True)
         number = 0
         while True:
@@ -67,7 +74,7 @@ class Metrics:
                 number += 1
         if os.fstat(file).st_size != self._size or os.pread(file, 8 * _HEAD, 0) != self._digest:
             os.ftruncate(file, 0)
-            os.ftruncate(file, self._size)
+            os.posix_fallocate(file, 0, self._size)  # else a full disk ends the process when it first counts there
             os.pwrite(file, self._digest, 0)
         mapped = mmap.mmap(file, self._size)  # with a descriptor of its own, which keeps the lock
         os.close(file)

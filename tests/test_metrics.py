@@ -157,3 +157,19 @@ def test_every_worker_tells_of_all(serve: Callable[..., str], app: Flask, alice:
     with pytest.raises(HTTPError) as refused:
         ask("/metrics", "wrong")
     assert json.loads(refused.value.read())["error"] == 1
+
+
+def test_the_cells_have_their_place_on_the_disk(
+    measured: Flask, register: Callable[..., Client], tmp_path: Path
+) -> None:
+    """A sparse file would end the process where the disk is full."""
+    register("alice", via=measured).get("/api/pixels")
+    found = (tmp_path / "metrics/0.cells").stat()
+    assert found.st_blocks * 512 >= found.st_size
+
+
+def test_requests_are_answered_where_there_is_no_place_to_count_them(
+    measured: Flask, register: Callable[..., Client], tmp_path: Path
+) -> None:
+    (tmp_path / "metrics").write_text("")
+    assert register("alice", via=measured).get("/api/pixels").status_code == 200
