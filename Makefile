@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := dev
-.PHONY: dev run test fuzz lint check bench bench-scale
+.PHONY: dev run test fuzz faults lint check bench bench-scale
 VENV := .venv
 PYTHON ?= python3
 PIP := -m pip install --quiet --quiet --disable-pip-version-check
@@ -15,6 +15,9 @@ test: $(VENV)/test  ## every test
 
 fuzz: $(VENV)/test  ## schemathesis against the running service, for five minutes
 	@$(VENV)/bin/python -m tests.fuzz.run 300
+
+faults: $(VENV)/test  ## what is lost while what it stands on fails
+	@$(VENV)/bin/python -m tests.faults
 
 lint: $(VENV)/test  ## the linters
 	@$(VENV)/bin/ruff check .

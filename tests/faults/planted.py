@@ -1,0 +1,25 @@
+"""Services that are wrong on purpose, which shows that the loss and the doubling would be seen."""
+
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask
+
+from linkmgr import create_app, database
+
+
+def unflushed() -> Flask:
+    """Answers before the write is on the disk."""
+    database._FLUSH = "SELECT 1"
+    return create_app()
+
+
+def repeating() -> Flask:
+    """Sends a write again when its answer was lost."""
+    execute: Callable[..., Any] = database.Database.execute
+
+    def again(self: database.Database, sql: str, params: database.Row, **options: Any) -> Any:
+        return execute(self, sql, params, **(options | {"again": True}))
+
+    database.Database.execute = again  # type: ignore[method-assign]
+    return create_app()

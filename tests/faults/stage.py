@@ -1,0 +1,186 @@
+"""What is harmed, all of it real: a durable PostgreSQL of its own, the service under gunicorn, and a Redis."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+from psycopg2.extensions import parse_dsn
+
+from bench.servers import gunicorn
+from linkmgr import create_app, keys, private_postgres, schema
+from linkmgr.private_postgres import Server
+from linkmgr.repository import users
+from tests.faults.proxy import Proxy, between
+
+TARGET = "https://example.com/"
+_SOCKET = ".s.PGSQL.5432"
+_STEP = 0.1
+_CALLS = 16  # after which every worker has been reached
+_DISK = "192m"
+_USER = """
+    WITH business AS (UPDATE plans SET rate = NULL WHERE name = 'Business' RETURNING id)
+    UPDATE users SET plan_id = business.id FROM business WHERE users.id = %(user_id)s
+"""
+_LINK = "INSERT INTO links (user_id, alias, url) VALUES (%(user_id)s, %(alias)s, %(url)s) RETURNING id"
+
+
+@dataclass
+class Database:
+    """A PostgreSQL that is started again when it dies, as the launcher does it, while somebody waits here."""
+
+    server: Server
+    dsn: str
+
+    def wait(self, seconds: float) -> None:
+        self.until(lambda: False, seconds)
+
+    def until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            with suppress(OSError):
+                self.server.ensure()
+            if holds():
+                return True
+            time.sleep(_STEP)
+        return False
+
+    def postmaster(self) -> int:
+        return int((self.server.data / "postmaster.pid").read_text().split()[0])
+
+    def connect(self) -> psycopg2.extensions.connection:
+        connection = psycopg2.connect(self.dsn, application_name="faults", connect_timeout=5)
+        connection.autocommit = True
+        return connection
+
+    def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+        with closing(self.connect()) as connection, connection.cursor() as cursor:
+            cursor.execute(sql, values)
+            return cursor.fetchall() if cursor.description else []
+
+    def asks(self) -> bool:
+        with suppress(psycopg2.Error):
+            return bool(self.ask("SELECT 1"))
+        return False
+
+
+@dataclass
+class Stage:
+    """The service over a database, with a user."""
+
+    database: Database
+    base: str
+    master: int  # gunicorn's process
+    user_id: int
+    key: str
+    proxy: Proxy | None = None
+    redis: int = 0  # its process
+
+    def workers(self) -> set[int]:
+        return {int(pid) for pid in Path(f"/proc/{self.master}/task/{self.master}/children").read_text().split()}
+
+    def link(self, alias: str) -> int:
+        [(link,)] = self.database.ask(_LINK, user_id=self.user_id, alias=alias, url=TARGET)
+        return int(link)
+
+
+def settings(database: Database) -> dict[str, str]:
+    return {
+        "database_url": database.dsn,
+        "data_dir": str(database.server.data.parent),
+        "secret_key": "faults" * 8,
+        "rate_limit": "1000000000 per minute",
+        "metrics_token": "faults" * 8,
+    }
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """One that PostgreSQL's user may enter, too."""
+    with tempfile.TemporaryDirectory(prefix="linkmgr-faults-", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@contextmanager
+def postgres(where: Path) -> Iterator[Database]:
+    with private_postgres.running(where / "postgres") as server:
+        database = Database(server, private_postgres.dsn(where / "postgres"))
+        with create_app(**settings(database)).app_context():
+            schema.prepare(create=True)
+        yield database
+
+
+def _register(database: Database) -> tuple[int, str]:
+    with create_app(**settings(database)).app_context():
+        user_id = users.next_id()
+        name = f"user-{user_id}"
+        new = keys.new_key(user_id)
+        users.add(user_id, username=name, email=f"{name}@example.com", password_hash="", **new)
+        database.ask(_USER, user_id=user_id)
+        return user_id, str(users.read(user_id)["apikey"])
+
+
+@contextmanager
+def service(database: Database, app: str = "app:app", **options: str) -> Iterator[Stage]:
+    user_id, key = _register(database)
+    with gunicorn(app, "--workers", "2", **(settings(database) | options)) as (base, master):
+        for _ in range(_CALLS):
+            with urllib.request.urlopen(f"{base}/healthz", timeout=30):
+                pass
+        yield Stage(database, base, master, user_id, key)
+
+
+@contextmanager
+def proxied(database: Database, where: Path, app: str = "app:app") -> Iterator[Stage]:
+    """Whose statements all pass a proxy."""
+    sockets = where / secrets.token_hex(4)
+    sockets.mkdir()
+    through = f"postgresql://postgres@/linkmgr?host={sockets}"
+    with (
+        between(sockets, Path(parse_dsn(database.dsn)["host"], _SOCKET)) as proxy,
+        service(database, app, database_url=through) as stage,
+    ):
+        stage.proxy = proxy
+        yield stage
+
+
+@contextmanager
+def counted_in_redis(database: Database, where: Path) -> Iterator[Stage]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    command = ["redis-server", "--port", port, "--save", "", "--dir", str(where), "--bind", "127.0.0.1"]
+    redis = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        with service(database, rate_limit_storage=f"redis://127.0.0.1:{port}/0") as stage:
+            stage.redis = redis.pid
+            yield stage
+    finally:
+        redis.send_signal(signal.SIGCONT)
+        redis.kill()
+        redis.wait()
+
+
+@contextmanager
+def small_disk(where: Path) -> Iterator[Path | None]:
+    """A file system of its own in memory; None where this user may not have one."""
+    where.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={_DISK},mode=755", "linkmgr-faults", str(where)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        yield None
+        return
+    try:
+        yield where
+    finally:
+        subprocess.run(["umount", "--lazy", where], check=True)
