@@ -44,6 +44,8 @@ class Service:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                # A shell has what it runs in the background ignore Ctrl-C, which is inherited.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
     def started(self) -> "Service":
