@@ -45,7 +45,7 @@ class Service:
                 stderr=log,
                 start_new_session=True,
                 # A shell has what it runs in the background ignore Ctrl-C, which is inherited.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - one thread
             )
 
     def started(self) -> "Service":
