@@ -460,7 +460,7 @@ CREATE TABLE visits (
 CREATE INDEX ON visits (target_id, at);
 
 -- The parts of this month and the next two.  Processes that record visits ask for them every day; whoever comes
--- first makes them.
+-- first makes them.  Attaching a table, unlike making it as a part, waits neither for visits nor for a dump.
 CREATE FUNCTION make_months() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     month timestamp;
@@ -471,7 +471,9 @@ BEGIN
         part := to_char(month, '"visits_"YYYY_MM');
         CONTINUE WHEN to_regclass(part) IS NOT NULL;
         PERFORM pg_advisory_xact_lock('visits'::regclass::oid::bigint);
-        EXECUTE format('CREATE TABLE IF NOT EXISTS %I PARTITION OF visits FOR VALUES FROM (%L) TO (%L)',
+        CONTINUE WHEN to_regclass(part) IS NOT NULL;  -- somebody else's meanwhile
+        EXECUTE format('CREATE TABLE %I (LIKE visits)', part);
+        EXECUTE format('ALTER TABLE visits ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
                        part, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
     END LOOP;
 END $$;
@@ -568,8 +570,8 @@ CREATE FUNCTION forget_target() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM visits USING gone WHERE target_id = gone.id;
     DELETE FROM visitors USING gone WHERE target_id = gone.id;
-    DELETE FROM totals USING gone WHERE target_id = gone.id;
     DELETE FROM tallies USING gone WHERE target_id = gone.id;
+    DELETE FROM totals USING gone WHERE target_id = gone.id;
     RETURN NULL;
 END $$;
 

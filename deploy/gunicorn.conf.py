@@ -37,7 +37,7 @@ _SECRETS = re.compile(
     r"(?P<login>(?:l|%6c)(?:o|%6f)(?:g|%67)(?:i|%69)(?:n|%6e))(?:/|%(?:25)*2f)[^\s\"']{16,}|[A-Za-z0-9_-]{40,}",
     re.IGNORECASE,
 )
-_OVERLAP_SECONDS = 0.1  # more than the workers that replace one need to listen
+_OVERLAP_SECONDS = 0.3  # more than the workers that replace one need to listen
 _MICROSECOND = timedelta(microseconds=1)
 _SHORTEST_SECRET = len("login/") + 16
 _SAFE = "/:@!$&()*+,;="  # besides letters, digits and _.-~: what stands in a path as it is

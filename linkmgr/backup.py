@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from psycopg2.extensions import make_dsn, parse_dsn
@@ -35,17 +35,18 @@ def _run(program: str, *options: str) -> None:
 
 def dump(file: Path) -> None:
     """Whole or not at all: what was stored when it began.  The counts of requests are left out."""
-    if file.exists():
-        raise Failed(f"{file} exists already: choose another name.")
     part = file.with_name(file.name + ".part")
     try:
+        if file.exists():
+            raise Failed(f"{file} exists already: choose another name.")
         part.touch(0o600)
         _run("pg_dump", "--format=custom", "--no-unlogged-table-data", "--lock-wait-timeout=10s", f"--file={part}")
         part.rename(file)
     except OSError as error:
         raise Failed(f"{file} cannot be written: {error.strerror}.") from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def restore(file: Path) -> None:

@@ -145,7 +145,7 @@ class Database:
         """Runs one statement.  `again`: it may be repeated after a lost connection, since it stores nothing
         that a second time would double.  A deadlock's victim stored nothing either way.  `prelude`: what is
         sent with it and is part of its transaction."""
-        deadlocks = 0
+        deadlocks, replanned = 0, False
         while True:
             try:
                 return self._once(sql, params, prelude)
@@ -155,11 +155,12 @@ class Database:
                     raise
                 time.sleep(random.uniform(0.01, 0.05))  # noqa: S311
             except pg.FeatureNotSupported:
-                # "cached plan must not change result type": the schema changed under a prepared statement.
+                # "cached plan must not change result type": the schema changed under a prepared statement, which was
+                # refused before it did anything.
                 self.drop()
-                if not again:
+                if replanned:
                     raise
-                again = False
+                replanned = True
             except psycopg2.Error as error:
                 if not _lost(error):
                     raise

@@ -47,14 +47,14 @@ def _check() -> None:
         g.hits = rates.Hits(found.pop("count"), found.pop("until"))
     g.caller = caller = Caller(**found)
     observed.caller(caller.id)
+    if caller.id is None and random.random() < FORGET_SHARE:  # noqa: S311
+        callers.forget_spent()
     rates.admit()
     if request.blueprint in KEYLESS:
         return
     if key is None:
         raise Refusal("key_missing")
     if caller.id is None:
-        if random.random() < FORGET_SHARE:  # noqa: S311
-            callers.forget_spent()
         raise Refusal("key_expired" if caller.holds is False else "key_unknown")
     if not (caller.api or caller.admin):
         raise Refusal("plan_feature", detail="the API")

@@ -23,7 +23,7 @@ from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, M
 from linkmgr.settings import settings
 
 EVENTS = {
-    "visits_recorded": "Visits that were stored.",
+    "visits_recorded": "Visits that were stored, or left out by the limit of a plan.",
     "visits_lost": "Visits that could not be stored.",
     "database_connections_opened": "Connections to PostgreSQL that were opened.",
     "limiter_refusals": "Requests that were refused because their window was used up.",

@@ -129,8 +129,12 @@ def test_the_newest_dumps_are_kept(script: Script, app: Flask, tmp_path: Path) -
     for hour in range(3):
         (tmp_path / f"linkmgr-20200101T0{hour}0000Z.dump").touch()
     (tmp_path / "another file").touch()
+    older = tmp_path / "monthly/linkmgr-20190101T000000Z.dump"
+    older.parent.mkdir()
+    older.touch()
     assert script("backup", tmp_path, 2).returncode == 0
-    kept = sorted(path.name for path in tmp_path.iterdir())
+    kept = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
+    assert older.exists(), "what lies in a folder there is somebody else's"
     assert (kept[0], kept[1]) == ("another file", "linkmgr-20200101T020000Z.dump")
     assert len(kept) == 3
 

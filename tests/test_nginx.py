@@ -205,6 +205,7 @@ def test_our_own_name_is_served_by_https_only_but_for_challenges(front: Nginx) -
     for method in ("GET", "POST"):
         answer = front.ask("/login?next=1", method=method, tls=False)
         assert (answer.status_code, answer.headers["Location"]) == (308, f"https://{OWN}/login?next=1")
+    assert front.ask("/qr/abcd", tls=False).headers["Location"] == f"https://{OWN}/qr/abcd"
     folder = front.folder / "challenges/.well-known/acme-challenge"
     folder.mkdir(parents=True)
     (folder / "token").write_text("proof")

@@ -88,6 +88,18 @@ def test_a_plan_may_carry_its_own_rate(limited: Flask, register: Callable[..., C
     assert spend(alice, 120) == {200: 119, 429: 1}
 
 
+def test_another_plan_begins_another_window(
+    make_app: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[database.Row]]
+) -> None:
+    alice = register("alice", plan="Free", via=make_app(rate_limit="3 per day"))
+    assert spend(alice, 5) == {200: 3, 429: 2}
+    sql(
+        "UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Pro') WHERE id = %(id)s RETURNING 1",
+        id=alice.id,
+    )
+    assert alice.get("/api/account").headers["X-RateLimit-Remaining"] == "119"
+
+
 def test_failing_keys_are_counted_by_address_and_lock_out_neither_good_keys_nor_pages(
     limited: Flask, register: Callable[..., Client]
 ) -> None:

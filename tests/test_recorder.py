@@ -9,6 +9,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
+from linkmgr import database
 from linkmgr import recorder as module
 from linkmgr.recorder import Recorder, Visit
 from tests.conftest import Client, free_port, serving
@@ -92,17 +93,58 @@ def test_what_waits_is_bounded(
     assert {record.message for record in caplog.records} == {"4 visits were not recorded"}
 
 
-def test_months_are_made_by_whoever_records_the_first_visit_in_them(
-    recorder: Recorder, target: Target, alice: Client, sql: Sql, raw: psycopg2.extensions.connection
+def test_what_nobody_foresaw_does_not_end_the_recording(
+    recorder: Recorder, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after a night in which the month before the next but one began."""
-    newest = "SELECT max(inhrelid::regclass::text) AS part FROM pg_inherits WHERE inhparent = 'visits'::regclass"
-    [before] = sql(newest)
+    def fail(_statement: str) -> None:
+        monkeypatch.setattr(module, "row", database.row)
+        raise OSError
+
+    monkeypatch.setattr(module, "row", fail)
+    for _ in range(3):
+        recorder.add(visit_of(target, alice))
+    wait_until(lambda: target.clicks == 3)
+
+
+# --- months
+
+
+def parts(cursor: psycopg2.extensions.cursor) -> list[str]:
+    cursor.execute("SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'visits'::regclass ORDER BY 1")
+    return [part for (part,) in cursor.fetchall()]
+
+
+@pytest.mark.parametrize("mode", [None, "ACCESS SHARE", "SHARE UPDATE EXCLUSIVE"])
+def test_a_month_to_come_is_made_and_waited_for_by_nobody(
+    recorder: Recorder, target: Target, alice: Client, raw: psycopg2.extensions.connection, mode: str | None
+) -> None:
+    """As at the beginning of a month, also while a dump is taken or somebody else works on the table."""
     with raw.cursor() as cursor:
-        cursor.execute(f"DROP TABLE {before['part']}")
+        before = parts(cursor)
+        cursor.execute(f"DROP TABLE {before[-1]}")
+        if mode:
+            cursor.execute(f"BEGIN; LOCK TABLE visits IN {mode} MODE")
+        recorder._waiting.append(visit_of(target, alice))
+        assert recorder.flush()
+        cursor.execute("COMMIT")
+        assert target.clicks == 1
+        cursor.execute("SELECT make_months()")
+        assert parts(cursor) == before
+
+
+def test_a_month_that_goes_missing_is_made_again(
+    recorder: Recorder, target: Target, alice: Client, raw: psycopg2.extensions.connection
+) -> None:
+    """As when a database is replaced under a running service."""
     recorder._waiting.append(visit_of(target, alice))
     assert recorder.flush()
-    assert sql(newest) == [before]
+    with raw.cursor() as cursor:
+        before = parts(cursor)
+        cursor.execute(f"DROP TABLE {before[0]}")
+        recorder._waiting.append(visit_of(target, alice))
+        wait_until(recorder.flush)
+        assert target.clicks == 2
+        assert parts(cursor) == before
 
 
 @pytest.mark.slow

@@ -8,12 +8,13 @@ from linkmgr.settings import settings
 def identify(key_digest: bytes, address: str) -> Row:
     """The caller as gate.Caller, and, where PostgreSQL keeps the counters, the request counted.
 
-    Requests with a key that does not hold are counted by their address.
+    Requests with a key that does not hold are counted by their address, those of a user anew under another rate.
     """
     if not rates.counts_in_database():
         found = row(
             """
-            SELECT coalesce('user:' || id, 'address:' || %(address)s) AS bucket, caller.*
+            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s) AS bucket,
+                   caller.*
               FROM (SELECT 1) always
               LEFT JOIN (SELECT CASE WHEN holds THEN id END AS id, admin, api,
                                 CASE WHEN holds THEN rate END AS rate, holds
@@ -37,7 +38,7 @@ def identify(key_digest: bytes, address: str) -> Row:
                  WHERE key_digest = %(key_digest)s),
             counted AS (
                 INSERT INTO hits AS h (bucket, count, until)
-                SELECT coalesce('user:' || id, 'address:' || %(address)s), 1,
+                SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s), 1,
                        clock_timestamp() + make_interval(secs =>
                            CASE WHEN rate IS NULL THEN %(window)s::float8 ELSE %(plan_window)s::float8 END)
                   FROM (SELECT 1) always

@@ -3,6 +3,8 @@
 from contextlib import closing
 
 import orjson
+from psycopg2.errors import LockNotAvailable
+from psycopg2.extensions import cursor as Cursor
 
 from linkmgr.database import Row, database, run, run_aside
 
@@ -140,10 +142,19 @@ def purge() -> int:
     """Deletes the visits that are older than their owners' plans keep them, whole months at once where it can, and
     what is left over of them; gives the number of visits.  The statistics' totals stay."""
     with closing(database().connect()) as connection, connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = 0; SELECT make_months(); SELECT drop_months()")
-        [(dropped,)] = cursor.fetchall()
+        cursor.execute("SET statement_timeout = 0; SELECT make_months()")
+        deleted = _drop_months(cursor)
         cursor.execute(_EXPIRED)
-        deleted = int(cursor.rowcount)
-        for statement in (*_LEFT_OVER, "SELECT drop_months()"):
+        deleted += int(cursor.rowcount)
+        for statement in _LEFT_OVER:
             cursor.execute(statement)
-        return int(dropped) + deleted
+        return deleted + _drop_months(cursor)
+
+
+def _drop_months(cursor: Cursor) -> int:
+    """A part is dropped when nobody looks at it; else, as while a dump is taken, on another day."""
+    try:
+        cursor.execute("SET lock_timeout = '200ms'; SELECT drop_months()")
+    except LockNotAvailable:
+        return 0
+    return int(cursor.fetchall()[0][0])
