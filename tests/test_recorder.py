@@ -13,7 +13,6 @@ from linkmgr import database
 from linkmgr import recorder as module
 from linkmgr.recorder import Recorder, Visit
 from tests.conftest import Client, free_port, serving
-from tests.factories import Sql
 from tests.targets import FIREFOX, Target, wait_until
 
 
