@@ -19,6 +19,7 @@ from linkmgr import (
     observed,
     pages,
     rates,
+    replica,
     security,
     sessions,
     settings,
@@ -42,7 +43,7 @@ def create_app(**overrides: str) -> Flask:
     app.url_map.merge_slashes = False  # "//" is a 404, and no redirect
     app.url_map.strict_slashes = False
     with app.app_context():
-        for part in (database, keys, errors, security, gate, rates, sessions, api, pages, cli, metrics):
+        for part in (database, replica, keys, errors, security, gate, rates, sessions, api, pages, cli, metrics):
             part.init_app(app)
         proxies = int(settings.settings().trusted_proxies or 0)
     if proxies:

@@ -18,6 +18,9 @@ class Failed(SystemExit):
 
 def _run(program: str, *options: str) -> None:
     """A program of the server's version.  The password goes by the environment: all may read the arguments."""
+    if not database().prepare:
+        # It would leave the pooler a session whose search path is empty, which the service would get.
+        raise Failed(f"{program} needs PostgreSQL itself: name it in LINKMGR_DATABASE_URL, with LINKMGR_PREPARE=1.")
     target = parse_dsn(database().dsn)
     environment = os.environ | ({"PGPASSWORD": target.pop("password")} if "password" in target else {})
     with closing(database().connect()) as connection:
@@ -55,5 +58,6 @@ def restore(file: Path) -> None:
         raise Failed("The database is not empty: restore into an empty one.")
     _run("pg_restore", "--single-transaction", "--exit-on-error", str(file))
     with closing(database().connect()) as connection, connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = 0")
-        cursor.execute("ANALYZE")  # a dump brings no statistics, and plans without them are slow
+        cursor.execute(
+            "SET LOCAL statement_timeout = 0; ANALYZE"
+        )  # a dump brings no statistics, and plans without them are slow

@@ -1,7 +1,8 @@
 """Connections and the verbs of SQL.
 
     row, rows   read; asked again once when the connection was lost
-    page        reads one page of a list, with its total
+    late_row    reads what may lag a little: from the replica, where there is one
+    page        reads one page of a list, with its total, which may lag too
     run         writes; what the statement returns, and never asked again once it may have been stored
     run_aside   writes what may be lost
 
@@ -35,7 +36,8 @@ VERSION = 1  # of schema.sql
 _NAMED = re.compile(r"%\((\w+)\)s")
 _BROKEN = (psycopg2.OperationalError, psycopg2.InterfaceError)
 # What cannot be written to has become a standby: the next connection may lead to the server that took over.
-_ENDED = (pg.AdminShutdown, pg.CrashShutdown, pg.CannotConnectNow, pg.ReadOnlySqlTransaction)
+# A protocol violation is how pgbouncer tells that its server is gone.
+_ENDED = (pg.AdminShutdown, pg.CrashShutdown, pg.CannotConnectNow, pg.ReadOnlySqlTransaction, pg.ProtocolViolation)
 _DEADLOCK_TRIES = 3
 # The server gives up first, with an error that says why; the socket options are for a server that is gone.
 _OPTIONS: dict[str, Any] = {
@@ -45,15 +47,25 @@ _OPTIONS: dict[str, Any] = {
     "keepalives_count": 2,
     "tcp_user_timeout": 6000,
     "application_name": "linkmgr",
-    "options": "-c statement_timeout=3000 -c lock_timeout=1500 -c idle_in_transaction_session_timeout=5000"
-    " -c timezone=UTC -c datestyle=ISO -c plan_cache_mode=force_generic_plan"
-    # As on solid-state disks: else the list of a user with few rows among many is read off the primary key.
-    " -c random_page_cost=1.1",
 }
+_SESSION = {
+    "statement_timeout": "3000",
+    "lock_timeout": "1500",
+    "idle_in_transaction_session_timeout": "5000",
+    "timezone": "UTC",
+    "datestyle": "ISO",
+    "plan_cache_mode": "force_generic_plan",
+    # As on solid-state disks: else the list of a user with few rows among many is read off the primary key.
+    "random_page_cost": "1.1",
+}
+_SENT_ONCE = " ".join(f"-c {name}={value}" for name, value in _SESSION.items())
+# Behind a pooler a session is not ours, and what it was told is not told to the server that the next transaction
+# gets.  So each message tells it anew.
+_SENT_ALONG = "".join(f"SET LOCAL {name} = '{value}'; " for name, value in _SESSION.items())
 # A transaction holds its locks until it is on the disk, and those of one user would wait for the disk one after the
 # other.  So a write does not wait for the disk itself; a second transaction, which holds no lock, does it for both:
 # the log goes to the disk in order.  `SET LOCAL` is over with the transaction that the statements of a message are.
-_UNFLUSHED = "SET LOCAL synchronous_commit = off; "
+UNFLUSHED = "SET LOCAL synchronous_commit = off; "
 _FLUSH = "SELECT pg_logical_emit_message(true, 'linkmgr', '')"
 
 
@@ -81,6 +93,12 @@ _TYPES = (
 )
 
 
+def typed(connection: psycopg2.extensions.connection) -> psycopg2.extensions.connection:
+    for type_ in _TYPES:
+        psycopg2.extensions.register_type(type_, connection)
+    return connection
+
+
 @cache
 def _prepared(sql: str) -> tuple[str, str]:
     """The PREPARE and the EXECUTE that stand for a statement with named parameters."""
@@ -95,14 +113,14 @@ class Database:
     def __init__(self, dsn: str, prepare: bool) -> None:
         self.dsn = dsn
         self.prepare = prepare
+        self.options = _OPTIONS | ({"options": _SENT_ONCE} if prepare else {})
+        self.prelude = "" if prepare else _SENT_ALONG  # of every message
         self._kept = threading.local()
 
     def connect(self) -> psycopg2.extensions.connection:
-        connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **_OPTIONS)
+        connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
         connection.autocommit = True
-        for type_ in _TYPES:
-            psycopg2.extensions.register_type(type_, connection)
-        return connection
+        return typed(connection)
 
     def _serving(self) -> psycopg2.extensions.connection:
         """The thread's connection, with a database behind it that this program knows how to use."""
@@ -135,7 +153,7 @@ class Database:
                     self._kept.prepared.add(execute)
                 cursor.execute(prelude + execute, params)
             else:
-                cursor.execute(prelude + sql, params)
+                cursor.execute(self.prelude + prelude + sql, params)
             if cursor.description is None:
                 return []
             names = [column[0] for column in cursor.description]
@@ -169,6 +187,9 @@ class Database:
                     raise _told(error) from error
                 again = False
 
+    def read(self, sql: str, params: Row) -> list[Row]:
+        return self.execute(sql, params, again=True)
+
 
 def _lost(error: psycopg2.Error) -> bool:
     """Whether another connection is needed, rather than the statement refused (too long, a lock, a full disk)."""
@@ -188,7 +209,7 @@ def _told(error: psycopg2.Error) -> psycopg2.Error:
 
 def init_app(app: Flask) -> None:
     dsn = settings().database_url or private_postgres.dsn(settings().folder / "postgres")
-    app.extensions["linkmgr_database"] = Database(dsn, settings().prepare == "1")
+    app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = Database(dsn, settings().prepare == "1")
 
 
 def database() -> Database:
@@ -205,16 +226,26 @@ def row(sql: str, **params: Any) -> Row | None:
     return found[0] if found else None
 
 
+def _late_rows(sql: str, params: Row) -> list[Row]:
+    reader: Database = current_app.extensions["linkmgr_reader"]
+    return reader.read(sql, params)
+
+
+def late_row(sql: str, **params: Any) -> Row | None:
+    found = _late_rows(sql, params)
+    return found[0] if found else None
+
+
 def run(sql: str, **params: Any) -> Row | None:
     """Writes, and gives the first row that the statement returns, once it is on the disk."""
-    found = database().execute(sql, params, again=False, prelude=_UNFLUSHED)
+    found = database().execute(sql, params, again=False, prelude=UNFLUSHED)
     database().execute(_FLUSH, {}, again=False)
     return found[0] if found else None
 
 
 def run_aside(sql: str, **params: Any) -> None:
     """Writes without waiting for the disk: a crash may lose what was written in the last moment before it."""
-    database().execute(sql, params, again=False, prelude=_UNFLUSHED)
+    database().execute(sql, params, again=False, prelude=UNFLUSHED)
 
 
 def version(connection: psycopg2.extensions.connection) -> int:
@@ -245,8 +276,8 @@ def page(sql: str, total: str, *, limit: int, number: int, **params: Any) -> Pag
     """
     values = params | {"limit": limit, "offset": min((number - 1) * limit, 2**62)}
     counting = f"coalesce(({total}), 0) AS list_total"
-    found = rows(f"SELECT {counting}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - static pieces
-    counted = found or ([] if number == 1 else rows(f"SELECT {counting}", **params))
+    found = _late_rows(f"SELECT {counting}, listed.* FROM ({sql}) listed", values)  # noqa: S608 - static pieces
+    counted = found or ([] if number == 1 else _late_rows(f"SELECT {counting}", params))
     length = counted[0]["list_total"] if counted else 0
     for each in found:
         del each["list_total"]

@@ -16,6 +16,7 @@ from linkmgr.database import VERSION, database, version
 MIGRATIONS = Path(__file__).parent / "migrations"  # 0002_what.sql takes version 1 to 2
 _LOCK = 7_125_463_198  # any number of ours: one process at a time works on the schema
 _TRIES = 50
+_PATIENT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
 
 
 class Unmigrated(SystemExit):
@@ -24,12 +25,14 @@ class Unmigrated(SystemExit):
 
 @contextmanager
 def _alone() -> Iterator[Connection]:
-    """A connection of its own, while no other process works on the schema."""
-    with closing(database().connect()) as connection, connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = 0; SET lock_timeout = 0")
-        cursor.execute("SET idle_in_transaction_session_timeout = 0")
-        cursor.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
-        yield connection
+    """A connection of its own, while no other process works on the schema.  A second one holds the lock for it, by
+    a transaction, since a pooler gives the server of a session to others."""
+    with closing(database().connect()) as guard, closing(database().connect()) as connection:
+        guard.autocommit = False
+        with guard, guard.cursor() as cursor:
+            cursor.execute(f"{_PATIENT} SET LOCAL idle_in_transaction_session_timeout = 0")
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            yield connection
 
 
 def _migrations(after: int) -> list[tuple[int, Path]]:
@@ -43,6 +46,7 @@ def _migrate(connection: Connection, number: int, path: Path) -> None:
     for _ in range(_TRIES):
         try:
             with connection, connection.cursor() as cursor:
+                cursor.execute(f"{database().prelude} SET LOCAL statement_timeout = 0")
                 cursor.execute("SET LOCAL lock_timeout = '100ms'")
                 cursor.execute(path.read_text())
                 cursor.execute("UPDATE schema_version SET version = %s", (number,))
@@ -65,7 +69,8 @@ def prepare(*, create: bool) -> None:
                 _migrate(connection, number, path)
         elif create:
             with connection.cursor() as cursor:
-                cursor.execute((Path(current_app.root_path).parent / "schema.sql").read_text())
+                whole = (Path(current_app.root_path).parent / "schema.sql").read_text()
+                cursor.execute(f"{database().prelude} {_PATIENT} {whole}")
 
 
 def current() -> int:

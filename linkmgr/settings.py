@@ -104,6 +104,12 @@ class Settings:
         _database,
         "a URL such as postgresql://user@host/name",
     )
+    replica_url: str = _setting(
+        "",
+        "A streaming replica that lists and statistics are read from while it is close behind. Unset: there is none.",
+        _database,
+        "a URL such as postgresql://user@host/name",
+    )
     data_dir: str = _setting("var", "The folder of the private PostgreSQL, the secret and the logos.")
     base_url: str = _setting(
         "",
@@ -150,7 +156,10 @@ class Settings:
         "at least 16 characters out of A-Z, a-z, 0-9 and -._~+/=",
     )
     prepare: str = _setting(
-        "1", "`0`: no prepared statements, for a pooler that cannot keep them.", _one_of("0", "1"), "0 or 1"
+        "1",
+        "`0`: nothing is kept in a session, such as prepared statements: for pgbouncer in transaction mode.",
+        _one_of("0", "1"),
+        "0 or 1",
     )
 
     @property

@@ -27,6 +27,7 @@ from linkmgr.recorder import Recorder
 from linkmgr.repository import users
 from tests import document
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
+from tests.schemas import empty, flask, fresh, migrate  # noqa: F401 - fixtures
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
 
@@ -250,20 +251,26 @@ def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
         server.__exit__(None, None, None)
 
 
-@pytest.fixture
-def redis_url(tmp_path: Path) -> Iterator[str]:
-    """A Redis of the test's own."""
+@contextmanager
+def redis(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """A Redis of the test's own: its address and its process."""
     if not shutil.which("redis-server"):
         pytest.skip("redis-server is missing: apt-get install redis-server")
     port = free_port()
-    with subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--dir", tmp_path]) as server:
+    with subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--dir", folder]) as server:
         for _ in range(100):
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
                 break
             time.sleep(0.05)
-        yield f"redis://127.0.0.1:{port}/0"
+        yield f"redis://127.0.0.1:{port}/0", server
         server.send_signal(signal.SIGCONT)
         server.terminate()
+
+
+@pytest.fixture
+def redis_url(tmp_path: Path) -> Iterator[str]:
+    with redis(tmp_path) as (url, _):
+        yield url
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
 """What happens at the same time, made to happen."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 import psycopg2
@@ -32,3 +34,23 @@ def during(connection: psycopg2.extensions.connection, statement: str, call: Cal
             raise AssertionError("the call waited for nothing")
         cursor.execute("COMMIT")
         return answer.result()
+
+
+@contextmanager
+def meanwhile(*calls: Callable[[], T]) -> Iterator[list[T]]:
+    """Each call again and again in a thread of its own while the block runs: what they gave so far."""
+    gave: list[T] = []
+    ended = threading.Event()
+
+    def go_on(call: Callable[[], T]) -> None:
+        while not ended.is_set():
+            gave.append(call())
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        running = [pool.submit(go_on, call) for call in calls]
+        try:
+            yield gave
+        finally:
+            ended.set()
+            for each in running:
+                each.result()

@@ -13,6 +13,7 @@ from linkmgr.settings import UnusableSetting
 
 UNUSABLE = {
     "database_url": ["mysql://user@host/name", "host=/tmp dbname=x", "postgresql://host/name?colour=red"],
+    "replica_url": ["mysql://user@host/name"],
     "base_url": [
         "go.example.org",
         "ftp://go.example.org",

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from linkmgr.database import Page, Row, page, row, run
+from linkmgr.database import Page, Row, late_row, page, row, run
 from linkmgr.errors import Refusal, missing
 from linkmgr.repository import visits
 from linkmgr.settings import settings
@@ -31,7 +31,7 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 
 def read(user_id: int, qr_id: int) -> Row:
     """The QR code, with its statistics as `statistics`."""
-    found = row(
+    found = late_row(
         """
         SELECT id, %(base)s::text || '/qr/' || code AS link,
                coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,

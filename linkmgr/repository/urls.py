@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.database import Page, Row, page, row, run
+from linkmgr.database import Page, Row, late_row, page, run
 from linkmgr.errors import Refusal, missing
 from linkmgr.link_data import new_alias
 from linkmgr.repository import visits
@@ -101,7 +101,7 @@ def at(user_id: int, short: str, *, limit: int, number: int) -> Page:
 
 def read(user_id: int, link_id: int) -> Row:
     """The link, with its statistics as `data`."""
-    found = row(
+    found = late_row(
         """
         SELECT l.id, alias, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, url AS longurl,
                title, description, locations AS location, devices AS device, expires AS expiry, created AS date, data

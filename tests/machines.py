@@ -1,0 +1,114 @@
+"""What stands between the service and its database on several machines: a pooler, and a streaming replica."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import pytest
+from psycopg2.extensions import parse_dsn
+
+from linkmgr import private_postgres
+from linkmgr.postgres_programs import find, readable
+from tests.conftest import ROOT, free_port
+from tests.test_private_postgres import ask, eventually
+
+
+def _answers(dsn: str) -> bool:
+    try:
+        return ask(dsn, "SELECT 1") == "1"
+    except psycopg2.OperationalError:
+        return False
+
+
+class Replica:
+    """A running one."""
+
+    def __init__(self, primary: str, server: private_postgres.Server) -> None:
+        self.primary, self.server = primary, server
+        self.dsn = private_postgres._dsn(server.data)
+
+    def start(self) -> None:
+        """For the first time, or after its death."""
+
+        def started() -> bool:
+            self.server.ensure()
+            return _answers(self.dsn)
+
+        eventually(started)
+
+    def signal(self, number: signal.Signals) -> None:
+        """To all of its processes."""
+        postmaster = int((self.server.data / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+        for process in (postmaster, *map(int, children)):
+            os.kill(process, number)
+
+    def catch_up(self) -> None:
+        """Waits until it has all that the primary has."""
+        written = ask(self.primary, "SELECT pg_current_wal_insert_lsn()")
+        ask(self.primary, "SELECT pg_logical_emit_message(true, 'tests', '')")
+        eventually(lambda: ask(self.dsn, f"SELECT pg_last_wal_replay_lsn() >= '{written}'") == "True")
+
+
+@contextmanager
+def replica(primary: str) -> Iterator[Replica]:
+    data = private_postgres._throw_away()
+    server = private_postgres.Server(data, durable=False)
+    binaries = readable(find(None)[0], server.user)
+    options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"]
+    subprocess.run(
+        [binaries / "pg_basebackup", "--pgdata", data, "--dbname", primary, *options],
+        check=True,
+        cwd="/",
+        env=server._environment,
+        **server._identity,
+    )
+    made = Replica(primary, server)
+    try:
+        made.start()
+        yield made
+    finally:
+        server.stop()
+        shutil.rmtree(data.parent)
+
+
+@contextmanager
+def pooler(dsn: str, folder: Path) -> Iterator[str]:
+    """Debian's pgbouncer with deploy/pgbouncer.ini, but for what is yours there; gives the DSN through it."""
+    if not shutil.which("pgbouncer"):
+        pytest.skip("pgbouncer is missing: apt-get install pgbouncer")
+    target = parse_dsn(dsn)
+    port, user = free_port(), Path(target["host"]).owner()
+    changes = {
+        "linkmgr = host=/run/postgresql": f"* = host={target['host']} port={target['port']} user=postgres",
+        "auth_type = scram-sha-256": "auth_type = any",
+        "auth_file = /etc/pgbouncer/userlist.txt": "",
+        "6432": str(port),
+        "unix_socket_dir = /run/postgresql": "unix_socket_dir =",
+        "pidfile = /run/postgresql/pgbouncer.pid": "",
+    }
+    text = (ROOT / "deploy/pgbouncer.ini").read_text()
+    for theirs, ours in changes.items():
+        assert theirs in text
+        text = text.replace(theirs, ours)
+    configured = Path(target["host"]) / "pgbouncer.ini"  # where the server's user may read it
+    configured.write_text(text)
+    configured.chmod(0o644)
+    identity: dict[str, Any] = {"user": user, "extra_groups": []} if os.geteuid() == 0 else {}
+    with (folder / "pgbouncer.log").open("wb") as log:
+        process = subprocess.Popen(["pgbouncer", configured], stderr=log, cwd="/", **identity)
+    try:
+        through = f"postgresql://127.0.0.1:{port}/linkmgr?user=linkmgr"
+        eventually(lambda: process.poll() is not None or _answers(through))
+        assert process.poll() is None, (folder / "pgbouncer.log").read_text()
+        yield through
+    finally:
+        process.terminate()
+        process.wait(20)
+        configured.unlink()

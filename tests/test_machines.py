@@ -1,0 +1,117 @@
+"""Two services with data folders of their own behind nginx, over pgbouncer, a replica and Redis: all real."""
+
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import pytest
+from flask import Flask
+
+from tests import machines, nginx
+from tests.conftest import BASE_URL, Client, free_port, redis, serving
+from tests.contract import Operation, fits
+from tests.factories import Sql
+from tests.machines import Replica
+from tests.nginx import Nginx
+from tests.operations import OPERATIONS
+from tests.races import at_once, meanwhile
+from tests.test_contract import Stage, bodies
+from tests.test_private_postgres import ask, eventually
+
+pytestmark = pytest.mark.slow
+
+
+class Site(NamedTuple):
+    front: Nginx
+    standby: Replica
+    counters: "subprocess.Popen[bytes]"
+
+    def client(self, caller: Client) -> Client:
+        """The same caller, by way of nginx."""
+        return Client(self.front, caller.key, caller.id, caller.username)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def site(app: Flask, dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("machines")
+    with ExitStack() as stack:
+        through = stack.enter_context(machines.pooler(dsn, folder))
+        standby = stack.enter_context(machines.replica(dsn))
+        storage, counters = stack.enter_context(redis(folder))
+        ports = [free_port(), free_port()]
+        for port in ports:
+            server = serving(
+                port,
+                folder / f"{port}.log",
+                "--workers=1",
+                database_url=through,
+                prepare="0",
+                replica_url=standby.dsn,
+                rate_limit_storage=storage,
+                data_dir=str(folder / str(port)),
+                secret_key=app.config["SECRET_KEY"],
+                base_url=BASE_URL,
+                domain_check="off",
+                trusted_proxies="1",
+            )
+            stack.enter_context(server)
+        front = stack.enter_context(nginx.running(folder / "nginx", *ports))
+        yield Site(front, standby, counters)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: f"{o.method} {o.path}")
+def test_the_contract_holds_over_several_machines(
+    site: Site, alice: Client, admin: Client, sql: Sql, operation: Operation
+) -> None:
+    stage = Stage(alice, admin, sql)
+    site.standby.catch_up()
+    caller = site.client(stage.caller(operation))
+    answer = caller.call(operation.method, stage.path(operation), bodies(operation)[-1])
+    assert answer.status_code == 200
+    assert fits(answer.get_json(), operation.answer), answer.get_json()
+
+
+def test_of_200_concurrent_requests_to_two_services_exactly_30_are_admitted(
+    site: Site, register: Callable[..., Client]
+) -> None:
+    alice = site.client(register("alice", plan="Free"))
+    assert Counter(at_once(200, lambda _: alice.get("/api/account").status_code, threads=40)) == {200: 30, 429: 170}
+
+
+def readers(standby: Replica) -> int:
+    return int(ask(standby.dsn, "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'linkmgr'") or 0)
+
+
+def kill_the_replica(site: Site) -> None:
+    site.standby.signal(signal.SIGKILL)
+
+
+def kill_redis(site: Site) -> None:
+    site.counters.kill()
+
+
+@pytest.mark.parametrize("kill", [kill_redis, kill_the_replica])
+def test_a_loss_costs_no_request(
+    site: Site, app: Flask, register: Callable[..., Client], kill: Callable[[Site], None]
+) -> None:
+    app.test_cli_runner().invoke(args=["plans", "add", "Fast", "--monthly=1", "--rate=1000000"])
+    users = [register(name, plan="Fast") for name in ("alice", "bob")]
+    added = {user.username: user.add("/api/qr/add", {"type": "text", "data": "Hello"}) for user in users}
+    reading, writing = map(site.client, users)
+    calls = [
+        lambda: reading.get("/api/qr"),
+        lambda: reading.get(f"/api/qr/{added['alice']}"),
+        lambda: writing.post("/api/pixel/add", {"type": "bing", "name": "n", "tag": "t"}),
+    ]
+    eventually(lambda: reading.get("/api/qr").status_code == 200 and readers(site.standby))
+    with meanwhile(*calls) as answers:
+        eventually(lambda: len(answers) > 20)
+        kill(site)
+        before = len(answers)
+        eventually(lambda: len(answers) > before + 60)
+    assert {answer.status_code for answer in answers} == {200}
+    stored = sum(answer.request.method == "POST" for answer in answers)
+    assert users[1].get("/api/pixels").get_json()["data"]["result"] == stored

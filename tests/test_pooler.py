@@ -1,0 +1,106 @@
+"""Behind pgbouncer, which gives a server to a transaction and not to a session."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg2
+import pytest
+from flask import Flask
+from psycopg2.errors import QueryCanceled
+
+from linkmgr import database, schema
+from tests import machines
+from tests.races import at_once
+from tests.test_private_postgres import ask, eventually
+
+pytestmark = pytest.mark.slow
+
+TOLD = "SELECT name, setting FROM pg_settings WHERE lower(name) = ANY (%(names)s) ORDER BY name"
+
+
+@pytest.fixture
+def through(dsn: str, raw: psycopg2.extensions.connection, tmp_path: Path) -> Iterator[str]:
+    """To a server that waits for its disk, which that of the tests does not."""
+    with raw.cursor() as cursor:
+        cursor.execute("ALTER ROLE postgres SET synchronous_commit = on")
+        try:
+            with machines.pooler(dsn, tmp_path) as started:
+                yield started
+        finally:
+            cursor.execute("ALTER ROLE postgres RESET synchronous_commit")
+
+
+@pytest.fixture
+def pooled(make_app: Callable[..., Flask], app: Flask, through: str) -> Iterator[Flask]:
+    made = make_app(database_url=through, prepare="0")
+    yield made
+    with made.app_context():
+        database.database().drop()
+
+
+def test_what_a_session_is_told_directly_each_transaction_is_told(app: Flask, pooled: Flask) -> None:
+    told = []
+    for each in (app, pooled):
+        with each.app_context():
+            told.append(database.rows(TOLD, names=[*database._SESSION]))
+    assert told[0] == told[1]
+    assert len(told[0]) == len(database._SESSION)
+
+
+def test_a_write_does_not_wait_for_the_disk_while_it_holds_locks(pooled: Flask) -> None:
+    asked = "SELECT current_setting('synchronous_commit') AS now"
+    with pooled.app_context():
+        assert [database.run(asked), database.row(asked)] == [{"now": "off"}, {"now": "on"}]
+
+
+def test_a_timeout_holds_for_its_transaction_alone(pooled: Flask) -> None:
+    with pooled.app_context():
+        with pytest.raises(QueryCanceled):
+            database.database().execute(
+                "SELECT pg_sleep(60)", {}, again=False, prelude="SET LOCAL statement_timeout = 20; "
+            )
+        assert database.row("SELECT pg_sleep(0.1)")
+
+
+def test_a_read_outlasts_the_loss_of_the_poolers_server(
+    pooled: Flask, dsn: str, raw: psycopg2.extensions.connection
+) -> None:
+    ending = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'advisory'"
+
+    def read() -> list[database.Row]:
+        with pooled.app_context():
+            asked, patient = "SELECT 1 AS one, pg_advisory_xact_lock(7)::text AS waited", "SET LOCAL lock_timeout = 0; "
+            return database.database().execute(asked, {}, again=True, prelude=patient)
+
+    def end() -> None:
+        with raw.cursor() as cursor:
+            eventually(lambda: ask(dsn, ending) == "1")
+            cursor.execute("SELECT pg_advisory_unlock(7)")
+
+    with raw.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(7)")
+    assert at_once(2, lambda number: end() if number else read(), threads=2)[0] == [{"one": 1, "waited": ""}]
+
+
+def test_the_schema_is_made_and_upgraded_once_and_no_lock_is_left(
+    make_app: Callable[..., Flask], empty: str, through: str, migrate: Callable[..., None]
+) -> None:
+    pooled = make_app(database_url=through.replace("/linkmgr", "/empty"), prepare="0")
+    created = pooled.test_cli_runner().invoke(args=["database", "create"])
+    assert created.exit_code == 0, created.output
+    migrate(m0002_shelves="CREATE TABLE shelves (id bigint); SELECT pg_sleep(0.1);")
+
+    def upgrade(_: int) -> int:
+        with pooled.app_context():
+            schema.prepare(create=False)
+            return schema.current()
+
+    assert at_once(2, upgrade, threads=2) == [2, 2]
+    assert ask(empty, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0"
+
+
+def test_a_dump_through_it_is_refused_since_it_would_spoil_the_session_of_others(pooled: Flask, tmp_path: Path) -> None:
+    refused = pooled.test_cli_runner().invoke(args=["database", "backup", str(tmp_path / "dump")])
+    assert refused.exit_code == 1
+    assert "LINKMGR_PREPARE=1" in refused.output
+    assert not (tmp_path / "dump").exists()

@@ -1,0 +1,130 @@
+"""Lists and statistics from a streaming replica, and from the primary where the replica does not do."""
+
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+from flask import Flask
+
+from linkmgr import database, replica
+from tests import machines
+from tests.conftest import Client
+from tests.machines import Replica
+from tests.races import at_once
+from tests.test_private_postgres import ask, eventually
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def standby(app: Flask, dsn: str) -> Iterator[Replica]:
+    with machines.replica(dsn) as started:
+        yield started
+
+
+@pytest.fixture
+def reading(make_app: Callable[..., Flask], standby: Replica, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flask]:
+    """A service that reads from the replica already, and looks after it more often."""
+    monkeypatch.setattr(replica, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(replica, "REST_SECONDS", 0.1)
+    made = make_app(replica_url=standby.dsn)
+    eventually(lambda: near(made))
+    yield made
+    with made.app_context():
+        reader(made).drop()
+        reader(made).primary.drop()
+
+
+def reader(service: Flask) -> replica.Replica:
+    found: replica.Replica = service.extensions["linkmgr_reader"]
+    return found
+
+
+def near(service: Flask) -> bool:
+    """Whether the replica is asked, as a request would find it."""
+    with service.app_context():
+        reader(service).read("SELECT 1 AS found", {})
+        return reader(service)._near
+
+
+def links(client: Client) -> int:
+    return int(client.get("/api/urls").get_json()["data"]["result"])
+
+
+def link(client: Client, number: int) -> int:
+    return client.add("/api/url/add", {"url": f"https://example.org/{number}"})
+
+
+def test_what_is_new_is_listed_late_but_found_and_never_later_than_the_bound(
+    monkeypatch: pytest.MonkeyPatch, reading: Flask, standby: Replica, alice: Client
+) -> None:
+    monkeypatch.setattr(replica, "MOST_LAG_SECONDS", 3600)
+    client = Client(reading.test_client(), alice.key)
+    first = link(client, 1)
+    standby.catch_up()
+    ask(standby.dsn, "SELECT pg_wal_replay_pause()")
+    try:
+        second = link(client, 2)
+        client.put(f"/api/url/{first}/update", {"url": "https://example.org/new"})
+        assert (links(alice), links(client)) == (2, 1)
+        assert [
+            each.get(f"/api/url/{first}").get_json()["details"]["longurl"].split("/")[-1] for each in (alice, client)
+        ] == ["new", "1"]
+        assert client.get(f"/api/url/{second}").status_code == 200
+        monkeypatch.setattr(replica, "MOST_LAG_SECONDS", 0.1)
+        eventually(lambda: links(client) == 2)
+    finally:
+        ask(standby.dsn, "SELECT pg_wal_replay_resume()")
+    monkeypatch.setattr(replica, "MOST_LAG_SECONDS", 3600)
+    eventually(lambda: near(reading))
+
+
+FAULTS: dict[str, Callable[[Replica], object]] = {
+    "its connections are ended": lambda standby: ask(
+        standby.dsn, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'linkmgr'"
+    ),
+    "it is killed": lambda standby: standby.signal(signal.SIGKILL),
+    "it freezes": lambda standby: standby.signal(signal.SIGSTOP),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_its_loss_costs_no_request_and_it_is_asked_again_when_it_is_back(
+    reading: Flask, standby: Replica, alice: Client, fault: str
+) -> None:
+    client = Client(reading.test_client(), alice.key)
+    link(client, 1)
+    standby.catch_up()
+    assert links(client) == 1
+    FAULTS[fault](standby)
+    try:
+        assert links(client) == 1
+        assert not reader(reading)._near
+        assert links(client) == 1
+    finally:
+        if fault == "it freezes":
+            standby.signal(signal.SIGCONT)
+        standby.start()
+    eventually(lambda: near(reading))
+
+
+def test_a_read_that_the_replica_ends_is_answered_by_the_primary(
+    monkeypatch: pytest.MonkeyPatch, reading: Flask, standby: Replica
+) -> None:
+    monkeypatch.setattr(replica, "PATIENCE_SECONDS", 30)
+    asked = "SELECT pg_is_in_recovery() AS late, CASE WHEN pg_is_in_recovery() THEN pg_sleep(30)::text END AS slept"
+    ending = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+
+    def read() -> list[database.Row]:
+        with reading.app_context():
+            return reader(reading).read(asked, {})
+
+    def end() -> None:
+        eventually(lambda: ask(standby.dsn, ending) == "1")
+
+    assert at_once(2, lambda number: end() if number else read(), threads=2)[0] == [{"late": False, "slept": None}]
+
+
+def test_a_server_that_is_no_replica_is_not_asked(make_app: Callable[..., Flask], dsn: str) -> None:
+    assert not near(make_app(replica_url=dsn))
+    assert not near(make_app(replica_url="postgresql://postgres@127.0.0.1:1/linkmgr"))

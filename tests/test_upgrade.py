@@ -1,0 +1,62 @@
+"""The database is upgraded while the old version serves."""
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from click.testing import Result
+from werkzeug.test import TestResponse
+
+from tests import nginx
+from tests.conftest import MANY, Client
+from tests.races import meanwhile
+from tests.test_private_postgres import ask, eventually
+
+pytestmark = pytest.mark.slow
+
+# What requests read and write, other columns and another type of them, other rows, and an index.
+MIGRATION = """
+    ALTER TABLE pixels ADD note text NOT NULL DEFAULT '', ALTER name TYPE varchar(1000);
+    ALTER TABLE channels ALTER description TYPE varchar(1000);
+    ALTER TABLE users ADD note text;
+    UPDATE pixels SET note = name;
+    CREATE INDEX ON pixels (note);
+"""
+
+
+def test_no_request_fails_while_the_database_is_upgraded(
+    empty: str,
+    flask: Callable[..., Result],
+    serve: Callable[..., str],
+    migrate: Callable[..., None],
+    tmp_path: Path,
+) -> None:
+    flask("database", "create")
+    flask("users", "add", "alice", "alice@example.com", "--admin")
+    key = flask("users", "key", "alice").output.strip()
+    old = serve("--workers=2", database_url=empty, rate_limit=MANY)
+    numbers = count()
+
+    def add(kind: str, **members: str) -> TestResponse:
+        return alice.post(f"/api/{kind}/add", members | {"name": f"{kind} {next(numbers)}"})
+
+    with nginx.running(tmp_path / "nginx", urlsplit(old).port or 0) as front:
+        alice = Client(front, key)  # type: ignore[arg-type]
+        calls = {
+            "pixels": lambda: alice.get("/api/pixels"),
+            "channels": lambda: alice.get("/api/channels"),
+            "pixel": lambda: add("pixel", type="bing", tag="t"),
+            "channel": lambda: add("channel"),
+        }
+        with meanwhile(*[lambda name=name, call=call: (name, call()) for name, call in calls.items()]) as answers:
+            eventually(lambda: len(answers) > 100)
+            migrate(m0002_notes=MIGRATION)
+            upgraded = flask("database", "upgrade")
+            after = len(answers)
+            eventually(lambda: len(answers) > after + 100)
+    assert upgraded.output == "The database has schema 2, as this program needs.\n"
+    assert [answer.text for _, answer in answers if answer.status_code != 200] == []
+    for kind in ("pixel", "channel"):
+        assert ask(empty, f"SELECT count(*) FROM {kind}s") == str([name for name, _ in answers].count(kind))
