@@ -16,7 +16,7 @@ from linkmgr.database import VERSION, database, version
 MIGRATIONS = Path(__file__).parent / "migrations"  # 0002_what.sql takes version 1 to 2
 _LOCK = 7_125_463_198  # any number of ours: one process at a time works on the schema
 _TRIES = 50
-_PATIENT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;"
+_PATIENT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; "
 
 
 class Unmigrated(SystemExit):
@@ -30,7 +30,7 @@ def _alone() -> Iterator[Connection]:
     with closing(database().connect()) as guard, closing(database().connect()) as connection:
         guard.autocommit = False
         with guard, guard.cursor() as cursor:
-            cursor.execute(f"{_PATIENT} SET LOCAL idle_in_transaction_session_timeout = 0")
+            cursor.execute(f"{_PATIENT}SET LOCAL idle_in_transaction_session_timeout = 0")
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             yield connection
 
@@ -70,7 +70,7 @@ def prepare(*, create: bool) -> None:
         elif create:
             with connection.cursor() as cursor:
                 whole = (Path(current_app.root_path).parent / "schema.sql").read_text()
-                cursor.execute(f"{database().prelude} {_PATIENT} {whole}")
+                cursor.execute(f"{database().prelude} {_PATIENT}{whole}")
 
 
 def current() -> int:

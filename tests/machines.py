@@ -52,7 +52,7 @@ class Replica:
     def catch_up(self) -> None:
         """Waits until it has all that the primary has."""
         written = ask(self.primary, "SELECT pg_current_wal_insert_lsn()")
-        ask(self.primary, "SELECT pg_logical_emit_message(true, 'tests', '')")
+        ask(self.primary, "SET synchronous_commit = on; SELECT pg_logical_emit_message(true, 'tests', '')")
         eventually(lambda: ask(self.dsn, f"SELECT pg_last_wal_replay_lsn() >= '{written}'") == "True")
 
 
@@ -97,7 +97,7 @@ def pooler(dsn: str, folder: Path) -> Iterator[str]:
     for theirs, ours in changes.items():
         assert theirs in text
         text = text.replace(theirs, ours)
-    configured = Path(target["host"]) / "pgbouncer.ini"  # where the server's user may read it
+    configured = Path(target["host"]) / f"pgbouncer-{port}.ini"  # where the server's user may read it
     configured.write_text(text)
     configured.chmod(0o644)
     identity: dict[str, Any] = {"user": user, "extra_groups": []} if os.geteuid() == 0 else {}

@@ -108,10 +108,10 @@ def test_a_loss_costs_no_request(
     ]
     eventually(lambda: reading.get("/api/qr").status_code == 200 and readers(site.standby))
     with meanwhile(*calls) as answers:
-        eventually(lambda: len(answers) > 20)
+        eventually(lambda: len(answers) > 20, seconds=60)
         kill(site)
         before = len(answers)
-        eventually(lambda: len(answers) > before + 60)
+        eventually(lambda: len(answers) > before + 60, seconds=60)
     assert {answer.status_code for answer in answers} == {200}
     stored = sum(answer.request.method == "POST" for answer in answers)
     assert users[1].get("/api/pixels").get_json()["data"]["result"] == stored

@@ -69,7 +69,7 @@ def test_a_read_outlasts_the_loss_of_the_poolers_server(
 
     def read() -> list[database.Row]:
         with pooled.app_context():
-            asked, patient = "SELECT 1 AS one, pg_advisory_xact_lock(7)::text AS waited", "SET LOCAL lock_timeout = 0; "
+            asked, patient = "SELECT 1 AS one, pg_advisory_xact_lock(7)::text AS waited", schema._PATIENT
             return database.database().execute(asked, {}, again=True, prelude=patient)
 
     def end() -> None:
