@@ -49,13 +49,13 @@ def test_the_list_of_a_user_with_few_rows_passes_over_nobody_elses(
             )
         with database.database().connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"ANALYZE {table}")
-        read = database.rows
+        read = database.Database.read
 
-        def reading(statement: str, **given: Any) -> list[database.Row]:
+        def reading(self: database.Database, statement: str, given: database.Row) -> list[database.Row]:
             asked.append((statement, given))
-            return read(statement, **given)
+            return read(self, statement, given)
 
-        patch.setattr(database, "rows", reading)
+        patch.setattr(database.Database, "read", reading)
         assert alice.get(path).get_json()["data"]["result"] == 3
         [listed] = [each for each in asked if "list_total" in each[0]]
         assert removed_by_filters(plan_of(*listed), table) == 0
