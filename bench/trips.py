@@ -27,7 +27,7 @@ class _Counting(Database):
 def count(app: Flask, request: Callable[[], dict[str, Any]]) -> int:
     """Of the second request like it: the first one prepares its statements."""
     used: Database = app.extensions["linkmgr_database"]
-    app.extensions["linkmgr_database"] = _Counting(used.dsn, used.prepare)
+    app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = _Counting(used.dsn, used.prepare)
     app.test_client().open(**request())
     before = _Cursor.trips
     app.test_client().open(**request())
