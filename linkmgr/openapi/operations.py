@@ -14,13 +14,15 @@ from linkmgr.validation import DEFAULT_LIMIT, LARGEST_LIMIT, LARGEST_PAGE
 
 @dataclass(frozen=True)
 class Operation:
-    """`codes`: the refusals that not every operation of its kind has; document.py adds those."""
+    """`codes`: the refusals that not every operation of its kind has; document.py adds those.  `tagged`: the answer has
+    an ETag."""
 
     summary: str
     answer: JsonSchema
     body: type[Schema] | None = None
     codes: tuple[str, ...] = ()
     query: tuple[JsonSchema, ...] = ()
+    tagged: bool = False
 
 
 def _parameter(name: str, description: str, **schema: Any) -> JsonSchema:
@@ -149,5 +151,5 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "users.delete": _delete("a user", "delete_self", "delete_last_administrator", "other_secret"),
     "users.login_link": Operation("Make a link that signs a user in", shapes.LOGIN_LINK),
-    "openapi.document": Operation("Read this document", shapes.DOCUMENT),
+    "openapi.document": Operation("Read this document", shapes.DOCUMENT, tagged=True),
 }

@@ -16,6 +16,7 @@ _LIMITS = {
     "X-RateLimit-Reset": "The epoch second at which the window ends.",
 }
 _ID = {"X-Request-Id": "The request's name in the log: the client's own, or made here."}
+_TAG = {"ETag": "Sent back in If-None-Match, it asks whether the answer is still the same."}
 _RETRY = {"Retry-After": "Seconds after which it may be tried again."}
 _TITLES = {
     400: "Something in what was sent does not fit",
@@ -74,7 +75,12 @@ def _success(documented: Operation) -> JsonSchema:
     content: JsonSchema = {"schema": documented.answer}
     if example := examples.of(documented.answer, SHAPES):
         content["example"] = example
-    return {"description": "Done.", "headers": _headers(*_LIMITS, *_ID), "content": {"application/json": content}}
+    headers = _headers(*_LIMITS, *_ID, *(_TAG if documented.tagged else ()))
+    return {"description": "Done.", "headers": headers, "content": {"application/json": content}}
+
+
+def _unchanged() -> JsonSchema:
+    return {"description": "The client has it: its ETag was sent.", "headers": _headers(*_LIMITS, *_ID, *_TAG)}
 
 
 def of(documented: Operation, *, keyed: bool, administration: bool, in_path: bool, checked: bool) -> JsonSchema:
@@ -88,12 +94,13 @@ def of(documented: Operation, *, keyed: bool, administration: bool, in_path: boo
         str(status): f"Refusal{status}" if found == _SHARED.get(status) else _refusal(status, found, _envelope(found))
         for status, found in _by_status(codes).items()
     }
-    return {"200": _success(documented), **refusals}
+    unchanged = {"304": _unchanged()} if documented.tagged else {}
+    return {"200": _success(documented), **unchanged, **refusals}
 
 
 def add_components(components: Components) -> None:
-    for name, description in (_LIMITS | _RETRY | _ID).items():
-        schema: JsonSchema = {"type": "string"} if name in _ID else {"type": "integer", "minimum": 0}
+    for name, description in (_LIMITS | _RETRY | _ID | _TAG).items():
+        schema: JsonSchema = {"type": "string"} if name in _ID | _TAG else {"type": "integer", "minimum": 0}
         components.header(name, {"description": description, "required": True, "schema": schema})
     for status, codes in _SHARED.items():
         name = f"Refusal{status}"
