@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -45,6 +46,16 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         assert json.loads(body) == {"error": 1, "message": CATALOGUE[code][1], "code": code}
         assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("50", "0")
         assert headers["X-RateLimit-Reset"].isdigit()
+
+
+def test_clients_that_send_half_a_request_hold_nobody_up(serve: Callable[..., str]) -> None:
+    base = serve("--workers", "1", "--threads", "4")
+    half = b"POST /api/url/add HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"
+    with ExitStack() as stack:
+        for _ in range(3):
+            slow = stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=10))
+            slow.sendall(half)
+            assert send(base, b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")[0] == 200
 
 
 def test_a_page_is_found_with_a_long_query(base: str) -> None:

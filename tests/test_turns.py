@@ -1,0 +1,139 @@
+"""One thread works, and another steps in when it is held up (linkmgr/turns.py)."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from math import inf
+from typing import Any
+
+import pytest
+
+from linkmgr.turns import Pool, at_once
+from tests.targets import wait_until
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    made = Pool(3)
+    yield made
+    made.shutdown(wait=False)
+
+
+def who(_: object) -> int:
+    return threading.get_ident()
+
+
+class Held:
+    """A job that is held up until it is let go."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.begun, self.let_go = threading.Event(), threading.Event()
+        self.future: Future[Any] = pool.submit(self, None)
+        self.pool = pool
+
+    def __call__(self, _: object) -> int:
+        self.begun.set()
+        self.let_go.wait()
+        return threading.get_ident()
+
+    def end(self) -> int:
+        self.let_go.set()
+        return int(self.future.result())
+
+
+def relieved(pool: Pool, done: Callable[[], bool]) -> None:
+    """What the worker does until then."""
+
+    def look() -> bool:
+        pool.relieve()
+        return done()
+
+    wait_until(look)
+
+
+def test_one_thread_does_all_that_is_quick(pool: Pool) -> None:
+    jobs = [pool.submit(who, None) for _ in range(100)]
+    assert len({job.result() for job in jobs}) == 1
+
+
+def test_another_thread_steps_in_for_one_that_is_held_up(pool: Pool) -> None:
+    held = Held(pool)
+    held.begun.wait()
+    behind = pool.submit(who, None)
+    relieved(pool, behind.done)
+    others = {behind.result(), *(pool.submit(who, None).result() for _ in range(10))}
+    assert held.end() not in others
+    assert len(others) == 1
+    assert {pool.submit(who, None).result() for _ in range(10)} == others, "who was held up rests now"
+
+
+def test_a_thread_that_is_idle_is_not_relieved(pool: Pool) -> None:
+    only = pool.submit(who, None).result()
+    assert pool.patience() == inf
+    for _ in range(100):
+        job = pool.submit(who, None)
+        pool.relieve()
+        assert job.result() == only
+
+
+def test_nothing_is_done_for_those_who_wait_when_all_threads_are_held_up(pool: Pool) -> None:
+    held = []
+    for _ in range(3):
+        held.append(Held(pool))
+        relieved(pool, held[-1].begun.is_set)
+    waits = pool.submit(who, None)
+    relieved(pool, lambda: pool.patience() == inf)
+    assert not waits.done()
+    ended = held[0].end()
+    assert waits.result() == ended
+    for each in held[1:]:
+        each.end()
+
+
+def test_all_threads_work_at_a_time_when_they_wait_for_another_machine() -> None:
+    pool = Pool(3, at_once=3)
+    held = [Held(pool) for _ in range(3)]
+    for each in held:
+        each.begun.wait()
+    assert len({each.end() for each in held}) == 3
+    pool.shutdown(wait=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("", 1),
+        ("postgresql:///linkmgr", 1),
+        ("postgresql://me@/linkmgr?host=/run/postgresql", 1),
+        ("postgresql://me@localhost/linkmgr", 1),
+        ("host=127.0.0.1 dbname=linkmgr", 1),
+        ("postgresql://me@[::1]:5433/linkmgr", 1),
+        ("postgresql://me@db.example.com/linkmgr", 4),
+        ("postgresql://me@one.example.com,two.example.com/linkmgr", 4),
+    ],
+)
+def test_where_the_database_is_decides_how_many_work_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, url: str, expected: int
+) -> None:
+    monkeypatch.setenv("LINKMGR_DATABASE_URL", url)
+    assert at_once(4) == expected
+
+
+def test_what_a_job_raises_is_its_result(pool: Pool) -> None:
+    def fail(_: object) -> None:
+        raise SystemExit(3)
+
+    assert isinstance(pool.submit(fail, None).exception(), SystemExit)
+    assert pool.submit(who, None).result()
+
+
+def test_no_thread_is_left_after_the_jobs_that_were_submitted(pool: Pool) -> None:
+    before = set(threading.enumerate())
+    other = Pool(3)
+    mine = set(threading.enumerate()) - before
+    assert len(mine) == 3
+    jobs = [other.submit(who, None) for _ in range(10)]
+    other.shutdown(wait=False)
+    for thread in mine:
+        thread.join()
+    assert all(job.done() for job in jobs)
