@@ -62,11 +62,8 @@ _SENT_ONCE = " ".join(f"-c {name}={value}" for name, value in _SESSION.items())
 # Behind a pooler a session is not ours, and what it was told is not told to the server that the next transaction
 # gets.  So each message tells it anew.
 _SENT_ALONG = "".join(f"SET LOCAL {name} = '{value}'; " for name, value in _SESSION.items())
-# A transaction holds its locks until it is on the disk, and those of one user would wait for the disk one after the
-# other.  So a write does not wait for the disk itself; a second transaction, which holds no lock, does it for both:
-# the log goes to the disk in order.  `SET LOCAL` is over with the transaction that the statements of a message are.
+# Over with the transaction that the statements of a message are.
 UNFLUSHED = "SET LOCAL synchronous_commit = off; "
-_FLUSH = "SELECT pg_logical_emit_message(true, 'linkmgr', '')"
 
 
 class SchemaTooOld(psycopg2.OperationalError):
@@ -238,8 +235,7 @@ def late_row(sql: str, **params: Any) -> Row | None:
 
 def run(sql: str, **params: Any) -> Row | None:
     """Writes, and gives the first row that the statement returns, once it is on the disk."""
-    found = database().execute(sql, params, again=False, prelude=UNFLUSHED)
-    database().execute(_FLUSH, {}, again=False)
+    found = database().execute(sql, params, again=False)
     return found[0] if found else None
 
 

@@ -21,7 +21,7 @@ _DIRECT = (
     making.WORKER,
     making.RELOAD,
 )
-_PROXIED = (making.ANSWER, making.FLUSH)
+_PROXIED = (making.ANSWER,)
 _REDIS = (making.FREEZE, making.NO_REDIS)
 _TRIES = 5
 

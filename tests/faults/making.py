@@ -119,7 +119,6 @@ LOCK = Fault("a table is locked against writing, 4 s", _lock_table, unharmed=("v
 WORKER = Fault("a worker is killed (-9)", _kill_worker, drops=True)
 RELOAD = Fault("the service is reloaded (HUP)", _reload, unharmed=ALL)
 ANSWER = Fault("answers to writes are lost, 4 s", _swallow(b"INSERT INTO links"))
-FLUSH = Fault("answers to flushes are lost, 4 s", _swallow(b"pg_logical_emit_message"))
 FREEZE = Fault("Redis is frozen, 4 s", _freeze_redis, unharmed=ALL)
 NO_REDIS = Fault("Redis is killed (-9)", _kill_redis, unharmed=ALL)
 DISK = Fault("the disk is full, 4 s", _fill_disk)

@@ -10,7 +10,7 @@ from linkmgr import create_app, database
 
 def unflushed() -> Flask:
     """Answers before the write is on the disk."""
-    database._FLUSH = "SELECT 1"
+    database._SENT_ONCE += " -c synchronous_commit=off"
     return create_app()
 
 
