@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import orjson
-from flask import Response, request, stream_with_context
+from flask import Response, stream_with_context
 from flask.json.provider import JSONProvider
 
 from linkmgr.database import Page, Row
@@ -23,12 +23,6 @@ class OrjsonProvider(JSONProvider):
 
     def response(self, *args: Any, **kwargs: Any) -> Response:
         return Response(orjson.dumps(self._prepare_response_obj(args, kwargs)), mimetype="application/json")
-
-
-def is_api() -> bool:
-    """Whether the request is for the API, all of whose answers are JSON with the rate-limit headers."""
-    path = request.path
-    return path.startswith("/api/") or path == "/api"
 
 
 def ok(message: str | None = None, **members: Any) -> Json:

@@ -2,9 +2,9 @@
 
 from http import HTTPStatus
 
-from flask import Flask, current_app, render_template, request
+from flask import Flask, current_app, render_template
 
-from linkmgr.envelope import is_api
+from linkmgr import incoming
 
 _TITLES = {
     401: "Please sign in",
@@ -21,7 +21,8 @@ _FOR_PROGRAMS = ("/healthz", "/metrics")
 
 def wanted() -> bool:
     """Outside of the API everybody gets a page but those who ask for JSON by name, as programs do."""
-    if is_api() or request.path.rstrip("/") in _FOR_PROGRAMS:
+    request = incoming.current()
+    if request.is_api or request.path.rstrip("/") in _FOR_PROGRAMS:
         return False
     return request.accept_mimetypes["text/html"] >= request.accept_mimetypes["application/json"]
 

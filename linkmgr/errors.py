@@ -15,9 +15,9 @@ from flask.typing import ResponseReturnValue
 from psycopg2 import errors as pg
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
-from linkmgr import error_pages
+from linkmgr import error_pages, incoming
 from linkmgr.database import SchemaTooOld
-from linkmgr.envelope import Json, is_api
+from linkmgr.envelope import Json
 
 RETRY_SECONDS = 2  # Retry-After of every 503: about what a restart of the database takes
 
@@ -161,7 +161,7 @@ def _answer(refusal: Refusal, **headers: str) -> ResponseReturnValue:
 
 
 def _refused(refusal: Refusal) -> ResponseReturnValue:
-    if refusal.status == HTTPStatus.UNAUTHORIZED and (is_api() or refusal.code == "metrics_token"):
+    if refusal.status == HTTPStatus.UNAUTHORIZED and (incoming.current().is_api or refusal.code == "metrics_token"):
         return _answer(refusal, **{"WWW-Authenticate": "Bearer"})
     return _answer(refusal)
 
@@ -169,7 +169,7 @@ def _refused(refusal: Refusal) -> ResponseReturnValue:
 def _http(error: HTTPException) -> ResponseReturnValue:
     match error.code:
         case 404:
-            return _answer(Refusal("no_such_operation" if is_api() else "no_such_page"))
+            return _answer(Refusal("no_such_operation" if incoming.current().is_api else "no_such_page"))
         case 405:
             assert isinstance(error, MethodNotAllowed)
             allowed = ", ".join(sorted(set(error.valid_methods or ()) - {"HEAD"}))

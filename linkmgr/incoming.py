@@ -1,29 +1,48 @@
-"""The bodies of requests: whole and within the limit, or refused, whoever reads them."""
+"""The request: whether it is for the API, and its body, whole and within the limit, or refused, whoever reads it."""
 
 from functools import cached_property
 from io import BytesIO
 from typing import IO
 
 import flask
-from werkzeug.exceptions import BadRequest, HTTPException, RequestEntityTooLarge
-from werkzeug.wsgi import get_input_stream
+from flask.globals import request_ctx
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 
 LARGEST_BODY = 64 * 1024  # bytes
 
 
 class Request(flask.Request):
     @cached_property
-    def stream(self) -> IO[bytes]:
-        """werkzeug's own ends silently at the limit, and where the client stopped sending."""
+    def is_api(self) -> bool:
+        """Whether all answers to it are JSON with the rate-limit headers."""
+        return self.path.startswith("/api/") or self.path == "/api"
+
+    def body(self) -> bytes:
+        """Once.  werkzeug's stream ends silently at the limit, and where the client stopped sending."""
+        length = self.content_length
+        if length is None and not self.environ.get("wsgi.input_terminated"):
+            return b""  # as WSGI has it: nobody knows where it would end
+        if (length or 0) > LARGEST_BODY:
+            raise RequestEntityTooLarge
         try:
             # One byte more than is taken tells a body that ends at the limit from one that goes on.
-            body = get_input_stream(self.environ, max_content_length=LARGEST_BODY + 1).read()
-        except HTTPException:
-            raise
+            body: bytes = self.environ["wsgi.input"].read(LARGEST_BODY + 1 if length is None else length)
         except Exception:  # the errors of gunicorn's readers, such as that of a malformed chunk, share no other class
             raise BadRequest from None
         if len(body) > LARGEST_BODY:
             raise RequestEntityTooLarge
-        if len(body) < (self.content_length or 0):
+        if len(body) < (length or 0):
             raise BadRequest
-        return BytesIO(body)
+        return body
+
+    @cached_property
+    def stream(self) -> IO[bytes]:
+        """What forms are read from."""
+        return BytesIO(self.body())
+
+
+def current() -> Request:
+    """The request itself, where several things are asked of it: `flask.request` finds it anew for each."""
+    found = request_ctx.request
+    assert isinstance(found, Request)
+    return found

@@ -44,6 +44,11 @@ def _finite(text: str) -> float:
     return number
 
 
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_refuse_constant, parse_int=_integer, parse_float=_finite
+)
+
+
 def _check_texts(value: Any, depth: int = 0) -> None:
     if depth > _DEEPEST:
         raise _Unreadable("it is nested too deeply")
@@ -64,13 +69,7 @@ def parse(raw: bytes) -> dict[str, Any]:
     if not raw.strip():
         return {}
     try:
-        value = json.loads(
-            raw.decode("utf-8"),
-            object_pairs_hook=_object,
-            parse_constant=_refuse_constant,
-            parse_int=_integer,
-            parse_float=_finite,
-        )
+        value = _DECODER.decode(raw.decode("utf-8"))
         _check_texts(value)
     except _Unreadable as error:
         problem = f"The body cannot be read: {error}"

@@ -11,7 +11,7 @@ from typing import Any
 from flask import request
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, pre_load, validate
 
-from linkmgr import strict_json
+from linkmgr import incoming, strict_json
 from linkmgr.addresses import target
 from linkmgr.errors import Refusal
 
@@ -26,9 +26,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def _parsed() -> dict[str, Any]:
-    if request.mimetype in _FORMS:
+    request = incoming.current()
+    if (request.content_type or "").lower().startswith(_FORMS):
         raise Refusal("not_json")
-    return strict_json.parse(request.get_data(cache=False))
+    return strict_json.parse(request.body())
 
 
 def sentences(messages: dict[str, Any]) -> str:
