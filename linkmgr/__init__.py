@@ -45,8 +45,7 @@ def create_app(**overrides: str) -> Flask:
     with app.app_context():
         for part in (database, replica, keys, errors, security, gate, rates, sessions, api, pages, cli, metrics):
             part.init_app(app)
-        proxies = int(settings.settings().trusted_proxies or 0)
-    if proxies:
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
-    observed.init_app(app)
+        if proxies := int(settings.settings().trusted_proxies or 0):
+            app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
+        observed.init_app(app)
     return app

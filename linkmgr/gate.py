@@ -4,10 +4,9 @@ who guesses keys is stopped as well."""
 import random
 from typing import NamedTuple
 
-from flask import Flask, g, request
+from flask import Flask, g
 
-from linkmgr import keys, observed, rates, sender
-from linkmgr.envelope import is_api
+from linkmgr import incoming, keys, observed, rates, sender
 from linkmgr.errors import Refusal
 from linkmgr.repository import callers
 
@@ -27,7 +26,7 @@ class Caller(NamedTuple):
     holds: bool | None  # False: the key has expired
 
 
-def _key() -> str | None:
+def _key(request: incoming.Request) -> str | None:
     """From `Authorization: Bearer KEY`; clients also send `Token KEY` and the bare key."""
     match request.headers.get("Authorization", "").split():
         case [scheme, key] if scheme.lower() in ("bearer", "token"):
@@ -39,18 +38,19 @@ def _key() -> str | None:
 
 
 def _check() -> None:
-    if not is_api():
+    request = incoming.current()
+    if not request.is_api:
         return
-    key = _key()
+    key = _key(request)
     found = callers.identify(keys.digest(key or ""), sender.network())
-    if rates.counts_in_database():
-        g.hits = rates.Hits(found.pop("count"), found.pop("until"))
+    hits = rates.Hits(found.pop("count"), found.pop("until")) if "count" in found else None
     g.caller = caller = Caller(**found)
     observed.caller(caller.id)
     if caller.id is None and random.random() < FORGET_SHARE:  # noqa: S311
         callers.forget_spent()
-    rates.admit()
-    if request.blueprint in KEYLESS:
+    rates.admit(caller.bucket, caller.rate, hits)
+    blueprint = request.blueprint
+    if blueprint in KEYLESS:
         return
     if key is None:
         raise Refusal("key_missing")
@@ -58,7 +58,7 @@ def _check() -> None:
         raise Refusal("key_expired" if caller.holds is False else "key_unknown")
     if not (caller.api or caller.admin):
         raise Refusal("plan_feature", detail="the API")
-    if request.blueprint in ADMINISTRATION and not caller.admin:
+    if blueprint in ADMINISTRATION and not caller.admin:
         raise Refusal("administrators_only")
 
 

@@ -1,4 +1,5 @@
-"""The outermost layer: every request has an id, and is counted and timed where metrics are on.
+"""The outermost layer: every request has an id, and is counted and timed where metrics are on; every answer has the
+headers that do not depend on what it says.  Here they are a list, to which adding is cheap.
 
 The id is the client's `X-Request-Id` when it is a plain one, else made here.  It stands on the answer, in the
 access log (deploy/gunicorn.conf.py) and in what the service logs, so that one leads to the others.
@@ -14,6 +15,7 @@ from typing import Any
 from flask import Flask, has_request_context, request
 from flask.logging import default_handler
 
+from linkmgr import incoming, rates, security
 from linkmgr.metrics import Metrics
 
 REQUEST_ID, USER_ID = "linkmgr.request_id", "linkmgr.user_id"  # keys of the WSGI environment
@@ -21,8 +23,8 @@ _PLAIN = re.compile("[A-Za-z0-9._-]{1,64}")
 
 
 class Observed:
-    def __init__(self, app: Any, metrics: Metrics | None) -> None:
-        self.app, self.metrics = app, metrics
+    def __init__(self, app: Any, metrics: Metrics | None, headers: list[tuple[str, str]]) -> None:
+        self.app, self.metrics, self.headers = app, metrics, headers
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         began = perf_counter()
@@ -31,7 +33,12 @@ class Observed:
         environ[REQUEST_ID] = request_id
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
-            headers.append(("X-Request-Id", request_id))
+            headers += [("X-Request-Id", request_id), *self.headers]
+            asked: incoming.Request | None = environ.get("werkzeug.request")
+            if asked and asked.is_api:
+                headers += rates.headers(environ)
+            elif all(name != "Content-Security-Policy" for name, _ in headers):
+                headers.append(security.policy(environ))
             if self.metrics:
                 self.metrics.request(environ, status, perf_counter() - began)
             return start_response(status, headers, exc_info)
@@ -53,4 +60,5 @@ def caller(user_id: int | None) -> None:
 
 def init_app(app: Flask) -> None:
     default_handler.setFormatter(_WithId("[%(asctime)s] %(levelname)s in %(module)s: %(message)s"))
-    app.wsgi_app = Observed(app.wsgi_app, app.extensions["linkmgr_metrics"])  # type: ignore[method-assign]
+    outermost = Observed(app.wsgi_app, app.extensions["linkmgr_metrics"], security.fixed_headers())
+    app.wsgi_app = outermost  # type: ignore[method-assign]

@@ -1,20 +1,21 @@
 """The rate limit: flask-limiter decides and words the headers, over a count that the gate already has.
 
 In PostgreSQL the statement that looks the caller up counts the request as well.  In Redis one script counts it.
-Either way `g.hits` remembers the answer, since flask-limiter would ask for it again for each header.
+Either way the answer is remembered for this request, since flask-limiter would ask for it again for each header.
 """
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from http import HTTPStatus
 from typing import Any
 
-from flask import Flask, Response, current_app, g, request
+from flask import Flask, current_app, request
 from flask_limiter import HeaderNames, Limiter, RateLimitExceeded, RequestLimit
+from flask_limiter._extension import LimiterContext
 from limits import RateLimitItem, WindowStats, parse
 from limits.storage import Storage
 from limits.storage.redis import RedisStorage
@@ -23,11 +24,11 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from linkmgr import metrics
-from linkmgr.envelope import is_api
 from linkmgr.errors import RETRY_SECONDS, Refusal
 from linkmgr.settings import settings
 
 PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
+_HEADERS = "linkmgr.rate_headers"  # key of the WSGI environment
 _SCOPE = "api"
 _TRIES = 3
 
@@ -40,11 +41,22 @@ class Hits:
     until: float
 
 
+class _Asked(threading.local):
+    """What is known of the request that the thread works on."""
+
+    bucket: str
+    rate: str
+    hits: Hits | None
+    decision: LimiterContext
+
+
+_asked = _Asked()
+
+
 def _hits() -> Hits:
-    found: Hits | None = g.get("hits")
-    if found is None:  # counted in this process, and meanwhile Redis came back
+    if _asked.hits is None:  # counted in this process, and meanwhile Redis came back
         raise RedisError
-    return found
+    return _asked.hits
 
 
 class _Remembered:
@@ -92,31 +104,52 @@ class _RedisCounted(_Remembered, RedisStorage):
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
         count, milliseconds = self._count([self.prefixed_key(key)], [expiry, amount])
-        g.hits = Hits(count, time.time() + milliseconds / 1000)
+        _asked.hits = Hits(count, time.time() + milliseconds / 1000)
         return int(count)
 
 
 class _Decided(RequestLimit):
-    """One whose window is known: flask-limiter would ask the storage for it, twice."""
+    """One whose window is known, and whose key nobody needs: flask-limiter would ask the storage for it, twice."""
 
-    @property
-    def window(self) -> WindowStats:
-        hits: Hits = g.hits
-        return WindowStats(hits.until, max(0, self.limit.amount - hits.count))
+    def __init__(self, limit: RateLimitItem, hits: Hits, *, breached: bool) -> None:
+        self.limit, self.breached = limit, breached
+        self._window = WindowStats(hits.until, max(0, limit.amount - hits.count))
+
+
+class _Answer:
+    """Stands for the one that there will be, when flask-limiter words its headers."""
+
+    def __init__(self) -> None:
+        self.headers = self
+        self.worded: list[tuple[str, str]] = []
+
+    def add(self, name: str, value: str) -> None:
+        self.worded.append((name, value))
+
+    def get(self, name: str) -> None:
+        """None is there yet."""
+
+    def set(self, name: str, value: str) -> None:
+        """Retry-After, which flask-limiter would put on every answer."""
 
 
 class _GateLimiter(Limiter):
     """Asked by the gate."""
 
+    window: int | None
+    rate: str  # of who has none of a plan's
     guarded: Callable[[], None]
-    word_headers: Callable[[Response], Any]
+    inject: Callable[[Any], Any]
 
-    def decide(self, item: RateLimitItem, bucket: str) -> RequestLimit:
+    @property
+    def context(self) -> LimiterContext:
+        return _asked.decision
+
+    def decide(self, hits: Hits) -> RequestLimit:
         """What flask-limiter does once it has found which limits apply.  There is one, and no storage that could
         fail: finding that out again for each request takes longer than the decision."""
-        identifiers = [bucket, _SCOPE]
-        breached = not self.limiter.hit(item, *identifiers)
-        self.context.view_rate_limit = decided = _Decided(self, item, identifiers, breached, shared=True)
+        item = _item(_asked.rate)
+        self.context.view_rate_limit = decided = _Decided(item, hits, breached=not self.limiter.hit(item))
         return decided
 
     def ask(self) -> RequestLimit:
@@ -137,9 +170,10 @@ class _GateLimiter(Limiter):
         assert self.current_limit.window  # kept from now on, whichever storage is asked by then
         return self.current_limit
 
-
-def counts_in_database() -> bool:
-    return not settings().rate_limit_storage
+    def headers(self) -> list[tuple[str, str]]:
+        answer = _Answer()
+        self.inject(answer)
+        return answer.worded
 
 
 @lru_cache
@@ -147,81 +181,72 @@ def _item(rate: str) -> RateLimitItem:
     return parse(rate)
 
 
-def window() -> int:
-    """Of the setting RATE_LIMIT, in seconds."""
-    return _item(settings().rate_limit).get_expiry()
-
-
-def _rate() -> str:
-    rate: int | None = g.caller.rate
-    return f"{rate} per minute" if rate else settings().rate_limit
-
-
-def _bucket() -> str:
-    bucket: str = g.caller.bucket
-    return bucket
-
-
 def _limiter() -> _GateLimiter:
     found: _GateLimiter = current_app.extensions["linkmgr_limiter"]
     return found
 
 
-def _complete_headers(response: Response) -> Response:
-    """The three headers on every answer of the API, and Retry-After on 429 and 503 alone."""
-    if not is_api():
-        return response
-    _limiter().word_headers(response)
-    headers = response.headers
-    if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
-        headers["Retry-After"] = str(g.seconds_left)
-    elif response.status_code == HTTPStatus.SERVICE_UNAVAILABLE:
-        headers["Retry-After"] = str(RETRY_SECONDS)
-    else:
-        headers.pop("Retry-After", None)
-    if HeaderNames.LIMIT.value not in headers:
-        # The request failed before it could be counted: nothing remains until it may be tried again.
-        headers[HeaderNames.LIMIT.value] = str(_item(settings().rate_limit).amount)
-        headers[HeaderNames.REMAINING.value] = "0"
-        headers[HeaderNames.RESET.value] = str(int(time.time()) + RETRY_SECONDS)
-    return response
+def window() -> int | None:
+    """Of the setting RATE_LIMIT, in seconds.  None: PostgreSQL has nothing to count."""
+    return _limiter().window
+
+
+def headers(environ: dict[str, Any]) -> list[tuple[str, str]]:
+    """The three of every answer of the API."""
+    found: list[tuple[str, str]] | None = environ.get(_HEADERS)
+    if found is not None:
+        return found
+    # The request failed before it could be counted: nothing remains until it may be tried again.
+    return [
+        (HeaderNames.LIMIT.value, str(_item(_limiter().rate).amount)),
+        (HeaderNames.REMAINING.value, "0"),
+        (HeaderNames.RESET.value, str(int(time.time()) + RETRY_SECONDS)),
+    ]
 
 
 def init_app(app: Flask) -> None:
-    app.after_request(_complete_headers)
     options: dict[str, Any] = {}
-    if settings().rate_limit_storage:
+    redis = settings().rate_limit_storage
+    if redis:
         # A dead Redis must cost a request next to nothing; it is then counted in this process.
         options = {"socket_timeout": 0.2, "socket_connect_timeout": 0.2, "retry": Retry(NoBackoff(), 0)}
     limiter = _GateLimiter(
-        _bucket,
+        lambda: _asked.bucket,
         app=app,
         headers_enabled=True,
-        storage_uri=f"linkmgr+{settings().rate_limit_storage}" if settings().rate_limit_storage else "postgresql://",
+        storage_uri=f"linkmgr+{redis}" if redis else "postgresql://",
         storage_options=options,
-        in_memory_fallback_enabled=bool(settings().rate_limit_storage),
+        in_memory_fallback_enabled=bool(redis),
         # Paths that match no route are limited too.
         request_identifier=lambda: request.endpoint or "unmatched",
     )
-    # Its hooks would cost every public page as well: the gate asks it, and its headers are asked for above.
+    limiter.rate = settings().rate_limit
+    limiter.window = None if redis else _item(limiter.rate).get_expiry()
+    # Its hooks would cost every public page as well: the gate asks it, and for its headers.
     app.before_request_funcs[None].pop()
     app.teardown_request_funcs[None].pop()
-    limiter.word_headers = app.after_request_funcs[None].pop()
+    limiter.inject = app.after_request_funcs[None].pop()
     app.extensions["linkmgr_limiter"] = limiter
-    limiter.guarded = limiter.shared_limit(_rate, scope=_SCOPE)(_guarded)
+    limiter.guarded = limiter.shared_limit(lambda: _asked.rate, scope=_SCOPE)(_guarded)
 
 
 def _guarded() -> None:
     """What flask-limiter guards: one bucket over all of the API."""
 
 
-def admit() -> None:
-    """Refuses the request when its caller has used up the window."""
+def admit(bucket: str, rate: int | None, hits: Hits | None) -> None:
+    """Refuses the request when its caller has used up the window.
+
+    `rate` is the plan's, a minute; `hits` is what PostgreSQL counted, where it counts.
+    """
     limiter = _limiter()
-    decided = limiter.decide(_item(_rate()), g.caller.bucket) if counts_in_database() else limiter.ask()
+    _asked.bucket, _asked.rate = bucket, f"{rate} per minute" if rate else limiter.rate
+    _asked.hits, _asked.decision = hits, LimiterContext()
+    decided = limiter.decide(hits) if hits else limiter.ask()
+    request.environ[_HEADERS] = limiter.headers()
     if decided.breached:
         metrics.count("limiter_refusals")
         item = decided.limit
-        g.seconds_left = max(1, math.ceil(decided.reset_at - time.time()))
+        seconds = max(1, math.ceil(decided.reset_at - time.time()))
         per = item.GRANULARITY.name if item.multiples == 1 else f"{item.multiples} {item.GRANULARITY.name}s"
-        raise Refusal("rate_limited", limit=item.amount, per=per, seconds=g.seconds_left)
+        raise Refusal("rate_limited", limit=item.amount, per=per, seconds=seconds)

@@ -3,11 +3,12 @@
 import ipaddress
 import secrets
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 
-from flask import Flask, Response, g, request
+from flask import Flask, Response, request
 
-from linkmgr.envelope import is_api
+from linkmgr import incoming
 from linkmgr.errors import Refusal
 from linkmgr.settings import settings
 
@@ -15,23 +16,26 @@ POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+_NONCE = "linkmgr.nonce"  # key of the WSGI environment
 
 
 def nonce() -> str:
     """Lets the script elements of this answer that carry it run; all others do not."""
-    if "nonce" not in g:
-        g.nonce = secrets.token_urlsafe(16)
-    return str(g.nonce)
+    return str(request.environ.setdefault(_NONCE, secrets.token_urlsafe(16)))
 
 
-def _add_headers(response: Response) -> Response:
-    response.headers.setdefault("X-Content-Type-Options", "nosniff")
-    if not is_api():
-        scripts = f"; script-src 'nonce-{g.nonce}'" if "nonce" in g else ""
-        response.headers.setdefault("Content-Security-Policy", POLICY + scripts)
-        if settings().base_url.startswith("https://"):
-            response.headers["Strict-Transport-Security"] = "max-age=31536000"
-    return response
+def fixed_headers() -> list[tuple[str, str]]:
+    """Those that stand on every answer of the service."""
+    headers = [("X-Content-Type-Options", "nosniff")]
+    if settings().base_url.startswith("https://"):
+        headers.append(("Strict-Transport-Security", "max-age=31536000"))
+    return headers
+
+
+def policy(environ: dict[str, Any]) -> tuple[str, str]:
+    """The header of a page that has none of its own."""
+    scripts = f"; script-src 'nonce-{environ[_NONCE]}'" if _NONCE in environ else ""
+    return "Content-Security-Policy", POLICY + scripts
 
 
 def keep_private(response: Response) -> Response:
@@ -54,7 +58,8 @@ def _tells_the_site() -> bool:
 def _check_origin() -> None:
     """A form of a page must be sent by a page of ours.  A browser says where a POST comes from; a client that
     says nothing is none, and has nobody's cookie that could be abused."""
-    if request.method in ("GET", "HEAD", "OPTIONS") or is_api():
+    request = incoming.current()
+    if request.method in ("GET", "HEAD", "OPTIONS") or request.is_api:
         return
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None:
@@ -67,5 +72,4 @@ def _check_origin() -> None:
 
 def init_app(app: Flask) -> None:
     app.before_request(_check_origin)
-    app.after_request(_add_headers)
     app.add_template_global(nonce)

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from flask import Flask, Request, session
-from flask.sessions import SecureCookieSession, SecureCookieSessionInterface
+from flask import Flask, Request, Response, session
+from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 
 from linkmgr import keys, observed
 from linkmgr.database import Row
@@ -15,10 +15,15 @@ LIFETIME = timedelta(days=30)
 
 
 class _Interface(SecureCookieSessionInterface):
-    """Flask's own derives the keys of the signature for each request, those without a cookie too."""
+    """Flask's own derives the keys of the signature for each request, and the cookie's attributes for each answer,
+    those without a cookie too."""
 
     def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
         return super().open_session(app, request) if "HTTP_COOKIE" in request.environ else SecureCookieSession()
+
+    def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
+        if session.accessed:
+            super().save_session(app, session, response)
 
 
 def init_app(app: Flask) -> None:

@@ -60,10 +60,10 @@ def _begins_with(words: tuple[str, ...]) -> bool:
 def _choose() -> AnyResponse | str | None:
     if isinstance(request.routing_exception, BadRequest):  # the host is no name, and nothing is served under it
         raise request.routing_exception
-    ours = _begins_with(PAGES + PROGRAMS)
-    if host() is None or not (request.path == "/" or ours):
+    if host() is None:
         return None
-    domain = _domain()
+    ours = _begins_with(PAGES + PROGRAMS)
+    domain = _domain() if ours or request.path == "/" else None
     if domain is None:
         return None
     if ours:

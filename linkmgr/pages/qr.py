@@ -58,5 +58,4 @@ def answer(picture: Picture, drawn: bytes, status: int = 200) -> Response:
     response.headers["Cache-Control"] = "no-cache"
     response.headers["X-Accel-Expires"] = "@1"  # the same to nginx, which would else not store it: long out of date
     response.headers["Content-Security-Policy"] = _POLICY
-    response.headers["X-Content-Type-Options"] = "nosniff"
     return response

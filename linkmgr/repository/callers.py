@@ -10,7 +10,8 @@ def identify(key_digest: bytes, address: str) -> Row:
 
     Requests with a key that does not hold are counted by their address, those of a user anew under another rate.
     """
-    if not rates.counts_in_database():
+    window = rates.window()
+    if window is None:
         found = row(
             """
             SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s) AS bucket,
@@ -52,7 +53,7 @@ def identify(key_digest: bytes, address: str) -> Row:
             key_digest=key_digest,
             address=address,
             lifetime=settings().key_lifetime_days,
-            window=rates.window(),
+            window=window,
             plan_window=rates.PLAN_WINDOW,
         )
     assert found is not None
