@@ -59,14 +59,18 @@ CREATE TABLE users (
 CREATE UNIQUE INDEX username_taken ON users (lower(username));
 CREATE UNIQUE INDEX email_taken ON users (lower(email));
 
--- Users with what follows from the clock: the status, and the plan that is in force.
+-- Users with what follows from the clock: the status, and the plan that is in force.  With LIMIT the plan is looked
+-- up: for a join PostgreSQL would make a hash table of all plans each time, which every request would wait for.
 CREATE VIEW accounts AS
 SELECT u.*,
        CASE WHEN u.admin THEN 'admin' WHEN p.free THEN 'free' ELSE 'pro' END AS status,
        p.id AS planid, p.name AS plan, p.rate, p.api, p.limits
-  FROM users u
-  JOIN plans p ON p.id = CASE WHEN u.plan_id IS NOT NULL AND (u.expires IS NULL OR u.expires > now()) THEN u.plan_id
-                              ELSE (SELECT min(id) FROM plans WHERE free) END;
+  FROM users u,
+       LATERAL (SELECT *
+                  FROM plans
+                 WHERE id = CASE WHEN u.plan_id IS NOT NULL AND (u.expires IS NULL OR u.expires > now()) THEN u.plan_id
+                                 ELSE (SELECT min(id) FROM plans WHERE free) END
+                 LIMIT 1) p;
 
 -- Single-use links that sign a user in.  Only the digest of the token is kept.
 CREATE TABLE login_links (
