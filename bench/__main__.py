@@ -13,8 +13,7 @@ from bench.servers import gunicorn, postgres
 from linkmgr import create_app
 
 LINKS, VISITS = 10_000, 10_000
-TURNS = 3
-CONNECTIONS = (1, 16)
+TURNS = {1: 3, 16: 5}  # at so many connections
 RESULTS = Path(__file__).with_name("results.json")
 CONSTANT = "constant"
 HEAD = f"""
@@ -30,7 +29,7 @@ class Measured(NamedTuple):
 def compare(constant: Target, target: Target, connections: int) -> Measured:
     """In alternating turns, each with the constant's beside it."""
     turns, ratios = [], []
-    for _ in range(TURNS):
+    for _ in range(TURNS[connections]):
         reference, turn = constant.turn(connections), target.turn(connections)
         turns.append(turn)
         ratios.append(turn.rate / reference.rate)
@@ -58,8 +57,8 @@ def run(chosen: list[str]) -> None:
         ratios = {}
         for name, (target, round_trips) in measured.items():
             if not chosen or name in chosen:
-                found = [compare(constant, target, connections) for connections in CONNECTIONS]
-                ratios[name] = {str(c): round(each.ratio, 3) for c, each in zip(CONNECTIONS, found, strict=True)}
+                found = [compare(constant, target, connections) for connections in TURNS]
+                ratios[name] = {str(c): round(each.ratio, 3) for c, each in zip(TURNS, found, strict=True)}
                 print(line(name, found, round_trips), flush=True)
         RESULTS.write_text(json.dumps({"ratios": ratios}, indent=1) + "\n")
 

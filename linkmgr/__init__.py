@@ -18,6 +18,7 @@ from linkmgr import (
     metrics,
     observed,
     pages,
+    pictures,
     rates,
     replica,
     security,
@@ -43,7 +44,21 @@ def create_app(**overrides: str) -> Flask:
     app.url_map.merge_slashes = False  # "//" is a 404, and no redirect
     app.url_map.strict_slashes = False
     with app.app_context():
-        for part in (database, replica, keys, errors, security, gate, rates, sessions, api, pages, cli, metrics):
+        for part in (
+            database,
+            replica,
+            keys,
+            errors,
+            security,
+            gate,
+            rates,
+            sessions,
+            pictures,
+            api,
+            pages,
+            cli,
+            metrics,
+        ):
             part.init_app(app)
         if proxies := int(settings.settings().trusted_proxies or 0):
             app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]

@@ -5,8 +5,6 @@ Equal input gives equal bytes, which is what the ETag stands for.
 
 import base64
 import hashlib
-import threading
-from collections import OrderedDict
 from io import BytesIO
 from typing import NamedTuple
 
@@ -124,30 +122,3 @@ def _outline(modules: list[bytearray]) -> str:
 
 def _parts(colour: str) -> list[int]:
     return [int(part) for part in colour[len("rgb(") : -1].split(",")]
-
-
-class Kept:
-    """The pictures that were asked for last, by their tags: at most so many bytes of them."""
-
-    def __init__(self, most: int) -> None:
-        self._most, self._held = most, 0
-        self._pictures: OrderedDict[str, bytes] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, tag: str) -> bytes | None:
-        with self._lock:
-            if tag in self._pictures:
-                self._pictures.move_to_end(tag)
-            return self._pictures.get(tag)
-
-    def put(self, tag: str, picture: bytes) -> None:
-        with self._lock:
-            if tag in self._pictures:
-                return
-            self._pictures[tag] = picture
-            self._held += len(picture)
-            while self._held > self._most:
-                self._held -= len(self._pictures.popitem(last=False)[1])
-
-
-kept = Kept(16 << 20)

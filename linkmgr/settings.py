@@ -110,7 +110,9 @@ class Settings:
         _database,
         "a URL such as postgresql://user@host/name",
     )
-    data_dir: str = _setting("var", "The folder of the private PostgreSQL, the secret and the logos.")
+    data_dir: str = _setting(
+        "var", "The folder of the private PostgreSQL, the secret, the logos and the pictures that were drawn."
+    )
     base_url: str = _setting(
         "",
         "The address of the service, which all its links begin with. Unset: `http://127.0.0.1:$PORT`.",

@@ -1,4 +1,5 @@
 import random
+import shutil
 from io import BytesIO
 from typing import Any
 from xml.etree import ElementTree
@@ -12,7 +13,7 @@ from werkzeug.test import TestResponse
 from linkmgr import qr_image
 from linkmgr.api.qr import BLACK, WHITE
 from linkmgr.qr_data import payload
-from linkmgr.qr_image import Kept, Picture, draw
+from linkmgr.qr_image import Picture, draw
 from linkmgr.repository import qr
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
@@ -53,6 +54,11 @@ def made(client: Client, kind: str = "text", **sent: Any) -> str:
     answer = client.post("/api/qr/add", {"type": kind, "data": DATA[kind]} | sent)
     assert answer.status_code == 200, answer.text
     return address_of(answer.get_json()["link"])
+
+
+def forget(client: Client) -> None:
+    """The pictures that were drawn."""
+    shutil.rmtree(client.http.application.extensions["linkmgr_pictures"].folder)
 
 
 def fetched(client: Client, path: str, **headers: str) -> TestResponse:
@@ -189,7 +195,7 @@ def test_an_unchanged_picture_is_neither_drawn_nor_sent_again(
     monkeypatch.setattr(qr_image, "draw", None)
     again = fetched(alice, path)
     assert (again.data, again.headers["ETag"]) == (first.data, tag)
-    monkeypatch.setattr(qr_image, "kept", Kept(0))
+    forget(alice)
     read = qr.drawing
     monkeypatch.setattr(qr, "drawing", lambda *code, with_logo: None if with_logo else read(*code, with_logo=False))
     for sent in (tag, f'"other", {tag}', f"W/{tag}", "*"):
@@ -228,10 +234,11 @@ def test_an_update_of_a_network_is_a_new_picture(alice: Client, sql: Sql) -> Non
 
 
 @pytest.mark.parametrize("form", ["png", "svg"])
-def test_equal_input_gives_equal_bytes(alice: Client, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+def test_equal_input_gives_equal_bytes(alice: Client, form: str) -> None:
     path = made(alice, logo=logo_file(alice, "noise"))
-    monkeypatch.setattr(qr_image, "kept", Kept(0))
-    first, second = (fetched(alice, f"{path}?format={form}") for _ in range(2))
+    first = fetched(alice, f"{path}?format={form}")
+    forget(alice)
+    second = fetched(alice, f"{path}?format={form}")
     assert first.data == second.data
 
 
@@ -254,14 +261,3 @@ def test_a_head_request_is_answered_like_a_get(alice: Client) -> None:
     head, get = alice.http.head(path), fetched(alice, path)
     assert (head.status_code, head.data, head.headers["ETag"]) == (200, b"", get.headers["ETag"])
     assert head.content_length == len(get.data)
-
-
-def test_the_pictures_that_are_kept_have_a_bound() -> None:
-    kept = Kept(10)
-    kept.put("a", b"12345")
-    kept.put("b", b"12345")
-    assert kept.get("a") == b"12345"
-    kept.put("c", b"1")
-    assert [kept.get(tag) for tag in "abc"] == [b"12345", None, b"1"]
-    kept.put("d", b"x" * 11)
-    assert [kept.get(tag) for tag in "abcd"] == [None] * 4

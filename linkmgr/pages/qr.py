@@ -8,6 +8,7 @@ from linkmgr import qr_data, qr_image
 from linkmgr.database import Row
 from linkmgr.errors import Refusal
 from linkmgr.pages import branded
+from linkmgr.pictures import pictures
 from linkmgr.qr_image import Picture
 from linkmgr.repository import qr
 from linkmgr.settings import settings
@@ -27,13 +28,14 @@ def image(code: str) -> Response:
     picture = _picture(code, qr.drawing(branded.host(), code, with_logo=False), *wanted)
     if request.if_none_match.contains_weak(picture.tag):
         return answer(picture, b"", status=304)
-    drawn = qr_image.kept.get(picture.tag)
+    kept = pictures()
+    drawn = kept.get(picture.tag)
     if drawn is None:
         # Read again, since the tag must be the one of this logo.
         found = qr.drawing(branded.host(), code, with_logo=True)
         picture = _picture(code, found, *wanted)
         drawn = qr_image.draw(picture, found["logo"])
-        qr_image.kept.put(picture.tag, drawn)
+        kept.put(picture.tag, drawn)
     return answer(picture, drawn)
 
 

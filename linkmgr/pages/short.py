@@ -11,6 +11,7 @@ from linkmgr.database import Row
 from linkmgr.errors import Refusal
 from linkmgr.pages import bio, branded, interstitial, qr
 from linkmgr.pages.login import count_attempt, take_back_attempt
+from linkmgr.pictures import pictures
 from linkmgr.qr_image import Picture
 from linkmgr.repository import callers, public
 
@@ -134,6 +135,8 @@ def picture(alias: str, size: str | None = None) -> Response:
     wanted = Picture(_address(link), "rgb(0,0,0)", "rgb(255,255,255)", None, "png", qr.pixels(size))
     if request.if_none_match.contains_weak(wanted.tag):
         return qr.answer(wanted, b"", status=304)
-    drawn = qr_image.kept.get(wanted.tag) or qr_image.draw(wanted, None)
-    qr_image.kept.put(wanted.tag, drawn)
+    drawn = pictures().get(wanted.tag)
+    if drawn is None:
+        drawn = qr_image.draw(wanted, None)
+        pictures().put(wanted.tag, drawn)
     return qr.answer(wanted, drawn)

@@ -1,0 +1,67 @@
+"""Pictures that were drawn, by their tags: files that all processes of a data folder share, so that each is drawn once.
+
+They can be deleted at any time.  What cannot be read or written is drawn again.
+"""
+
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from flask import Flask, current_app
+
+from linkmgr.settings import settings
+
+FOLDER = "pictures"
+_MOST = 64 << 20  # bytes, that the oldest have to go for
+_CHECK = 4  # bytes: after a loss of power a file may be there without what was written to it
+
+
+class Pictures:
+    def __init__(self, folder: Path, most: int = _MOST) -> None:
+        self.folder, self.most = folder, most
+        self._put = most  # bytes since files were deleted last: at first nobody knows how many others put
+
+    def get(self, tag: str) -> bytes | None:
+        with suppress(OSError):
+            found = (self.folder / tag).read_bytes()
+            picture = found[_CHECK:]
+            if found[:_CHECK] == _checksum(picture):
+                return picture
+        return None
+
+    def put(self, tag: str, picture: bytes) -> None:
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with NamedTemporaryFile(dir=self.folder, delete=False) as file:
+                file.write(_checksum(picture) + picture)
+            Path(file.name).replace(self.folder / tag)
+            self._put += len(picture)
+            if self._put > self.most // 8:
+                self._put = 0
+                self._make_room()
+
+    def _make_room(self) -> None:
+        found = []
+        for path in self.folder.iterdir():
+            with suppress(FileNotFoundError):  # another process deleted it
+                found.append((path.stat().st_mtime_ns, path.stat().st_size, path))
+        held = sum(size for _, size, _ in found)
+        for _, size, path in sorted(found):
+            if held <= self.most:
+                break
+            held -= size
+            path.unlink(missing_ok=True)
+
+
+def _checksum(picture: bytes) -> bytes:
+    return zlib.crc32(picture).to_bytes(_CHECK, "big")
+
+
+def init_app(app: Flask) -> None:
+    app.extensions["linkmgr_pictures"] = Pictures(settings().folder / FOLDER)
+
+
+def pictures() -> Pictures:
+    found: Pictures = current_app.extensions["linkmgr_pictures"]
+    return found

@@ -1,0 +1,57 @@
+"""What was drawn is kept, for all processes of a data folder (linkmgr/pictures.py)."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from linkmgr.pictures import Pictures
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "pictures"
+
+
+def aged(folder: Path, tag: str, seconds: int) -> None:
+    os.utime(folder / tag, (seconds, seconds))
+
+
+def test_what_one_process_drew_another_one_has(folder: Path) -> None:
+    Pictures(folder).put("a", b"drawn")
+    assert Pictures(folder).get("a") == b"drawn"
+    assert Pictures(folder).get("b") is None
+
+
+def test_the_oldest_go_when_there_are_too_many(folder: Path) -> None:
+    made = Pictures(folder, most=40)
+    for number, tag in enumerate("abcdef"):
+        made.put(tag, tag.encode() * 8)
+        aged(folder, tag, number)
+    assert [tag for tag in "abcdef" if made.get(tag)] == ["d", "e", "f"]
+    made.put("g", b"x" * 100)
+    assert not list(folder.iterdir())
+
+
+def test_what_was_not_written_whole_is_drawn_again(folder: Path) -> None:
+    made = Pictures(folder)
+    made.put("a", b"drawn")
+    for left in (b"", b"\0", (folder / "a").read_bytes()[:-1], bytes(9)):
+        (folder / "a").write_bytes(left)
+        assert made.get("a") is None
+    made.put("a", b"drawn")
+    assert made.get("a") == b"drawn"
+
+
+def test_a_folder_that_cannot_be_written_to_costs_nothing_but_the_drawing(folder: Path) -> None:
+    folder.write_text("in its place")
+    made = Pictures(folder)
+    made.put("a", b"drawn")
+    assert made.get("a") is None
+
+
+def test_nothing_else_is_left_in_the_folder(folder: Path) -> None:
+    made = Pictures(folder)
+    for _ in range(3):
+        made.put("a", b"drawn")
+    assert [path.name for path in folder.iterdir()] == ["a"]
