@@ -20,9 +20,11 @@ _HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def at_once(threads: int) -> int:
-    """How many of them work at a time.  All, when they spend their time in waiting for another machine."""
+    """How many of them work at a time.  All, when they spend their time in waiting for another machine, which a
+    pooler on this one may lead to."""
     host = parse_dsn(os.environ.get("LINKMGR_DATABASE_URL", "")).get("host") or "localhost"
-    return 1 if host in _HERE or host.startswith("/") else threads
+    here = host in _HERE or host.startswith("/")
+    return 1 if here and os.environ.get("LINKMGR_PREPARE") != "0" else threads
 
 
 class _Turn:

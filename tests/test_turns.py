@@ -119,6 +119,11 @@ def test_where_the_database_is_decides_how_many_work_at_a_time(
     assert at_once(4) == expected
 
 
+def test_a_pooler_may_lead_to_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKMGR_PREPARE", "0")
+    assert at_once(4) == 4
+
+
 def test_what_a_job_raises_is_its_result(pool: Pool) -> None:
     def fail(_: object) -> None:
         raise SystemExit(3)
