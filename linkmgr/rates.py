@@ -47,7 +47,9 @@ class _Asked(threading.local):
     bucket: str
     rate: str
     hits: Hits | None
-    decision: LimiterContext
+
+    def __init__(self) -> None:
+        self.decision = LimiterContext()
 
 
 _asked = _Asked()
@@ -158,6 +160,7 @@ class _GateLimiter(Limiter):
         When Redis goes while several requests wait for it, flask-limiter turns to the replacement in one of them and
         fails in the others, which ask again.
         """
+        _asked.decision.reset()
         for _ in range(_TRIES - 1):
             with suppress(RedisError):
                 return self._ask()
@@ -241,7 +244,7 @@ def admit(bucket: str, rate: int | None, hits: Hits | None) -> None:
     """
     limiter = _limiter()
     _asked.bucket, _asked.rate = bucket, f"{rate} per minute" if rate else limiter.rate
-    _asked.hits, _asked.decision = hits, LimiterContext()
+    _asked.hits = hits
     decided = limiter.decide(hits) if hits else limiter.ask()
     request.environ[_HEADERS] = limiter.headers()
     if decided.breached:
