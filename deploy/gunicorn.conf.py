@@ -149,7 +149,7 @@ def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -
     _log_request(method=None, path=None, status=status_int, microseconds=0, user=None, request=request_id)
     head = (
         f"HTTP/1.1 {status_int} {reason}\r\nConnection: close\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nX-Content-Type-Options: nosniff\r\n"
         f"X-RateLimit-Limit: {limit}\r\nX-RateLimit-Remaining: 0\r\n"
         f"X-RateLimit-Reset: {int(time.time()) + RETRY_SECONDS}\r\nX-Request-Id: {request_id}\r\n\r\n"
     )

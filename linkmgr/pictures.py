@@ -14,6 +14,7 @@ from linkmgr.settings import settings
 
 FOLDER = "pictures"
 _MOST = 64 << 20  # bytes, that the oldest have to go for
+_BLOCK = 4096  # bytes
 _CHECK = 4  # bytes: after a loss of power a file may be there without what was written to it
 
 
@@ -33,25 +34,40 @@ class Pictures:
     def put(self, tag: str, picture: bytes) -> None:
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            with NamedTemporaryFile(dir=self.folder, delete=False) as file:
-                file.write(_checksum(picture) + picture)
-            Path(file.name).replace(self.folder / tag)
-            self._put += len(picture)
+            self._write(tag, _checksum(picture) + picture)
+            self._put += _room(len(picture))
             if self._put > self.most // 8:
                 self._put = 0
                 self._make_room()
+
+    def _write(self, tag: str, content: bytes) -> None:
+        """Whole or not at all, whoever reads or writes it meanwhile."""
+        with NamedTemporaryFile(dir=self.folder, delete=False) as file:
+            try:
+                file.write(content)
+                file.flush()
+                Path(file.name).replace(self.folder / tag)
+            except OSError:
+                Path(file.name).unlink()
+                raise
 
     def _make_room(self) -> None:
         found = []
         for path in self.folder.iterdir():
             with suppress(FileNotFoundError):  # another process deleted it
-                found.append((path.stat().st_mtime_ns, path.stat().st_size, path))
-        held = sum(size for _, size, _ in found)
-        for _, size, path in sorted(found):
+                found.append((path.stat().st_mtime_ns, _room(path.stat().st_size), path))
+        held = sum(room for _, room, _ in found)
+        for _, room, path in sorted(found):
             if held <= self.most:
                 break
-            held -= size
-            path.unlink(missing_ok=True)
+            held -= room
+            with suppress(OSError):
+                path.unlink()
+
+
+def _room(size: int) -> int:
+    """What a file of this size takes of a disk."""
+    return -(-size // _BLOCK) * _BLOCK
 
 
 def _checksum(picture: bytes) -> bytes:

@@ -13,18 +13,28 @@ from queue import SimpleQueue
 from time import monotonic
 from typing import Any
 
+from psycopg2 import ProgrammingError
 from psycopg2.extensions import parse_dsn
 
 PATIENCE = 0.01  # seconds that a request may take before those that wait behind it get another thread
-_HERE = ("localhost", "127.0.0.1", "::1")
+_HERE = ("", "localhost", "127.0.0.1", "::1")
 
 
 def at_once(threads: int) -> int:
     """How many of them work at a time.  All, when they spend their time in waiting for another machine, which a
     pooler on this one may lead to."""
-    host = parse_dsn(os.environ.get("LINKMGR_DATABASE_URL", "")).get("host") or "localhost"
-    here = host in _HERE or host.startswith("/")
-    return 1 if here and os.environ.get("LINKMGR_PREPARE") != "0" else threads
+    environ = os.environ
+    url = environ.get("LINKMGR_DATABASE_URL")
+    if not url:
+        return 1
+    try:
+        given = parse_dsn(url)
+    except ProgrammingError:  # whose text may hold a password; the settings are about to be refused without it
+        return threads
+    named = given.get("hostaddr") or given.get("host") or environ.get("PGHOSTADDR") or environ.get("PGHOST") or ""
+    here = all(host in _HERE or host.startswith(("/", "@")) for host in named.split(","))
+    unknown = environ.get("LINKMGR_PREPARE") == "0" or given.get("service") or environ.get("PGSERVICE")
+    return 1 if here and not unknown else threads
 
 
 class _Turn:
@@ -55,7 +65,12 @@ class Pool:
 
     def patience(self) -> float:
         """Seconds after which `relieve` has to be called."""
-        return inf if self._latest.over or self._jobs.empty() else self._latest.since + PATIENCE - monotonic()
+        if self._jobs.empty():
+            return inf
+        latest = self._latest
+        if latest.over or latest.since == inf:  # another thread is about to take the turn, or this one the next job
+            return PATIENCE
+        return latest.since + PATIENCE - monotonic()
 
     def relieve(self) -> None:
         """Gives another thread its turn when jobs wait behind one that takes too long."""

@@ -1,6 +1,8 @@
 """What was drawn is kept, for all processes of a data folder (linkmgr/pictures.py)."""
 
 import os
+import resource
+import signal
 from pathlib import Path
 
 import pytest
@@ -24,13 +26,14 @@ def test_what_one_process_drew_another_one_has(folder: Path) -> None:
 
 
 def test_the_oldest_go_when_there_are_too_many(folder: Path) -> None:
-    made = Pictures(folder, most=40)
+    made = Pictures(folder, most=4 * 4096)  # as much of a disk as four small files take
+    (folder / "not one of ours").mkdir(parents=True)
     for number, tag in enumerate("abcdef"):
-        made.put(tag, tag.encode() * 8)
+        made.put(tag, tag.encode())
         aged(folder, tag, number)
     assert [tag for tag in "abcdef" if made.get(tag)] == ["d", "e", "f"]
-    made.put("g", b"x" * 100)
-    assert not list(folder.iterdir())
+    made.put("g", b"x" * 5 * 4096)
+    assert [path.name for path in folder.iterdir()] == ["not one of ours"]
 
 
 def test_what_was_not_written_whole_is_drawn_again(folder: Path) -> None:
@@ -48,6 +51,19 @@ def test_a_folder_that_cannot_be_written_to_costs_nothing_but_the_drawing(folder
     made = Pictures(folder)
     made.put("a", b"drawn")
     assert made.get("a") is None
+
+
+def test_a_picture_that_the_disk_has_no_room_for_leaves_nothing_there(folder: Path) -> None:
+    made = Pictures(folder)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        made.put("a", b"x" * 1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert not list(folder.iterdir())
 
 
 def test_nothing_else_is_left_in_the_folder(folder: Path) -> None:
