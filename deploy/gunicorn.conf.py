@@ -23,7 +23,7 @@ if not re.fullmatch("[1-9][0-9]{0,2}", _WORKERS):
 
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(_WORKERS)
-threads = 4  # so that what is slow, such as a fetch or a client, does not hold up the worker: they take turns
+threads = 8  # so that what is slow, such as a fetch or a client, does not hold up the worker: they take turns
 reuse_port = True  # the kernel spreads connections; keep-alive ones would crowd one worker
 timeout = 30
 graceful_timeout = 30

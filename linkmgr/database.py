@@ -3,14 +3,16 @@
     row, rows   read; asked again once when the connection was lost
     late_row    reads what may lag a little: from the replica, where there is one
     page        reads one page of a list, with its total, which may lag too
-    run         writes; what the statement returns, and never asked again once it may have been stored
+    run         writes; what the statement returns, once it is on the disk, and never asked again once it may have
+                been stored
     run_aside   writes what may be lost
 
-Every thread keeps one connection in autocommit, so that a statement is one round trip and one transaction.
-Statements are prepared on it when they are first run: planning costs more than executing.  Static SQL with
-named parameters is what makes that possible.
+Connections are kept in autocommit, so that a statement is one round trip and one transaction.  The one that was
+used last is used next: its server process is the one in the processor's caches.  Statements are prepared on it when
+they are first run: planning costs more than executing.  Static SQL with named parameters is what makes that possible.
 """
 
+import itertools
 import random
 import re
 import threading
@@ -25,8 +27,9 @@ import psycopg2.extensions
 import psycopg2.extras
 from flask import Flask, current_app
 from psycopg2 import errors as pg
+from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
-from linkmgr import metrics, private_postgres
+from linkmgr import metrics, private_postgres, turns
 from linkmgr.settings import settings
 
 Row = dict[str, Any]
@@ -64,6 +67,7 @@ _SENT_ONCE = " ".join(f"-c {name}={value}" for name, value in _SESSION.items())
 _SENT_ALONG = "".join(f"SET LOCAL {name} = '{value}'; " for name, value in _SESSION.items())
 # Over with the transaction that the statements of a message are.
 UNFLUSHED = "SET LOCAL synchronous_commit = off; "
+_FLUSH = "SELECT pg_logical_emit_message(true, 'linkmgr', '')"  # a commit, which waits for all that precede it
 
 
 class SchemaTooOld(psycopg2.OperationalError):
@@ -106,64 +110,84 @@ def _prepared(sql: str) -> tuple[str, str]:
     return f"PREPARE {name} AS {numbered}", f"EXECUTE {name}" + (f" ({values})" if names else "")
 
 
+class _Kept(NamedTuple):
+    connection: psycopg2.extensions.connection
+    prepared: set[str]
+
+
 class Database:
     def __init__(self, dsn: str, prepare: bool) -> None:
         self.dsn = dsn
         self.prepare = prepare
         self.options = _OPTIONS | ({"options": _SENT_ONCE} if prepare else {})
         self.prelude = "" if prepare else _SENT_ALONG  # of every message
-        self._kept = threading.local()
+        self._idle: list[_Kept] = []
+        self._server = ""
+        self._servers = 0  # how often it was another one, or had crashed, when a connection was opened
+        self._moments = itertools.count(1)  # the order of writes and flushes
+        self._flushed = 0  # what was written before that moment is on the disk
+        self._flushing = threading.Lock()
 
     def connect(self) -> psycopg2.extensions.connection:
         connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
         connection.autocommit = True
         return typed(connection)
 
-    def _serving(self) -> psycopg2.extensions.connection:
-        """The thread's connection, with a database behind it that this program knows how to use."""
-        connection: psycopg2.extensions.connection | None = getattr(self._kept, "connection", None)
-        if connection is None or connection.closed:
-            connection = self.connect()
-            if version(connection) < VERSION:
-                connection.close()
-                raise SchemaTooOld("run: flask --app app database upgrade")
-            metrics.count("database_connections_opened")
-            self._kept.connection = connection
-            self._kept.prepared = set()
-        return connection
+    def _open(self) -> _Kept:
+        """A connection with a database behind it that this program knows how to use."""
+        connection = self.connect()
+        if version(connection) < VERSION:
+            connection.close()
+            raise SchemaTooOld("run: flask --app app database upgrade")
+        metrics.count("database_connections_opened")
+        server = _server(connection)
+        if server != self._server:
+            self._server = server
+            self._servers += 1
+        return _Kept(connection, set())
+
+    def _take(self) -> _Kept:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._open()
 
     def drop(self) -> None:
-        """Closes the thread's connection; the next statement opens another."""
-        connection = getattr(self._kept, "connection", None)
-        self._kept.connection = None
-        if connection is not None:
-            with suppress(psycopg2.Error):
-                connection.close()
+        """Closes the connections that nobody uses."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().connection.close()
 
-    def _once(self, sql: str, params: Row, prelude: str) -> list[Row]:
-        connection = self._serving()
-        with connection.cursor() as cursor:
-            if self.prepare:
-                prepare, execute = _prepared(sql)
-                if execute not in self._kept.prepared:
-                    cursor.execute(prelude + prepare)
-                    self._kept.prepared.add(execute)
-                cursor.execute(prelude + execute, params)
+    def _once(self, sql: str, params: Row, prelude: str, *, fresh: bool = False) -> list[Row]:
+        kept = connection, prepared = self._open() if fresh else self._take()
+        try:
+            with connection.cursor() as cursor:
+                if self.prepare:
+                    prepare, execute = _prepared(sql)
+                    if execute not in prepared:
+                        cursor.execute(prelude + prepare)
+                        prepared.add(execute)
+                    cursor.execute(prelude + execute, params)
+                else:
+                    cursor.execute(self.prelude + prelude + sql, params)
+                if cursor.description is None:
+                    return []
+                names = [column[0] for column in cursor.description]
+                return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - a check for each row
+        finally:
+            if connection.get_transaction_status() == TRANSACTION_STATUS_IDLE:
+                self._idle.append(kept)
             else:
-                cursor.execute(self.prelude + prelude + sql, params)
-            if cursor.description is None:
-                return []
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - a check for each row
+                connection.close()
 
     def execute(self, sql: str, params: Row, *, again: bool, prelude: str = "") -> list[Row]:
         """Runs one statement.  `again`: it may be repeated after a lost connection, since it stores nothing
         that a second time would double.  A deadlock's victim stored nothing either way.  `prelude`: what is
         sent with it and is part of its transaction."""
-        deadlocks, replanned = 0, False
+        deadlocks, fresh = 0, False
         while True:
             try:
-                return self._once(sql, params, prelude)
+                return self._once(sql, params, prelude, fresh=fresh)
             except pg.DeadlockDetected:
                 deadlocks += 1
                 if deadlocks == _DEADLOCK_TRIES:
@@ -173,19 +197,40 @@ class Database:
                 # "cached plan must not change result type": the schema changed under a prepared statement, which was
                 # refused before it did anything.
                 self.drop()
-                if replanned:
+                if fresh:
                     raise
-                replanned = True
+                fresh = True
             except psycopg2.Error as error:
                 if not _lost(error):
                     raise
                 self.drop()
-                if not again:
+                if fresh or not again:
                     raise _told(error) from error
-                again = False
+                fresh = True
 
     def read(self, sql: str, params: Row) -> list[Row]:
         return self.execute(sql, params, again=True)
+
+    def write(self, sql: str, params: Row) -> list[Row]:
+        """Runs one statement that stores something, and returns when that is on the disk.  Where other requests wait
+        for their turn, they go first, so that one flush serves all that they write."""
+        servers = self._servers
+        if not servers or not turns.others():
+            return self.execute(sql, params, again=False)
+        found = self.execute(sql, params, again=False, prelude=UNFLUSHED)
+        moment = next(self._moments)
+        turns.together(lambda: self._flush(moment))
+        if self._servers != servers:
+            raise psycopg2.OperationalError("the server may have crashed between the statement and its flush")
+        return found
+
+    def _flush(self, moment: int) -> None:
+        """Puts on the disk what was written before the moment, unless that was done meanwhile."""
+        with self._flushing:
+            if self._flushed <= moment:
+                now = next(self._moments)
+                self.execute(_FLUSH, {}, again=True)
+                self._flushed = now
 
 
 def _lost(error: psycopg2.Error) -> bool:
@@ -235,7 +280,7 @@ def late_row(sql: str, **params: Any) -> Row | None:
 
 def run(sql: str, **params: Any) -> Row | None:
     """Writes, and gives the first row that the statement returns, once it is on the disk."""
-    found = database().execute(sql, params, again=False)
+    found = database().write(sql, params)
     return found[0] if found else None
 
 
@@ -253,6 +298,14 @@ def version(connection: psycopg2.extensions.connection) -> int:
         cursor.execute("SELECT version FROM schema_version")
         found = cursor.fetchone()
         return int(found[0]) if found else 0
+
+
+def _server(connection: psycopg2.extensions.connection) -> str:
+    """Since when it keeps statistics, which no two servers have in common, and which a crash makes one begin anew."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT stats_reset::text FROM pg_stat_bgwriter")
+        [since] = cursor.fetchone() or [None]
+        return since or ""
 
 
 class Page(NamedTuple):

@@ -1,13 +1,18 @@
 """The threads of a worker take turns: one works, and another steps in when it is held up by something slow.
 
 Where PostgreSQL is on the same machine, more of them at work at a time would be slower: they pass the interpreter's
-lock to and fro, and each has a connection, whose processes push each other out of the processor's caches.
+lock to and fro, and each needs a connection, whose processes push each other out of the processor's caches.
+
+What all of them must wait for, as writers do for the disk, they wait for together: each lets those behind it go first,
+and the last one has it done for all.
 """
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from math import inf
 from queue import SimpleQueue
 from time import monotonic
@@ -16,7 +21,8 @@ from typing import Any
 from psycopg2 import ProgrammingError
 from psycopg2.extensions import parse_dsn
 
-PATIENCE = 0.01  # seconds that a request may take before those that wait behind it get another thread
+# Seconds that a request may take before those that wait behind it get another thread, and that it lets them go first.
+PATIENCE = 0.01
 _HERE = ("", "localhost", "127.0.0.1", "::1")
 
 
@@ -50,6 +56,9 @@ class Pool:
         self._jobs: SimpleQueue[tuple[Future[Any], Callable[..., Any], Any] | None] = SimpleQueue()
         self._turns = threading.Semaphore(at_once)
         self._latest = _Turn()
+        self.resting: deque[threading.Lock] = deque()  # of threads that let others go first; released, they go on
+        self._idle = 0  # threads that wait for a turn
+        self._changing = threading.Lock()  # guards `_idle`, and that a turn ends once
         for _ in range(threads):
             threading.Thread(target=self._take_turns, daemon=True).start()
 
@@ -75,18 +84,55 @@ class Pool:
     def relieve(self) -> None:
         """Gives another thread its turn when jobs wait behind one that takes too long."""
         if self.patience() <= 0:
-            self._latest.over = True
-            self._turns.release()
+            self._end(self._latest)
+
+    def waiting(self) -> bool:
+        return not self._jobs.empty()
+
+    def rest(self, turn: _Turn) -> None:
+        """Gives the turn away until no job waits, as long as a thread is left to do one; but not for long."""
+        if self._jobs.empty() or not self._idle:
+            return
+        woken = threading.Lock()
+        woken.acquire()
+        self.resting.append(woken)
+        self._end(turn)
+        if not woken.acquire(timeout=PATIENCE):
+            with suppress(ValueError):
+                self.resting.remove(woken)
+
+    def wake(self) -> None:
+        """One of those that rest."""
+        with suppress(IndexError):
+            self.resting.popleft().release()
+
+    def _end(self, turn: _Turn) -> None:
+        with self._changing:
+            if turn.over:
+                return
+            turn.over = True
+        self._turns.release()
+
+    def _begin(self) -> _Turn:
+        with self._changing:
+            self._idle += 1
+        self._turns.acquire()
+        with self._changing:
+            self._idle -= 1
+        self._latest = turn = _Turn()
+        return turn
 
     def _take_turns(self) -> None:
         while True:
-            self._turns.acquire()
-            self._latest = turn = _Turn()
+            turn = self._begin()
+            _own.pool, _own.turn = self, turn
             while not turn.over:
+                if self.resting and self._jobs.empty():
+                    self.wake()  # one, who wakes the others once it has finished
                 job = self._jobs.get()
                 if job is None:
                     self._jobs.put(None)  # for the next thread
-                    self._turns.release()
+                    self._end(turn)
                     return
                 turn.since = monotonic()
                 future, call, argument = job
@@ -95,3 +141,23 @@ class Pool:
                 except BaseException as error:
                     future.set_exception(error)
                 turn.since = inf
+
+
+_own = threading.local()  # the pool of this thread and its turn, where it has them
+
+
+def others() -> bool:
+    """Whether jobs wait for this thread's turn, or let it go first."""
+    pool: Pool | None = getattr(_own, "pool", None)
+    return pool is not None and (pool.waiting() or bool(pool.resting))
+
+
+def together(finish: Callable[[], None]) -> None:
+    """Lets the jobs that wait go first, and finishes.  Those that let this one go first finish after it."""
+    pool: Pool = _own.pool
+    pool.rest(_own.turn)
+    try:
+        finish()
+    finally:
+        while pool.resting:
+            pool.wake()

@@ -282,6 +282,15 @@ def raw(dsn: str) -> Iterator[psycopg2.extensions.connection]:
     connection.close()
 
 
+@pytest.fixture
+def flushing(dsn: str, raw: psycopg2.extensions.connection) -> Iterator[str]:
+    """A server where new connections wait for the disk, which that of the tests does not have them do."""
+    with raw.cursor() as cursor:
+        cursor.execute("ALTER ROLE postgres SET synchronous_commit = on")
+        yield dsn
+        cursor.execute("ALTER ROLE postgres RESET synchronous_commit")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]

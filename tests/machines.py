@@ -19,7 +19,7 @@ from tests.conftest import ROOT, free_port
 from tests.test_private_postgres import ask, eventually
 
 
-def _answers(dsn: str) -> bool:
+def answers(dsn: str) -> bool:
     try:
         return ask(dsn, "SELECT 1") == "1"
     except psycopg2.OperationalError:
@@ -38,7 +38,7 @@ class Replica:
 
         def started() -> bool:
             self.server.ensure()
-            return _answers(self.dsn)
+            return answers(self.dsn)
 
         eventually(started)
 
@@ -105,7 +105,7 @@ def pooler(dsn: str, folder: Path) -> Iterator[str]:
         process = subprocess.Popen(["pgbouncer", configured], stderr=log, cwd="/", **identity)
     try:
         through = f"postgresql://127.0.0.1:{port}/linkmgr?user=linkmgr"
-        eventually(lambda: process.poll() is not None or _answers(through))
+        eventually(lambda: process.poll() is not None or answers(through))
         assert process.poll() is None, (folder / "pgbouncer.log").read_text()
         yield through
     finally:

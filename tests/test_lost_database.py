@@ -7,8 +7,10 @@ import psycopg2
 import pytest
 from flask import Flask
 
+from linkmgr import database
 from linkmgr.database import Database
 from tests.conftest import Client
+from tests.races import at_once
 
 PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 
@@ -21,11 +23,11 @@ def failing_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     def fail(text: str) -> None:
         failed: list[str] = []
 
-        def lose(self: Database, sql: str, params: Any, prelude: str) -> Any:
+        def lose(self: Database, sql: str, params: Any, prelude: str, **options: Any) -> Any:
             if text in sql and not failed:
                 failed.append(sql)
                 raise psycopg2.DatabaseError("server closed the connection unexpectedly")
-            return once(self, sql, params, prelude)
+            return once(self, sql, params, prelude, **options)
 
         monkeypatch.setattr(Database, "_once", lose)
 
@@ -56,3 +58,39 @@ def test_a_database_that_can_only_be_read_is_away_until_it_can_be_written(
         finally:
             cursor.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
     assert standby.post("/api/pixel/add", PIXEL).status_code == 200
+
+
+def test_the_connection_that_was_used_last_is_used_next_by_whichever_thread(app: Flask) -> None:
+    def process(_number: int) -> Any:
+        with app.app_context():
+            return database.rows("SELECT pg_backend_pid() AS pid")[0]["pid"]
+
+    assert len({at_once(1, process)[0] for _ in range(5)}) == 1
+
+
+def test_a_connection_that_was_left_in_the_midst_of_something_is_not_used_again(app: Flask) -> None:
+    class Cursor(psycopg2.extensions.cursor):
+        def execute(self, *arguments: Any) -> None:
+            super().execute("BEGIN")
+            super().execute(*arguments)
+
+    with app.app_context():
+        database.rows("SELECT 1")
+        left = database.database()._idle[-1].connection
+        left.cursor_factory = Cursor
+        database.rows("SELECT 1")
+        assert left.closed
+        assert database.rows("SELECT 1 AS found") == [{"found": 1}]
+
+
+def test_a_read_is_repeated_on_a_new_connection_though_others_came_back_dead(
+    app: Flask, raw: psycopg2.extensions.connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with app.app_context():
+        used = database.database()
+        used._idle[:] = [used._open(), used._open()]
+        monkeypatch.setattr(Database, "drop", lambda _self: None)
+        with raw.cursor() as cursor:
+            for kept in used._idle:
+                cursor.execute("SELECT pg_terminate_backend(%s)", [kept.connection.info.backend_pid])
+        assert database.rows("SELECT 1 AS found") == [{"found": 1}]

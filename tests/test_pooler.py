@@ -19,15 +19,9 @@ TOLD = "SELECT name, setting FROM pg_settings WHERE lower(name) = ANY (%(names)s
 
 
 @pytest.fixture
-def through(dsn: str, raw: psycopg2.extensions.connection, tmp_path: Path) -> Iterator[str]:
-    """To a server that waits for its disk, which that of the tests does not."""
-    with raw.cursor() as cursor:
-        cursor.execute("ALTER ROLE postgres SET synchronous_commit = on")
-        try:
-            with machines.pooler(dsn, tmp_path) as started:
-                yield started
-        finally:
-            cursor.execute("ALTER ROLE postgres RESET synchronous_commit")
+def through(flushing: str, tmp_path: Path) -> Iterator[str]:
+    with machines.pooler(flushing, tmp_path) as started:
+        yield started
 
 
 @pytest.fixture

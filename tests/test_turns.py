@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from linkmgr import turns
 from linkmgr.turns import PATIENCE, Pool, at_once
 from tests.targets import wait_until
 
@@ -91,6 +92,90 @@ def test_nothing_is_done_for_those_who_wait_when_all_threads_are_held_up(pool: P
     assert waits.result() == ended
     for each in held[1:]:
         each.end()
+
+
+class Together:
+    """Jobs that let others go first: what happened, in its order."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool, self.told = pool, list[str]()
+
+    def submit(self, name: str) -> Future[Any]:
+        return self.pool.submit(self, name)
+
+    def __call__(self, name: str) -> None:
+        self.told.append(f"{name} begins")
+        if turns.others():
+            turns.together(lambda: self.told.append(f"{name} finishes"))
+
+
+@pytest.fixture
+def endless_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 60)
+
+
+@pytest.mark.usefixtures("endless_patience")
+def test_those_who_let_others_go_first_finish_when_nobody_waits_any_more(pool: Pool) -> None:
+    held, jobs = Held(pool), Together(pool)
+    held.begun.wait()
+    submitted = [jobs.submit("one"), jobs.submit("two"), pool.submit(who, None), jobs.submit("three")]
+    held.end()
+    for each in submitted:
+        each.result(10)
+    assert jobs.told[:4] == ["one begins", "two begins", "three begins", "three finishes"]
+    assert sorted(jobs.told[4:]) == ["one finishes", "two finishes"]
+
+
+@pytest.mark.usefixtures("endless_patience")
+def test_who_rests_goes_on_when_the_last_of_those_that_waited_does_not_rest(pool: Pool) -> None:
+    held, jobs = Held(pool), Together(pool)
+    held.begun.wait()
+    submitted = [jobs.submit("one"), jobs.submit("two"), pool.submit(who, None)]
+    held.end()
+    for each in submitted:
+        each.result(10)
+    assert sorted(jobs.told[2:]) == ["one finishes", "two finishes"]
+
+
+@pytest.mark.usefixtures("endless_patience")
+def test_nobody_rests_when_no_thread_is_left_for_those_who_wait(pool: Pool) -> None:
+    held, jobs = Held(pool), Together(pool)
+    held.begun.wait()
+    submitted = [jobs.submit(str(number)) for number in range(50)]
+    held.end()
+    for each in submitted:
+        each.result(10)
+    assert jobs.told.count("49 begins") == 1
+
+
+def test_nobody_rests_for_long_behind_a_slow_one(pool: Pool) -> None:
+    held, jobs = Held(pool), Together(pool)
+    held.begun.wait()
+    resting, slow = jobs.submit("one"), Held(pool)
+    held.end()
+    slow.begun.wait()
+    resting.result()
+    assert jobs.told == ["one begins", "one finishes"]
+    assert not pool.resting
+    slow.end()
+
+
+def test_who_fails_to_finish_holds_up_nobody(pool: Pool) -> None:
+    def finish() -> None:
+        raise ZeroDivisionError
+
+    def fail(_: object) -> None:
+        turns.together(finish)
+
+    held = Held(pool)
+    held.begun.wait()
+    submitted = [pool.submit(fail, None) for _ in range(3)]
+    held.end()
+    assert [type(each.exception()) for each in submitted] == [ZeroDivisionError] * 3
+
+
+def test_there_are_no_others_where_nobody_takes_turns() -> None:
+    assert not turns.others()
 
 
 def test_all_threads_work_at_a_time_when_they_wait_for_another_machine() -> None:
