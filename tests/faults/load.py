@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from tests.targets import FIREFOX
 
-CLIENTS = {"writes": 4, "reads": 2, "visits": 2}
-_PAUSE = 0.01  # of a client between its requests: the machine is not what is tried here
+CLIENTS = {"writes": 6, "reads": 2, "visits": 2}
+_PAUSE = 0.001  # of a client between its requests: the machine is not what is tried here
 _LONGEST_WAIT = 30
 
 
