@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from flask import Flask
+from flask import Flask, Request
 from werkzeug.middleware.proxy_fix import ProxyFix
+from werkzeug.routing import MapAdapter
 
 from linkmgr import (
     api,
@@ -33,6 +34,19 @@ class Service(Flask):
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """None of ours is a coroutine.  Flask would look at each hook and handler of each request."""
         return func
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """Of what the request knows already.  Flask would read it from the environment again."""
+        if request is None:
+            return None  # no URL is built outside a request
+        return self.url_map.bind(
+            request.host,
+            request.root_path,
+            url_scheme=request.scheme,
+            default_method=request.method,
+            path_info=request.path,
+            query_args=request.query_string.decode("latin-1"),
+        )
 
 
 def create_app(**overrides: str) -> Flask:

@@ -3,9 +3,9 @@
 from typing import Any, NamedTuple
 
 import maxminddb
-from flask import Flask, current_app
+from flask import Flask
 
-from linkmgr.settings import UnusableSetting, settings
+from linkmgr.settings import UnusableSetting, settings, this_app
 
 
 class Country(NamedTuple):
@@ -28,7 +28,7 @@ def _opened(path: str) -> maxminddb.Reader | None:
 
 def of(address: str) -> Country:
     """Files hold a country with its names and its code, or both as texts of their own."""
-    reader: maxminddb.Reader | None = current_app.extensions["linkmgr_countries"]
+    reader: maxminddb.Reader | None = this_app().extensions["linkmgr_countries"]
     try:
         found: Any = reader.get(address) if reader else None
     except (ValueError, maxminddb.InvalidDatabaseError):

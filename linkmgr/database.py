@@ -25,12 +25,12 @@ import orjson
 import psycopg2
 import psycopg2.extensions
 import psycopg2.extras
-from flask import Flask, current_app
+from flask import Flask
 from psycopg2 import errors as pg
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
 from linkmgr import metrics, private_postgres, turns
-from linkmgr.settings import settings
+from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
 
@@ -255,7 +255,7 @@ def init_app(app: Flask) -> None:
 
 
 def database() -> Database:
-    found: Database = current_app.extensions["linkmgr_database"]
+    found: Database = this_app().extensions["linkmgr_database"]
     return found
 
 
@@ -269,7 +269,7 @@ def row(sql: str, **params: Any) -> Row | None:
 
 
 def _late_rows(sql: str, params: Row) -> list[Row]:
-    reader: Database = current_app.extensions["linkmgr_reader"]
+    reader: Database = this_app().extensions["linkmgr_reader"]
     return reader.read(sql, params)
 
 

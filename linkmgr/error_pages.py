@@ -2,9 +2,10 @@
 
 from http import HTTPStatus
 
-from flask import Flask, current_app, render_template
+from flask import Flask, render_template
 
 from linkmgr import incoming
+from linkmgr.settings import this_app
 
 _TITLES = {
     401: "Please sign in",
@@ -34,7 +35,7 @@ def page(status: int, message: str) -> str:
 
 def bug() -> str:
     """Made at the start, so that nothing can fail in showing it."""
-    made: str = current_app.extensions["linkmgr_bug_page"]
+    made: str = this_app().extensions["linkmgr_bug_page"]
     return made
 
 

@@ -4,7 +4,7 @@ who guesses keys is stopped as well."""
 import random
 from typing import NamedTuple
 
-from flask import Flask, g
+from flask import Flask
 
 from linkmgr import incoming, keys, observed, rates, sender
 from linkmgr.errors import Refusal
@@ -44,7 +44,7 @@ def _check() -> None:
     key = _key(request)
     found = callers.identify(keys.digest(key or ""), sender.network())
     hits = rates.Hits(found.pop("count"), found.pop("until")) if "count" in found else None
-    g.caller = caller = Caller(**found)
+    request.caller = caller = Caller(**found)
     observed.caller(caller.id)
     if caller.id is None and random.random() < FORGET_SHARE:  # noqa: S311
         callers.forget_spent()
@@ -68,6 +68,6 @@ def init_app(app: Flask) -> None:
 
 def user_id() -> int:
     """Of the caller: what every statement of the API names first."""
-    caller: Caller = g.caller
-    assert caller.id is not None
-    return caller.id
+    found = incoming.current().caller.id
+    assert found is not None
+    return found

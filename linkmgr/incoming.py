@@ -1,17 +1,23 @@
 """The request: whether it is for the API, and its body, whole and within the limit, or refused, whoever reads it."""
 
-from functools import cached_property
+from collections.abc import Callable
 from io import BytesIO
-from typing import IO
+from typing import IO, TYPE_CHECKING, cast
 
 import flask
-from flask.globals import request_ctx
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
+from werkzeug.local import LocalProxy
+from werkzeug.utils import cached_property
+
+if TYPE_CHECKING:
+    from linkmgr.gate import Caller
 
 LARGEST_BODY = 64 * 1024  # bytes
 
 
 class Request(flask.Request):
+    caller: "Caller"  # once the gate knows
+
     @cached_property
     def is_api(self) -> bool:
         """Whether all answers to it are JSON with the rate-limit headers."""
@@ -41,8 +47,5 @@ class Request(flask.Request):
         return BytesIO(self.body())
 
 
-def current() -> Request:
-    """The request itself, where several things are asked of it: `flask.request` finds it anew for each."""
-    found = request_ctx.request
-    assert isinstance(found, Request)
-    return found
+# The request itself, where several things are asked of it: `flask.request` looks it up for each.
+current: Callable[[], Request] = cast("LocalProxy[Request]", flask.request)._get_current_object

@@ -12,7 +12,9 @@ from typing import Any
 from cryptography.fernet import Fernet, MultiFernet
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from flask import Flask, current_app
+from flask import Flask
+
+from linkmgr.settings import this_app
 
 PREFIX = "linkmgr_"  # by which secret scanners recognise a key
 
@@ -29,7 +31,7 @@ def _cipher(secret: str) -> Fernet:
 
 
 def _ciphers() -> MultiFernet:
-    found: MultiFernet = current_app.extensions["linkmgr_ciphers"]
+    found: MultiFernet = this_app().extensions["linkmgr_ciphers"]
     return found
 
 

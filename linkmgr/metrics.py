@@ -17,10 +17,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from flask import Flask, current_app
+from flask import Flask
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
-from linkmgr.settings import settings
+from linkmgr.settings import settings, this_app
 
 EVENTS = {
     "visits_recorded": "Visits that were stored, or left out by the limit of a plan.",
@@ -134,7 +134,7 @@ def init_app(app: Flask) -> None:
 
 
 def metrics() -> Metrics | None:
-    found: Metrics | None = current_app.extensions["linkmgr_metrics"]
+    found: Metrics | None = this_app().extensions["linkmgr_metrics"]
     return found
 
 

@@ -55,7 +55,7 @@ class _WithId(logging.Formatter):
 
 def caller(user_id: int | None) -> None:
     """Who sent the request, for the access log."""
-    request.environ[USER_ID] = user_id
+    incoming.current().environ[USER_ID] = user_id
 
 
 def init_app(app: Flask) -> None:

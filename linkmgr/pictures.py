@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from flask import Flask, current_app
+from flask import Flask
 
-from linkmgr.settings import settings
+from linkmgr.settings import settings, this_app
 
 FOLDER = "pictures"
 _MOST = 64 << 20  # bytes, that the oldest have to go for
@@ -79,5 +79,5 @@ def init_app(app: Flask) -> None:
 
 
 def pictures() -> Pictures:
-    found: Pictures = current_app.extensions["linkmgr_pictures"]
+    found: Pictures = this_app().extensions["linkmgr_pictures"]
     return found

@@ -9,11 +9,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from flask import Flask, current_app, request
+from flask import Flask, request
 from flask_limiter import HeaderNames, Limiter, RateLimitExceeded, RequestLimit
 from flask_limiter._extension import LimiterContext
 from limits import RateLimitItem, WindowStats, parse
@@ -23,9 +22,9 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from linkmgr import metrics
+from linkmgr import incoming, metrics
 from linkmgr.errors import RETRY_SECONDS, Refusal
-from linkmgr.settings import settings
+from linkmgr.settings import settings, this_app
 
 PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
 _HEADERS = "linkmgr.rate_headers"  # key of the WSGI environment
@@ -33,11 +32,10 @@ _SCOPE = "api"
 _TRIES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Hits:
+class Hits(NamedTuple):
     """A caller's requests in the current window, this one included, and the epoch second of the window's end."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # nobody counts its members
     until: float
 
 
@@ -185,7 +183,7 @@ def _item(rate: str) -> RateLimitItem:
 
 
 def _limiter() -> _GateLimiter:
-    found: _GateLimiter = current_app.extensions["linkmgr_limiter"]
+    found: _GateLimiter = this_app().extensions["linkmgr_limiter"]
     return found
 
 
@@ -246,7 +244,7 @@ def admit(bucket: str, rate: int | None, hits: Hits | None) -> None:
     _asked.bucket, _asked.rate = bucket, f"{rate} per minute" if rate else limiter.rate
     _asked.hits = hits
     decided = limiter.decide(hits) if hits else limiter.ask()
-    request.environ[_HEADERS] = limiter.headers()
+    incoming.current().environ[_HEADERS] = limiter.headers()
     if decided.breached:
         metrics.count("limiter_refusals")
         item = decided.limit

@@ -4,7 +4,7 @@ import ipaddress
 import re
 from contextlib import suppress
 
-from flask import request
+from linkmgr.incoming import current
 
 _LONGEST = 100
 # Some proxies add the port that the client sent from.
@@ -14,7 +14,7 @@ _WITH_PORT = re.compile(r"\[(?P<bracketed>[^\]]*)\](?::[0-9]*)?|(?P<plain>[^:]*)
 def address() -> str:
     """Without port, brackets and zone; an IPv4 address that is written as IPv6 is that IPv4 address.  Proxies can
     send anything: what is no address stays as it is."""
-    text = (request.remote_addr or "")[:_LONGEST]
+    text = (current().remote_addr or "")[:_LONGEST]
     if ":" not in text and "[" not in text:
         return text
     found = _WITH_PORT.fullmatch(text)

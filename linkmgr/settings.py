@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import psycopg2
@@ -15,6 +15,7 @@ from flask import Flask, current_app
 from limits import parse_many
 from psycopg2.extensions import parse_dsn
 from redis.connection import parse_url
+from werkzeug.local import LocalProxy
 
 PREFIX = "LINKMGR_"
 _MMDB_MARK = b"\xab\xcd\xefMaxMind.com"  # begins the last part of an .mmdb file, at most 128 KiB
@@ -219,6 +220,10 @@ def init_app(app: Flask, **overrides: str) -> None:
     app.extensions["linkmgr_settings"] = settings
 
 
+# `current_app` looks the application up for each of its attributes, which takes longer than most of what they do.
+this_app: Callable[[], Flask] = cast("LocalProxy[Flask]", current_app)._get_current_object
+
+
 def settings() -> Settings:
-    found: Settings = current_app.extensions["linkmgr_settings"]
+    found: Settings = this_app().extensions["linkmgr_settings"]
     return found

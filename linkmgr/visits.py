@@ -14,7 +14,7 @@ from flask import Flask, current_app, request
 
 from linkmgr import countries, metrics, sender
 from linkmgr.recorder import Recorder, Visit
-from linkmgr.settings import settings
+from linkmgr.settings import settings, this_app
 
 UNKNOWN = "Unknown"
 DIRECT = "Direct, email and other"
@@ -66,7 +66,7 @@ def record(target_id: int, user_id: int) -> None:
         if program is None:
             return
         referrer = _referrer()
-        recorder: Recorder = current_app.extensions["linkmgr_recorder"]
+        recorder: Recorder = this_app().extensions["linkmgr_recorder"]
         recorder.add(
             Visit(
                 target_id=target_id,
@@ -114,7 +114,7 @@ def _label(text: str | None) -> str:
 def _visitor(target_id: int, agent: str) -> str:
     """The same for one person's visits of one target; tells nothing to who does not have our secret."""
     person = f"{target_id} {sender.address()} {agent}".encode("utf-8", "surrogatepass")
-    return blake2b(person, key=current_app.extensions["linkmgr_visitors"], digest_size=16).hexdigest()
+    return blake2b(person, key=this_app().extensions["linkmgr_visitors"], digest_size=16).hexdigest()
 
 
 def _referrer() -> str | None:

@@ -90,3 +90,7 @@ def test_keys_outlive_a_change_of_the_secret(make_app: Callable[..., Flask]) -> 
         sealed = keys.new_key(1)
     with make_app(secret_key="new", secret_key_fallbacks="older, old").app_context():
         assert keys.digest(keys.reveal(1, sealed["key_ciphertext"])) == sealed["key_digest"]
+
+
+def test_an_offer_of_another_protocol_is_ignored(alice: Client) -> None:
+    assert alice.get("/api/account", headers={"Connection": "Upgrade", "Upgrade": "websocket"}).status_code == 200

@@ -9,14 +9,15 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import psycopg2
-from flask import Flask, Response, current_app, g, redirect, render_template, request
+from flask import Flask, Response, g, redirect, render_template, request
 from werkzeug.exceptions import BadRequest, NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from linkmgr.addresses import is_address
 from linkmgr.database import Row
+from linkmgr.incoming import current
 from linkmgr.repository import public
-from linkmgr.settings import settings
+from linkmgr.settings import settings, this_app
 
 # First words of the paths that exist under our own name only: for people, who are led on, and for programs.
 PAGES = ("login", "account", "avatar")
@@ -33,8 +34,8 @@ def init_app(app: Flask) -> None:
 
 def host() -> str | None:
     """The host that was asked for, unless it is our own or cannot be branded, as an address or `localhost`."""
-    asked: str = request.environ.get("HTTP_HOST", "")
-    if asked == current_app.extensions["linkmgr_netloc"]:
+    asked: str = current().environ.get("HTTP_HOST", "")
+    if asked == this_app().extensions["linkmgr_netloc"]:
         return None
     found = _HOST.fullmatch(asked.lower())
     if not found or found[1] == settings().host or "." not in found[1] or is_address(found[1]):
@@ -58,6 +59,7 @@ def _begins_with(words: tuple[str, ...]) -> bool:
 
 
 def _choose() -> AnyResponse | str | None:
+    request = current()
     if isinstance(request.routing_exception, BadRequest):  # the host is no name, and nothing is served under it
         raise request.routing_exception
     if host() is None:

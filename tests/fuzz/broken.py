@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable
 
-from flask import Flask, g
+from flask import Flask
 
 from linkmgr import create_app, gate, strict_json, validation
 from linkmgr.database import Row, row
 from linkmgr.errors import Refusal
+from linkmgr.incoming import current
 from linkmgr.repository import pixels
 
 
@@ -38,7 +39,7 @@ def _key(app: Flask) -> None:
                 raise
             first = row("SELECT min(id) AS id FROM users")
             assert first
-            g.caller = g.caller._replace(id=first["id"])
+            current().caller = current().caller._replace(id=first["id"])
 
     hooks = app.before_request_funcs[None]
     hooks[hooks.index(gate._check)] = check
