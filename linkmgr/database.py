@@ -121,7 +121,7 @@ class Database:
         self.prepare = prepare
         self.options = _OPTIONS | ({"options": _SENT_ONCE} if prepare else {})
         self.prelude = "" if prepare else _SENT_ALONG  # of every message
-        self._idle: list[_Kept] = []
+        self._unused: list[_Kept] = []
         self._server = ""
         self._servers = 0  # how often it was another one, or had crashed, when a connection was opened
         self._moments = itertools.count(1)  # the order of writes and flushes
@@ -142,13 +142,13 @@ class Database:
         metrics.count("database_connections_opened")
         server = _server(connection)
         if server != self._server:
-            self._server = server
             self._servers += 1
+            self._server = server
         return _Kept(connection, set())
 
     def _take(self) -> _Kept:
         try:
-            return self._idle.pop()
+            return self._unused.pop()
         except IndexError:
             return self._open()
 
@@ -156,7 +156,7 @@ class Database:
         """Closes the connections that nobody uses."""
         with suppress(IndexError):
             while True:
-                self._idle.pop().connection.close()
+                self._unused.pop().connection.close()
 
     def _once(self, sql: str, params: Row, prelude: str, *, fresh: bool = False) -> list[Row]:
         kept = connection, prepared = self._open() if fresh else self._take()
@@ -176,7 +176,7 @@ class Database:
                 return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - a check for each row
         finally:
             if connection.get_transaction_status() == TRANSACTION_STATUS_IDLE:
-                self._idle.append(kept)
+                self._unused.append(kept)
             else:
                 connection.close()
 
@@ -215,7 +215,8 @@ class Database:
         """Runs one statement that stores something, and returns when that is on the disk.  Where other requests wait
         for their turn, they go first, so that one flush serves all that they write."""
         servers = self._servers
-        if not servers or not turns.others():
+        # A pooler's connections outlast a crash of the server, which would go unnoticed.
+        if not (self.prepare and servers and turns.others()):
             return self.execute(sql, params, again=False)
         found = self.execute(sql, params, again=False, prelude=UNFLUSHED)
         moment = next(self._moments)
@@ -228,7 +229,7 @@ class Database:
         """Puts on the disk what was written before the moment, unless that was done meanwhile."""
         with self._flushing:
             if self._flushed <= moment:
-                now = next(self._moments)
+                now = next(self._moments)  # first: what is written during the flush may miss it
                 self.execute(_FLUSH, {}, again=True)
                 self._flushed = now
 
@@ -301,9 +302,9 @@ def version(connection: psycopg2.extensions.connection) -> int:
 
 
 def _server(connection: psycopg2.extensions.connection) -> str:
-    """Since when it keeps statistics, which no two servers have in common, and which a crash makes one begin anew."""
+    """Since when it runs and keeps statistics: another server does not, and after a crash it begins anew."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT stats_reset::text FROM pg_stat_bgwriter")
+        cursor.execute("SELECT pg_postmaster_start_time()::text || stats_reset FROM pg_stat_bgwriter")
         [since] = cursor.fetchone() or [None]
         return since or ""
 

@@ -57,8 +57,8 @@ class Pool:
         self._turns = threading.Semaphore(at_once)
         self._latest = _Turn()
         self.resting: deque[threading.Lock] = deque()  # of threads that let others go first; released, they go on
-        self._idle = 0  # threads that wait for a turn
-        self._changing = threading.Lock()  # guards `_idle`, and that a turn ends once
+        self._spare = 0  # threads that wait for a turn
+        self._changing = threading.Lock()  # guards `_spare`, and that a turn ends once
         for _ in range(threads):
             threading.Thread(target=self._take_turns, daemon=True).start()
 
@@ -86,20 +86,19 @@ class Pool:
         if self.patience() <= 0:
             self._end(self._latest)
 
-    def waiting(self) -> bool:
-        return not self._jobs.empty()
+    def may_rest(self) -> bool:
+        """Whether jobs wait, and a thread to do them."""
+        return self._spare > 0 and not self._jobs.empty()
 
     def rest(self, turn: _Turn) -> None:
-        """Gives the turn away until no job waits, as long as a thread is left to do one; but not for long."""
-        if self._jobs.empty() or not self._idle:
+        """Gives the turn away until no job waits; but not for long."""
+        if not self.may_rest():
             return
         woken = threading.Lock()
         woken.acquire()
         self.resting.append(woken)
         self._end(turn)
-        if not woken.acquire(timeout=PATIENCE):
-            with suppress(ValueError):
-                self.resting.remove(woken)
+        woken.acquire(timeout=PATIENCE)
 
     def wake(self) -> None:
         """One of those that rest."""
@@ -115,10 +114,10 @@ class Pool:
 
     def _begin(self) -> _Turn:
         with self._changing:
-            self._idle += 1
+            self._spare += 1
         self._turns.acquire()
         with self._changing:
-            self._idle -= 1
+            self._spare -= 1
         self._latest = turn = _Turn()
         return turn
 
@@ -147,9 +146,9 @@ _own = threading.local()  # the pool of this thread and its turn, where it has t
 
 
 def others() -> bool:
-    """Whether jobs wait for this thread's turn, or let it go first."""
+    """Whether others can go first, or let this thread go first."""
     pool: Pool | None = getattr(_own, "pool", None)
-    return pool is not None and (pool.waiting() or bool(pool.resting))
+    return pool is not None and (pool.may_rest() or bool(pool.resting))
 
 
 def together(finish: Callable[[], None]) -> None:

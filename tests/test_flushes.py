@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ WRITE = """
     RETURNING pg_current_wal_insert_lsn()::text AS position
 """
 FLUSHED = "SELECT pg_current_wal_flush_lsn() > %(position)s::pg_lsn AS flushed"
+
+Meanwhile = dict[str, Callable[[database.Database], Any]]
 
 
 class Writers:
@@ -79,7 +82,12 @@ def writers(make_app: Callable[..., Flask], flushing: str, admin: Client, pool: 
 
 def crash(dsn: str) -> None:
     """Kills one of the server's processes, whereupon it gives up what it holds in memory, and starts anew."""
-    os.kill(psycopg2.connect(dsn).info.backend_pid, signal.SIGKILL)
+    with closing(psycopg2.connect(dsn)) as killed, closing(psycopg2.connect(dsn)) as other, other.cursor() as cursor:
+        other.autocommit = True
+        os.kill(killed.info.backend_pid, signal.SIGKILL)
+        with suppress(psycopg2.OperationalError):
+            while True:
+                cursor.execute("SELECT 1")
     wait_until(lambda: answers(dsn))
 
 
@@ -96,6 +104,70 @@ def test_those_who_write_behind_each_other_share_a_flush(writers: Writers, flush
     held.end()
     assert [each.result() for each in submitted] == [True] * 3
     assert len(flushes) == 1
+
+
+def test_a_write_waits_for_its_own_commit_behind_a_pooler_whose_connections_outlast_a_crash(
+    make_app: Callable[..., Flask], pool: Pool, flushes: list[str], admin: Client
+) -> None:
+    writers = Writers(make_app(prepare="0"), pool)
+    writers.known()
+    held = Held(pool)
+    held.begun.wait()
+    submitted = [writers.submit(name) for name in ("one", "two", "three")]
+    held.end()
+    for each in submitted:
+        each.result()
+    assert flushes == []
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """What happens while a statement is under way, of one of several who write at the same time."""
+    happens: Meanwhile = {}
+    execute: Callable[..., Any] = database.Database.execute
+
+    def run(self: database.Database, sql: str, params: database.Row, **options: Any) -> Any:
+        found = execute(self, sql, params, **options)
+        if sql in happens:
+            happens.pop(sql)(self)
+        return found
+
+    monkeypatch.setattr(database.Database, "execute", run)
+    monkeypatch.setattr(turns, "others", lambda: True)
+    monkeypatch.setattr(turns, "together", lambda finish: finish())
+    return happens
+
+
+def test_a_flush_does_not_serve_what_is_written_while_it_runs(
+    writers: Writers, flushes: list[str], meanwhile: Meanwhile
+) -> None:
+    writers.known()
+    later: list[int] = []
+    meanwhile[database._FLUSH] = lambda used: later.append(next(used._moments))
+    writers.write("one")
+    assert len(flushes) == 1
+    with writers.app.app_context():
+        database.database()._flush(*later)
+    assert len(flushes) == 2
+
+
+def test_a_flush_does_not_serve_a_statement_that_it_falls_into(
+    writers: Writers, flushes: list[str], meanwhile: Meanwhile
+) -> None:
+    writers.known()
+    meanwhile[WRITE] = lambda used: used._flush(next(used._moments))
+    writers.write("one")
+    assert len(flushes) == 2
+
+
+def test_a_crash_during_the_statement_counts(writers: Writers, meanwhile: Meanwhile) -> None:
+    def crash(used: database.Database) -> None:
+        used._servers += 1
+
+    writers.known()
+    meanwhile[WRITE] = crash
+    with pytest.raises(psycopg2.OperationalError):
+        writers.write("one")
 
 
 def test_all_that_is_answered_is_on_the_disk_whoever_flushed_it(writers: Writers) -> None:

@@ -65,6 +65,9 @@ def test_the_connection_that_was_used_last_is_used_next_by_whichever_thread(app:
         with app.app_context():
             return database.rows("SELECT pg_backend_pid() AS pid")[0]["pid"]
 
+    with app.app_context():
+        used = database.database()
+        used._unused[:] = [used._open(), used._open()]
     assert len({at_once(1, process)[0] for _ in range(5)}) == 1
 
 
@@ -76,7 +79,7 @@ def test_a_connection_that_was_left_in_the_midst_of_something_is_not_used_again(
 
     with app.app_context():
         database.rows("SELECT 1")
-        left = database.database()._idle[-1].connection
+        left = database.database()._unused[-1].connection
         left.cursor_factory = Cursor
         database.rows("SELECT 1")
         assert left.closed
@@ -88,9 +91,9 @@ def test_a_read_is_repeated_on_a_new_connection_though_others_came_back_dead(
 ) -> None:
     with app.app_context():
         used = database.database()
-        used._idle[:] = [used._open(), used._open()]
+        used._unused[:] = [used._open(), used._open()]
         monkeypatch.setattr(Database, "drop", lambda _self: None)
         with raw.cursor() as cursor:
-            for kept in used._idle:
+            for kept in used._unused:
                 cursor.execute("SELECT pg_terminate_backend(%s)", [kept.connection.info.backend_pid])
         assert database.rows("SELECT 1 AS found") == [{"found": 1}]

@@ -160,6 +160,40 @@ def test_nobody_rests_for_long_behind_a_slow_one(pool: Pool) -> None:
     slow.end()
 
 
+def test_who_was_relieved_has_no_turn_to_give_away(pool: Pool) -> None:
+    jobs = Together(pool)
+    let_go, over = threading.Event(), threading.Event()
+
+    def slow(name: str) -> None:
+        let_go.wait()
+        jobs(name)
+        over.set()
+
+    pool.submit(slow, "one")
+    held = Held(pool)
+    relieved(pool, held.begun.is_set)
+    waits = Held(pool)
+    let_go.set()
+    over.wait()
+    assert jobs.told == ["one begins", "one finishes"]
+    assert not waits.begun.is_set()
+    held.end()
+    waits.end()
+
+
+@pytest.mark.parametrize(("threads", "at_once"), [(1, 1), (3, 3)])
+def test_nobody_lets_others_go_first_where_no_thread_waits_for_a_turn(threads: int, at_once: int) -> None:
+    pool = Pool(threads, at_once)
+    held = [Held(pool) for _ in range(threads)]
+    for each in held:
+        each.begun.wait()
+    asking = [pool.submit(lambda _: turns.others(), None) for _ in range(10)]
+    for each in held:
+        each.end()
+    assert not any(each.result() for each in asking)
+    pool.shutdown(wait=False)
+
+
 def test_who_fails_to_finish_holds_up_nobody(pool: Pool) -> None:
     def finish() -> None:
         raise ZeroDivisionError
