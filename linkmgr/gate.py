@@ -24,6 +24,12 @@ class Caller(NamedTuple):
     api: bool | None
     rate: int | None
     holds: bool | None  # False: the key has expired
+    # What the account shows, so that reading it is no statement of its own.
+    email: str | None
+    username: str | None
+    status: str | None
+    expires: str | None
+    registered: str | None
 
 
 def _key(request: incoming.Request) -> str | None:
@@ -44,21 +50,21 @@ def _check() -> None:
     key = _key(request)
     found = callers.identify(keys.digest(key or ""), sender.network())
     hits = rates.Hits(found.pop("count"), found.pop("until")) if "count" in found else None
-    request.caller = caller = Caller(**found)
-    observed.caller(caller.id)
-    if caller.id is None and random.random() < FORGET_SHARE:  # noqa: S311
+    request.caller = known = Caller(**found)
+    observed.caller(known.id)
+    if known.id is None and random.random() < FORGET_SHARE:  # noqa: S311
         callers.forget_spent()
-    rates.admit(caller.bucket, caller.rate, hits)
+    rates.admit(known.bucket, known.rate, hits)
     blueprint = request.blueprint
     if blueprint in KEYLESS:
         return
     if key is None:
         raise Refusal("key_missing")
-    if caller.id is None:
-        raise Refusal("key_expired" if caller.holds is False else "key_unknown")
-    if not (caller.api or caller.admin):
+    if known.id is None:
+        raise Refusal("key_expired" if known.holds is False else "key_unknown")
+    if not (known.api or known.admin):
         raise Refusal("plan_feature", detail="the API")
-    if blueprint in ADMINISTRATION and not caller.admin:
+    if blueprint in ADMINISTRATION and not known.admin:
         raise Refusal("administrators_only")
 
 
@@ -66,8 +72,12 @@ def init_app(app: Flask) -> None:
     app.before_request(_check)
 
 
+def caller() -> Caller:
+    return incoming.current().caller
+
+
 def user_id() -> int:
     """Of the caller: what every statement of the API names first."""
-    found = incoming.current().caller.id
+    found = caller().id
     assert found is not None
     return found

@@ -131,12 +131,12 @@ def test_head_answers_as_get_without_a_body(alice: Client) -> None:
 
 
 def test_a_fault_of_ours_is_a_500_in_the_envelope(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_user_id: int) -> None:
+    def fail(_user_id: int, **_paging: int) -> None:
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("linkmgr.repository.accounts.read", fail)
+    monkeypatch.setattr("linkmgr.repository.pixels.index", fail)
     headers = {"Authorization": f"Bearer {alice.key}"}
-    answer = alice.http.get("/api/account", headers=headers)
+    answer = alice.http.get("/api/pixels", headers=headers)
     assert answer.status_code == 500
     assert answer.get_json()["error"] == 1
     assert "secret" not in answer.text

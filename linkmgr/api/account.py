@@ -5,8 +5,9 @@ from marshmallow import ValidationError, validates_schema
 
 from linkmgr import passwords
 from linkmgr.envelope import Json, ok
-from linkmgr.gate import user_id
+from linkmgr.gate import caller, user_id
 from linkmgr.repository import accounts
+from linkmgr.settings import settings
 from linkmgr.validation import Changes, Email, Password, body
 
 bp = Blueprint("account", __name__)
@@ -25,7 +26,19 @@ class AccountChanges(Changes):
 @bp.get("/account")
 @bp.post("/account")  # what clients send instead
 def read() -> Json:
-    return ok(data=accounts.read(user_id()))
+    """Of whom the gate has let in."""
+    me = caller()
+    return ok(
+        data={
+            "id": me.id,
+            "email": me.email,
+            "username": me.username,
+            "avatar": f"{settings().base_url}/avatar/{me.username}.png",
+            "status": me.status,
+            "expires": me.expires,
+            "registered": me.registered,
+        }
+    )
 
 
 @bp.put("/account/update")

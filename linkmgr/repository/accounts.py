@@ -5,19 +5,6 @@ from linkmgr.errors import missing
 from linkmgr.settings import settings
 
 
-def read(user_id: int) -> Row | None:
-    return row(
-        """
-        SELECT id, email, username, %(base_url)s || '/avatar/' || username || '.png' AS avatar,
-               status, expires, registered
-          FROM accounts
-         WHERE id = %(user_id)s
-        """,
-        user_id=user_id,
-        base_url=settings().base_url,
-    )
-
-
 def overview(user_id: int) -> Row:
     """What the account page shows: the account, its plan, how many rows of each kind are there, and the
     clicks of this month."""

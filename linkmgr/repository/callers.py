@@ -18,7 +18,8 @@ def identify(key_digest: bytes, address: str) -> Row:
                    caller.*
               FROM (SELECT 1) always
               LEFT JOIN (SELECT CASE WHEN holds THEN id END AS id, admin, api,
-                                CASE WHEN holds THEN rate END AS rate, holds
+                                CASE WHEN holds THEN rate END AS rate, holds,
+                                email, username, status, expires, registered
                            FROM accounts,
                                 LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
                                                 IS NOT FALSE AS holds) key
@@ -32,7 +33,8 @@ def identify(key_digest: bytes, address: str) -> Row:
         found = row(
             """
             WITH caller AS (
-                SELECT CASE WHEN holds THEN id END AS id, admin, api, CASE WHEN holds THEN rate END AS rate, holds
+                SELECT CASE WHEN holds THEN id END AS id, admin, api, CASE WHEN holds THEN rate END AS rate, holds,
+                       email, username, status, expires, registered
                   FROM accounts,
                        LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
                                        IS NOT FALSE AS holds) key
