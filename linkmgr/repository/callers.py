@@ -49,7 +49,7 @@ def identify(key_digest: bytes, address: str) -> Row:
                 ON CONFLICT (bucket) DO UPDATE
                    SET count = CASE WHEN h.until <= clock_timestamp() THEN 1 ELSE h.count + 1 END,
                        until = CASE WHEN h.until <= clock_timestamp() THEN excluded.until ELSE h.until END
-                RETURNING bucket, count, extract(epoch FROM until)::float8 AS until)
+                RETURNING bucket, count, date_part('epoch', until) AS until)
             SELECT counted.*, caller.* FROM counted LEFT JOIN caller ON true
             """,
             key_digest=key_digest,
