@@ -35,7 +35,7 @@ _TRIES = 3
 class Hits(NamedTuple):
     """A caller's requests in the current window, this one included, and the epoch second of the window's end."""
 
-    count: int  # type: ignore[assignment]  # nobody counts its members
+    requests: int
     until: float
 
 
@@ -63,7 +63,7 @@ class _Remembered:
     """What flask-limiter asks for is what was counted in this request."""
 
     def get(self, key: str) -> int:
-        return _hits().count
+        return _hits().requests
 
     def get_expiry(self, key: str) -> float:
         return _hits().until
@@ -113,7 +113,7 @@ class _Decided(RequestLimit):
 
     def __init__(self, limit: RateLimitItem, hits: Hits, *, breached: bool) -> None:
         self.limit, self.breached = limit, breached
-        self._window = WindowStats(hits.until, max(0, limit.amount - hits.count))
+        self._window = WindowStats(hits.until, max(0, limit.amount - hits.requests))
 
 
 class _Answer:
