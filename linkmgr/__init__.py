@@ -36,16 +36,16 @@ class Service(Flask):
         return func
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Of what the request knows already.  Flask would read it from the environment again."""
+        """Of what the request knows already, where Flask would read the environment again.  No route depends on the
+        host or redirects, and none is a websocket's, whatever is offered."""
         if request is None:
             return None  # no URL is built outside a request
         return self.url_map.bind(
             request.host,
             request.root_path,
-            url_scheme=request.scheme,
+            url_scheme="https" if request.scheme in ("https", "wss") else "http",
             default_method=request.method,
             path_info=request.path,
-            query_args=request.query_string.decode("latin-1"),
         )
 
 

@@ -51,7 +51,7 @@ def _check() -> None:
     found = callers.identify(keys.digest(key or ""), sender.network())
     hits = rates.Hits(found.pop("count"), found.pop("until")) if "count" in found else None
     request.caller = known = Caller(**found)
-    observed.caller(known.id)
+    observed.called_by(known.id)
     if known.id is None and random.random() < FORGET_SHARE:  # noqa: S311
         callers.forget_spent()
     rates.admit(known.bucket, known.rate, hits)

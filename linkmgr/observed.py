@@ -53,7 +53,7 @@ class _WithId(logging.Formatter):
         return f"{message} [request {request.environ.get(REQUEST_ID)}]" if has_request_context() else message
 
 
-def caller(user_id: int | None) -> None:
+def called_by(user_id: int | None) -> None:
     """Who sent the request, for the access log."""
     incoming.current().environ[USER_ID] = user_id
 

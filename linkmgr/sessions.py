@@ -56,7 +56,7 @@ def current() -> Row | None:
     named = digest()
     found = None if named is None else login.signed_in(named)
     if found:
-        observed.caller(found["user_id"])
+        observed.called_by(found["user_id"])
     return found
 
 

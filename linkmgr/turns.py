@@ -98,7 +98,7 @@ class Pool:
         woken.acquire()
         self.resting.append(woken)
         self._end(turn)
-        woken.acquire(timeout=PATIENCE)
+        woken.acquire(timeout=PATIENCE)  # a lock whose time is up stays among those that are woken, which does no harm
 
     def wake(self) -> None:
         """One of those that rest."""

@@ -92,5 +92,8 @@ def test_keys_outlive_a_change_of_the_secret(make_app: Callable[..., Flask]) -> 
         assert keys.digest(keys.reveal(1, sealed["key_ciphertext"])) == sealed["key_digest"]
 
 
-def test_an_offer_of_another_protocol_is_ignored(alice: Client) -> None:
-    assert alice.get("/api/account", headers={"Connection": "Upgrade", "Upgrade": "websocket"}).status_code == 200
+@pytest.mark.parametrize("scheme", ["http", "https", "ws", "wss"])
+def test_an_offer_of_another_protocol_is_ignored(make_app: Callable[..., Flask], alice: Client, scheme: str) -> None:
+    behind = Client(make_app(trusted_proxies="1").test_client(), alice.key)
+    headers = {"Connection": "Upgrade", "Upgrade": "websocket", "X-Forwarded-Proto": scheme}
+    assert behind.get("/api/account", headers=headers).status_code == 200

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import psycopg2
-from flask import Flask, Response, g, redirect, render_template, request
+from flask import Flask, Response, g, redirect, render_template
 from werkzeug.exceptions import BadRequest, NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -55,7 +55,7 @@ def _domain() -> Row | None:
 
 
 def _begins_with(words: tuple[str, ...]) -> bool:
-    return request.path.split("/", 2)[1] in words
+    return current().path.split("/", 2)[1] in words
 
 
 def _choose() -> AnyResponse | str | None:
