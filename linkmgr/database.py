@@ -21,7 +21,6 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
-import orjson
 import psycopg2
 import psycopg2.extensions
 import psycopg2.extras
@@ -29,7 +28,7 @@ from flask import Flask
 from psycopg2 import errors as pg
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
-from linkmgr import metrics, private_postgres, turns
+from linkmgr import metrics, postgres_session, private_postgres, turns
 from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
@@ -37,34 +36,7 @@ Row = dict[str, Any]
 VERSION = 1  # of schema.sql
 
 _NAMED = re.compile(r"%\((\w+)\)s")
-_BROKEN = (psycopg2.OperationalError, psycopg2.InterfaceError)
-# What cannot be written to has become a standby: the next connection may lead to the server that took over.
-# A protocol violation is how pgbouncer tells that its server is gone.
-_ENDED = (pg.AdminShutdown, pg.CrashShutdown, pg.CannotConnectNow, pg.ReadOnlySqlTransaction, pg.ProtocolViolation)
 _DEADLOCK_TRIES = 3
-# The server gives up first, with an error that says why; the socket options are for a server that is gone.
-_OPTIONS: dict[str, Any] = {
-    "connect_timeout": 2,
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 2,
-    "tcp_user_timeout": 6000,
-    "application_name": "linkmgr",
-}
-_SESSION = {
-    "statement_timeout": "3000",
-    "lock_timeout": "1500",
-    "idle_in_transaction_session_timeout": "5000",
-    "timezone": "UTC",
-    "datestyle": "ISO",
-    "plan_cache_mode": "force_generic_plan",
-    # As on solid-state disks: else the list of a user with few rows among many is read off the primary key.
-    "random_page_cost": "1.1",
-}
-_SENT_ONCE = " ".join(f"-c {name}={value}" for name, value in _SESSION.items())
-# Behind a pooler a session is not ours, and what it was told is not told to the server that the next transaction
-# gets.  So each message tells it anew.
-_SENT_ALONG = "".join(f"SET LOCAL {name} = '{value}'; " for name, value in _SESSION.items())
 # Over with the transaction that the statements of a message are.
 UNFLUSHED = "SET LOCAL synchronous_commit = off; "
 _FLUSH = "SELECT pg_logical_emit_message(true, 'linkmgr', '')"  # a commit, which waits for all that precede it
@@ -72,32 +44,6 @@ _FLUSH = "SELECT pg_logical_emit_message(true, 'linkmgr', '')"  # a commit, whic
 
 class SchemaTooOld(psycopg2.OperationalError):
     """The database was made by an older version of the service."""
-
-
-# What PostgreSQL's types become, so that rows are JSON as the specification writes it.
-_TYPES = (
-    psycopg2.extensions.new_type(
-        psycopg2.extensions.PYDATETIMETZ.values,
-        "TIMESTAMP",
-        lambda value, _: None if value is None else value[:19],  # YYYY-MM-DD HH:MM:SS, in UTC
-    ),
-    psycopg2.extensions.new_type(psycopg2.extensions.PYDATE.values, "DATE", lambda value, _: value),
-    psycopg2.extensions.new_type(
-        psycopg2.extensions.DECIMAL.values, "NUMBER", lambda value, _: None if value is None else float(value)
-    ),
-    psycopg2.extensions.new_type(
-        psycopg2.BINARY.values,
-        "BYTES",
-        lambda value, _: None if value is None else bytes.fromhex(str(value)[2:]),
-    ),
-    psycopg2.extensions.new_type((114, 3802), "JSON", lambda value, _: None if value is None else orjson.loads(value)),
-)
-
-
-def typed(connection: psycopg2.extensions.connection) -> psycopg2.extensions.connection:
-    for type_ in _TYPES:
-        psycopg2.extensions.register_type(type_, connection)
-    return connection
 
 
 @cache
@@ -119,8 +65,8 @@ class Database:
     def __init__(self, dsn: str, prepare: bool) -> None:
         self.dsn = dsn
         self.prepare = prepare
-        self.options = _OPTIONS | ({"options": _SENT_ONCE} if prepare else {})
-        self.prelude = "" if prepare else _SENT_ALONG  # of every message
+        self.options = postgres_session.OPTIONS | ({"options": postgres_session.SENT_ONCE} if prepare else {})
+        self.prelude = "" if prepare else postgres_session.SENT_ALONG  # of every message
         self._unused: list[_Kept] = []
         self._server = ""
         self._servers = 0  # how often it was another one, or had crashed, when a connection was opened
@@ -131,16 +77,16 @@ class Database:
     def connect(self) -> psycopg2.extensions.connection:
         connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
         connection.autocommit = True
-        return typed(connection)
+        return postgres_session.typed(connection)
 
     def _open(self) -> _Kept:
         """A connection with a database behind it that this program knows how to use."""
         connection = self.connect()
-        if version(connection) < VERSION:
+        if postgres_session.version(connection) < VERSION:
             connection.close()
             raise SchemaTooOld("run: flask --app app database upgrade")
         metrics.count("database_connections_opened")
-        server = _server(connection)
+        server = postgres_session.server(connection)
         if server != self._server:
             self._servers += 1
             self._server = server
@@ -201,11 +147,11 @@ class Database:
                     raise
                 fresh = True
             except psycopg2.Error as error:
-                if not _lost(error):
+                if not postgres_session.lost(error):
                     raise
                 self.drop()
                 if fresh or not again:
-                    raise _told(error) from error
+                    raise postgres_session.told(error) from error
                 fresh = True
 
     def read(self, sql: str, params: Row) -> list[Row]:
@@ -232,22 +178,6 @@ class Database:
                 now = next(self._moments)  # first: what is written during the flush may miss it
                 self.execute(_FLUSH, {}, again=True)
                 self._flushed = now
-
-
-def _lost(error: psycopg2.Error) -> bool:
-    """Whether another connection is needed, rather than the statement refused (too long, a lock, a full disk)."""
-    if error.pgcode is None:
-        return isinstance(error, _BROKEN) or _is_bare(error)
-    return isinstance(error, _ENDED)
-
-
-def _is_bare(error: psycopg2.Error) -> bool:
-    """For "server closed the connection unexpectedly" psycopg2 sometimes raises the base class itself."""
-    return type(error) is psycopg2.DatabaseError
-
-
-def _told(error: psycopg2.Error) -> psycopg2.Error:
-    return psycopg2.OperationalError(str(error)) if _is_bare(error) else error
 
 
 def init_app(app: Flask) -> None:
@@ -288,25 +218,6 @@ def run(sql: str, **params: Any) -> Row | None:
 def run_aside(sql: str, **params: Any) -> None:
     """Writes without waiting for the disk: a crash may lose what was written in the last moment before it."""
     database().execute(sql, params, again=False, prelude=UNFLUSHED)
-
-
-def version(connection: psycopg2.extensions.connection) -> int:
-    """Of the schema that the database has; 0: it has none."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT to_regclass('schema_version') IS NOT NULL")
-        if cursor.fetchone() != (True,):
-            return 0
-        cursor.execute("SELECT version FROM schema_version")
-        found = cursor.fetchone()
-        return int(found[0]) if found else 0
-
-
-def _server(connection: psycopg2.extensions.connection) -> str:
-    """Since when it runs and keeps statistics: another server does not, and after a crash it begins anew."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_postmaster_start_time()::text || stats_reset FROM pg_stat_bgwriter")
-        [since] = cursor.fetchone() or [None]
-        return since or ""
 
 
 class Page(NamedTuple):

@@ -17,7 +17,8 @@ import psycopg2
 from flask import Flask, current_app
 from psycopg2 import extensions
 
-from linkmgr.database import UNFLUSHED, Database, Row, typed
+from linkmgr.database import UNFLUSHED, Database, Row
+from linkmgr.postgres_session import typed
 from linkmgr.settings import settings
 
 PATIENCE_SECONDS = 1.0  # for a connection, and for a statement

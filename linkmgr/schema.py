@@ -11,7 +11,8 @@ from flask import current_app
 from psycopg2 import errors as pg
 from psycopg2.extensions import connection as Connection
 
-from linkmgr.database import VERSION, database, version
+from linkmgr.database import VERSION, database
+from linkmgr.postgres_session import version
 
 MIGRATIONS = Path(__file__).parent / "migrations"  # 0002_what.sql takes version 1 to 2
 _LOCK = 7_125_463_198  # any number of ours: one process at a time works on the schema

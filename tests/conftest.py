@@ -27,7 +27,7 @@ from linkmgr.recorder import Recorder
 from linkmgr.repository import users
 from tests import document
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
-from tests.schemas import empty, flask, fresh, migrate  # noqa: F401 - fixtures
+from tests.schemas import empty, flask, flushing, fresh, migrate  # noqa: F401 - fixtures
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
 
@@ -280,15 +280,6 @@ def raw(dsn: str) -> Iterator[psycopg2.extensions.connection]:
     connection.autocommit = True
     yield connection
     connection.close()
-
-
-@pytest.fixture
-def flushing(dsn: str, raw: psycopg2.extensions.connection) -> Iterator[str]:
-    """A server where new connections wait for the disk, which that of the tests does not have them do."""
-    with raw.cursor() as cursor:
-        cursor.execute("ALTER ROLE postgres SET synchronous_commit = on")
-        yield dsn
-        cursor.execute("ALTER ROLE postgres RESET synchronous_commit")
 
 
 @pytest.hookimpl(wrapper=True)

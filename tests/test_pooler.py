@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from psycopg2.errors import QueryCanceled
 
-from linkmgr import database, schema
+from linkmgr import database, postgres_session, schema
 from tests import machines
 from tests.races import at_once
 from tests.test_private_postgres import ask, eventually
@@ -36,9 +36,9 @@ def test_what_a_session_is_told_directly_each_transaction_is_told(app: Flask, po
     told = []
     for each in (app, pooled):
         with each.app_context():
-            told.append(database.rows(TOLD, names=[*database._SESSION]))
+            told.append(database.rows(TOLD, names=[*postgres_session.SETTINGS]))
     assert told[0] == told[1]
-    assert len(told[0]) == len(database._SESSION)
+    assert len(told[0]) == len(postgres_session.SETTINGS)
 
 
 def test_only_what_may_be_lost_does_not_wait_for_the_disk(pooled: Flask) -> None:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
-from linkmgr import database, schema
+from linkmgr import database, postgres_session, schema
 
 Connection = psycopg2.extensions.connection
 
@@ -26,7 +26,7 @@ def execute(dsn: str, statement: str) -> list[tuple[Any, ...]]:
 
 def test_the_newest_migration_leads_to_the_version_of_schema_sql(app: Flask, raw: Connection) -> None:
     numbers = [int(path.name[:4]) for path in schema.MIGRATIONS.glob("*.sql")]
-    assert database.version(raw) == database.VERSION == max(numbers, default=1)
+    assert postgres_session.version(raw) == database.VERSION == max(numbers, default=1)
 
 
 def test_an_empty_database_is_made_once(flask: Callable[..., Result]) -> None:

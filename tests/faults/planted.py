@@ -5,12 +5,12 @@ from typing import Any
 
 from flask import Flask
 
-from linkmgr import create_app, database
+from linkmgr import create_app, database, postgres_session
 
 
 def unflushed() -> Flask:
     """Answers before the write is on the disk."""
-    database._SENT_ONCE += " -c synchronous_commit=off"
+    postgres_session.SENT_ONCE += " -c synchronous_commit=off"
     return create_app()
 
 
