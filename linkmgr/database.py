@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import psycopg2
 import psycopg2.extensions
-import psycopg2.extras
 from flask import Flask
 from psycopg2 import errors as pg
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
