@@ -33,11 +33,11 @@ bench-scale: $(VENV)/serve  ## how fast it stays with a million rows
 	@$(VENV)/bin/python -m bench.scale
 
 $(VENV)/serve: requirements.txt
-	@command -v $(PYTHON) >/dev/null || { echo "There is no $(PYTHON) here: apt-get install python3 python3-venv" >&2; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("linkmgr needs Python 3.11 or later, and $(PYTHON) is %d.%d: run make PYTHON=python3.12 ..." % sys.version_info[:2])'
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) has no venv module: apt-get install python3-venv" >&2; exit 1; }
+	@command -v "$(PYTHON)" >/dev/null || { echo "There is no $(PYTHON) here: apt-get install python3 python3-venv" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.version_info >= (3, 11) or sys.exit("linkmgr needs Python 3.11 or later, and %s is %d.%d: run make PYTHON=python3.12 ..." % (sys.argv[1], *sys.version_info[:2]))' "$(PYTHON)"
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) has no venv module: apt-get install python3-venv" >&2; exit 1; }
 	@echo "Installing what the service runs on, once ..."
-	@test -x $(VENV)/bin/pip || $(PYTHON) -m venv $(VENV)
+	@test -x $(VENV)/bin/pip || "$(PYTHON)" -m venv $(VENV)
 	@$(VENV)/bin/python $(PIP) -r requirements.txt
 	@touch $@
 

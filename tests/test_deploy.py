@@ -28,9 +28,14 @@ def units(tmp_path: Path) -> Path:
     folder = tmp_path / "units"
     shutil.copytree(DEPLOY / "systemd", folder, symlinks=True)
     for unit in folder.glob("*.service"):
-        here = unit.read_text().replace("/opt/linkmgr/.venv/bin", str(Path(sys.executable).parent))
-        unit.write_text(here.replace("/opt/linkmgr", str(ROOT)))
+        here = unit.read_text().replace("/opt/linkmgr/.venv/bin", _escaped(Path(sys.executable).parent))
+        unit.write_text(here.replace("/opt/linkmgr", _escaped(ROOT)))
     return folder
+
+
+def _escaped(path: Path) -> str:
+    """A path as a word of a command line in a unit."""
+    return str(path).replace(" ", r"\x20")
 
 
 @systemd
