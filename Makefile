@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := dev
-.PHONY: dev run test fuzz faults lint check bench bench-scale
+.PHONY: dev run test test-fast fuzz faults lint check bench bench-scale
 VENV := .venv
 PYTHON ?= python3
 PIP := -m pip install --quiet --quiet --disable-pip-version-check
@@ -12,6 +12,9 @@ run: $(VENV)/serve  ## the service as in production
 
 test: $(VENV)/test  ## every test
 	@$(VENV)/bin/python -m pytest
+
+test-fast: $(VENV)/test  ## every test that needs neither a whole service nor a browser, in under 90 seconds
+	@$(VENV)/bin/python -m pytest -m "not slow and not browser"
 
 fuzz: $(VENV)/test  ## schemathesis against the running service, for five minutes
 	@$(VENV)/bin/python -m tests.fuzz.run 300
