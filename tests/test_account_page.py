@@ -7,8 +7,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr import attempts
 from linkmgr.database import Row
-from linkmgr.pages import login as login_pages
 from tests.conftest import PASSWORD, Client
 
 
@@ -177,16 +177,16 @@ def test_a_change_that_does_not_fit_is_told_and_changes_nothing(
 
 def test_the_current_password_cannot_be_guessed_quickly(browser: FlaskClient) -> None:
     fields = {"password": "another horse", "current_password": "guess"}
-    for _ in range(login_pages.ATTEMPTS):
+    for _ in range(attempts.ATTEMPTS):
         assert "Your current password is not" in send(browser, "/account/password", **fields)
-    assert "Too many passwords were tried" in send(browser, "/account/password", **fields)
+    assert "Too many wrong passwords were sent" in send(browser, "/account/password", **fields)
     answer = browser.post("/account/key", data={"current_password": PASSWORD})
     assert answer.status_code == 429
-    assert "Too many passwords were tried" in answer.text
+    assert "Too many wrong passwords were sent" in answer.text
 
 
 def test_the_current_password_can_be_given_as_often_as_it_is_asked_for(browser: FlaskClient) -> None:
-    for _ in range(login_pages.ATTEMPTS + 2):
+    for _ in range(attempts.ATTEMPTS + 2):
         assert browser.post("/account/key", data={"current_password": PASSWORD}).status_code == 200
 
 

@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.pages import login as login_pages
+from linkmgr import attempts
 from linkmgr.repository import login
 from tests.conftest import BASE_URL, Client
 
@@ -65,11 +65,11 @@ def test_a_body_that_is_too_large(app: Flask) -> None:
 
 
 def test_too_many_tries_say_when_to_come_back(app: Flask) -> None:
-    for _ in range(login_pages.ATTEMPTS):
+    for _ in range(attempts.ATTEMPTS):
         asked(app, "/login", "POST")
     answer = asked(app, "/login", "POST")
     assert is_page(answer, 429, "Slow down, please")
-    assert 0 < int(answer.headers["Retry-After"]) <= login_pages.WINDOW
+    assert 0 < int(answer.headers["Retry-After"]) <= attempts.WINDOW
     assert f"try again in {answer.headers['Retry-After']} seconds" in answer.text
     assert "Try again</a>" not in answer.text, "it would not send the form once more"
 

@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr import passwords
+from linkmgr import attempts, passwords
 from linkmgr.database import Row
 from linkmgr.pages import login as login_pages
 from tests.conftest import PASSWORD, Client
@@ -94,7 +94,7 @@ def test_passwords_cannot_be_guessed_quickly(
 ) -> None:
     with ThreadPoolExecutor(4) as pool:
         tries = [pool.submit(sign_in, app.test_client(), "alice@example.com", f"guess {n}") for n in range(20)]
-    assert [each.result().status_code for each in tries].count(401) == login_pages.ATTEMPTS
+    assert [each.result().status_code for each in tries].count(401) == attempts.ATTEMPTS
     assert sign_in(browser_of).status_code == 429  # the right password is not told apart
     other = browser_of.post(
         "/login", data={"email": "alice@example.com", "password": PASSWORD}, environ_base={"REMOTE_ADDR": "192.0.2.7"}
@@ -106,13 +106,13 @@ def test_passwords_cannot_be_guessed_quickly(
 
 
 def test_right_passwords_are_no_guesses_and_make_no_room_for_more(app: Flask, alice: Client) -> None:
-    for _ in range(login_pages.ATTEMPTS + 2):
+    for _ in range(attempts.ATTEMPTS + 2):
         assert sign_in(app.test_client()).status_code == 303
     answers = []
-    for _ in range(login_pages.ATTEMPTS + 1):
+    for _ in range(attempts.ATTEMPTS + 1):
         answers.append(sign_in(app.test_client(), "bob@example.com", "guess").status_code)
         sign_in(app.test_client())
-    assert answers == [401] * login_pages.ATTEMPTS + [429]
+    assert answers == [401] * attempts.ATTEMPTS + [429]
 
 
 def test_a_link_signs_in_once(app: Flask, admin: Client, alice: Client) -> None:

@@ -8,8 +8,7 @@ import pytest
 import zxingcpp
 from PIL import Image
 
-from linkmgr import passwords
-from linkmgr.pages import login
+from linkmgr import attempts, passwords
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
 from tests.shortlinks import ANDROID, BRANDED, FACEBOOK, TARGET, Make, Short
@@ -73,11 +72,11 @@ def test_the_other_rules_hold_behind_a_password(short: Make) -> None:
 
 def test_passwords_can_be_tried_ten_times_from_an_address(locked: Short, short: Make, sql: Sql) -> None:
     other = short(password_hash=passwords.hashed(SECRET))
-    answers = [unlock(locked, "guess").status_code for _ in range(login.ATTEMPTS + 1)]
-    assert answers == [401] * login.ATTEMPTS + [429]
+    answers = [unlock(locked, "guess").status_code for _ in range(attempts.ATTEMPTS + 1)]
+    assert answers == [401] * attempts.ATTEMPTS + [429]
     refused = unlock(locked)
     assert refused.status_code == 429
-    assert 0 < int(refused.headers["Retry-After"]) <= login.WINDOW
+    assert 0 < int(refused.headers["Retry-After"]) <= attempts.WINDOW
     assert unlock(locked, address="192.0.2.1").status_code == 303
     assert unlock(other).status_code == 303
     browser = locked.app.test_client()
@@ -87,7 +86,7 @@ def test_passwords_can_be_tried_ten_times_from_an_address(locked: Short, short: 
 
 
 def test_the_right_password_opens_a_link_as_often_as_its_visitor_comes(locked: Short) -> None:
-    assert [unlock(locked).status_code for _ in range(login.ATTEMPTS + 2)] == [303] * (login.ATTEMPTS + 2)
+    assert [unlock(locked).status_code for _ in range(attempts.ATTEMPTS + 2)] == [303] * (attempts.ATTEMPTS + 2)
 
 
 def test_it_works_on_a_branded_domain(locked: Short, alice: Client, sql: Sql) -> None:

@@ -10,10 +10,9 @@ from flask import Blueprint, flash, g, redirect, render_template, request, url_f
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr import errors, keys, passwords, security, sessions
+from linkmgr import attempts, errors, keys, passwords, security, sessions
 from linkmgr.database import Row
 from linkmgr.errors import Refusal
-from linkmgr.pages.login import count_attempt, take_back_attempt
 from linkmgr.repository import accounts
 from linkmgr.settings import settings
 from linkmgr.validation import Email, New, Password, checked
@@ -130,10 +129,9 @@ def _confirm() -> None:
     A sign-in link of the last hour stands for it: it is what helps somebody who forgot the password."""
     if g.by_link:
         return
-    count_attempt()
-    if not passwords.matches(request.form.get("current_password", ""), accounts.password_hash(g.user_id)):
+    current = accounts.password_hash(g.user_id)
+    if not attempts.matches(request.form.get("current_password", ""), current, attempts.by_sender()):
         raise Refusal("password_wrong")
-    take_back_attempt()
 
 
 def _with_key(function: Callable[[], str | None]) -> Callable[[], ResponseReturnValue]:

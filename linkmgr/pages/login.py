@@ -6,14 +6,12 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr import keys, passwords, security, sender, sessions
+from linkmgr import attempts, keys, passwords, security, sessions
 from linkmgr.errors import Refusal
 from linkmgr.repository import callers, login
 
 bp = Blueprint("login", __name__)
 bp.after_request(security.keep_private)
-
-ATTEMPTS, WINDOW = 10, 600  # wrong passwords that may be tried from one address, and in how many seconds
 
 
 @cache
@@ -27,26 +25,10 @@ def _prepare(_state: object) -> None:
     _nobodys_hash()  # the first to ask must not wait for it longer than others
 
 
-def count_attempt(where: str = "login") -> None:
-    """Refuses to compare another password for an address that has tried too many there."""
-    tried = callers.count(_tries(where), window=WINDOW)
-    if tried["count"] > ATTEMPTS:
-        raise Refusal("too_many_sign_ins", seconds=max(1, tried["seconds"]))
-
-
-def take_back_attempt(where: str = "login") -> None:
-    """For a password that was right.  Only this try: earlier wrong ones may have been for somebody else's account."""
-    callers.take_back(_tries(where))
-
-
-def _tries(where: str) -> str:
-    return f"{where}:{sender.network()}"
-
-
 def _owner(email: str, password: str) -> int | None:
     """The user whose e-mail address and password these are."""
     found = login.password_of(email.replace("\0", ""))
-    matches = passwords.matches(password, found["password_hash"] if found else _nobodys_hash())
+    matches = attempts.matches(password, found["password_hash"] if found else _nobodys_hash(), attempts.by_sender())
     return int(found["id"]) if found and matches else None
 
 
@@ -59,14 +41,12 @@ def form() -> ResponseReturnValue:
 
 @bp.post("/login")
 def sign_in() -> ResponseReturnValue:
-    count_attempt()
     email = request.form.get("email", "").strip()
     user_id = _owner(email, request.form.get("password", ""))
     if user_id is None:
         callers.forget_spent()
         failed = Refusal("sign_in_failed")
         return render_template("login.html", email=email, problem=failed.message), failed.status
-    take_back_attempt()
     token = keys.new_token()
     login.begin(user_id, session=keys.digest(token))
     return _enter(token)

@@ -6,11 +6,10 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 
-from linkmgr import countries, passwords, qr_image, redirects, security, sender, visits
+from linkmgr import attempts, countries, qr_image, redirects, security, sender, visits
 from linkmgr.database import Row
 from linkmgr.errors import Refusal
 from linkmgr.pages import bio, branded, interstitial, qr
-from linkmgr.pages.login import count_attempt, take_back_attempt
 from linkmgr.pictures import pictures
 from linkmgr.qr_image import Picture
 from linkmgr.repository import callers, public
@@ -105,10 +104,9 @@ def _locked(link: Row) -> ResponseReturnValue:
         return redirect(url_for(".visit", alias=link["alias"]), code=303)
     if request.method != "POST":
         return _form()
-    where = f"link {link['id']}"
-    count_attempt(where)
-    if passwords.matches(request.form.get("password", ""), link["password_hash"]):
-        take_back_attempt(where)
+    # No limit over all IP addresses: a stranger could lock out every visitor.
+    limit = attempts.by_sender(f"link {link['id']}")
+    if attempts.matches(request.form.get("password", ""), link["password_hash"], limit):
         return _lead_on(link)
     callers.forget_spent()
     wrong = Refusal("link_password_wrong")

@@ -1,7 +1,7 @@
 """Who calls: the one statement that every request to the API begins with, and what else is counted."""
 
 from linkmgr import rates
-from linkmgr.database import Row, row, run
+from linkmgr.database import Row, row, rows, run
 from linkmgr.settings import settings
 
 
@@ -62,27 +62,39 @@ def identify(key_digest: bytes, address: str) -> Row:
     return found
 
 
-def count(bucket: str, *, window: int) -> Row:
-    """How often something was tried in the current window of seconds, this time included, and how many are left."""
+def count(bucket: str, *, window: int, by: int = 1) -> Row:
+    """Add to a counter.  Return its count, and the seconds that are left of its window.
+
+    With `by=0` nothing is added, but the row is locked all the same, so that concurrent callers get an order.
+    """
     counted = run(
         """
         INSERT INTO hits AS h (bucket, count, until)
-        VALUES (%(bucket)s, 1, clock_timestamp() + make_interval(secs => %(window)s::float8))
+        VALUES (%(bucket)s, %(by)s::integer,
+                clock_timestamp() + sign(%(by)s::integer) * make_interval(secs => %(window)s::float8))
         ON CONFLICT (bucket) DO UPDATE
-           SET count = CASE WHEN h.until <= clock_timestamp() THEN 1 ELSE h.count + 1 END,
+           SET count = CASE WHEN h.until <= clock_timestamp() THEN excluded.count ELSE h.count + excluded.count END,
                until = CASE WHEN h.until <= clock_timestamp() THEN excluded.until ELSE h.until END
         RETURNING count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
         """,
         bucket=bucket,
+        by=by,
         window=window,
     )
     assert counted is not None
     return counted
 
 
-def take_back(bucket: str) -> None:
-    """One of what was counted in the current window."""
-    run("UPDATE hits SET count = count - 1 WHERE bucket = %(bucket)s AND count > 0", bucket=bucket)
+def counts(buckets: list[str]) -> list[Row]:
+    """Return the counters of these buckets whose window has not ended."""
+    return rows(
+        """
+        SELECT bucket, count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
+          FROM hits
+         WHERE bucket = ANY (%(buckets)s::text[]) AND until > clock_timestamp()
+        """,
+        buckets=buckets,
+    )
 
 
 def forget_spent() -> None:
