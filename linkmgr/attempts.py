@@ -13,7 +13,8 @@ from linkmgr.database import Row
 from linkmgr.errors import Refusal
 from linkmgr.repository import callers
 
-ATTEMPTS, WINDOW = 10, 600  # wrong passwords from one IP address, and in how many seconds
+ATTEMPTS, WINDOW = 10, 600  # wrong passwords from one IP address, known browser or session, and in how many seconds
+PER_ACCOUNT = 50  # wrong passwords for one e-mail address, from everywhere, in the same time
 
 
 class Limit(NamedTuple):
@@ -26,6 +27,10 @@ class Limit(NamedTuple):
 
 def by_sender(where: str = "login") -> Limit:
     return Limit(f"{where}:{sender.network()}")
+
+
+def by_account(bucket: str) -> Limit:
+    return Limit(bucket, PER_ACCOUNT, "too_many_for_account")
 
 
 def matches(password: str, password_hash: str, *limits: Limit) -> bool:

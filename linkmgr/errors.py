@@ -114,6 +114,11 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "link_spent": (410, "This sign-in link was used already or is older than an hour: ask for a new one."),
     "sign_in_failed": (401, "There is no user with this e-mail address and this password."),
     "too_many_sign_ins": (429, "Too many wrong passwords were sent: try again in {seconds} seconds."),
+    "too_many_for_account": (
+        429,
+        "Too many wrong passwords were sent for this e-mail address. Try again in {seconds} seconds, or ask an"
+        " administrator for a login link.",
+    ),
     "password_wrong": (400, "Your current password is not the one that you gave."),
     "foreign_origin": (403, "This form was not sent from a page of this service."),
     "link_password_wrong": (401, "This is not the password of this link."),

@@ -96,7 +96,7 @@ def test_40_visitors_with_the_password_of_a_link_all_arrive(
 
 
 @pytest.mark.usefixtures("alice")
-@pytest.mark.parametrize(("bucket", "limit"), [("login:127.0.0.1", 10)])
+@pytest.mark.parametrize(("bucket", "limit"), [("login:127.0.0.1", 10), ("account:%", 50)])
 def test_a_right_password_is_refused_once_the_last_wrong_one_has_been_counted(
     app: Flask, raw: psycopg2.extensions.connection, sql: Sql, bucket: str, limit: int
 ) -> None:

@@ -10,7 +10,8 @@ from flask import Blueprint, flash, g, redirect, render_template, request, url_f
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr import attempts, errors, keys, passwords, security, sessions
+from linkmgr import attempts, errors, keys, known_browsers, passwords, security, sessions
+from linkmgr.attempts import Limit
 from linkmgr.database import Row
 from linkmgr.errors import Refusal
 from linkmgr.repository import accounts
@@ -103,7 +104,7 @@ def _require_session() -> Response | None:
     found = sessions.current()
     if found is None:
         return redirect(url_for("login.form"), code=303)
-    g.user_id, g.by_link = found["user_id"], found["by_link"]
+    g.user_id, g.by_link, g.session = found["user_id"], found["by_link"], sessions.digest()
     return None
 
 
@@ -125,12 +126,13 @@ def _change(function: Callable[[], str]) -> Callable[[], Response]:
 
 
 def _confirm() -> None:
-    """Asks for the current password, so that an unattended browser is not enough to take the account over.
-    A sign-in link of the last hour stands for it: it is what helps somebody who forgot the password."""
+    """Ask for the current password, so that an unattended browser is not enough to take over the account.  A session
+    that a login link began within the hour needs none, for users who forgot their password.  Wrong passwords are
+    limited per session and not per account, so that strangers cannot keep the owner from a change."""
     if g.by_link:
         return
-    current = accounts.password_hash(g.user_id)
-    if not attempts.matches(request.form.get("current_password", ""), current, attempts.by_sender()):
+    current, limit = accounts.password_hash(g.user_id), Limit(f"session:{g.session.hex()}")
+    if not attempts.matches(request.form.get("current_password", ""), current, attempts.by_sender(), limit):
         raise Refusal("password_wrong")
 
 
@@ -188,7 +190,9 @@ def change_email() -> str:
 def change_password() -> str:
     new = checked(NewPassword, request.form.to_dict())
     _confirm()
-    accounts.update(g.user_id, password_hash=passwords.hashed(new["password"]), session=sessions.digest())
+    password_hash = passwords.hashed(new["password"])
+    accounts.update(g.user_id, password_hash=password_hash, session=g.session)
+    known_browsers.remember(g.user_id, password_hash)
     return "Your password has been changed. Other browsers have been signed out."
 
 

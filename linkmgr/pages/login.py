@@ -6,9 +6,9 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr import attempts, keys, passwords, security, sessions
+from linkmgr import attempts, keys, known_browsers, passwords, security, sessions
 from linkmgr.errors import Refusal
-from linkmgr.repository import callers, login
+from linkmgr.repository import accounts, callers, login
 
 bp = Blueprint("login", __name__)
 bp.after_request(security.keep_private)
@@ -26,10 +26,15 @@ def _prepare(_state: object) -> None:
 
 
 def _owner(email: str, password: str) -> int | None:
-    """The user whose e-mail address and password these are."""
-    found = login.password_of(email.replace("\0", ""))
-    matches = attempts.matches(password, found["password_hash"] if found else _nobodys_hash(), attempts.by_sender())
-    return int(found["id"]) if found and matches else None
+    """Return the id of the user with this e-mail address and this password, and remember the browser.  An unknown
+    e-mail address takes the same steps as a known one."""
+    account = login.password_of(email.replace("\0", ""))
+    user_id, password_hash = account["id"] or 0, account["password_hash"] or _nobodys_hash()
+    own = known_browsers.limit(user_id, password_hash) or attempts.by_account(account["bucket"])
+    if not attempts.matches(password, password_hash, attempts.by_sender(), own) or not user_id:
+        return None
+    known_browsers.remember(user_id, password_hash)
+    return int(user_id)
 
 
 @bp.get("/login")
@@ -63,8 +68,10 @@ def offer(token: str) -> str:
 @bp.post("/login/<token>")
 def use(token: str) -> Response:
     session = keys.new_token()
-    if not login.burn(keys.digest(token), session=keys.digest(session)):
+    user_id = login.burn(keys.digest(token), session=keys.digest(session))
+    if user_id is None:
         raise Refusal("link_spent")
+    known_browsers.remember(user_id, accounts.password_hash(user_id))
     return _enter(session)
 
 

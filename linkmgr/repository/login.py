@@ -35,8 +35,9 @@ def usable(digest: bytes) -> bool:
     )
 
 
-def burn(digest: bytes, *, session: bytes) -> bool:
-    """Uses a link up and begins a session; of any number of attempts one succeeds."""
+def burn(digest: bytes, *, session: bytes) -> int | None:
+    """Consume a login link and create a session.  Return the user id, or None if the link cannot be used.  Exactly
+    one of several concurrent attempts succeeds."""
     begun = run(
         """
         WITH burnt AS (
@@ -51,7 +52,7 @@ def burn(digest: bytes, *, session: bytes) -> bool:
         digest=digest,
         session=session,
     )
-    return begun is not None
+    return None if begun is None else int(begun["user_id"])
 
 
 def begin(user_id: int, *, session: bytes) -> None:
@@ -81,5 +82,16 @@ def end(session: bytes) -> None:
     run("DELETE FROM sessions WHERE digest = %(session)s", session=session)
 
 
-def password_of(email: str) -> Row | None:
-    return row("SELECT id, password_hash FROM users WHERE lower(email) = lower(%(email)s)", email=email)
+def password_of(email: str) -> Row:
+    """Return the id and the password hash of the account, both None if there is none, and the bucket of its wrong
+    passwords, which does not show the e-mail address."""
+    found = row(
+        """
+        SELECT id, password_hash, 'account:' || encode(sha256(convert_to(lower(%(email)s), 'UTF8')), 'hex') AS bucket
+          FROM (SELECT 1) always
+          LEFT JOIN users ON lower(email) = lower(%(email)s)
+        """,
+        email=email,
+    )
+    assert found is not None
+    return found
