@@ -1,0 +1,12 @@
+"""Markers that follow from what a test starts, so that `make test-fast` leaves it out."""
+
+import pytest
+
+MARKERS = {"chromium": "browser", "serve": "slow", "redis_url": "slow"}  # by fixture
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses by markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for fixture in MARKERS.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(MARKERS[fixture])
