@@ -1,4 +1,4 @@
-"""/<alias>: short links, which lead on, and /<alias>/qr, their pictures.  Bio pages stand there as well."""
+"""/<alias>: short links and bio pages.  /<alias>/qr: the picture of a link.  /<alias>/pixels: its pixels."""
 
 from http import HTTPStatus
 
@@ -120,6 +120,18 @@ def _form(problem: str | None = None) -> Response:
     # The answer to the form leads to other sites, which browsers take for a place that the form is sent to.
     response.headers["Content-Security-Policy"] = security.POLICY.replace("form-action 'self'", "form-action *")
     return response
+
+
+# --- the pixels
+
+
+@bp.get("/<alias:alias>/pixels")
+def pixels(alias: str) -> ResponseReturnValue:
+    """The frame in the page of a link that runs the scripts of its pixels."""
+    link = public.short_link(branded.host(), alias)
+    if link is None or link["expired"] or not link["pixels"]:
+        raise NotFound
+    return interstitial.pixel_page(link)
 
 
 # --- the picture
