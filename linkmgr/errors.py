@@ -46,6 +46,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # what it asked for
     "no_such_operation": (404, "There is no such operation: check the path."),
     "no_such_page": (404, "The address was mistyped, or what stood here has been taken away."),
+    "redirect_loop": (508, "This address leads in a circle: its owner must change where it leads."),
     "method_not_allowed": (405, "This path does not take {method}: it takes {allowed}."),
     "missing": (404, "There is no {what} with this id."),
     # plans

@@ -9,7 +9,7 @@ from werkzeug.exceptions import NotFound
 from linkmgr import countries, passwords, qr_image, redirects, security, sender, visits
 from linkmgr.database import Row
 from linkmgr.errors import Refusal
-from linkmgr.pages import bio, branded, interstitial, qr
+from linkmgr.pages import bio, branded, interstitial, loops, qr
 from linkmgr.pages.login import count_attempt, take_back_attempt
 from linkmgr.pictures import pictures
 from linkmgr.qr_image import Picture
@@ -65,12 +65,12 @@ def _shows_preview(link: Row) -> bool:
 
 
 def _lead_on(link: Row) -> ResponseReturnValue:
+    chosen, store = _target(link), _store(link)
+    onward = store or chosen
+    loops.refuse(onward, branded=link["url_branded"] or onward != link["url"])
     visits.record(link["id"], link["user_id"])
-    target = redirects.extended(_target(link), link["parameters"])
-    store = redirects.store(link["deeplink"], _agent()) if link["deeplink"] else None
-    if link["type"] in ("frame", "overlay"):
-        return interstitial.respond(link, target)
-    if link["type"] == "splash" or link["pixels"]:
+    target = redirects.extended(chosen, link["parameters"])
+    if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)
     if store:
         return render_template("link_app.html", store=store, target=target)
@@ -87,6 +87,25 @@ def _target(link: Row) -> str:
         or (link["languages"] and redirects.first(link["languages"], redirects.languages(_languages())))
         or str(link["url"])
     )
+
+
+def _store(link: Row) -> str | None:
+    """The address of the app in the visitor's store.  A frame shows the site instead."""
+    if not link["deeplink"] or link["type"] in ("frame", "overlay"):
+        return None
+    return redirects.store(link["deeplink"], _agent())
+
+
+@loops.hop("short.visit")
+def _onward(host: str | None, alias: str) -> str | None:
+    link = public.short_link(host, alias)
+    if link is None:
+        if public.bio(host, alias) is None:
+            raise NotFound
+        return None
+    if link["expired"] or link["password_hash"]:
+        return None
+    return _store(link) or _target(link)
 
 
 def _country() -> countries.Country:
