@@ -93,7 +93,7 @@ def test_it_is_counted_by_the_address(app: Flask, make_app: Callable[..., Flask]
 
 def test_it_does_not_hold_up_the_start() -> None:
     script = "import sys, app; sys.exit('apispec' in sys.modules)"
-    environment = {"LINKMGR_SECRET_KEY": "unused", "LINKMGR_DATABASE_URL": "postgresql://unused"}
+    environment = {"LINKMGR_SECRET_KEY": "unused" * 6, "LINKMGR_DATABASE_URL": "postgresql://unused"}
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=True)
 
 
