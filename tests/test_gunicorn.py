@@ -39,6 +39,8 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         (b"GET /api/account HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400, "bad_request"),
         (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414, "address_too_long"),
         (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", 431, "headers_too_large"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nExpect: a miracle\r\n\r\n", 417, "expectation_failed"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: morse\r\n\r\n", 501, "not_implemented"),
     ]:
         status, headers, body = send(base, request)
         assert status == expected
