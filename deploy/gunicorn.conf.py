@@ -138,11 +138,10 @@ def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -
     remains until it may be tried again."""
     from limits import parse  # noqa: PLC0415
 
-    from linkmgr.errors import CATALOGUE, RETRY_SECONDS, as_json  # noqa: PLC0415
+    from linkmgr.errors import CATALOGUE, HTTP_CODES, RETRY_SECONDS, as_json  # noqa: PLC0415
     from linkmgr.settings import Settings  # noqa: PLC0415
 
-    codes = {414: "address_too_long", 431: "headers_too_large", 500: "bug"}
-    code = codes.get(status_int, "bad_request")
+    code = HTTP_CODES.get(status_int, "bad_request")
     body = json.dumps(as_json(code, CATALOGUE[code][1])).encode()
     limit = parse(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit).amount
     request_id = f"{random.getrandbits(64):016x}"

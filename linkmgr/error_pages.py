@@ -16,6 +16,7 @@ _TITLES = {
     429: "Slow down, please",
     500: "Something went wrong",
     503: "Back in a moment",
+    508: "This leads in a circle",
 }
 _FOR_PROGRAMS = ("/healthz", "/metrics")
 

@@ -27,7 +27,9 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "value_refused": (400, "One of the values that you sent cannot be stored."),
     "bad_request": (400, "The request is malformed."),
     "address_too_long": (414, "The address is too long: at most 8 KiB are read."),
+    "expectation_failed": (417, "The header 'Expect' may only be '100-continue': leave it out."),
     "headers_too_large": (431, "The headers are too large: at most 100 of 8 KiB are read."),
+    "not_implemented": (501, "The body must be sent with Content-Length, or with 'Transfer-Encoding: chunked'."),
     "not_json": (415, "Send the body as JSON, with the header 'Content-Type: application/json'."),
     "too_large": (413, "The body is too large: at most 64 KiB are read."),
     # who sent it
@@ -46,6 +48,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # what it asked for
     "no_such_operation": (404, "There is no such operation: check the path."),
     "no_such_page": (404, "The address was mistyped, or what stood here has been taken away."),
+    "redirect_loop": (508, "This address leads in a circle: its owner must change where it leads."),
     "method_not_allowed": (405, "This path does not take {method}: it takes {allowed}."),
     "missing": (404, "There is no {what} with this id."),
     # plans
@@ -136,6 +139,17 @@ CATALOGUE: dict[str, tuple[int, str]] = {
 }
 
 
+# What HTTP itself fails with, also where gunicorn answers (deploy/gunicorn.conf.py); all others are bad_request.
+HTTP_CODES = {
+    413: "too_large",
+    414: "address_too_long",
+    417: "expectation_failed",
+    431: "headers_too_large",
+    500: "bug",
+    501: "not_implemented",
+}
+
+
 class Refusal(Exception):
     """Ends the request with the catalogue's status and sentence for `code`."""
 
@@ -179,10 +193,8 @@ def _http(error: HTTPException) -> ResponseReturnValue:
             assert isinstance(error, MethodNotAllowed)
             allowed = ", ".join(sorted(set(error.valid_methods or ()) - {"HEAD"}))
             return _answer(Refusal("method_not_allowed", method=request.method, allowed=allowed), Allow=allowed)
-        case 413:
-            return _answer(Refusal("too_large"))
         case _:
-            return _answer(Refusal("bad_request"))
+            return _answer(Refusal(HTTP_CODES.get(error.code or 0, "bad_request")))
 
 
 def refused_by(error: psycopg2.IntegrityError) -> Refusal | None:

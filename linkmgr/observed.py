@@ -1,8 +1,8 @@
 """The outermost layer: every request has an id, and is counted and timed where metrics are on; every answer has the
 headers that do not depend on what it says.  Here they are a list, to which adding is cheap.
 
-The id is the client's `X-Request-Id` when it is a plain one, else made here.  It stands on the answer, in the
-access log (deploy/gunicorn.conf.py) and in what the service logs, so that one leads to the others.
+The id is the client's `X-Request-Id` when it is a plain one and cannot be a secret, else made here.  It stands on the
+answer, in the access log (deploy/gunicorn.conf.py) and in what the service logs, so that one leads to the others.
 """
 
 import logging
@@ -15,11 +15,14 @@ from typing import Any
 from flask import Flask, has_request_context, request
 from flask.logging import default_handler
 
-from linkmgr import incoming, rates, security
+from linkmgr import incoming, keys, rates, security
 from linkmgr.metrics import Metrics
 
 REQUEST_ID, USER_ID = "linkmgr.request_id", "linkmgr.user_id"  # keys of the WSGI environment
-_PLAIN = re.compile("[A-Za-z0-9._-]{1,64}")
+# Our keys and tokens have 43 characters or more. A UUID has 36.
+_PLAIN = re.compile(f"(?!.*{keys.PREFIX})[A-Za-z0-9._-]{{1,39}}")
+# Answers of the API are for one caller, and some show API keys or login links.
+_PRIVATE = ("Cache-Control", "no-store")
 
 
 class Observed:
@@ -37,6 +40,8 @@ class Observed:
             asked: incoming.Request | None = environ.get("werkzeug.request")
             if asked and asked.is_api:
                 headers += rates.headers(environ)
+                if all(name != "Cache-Control" for name, _ in headers):
+                    headers.append(_PRIVATE)
             elif all(name != "Content-Security-Policy" for name, _ in headers):
                 headers.append(security.policy(environ))
             if self.metrics:

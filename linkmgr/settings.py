@@ -19,6 +19,7 @@ from werkzeug.local import LocalProxy
 
 PREFIX = "LINKMGR_"
 _MMDB_MARK = b"\xab\xcd\xefMaxMind.com"  # begins the last part of an .mmdb file, at most 128 KiB
+_SHORTEST_KEY = 32  # characters
 _MOST_REQUESTS, _LONGEST_WINDOW = 10**9, 86400  # and seconds, of a rate limit
 
 
@@ -77,6 +78,12 @@ def _rate(text: str) -> str:
     return text
 
 
+def _secret_key(text: str) -> str:
+    if len(text) < _SHORTEST_KEY:
+        raise ValueError
+    return text
+
+
 def _long_secret(text: str) -> str:
     if not re.fullmatch("[A-Za-z0-9._~+/=-]{16,}", text):
         raise ValueError
@@ -121,7 +128,11 @@ class Settings:
         "an address such as https://go.example.org, without a path",
     )
     secret_key: str = _setting(
-        "", "Encrypts the API keys and signs the cookies. Unset: made once and kept in the data folder."
+        "",
+        "Encrypts the API keys and signs the cookies, in 32 characters or more. Unset: made once, in the data folder.",
+        _secret_key,
+        "at least 32 characters, such as 'openssl rand -hex 32' prints; a shorter one that was in use "
+        f"belongs in {PREFIX}SECRET_KEY_FALLBACKS",
     )
     secret_key_fallbacks: str = _setting("", "Earlier secrets that are still honoured, separated by commas.")
     rate_limit: str = _setting(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -32,6 +33,7 @@ from tests.schemas import empty, flask, flushing, fresh, migrate  # noqa: F401 -
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
 
+SECRET = re.compile(r"linkmgr_[A-Za-z0-9_-]{43}|/login/[A-Za-z0-9_-]{43}")  # an API key or a login link
 ROOT = Path(__file__).parent.parent
 BASE_URL = "http://127.0.0.1:5000"
 PASSWORD = "correct horse"
@@ -93,6 +95,8 @@ def check(response: TestResponse) -> None:
             assert set(body) == {"error", "message", "code"}
             assert body["message"].endswith(".")
             assert CATALOGUE[body["code"]][0] == response.status_code
+    if SECRET.search(response.text):
+        assert response.headers.get("Cache-Control") == "no-store"
     for header in ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"):
         assert [value.isdigit() for value in response.headers.getlist(header)] == [True]
     assert ("Retry-After" in response.headers) == (response.status_code in (429, 503))

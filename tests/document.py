@@ -18,7 +18,7 @@ ELSEWHERE = ("no_such_operation", "bad_request")  # said of paths and hosts, bef
 @cache
 def app() -> Flask:
     """The service, for its route table alone."""
-    return create_app(secret_key="unused", database_url="postgresql://unused")
+    return create_app(secret_key="unused" * 6, database_url="postgresql://unused")
 
 
 @cache

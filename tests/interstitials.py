@@ -11,7 +11,7 @@ from flask import Flask
 from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
-from linkmgr.pages.interstitial import respond
+from linkmgr.pages.interstitial import pixel_page, respond
 from tests.conftest import free_port
 from tests.factories import Sql
 
@@ -104,8 +104,8 @@ def add_link(sql: Sql, user_id: int, kind: str, url: str, pixels: tuple[tuple[st
 
 def link(user_id: int, kind: str = "direct", **members: Any) -> dict[str, Any]:
     """As the address of a short link reads it."""
-    ids: dict[str, Any] = {"splash_id": None, "overlay_id": None, "pixels": []}
-    return {"id": 1, "user_id": user_id, "type": kind, "url": TARGET, "title": ""} | ids | members
+    ids: dict[str, Any] = {"splash_id": None, "overlay_id": None, "pixels": [], "password_hash": None}
+    return {"id": 1, "alias": "visited", "user_id": user_id, "type": kind, "url": TARGET, "title": ""} | ids | members
 
 
 Show = Callable[..., TestResponse]
@@ -115,6 +115,13 @@ def shown(make_app: Callable[..., Flask], row: dict[str, Any], target: str = TAR
     """The page of a link, as its short address answers."""
     made = make_app(**settings)
     made.add_url_rule("/shown", view_func=lambda: respond(row, target))
+    return made.test_client().get("/shown")
+
+
+def pixels_shown(make_app: Callable[..., Flask], row: dict[str, Any]) -> TestResponse:
+    """The page of a link's pixels, as the frame in the page of the link loads it."""
+    made = make_app()
+    made.add_url_rule("/shown", view_func=lambda: pixel_page(row))
     return made.test_client().get("/shown")
 
 

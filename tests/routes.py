@@ -108,7 +108,7 @@ class Cell:
 
 
 def _served() -> Iterator[str]:
-    made = create_app(secret_key="unused", database_url="postgresql://unused")
+    made = create_app(secret_key="unused" * 6, database_url="postgresql://unused")
     for rule in made.url_map.iter_rules():
         if rule.rule.startswith("/api"):
             yield from (f"{method} {rule.rule}" for method in (rule.methods or set()) - {"HEAD", "OPTIONS"})

@@ -67,7 +67,10 @@ def test_a_domain_that_leads_to_the_service_passes(
 def test_another_installation_does_not_pass(
     checked: Client, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(monkeypatch, {"go.example.com:80": urlsplit(serve(secret_key="another installation's")).port or 0})
+    publish(
+        monkeypatch,
+        {"go.example.com:80": urlsplit(serve(secret_key="that of another installation than ours")).port or 0},
+    )
     assert refusal(checked) == unproven("resolves to 127.0.0.1, where something else answers")
 
 

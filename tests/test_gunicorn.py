@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from linkmgr.errors import CATALOGUE
-from tests.conftest import Client
+from tests.conftest import MANY, Client
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +39,8 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         (b"GET /api/account HTTP/1.1\r\nContent-Length: x\r\n\r\n", 400, "bad_request"),
         (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414, "address_too_long"),
         (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + b"\r\n", 431, "headers_too_large"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nExpect: a miracle\r\n\r\n", 417, "expectation_failed"),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: morse\r\n\r\n", 501, "not_implemented"),
     ]:
         status, headers, body = send(base, request)
         assert status == expected
@@ -67,7 +69,17 @@ def test_a_page_is_found_with_a_long_query(base: str) -> None:
         assert (status, headers["Content-Type"]) == (expected, "text/html; charset=utf-8")
 
 
-def test_no_secret_is_in_a_log(base: str, tmp_path: Path) -> None:
+# Each is read by the service, by werkzeug, by gunicorn or by a proxy.
+HEADERS = (
+    "Accept", "Accept-Language", "Authorization", "Content-Length", "Content-Type", "Cookie", "Expect", "Forwarded",
+    "From", "Host", "If-None-Match", "Origin", "Purpose", "Range", "Referer", "SCRIPT_NAME", "Sec-Fetch-Site",
+    "Traceparent", "Transfer-Encoding", "Upgrade", "User-Agent", "X-Api-Key", "X-Correlation-Id", "X-Forwarded-For",
+    "X-Forwarded-Host", "X-Forwarded-Prefix", "X-Forwarded-Proto", "X-Real-Ip", "X-Request-Id",
+)  # fmt: skip
+
+
+def test_no_secret_is_in_a_log(serve: Callable[..., str], tmp_path: Path) -> None:
+    base = serve("--workers", "1", rate_limit=MANY)
     key = f"linkmgr_{TOKEN}"
     paths = [
         f"/login/{TOKEN}",
@@ -89,6 +101,13 @@ def test_no_secret_is_in_a_log(base: str, tmp_path: Path) -> None:
         send(base, f"GET {path} with spaces HTTP/1.1\r\n\r\n".encode())
     send(base, f"GET / HTTP/1.1\r\nAuthorization : Bearer {key}\r\n\r\n".encode())
     send(base, f"GET / HTTP/1.1\r\nAuthorization Bearer {key}\r\n\r\n".encode())
+    for name in HEADERS:
+        for secret in (key, TOKEN, f"Bearer {key}", f"https://go.example.org/login/{TOKEN}"):
+            for line in (f"{name}: {secret}", f"{name}{secret}: 1"):
+                request = f"GET /api/account HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{line}\r\n\r\n"
+                send(base, request.encode())
+    for method in (f"{key[:20].upper()}", TOKEN):
+        send(base, f"{method} / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
     send(base, b"GET /healthz?hidden HTTP/1.1\r\nConnection: close\r\n\r\n")
     [log] = tmp_path.glob("gunicorn-*.log")
     lines = log.read_text().splitlines()

@@ -13,7 +13,7 @@ from linkmgr import pixel_tags
 from linkmgr.api.pixels import TYPES
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.interstitials import TARGET, Show, hrefs, link, overlay, policy, refresh, shown, splash
+from tests.interstitials import TARGET, Show, hrefs, link, overlay, pixels_shown, policy, refresh, shown, splash
 
 
 @pytest.fixture
@@ -163,31 +163,68 @@ def test_every_type_of_pixel_has_its_vendor() -> None:
     assert set(pixel_tags.VENDORS) == set(TYPES)
 
 
-@pytest.mark.parametrize("kind", ["direct", "splash", "frame"])
+@pytest.fixture
+def fire(make_app: Callable[..., Flask], app: Flask) -> Callable[..., TestResponse]:
+    return partial(pixels_shown, make_app)
+
+
+PIXEL = {"type": "fbpixel", "tag": "12"}
+
+
+@pytest.mark.parametrize("kind", ["direct", "splash", "frame", "overlay"])
+def test_pages_of_every_kind_frame_their_pixels_and_load_nothing_of_vendors(
+    show: Show, alice: Client, sql: Sql, kind: str
+) -> None:
+    ids = {"overlay_id": overlay(sql, alice.id, "message")} if kind == "overlay" else {}
+    answer = show(link(alice.id, kind, pixels=[PIXEL], **ids))
+    [frame] = re.findall('<iframe class="pixel" (.+?)>', answer.text)
+    assert 'src="/visited/pixels" sandbox="allow-scripts"' in frame
+    assert "facebook" not in answer.text + str(answer.headers)
+    [nonce] = policy(answer)["script-src"]
+    assert nonce.startswith("'nonce-")
+    assert policy(answer)["frame-src"] == (["http:", "https:"] if kind in ("frame", "overlay") else ["'self'"])
+
+
+@pytest.mark.parametrize("kind", ["splash", "frame"])
+def test_a_page_without_pixels_has_no_frame_for_them(show: Show, alice: Client, kind: str) -> None:
+    answer = show(link(alice.id, kind))
+    assert "/pixels" not in answer.text
+    assert policy(answer)["frame-src"] == (["'none'"] if kind == "splash" else ["http:", "https:"])
+
+
 @pytest.mark.parametrize("type_", TYPES)
-def test_pixels_fire_on_pages_of_every_kind(show: Show, alice: Client, kind: str, type_: str) -> None:
-    answer = show(link(alice.id, kind, pixels=[{"type": type_, "tag": "AB/c:1"}]))
+def test_a_pixel_of_every_type_is_loaded_without_an_origin(
+    fire: Callable[..., TestResponse], alice: Client, type_: str
+) -> None:
+    answer = fire(link(alice.id, pixels=[{"type": type_, "tag": "AB/c:1"}]))
     script = pixel_tags.pixel(type_, "AB/c:1").script
     assert loaded(answer) == [{"pixel": type_, "tag": "AB/c:1", "script": script}]
     assert "/".join(script.split("/", 3)[:3]) in policy(answer)["script-src"]
     assert "AB/c:1" not in script
+    assert policy(answer)["sandbox"] == ["allow-scripts"]
+    assert policy(answer)["frame-ancestors"] == ["'self'"]
+    assert policy(answer)["default-src"] == policy(answer)["form-action"] == policy(answer)["base-uri"] == ["'none'"]
+    assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_without_scripts_images_are_loaded_and_the_visitor_goes_on(show: Show, alice: Client) -> None:
-    pixels = [{"type": "fbpixel", "tag": "12"}, {"type": "gtmpixel", "tag": "GTM-1"}]
-    answer = show(link(alice.id, pixels=pixels))
-    assert refresh(answer) == (1, TARGET)
-    [image, frame] = re.findall(r'class="pixel" src="(.+?)"', answer.text)
-    assert html.unescape(image) == "https://www.facebook.com/tr?id=12&ev=PageView&noscript=1"
+def test_without_scripts_the_visitor_goes_on(show: Show, alice: Client) -> None:
+    assert refresh(show(link(alice.id, pixels=[PIXEL]))) == (1, TARGET)
+
+
+def test_without_scripts_images_are_loaded(fire: Callable[..., TestResponse], alice: Client) -> None:
+    answer = fire(link(alice.id, pixels=[PIXEL, {"type": "gtmpixel", "tag": "GTM-1"}]))
+    [noscript, frame] = re.findall(r'<(?:img|iframe) src="(.+?)"', answer.text)
+    assert html.unescape(noscript) == "https://www.facebook.com/tr?id=12&ev=PageView&noscript=1"
     assert frame == "https://www.googletagmanager.com/ns.html?id=GTM-1"
     assert "https://www.facebook.com" in policy(answer)["img-src"]
     assert policy(answer)["frame-src"] == ["https://www.googletagmanager.com"]
 
 
-def test_a_page_is_open_to_its_own_pixels_only(show: Show, alice: Client) -> None:
-    given = policy(show(link(alice.id, pixels=[{"type": "quorapixel", "tag": "1"}])))
+def test_a_page_of_pixels_is_open_to_their_vendors_only(fire: Callable[..., TestResponse], alice: Client) -> None:
+    given = policy(fire(link(alice.id, pixels=[{"type": "quorapixel", "tag": "1"}])))
     assert given["script-src"][1:] == ["https://a.quora.com"]
-    assert given["connect-src"] == ["'self'", "https://q.quora.com"]
+    assert given["connect-src"] == ["https://q.quora.com"]
+    assert given["img-src"] == ["https://q.quora.com"]
     assert given["frame-src"] == ["'none'"]
 
 

@@ -290,5 +290,5 @@ def test_a_start_with_another_secret_is_refused_before_anybody_asks_for_a_key(
     make_app: Callable[..., Flask], register: Callable[..., Client]
 ) -> None:
     register("alice")
-    with make_app(secret_key="another secret than before").app_context(), pytest.raises(InvalidToken):
+    with make_app(secret_key="another secret than the one before").app_context(), pytest.raises(InvalidToken):
         launch._prepare_run(settings())

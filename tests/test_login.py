@@ -202,7 +202,7 @@ def test_a_session_ends_after_30_days(browser_of: FlaskClient, alice: Client, sq
 
 
 def test_a_forged_cookie_is_nobodys(app: Flask, make_app: Callable[..., Flask], alice: Client) -> None:
-    other = make_app(secret_key="another secret").test_client()
+    other = make_app(secret_key="another secret" * 3).test_client()
     sign_in(other)
     cookie = other.get_cookie("linkmgr")
     assert cookie

@@ -198,6 +198,7 @@ def test_pixels_fire_before_the_visitor_goes_on(short: Make, alice: Client, sql:
         user_id=alice.id, link_id=link.id, pixel_id=pixel_id)  # fmt: skip
     page = link.ask()
     assert page.status_code == 200
-    assert "bat.bing.com" in page.text
+    assert f'src="{link.path}/pixels"' in page.text
+    assert "bat.bing.com" in link.ask(path="/pixels").text
     assert TARGET in page.text
     assert link.clicks == 1

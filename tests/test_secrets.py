@@ -11,8 +11,11 @@ import psycopg2
 from tests.conftest import PASSWORD, Client
 
 
-def request(url: str, key: str | None = None, body: object = None, method: str = "GET") -> bytes:
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+def request(
+    url: str, key: str | None = None, body: object = None, method: str = "GET", headers: dict[str, str] | None = None
+) -> bytes:
+    headers = {"Content-Type": "application/json"} | (headers or {})
+    headers |= {"Authorization": f"Bearer {key}"} if key else {}
     data = None if body is None else json.dumps(body).encode()
     try:
         with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=20) as answer:
@@ -58,6 +61,10 @@ def test_a_dump_and_the_logs_hold_no_secret(
     request(url, method="POST", body={})
     request(url.replace("/login/", "/login//"))
     request(f"{base}/login/{tokens[0]}?token={tokens[0]}")
+
+    for secret_sent in (key, tokens[1]):
+        answered = request(f"{base}/api/account", key, headers={"X-Request-Id": secret_sent, "User-Agent": secret_sent})
+        assert json.loads(answered)["error"] == 0
 
     secrets = {str(admin.key), str(key), secret, PASSWORD, *tokens}
     logs = "".join(path.read_text() for path in tmp_path.glob("*.log"))

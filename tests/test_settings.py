@@ -25,6 +25,7 @@ UNUSABLE = {
         "https://go example.org",
         "https://",
     ],
+    "secret_key": ["a", "x" * 31],
     "rate_limit": ["often", "0 per minute", "30 per minute; 5 per second", "30 per 2 days", "99999999999 per minute"],
     "rate_limit_storage": ["memcached://host", "redis://host:port", "redis", "unix:///socket"],
     "domain_check": ["dns", "HTTP"],
@@ -54,6 +55,13 @@ def test_an_unusable_value_is_not_shown_since_it_may_hold_a_password(make_app: C
     with pytest.raises(UnusableSetting) as refused:
         make_app(database_url="mysql://user:hidden@host/name")
     assert "hidden" not in str(refused.value)
+
+
+def test_a_secret_that_is_too_short_is_not_shown(make_app: Callable[..., Flask]) -> None:
+    with pytest.raises(UnusableSetting) as refused:
+        make_app(secret_key="too-short-a-secret")
+    assert str(refused.value).startswith("LINKMGR_SECRET_KEY must be at least 32 characters")
+    assert "too-short-a-secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["LINKMGR_RATELIMIT", "LINKMGR_demo", "LINKMGR_DEBUG", "LINKMGR_A__B"])
@@ -93,7 +101,9 @@ def test_the_secret_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
 
 
 def test_a_secret_that_is_set_is_not_stored(make_app: Callable[..., Flask], tmp_path: Path) -> None:
-    app = make_app(data_dir=str(tmp_path), secret_key="of the operator", secret_key_fallbacks="older, oldest")
-    assert app.config["SECRET_KEY"] == "of the operator"
+    app = make_app(
+        data_dir=str(tmp_path), secret_key="a secret of the operator, of any kind", secret_key_fallbacks="older, oldest"
+    )
+    assert app.config["SECRET_KEY"] == "a secret of the operator, of any kind"
     assert app.config["SECRET_KEY_FALLBACKS"] == ["older", "oldest"]
     assert not list(tmp_path.iterdir())

@@ -176,7 +176,7 @@ def test_a_user_that_does_not_exist_is_not_found(admin: Client, method: str, pat
 
 
 def test_keys_of_another_secret_are_a_sentence(make_app: Callable[..., Flask], admin: Client) -> None:
-    other = Client(make_app(secret_key="another secret of 16").test_client(), admin.key)
+    other = Client(make_app(secret_key="another secret of 32 characters or more").test_client(), admin.key)
     answer = other.get("/api/users")
     assert answer.status_code == 503
     assert answer.get_json()["message"] == (

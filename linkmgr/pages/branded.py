@@ -15,7 +15,9 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from linkmgr.addresses import is_address
 from linkmgr.database import Row
+from linkmgr.errors import Refusal
 from linkmgr.incoming import current
+from linkmgr.pages import loops
 from linkmgr.repository import public
 from linkmgr.settings import settings, this_app
 
@@ -71,8 +73,13 @@ def _choose() -> AnyResponse | str | None:
     if ours:
         raise NotFound
     if domain["redirectroot"]:
-        return redirect(domain["redirectroot"], code=302)
+        return _redirect(domain, "redirectroot")
     return render_template("branded_root.html", host=host())
+
+
+def _redirect(domain: Row, member: str) -> AnyResponse:
+    loops.refuse(domain[member], branded=domain["redirects_branded"])
+    return redirect(domain[member], code=302)
 
 
 def _not_found(response: Response) -> AnyResponse:
@@ -81,5 +88,8 @@ def _not_found(response: Response) -> AnyResponse:
     with suppress(psycopg2.Error):  # then our own page has to do
         domain = _domain()
         if domain and domain["redirect404"]:
-            return redirect(domain["redirect404"], code=302)
+            try:
+                return _redirect(domain, "redirect404")
+            except Refusal as refusal:  # no handler is asked for what is raised here
+                return this_app().make_response(this_app().handle_user_exception(refusal))
     return response

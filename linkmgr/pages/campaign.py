@@ -1,10 +1,13 @@
 """/r/<slug>: one of a campaign's links, and /u/<username>/<slug>-<id>: all of them."""
 
+from typing import Any
+
 from flask import Blueprint, redirect, render_template, request
+from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
 from linkmgr.errors import Refusal
-from linkmgr.pages import branded
+from linkmgr.pages import branded, loops
 from linkmgr.repository import public
 from linkmgr.validation import page_number
 
@@ -23,6 +26,14 @@ def rotate(slug: str) -> Response:
     return response
 
 
+@loops.hop("campaign.rotate")
+def _rotated(host: str | None, slug: str) -> str | None:
+    link = public.rotated(host, slug)
+    if link is None:
+        raise NotFound
+    return str(link["shorturl"])
+
+
 @bp.get("/u/<word:username>/<word:slug>-<id:campaign_id>")
 def links(username: str, slug: str, campaign_id: int) -> str:
     number = page_number()
@@ -36,3 +47,9 @@ def links(username: str, slug: str, campaign_id: int) -> str:
     return render_template(
         "campaign.html", campaign=campaign, links=found.rows, page=number, last=last, path=request.path
     )
+
+
+@loops.hop("campaign.links")
+def _list(host: str | None, **arguments: Any) -> None:
+    if public.campaign(host, **arguments) is None:
+        raise NotFound

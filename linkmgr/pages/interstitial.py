@@ -1,14 +1,16 @@
-"""What a visitor of a short link sees before going on: a splash page, a frame, an overlay, pixels.
+"""Pages that a visitor of a short link sees before going on: a splash page, a frame, an overlay, pixels.
 
-A browser does not tell a page whether what it frames refused to be framed, and looking at the target from here
+A browser does not tell a page that what it frames refused to be framed, and looking at the target from here
 would be slow and would see another answer than the visitor.  So the plain way on stands above every frame.
+
+These pages have the origin of the service, and with it the visitor's session.  So they run no foreign script: those
+of pixels run in a frame of their own, which has no origin (see `pixel_page`).
 """
 
 import re
-from itertools import chain
 from urllib.parse import urlsplit
 
-from flask import make_response, redirect, render_template, request
+from flask import make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
@@ -16,7 +18,6 @@ from linkmgr import overlay_data, pixel_tags, security
 from linkmgr.database import Row
 from linkmgr.errors import Refusal
 from linkmgr.pages import overlay_answers
-from linkmgr.pixel_tags import Pixel
 from linkmgr.repository import interstitial
 from linkmgr.settings import settings
 
@@ -29,33 +30,31 @@ def respond(link: Row, target: str) -> ResponseReturnValue:
     """The page of a link that is more than a redirect, or the redirect."""
     if urlsplit(target).scheme not in ("http", "https"):
         raise Refusal("no_such_page")
-    pixels = pixel_tags.pixels(link["pixels"])
     match link["type"]:
         case "splash":
-            return _splash(link, target, pixels)
+            return _splash(link, target)
         case "overlay" if overlay := interstitial.overlay(link["user_id"], link["overlay_id"]):
-            return _overlay(link, target, pixels, overlay)
+            return _overlay(link, target, overlay)
         case "overlay" | "frame" if _can_be_framed(target):
-            return _page("go_frame.html", link, target, pixels)
-        case _ if pixels:
-            return _page("go_pixels.html", link, target, pixels)
+            return _page("go_frame.html", link, target)
+        case _ if link["pixels"]:
+            return _page("go_pixels.html", link, target)
         case _:
             return _private(redirect(target, code=302))
 
 
-def _splash(link: Row, target: str, pixels: list[Pixel]) -> Response:
+def _splash(link: Row, target: str) -> Response:
     splash = interstitial.splash(link["user_id"], link["splash_id"]) or DEFAULT_SPLASH
-    return _page("go_splash.html", link, target, pixels, images=[splash["banner"]], splash=splash)
+    return _page("go_splash.html", link, target, images=[splash["banner"]], splash=splash)
 
 
-def _overlay(link: Row, target: str, pixels: list[Pixel], overlay: Row) -> Response:
+def _overlay(link: Row, target: str, overlay: Row) -> Response:
     image, caption = overlay_data.picture(overlay["message"])
     is_image = overlay["type"] == "image" and _is_http(image)
     return _page(
         "go_overlay.html",
         link,
         target,
-        pixels,
         images=[image] if is_image else [],
         overlay=overlay,
         message=caption if is_image else overlay["message"],
@@ -67,9 +66,7 @@ def _overlay(link: Row, target: str, pixels: list[Pixel], overlay: Row) -> Respo
     )
 
 
-def _page(
-    template: str, link: Row, target: str, pixels: list[Pixel], images: list[str] | None = None, **members: object
-) -> Response:
+def _page(template: str, link: Row, target: str, images: list[str] | None = None, **members: object) -> Response:
     host = urlsplit(target).hostname
     framed = template in ("go_frame.html", "go_overlay.html") and _can_be_framed(target)
     page = render_template(
@@ -78,11 +75,38 @@ def _page(
         target=target,
         host=host,
         framed=framed,
-        pixels=pixels,
+        pixels=url_for("short.pixels", alias=link["alias"]) if link["pixels"] else None,
         **members,
     )
     response = _private(make_response(page))
-    response.headers["Content-Security-Policy"] = _policy(pixels, images or [], framed=framed)
+    response.headers["Content-Security-Policy"] = _policy(images or [], framed=framed, pixels=bool(link["pixels"]))
+    return response
+
+
+def pixel_page(link: Row) -> Response:
+    """Run the vendors' scripts of a link, in a frame of its page.
+
+    The policy takes the origin away from this page, in the frame and when it is opened alone: its scripts have
+    neither cookies nor access to other pages of the service, and cannot send forms, open windows or lead away.
+    """
+    pixels = pixel_tags.pixels(link["pixels"])
+    # The title is for the vendors' reports.  A link with a password tells nothing here, where nobody is asked for it.
+    title = (not link["password_hash"] and link["title"]) or link["alias"]
+    response = _private(make_response(render_template("pixels.html", pixels=pixels, title=title)))
+    sources = pixel_tags.sources(pixels)
+    response.headers["Content-Security-Policy"] = _written(
+        {
+            "sandbox": ["allow-scripts"],
+            "default-src": ["'none'"],
+            "script-src": [f"'nonce-{security.nonce()}'", *sources["script-src"]],
+            "img-src": sources["img-src"],
+            "connect-src": sources["connect-src"],
+            "frame-src": sources["frame-src"] or ["'none'"],
+            "form-action": ["'none'"],
+            "base-uri": ["'none'"],
+            "frame-ancestors": ["'self'"],
+        }
+    )
     return response
 
 
@@ -92,23 +116,28 @@ def _private(response: Response) -> Response:
     return response
 
 
-def _policy(pixels: list[Pixel], images: list[str], *, framed: bool) -> str:
-    """As strict as on every other page, but for the hosts that this one needs."""
+def _policy(images: list[str], *, framed: bool, pixels: bool) -> str:
+    """Return the policy of a page: as strict as on every other, but for the images and frames that it needs."""
     nonce = f"'nonce-{security.nonce()}'"
-    needed = pixel_tags.sources(pixels)
-    allowed = {
-        "default-src": ["'none'"],
-        "style-src": ["'self'", nonce],
-        "script-src": [nonce, *needed["script-src"]],
-        "img-src": ["'self'", "data:", *map(_source, filter(_is_http, images)), *needed["img-src"]],
-        "connect-src": ["'self'", *needed["connect-src"]],
-        # What is framed may go wherever its visitor takes it.
-        "frame-src": ["http:", "https:"] if framed else needed["frame-src"] or ["'none'"],
-        "form-action": ["'self'"],
-        "base-uri": ["'none'"],
-        "frame-ancestors": ["'none'"],
-    }
-    return "; ".join(" ".join(dict.fromkeys(chain([name], sources))) for name, sources in allowed.items())
+    # What is framed may go wherever its visitor takes it.
+    frames = ["http:", "https:"] if framed else ["'self'"] if pixels else ["'none'"]
+    return _written(
+        {
+            "default-src": ["'none'"],
+            "style-src": ["'self'", nonce],
+            "script-src": [nonce],
+            "img-src": ["'self'", "data:", *map(_source, filter(_is_http, images))],
+            "connect-src": ["'self'"],
+            "frame-src": frames,
+            "form-action": ["'self'"],
+            "base-uri": ["'none'"],
+            "frame-ancestors": ["'none'"],
+        }
+    )
+
+
+def _written(policy: dict[str, list[str]]) -> str:
+    return "; ".join(" ".join(dict.fromkeys([name, *sources])) for name, sources in policy.items())
 
 
 def _is_http(address: str) -> bool:

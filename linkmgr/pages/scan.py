@@ -5,10 +5,11 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from flask import Blueprint, Response, make_response, redirect, render_template
+from werkzeug.exceptions import NotFound
 
 from linkmgr import visits
 from linkmgr.errors import Refusal
-from linkmgr.pages import branded
+from linkmgr.pages import branded, loops
 from linkmgr.repository import public
 from linkmgr.vcard import vcard
 
@@ -20,10 +21,20 @@ def scan(code: str) -> Response:
     found = public.scanned(branded.host(), code)
     if found is None:
         raise Refusal("image_missing")
+    if found["type"] == "link":
+        loops.refuse(found["data"], branded=found["target_branded"])
     visits.record(found["id"], found["user_id"])
     response = make_response(_answer(found["type"], found["data"]))
     response.headers["Cache-Control"] = "no-store"  # so that every scan arrives here
     return response
+
+
+@loops.hop("scan.scan")
+def _target(host: str | None, code: str) -> str | None:
+    found = public.scanned(host, code)
+    if found is None:
+        raise NotFound
+    return str(found["data"]) if found["type"] == "link" else None
 
 
 def _answer(kind: str, data: Any) -> Any:

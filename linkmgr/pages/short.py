@@ -1,4 +1,4 @@
-"""/<alias>: short links, which lead on, and /<alias>/qr, their pictures.  Bio pages stand there as well."""
+"""/<alias>: short links and bio pages.  /<alias>/qr: the picture of a link.  /<alias>/pixels: its pixels."""
 
 from http import HTTPStatus
 
@@ -9,7 +9,7 @@ from werkzeug.exceptions import NotFound
 from linkmgr import attempts, countries, qr_image, redirects, security, sender, visits
 from linkmgr.database import Row
 from linkmgr.errors import Refusal
-from linkmgr.pages import bio, branded, interstitial, qr
+from linkmgr.pages import bio, branded, interstitial, loops, qr
 from linkmgr.pictures import pictures
 from linkmgr.qr_image import Picture
 from linkmgr.repository import callers, public
@@ -64,12 +64,12 @@ def _shows_preview(link: Row) -> bool:
 
 
 def _lead_on(link: Row) -> ResponseReturnValue:
+    chosen, store = _target(link), _store(link)
+    onward = store or chosen
+    loops.refuse(onward, branded=link["url_branded"] or onward != link["url"])
     visits.record(link["id"], link["user_id"])
-    target = redirects.extended(_target(link), link["parameters"])
-    store = redirects.store(link["deeplink"], _agent()) if link["deeplink"] else None
-    if link["type"] in ("frame", "overlay"):
-        return interstitial.respond(link, target)
-    if link["type"] == "splash" or link["pixels"]:
+    target = redirects.extended(chosen, link["parameters"])
+    if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)
     if store:
         return render_template("link_app.html", store=store, target=target)
@@ -86,6 +86,25 @@ def _target(link: Row) -> str:
         or (link["languages"] and redirects.first(link["languages"], redirects.languages(_languages())))
         or str(link["url"])
     )
+
+
+def _store(link: Row) -> str | None:
+    """The address of the app in the visitor's store.  A frame shows the site instead."""
+    if not link["deeplink"] or link["type"] in ("frame", "overlay"):
+        return None
+    return redirects.store(link["deeplink"], _agent())
+
+
+@loops.hop("short.visit")
+def _onward(host: str | None, alias: str) -> str | None:
+    link = public.short_link(host, alias)
+    if link is None:
+        if public.bio(host, alias) is None:
+            raise NotFound
+        return None
+    if link["expired"] or link["password_hash"]:
+        return None
+    return _store(link) or _target(link)
 
 
 def _country() -> countries.Country:
@@ -118,6 +137,18 @@ def _form(problem: str | None = None) -> Response:
     # The answer to the form leads to other sites, which browsers take for a place that the form is sent to.
     response.headers["Content-Security-Policy"] = security.POLICY.replace("form-action 'self'", "form-action *")
     return response
+
+
+# --- the pixels
+
+
+@bp.get("/<alias:alias>/pixels")
+def pixels(alias: str) -> ResponseReturnValue:
+    """The frame in the page of a link that runs the scripts of its pixels."""
+    link = public.short_link(branded.host(), alias)
+    if link is None or link["expired"] or not link["pixels"]:
+        raise NotFound
+    return interstitial.pixel_page(link)
 
 
 # --- the picture

@@ -11,7 +11,8 @@ def scanned(host: str | None, code: str) -> Row | None:
     """The QR code behind a picture."""
     return row(
         """
-        SELECT id, user_id, type, data
+        SELECT id, user_id, type, data,
+               EXISTS (SELECT FROM domains WHERE host = host_of(data #>> '{}')) AS target_branded
           FROM qrs
          WHERE code = %(code)s
            AND user_id = coalesce((SELECT user_id FROM domains WHERE host = %(host)s::text), user_id)
@@ -23,13 +24,15 @@ def scanned(host: str | None, code: str) -> Row | None:
 
 def short_link(host: str | None, alias: str) -> Row | None:
     """The link at an address, and all that decides what its visitor gets.  A branded host has its domain's links;
-    every other host, which may also be None, has ours.  `base` is what the short address begins with."""
+    every other host, which may also be None, has ours.  `base` is what the short address begins with.
+    `url_branded`: the URL is on a branded domain."""
     return row(
         """
         SELECT l.id, l.user_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS base, alias, url, title,
                metadescription, metaimage, type, splash_id, overlay_id, password_hash,
                coalesce(expires <= now(), false) AS expired,
                locations, devices, languages, parameters, deeplink,
+               EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
                (SELECT json_agg(json_build_object('type', p.type, 'tag', p.tag) ORDER BY p.id)
                   FROM link_pixels lp
                   JOIN pixels p ON p.id = lp.pixel_id
@@ -122,4 +125,14 @@ def campaign_links(campaign_id: int, *, limit: int, number: int) -> Page:
 
 
 def branded(host: str) -> Row | None:
-    return row("SELECT redirectroot, redirect404 FROM domains WHERE host = %(host)s", host=host)
+    """The domain, if the host is one. `redirects_branded`: one of its redirects leads to a branded domain."""
+    return row(
+        """
+        SELECT redirectroot, redirect404,
+               EXISTS (SELECT FROM domains other
+                        WHERE other.host IN (host_of(d.redirectroot), host_of(d.redirect404))) AS redirects_branded
+          FROM domains d
+         WHERE host = %(host)s
+        """,
+        host=host,
+    )

@@ -215,7 +215,7 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
             SELECT d.id AS domain_id,
                    CASE WHEN EXISTS (SELECT FROM domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
                         WHEN EXISTS (SELECT FROM links l, jsonb_path_query(
-                                            jsonb_build_array(l.url, l.locations, l.devices, l.languages),
+                                            jsonb_build_array(l.url, l.locations, l.devices, l.languages, l.deeplink),
                                             'strict $.** ? (@.type() == "string")') stored
                                       WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
                                         AND host_of(stored #>> '{}') = d.host) THEN 'link_branded'

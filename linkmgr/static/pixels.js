@@ -1,7 +1,11 @@
-// Fires the page's pixels as their vendors' own tags do.  `pixelsFired` is kept once all of their scripts have come,
+// Fires the page's pixels as their vendors' own tags do.  Tells the page above once all of their scripts have come,
 // or failed to, and have had a moment to make their calls.
 {
   const MOMENT = 400; // milliseconds
+
+  // This page has no cookies (its policy has `sandbox`), and reading them would throw, which vendors do not expect.
+  Object.defineProperty(document, "cookie", { value: "", writable: true });
+
   const scripts = new Map();
 
   // Each vendor's script is loaded once, however many of its pixels there are.
@@ -108,5 +112,5 @@
     load(dataset.script);
   }
 
-  window.pixelsFired = Promise.all(scripts.values()).then(() => new Promise((done) => setTimeout(done, MOMENT)));
+  Promise.all(scripts.values()).then(() => setTimeout(() => parent.postMessage("fired", "*"), MOMENT));
 }
