@@ -45,6 +45,11 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     # what it asked for
     "no_such_operation": (404, "There is no such operation: check the path."),
+    "unknown_host": (
+        404,
+        "This host name is not served. To use it for the service, set LINKMGR_BASE_URL; to use it as a branded domain, "
+        "add it with POST /api/domain/add.",
+    ),
     "no_such_page": (404, "The address was mistyped, or what stood here has been taken away."),
     "method_not_allowed": (405, "This path does not take {method}: it takes {allowed}."),
     "missing": (404, "There is no {what} with this id."),
