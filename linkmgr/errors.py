@@ -15,7 +15,7 @@ from flask.typing import ResponseReturnValue
 from psycopg2 import errors as pg
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
-from linkmgr import error_pages, incoming
+from linkmgr import error_pages, incoming, postgres_session
 from linkmgr.database import SchemaTooOld
 from linkmgr.envelope import Json
 
@@ -124,6 +124,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "link_password_wrong": (401, "This is not the password of this link."),
     # ours
     "unavailable": (503, "The service cannot reach its database: try again in {seconds} seconds."),
+    "busy": (503, "The database is too busy or short of resources: try again in {seconds} seconds."),
     "schema_too_old": (
         503,
         "The database is older than the service: run 'flask --app app database upgrade'.",
@@ -207,8 +208,12 @@ def _value(error: psycopg2.DataError) -> ResponseReturnValue:
 
 
 def _unavailable(error: psycopg2.Error) -> ResponseReturnValue:
-    current_app.logger.warning("%s: the database is unavailable: %s", request.endpoint, type(error).__name__)
-    code = "schema_too_old" if isinstance(error, SchemaTooOld) else "unavailable"
+    """A server that refuses a statement is reached: a timeout, a lock, a deadlock or a full disk is `busy`."""
+    code = "unavailable" if postgres_session.lost(error) else "busy"
+    if isinstance(error, SchemaTooOld):
+        code = "schema_too_old"
+    name = type(error).__name__
+    current_app.logger.warning("%s: %s: %s, SQLSTATE %s", request.endpoint, code, name, error.pgcode)
     return _answer(Refusal(code, seconds=RETRY_SECONDS))
 
 
@@ -235,6 +240,7 @@ def init_app(app: Flask) -> None:
         psycopg2.OperationalError: _unavailable,
         psycopg2.InterfaceError: _unavailable,
         pg.ReadOnlySqlTransaction: _unavailable,
+        pg.IdleInTransactionSessionTimeout: _unavailable,
         InvalidToken: _other_secret,
         Exception: _bug,
     }
