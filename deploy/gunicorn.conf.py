@@ -31,6 +31,11 @@ limit_request_line = 8190  # bytes, gunicorn's most: campaigns and mailers appen
 keepalive = 75  # seconds; longer than nginx keeps its connections, so that it never sends into one that closes
 accesslog = "-"
 control_socket_disable = True  # all masters of one user would share it
+# gunicorn trusts peers on the same machine, which any client is behind a proxy there: no header may change the path or
+# the scheme. LINKMGR_TRUSTED_PROXIES decides about X-Forwarded-For and X-Forwarded-Proto.
+forwarded_allow_ips = ""
+forwarder_headers = ""
+secure_scheme_headers: dict[str, str] = {}
 
 # The token of a login link, however its path is written, and whatever else is as long as a key or a token.
 _SECRETS = re.compile(

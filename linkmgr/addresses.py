@@ -2,6 +2,7 @@
 
 import ipaddress
 import re
+import socket
 from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,6 +14,9 @@ from linkmgr.settings import settings
 
 LONGEST_URL = 2048
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_HOST_HEADER = re.compile(r"(?:\[(?P<ipv6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}?)\.?)(?::[0-9]*)?", re.ASCII)
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def split_http(text: str) -> SplitResult:
@@ -67,6 +71,42 @@ def _address(host: str) -> str | None:
     return f"[{written}]" if ":" in written else written
 
 
+def _ip(host: str) -> IPAddress | None:
+    """Return the IP address that an ASCII host stands for in any notation, or None for a name."""
+    try:
+        if ":" in host:
+            address = ipaddress.IPv6Address(host)
+            return address.ipv4_mapped or address
+        return ipaddress.IPv4Address(socket.inet_aton(host)) if is_address(host) else None
+    except (ValueError, OSError):
+        return None
+
+
+def is_loopback(host: str) -> bool:
+    """Return True if the host always means this machine. Connections to 0.0.0.0 and [::] arrive there too."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    address = _ip(host)
+    return address is not None and (address.is_loopback or address.is_unspecified)
+
+
+def is_own_host(host: str) -> bool:
+    """Return True for the host of LINKMGR_BASE_URL and, unless that is public, for every loopback name."""
+    own = settings().host
+    if host == own:
+        return True
+    if is_loopback(host):
+        return settings().serve_loopback == "1" or is_loopback(own)
+    address = _ip(host)
+    return address is not None and address == _ip(own)
+
+
+def requested_host(header: str) -> str:
+    """Return the name or IP address in a Host header, or "" if there is none. Ports do not matter."""
+    match = _HOST_HEADER.fullmatch(header.lower())
+    return (match["ipv6"] or match["name"]) if match else ""
+
+
 def split_ascii(text: str) -> SplitResult:
     """The parts of an http or https URL, in ASCII throughout."""
     parts = split_http(text)
@@ -86,6 +126,6 @@ def target(text: str) -> str:
     assert parts.hostname
     if is_address(parts.hostname) and not _is_canonical(parts.hostname):
         raise ValidationError("must hold a name, or an address as four numbers")
-    if parts.hostname == settings().host:
+    if is_own_host(parts.hostname):
         raise ValidationError("must not lead back to this service")
     return parts.geturl()

@@ -35,7 +35,7 @@ def by_account(bucket: str) -> Limit:
 
 def matches(password: str, password_hash: str, *limits: Limit) -> bool:
     """Compare a password.  Refuse if any limit was reached before or during the comparison."""
-    failures = {row["bucket"]: row for row in callers.counts([limit.bucket for limit in limits])}
+    failures = {row["bucket"]: row for row in callers.counts([limit.bucket for limit in limits], window=WINDOW)}
     for limit in limits:
         if limit.bucket in failures:
             _refuse(limit, failures[limit.bucket], before=failures[limit.bucket]["count"])

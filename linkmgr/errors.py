@@ -15,7 +15,7 @@ from flask.typing import ResponseReturnValue
 from psycopg2 import errors as pg
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
-from linkmgr import error_pages, incoming
+from linkmgr import error_pages, incoming, postgres_session
 from linkmgr.database import SchemaTooOld
 from linkmgr.envelope import Json
 
@@ -47,6 +47,11 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     # what it asked for
     "no_such_operation": (404, "There is no such operation: check the path."),
+    "unknown_host": (
+        404,
+        "This host name is not served. To use it for the service, set LINKMGR_BASE_URL; to use it as a branded domain, "
+        "add it with POST /api/domain/add.",
+    ),
     "no_such_page": (404, "The address was mistyped, or what stood here has been taken away."),
     "redirect_loop": (508, "This address leads in a circle: its owner must change where it leads."),
     "method_not_allowed": (405, "This path does not take {method}: it takes {allowed}."),
@@ -127,6 +132,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "link_password_wrong": (401, "This is not the password of this link."),
     # ours
     "unavailable": (503, "The service cannot reach its database: try again in {seconds} seconds."),
+    "busy": (503, "The database is too busy or short of resources: try again in {seconds} seconds."),
     "schema_too_old": (
         503,
         "The database is older than the service: run 'flask --app app database upgrade'.",
@@ -219,8 +225,12 @@ def _value(error: psycopg2.DataError) -> ResponseReturnValue:
 
 
 def _unavailable(error: psycopg2.Error) -> ResponseReturnValue:
-    current_app.logger.warning("%s: the database is unavailable: %s", request.endpoint, type(error).__name__)
-    code = "schema_too_old" if isinstance(error, SchemaTooOld) else "unavailable"
+    """A server that refuses a statement is reached: a timeout, a lock, a deadlock or a full disk is `busy`."""
+    code = "unavailable" if postgres_session.lost(error) else "busy"
+    if isinstance(error, SchemaTooOld):
+        code = "schema_too_old"
+    name = type(error).__name__
+    current_app.logger.warning("%s: %s: %s, SQLSTATE %s", request.endpoint, code, name, error.pgcode)
     return _answer(Refusal(code, seconds=RETRY_SECONDS))
 
 
@@ -247,6 +257,7 @@ def init_app(app: Flask) -> None:
         psycopg2.OperationalError: _unavailable,
         psycopg2.InterfaceError: _unavailable,
         pg.ReadOnlySqlTransaction: _unavailable,
+        pg.IdleInTransactionSessionTimeout: _unavailable,
         InvalidToken: _other_secret,
         Exception: _bug,
     }

@@ -49,7 +49,7 @@ def _check() -> None:
         return
     key = _key(request)
     found = callers.identify(keys.digest(key or ""), sender.network())
-    hits = rates.Hits(found.pop("count"), found.pop("until")) if "count" in found else None
+    hits = rates.counted(found.pop("count"), found.pop("until"), found.pop("now")) if "count" in found else None
     request.caller = known = Caller(**found)
     observed.called_by(known.id)
     if known.id is None and random.random() < FORGET_SHARE:  # noqa: S311

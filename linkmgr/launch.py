@@ -136,6 +136,7 @@ def main(mode: str) -> int:
     _check_port(os.environ.setdefault("PORT", "5000"))
     if mode == "dev":
         os.environ.setdefault("LINKMGR_DOMAIN_CHECK", "off")
+        os.environ.setdefault("LINKMGR_SERVE_LOOPBACK", "1")
     signal.signal(signal.SIGTERM, _stop)
     with create_app().app_context():
         configured = settings()

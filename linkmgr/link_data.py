@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from flask import current_app
 from marshmallow import ValidationError, fields
 
-from linkmgr.addresses import LONGEST_URL, ascii_host, split_ascii, split_http, target
+from linkmgr.addresses import LONGEST_URL, ascii_host, is_own_host, split_ascii, split_http, target
 from linkmgr.settings import settings
 from linkmgr.validation import LONGEST_ID, Matching, Text
 
@@ -215,7 +215,8 @@ class OwnDomain(Text):
         if text.rstrip("/") in (settings().base_url, urlsplit(settings().base_url).netloc):
             return ""
         host = split_http(text if "://" in text else f"https://{text}").hostname or ""
-        return "" if host == settings().host else ascii_host(host)
+        name = host if is_own_host(host) else ascii_host(host)
+        return "" if is_own_host(name) else name
 
 
 class LinkPassword(Text):

@@ -39,6 +39,12 @@ class Hits(NamedTuple):
     until: float
 
 
+def counted(requests: int, until: float, now: float) -> Hits:
+    """Return what PostgreSQL counted, by the clock of this machine. Whole seconds are added to PostgreSQL's time, so
+    that all responses of a window have the same end."""
+    return Hits(requests, until - round(now - time.time()))
+
+
 class _Asked(threading.local):
     """What is known of the request that the thread works on."""
 
@@ -94,8 +100,12 @@ class _RedisCounted(_Remembered, RedisStorage):
     STORAGE_SCHEME = ["linkmgr+redis", "linkmgr+rediss", "linkmgr+redis+unix"]
     _COUNT = """
         local count = redis.call('INCRBY', KEYS[1], ARGV[2])
-        if count == tonumber(ARGV[2]) then redis.call('EXPIRE', KEYS[1], ARGV[1]) end
-        return {count, redis.call('PTTL', KEYS[1])}
+        local left = redis.call('PTTL', KEYS[1])
+        if left < 0 or left > ARGV[1] * 1000 then
+            redis.call('EXPIRE', KEYS[1], ARGV[1])
+            left = ARGV[1] * 1000
+        end
+        return {count, left}
     """
 
     def __init__(self, uri: str, **options: Any) -> None:
@@ -248,6 +258,7 @@ def admit(bucket: str, rate: int | None, hits: Hits | None) -> None:
     if decided.breached:
         metrics.count("limiter_refusals")
         item = decided.limit
-        seconds = max(1, math.ceil(decided.reset_at - time.time()))
+        # Not `reset_at`, which is the second after the window's end.
+        seconds = min(item.get_expiry(), max(1, math.ceil(decided.window.reset_time - time.time())))
         per = item.GRANULARITY.name if item.multiples == 1 else f"{item.multiples} {item.GRANULARITY.name}s"
         raise Refusal("rate_limited", limit=item.amount, per=per, seconds=seconds)

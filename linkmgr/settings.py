@@ -123,7 +123,8 @@ class Settings:
     )
     base_url: str = _setting(
         "",
-        "The address of the service, which all its links begin with. Unset: `http://127.0.0.1:$PORT`.",
+        "The URL of the service, which all its links begin with. Other hosts are not served. "
+        "Unset: `http://127.0.0.1:$PORT`.",
         _address,
         "an address such as https://go.example.org, without a path",
     )
@@ -163,6 +164,13 @@ class Settings:
         _whole(0, 10),
         "a number from 0 to 10",
     )
+    serve_loopback: str = _setting(
+        "0",
+        "`1`: serve loopback names such as `localhost` too, as `make dev` does. Always done while `LINKMGR_BASE_URL` "
+        "has such a name.",
+        _one_of("0", "1"),
+        "0 or 1",
+    )
     metrics_token: str = _setting(
         "",
         "Opens `/metrics` to who sends it as `Authorization: Bearer TOKEN`. Unset: there is none.",
@@ -182,7 +190,7 @@ class Settings:
 
     @property
     def host(self) -> str:
-        return urlsplit(self.base_url).hostname or ""
+        return (urlsplit(self.base_url).hostname or "").removesuffix(".")
 
 
 def _parsed(given: dict[str, str]) -> Settings:

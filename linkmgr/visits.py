@@ -13,8 +13,9 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from flask import Flask, current_app, request
 
 from linkmgr import countries, metrics, sender
+from linkmgr.addresses import is_own_host
 from linkmgr.recorder import Recorder, Visit
-from linkmgr.settings import settings, this_app
+from linkmgr.settings import this_app
 
 UNKNOWN = "Unknown"
 DIRECT = "Direct, email and other"
@@ -121,7 +122,7 @@ def _referrer() -> str | None:
     """The host of the page that the visitor comes from; None when that is ours or not told."""
     given = request.environ.get("HTTP_REFERER")
     host = _host(given) if given else None
-    return host if host and host not in (settings().host, _host(f"//{request.host}")) else None
+    return host if host and not is_own_host(host) and host != _host(f"//{request.host}") else None
 
 
 @lru_cache(maxsize=1024)

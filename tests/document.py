@@ -12,7 +12,11 @@ from linkmgr import create_app
 from linkmgr.openapi.document import PAGES, build, path_of
 
 BASE_URL = "http://127.0.0.1:5000"
-ELSEWHERE = ("no_such_operation", "bad_request")  # said of paths and hosts, before there is an operation
+ELSEWHERE = (
+    "no_such_operation",
+    "unknown_host",
+    "bad_request",
+)  # said of paths and hosts, before there is an operation
 
 
 @cache

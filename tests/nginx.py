@@ -24,6 +24,7 @@ from tests.conftest import BASE_URL, ROOT, free_port
 from tests.test_private_postgres import eventually
 
 OWN, BRANDED = "go.example.org", "brand.example.net"
+SERVED = {"Host": urlsplit(BASE_URL).netloc}  # nginx passes it on, and the service of the tests has this name
 
 _MAIN = """
 daemon off;
@@ -120,7 +121,7 @@ class Nginx:
         data: str | None = None,
         content_type: str = "application/json",
     ) -> TestResponse:
-        sent = (headers or {}) | {"Content-Type": content_type, "Host": urlsplit(BASE_URL).netloc}
+        sent = (headers or {}) | {"Content-Type": content_type} | SERVED
         return self.ask(path, method=method, body=data, headers=sent)
 
 

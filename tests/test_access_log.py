@@ -24,7 +24,7 @@ class Log:
 
     def ask(self, path: str, **headers: str) -> tuple[int, dict[str, str]]:
         lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
-        request = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{lines}\r\n".encode("latin-1")
+        request = f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{lines}\r\n".encode("latin-1")
         status, answered, _ = send(self.base, request)
         return status, answered
 

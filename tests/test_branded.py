@@ -114,19 +114,19 @@ def test_pages_of_the_branded_domain_count_as_direct(app: Flask, alice: Client) 
 
 
 @pytest.mark.usefixtures("redirecting")
-@pytest.mark.parametrize("host", ["", "192.0.2.7", "[::1]:5000", "localhost", "evil.example", "go.\xfc.x"])
-def test_an_unknown_host_is_served_as_ours_and_never_in_an_address(fetch: Fetch, alice: Client, host: str) -> None:
+@pytest.mark.parametrize("host", ["[::1]:5000", "localhost"])
+def test_another_name_of_the_service_is_never_in_a_url(fetch: Fetch, alice: Client, host: str) -> None:
     assert fetch("/healthz", host).status_code == 200
     assert fetch("/nothing", host).status_code == 404
     answer = alice.post("/api/campaign/add", {"slug": "spring"}, headers={"Host": host})
     assert answer.get_json()["rotator"] == f"{BASE_URL}/r/spring"
-    assert host not in fetch("/", host).headers["Location"] or not host
+    assert host not in fetch("/", host).headers["Location"]
 
 
 def test_a_deleted_domain_is_an_unknown_host(fetch: Fetch, alice: Client, redirecting: int) -> None:
     assert fetch("/").headers["Location"] == ROOT
     alice.delete(f"/api/domain/{redirecting}/delete")
-    assert fetch("/nothing").status_code == 404
+    assert "LINKMGR_BASE_URL" in fetch("/nothing").text
     assert fetch("/healthz").status_code == 200
 
 

@@ -188,7 +188,7 @@ def test_the_key_is_copied(alices: Browser, alice: Client) -> None:
 def test_it_works_over_plain_http_where_browsers_do_not_tell_the_site(
     browser: Browser, serve: Callable[..., str], admin: Client, alice: Client
 ) -> None:
-    local = serve("--graceful-timeout", "0", base_url="http://links.test")
+    local = serve("--graceful-timeout", "0", base_url="http://links.test", serve_loopback="1")
     port = local.rsplit(":", 1)[1]
     browser.open(login_link(local, admin, alice).replace("links.test", f"links.test:{port}"))
     browser.wait_for("/account")

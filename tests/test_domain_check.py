@@ -24,7 +24,8 @@ Web = Callable[..., int]
 @pytest.fixture
 def checked(make_app: Callable[..., Flask], register: Callable[..., Client], app: Flask) -> Client:
     """A user of a service that checks the domains."""
-    return register("carol", via=make_app(domain_check="http", base_url="https://go.example.org"))
+    service = make_app(domain_check="http", base_url="https://go.example.org", serve_loopback="1")
+    return register("carol", via=service)
 
 
 @pytest.fixture

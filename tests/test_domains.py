@@ -153,7 +153,7 @@ def test_a_name_that_cannot_be_a_branded_domain_is_refused(alice: Client, domain
 def test_the_names_of_the_service_itself_are_refused(
     make_app: Callable[..., Flask], register: Callable[..., Client], app: Flask, host: str
 ) -> None:
-    alice = register("alice", via=make_app(base_url="https://go.example.org"))
+    alice = register("alice", via=make_app(base_url="https://go.example.org", serve_loopback="1"))
     assert refusal(alice, domain=f"https://{host}") == "domain must not be a name of this service itself."
     alice.add("/api/domain/add", {"domain": "https://notgo.example.org"})
 

@@ -53,7 +53,7 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
 
 def test_clients_that_send_half_a_request_hold_nobody_up(serve: Callable[..., str]) -> None:
     base = serve("--workers", "1", "--threads", "4")
-    half = b"POST /api/url/add HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"
+    half = b"POST /api/url/add HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"
     with ExitStack() as stack:
         for _ in range(3):
             slow = stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=10))
@@ -64,7 +64,7 @@ def test_clients_that_send_half_a_request_hold_nobody_up(serve: Callable[..., st
 def test_a_page_is_found_with_a_long_query(base: str) -> None:
     for path, expected in (("/login", 200), ("/nothing/here", 404)):
         status, headers, _ = send(
-            base, b"GET %s?%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % (path.encode(), b"a" * 8000)
+            base, b"GET %s?%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % (path.encode(), b"a" * 8000)
         )
         assert (status, headers["Content-Type"]) == (expected, "text/html; charset=utf-8")
 
@@ -96,7 +96,7 @@ def test_no_secret_is_in_a_log(serve: Callable[..., str], tmp_path: Path) -> Non
         f"/api/{key}",
     ]
     for path in paths:
-        send(base, f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+        send(base, f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
         send(base, f"GET {path} HTTP/9.9\r\n\r\n".encode())
         send(base, f"GET {path} with spaces HTTP/1.1\r\n\r\n".encode())
     send(base, f"GET / HTTP/1.1\r\nAuthorization : Bearer {key}\r\n\r\n".encode())
@@ -143,7 +143,7 @@ def test_a_body_is_read_whole_or_refused(base: str, alice: Client, framing: byte
     for path in (b"/api/pixel/add", b"/login"):
         head = b"POST %s HTTP/1.1\r\nAuthorization: Bearer %s\r\n" % (path, str(alice.key).encode())
         kind = b"application/json" if b"api" in path else b"application/x-www-form-urlencoded"
-        head += b"Host: x\r\nConnection: close\r\nContent-Type: %s\r\n%s\r\n\r\n" % (kind, framing)
+        head += b"Host: localhost\r\nConnection: close\r\nContent-Type: %s\r\n%s\r\n\r\n" % (kind, framing)
         with socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=10) as connection:
             connection.sendall(head + body)
             connection.shutdown(socket.SHUT_WR)

@@ -7,6 +7,7 @@ import click
 import pytest
 from flask import Flask
 
+from linkmgr import fetch
 from linkmgr.errors import CATALOGUE
 from linkmgr.settings import PREFIX, Settings
 from tests.conftest import ROOT
@@ -60,6 +61,12 @@ TARGETS = sorted(set(re.findall(r"^(?:    |.*`)(?:\S+=\S+ )*make (\w+)", README,
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_make_target_that_is_mentioned_exists(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_the_bounds_of_what_is_fetched_are_those_of_the_program() -> None:
+    [bounds] = re.findall(r"- \*\*What is fetched\*\*.*?\n(?=\n|- )", README, re.DOTALL)
+    numbers = re.findall(r"(\w+)[ \n]+(?:redirects|MiB|seconds|at[ \n]a[ \n]time)", bounds)
+    assert numbers == [str(n) for n in (fetch.REDIRECTS, fetch.LARGEST >> 20, int(fetch.DEADLINE), fetch.MOST_AT_ONCE)]
 
 
 PATHS = sorted(

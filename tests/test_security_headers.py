@@ -33,7 +33,7 @@ def test_nothing_foreign_runs_or_frames_a_page(app: Flask, path: str) -> None:
     [("https://go.example.org", "max-age=31536000"), ("http://go.example.org", None)],
 )
 def test_browsers_are_told_to_stay_with_https(make_app: Callable[..., Flask], base_url: str, expected: str) -> None:
-    browser = make_app(base_url=base_url).test_client()
+    browser = make_app(base_url=base_url, serve_loopback="1").test_client()
     for path in ("/", "/login", "/nowhere/at/all"):
         assert browser.get(path).headers.get("Strict-Transport-Security") == expected
 
@@ -67,7 +67,7 @@ def test_a_script_runs_by_a_nonce_that_no_other_answer_has(app: Flask, admin: Cl
 def test_private_pages_are_not_kept_and_their_addresses_not_told(
     make_app: Callable[..., Flask], app: Flask, base_url: str, policy: str
 ) -> None:
-    browser = make_app(base_url=base_url).test_client()
+    browser = make_app(base_url=base_url, serve_loopback="1").test_client()
     for path in ("/login", "/login/token", "/account", "/account/key"):
         headers = browser.get(path).headers
         assert (headers["Cache-Control"], headers["Referrer-Policy"]) == ("no-store", policy)
@@ -149,7 +149,8 @@ def test_the_cookie_is_closed_to_scripts_and_foreign_sites(
     assert plain.startswith("linkmgr=")
     assert "; HttpOnly; Path=/; SameSite=Lax" in plain
     assert "Secure" not in plain
-    [secure] = session_cookies(sign_in(make_app(base_url="https://go.example.org"), link(admin, alice)))
+    behind_https = make_app(base_url="https://go.example.org", serve_loopback="1")
+    [secure] = session_cookies(sign_in(behind_https, link(admin, alice)))
     assert secure.startswith("__Host-linkmgr=")
     assert "; Secure; HttpOnly; Path=/; SameSite=Lax" in secure
     assert "Domain" not in secure

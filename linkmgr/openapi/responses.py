@@ -30,7 +30,7 @@ _TITLES = {
     500: "A fault of the service",
     503: "It may be tried again soon",
 }
-_ALWAYS = ("bad_request", "rate_limited", "bug", "unavailable", "schema_too_old")
+_ALWAYS = ("bad_request", "rate_limited", "bug", "unavailable", "busy", "schema_too_old")
 _KEYED = ("key_missing", "key_unknown", "key_expired", "plan_feature")
 _IN_PATH = ("missing", "no_such_operation")
 _IN_BODY = ("invalid", "value_refused", "too_large", "not_json")

@@ -1,9 +1,9 @@
-"""Branded domains: the same public addresses under other hosts, and a root and a not-found page of their own.
+"""Hosts: our own, branded domains with a root and a not-found page of their own, and no others.
 
-A host that is neither ours nor branded, such as an address that a health check uses, is served as ours.
+Under any other host only health, metrics and the domain challenge respond. Otherwise links could redirect to
+themselves through another name, and DNS rebinding would reach the API.
 """
 
-import re
 from contextlib import suppress
 from http import HTTPStatus
 from urllib.parse import urlsplit
@@ -13,18 +13,20 @@ from flask import Flask, Response, g, redirect, render_template
 from werkzeug.exceptions import BadRequest, NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
-from linkmgr.addresses import is_address
+from linkmgr.addresses import is_address, is_own_host, requested_host
 from linkmgr.database import Row
 from linkmgr.errors import Refusal
-from linkmgr.incoming import current
+from linkmgr.incoming import Request, current
 from linkmgr.pages import loops
 from linkmgr.repository import public
 from linkmgr.settings import settings, this_app
 
-# First words of the paths that exist under our own name only: for people, who are led on, and for programs.
+# First words of the paths that exist under our own name only: for people, who are redirected, and for programs.
 PAGES = ("login", "account", "avatar")
 PROGRAMS = ("api", "healthz", "metrics")
-_HOST = re.compile(r"([a-z0-9.-]{1,253}?)\.?(?::[0-9]*)?", re.ASCII)
+_CHALLENGE = "challenge.prove"  # responds before a domain is branded
+_UNKNOWN_HOST_ENDPOINTS = ("health.healthz", "metrics.scrape")
+_FILE_ENDPOINTS = ("static", "home.favicon", "home.robots")
 
 
 def init_app(app: Flask) -> None:
@@ -35,43 +37,66 @@ def init_app(app: Flask) -> None:
 
 
 def host() -> str | None:
-    """The host that was asked for, unless it is our own or cannot be branded, as an address or `localhost`."""
-    asked: str = current().environ.get("HTTP_HOST", "")
-    if asked == this_app().extensions["linkmgr_netloc"]:
+    """Return the requested host, or None if it is our own. It need not be a branded domain."""
+    header: str = current().environ.get("HTTP_HOST", "")
+    if header == this_app().extensions["linkmgr_netloc"]:
         return None
-    found = _HOST.fullmatch(asked.lower())
-    if not found or found[1] == settings().host or "." not in found[1] or is_address(found[1]):
-        return None
-    return found[1]
+    name = requested_host(header)
+    return None if is_own_host(name) else name
 
 
 def _domain() -> Row | None:
-    """The branded domain that was asked for, looked up where it matters only."""
-    name = host()
-    if name is None:
-        return None
+    """Return the branded domain of the request, read at most once."""
     if "domain" not in g:
-        g.domain = public.branded(name)
+        name = host() or ""
+        g.domain = public.branded(name) if _can_be_branded(name) else None
     domain: Row | None = g.domain
     return domain
+
+
+def _can_be_branded(name: str) -> bool:
+    return "." in name and not (":" in name or is_address(name))
 
 
 def _begins_with(words: tuple[str, ...]) -> bool:
     return current().path.split("/", 2)[1] in words
 
 
+def _ends_as_404(request: Request, name: str) -> bool:
+    """Return True if a request under a name that is not a branded domain ends as a 404 without a lookup here: the
+    statement for a short link reads the domain itself. `_not_found` then finds out why."""
+    if not _can_be_branded(name) or _begins_with(PAGES + PROGRAMS):
+        return False
+    if request.endpoint == "short.visit":
+        return request.method in ("GET", "HEAD")
+    return isinstance(request.routing_exception, NotFound)
+
+
 def _choose() -> AnyResponse | str | None:
     request = current()
-    if isinstance(request.routing_exception, BadRequest):  # the host is no name, and nothing is served under it
+    if isinstance(request.routing_exception, BadRequest):  # the host is malformed, and nothing is served under it
         raise request.routing_exception
-    if host() is None:
+    name = host()
+    if name is None or request.endpoint == _CHALLENGE or _ends_as_404(request, name):
         return None
-    ours = _begins_with(PAGES + PROGRAMS)
-    domain = _domain() if ours or request.path == "/" else None
+    try:
+        domain = _domain()
+    except psycopg2.Error:
+        if request.endpoint in _FILE_ENDPOINTS:  # the error pages of branded domains need their style
+            return None
+        raise
     if domain is None:
-        return None
-    if ours:
+        if request.endpoint in _UNKNOWN_HOST_ENDPOINTS:
+            return None
+        raise Refusal("unknown_host")
+    return _serve_branded(domain)
+
+
+def _serve_branded(domain: Row) -> AnyResponse | str | None:
+    if _begins_with(PAGES + PROGRAMS):
         raise NotFound
+    if current().path != "/":
+        return None
     if domain["redirectroot"]:
         return _redirect(domain, "redirectroot")
     return render_template("branded_root.html", host=host())
@@ -87,9 +112,12 @@ def _not_found(response: Response) -> AnyResponse:
         return response
     with suppress(psycopg2.Error):  # then our own page has to do
         domain = _domain()
-        if domain and domain["redirect404"]:
+        app = this_app()
+        if domain is None:
+            return app.make_response(app.handle_user_exception(Refusal("unknown_host")))
+        if domain["redirect404"]:
             try:
                 return _redirect(domain, "redirect404")
-            except Refusal as refusal:  # no handler is asked for what is raised here
-                return this_app().make_response(this_app().handle_user_exception(refusal))
+            except Refusal as refusal:  # an error raised here has no handler
+                return app.make_response(app.handle_user_exception(refusal))
     return response

@@ -10,10 +10,11 @@ from urllib.parse import unquote, urlsplit
 
 from werkzeug.exceptions import HTTPException, NotFound
 
+from linkmgr.addresses import is_own_host
 from linkmgr.errors import Refusal
 from linkmgr.incoming import current
 from linkmgr.repository import public
-from linkmgr.settings import settings, this_app
+from linkmgr.settings import this_app
 
 MAX_HOPS = 10
 
@@ -38,14 +39,13 @@ def refuse(address: str, *, branded: bool = True) -> None:
 
     `branded=False` says that it is on no branded domain, which saves asking the database.
     """
-    host = urlsplit(address).hostname
-    if not branded and not _is_own(host):
+    if not branded and not is_own_host(urlsplit(address).hostname or ""):
         return
     request = current()
     passed = {(urlsplit(f"//{request.host}").hostname, request.path)}
     for _ in range(MAX_HOPS):
         parts = urlsplit(address)
-        place = parts.hostname, unquote(parts.path) or "/"
+        place = parts.hostname or "", unquote(parts.path) or "/"
         if place in passed:
             raise Refusal("redirect_loop")
         passed.add(place)
@@ -56,14 +56,10 @@ def refuse(address: str, *, branded: bool = True) -> None:
     raise Refusal("redirect_loop")
 
 
-def _is_own(host: str | None) -> bool:
-    return host == settings().host
-
-
-def _onward(host: str | None, path: str) -> str | None:
+def _onward(host: str, path: str) -> str | None:
     """Return the address that our answer redirects to, or None if it is no redirect or not ours."""
-    domain = None if _is_own(host) else public.branded(host or "")
-    if not (domain or _is_own(host)):
+    domain = None if is_own_host(host) else public.branded(host)
+    if not (domain or is_own_host(host)):
         return None
     if domain and path == "/":
         return domain["redirectroot"] or None

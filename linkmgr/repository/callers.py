@@ -1,4 +1,8 @@
-"""Who calls: the one statement that every request to the API begins with, and what else is counted."""
+"""The caller of a request, read by one statement, and counters of requests and attempts.
+
+A window that ends later than one that began now is left from a longer setting or from before the clock was set back:
+a new one begins. The 5 seconds are more than a statement takes, whose concurrent one may have begun the window later.
+"""
 
 from linkmgr import rates
 from linkmgr.database import Row, row, rows, run
@@ -47,9 +51,12 @@ def identify(key_digest: bytes, address: str) -> Row:
                   FROM (SELECT 1) always
                   LEFT JOIN caller ON true
                 ON CONFLICT (bucket) DO UPDATE
-                   SET count = CASE WHEN h.until <= clock_timestamp() THEN 1 ELSE h.count + 1 END,
-                       until = CASE WHEN h.until <= clock_timestamp() THEN excluded.until ELSE h.until END
-                RETURNING bucket, count, date_part('epoch', until) AS until)
+                   SET count = CASE WHEN h.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                    THEN h.count + 1 ELSE 1 END,
+                       until = CASE WHEN h.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                    THEN h.until ELSE excluded.until END
+                RETURNING bucket, count, date_part('epoch', until) AS until,
+                          date_part('epoch', clock_timestamp()) AS now)
             SELECT counted.*, caller.* FROM counted LEFT JOIN caller ON true
             """,
             key_digest=key_digest,
@@ -73,9 +80,13 @@ def count(bucket: str, *, window: int, by: int = 1) -> Row:
         VALUES (%(bucket)s, %(by)s::integer,
                 clock_timestamp() + sign(%(by)s::integer) * make_interval(secs => %(window)s::float8))
         ON CONFLICT (bucket) DO UPDATE
-           SET count = CASE WHEN h.until <= clock_timestamp() THEN excluded.count ELSE h.count + excluded.count END,
-               until = CASE WHEN h.until <= clock_timestamp() THEN excluded.until ELSE h.until END
-        RETURNING count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
+           SET count = CASE WHEN h.until BETWEEN clock_timestamp()
+                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
+                            THEN h.count ELSE 0 END + excluded.count,
+               until = CASE WHEN h.until BETWEEN clock_timestamp()
+                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
+                            THEN h.until ELSE excluded.until END
+        RETURNING count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
         """,
         bucket=bucket,
         by=by,
@@ -85,15 +96,17 @@ def count(bucket: str, *, window: int, by: int = 1) -> Row:
     return counted
 
 
-def counts(buckets: list[str]) -> list[Row]:
+def counts(buckets: list[str], *, window: int) -> list[Row]:
     """Return the counters of these buckets whose window has not ended."""
     return rows(
         """
         SELECT bucket, count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
           FROM hits
-         WHERE bucket = ANY (%(buckets)s::text[]) AND until > clock_timestamp()
+         WHERE bucket = ANY (%(buckets)s::text[])
+           AND until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
         """,
         buckets=buckets,
+        window=window,
     )
 
 

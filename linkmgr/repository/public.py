@@ -23,9 +23,9 @@ def scanned(host: str | None, code: str) -> Row | None:
 
 
 def short_link(host: str | None, alias: str) -> Row | None:
-    """The link at an address, and all that decides what its visitor gets.  A branded host has its domain's links;
-    every other host, which may also be None, has ours.  `base` is what the short address begins with.
-    `url_branded`: the URL is on a branded domain."""
+    """Return the link and everything that decides what its visitor gets.  `host` is None for our own host; one that is
+    no branded domain has no links.  `base` is what the short URL begins with.  `url_branded`: the URL is on a branded
+    domain."""
     return row(
         """
         SELECT l.id, l.user_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS base, alias, url, title,
@@ -40,6 +40,7 @@ def short_link(host: str | None, alias: str) -> Row | None:
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id
          WHERE alias = %(alias)s AND domain_id IS NOT DISTINCT FROM (SELECT id FROM domains WHERE host = %(host)s::text)
+           AND (%(host)s::text IS NULL OR domain_id IS NOT NULL)
         """,
         host=host,
         alias=alias,
@@ -48,12 +49,12 @@ def short_link(host: str | None, alias: str) -> Row | None:
 
 
 def bio(host: str | None, alias: str) -> Row | None:
-    """The bio page at an address, which no branded host has."""
+    """Return the bio page with the alias. There are none under other hosts than ours, which is None."""
     return row(
         """
         SELECT id, user_id, alias, name, bio, theme, links
           FROM bios
-         WHERE alias = %(alias)s AND NOT EXISTS (SELECT FROM domains WHERE host = %(host)s::text)
+         WHERE alias = %(alias)s AND %(host)s::text IS NULL
         """,
         host=host,
         alias=alias,
