@@ -26,6 +26,7 @@ from tests.test_private_postgres import eventually
 
 pytestmark = pytest.mark.slow
 
+TOKEN = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE"
 PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 
 
@@ -95,6 +96,9 @@ def test_what_nginx_answers_by_itself_is_json_to_programs_and_a_page_to_people(f
         failed(front.ask(f"/api/urls?q={long}", name, tls=tls), 414, "address_too_long")
         failed(front.ask("/api/urls", name, headers={"X-Long": long}, tls=tls), 400, "bad_request")
         failed(front.ask("/api/urls", name, method="TRACE", tls=tls), 405, "bad_request")
+        morse = front.ask("/api/urls", name, headers={"Transfer-Encoding": "morse"}, tls=tls)
+        failed(morse, 501, "not_implemented")
+        assert morse.get_json()["message"] == CATALOGUE["not_implemented"][1]
         page = front.ask("/login", name, method="POST", body=large, tls=tls)
         assert (page.status_code, page.mimetype) == (413, "text/html")
         assert "64 KiB" in page.text
@@ -180,7 +184,18 @@ def test_a_request_has_one_id_everywhere(front: Nginx, log: Path) -> None:
     given = front.ask("/api/account", headers={"X-Request-Id": "of-the.client"}).headers["X-Request-Id"]
     made = front.ask("/api/account", headers={"X-Request-Id": "not plain"}).headers["X-Request-Id"]
     assert given == "of-the.client"
-    eventually(lambda: [line["request"] for line in logged(log)][-2:] == [given, made])
+    for secret in (f"linkmgr_{TOKEN}", TOKEN, "linkmgr_x"):
+        for method in ("GET", "TRACE"):  # of which nginx refuses the latter itself
+            answer = front.ask("/api/account", method=method, headers={"X-Request-Id": secret})
+            assert secret not in str(answer.headers)
+    eventually(lambda: [line["request"] for line in logged(log)][-5:-3] == [given, made])
+
+
+def test_nginx_logs_no_login_link(front: Nginx) -> None:
+    """The service logs each request without its secrets."""
+    assert front.ask(f"/login/{TOKEN}").status_code == 410
+    log = front.folder / "access.log"
+    assert not log.exists() or not log.read_text()
 
 
 def test_a_branded_domain_is_served_by_both_schemes_with_its_own_certificate(front: Nginx, alice: Client) -> None:
