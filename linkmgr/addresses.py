@@ -3,6 +3,7 @@
 import ipaddress
 import re
 import socket
+import unicodedata
 from functools import lru_cache
 from urllib.parse import SplitResult, urlsplit
 
@@ -13,6 +14,9 @@ from werkzeug.urls import iri_to_uri
 from linkmgr.settings import settings
 
 LONGEST_URL = 2048
+_LABEL = re.compile(r"[a-z0-9_-]{1,63}", re.ASCII)
+_LONGEST_HOST = 253
+_JOINERS = "\u200c\u200d"
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _HOST_HEADER = re.compile(r"(?:\[(?P<ipv6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}?)\.?)(?::[0-9]*)?", re.ASCII)
 
@@ -28,9 +32,11 @@ def split_http(text: str) -> SplitResult:
         raise ValidationError("must not hold spaces, control characters or backslashes")
     try:
         parts = urlsplit(text)
-        parts.port  # noqa: B018 - raises when it is none
+        port = parts.port
     except ValueError:
         raise ValidationError("must be a URL") from None
+    if port == 0:
+        raise ValidationError("must have a port from 1 to 65535")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValidationError("must be a URL that begins with http:// or https://")
     if "@" in parts.netloc:
@@ -38,13 +44,48 @@ def split_http(text: str) -> SplitResult:
     return parts
 
 
-@lru_cache(maxsize=1024)  # links of one user lead to few sites
-def ascii_host(host: str) -> str:
-    """A host name as DNS knows it: international names in their ASCII form."""
+def strict_host(host: str) -> str:
+    """Return a name that can be registered, in ASCII."""
     try:
         return idna.encode(host, uts46=True, std3_rules=True).decode().lower().removesuffix(".")
     except (idna.IDNAError, UnicodeError):
         raise ValidationError("must hold a valid host name") from None
+
+
+@lru_cache(maxsize=1024)  # links of one user lead to few sites
+def ascii_host(host: str) -> str:
+    """Return a host name in ASCII, as browsers look it up.
+
+    Like the URL standard of browsers this allows emoji, underscores and hyphens anywhere. Unlike it, this allows no
+    other ASCII characters, which could end the host where it is part of a header or a page.
+    """
+    try:
+        labels = idna.uts46_remap(host, std3_rules=False).removesuffix(".").split(".")
+        decoded = [_unicode_label(label) for label in labels]
+        if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for label in decoded for character in label):
+            for label in decoded:
+                idna.check_bidi(label, check_ltr=True)
+        name = ".".join(label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in decoded)
+    except (idna.IDNAError, UnicodeError):
+        raise ValidationError("must hold a valid host name") from None
+    if len(name) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+        raise ValidationError("must hold a valid host name")
+    return name
+
+
+def _unicode_label(label: str) -> str:
+    """Return the label decoded, if UTS #46 allows it."""
+    if label.startswith("xn--"):
+        encoded, label = label, label.removeprefix("xn--").encode("ascii").decode("punycode")
+        if idna.uts46_remap(label, std3_rules=False) != label or f"xn--{label.encode('punycode').decode()}" != encoded:
+            raise idna.IDNAError("not the one encoding of a label")
+        if label.isascii():
+            raise idna.IDNAError("encoded for nothing")
+    if label and not label.isascii():
+        idna.check_initial_combiner(label)
+        if not all(idna.valid_contextj(label, n) for n, character in enumerate(label) if character in _JOINERS):
+            raise idna.IDNAError("a joiner that joins nothing")
+    return label
 
 
 def is_address(host: str) -> bool:

@@ -7,7 +7,7 @@ from flask import current_app
 from marshmallow import ValidationError
 
 from linkmgr import keys
-from linkmgr.addresses import ascii_host, is_address, split_http
+from linkmgr.addresses import is_address, split_http, strict_host
 from linkmgr.errors import Refusal
 from linkmgr.fetch import Fetch
 from linkmgr.settings import settings
@@ -33,7 +33,7 @@ def normalised(text: str) -> str:
         raise ValidationError("must not hold a port")
     if parts.path not in ("", "/") or "?" in text or "#" in text:
         raise ValidationError("must end with the name: without a path or a query")
-    host = ascii_host(parts.hostname)
+    host = strict_host(parts.hostname)
     *parents, top = host.split(".")
     if is_address(host):
         raise ValidationError("must hold a name, not an address")

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from flask import current_app
 from marshmallow import ValidationError, fields
 
-from linkmgr.addresses import LONGEST_URL, ascii_host, is_own_host, split_ascii, split_http, target
+from linkmgr.addresses import LONGEST_URL, is_own_host, split_ascii, split_http, strict_host, target
 from linkmgr.settings import settings
 from linkmgr.validation import LONGEST_ID, Matching, Text
 
@@ -176,18 +176,28 @@ class DeepLink(fields.Field[dict[str, Any]]):
     """{auto, apple, google}: whether to open the app (false: do not), and its address in each store.  What PHP makes of
     an object without members, an empty array, is taken too."""
 
-    default_error_messages = {"invalid": "must be an object with auto, apple and google"}
+    default_error_messages = {
+        "invalid": "must be an object with auto, apple and google",
+        "auto": "must have true or false as auto",
+        "store": "must have a URL as {store}",
+    }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
         if value == []:
             return {}
         if not isinstance(value, dict):
             raise self.make_error("invalid")
-        stores = {
-            store: _link(url) for store in ("apple", "google") if isinstance(url := value.get(store), str) and url
-        }
         auto = value.get("auto")
+        if not (auto is None or isinstance(auto, bool)):
+            raise self.make_error("auto")
+        stores = {store: link for store in ("apple", "google") if (link := self._store(value, store))}
         return stores | ({"auto": auto} if auto is True or (auto is False and stores) else {})
+
+    def _store(self, value: dict[str, Any], store: str) -> str | None:
+        url = value.get(store)
+        if not (url is None or isinstance(url, str)):
+            raise self.make_error("store", store=store)
+        return _link(url) if url else None
 
 
 class Image(Text):
@@ -215,7 +225,7 @@ class OwnDomain(Text):
         if text.rstrip("/") in (settings().base_url, urlsplit(settings().base_url).netloc):
             return ""
         host = split_http(text if "://" in text else f"https://{text}").hostname or ""
-        name = host if is_own_host(host) else ascii_host(host)
+        name = host if is_own_host(host) else strict_host(host)
         return "" if is_own_host(name) else name
 
 

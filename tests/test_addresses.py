@@ -7,6 +7,7 @@ from flask import Flask
 from marshmallow import ValidationError
 
 from linkmgr.addresses import target
+from tests.browser import Browser
 from tests.conftest import Client
 
 
@@ -70,3 +71,66 @@ def test_under_a_public_base_url_loopback_addresses_are_taken(make_app: Callable
         pytest.raises(ValidationError, match="must not lead back to this service"),
     ):
         target(f"http://{host}:3000/")
+
+
+# Names that are no valid IDNA 2008 or host names, but that browsers look up.
+TAKEN = {
+    "my_bucket.s3.amazonaws.com": "my_bucket.s3.amazonaws.com",
+    "r4---sn-x.googlevideo.com": "r4---sn-x.googlevideo.com",
+    "_dmarc.Example.com": "_dmarc.example.com",
+    "-a-.example": "-a-.example",
+    "xn--i-7iq.ws": "xn--i-7iq.ws",
+    "i\u2764.ws": "xn--i-7iq.ws",
+    "I\u2764\ufe0f.ws": "xn--i-7iq.ws",
+    "\U0001f4a9.la": "xn--ls8h.la",
+    "stra\xdfe.example": "xn--strae-oqa.example",
+    "B\xdccher.example": "xn--bcher-kva.example",
+    "\uff42\u3002example": "b.example",
+    "\u05d0\u05d1.example": "xn--4dbc.example",
+    "\u30fb.example": "xn--vek.example",
+    "a" * 63 + ".example": "a" * 63 + ".example",
+}
+REFUSED = ["a%62.example", "a<b.example", "a>b.example", "a^b.example", "a|b.example", "a[b.example"]
+REFUSED += ["xn--\xfc.example", "\u2100.example", "\u0301a.example"]
+REFUSED += ["a\u200db.example", "\xad", "\ufffe.example", "\ud800.example", "\u05d0a.example", "0\u05d0.example"]
+# Chromium takes these, but the URL standard does not, no name server has them, or they would need escaping elsewhere.
+STRICTER = [
+    "xn--.example",
+    "xn--a.example",
+    "xn--i-7iq2.ws",
+    "xn--a-.example",
+    "a..example",
+    ".example",
+    "a" * 64 + ".example",
+    "a." * 127 + "aa",
+    "a;b.example",
+    "a'b.example",
+    "a!b.example",
+]
+
+
+@pytest.mark.parametrize(("host", "kept"), TAKEN.items())
+def test_a_host_name_that_browsers_look_up_is_taken(alice: Client, host: str, kept: str) -> None:
+    url = f"https://{host}/x"
+    link_id = alice.add("/api/url/add", {"url": url, "metaimage": url})
+    assert alice.get(f"/api/url/{link_id}").get_json()["details"]["longurl"] == f"https://{kept}/x"
+    domain_id = alice.add("/api/domain/add", {"domain": "https://links.example.net", "redirectroot": url})
+    assert alice.get(f"/api/domain/{domain_id}").get_json()["data"]["redirectroot"] == f"https://{kept}/x"
+
+
+@pytest.mark.parametrize("host", [*REFUSED, *STRICTER])
+def test_a_host_name_that_browsers_do_not_look_up_is_refused(app: Flask, host: str) -> None:
+    with app.app_context(), pytest.raises(ValidationError, match=r"must (hold a valid host name|be a URL)"):
+        target(f"https://{host}/")
+
+
+@pytest.mark.browser
+def test_chromium_agrees(browser: Browser) -> None:
+    def parsed(host: str) -> str | None:
+        script = "try { return new URL(arguments[0]).hostname } catch { return null }"
+        answer = browser.driver.execute_script(script, f"https://{host}/")
+        return None if answer is None else str(answer)
+
+    assert {host: parsed(host) for host in TAKEN} == TAKEN
+    refused = [host for host in REFUSED if "%" not in host and "\ud800" not in host]  # Selenium sends UTF-8
+    assert {host: parsed(host) for host in refused} == dict.fromkeys(refused)

@@ -92,7 +92,7 @@ def listed(base: str, key: str | None, path: str, name: str) -> dict[int, Any]:
 def test_a_dump_under_load_restores_into_an_equal_service(
     serve: Callable[..., str], busy: Client, script: Script, empty: str, tmp_path: Path
 ) -> None:
-    settings = {"rate_limit": MANY, "base_url": "https://go.example.org"}
+    settings = {"rate_limit": MANY, "base_url": "https://go.example.org", "serve_loopback": "1"}
     base = serve("--workers", "1", **settings)
     writers = [
         Writer(base, busy.key, "pixel", {"type": "bing", "tag": "1"}),

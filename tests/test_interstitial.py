@@ -90,7 +90,7 @@ def test_what_is_framed_takes_the_visitor_away_only_when_told_to(
 
 
 def test_what_no_browser_would_frame_is_not_framed(show: Show, alice: Client, sql: Sql) -> None:
-    secure, plain = "https://go.example.org", "http://shop.example.com/"
+    secure, plain = "https://localhost", "http://shop.example.com/"
     answer = show(link(alice.id, "frame"), plain, base_url=secure)
     assert (answer.status_code, answer.headers["Location"]) == (302, plain)
     laid = show(link(alice.id, "overlay", overlay_id=overlay(sql, alice.id, "message")), plain, base_url=secure)

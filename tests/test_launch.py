@@ -61,7 +61,7 @@ class Service:
         return str(key)
 
     def get(self, path: str, key: str = "") -> int:
-        request = f"GET {path} HTTP/1.0\r\nAuthorization: Bearer {key}\r\n\r\n"
+        request = f"GET {path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n"
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
                 connection.sendall(request.encode())
@@ -117,10 +117,10 @@ def test_dev_starts_where_it_was_and_ctrl_c_leaves_nothing_running(start: Callab
     assert first.ctrl_c() == 0
     assert first.processes() == []
     began = time.monotonic()
-    second = start("dev").started()
+    second = start("dev", LINKMGR_BASE_URL="https://go.example.org").started()
     assert time.monotonic() - began < 5
     assert second.key("demo") == key
-    assert second.get("/api/account", key) == 200
+    assert second.get("/api/account", key) == 200, "loopback names are served beside that of the base URL"
     assert "Traceback" not in first.output() + second.output()
 
 

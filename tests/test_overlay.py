@@ -179,7 +179,7 @@ WRONG = [
     ({"type": "image", "message": "Our house"}, PICTURE),
     ({"type": "image", "message": "\nhttps://a.example/"}, PICTURE),
     ({"type": "image", "message": "https://jo@a.example/"}, PICTURE),
-    ({"type": "image", "message": "https://my_shop.example/"}, PICTURE),
+    ({"type": "image", "message": "https://my;shop.example/"}, PICTURE),
     ({"type": "poll", "message": "Q?\n" + "\n".join("abcdefghijk")}, CHOICES),
     ({"label": "two\nlines"}, "label must not hold control characters."),
     ({"link": "ftp://example.com/"}, "link must be a URL that begins with http:// or https://."),

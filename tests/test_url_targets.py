@@ -107,9 +107,55 @@ def test_parameters_are_kept_in_their_order(alice: Client, sql: Sql, sent: Any, 
         ({}, {}),
         ([], {}),
         ({"auto": False, "apple": "", "google": None}, {}),
-        ({"auto": "yes", "other": 1}, {}),
-        ({"auto": True, "apple": OTHER, "google": 5}, {"auto": True, "apple": OTHER}),
+        ({"auto": None, "apple": None, "other": 1}, {}),
+        ({"auto": True, "apple": OTHER, "google": None}, {"auto": True, "apple": OTHER}),
     ],
 )
 def test_app_links_are_kept(alice: Client, sql: Sql, sent: Any, kept: Any) -> None:
     assert stored(sql, alice, deeplink=sent)["deeplink"] == kept
+
+
+WRONG_AUTO: list[Any] = ["yes", "", 1, 0, 0.5, [], {}]
+WRONG_STORE: list[Any] = [5, 0, True, False, [], {}, [OTHER], {"url": OTHER}]
+
+
+@pytest.mark.parametrize(
+    ("sent", "problem"),
+    [
+        *(({"auto": auto, "other": 1}, "must have true or false as auto") for auto in WRONG_AUTO),
+        *(({"apple": store}, "must have a URL as apple") for store in WRONG_STORE),
+        *(({"auto": True, "apple": OTHER, "google": store}, "must have a URL as google") for store in WRONG_STORE),
+    ],
+)
+def test_app_links_of_a_wrong_type_are_refused(alice: Client, sent: Any, problem: str) -> None:
+    assert refused(alice, deeplink=sent) == f"deeplink {problem}."
+    link_id = alice.add("/api/url/add", {"url": PAGE, "deeplink": {"apple": OTHER}})
+    changed = alice.put(f"/api/url/{link_id}/update", {"deeplink": sent})
+    assert (changed.status_code, changed.get_json()["message"]) == (400, f"deeplink {problem}.")
+
+
+PORT = "must have a port from 1 to 65535"
+
+
+@pytest.mark.parametrize("url", ["http://example.com:0", "https://example.com:00000/x", "http://[2001:db8::1]:0/"])
+def test_port_0_is_refused_wherever_a_url_is_taken(alice: Client, url: str) -> None:
+    def problem(path: str, **members: Any) -> str:
+        answer = alice.post(path, members)
+        assert answer.status_code == 400
+        return str(answer.get_json()["message"])
+
+    link = {"url": PAGE}
+    assert problem("/api/url/add", url=url) == f"url {PORT}."
+    assert problem("/api/url/add", **link, metaimage=url) == f"metaimage {PORT}."
+    assert problem("/api/url/add", **link, deeplink={"google": url}) == f"deeplink holds a link that {PORT}."
+    assert problem("/api/url/add", **link, domain=url) == f"domain {PORT}."
+    for member in ("redirectroot", "redirect404"):
+        assert problem("/api/domain/add", domain="https://go.example.net", **{member: url}) == f"{member} {PORT}."
+    assert problem("/api/domain/add", domain=url) == f"domain {PORT}."
+    assert problem("/api/splash/add", name="Splash", banner=url) == f"banner {PORT}."
+    assert problem("/api/overlay/add", type="message", name="Overlay", link=url) == f"link {PORT}."
+    assert "URL of a picture" in problem("/api/overlay/add", type="image", name="Overlay", message=url)
+    assert PORT in problem("/api/bio/add", name="Bio", links=[{"title": "x", "url": url}])
+    assert PORT in problem("/api/qr/add", type="link", data=url)
+    assert PORT in problem("/api/qr/add", type="vcard", data={"fname": "x", "site": url})
+    assert PORT in problem("/api/qr/add", type="text", data="x", logo=url)
