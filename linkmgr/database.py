@@ -214,9 +214,10 @@ def run(sql: str, **params: Any) -> Row | None:
     return found[0] if found else None
 
 
-def run_aside(sql: str, **params: Any) -> None:
-    """Writes without waiting for the disk: a crash may lose what was written in the last moment before it."""
-    database().execute(sql, params, again=False, prelude=UNFLUSHED)
+def run_aside(sql: str, **params: Any) -> Row | None:
+    """Write without waiting for the disk, and return the first row.  A crash may lose the last such writes."""
+    found = database().execute(sql, params, again=False, prelude=UNFLUSHED)
+    return found[0] if found else None
 
 
 class Page(NamedTuple):

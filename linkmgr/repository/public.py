@@ -1,6 +1,7 @@
-"""What visitors ask for, by the words in public addresses rather than by its owner.
+"""Rows that visitors ask for by a public URL.
 
-Under a branded host there is only what its owner has: nobody's codes and pages appear under another's name.
+A branded host serves only what its owner has.  What a deleted user leaves behind is not served: it waits to be deleted
+in batches.
 """
 
 from linkmgr.database import Page, Row, page, row
@@ -13,8 +14,8 @@ def scanned(host: str | None, code: str) -> Row | None:
         """
         SELECT id, user_id, type, data
           FROM qrs
-         WHERE code = %(code)s
-           AND user_id = coalesce((SELECT user_id FROM domains WHERE host = %(host)s::text), user_id)
+         WHERE code = %(code)s AND EXISTS (SELECT FROM users WHERE users.id = user_id)
+           AND user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), user_id)
         """,
         host=host,
         code=code,
@@ -22,12 +23,18 @@ def scanned(host: str | None, code: str) -> Row | None:
 
 
 def short_link(host: str | None, alias: str) -> Row | None:
-    """The link at an address, and all that decides what its visitor gets.  A branded host has its domain's links;
-    every other host, which may also be None, has ours.  `base` is what the short address begins with."""
+    """Return the link at a short URL with everything that decides the response.  A branded host has the links of its
+    domain; every other host, which may also be None, has ours.  `base` is the beginning of the short URL.  A link whose
+    splash page or overlay has been deleted is direct."""
     return row(
         """
         SELECT l.id, l.user_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS base, alias, url, title,
-               metadescription, metaimage, type, splash_id, overlay_id, password_hash,
+               metadescription, metaimage, splash_id, overlay_id, password_hash,
+               CASE WHEN splash_id IS NOT NULL
+                         AND NOT EXISTS (SELECT FROM splash_pages s WHERE s.user_id = l.user_id AND s.id = splash_id)
+                      OR overlay_id IS NOT NULL
+                         AND NOT EXISTS (SELECT FROM overlays o WHERE o.user_id = l.user_id AND o.id = overlay_id)
+                    THEN 'direct' ELSE type END AS type,
                coalesce(expires <= now(), false) AS expired,
                locations, devices, languages, parameters, deeplink,
                (SELECT json_agg(json_build_object('type', p.type, 'tag', p.tag) ORDER BY p.id)
@@ -36,7 +43,8 @@ def short_link(host: str | None, alias: str) -> Row | None:
                  WHERE lp.link_id = l.id) AS pixels
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id
-         WHERE alias = %(alias)s AND domain_id IS NOT DISTINCT FROM (SELECT id FROM domains WHERE host = %(host)s::text)
+         WHERE alias = %(alias)s AND EXISTS (SELECT FROM users WHERE users.id = l.user_id)
+           AND domain_id IS NOT DISTINCT FROM (SELECT id FROM live_domains WHERE host = %(host)s::text)
         """,
         host=host,
         alias=alias,
@@ -50,7 +58,8 @@ def bio(host: str | None, alias: str) -> Row | None:
         """
         SELECT id, user_id, alias, name, bio, theme, links
           FROM bios
-         WHERE alias = %(alias)s AND NOT EXISTS (SELECT FROM domains WHERE host = %(host)s::text)
+         WHERE alias = %(alias)s AND EXISTS (SELECT FROM users WHERE users.id = user_id)
+           AND NOT EXISTS (SELECT FROM live_domains WHERE host = %(host)s::text)
         """,
         host=host,
         alias=alias,
@@ -71,8 +80,8 @@ def rotated(host: str | None, slug: str) -> Row | None:
                                          WHERE campaign_id = c.id AND (expires > now()) IS NOT FALSE))::bigint
                 LIMIT 1) l
           LEFT JOIN domains d ON d.id = l.domain_id
-         WHERE c.slug = %(slug)s AND c.public
-           AND c.user_id = coalesce((SELECT user_id FROM domains WHERE host = %(host)s::text), c.user_id)
+         WHERE c.slug = %(slug)s AND c.public AND EXISTS (SELECT FROM users WHERE users.id = c.user_id)
+           AND c.user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), c.user_id)
         """,
         host=host,
         slug=slug,
@@ -89,7 +98,7 @@ def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Ro
           JOIN users u ON u.id = c.user_id
          WHERE c.id = %(campaign_id)s AND c.public
            AND u.username = %(username)s AND coalesce(c.slug, 'list') = %(slug)s
-           AND u.id = coalesce((SELECT user_id FROM domains WHERE host = %(host)s::text), u.id)
+           AND u.id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), u.id)
         """,
         host=host,
         username=username,
@@ -122,4 +131,4 @@ def campaign_links(campaign_id: int, *, limit: int, number: int) -> Page:
 
 
 def branded(host: str) -> Row | None:
-    return row("SELECT redirectroot, redirect404 FROM domains WHERE host = %(host)s", host=host)
+    return row("SELECT redirectroot, redirect404 FROM live_domains WHERE host = %(host)s", host=host)

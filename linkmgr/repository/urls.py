@@ -154,7 +154,7 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
     return run(
         """
         WITH branded AS (
-            SELECT FROM domains WHERE host = ANY (%(hosts)s::text[])),
+            SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[])),
         added AS (
             INSERT INTO links (user_id, alias, url, plain)
             SELECT %(user_id)s, %(alias)s, %(url)s, true WHERE NOT EXISTS (SELECT FROM branded)
@@ -176,7 +176,7 @@ def _add(user_id: int, alias: str, sent: Row) -> Row | None:
         """
         WITH found AS (
             SELECT d.id AS domain_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS host,
-                   CASE WHEN EXISTS (SELECT FROM domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
+                   CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
                         WHEN %(domain)s::text <> '' AND d.id IS NULL THEN 'domain_unknown' END AS refusal
               FROM (SELECT) one
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
@@ -213,7 +213,7 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
         """
         WITH found AS (
             SELECT d.id AS domain_id,
-                   CASE WHEN EXISTS (SELECT FROM domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
+                   CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
                         WHEN EXISTS (SELECT FROM links l, jsonb_path_query(
                                             jsonb_build_array(l.url, l.locations, l.devices, l.languages),
                                             'strict $.** ? (@.type() == "string")') stored
