@@ -99,6 +99,7 @@ CREATE UNLOGGED TABLE hits (
     count  integer     NOT NULL,
     until  timestamptz NOT NULL
 ) WITH (fillfactor = 50);
+CREATE INDEX ON hits (until);
 
 -- Background work.  A process takes a job that is due by moving `due` to the end of its lease, and deletes the job when
 -- it is done.  `attempts`: how often it was taken since it last went well.
@@ -543,28 +544,27 @@ BEGIN
 END $$;
 SELECT make_months();
 
--- Drops the past parts that are empty or older than anybody's plan keeps visits (0 is for ever); gives the number of
--- visits that they had.
-CREATE FUNCTION drop_months() RETURNS bigint LANGUAGE plpgsql AS $$
+-- The parts, with the times that they begin and end at.
+CREATE VIEW months AS
+SELECT part, bounds[1]::timestamptz AS since, bounds[2]::timestamptz AS until
+  FROM (SELECT oid::regclass AS part,
+               regexp_match(pg_get_expr(relpartbound, oid), 'FROM \(''(.+)''\) TO \(''(.+)''\)') AS bounds
+          FROM pg_class
+         WHERE oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'visits'::regclass)) parts;
+
+-- Drops a part; with `if_empty` only when it has no visit, which is looked at again under the lock.
+CREATE FUNCTION drop_month(part regclass, if_empty boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-    part    regclass;
-    month   timestamp;
-    longest integer;
-    visits  bigint;
-    dropped bigint := 0;
+    filled boolean := false;
 BEGIN
-    SELECT CASE WHEN min((limits ->> 'retention')::integer) > 0 THEN max((limits ->> 'retention')::integer) END
-      INTO longest FROM accounts;
-    FOR part IN SELECT inhrelid FROM pg_inherits WHERE inhparent = 'visits'::regclass LOOP
-        month := to_timestamp(part::text, '"visits_"YYYY_MM') + interval '1 month';
-        CONTINUE WHEN month > now() AT TIME ZONE 'UTC';
-        EXECUTE format('SELECT count(*) FROM %s', part) INTO visits;
-        IF visits = 0 OR month + make_interval(days => longest) <= now() AT TIME ZONE 'UTC' THEN
-            EXECUTE format('DROP TABLE %s', part);
-            dropped := dropped + visits;
-        END IF;
-    END LOOP;
-    RETURN dropped;
+    EXECUTE format('LOCK TABLE ONLY visits, ONLY %s IN ACCESS EXCLUSIVE MODE', part);
+    IF if_empty THEN
+        EXECUTE format('SELECT EXISTS (SELECT FROM %s)', part) INTO filled;
+    END IF;
+    IF NOT filled THEN
+        EXECUTE format('DROP TABLE %s', part);
+    END IF;
+    RETURN NOT filled;
 END $$;
 
 -- Who has visited a target before.

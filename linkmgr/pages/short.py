@@ -13,7 +13,7 @@ from linkmgr.pages import bio, branded, interstitial, qr
 from linkmgr.pages.login import count_attempt, take_back_attempt
 from linkmgr.pictures import pictures
 from linkmgr.qr_image import Picture
-from linkmgr.repository import callers, public
+from linkmgr.repository import public
 
 bp = Blueprint("short", __name__)
 
@@ -110,7 +110,6 @@ def _locked(link: Row) -> ResponseReturnValue:
     if passwords.matches(request.form.get("password", ""), link["password_hash"]):
         take_back_attempt(where)
         return _lead_on(link)
-    callers.forget_spent()
     wrong = Refusal("link_password_wrong")
     return _form(wrong.message), wrong.status
 

@@ -1,7 +1,7 @@
 """Who calls: the one statement that every request to the API begins with, and what else is counted."""
 
 from linkmgr import rates
-from linkmgr.database import Row, row, run
+from linkmgr.database import Row, row, run, run_aside
 from linkmgr.settings import settings
 
 
@@ -85,6 +85,19 @@ def take_back(bucket: str) -> None:
     run("UPDATE hits SET count = count - 1 WHERE bucket = %(bucket)s AND count > 0", bucket=bucket)
 
 
-def forget_spent() -> None:
-    """Callers whose window has long ended; addresses would otherwise pile up."""
-    run("DELETE FROM hits WHERE until < clock_timestamp() - interval '1 hour'")
+def delete_expired(most: int) -> int:
+    """Delete at most that many counters whose window ended long ago, and return how many were deleted."""
+    deleted = run_aside(
+        """
+        WITH expired AS (
+            DELETE FROM hits
+             WHERE bucket = ANY (ARRAY(SELECT bucket FROM hits WHERE until < now() - interval '1 hour'
+                                        ORDER BY until LIMIT %(most)s FOR UPDATE SKIP LOCKED))
+               AND until < now() - interval '1 hour'
+            RETURNING 1)
+        SELECT count(*) AS number FROM expired
+        """,
+        most=most,
+    )
+    assert deleted is not None
+    return int(deleted["number"])
