@@ -22,11 +22,11 @@ def scanned(host: str | None, code: str) -> Row | None:
 
 
 def short_link(host: str | None, alias: str) -> Row | None:
-    """The link at an address, and all that decides what its visitor gets.  A branded host has its domain's links;
-    every other host, which may also be None, has ours.  `base` is what the short address begins with."""
+    """Return the link and everything that decides what its visitor gets.  `host` is None for our own host.  `base` is
+    what the short URL begins with."""
     return row(
         """
-        SELECT l.id, l.user_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS base, alias, url, title,
+        SELECT l.id, l.user_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS base, l.alias, url, title,
                metadescription, metaimage, type, splash_id, overlay_id, password_hash,
                coalesce(expires <= now(), false) AS expired,
                locations, devices, languages, parameters, deeplink,
@@ -34,9 +34,12 @@ def short_link(host: str | None, alias: str) -> Row | None:
                   FROM link_pixels lp
                   JOIN pixels p ON p.id = lp.pixel_id
                  WHERE lp.link_id = l.id) AS pixels
-          FROM links l
+          FROM aliases a
+          JOIN links l ON l.id = a.link_id
           LEFT JOIN domains d ON d.id = l.domain_id
-         WHERE alias = %(alias)s AND domain_id IS NOT DISTINCT FROM (SELECT id FROM domains WHERE host = %(host)s::text)
+         WHERE a.alias = %(alias)s
+           AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
+                                  ELSE (SELECT id FROM domains WHERE host = %(host)s) END
         """,
         host=host,
         alias=alias,
@@ -45,12 +48,13 @@ def short_link(host: str | None, alias: str) -> Row | None:
 
 
 def bio(host: str | None, alias: str) -> Row | None:
-    """The bio page at an address, which no branded host has."""
+    """Return the bio page.  Branded hosts have none."""
     return row(
         """
-        SELECT id, user_id, alias, name, bio, theme, links
-          FROM bios
-         WHERE alias = %(alias)s AND NOT EXISTS (SELECT FROM domains WHERE host = %(host)s::text)
+        SELECT b.id, b.user_id, b.alias, name, bio, theme, links
+          FROM aliases a
+          JOIN bios b ON b.id = a.bio_id
+         WHERE a.alias = %(alias)s AND a.domain_id = 0 AND %(host)s::text IS NULL
         """,
         host=host,
         alias=alias,
