@@ -3,7 +3,7 @@
 
 -- The version of this schema.  The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (1);
+INSERT INTO schema_version VALUES (5);
 
 -- What users subscribe to.  `limits` is the object of the specification, shown as it is, of which each request asks
 -- for `api`; `rate` replaces the requests per minute of the setting RATE_LIMIT.
@@ -327,7 +327,6 @@ CREATE TABLE links (
     public          boolean     NOT NULL DEFAULT true,
     created         timestamptz NOT NULL DEFAULT now(),
     UNIQUE (user_id, id),
-    CONSTRAINT alias_taken UNIQUE NULLS NOT DISTINCT (alias, domain_id),
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
 );
 CREATE UNIQUE INDEX plain_link ON links (user_id, md5(url)) WHERE plain;
@@ -405,8 +404,7 @@ CREATE TABLE bios (
     theme   text        NOT NULL DEFAULT 'light',
     links   json        NOT NULL DEFAULT '[]',
     created timestamptz NOT NULL DEFAULT now(),
-    UNIQUE (user_id, id),
-    CONSTRAINT bio_alias_taken UNIQUE (alias)
+    UNIQUE (user_id, id)
 );
 
 CREATE TRIGGER new_custom AFTER INSERT ON bios FOR EACH ROW
@@ -414,29 +412,54 @@ CREATE TRIGGER new_custom AFTER INSERT ON bios FOR EACH ROW
 CREATE TRIGGER other_custom AFTER UPDATE OF alias ON bios FOR EACH ROW
     WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION require_feature('alias', 'custom short names');
 
--- Links on our own host and bio pages share one set of aliases.  A bio page, which is made rarely, waits for the
--- links that are being made and holds up those that follow, so that each side sees what the other has stored.
-CREATE FUNCTION refuse_alias_of_link() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    LOCK TABLE links IN SHARE ROW EXCLUSIVE MODE;
-    IF EXISTS (SELECT FROM links WHERE domain_id IS NULL AND alias = NEW.alias) THEN
-        RAISE EXCEPTION USING ERRCODE = 'unique_violation', CONSTRAINT = 'alias_taken', MESSAGE = 'taken by a link';
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER new_alias AFTER INSERT ON bios FOR EACH ROW EXECUTE FUNCTION refuse_alias_of_link();
-CREATE TRIGGER other_alias AFTER UPDATE OF alias ON bios FOR EACH ROW
-    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION refuse_alias_of_link();
+-- The links and bio pages of each host by their alias.  The primary key is the only constraint that keeps two of them
+-- from sharing an alias.  Triggers copy the rows from links and bios, so there are no foreign keys, whose indexes
+-- every new link would pay for.
+CREATE TABLE aliases (
+    alias     text   NOT NULL,
+    domain_id bigint NOT NULL,  -- 0: our own host
+    link_id   bigint,
+    bio_id    bigint,
+    CONSTRAINT alias_taken PRIMARY KEY (alias, domain_id),
+    CHECK (num_nonnulls(link_id, bio_id) = 1)
+);
 
-CREATE FUNCTION refuse_alias_of_bio() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Inserts are handled once per statement, so that a bulk load pays once.  Updates and deletes are handled row by row,
+-- because a join with their transition table could be planned as a scan of all aliases.
+CREATE FUNCTION keep_link_alias() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF EXISTS (SELECT FROM bios WHERE alias = NEW.alias) THEN
-        RAISE EXCEPTION USING ERRCODE = 'unique_violation', CONSTRAINT = 'alias_taken', MESSAGE = 'taken by a bio page';
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM added;
+    ELSIF TG_OP = 'UPDATE' THEN
+        UPDATE aliases SET alias = NEW.alias, domain_id = coalesce(NEW.domain_id, 0)
+         WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
+    ELSE
+        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER alias_of_bio AFTER INSERT OR UPDATE OF alias, domain_id ON links FOR EACH ROW
-    WHEN (NEW.domain_id IS NULL) EXECUTE FUNCTION refuse_alias_of_bio();
+
+CREATE FUNCTION keep_bio_alias() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO aliases (alias, domain_id, bio_id) VALUES (NEW.alias, 0, NEW.id);
+    ELSIF TG_OP = 'UPDATE' THEN
+        UPDATE aliases SET alias = NEW.alias WHERE alias = OLD.alias AND domain_id = 0;
+    ELSE
+        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = 0;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER alias_insert AFTER INSERT ON bios FOR EACH ROW EXECUTE FUNCTION keep_bio_alias();
+CREATE TRIGGER alias_update AFTER UPDATE OF alias ON bios FOR EACH ROW
+    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION keep_bio_alias();
+CREATE TRIGGER alias_delete AFTER DELETE ON bios FOR EACH ROW EXECUTE FUNCTION keep_bio_alias();
+
+CREATE TRIGGER alias_insert AFTER INSERT ON links REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_link_alias();
+CREATE TRIGGER alias_update AFTER UPDATE OF alias, domain_id ON links FOR EACH ROW
+    WHEN ((NEW.alias, NEW.domain_id) IS DISTINCT FROM (OLD.alias, OLD.domain_id)) EXECUTE FUNCTION keep_link_alias();
+CREATE TRIGGER alias_delete AFTER DELETE ON links FOR EACH ROW EXECUTE FUNCTION keep_link_alias();
 
 -- How bright 'rgb(r,g,b)' is, from 0 to 1, and how far two of these can be told apart, from 1 to 21 (WCAG 2).
 CREATE FUNCTION luminance(colour text) RETURNS double precision LANGUAGE sql IMMUTABLE

@@ -1,4 +1,4 @@
-"""A database that a test makes and upgrades by itself, and the migrations for it; one that waits for the disk."""
+"""Databases that a test creates and upgrades by itself, and migrations for them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +9,7 @@ from click.testing import Result
 from flask import Flask
 
 from linkmgr import database, schema
+from linkmgr.database import VERSION
 
 Connection = psycopg2.extensions.connection
 
@@ -38,14 +39,14 @@ def flask(fresh: Flask) -> Callable[..., Result]:
 
 @pytest.fixture
 def migrate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
-    """Makes the program one that needs the version of the last of these migrations."""
+    """Give the program these migrations, numbered from its next version on, after one that it must not run again."""
 
     def write(**migrations: str) -> None:
         monkeypatch.setattr(schema, "MIGRATIONS", tmp_path)
-        for name, text in migrations.items():
-            (tmp_path / f"{name.removeprefix('m')}.sql").write_text(text)
+        for number, (name, text) in enumerate({"applied": "this is no SQL", **migrations}.items(), VERSION):
+            (tmp_path / f"{number:04}_{name}.sql").write_text(text)
         for module in (schema, database):
-            monkeypatch.setattr(module, "VERSION", int(max(migrations)[1:5]))
+            monkeypatch.setattr(module, "VERSION", VERSION + len(migrations))
 
     return write
 

@@ -9,6 +9,7 @@ from flask import Flask
 from psycopg2.errors import QueryCanceled
 
 from linkmgr import database, postgres_session, schema
+from linkmgr.database import VERSION
 from tests import machines
 from tests.races import at_once
 from tests.test_private_postgres import ask, eventually
@@ -83,14 +84,14 @@ def test_the_schema_is_made_and_upgraded_once_and_no_lock_is_left(
     pooled = make_app(database_url=through.replace("/linkmgr", "/empty"), prepare="0")
     created = pooled.test_cli_runner().invoke(args=["database", "create"])
     assert created.exit_code == 0, created.output
-    migrate(m0002_shelves="CREATE TABLE shelves (id bigint); SELECT pg_sleep(0.1);")
+    migrate(shelves="CREATE TABLE shelves (id bigint); SELECT pg_sleep(0.1);")
 
     def upgrade(_: int) -> int:
         with pooled.app_context():
             schema.prepare(create=False)
             return schema.current()
 
-    assert at_once(2, upgrade, threads=2) == [2, 2]
+    assert at_once(2, upgrade, threads=2) == [VERSION + 1] * 2
     assert ask(empty, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0"
 
 

@@ -23,12 +23,11 @@ def scanned(host: str | None, code: str) -> Row | None:
 
 
 def short_link(host: str | None, alias: str) -> Row | None:
-    """Return the link at a short URL with everything that decides the response.  A branded host has the links of its
-    domain; every other host, which may also be None, has ours.  `base` is the beginning of the short URL.  A link whose
-    splash page or overlay has been deleted is direct."""
+    """Return the link and everything that decides what its visitor gets.  `host` is None for our own host.  `base` is
+    what the short URL begins with.  A link whose splash page or overlay has been deleted is direct."""
     return row(
         """
-        SELECT l.id, l.user_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS base, alias, url, title,
+        SELECT l.id, l.user_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS base, l.alias, url, title,
                metadescription, metaimage, splash_id, overlay_id, password_hash,
                CASE WHEN splash_id IS NOT NULL
                          AND NOT EXISTS (SELECT FROM splash_pages s WHERE s.user_id = l.user_id AND s.id = splash_id)
@@ -41,10 +40,12 @@ def short_link(host: str | None, alias: str) -> Row | None:
                   FROM link_pixels lp
                   JOIN pixels p ON p.id = lp.pixel_id
                  WHERE lp.link_id = l.id) AS pixels
-          FROM links l
+          FROM aliases a
+          JOIN links l ON l.id = a.link_id
           LEFT JOIN domains d ON d.id = l.domain_id
-         WHERE alias = %(alias)s AND EXISTS (SELECT FROM users WHERE users.id = l.user_id)
-           AND domain_id IS NOT DISTINCT FROM (SELECT id FROM live_domains WHERE host = %(host)s::text)
+         WHERE a.alias = %(alias)s AND EXISTS (SELECT FROM users WHERE users.id = l.user_id)
+           AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
+                                  ELSE (SELECT id FROM live_domains WHERE host = %(host)s) END
         """,
         host=host,
         alias=alias,
@@ -53,13 +54,14 @@ def short_link(host: str | None, alias: str) -> Row | None:
 
 
 def bio(host: str | None, alias: str) -> Row | None:
-    """The bio page at an address, which no branded host has."""
+    """Return the bio page.  Branded hosts have none."""
     return row(
         """
-        SELECT id, user_id, alias, name, bio, theme, links
-          FROM bios
-         WHERE alias = %(alias)s AND EXISTS (SELECT FROM users WHERE users.id = user_id)
-           AND NOT EXISTS (SELECT FROM live_domains WHERE host = %(host)s::text)
+        SELECT b.id, b.user_id, b.alias, name, bio, theme, links
+          FROM aliases a
+          JOIN bios b ON b.id = a.bio_id
+         WHERE a.alias = %(alias)s AND a.domain_id = 0 AND %(host)s::text IS NULL
+           AND EXISTS (SELECT FROM users WHERE users.id = b.user_id)
         """,
         host=host,
         alias=alias,

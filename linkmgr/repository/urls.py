@@ -77,24 +77,32 @@ def search(user_id: int, *, q: str | None, by_clicks: bool, limit: int, number: 
 
 
 def at(user_id: int, short: str, *, limit: int, number: int) -> Page:
-    """The user's link at exactly this short URL, if there is one."""
+    """List the user's link with exactly this short URL, if there is one."""
+    base, _, alias = short.rpartition("/")
     return page(
         """
         SELECT id, alias, %(short)s::text AS shorturl, longurl, title, description,
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
-         WHERE user_id = %(user_id)s AND alias = %(alias)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+         WHERE user_id = %(user_id)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+           AND id = (SELECT link_id FROM aliases
+                      WHERE alias = %(alias)s
+                        AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         """
         SELECT count(*) FROM link_records
-         WHERE user_id = %(user_id)s AND alias = %(alias)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+         WHERE user_id = %(user_id)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+           AND id = (SELECT link_id FROM aliases
+                      WHERE alias = %(alias)s
+                        AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
         """,
         limit=limit,
         number=number,
         user_id=user_id,
         short=short,
-        alias=short.rpartition("/")[2],
+        alias=alias,
+        host=base.rpartition("/")[2],
         base=settings().base_url,
     )
 
@@ -134,7 +142,7 @@ def under_a_free_alias(store: Callable[[str], Row | None]) -> Row | None:
         try:
             return store(new_alias())
         except UniqueViolation as error:
-            if error.diag.constraint_name not in ("alias_taken", "bio_alias_taken"):
+            if error.diag.constraint_name != "alias_taken":
                 raise
     return store(new_alias())
 

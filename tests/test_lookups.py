@@ -1,0 +1,52 @@
+"""Lookups by alias read as few rows when many hosts have the alias."""
+
+import pytest
+from flask import Flask
+
+from tests.conftest import BASE_URL, Client
+from tests.explain import rows_read
+from tests.factories import Sql
+
+HOSTS = 20_000
+
+
+@pytest.fixture
+def host(alice: Client, sql: Sql) -> str:
+    """One of many domains that have a link with the alias `sale`."""
+    sql(
+        """
+        INSERT INTO domains (user_id, scheme, host)
+        SELECT %(id)s, 'https', 'go' || n || '.example.com' FROM generate_series(1, %(hosts)s) n
+        RETURNING 1
+        """,
+        id=alice.id,
+        hosts=HOSTS,
+    )
+    sql(
+        """
+        INSERT INTO links (user_id, domain_id, alias, url)
+        SELECT user_id, id, 'sale', 'https://example.com/' || host FROM domains
+        RETURNING 1
+        """
+    )
+    alice.add("/api/url/add", {"url": "https://example.com/ours", "custom": "sale"})
+    alice.add("/api/bio/add", {"name": "Dana", "alias": "dana"})
+    return f"go{HOSTS // 2}.example.com"
+
+
+def test_an_alias_on_20000_hosts_is_found_by_the_index(
+    app: Flask, alice: Client, dsn: str, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visitor = app.test_client()
+
+    def visit() -> None:
+        assert visitor.get("/sale").headers["Location"] == "https://example.com/ours"
+        assert visitor.get("/sale", headers={"Host": host}).headers["Location"] == f"https://example.com/{host}"
+        assert "Dana" in visitor.get("/dana").text
+
+    def search() -> None:
+        for base in (BASE_URL, f"https://{host}"):
+            assert alice.get(f"/api/urls?short={base}/sale").get_json()["data"]["result"] == 1
+
+    assert max(rows_read(monkeypatch, dsn, visit)) < 100
+    assert max(rows_read(monkeypatch, dsn, search)) < 100
