@@ -21,13 +21,14 @@ from flask import Flask, Response, current_app
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr import create_app, database, jobs, keys, passwords, private_postgres, schema
+from linkmgr import create_app, database, keys, passwords, private_postgres, schema
 from linkmgr.errors import CATALOGUE
 from linkmgr.recorder import Recorder
 from linkmgr.repository import users
 from tests import document
+from tests.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
-from tests.schemas import empty, flask, flushing, fresh, migrate  # noqa: F401 - fixtures
+from tests.schemas import _empty, empty, emptying, flask, flushing, fresh, migrate  # noqa: F401 - fixtures
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
 
@@ -134,33 +135,6 @@ def app(make_app: Callable[..., Flask]) -> Flask:
     return made
 
 
-@pytest.fixture(scope="session")
-def emptying(app: Flask) -> str:
-    """Statements that leave the database as it was made, without foreign keys and triggers.  DELETE is faster than
-    TRUNCATE on tables this small."""
-    with app.app_context():
-        tables = database.rows(
-            """
-            SELECT relname FROM pg_class
-             WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-               AND relname NOT IN ('schema_version', 'plans')
-            """
-        )
-    deletes = "".join(f"DELETE FROM {table['relname']}; " for table in tables)
-    kept = "DELETE FROM plans WHERE name NOT IN ('Free', 'Pro', 'Business'); "
-    return f"SET LOCAL session_replication_role = replica; {deletes}{kept}"
-
-
-@pytest.fixture(autouse=True)
-def _empty(request: pytest.FixtureRequest) -> Iterator[None]:
-    emptying = request.getfixturevalue("emptying") if "app" in request.fixturenames else ""
-    yield
-    if emptying:
-        app: Flask = request.getfixturevalue("app")
-        with app.app_context():
-            database.database().execute("SELECT 1", {}, again=True, prelude=emptying)
-
-
 @pytest.fixture
 def sql(app: Flask) -> Callable[..., list[database.Row]]:
     """Runs a statement behind the service's back."""
@@ -168,18 +142,6 @@ def sql(app: Flask) -> Callable[..., list[database.Row]]:
     def run(statement: str, **params: Any) -> list[database.Row]:
         with app.app_context():
             return database.rows(statement, **params)
-
-    return run
-
-
-@pytest.fixture
-def run_jobs(app: Flask) -> Callable[[], None]:
-    """Runs the background jobs that are due, and those that they enqueue."""
-
-    def run() -> None:
-        with app.app_context():
-            while jobs.run_next(lambda _: False):
-                pass
 
     return run
 

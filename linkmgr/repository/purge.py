@@ -17,7 +17,7 @@ from linkmgr.repository.visits import make_months
 MOST_ROWS = 5000
 MOST_TARGETS = 1000
 _TRIES = 5
-_BRIEFLY = "SET LOCAL lock_timeout = '50ms'; SET LOCAL statement_timeout = '100ms'; "
+_BRIEFLY = "SET LOCAL lock_timeout = '40ms'; SET LOCAL statement_timeout = '80ms'; "  # visits wait meanwhile
 _UNHURRIED = "SET LOCAL statement_timeout = 0; " + UNFLUSHED
 
 

@@ -14,6 +14,7 @@ from linkmgr.database import Page, Row, late_row, page, run
 from linkmgr.errors import Refusal, missing
 from linkmgr.link_data import new_alias
 from linkmgr.repository import visits
+from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
 
 _TRIES = 5  # for an alias that is free, of 35 random bits
@@ -180,7 +181,7 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
 
 
 def _add(user_id: int, alias: str, sent: Row) -> Row | None:
-    return run(
+    return run_with_name(
         """
         WITH found AS (
             SELECT d.id AS domain_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS host,
@@ -217,7 +218,7 @@ def _add(user_id: int, alias: str, sent: Row) -> Row | None:
 
 def update(user_id: int, link_id: int, **members: Any) -> Row:
     """Writes what was sent.  A link that is changed no longer is what its URL alone would give."""
-    updated = run(
+    updated = run_with_name(
         """
         WITH found AS (
             SELECT d.id AS domain_id,
@@ -275,6 +276,7 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
           LEFT JOIN domains d ON d.id = changed.domain_id
         """,
         **(_sent(members) | {"user_id": user_id, "link_id": link_id, "base": settings().base_url}),
+        alias=members.get("custom"),
         changed=bool(members.keys() - {"hosts"}),
     )
     return _stored(updated)
