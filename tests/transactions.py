@@ -31,6 +31,7 @@ def costs(monkeypatch: pytest.MonkeyPatch, raw: psycopg2.extensions.connection, 
 
     def measure(self: Database, sql: str, params: Row, *, again: bool, prelude: str = "") -> list[Row]:
         with raw.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_force_next_flush()")  # else the statistics add up
             cursor.execute("BEGIN")
             cursor.execute(prelude + sql, params)
             cursor.execute(_ROWS)
