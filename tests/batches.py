@@ -10,8 +10,8 @@ from werkzeug.test import TestResponse
 from linkmgr import jobs
 from tests.factories import Sql
 
-MANY = 5_000
-BATCH = 20_000  # rows that a batch may read and write, its cascades included
+MANY = 2_500
+BATCH = 10_000  # rows that a batch may read and write, its cascades included
 VISITS = """
     WITH visited AS (
         INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)

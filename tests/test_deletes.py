@@ -148,6 +148,25 @@ def test_no_reference_crosses_tenants_even_by_sql(alice: Client, bob: Client, sq
 # --- visits
 
 
+def test_a_batch_does_not_read_the_visits_of_other_links(
+    *,
+    alice: Client,
+    sql: Sql,
+    raw: Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    run_jobs: Callable[[], None],
+) -> None:
+    popular, link = factories.link(sql, alice.id), factories.link(sql, alice.id)
+    sql(VISITS, id=popular, many=20_000)
+    sql(VISITS, id=link, many=10)
+    with raw.cursor() as cursor:
+        cursor.execute("ANALYZE visits, visitors, tallies, totals")
+    alice.delete(f"/api/url/{link}/delete")
+    spent = costs(monkeypatch, raw, run_jobs)
+    assert max(cost.rows for cost in spent) < 5_000  # a thousand labels, each read, found again and deleted
+    assert {visit["target_id"] for visit in sql(STATISTICS)} == {popular}
+
+
 def test_a_link_with_many_visits_is_deleted_at_once_and_its_visits_in_batches(
     *,
     app: Flask,

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import psycopg2
 import pytest
 
-from linkmgr.database import Database, Row
+from linkmgr.database import Database, Row, _prepared
+from linkmgr.postgres_session import SENT_ALONG
 
 _ROWS = """
     SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0) + n_tup_ins + n_tup_upd + n_tup_del), 0)::int
@@ -33,12 +34,14 @@ def costs(monkeypatch: pytest.MonkeyPatch, raw: psycopg2.extensions.connection, 
         with raw.cursor() as cursor:
             cursor.execute("SELECT pg_stat_force_next_flush()")  # else the statistics add up
             cursor.execute("BEGIN")
-            cursor.execute(prelude + sql, params)
+            prepare, run = _prepared(sql)
+            cursor.execute(SENT_ALONG + prelude + prepare)
+            cursor.execute(run, params)
             cursor.execute(_ROWS)
             [(rows,)] = cursor.fetchall()
             cursor.execute(_EXCLUSIVE)
             [(exclusive,)] = cursor.fetchall()
-            cursor.execute("ROLLBACK")
+            cursor.execute("ROLLBACK; DEALLOCATE ALL")
         found.append(Cost(sql, rows, exclusive))
         return execute(self, sql, params, again=again, prelude=prelude)
 

@@ -7,10 +7,13 @@ Each statement handles at most so many rows, which it finds by an index, and ski
 from collections.abc import Callable
 from typing import Any
 
-from linkmgr.database import run_aside
+from linkmgr.database import UNFLUSHED, database
 
 MOST_STATISTICS = 5000
 MOST_ROWS = 500
+
+# Estimates are averages, by which a table is read as a whole for the last rows of a target.
+_BY_INDEX = f"{UNFLUSHED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
 
 # A batch is of one month, so that a row's place is looked up in one partition only.
 _VISITS = """
@@ -164,9 +167,8 @@ def _batch(*statements: str, most: int) -> Callable[[Any], bool]:
 
     def handle(argument: Any) -> bool:
         for statement in statements:
-            answer = run_aside(statement, **argument, most=most)
-            assert answer is not None
-            if not answer["done"]:
+            [batch] = database().execute(statement, argument | {"most": most}, again=False, prelude=_BY_INDEX)
+            if not batch["done"]:
                 return False
         return True
 

@@ -18,7 +18,8 @@ MOST_ROWS = 5000
 MOST_TARGETS = 1000
 _TRIES = 5
 _BRIEFLY = "SET LOCAL lock_timeout = '40ms'; SET LOCAL statement_timeout = '80ms'; "  # visits wait meanwhile
-_UNHURRIED = "SET LOCAL statement_timeout = 0; " + UNFLUSHED
+_UNHURRIED = f"{UNFLUSHED}SET LOCAL statement_timeout = 0; "
+_BY_INDEX = f"{_UNHURRIED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
 
 
 class Purged(NamedTuple):
@@ -154,7 +155,7 @@ def _delete_batch(since: str, until: str, after: int) -> Row:
         """,
         {"since": since, "until": until, "after": after, "most": MOST_ROWS, "targets": MOST_TARGETS},
         again=False,
-        prelude=_UNHURRIED,
+        prelude=_BY_INDEX,
     )
     return batch
 
