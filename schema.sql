@@ -3,7 +3,7 @@
 
 -- The version of this schema.  The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (5);
+INSERT INTO schema_version VALUES (7);
 
 -- What users subscribe to.  `limits` is the object of the specification, shown as it is, of which each request asks
 -- for `api`; `rate` replaces the requests per minute of the setting RATE_LIMIT.
@@ -331,6 +331,9 @@ CREATE TABLE links (
 );
 CREATE UNIQUE INDEX plain_link ON links (user_id, md5(url)) WHERE plain;
 CREATE INDEX ON links (campaign_id, id) WHERE campaign_id IS NOT NULL;
+-- For the rotator: links in an order that is random but fixed, and those that expire last.
+CREATE INDEX ON links (campaign_id, hashint8(id)) WHERE campaign_id IS NOT NULL;
+CREATE INDEX ON links (campaign_id, expires) WHERE campaign_id IS NOT NULL;
 CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;
 CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;
 CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;
@@ -362,6 +365,14 @@ CREATE TABLE link_pixels (
 CREATE INDEX ON link_pixels (user_id, pixel_id);
 CREATE TRIGGER new_pixel BEFORE INSERT ON link_pixels FOR EACH ROW
     EXECUTE FUNCTION require_reference('pixels', 'pixel_id', 'pixel_unknown');
+
+-- Replaces the pixels of a link whose row the caller has locked.  Each statement of a function sees what was committed
+-- before it, so this one sees the set that the previous holder of the lock stored.
+CREATE FUNCTION replace_link_pixels(owner bigint, link bigint, pixels bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM link_pixels WHERE link_id = link AND pixel_id <> ALL (pixels);
+    INSERT INTO link_pixels (user_id, link_id, pixel_id) SELECT owner, link, unnest(pixels) ON CONFLICT DO NOTHING;
+END $$;
 
 -- Refuses what the plan of the row's owner does not include.  Arguments: the feature, and what people call it.
 CREATE FUNCTION require_feature() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -32,7 +32,7 @@ from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
 
-VERSION = 5  # of schema.sql
+VERSION = 7  # of schema.sql
 
 _NAMED = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3

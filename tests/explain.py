@@ -10,12 +10,13 @@ from linkmgr.database import Database, Row
 
 
 def _rows(node: Row) -> int:
-    own = (node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"]
-    return int(own) + sum(map(_rows, node.get("Plans", ())))
+    if children := node.get("Plans"):
+        return sum(map(_rows, children))
+    return int((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
 
 
 def rows_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[int]:
-    """Return the number of rows that all nodes of the plan read, for each statement that the call runs."""
+    """Return the number of rows that the plan reads, for each statement that the call runs."""
     statements: list[tuple[str, Row]] = []
     execute = Database.execute
 

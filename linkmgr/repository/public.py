@@ -69,21 +69,56 @@ def bio(host: str | None, alias: str) -> Row | None:
 
 
 def rotated(host: str | None, slug: str) -> Row | None:
-    """The short address of any link of the public campaign that is not over, each as likely as the others."""
+    """Return the short URL of a random link of the public campaign that has not expired.
+
+    The time does not depend on the number of links.  `hashint8(id)` scatters the links over 2^32 places.  A try draws a
+    span of places that holds about 4 links and accepts it with a probability proportional to the number of unexpired
+    links in it, at most 20; then each of these is as likely as any other link of the campaign.  In a campaign of fewer
+    than 32 links, or after 200 tries in vain, it is one of the 1,000 links that expire last.
+
+    All unexpired links are equally likely, with one exception: where more than about 95 % have expired and more than
+    1,000 have not, the 1,000 that expire last are preferred.
+    """
     return row(
         """
+        WITH campaign AS MATERIALIZED (
+            SELECT id, (SELECT (hashint8(l.id) + 2147483648) / 8
+                          FROM links l
+                         WHERE l.campaign_id = c.id
+                         ORDER BY hashint8(l.id)
+                        OFFSET 31 LIMIT 1) AS span
+              FROM campaigns c
+             WHERE slug = %(slug)s AND public AND EXISTS (SELECT FROM users WHERE users.id = user_id)
+               AND user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), user_id))
         SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s) || '/' || l.alias AS shorturl
-          FROM campaigns c
+          FROM campaign c
          CROSS JOIN LATERAL (
-               SELECT id, domain_id, alias
-                 FROM links
-                WHERE campaign_id = c.id AND (expires > now()) IS NOT FALSE
-               OFFSET floor(random() * (SELECT count(*) FROM links
-                                         WHERE campaign_id = c.id AND (expires > now()) IS NOT FALSE))::bigint
-                LIMIT 1) l
+              (SELECT accepted.id, accepted.domain_id, accepted.alias
+                 FROM (SELECT floor(random() * (4294967296 + c.span) - c.span)::bigint - 2147483648 AS start
+                         FROM generate_series(1, CASE WHEN c.span > 0 THEN 200 END)) try,
+                      LATERAL (SELECT id, domain_id, alias, count(*) OVER () AS unexpired
+                                 FROM (SELECT id, domain_id, alias, expires
+                                         FROM links
+                                        WHERE campaign_id = c.id
+                                          AND hashint8(id) >= try.start AND hashint8(id) < try.start + c.span
+                                        LIMIT 20) spanned
+                                WHERE (expires > now()) IS NOT FALSE
+                                ORDER BY random()
+                                LIMIT 1) accepted
+                WHERE random() < unexpired / 20.0
+                LIMIT 1)
+              UNION ALL
+              (SELECT id, domain_id, alias
+                 FROM (SELECT id, domain_id, alias, expires
+                         FROM links
+                        WHERE campaign_id = c.id
+                        ORDER BY expires DESC
+                        LIMIT 1000) last
+                WHERE (expires > now()) IS NOT FALSE
+                ORDER BY random()
+                LIMIT 1)
+               LIMIT 1) l
           LEFT JOIN domains d ON d.id = l.domain_id
-         WHERE c.slug = %(slug)s AND c.public AND EXISTS (SELECT FROM users WHERE users.id = c.user_id)
-           AND c.user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), c.user_id)
         """,
         host=host,
         slug=slug,

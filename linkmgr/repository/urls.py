@@ -259,18 +259,13 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
               FROM found
              WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL
             RETURNING l.id, l.alias, l.domain_id),
-        silenced AS (
-            DELETE FROM link_pixels USING changed
-             WHERE user_id = %(user_id)s AND link_id = changed.id AND pixel_id <> ALL (%(pixels)s::bigint[])),
-        firing AS (
-            INSERT INTO link_pixels (user_id, link_id, pixel_id)
-            SELECT %(user_id)s, id, pixel_id FROM changed, unnest(%(pixels)s::bigint[]) AS pixels (pixel_id)
-            ON CONFLICT DO NOTHING),
         standing AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT %(user_id)s, %(channel)s::bigint, id FROM changed WHERE %(channel)s <> 0
             ON CONFLICT DO NOTHING)
-        SELECT changed.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal
+        SELECT changed.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal,
+               CASE WHEN %(pixels)s::bigint[] IS NOT NULL AND changed.id IS NOT NULL
+                    THEN replace_link_pixels(%(user_id)s, changed.id, %(pixels)s) END
           FROM found
           LEFT JOIN changed ON true
           LEFT JOIN domains d ON d.id = changed.domain_id
