@@ -3,7 +3,7 @@
 
 -- The version of this schema.  The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (1);
+INSERT INTO schema_version VALUES (7);
 
 -- What users subscribe to.  `limits` is the object of the specification, shown as it is, of which each request asks
 -- for `api`; `rate` replaces the requests per minute of the setting RATE_LIMIT.
@@ -99,8 +99,52 @@ CREATE UNLOGGED TABLE hits (
     count  integer     NOT NULL,
     until  timestamptz NOT NULL
 ) WITH (fillfactor = 50);
+CREATE INDEX ON hits (until);
 
--- How many rows each user owns, a row per user and table: what list totals and plan limits read.  The visits of a
+-- Background work.  A process takes a job that is due by moving `due` to the end of its lease, and deletes the job when
+-- it is done.  `attempts`: how often it was taken since it last went well.
+CREATE TABLE jobs (
+    id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind     text        NOT NULL,
+    argument jsonb       NOT NULL,
+    due      timestamptz NOT NULL DEFAULT now(),
+    attempts integer     NOT NULL DEFAULT 0,
+    created  timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX ON jobs (due, id);
+
+-- A delete removes its row and small sets of dependants.  Jobs remove the rest, or clear the references to the row, in
+-- batches, at most 1000 deleted rows a job.
+CREATE FUNCTION enqueue_cleanup() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_TABLE_NAME = 'users' THEN
+        INSERT INTO jobs (kind, argument) SELECT 'users_deleted', jsonb_build_object('user_id', id) FROM gone;
+    ELSE
+        INSERT INTO jobs (kind, argument)
+        SELECT TG_TABLE_NAME || '_deleted', jsonb_build_object('user_id', user_id, 'ids', jsonb_agg(id))
+          FROM (SELECT user_id, id, row_number() OVER (PARTITION BY user_id) / 1000 AS part FROM gone) numbered
+         GROUP BY user_id, part;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER clean_up AFTER DELETE ON users REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
+
+-- A foreign key that is checked when it is written only: a deleted row costs nothing for those that refer to it.  What
+-- reads such a reference ignores one that leads nowhere.  Arguments: the table, the column, the constraint.
+CREATE FUNCTION require_reference() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    found integer;
+BEGIN
+    EXECUTE format('SELECT 1 FROM %I WHERE user_id = $1.user_id AND id = $1.%I FOR KEY SHARE', TG_ARGV[0], TG_ARGV[1])
+       INTO found USING NEW;
+    IF found IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_ARGV[2], MESSAGE = 'no such row';
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- How many rows each user owns, a row per user and table: what list totals and plan limits read.  Its key to the user
+-- is also what refuses new rows of a deleted user, whose old ones are deleted in batches.  The visits of a
 -- month are kept here, too, in a row of their own; of them `step` is how many the last statement added, which are
 -- fewer than it brought where the plan's limit is reached.
 CREATE TABLE usage (
@@ -151,13 +195,17 @@ END $$;
 -- Branded domains: addresses of the service under names of its users.  A name belongs to one user.
 CREATE TABLE domains (
     id           bigint  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id      bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
+    user_id      bigint  NOT NULL,
     scheme       text    NOT NULL,
     host         text    NOT NULL CONSTRAINT domain_taken UNIQUE,
     redirectroot text    NOT NULL DEFAULT '',
     redirect404  text    NOT NULL DEFAULT '',
     UNIQUE (user_id, id)
 );
+
+-- Those that are served: the rest waits to be deleted after its owner.
+CREATE VIEW live_domains AS
+SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.user_id);
 
 -- The host of an http or https URL as addresses.target writes it.
 CREATE FUNCTION host_of(url text) RETURNS text LANGUAGE sql IMMUTABLE
@@ -169,7 +217,7 @@ CREATE FUNCTION refuse_branded_redirects() RETURNS trigger LANGUAGE plpgsql AS $
 BEGIN
     PERFORM pg_advisory_xact_lock('domains'::regclass::oid::bigint);
     IF EXISTS (
-        SELECT FROM domains
+        SELECT FROM live_domains
          WHERE host IN (host_of(nullif(NEW.redirectroot, OLD.redirectroot)),
                         host_of(nullif(NEW.redirect404, OLD.redirect404))))
     THEN
@@ -185,7 +233,7 @@ CREATE TRIGGER other_aim AFTER UPDATE OF redirectroot, redirect404 ON domains FO
 -- Pages that are shown for some seconds before the visitor goes on.
 CREATE TABLE splash_pages (
     id      bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    user_id bigint      NOT NULL,
     name    text        NOT NULL,
     title   text        NOT NULL DEFAULT '',
     message text        NOT NULL DEFAULT '',
@@ -199,7 +247,7 @@ CREATE TABLE splash_pages (
 -- Calls to action that are laid over a page.
 CREATE TABLE overlays (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id    bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    user_id    bigint      NOT NULL,
     type       text        NOT NULL,
     name       text        NOT NULL,
     message    text        NOT NULL DEFAULT '',
@@ -218,15 +266,16 @@ CREATE TABLE overlay_answers (
     user_id    bigint      NOT NULL,
     overlay_id bigint      NOT NULL,
     answer     json        NOT NULL,
-    created    timestamptz NOT NULL DEFAULT now(),
-    FOREIGN KEY (user_id, overlay_id) REFERENCES overlays (user_id, id) ON DELETE CASCADE
+    created    timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX ON overlay_answers (overlay_id, id);
+CREATE TRIGGER new_overlay BEFORE INSERT ON overlay_answers FOR EACH ROW
+    EXECUTE FUNCTION require_reference('overlays', 'overlay_id', 'overlay_unknown');
 
 -- Tags of advertisers, which tell them of a visit.
 CREATE TABLE pixels (
     id      bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    user_id bigint      NOT NULL,
     type    text        NOT NULL,
     name    text        NOT NULL,
     tag     text        NOT NULL,
@@ -237,7 +286,7 @@ CREATE TABLE pixels (
 -- Named sets of links.  The slug is the address of the rotator, which sends a visitor to one of them.
 CREATE TABLE campaigns (
     id      bigint      GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
-    user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    user_id bigint      NOT NULL,
     name    text        NOT NULL,
     slug    text        CONSTRAINT campaign_slug_taken UNIQUE,
     public  boolean     NOT NULL,
@@ -254,7 +303,7 @@ CREATE SEQUENCE target_ids;
 -- lower-case name to a URL, the parameters an array of [name, value].
 CREATE TABLE links (
     id              bigint      PRIMARY KEY DEFAULT nextval('target_ids'),
-    user_id         bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    user_id         bigint      NOT NULL,
     campaign_id     bigint,
     domain_id       bigint,
     alias           text        NOT NULL,
@@ -278,20 +327,32 @@ CREATE TABLE links (
     public          boolean     NOT NULL DEFAULT true,
     created         timestamptz NOT NULL DEFAULT now(),
     UNIQUE (user_id, id),
-    CONSTRAINT alias_taken UNIQUE NULLS NOT DISTINCT (alias, domain_id),
-    CONSTRAINT campaign_unknown FOREIGN KEY (user_id, campaign_id)
-        REFERENCES campaigns (user_id, id) ON DELETE SET NULL (campaign_id),
-    CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id),
-    CONSTRAINT splash_unknown FOREIGN KEY (user_id, splash_id)
-        REFERENCES splash_pages (user_id, id) ON DELETE SET NULL (splash_id),
-    CONSTRAINT overlay_unknown FOREIGN KEY (user_id, overlay_id)
-        REFERENCES overlays (user_id, id) ON DELETE SET NULL (overlay_id)
+    CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
 );
 CREATE UNIQUE INDEX plain_link ON links (user_id, md5(url)) WHERE plain;
 CREATE INDEX ON links (campaign_id, id) WHERE campaign_id IS NOT NULL;
+-- For the rotator: links in an order that is random but fixed, and those that expire last.
+CREATE INDEX ON links (campaign_id, hashint8(id)) WHERE campaign_id IS NOT NULL;
+CREATE INDEX ON links (campaign_id, expires) WHERE campaign_id IS NOT NULL;
 CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;
 CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;
 CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;
+CREATE TRIGGER new_campaign BEFORE INSERT ON links FOR EACH ROW
+    WHEN (NEW.campaign_id IS NOT NULL)
+    EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
+CREATE TRIGGER other_campaign BEFORE UPDATE OF campaign_id ON links FOR EACH ROW
+    WHEN (NEW.campaign_id IS NOT NULL AND NEW.campaign_id IS DISTINCT FROM OLD.campaign_id)
+    EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
+CREATE TRIGGER new_splash BEFORE INSERT ON links FOR EACH ROW
+    WHEN (NEW.splash_id IS NOT NULL) EXECUTE FUNCTION require_reference('splash_pages', 'splash_id', 'splash_unknown');
+CREATE TRIGGER other_splash BEFORE UPDATE OF splash_id ON links FOR EACH ROW
+    WHEN (NEW.splash_id IS NOT NULL AND NEW.splash_id IS DISTINCT FROM OLD.splash_id)
+    EXECUTE FUNCTION require_reference('splash_pages', 'splash_id', 'splash_unknown');
+CREATE TRIGGER new_overlay BEFORE INSERT ON links FOR EACH ROW
+    WHEN (NEW.overlay_id IS NOT NULL) EXECUTE FUNCTION require_reference('overlays', 'overlay_id', 'overlay_unknown');
+CREATE TRIGGER other_overlay BEFORE UPDATE OF overlay_id ON links FOR EACH ROW
+    WHEN (NEW.overlay_id IS NOT NULL AND NEW.overlay_id IS DISTINCT FROM OLD.overlay_id)
+    EXECUTE FUNCTION require_reference('overlays', 'overlay_id', 'overlay_unknown');
 
 -- The pixels that fire when a link is visited.
 CREATE TABLE link_pixels (
@@ -299,10 +360,19 @@ CREATE TABLE link_pixels (
     link_id  bigint NOT NULL,
     pixel_id bigint NOT NULL,
     PRIMARY KEY (link_id, pixel_id),
-    FOREIGN KEY (user_id, link_id) REFERENCES links (user_id, id) ON DELETE CASCADE,
-    CONSTRAINT pixel_unknown FOREIGN KEY (user_id, pixel_id) REFERENCES pixels (user_id, id) ON DELETE CASCADE
+    FOREIGN KEY (user_id, link_id) REFERENCES links (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX ON link_pixels (user_id, pixel_id);
+CREATE TRIGGER new_pixel BEFORE INSERT ON link_pixels FOR EACH ROW
+    EXECUTE FUNCTION require_reference('pixels', 'pixel_id', 'pixel_unknown');
+
+-- Replaces the pixels of a link whose row the caller has locked.  Each statement of a function sees what was committed
+-- before it, so this one sees the set that the previous holder of the lock stored.
+CREATE FUNCTION replace_link_pixels(owner bigint, link bigint, pixels bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM link_pixels WHERE link_id = link AND pixel_id <> ALL (pixels);
+    INSERT INTO link_pixels (user_id, link_id, pixel_id) SELECT owner, link, unnest(pixels) ON CONFLICT DO NOTHING;
+END $$;
 
 -- Refuses what the plan of the row's owner does not include.  Arguments: the feature, and what people call it.
 CREATE FUNCTION require_feature() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -337,7 +407,7 @@ CREATE TRIGGER other_parameters AFTER UPDATE OF parameters ON links FOR EACH ROW
 -- Bio pages: a person's links, an array of {title, url}, on one page of our own host.  `custom`: as of links.
 CREATE TABLE bios (
     id      bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    user_id bigint      NOT NULL,
     alias   text        NOT NULL,
     custom  boolean     NOT NULL DEFAULT false,
     name    text        NOT NULL,
@@ -345,8 +415,7 @@ CREATE TABLE bios (
     theme   text        NOT NULL DEFAULT 'light',
     links   json        NOT NULL DEFAULT '[]',
     created timestamptz NOT NULL DEFAULT now(),
-    UNIQUE (user_id, id),
-    CONSTRAINT bio_alias_taken UNIQUE (alias)
+    UNIQUE (user_id, id)
 );
 
 CREATE TRIGGER new_custom AFTER INSERT ON bios FOR EACH ROW
@@ -354,29 +423,54 @@ CREATE TRIGGER new_custom AFTER INSERT ON bios FOR EACH ROW
 CREATE TRIGGER other_custom AFTER UPDATE OF alias ON bios FOR EACH ROW
     WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION require_feature('alias', 'custom short names');
 
--- Links on our own host and bio pages share one set of aliases.  A bio page, which is made rarely, waits for the
--- links that are being made and holds up those that follow, so that each side sees what the other has stored.
-CREATE FUNCTION refuse_alias_of_link() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    LOCK TABLE links IN SHARE ROW EXCLUSIVE MODE;
-    IF EXISTS (SELECT FROM links WHERE domain_id IS NULL AND alias = NEW.alias) THEN
-        RAISE EXCEPTION USING ERRCODE = 'unique_violation', CONSTRAINT = 'alias_taken', MESSAGE = 'taken by a link';
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER new_alias AFTER INSERT ON bios FOR EACH ROW EXECUTE FUNCTION refuse_alias_of_link();
-CREATE TRIGGER other_alias AFTER UPDATE OF alias ON bios FOR EACH ROW
-    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION refuse_alias_of_link();
+-- The links and bio pages of each host by their alias.  The primary key is the only constraint that keeps two of them
+-- from sharing an alias.  Triggers copy the rows from links and bios, so there are no foreign keys, whose indexes
+-- every new link would pay for.
+CREATE TABLE aliases (
+    alias     text   NOT NULL,
+    domain_id bigint NOT NULL,  -- 0: our own host
+    link_id   bigint,
+    bio_id    bigint,
+    CONSTRAINT alias_taken PRIMARY KEY (alias, domain_id),
+    CHECK (num_nonnulls(link_id, bio_id) = 1)
+);
 
-CREATE FUNCTION refuse_alias_of_bio() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Inserts are handled once per statement, so that a bulk load pays once.  Updates and deletes are handled row by row,
+-- because a join with their transition table could be planned as a scan of all aliases.
+CREATE FUNCTION keep_link_alias() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF EXISTS (SELECT FROM bios WHERE alias = NEW.alias) THEN
-        RAISE EXCEPTION USING ERRCODE = 'unique_violation', CONSTRAINT = 'alias_taken', MESSAGE = 'taken by a bio page';
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM added;
+    ELSIF TG_OP = 'UPDATE' THEN
+        UPDATE aliases SET alias = NEW.alias, domain_id = coalesce(NEW.domain_id, 0)
+         WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
+    ELSE
+        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER alias_of_bio AFTER INSERT OR UPDATE OF alias, domain_id ON links FOR EACH ROW
-    WHEN (NEW.domain_id IS NULL) EXECUTE FUNCTION refuse_alias_of_bio();
+
+CREATE FUNCTION keep_bio_alias() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO aliases (alias, domain_id, bio_id) VALUES (NEW.alias, 0, NEW.id);
+    ELSIF TG_OP = 'UPDATE' THEN
+        UPDATE aliases SET alias = NEW.alias WHERE alias = OLD.alias AND domain_id = 0;
+    ELSE
+        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = 0;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER alias_insert AFTER INSERT ON bios FOR EACH ROW EXECUTE FUNCTION keep_bio_alias();
+CREATE TRIGGER alias_update AFTER UPDATE OF alias ON bios FOR EACH ROW
+    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION keep_bio_alias();
+CREATE TRIGGER alias_delete AFTER DELETE ON bios FOR EACH ROW EXECUTE FUNCTION keep_bio_alias();
+
+CREATE TRIGGER alias_insert AFTER INSERT ON links REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_link_alias();
+CREATE TRIGGER alias_update AFTER UPDATE OF alias, domain_id ON links FOR EACH ROW
+    WHEN ((NEW.alias, NEW.domain_id) IS DISTINCT FROM (OLD.alias, OLD.domain_id)) EXECUTE FUNCTION keep_link_alias();
+CREATE TRIGGER alias_delete AFTER DELETE ON links FOR EACH ROW EXECUTE FUNCTION keep_link_alias();
 
 -- How bright 'rgb(r,g,b)' is, from 0 to 1, and how far two of these can be told apart, from 1 to 21 (WCAG 2).
 CREATE FUNCTION luminance(colour text) RETURNS double precision LANGUAGE sql IMMUTABLE
@@ -391,7 +485,7 @@ RETURN (greatest(luminance(one), luminance(other)) + 0.05) / (least(luminance(on
 -- tells whether a picture changed without reading it.
 CREATE TABLE qrs (
     id         bigint      PRIMARY KEY DEFAULT nextval('target_ids'),
-    user_id    bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    user_id    bigint      NOT NULL,
     code       text        NOT NULL UNIQUE,
     type       text        NOT NULL,
     data       json        NOT NULL,
@@ -408,7 +502,7 @@ CREATE TABLE qrs (
 -- Nor is he sent to a branded domain by a QR code, which could be one that stands there.
 CREATE FUNCTION refuse_branded_link() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF EXISTS (SELECT FROM domains WHERE host = host_of(NEW.data #>> '{}')) THEN
+    IF EXISTS (SELECT FROM live_domains WHERE host = host_of(NEW.data #>> '{}')) THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'link_branded', MESSAGE = 'branded';
     END IF;
     RETURN NULL;
@@ -419,7 +513,7 @@ CREATE TRIGGER aim AFTER INSERT OR UPDATE OF data ON qrs FOR EACH ROW
 -- Channels: coloured shelves for links, bio pages and QR codes.
 CREATE TABLE channels (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id     bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
+    user_id     bigint      NOT NULL,
     name        text        NOT NULL,
     description text        NOT NULL DEFAULT '',
     color       text        NOT NULL,
@@ -440,7 +534,6 @@ CREATE TABLE channel_items (
     qr_id      bigint,
     CHECK (num_nonnulls(link_id, bio_id, qr_id) = 1),
     UNIQUE NULLS NOT DISTINCT (channel_id, link_id, bio_id, qr_id),
-    CONSTRAINT channel_unknown FOREIGN KEY (user_id, channel_id) REFERENCES channels (user_id, id) ON DELETE CASCADE,
     FOREIGN KEY (user_id, link_id) REFERENCES links (user_id, id) ON DELETE CASCADE,
     FOREIGN KEY (user_id, bio_id) REFERENCES bios (user_id, id) ON DELETE CASCADE,
     FOREIGN KEY (user_id, qr_id) REFERENCES qrs (user_id, id) ON DELETE CASCADE
@@ -449,6 +542,8 @@ CREATE INDEX ON channel_items (channel_id, id);
 CREATE INDEX ON channel_items (user_id, link_id);
 CREATE INDEX ON channel_items (user_id, bio_id);
 CREATE INDEX ON channel_items (user_id, qr_id);
+CREATE TRIGGER new_channel BEFORE INSERT ON channel_items FOR EACH ROW
+    EXECUTE FUNCTION require_reference('channels', 'channel_id', 'channel_unknown');
 
 -- Visits of links and scans of QR codes, without anybody's address: `visitor` is a keyed digest.  A part for each
 -- month, so that an old one is dropped and not deleted row by row.
@@ -483,28 +578,27 @@ BEGIN
 END $$;
 SELECT make_months();
 
--- Drops the past parts that are empty or older than anybody's plan keeps visits (0 is for ever); gives the number of
--- visits that they had.
-CREATE FUNCTION drop_months() RETURNS bigint LANGUAGE plpgsql AS $$
+-- The parts, with the times that they begin and end at.
+CREATE VIEW months AS
+SELECT part, bounds[1]::timestamptz AS since, bounds[2]::timestamptz AS until
+  FROM (SELECT oid::regclass AS part,
+               regexp_match(pg_get_expr(relpartbound, oid), 'FROM \(''(.+)''\) TO \(''(.+)''\)') AS bounds
+          FROM pg_class
+         WHERE oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'visits'::regclass)) parts;
+
+-- Drops a part; with `if_empty` only when it has no visit, which is looked at again under the lock.
+CREATE FUNCTION drop_month(part regclass, if_empty boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-    part    regclass;
-    month   timestamp;
-    longest integer;
-    visits  bigint;
-    dropped bigint := 0;
+    filled boolean := false;
 BEGIN
-    SELECT CASE WHEN min((limits ->> 'retention')::integer) > 0 THEN max((limits ->> 'retention')::integer) END
-      INTO longest FROM accounts;
-    FOR part IN SELECT inhrelid FROM pg_inherits WHERE inhparent = 'visits'::regclass LOOP
-        month := to_timestamp(part::text, '"visits_"YYYY_MM') + interval '1 month';
-        CONTINUE WHEN month > now() AT TIME ZONE 'UTC';
-        EXECUTE format('SELECT count(*) FROM %s', part) INTO visits;
-        IF visits = 0 OR month + make_interval(days => longest) <= now() AT TIME ZONE 'UTC' THEN
-            EXECUTE format('DROP TABLE %s', part);
-            dropped := dropped + visits;
-        END IF;
-    END LOOP;
-    RETURN dropped;
+    EXECUTE format('LOCK TABLE ONLY visits, ONLY %s IN ACCESS EXCLUSIVE MODE', part);
+    IF if_empty THEN
+        EXECUTE format('SELECT EXISTS (SELECT FROM %s)', part) INTO filled;
+    END IF;
+    IF NOT filled THEN
+        EXECUTE format('DROP TABLE %s', part);
+    END IF;
+    RETURN NOT filled;
 END $$;
 
 -- Who has visited a target before.
@@ -562,41 +656,39 @@ SELECT target_id,
 -- Links as the API lists them; `host` is the address that the short one begins with, null on our own.
 CREATE VIEW link_records AS
 SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS longurl, l.title, l.description,
-       coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks, l.campaign_id AS campaign,
-       ARRAY(SELECT channel_id FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id
+       coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks,
+       (SELECT c.id FROM campaigns c WHERE c.user_id = l.user_id AND c.id = l.campaign_id) AS campaign,
+       ARRAY(SELECT channel_id FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+              WHERE i.user_id = l.user_id AND i.link_id = l.id
               ORDER BY channel_id) AS channel,
        l.created AS date
   FROM links l
   LEFT JOIN domains d ON d.id = l.domain_id
   LEFT JOIN totals t ON t.target_id = l.id;
 
-CREATE FUNCTION forget_target() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    DELETE FROM visits USING gone WHERE target_id = gone.id;
-    DELETE FROM visitors USING gone WHERE target_id = gone.id;
-    DELETE FROM tallies USING gone WHERE target_id = gone.id;
-    DELETE FROM totals USING gone WHERE target_id = gone.id;
-    RETURN NULL;
-END $$;
-
 -- Every table whose rows a user owns is counted; those with a limit name its member in the plan.
 CREATE TRIGGER add AFTER INSERT ON domains REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('domain');
 CREATE TRIGGER remove AFTER DELETE ON domains REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
 CREATE TRIGGER add AFTER INSERT ON splash_pages REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('splash');
 CREATE TRIGGER remove AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
+CREATE TRIGGER clean_up AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER add AFTER INSERT ON overlays REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('overlay');
 CREATE TRIGGER remove AFTER DELETE ON overlays REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
+CREATE TRIGGER clean_up AFTER DELETE ON overlays REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER add AFTER INSERT ON pixels REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('pixels');
 CREATE TRIGGER remove AFTER DELETE ON pixels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
+CREATE TRIGGER clean_up AFTER DELETE ON pixels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER add AFTER INSERT ON campaigns REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('bundle');
 CREATE TRIGGER remove AFTER DELETE ON campaigns REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
+CREATE TRIGGER clean_up AFTER DELETE ON campaigns REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER add AFTER INSERT ON links REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('links');
 CREATE TRIGGER remove AFTER DELETE ON links REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER forget AFTER DELETE ON links REFERENCING OLD TABLE AS gone EXECUTE FUNCTION forget_target();
+CREATE TRIGGER clean_up AFTER DELETE ON links REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER add AFTER INSERT ON bios REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage();
 CREATE TRIGGER remove AFTER DELETE ON bios REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
 CREATE TRIGGER add AFTER INSERT ON qrs REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage();
 CREATE TRIGGER remove AFTER DELETE ON qrs REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER forget AFTER DELETE ON qrs REFERENCING OLD TABLE AS gone EXECUTE FUNCTION forget_target();
+CREATE TRIGGER clean_up AFTER DELETE ON qrs REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
 CREATE TRIGGER add AFTER INSERT ON channels REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage();
 CREATE TRIGGER remove AFTER DELETE ON channels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
+CREATE TRIGGER clean_up AFTER DELETE ON channels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();

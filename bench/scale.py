@@ -1,5 +1,5 @@
-"""python -m bench.scale: what a request takes with a million links and visits, as a multiple of what it takes with a
-thousand, and whether the service's memory stays as it is."""
+"""python -m bench.scale: the time of a request with a million links and visits, as a multiple of its time with a
+thousand; the time of a delete that leaves many rows behind; and the memory of the service."""
 
 import json
 import statistics
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import psycopg2
 from psycopg2 import sql
 
-from bench import cases, data, memory
+from bench import cases, data, deletes, memory
 from bench.measure import Target
 from bench.servers import gunicorn, postgres
 
@@ -59,7 +59,11 @@ def run() -> None:
             scripts = _scripts(base, made, rows)
             targets.append({name: Target(base, script, service, database) for name, script in scripts.items()})
         print(f"\n{'':30}{'times as long':>15}")
-        found = {"ratios": compare(*targets), "memory": memory.measure(base, service, made)}
+        found = {
+            "ratios": compare(*targets),
+            "deletes": deletes.compare(base, made),
+            "memory": memory.measure(base, service, made),
+        }
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
 
 

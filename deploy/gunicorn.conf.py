@@ -131,11 +131,16 @@ class _Worker(ThreadWorker):  # type: ignore[misc]
 worker_class = _Worker
 
 
-def post_worker_init(_worker: Any) -> None:
-    """What is loaded by now stays: to look for garbage in it, or every few requests, costs more than it finds."""
+def post_worker_init(worker: Any) -> None:
+    """Start the background jobs.  What is loaded by now stays: to look for garbage in it, or every few requests, costs
+    more than it finds."""
+    from linkmgr import Service, jobs  # noqa: PLC0415
+
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    if isinstance(worker.wsgi, Service):
+        jobs.Worker(worker.wsgi)
 
 
 def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -> None:

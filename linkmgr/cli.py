@@ -18,7 +18,7 @@ from linkmgr import backup, keys, passwords, private_postgres, schema
 from linkmgr.api.users import NewUser
 from linkmgr.database import SchemaTooOld
 from linkmgr.plan_limits import UNLIMITED, PlanLimits, PlanName
-from linkmgr.repository import accounts, plans, users, visits
+from linkmgr.repository import accounts, plans, purge, users
 from linkmgr.settings import settings
 from linkmgr.validation import LONGEST_ID, checked
 
@@ -211,7 +211,8 @@ def restore_database(file: Path) -> None:
 @visits_group.command("purge")
 def purge_visits() -> None:
     """Delete the visits that are older than their owners' plans keep them."""
-    click.echo(f"{visits.purge()} visits have been deleted.")
+    purged = purge.purge()
+    click.echo(f"{purged.visits} visits have been deleted, and {purged.months} months dropped.")
 
 
 def init_app(app: Flask) -> None:

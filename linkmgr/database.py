@@ -32,7 +32,7 @@ from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
 
-VERSION = 1  # of schema.sql
+VERSION = 7  # of schema.sql
 
 _NAMED = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3
@@ -214,9 +214,10 @@ def run(sql: str, **params: Any) -> Row | None:
     return found[0] if found else None
 
 
-def run_aside(sql: str, **params: Any) -> None:
-    """Writes without waiting for the disk: a crash may lose what was written in the last moment before it."""
-    database().execute(sql, params, again=False, prelude=UNFLUSHED)
+def run_aside(sql: str, **params: Any) -> Row | None:
+    """Write without waiting for the disk, and return the first row.  A crash may lose the last such writes."""
+    found = database().execute(sql, params, again=False, prelude=UNFLUSHED)
+    return found[0] if found else None
 
 
 class Page(NamedTuple):

@@ -204,8 +204,8 @@ def _http(error: HTTPException) -> ResponseReturnValue:
 
 
 def refused_by(error: psycopg2.IntegrityError) -> Refusal | None:
-    """What the constraint stands for; None: nothing that a client could have caused."""
-    name = (error.diag.constraint_name or "").removeprefix("bio_")  # an alias is taken by whatever has it
+    """Return the refusal that the constraint is named after, or None if no client can have caused the error."""
+    name = error.diag.constraint_name or ""
     if name == "login_links_user_id_fkey":  # what an administrator makes for somebody else
         return missing("user")
     if name.endswith("_user_id_fkey"):  # a user's own: the user was deleted meanwhile

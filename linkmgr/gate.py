@@ -1,7 +1,6 @@
 """The hook before every request to the API: rate limit, key, administrator.  In this order, so that a caller
 who guesses keys is stopped as well."""
 
-import random
 from typing import NamedTuple
 
 from flask import Flask
@@ -10,7 +9,6 @@ from linkmgr import incoming, keys, observed, rates, sender
 from linkmgr.errors import Refusal
 from linkmgr.repository import callers
 
-FORGET_SHARE = 0.01  # of the requests whose key does not hold; they are what makes rows for addresses
 ADMINISTRATION = ("plans", "users")  # the blueprints that are open to administrators only
 KEYLESS = ("openapi", "docs")  # those that are open to everybody, counted like requests without a key
 
@@ -52,8 +50,6 @@ def _check() -> None:
     hits = rates.counted(found.pop("count"), found.pop("until"), found.pop("now")) if "count" in found else None
     request.caller = known = Caller(**found)
     observed.called_by(known.id)
-    if known.id is None and random.random() < FORGET_SHARE:  # noqa: S311
-        callers.forget_spent()
     rates.admit(known.bucket, known.rate, hits)
     blueprint = request.blueprint
     if blueprint in KEYLESS:

@@ -220,6 +220,17 @@ def test_of_40_who_want_one_alias_at_once_exactly_one_gets_it(app: Flask, alice:
     assert len(sql("SELECT alias FROM bios UNION ALL SELECT alias FROM links")) == 1
 
 
+@pytest.mark.parametrize("ask", [make_bio, move_bio, make_link, move_link])
+def test_links_and_bio_pages_do_not_wait_for_a_bio_page_with_another_alias(
+    alice: Client, bob: Client, raw: psycopg2.extensions.connection, ask: Ask
+) -> None:
+    with raw.cursor() as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute(NEW.format("bios", "name", bob.id))
+        assert ask(alice, "unwanted").status_code == 200
+        cursor.execute("ROLLBACK")
+
+
 def test_other_changes_of_a_bio_page_do_not_wait_for_links(
     alice: Client, bob: Client, raw: psycopg2.extensions.connection
 ) -> None:

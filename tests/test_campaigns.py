@@ -1,5 +1,6 @@
 import re
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import psycopg2
@@ -136,12 +137,15 @@ def test_of_concurrent_creates_with_one_slug_one_succeeds(app: Flask, alice: Cli
     assert alice.get("/api/campaigns").get_json()["data"]["result"] == 1
 
 
-def test_a_deleted_campaign_is_gone_and_its_links_are_kept(alice: Client, sql: Sql) -> None:
+def test_a_deleted_campaign_is_gone_and_its_links_are_kept(
+    alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
     campaign_id, link_id = alice.add("/api/campaign/add"), factories.link(sql, alice.id)
     alice.post(f"/api/campaign/{campaign_id}/assign/{link_id}")
     answer = alice.delete(f"/api/campaign/{campaign_id}/delete")
     assert answer.get_json() == {"error": 0, "message": "Campaign has been deleted successfully."}
     assert listed(alice) == []
+    run_jobs()
     assert sql("SELECT id, campaign_id FROM links") == [{"id": link_id, "campaign_id": None}]
     assert alice.delete(f"/api/campaign/{campaign_id}/delete").status_code == 404
 

@@ -77,9 +77,9 @@ class TwoTenants(RuleBasedStateMachine):
     links: Bundle[Thing] = Bundle("links")
     qrs: Bundle[Thing] = Bundle("qrs")
 
-    def __init__(self, register: Callable[[str], Client], sql: Sql) -> None:
+    def __init__(self, register: Callable[[str], Client], sql: Sql, run_jobs: Callable[[], None]) -> None:
         super().__init__()
-        self.sql = sql
+        self.sql, self.run_jobs = sql, run_jobs
         self.tenants = {name: Tenant(register(name)) for name in ("alice", "bob")}
         self.touched: set[str] = set()
 
@@ -89,6 +89,7 @@ class TwoTenants(RuleBasedStateMachine):
             self.each_has_what_the_model_says()
         finally:
             self.sql("DELETE FROM users")
+            self.run_jobs()
 
     def actor(self, thing: Thing, intrudes: bool) -> Tenant:
         self.touched.add(thing.kind)
@@ -243,10 +244,12 @@ def newest_first(records: Records) -> list[dict[str, Any]]:
     return [{"id": record_id} | records[record_id] for record_id in sorted(records, reverse=True)]
 
 
-def test_two_tenants_agree_with_a_plain_model(register: Callable[[str], Client], sql: Sql) -> None:
+def test_two_tenants_agree_with_a_plain_model(
+    register: Callable[[str], Client], sql: Sql, run_jobs: Callable[[], None]
+) -> None:
     class Machine(TwoTenants):
         def __init__(self) -> None:
-            super().__init__(register, sql)
+            super().__init__(register, sql, run_jobs)
 
     run_state_machine_as_test(
         Machine,

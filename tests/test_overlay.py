@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -126,7 +127,9 @@ def test_a_poll_has_up_to_ten_choices_besides_doubles(alice: Client) -> None:
     assert read(alice, overlay_id)["message"] == message
 
 
-def test_a_deleted_overlay_is_gone_with_its_answers_and_its_links_stay(alice: Client, sql: Sql) -> None:
+def test_a_deleted_overlay_is_gone_with_its_answers_and_its_links_stay(
+    alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
     overlay_id = alice.add("/api/overlay/add", FULL)
     answered(sql, alice.id, overlay_id, email="visitor@example.com")
     link_id = factories.link(sql, alice.id)
@@ -140,6 +143,7 @@ def test_a_deleted_overlay_is_gone_with_its_answers_and_its_links_stay(alice: Cl
         "There is no overlay with this id."
     )
     assert alice.get("/api/overlay").get_json()["data"]["result"] == 0
+    run_jobs()
     assert sql("SELECT overlay_id FROM links WHERE id = %(link)s", link=link_id) == [{"overlay_id": None}]
     assert sql("SELECT FROM overlay_answers") == []
 

@@ -8,8 +8,12 @@ import pytest
 from flask import Flask
 from psycopg2.errors import QueryCanceled
 
-from linkmgr import database, postgres_session, schema
-from tests import machines
+from linkmgr import database, jobs, postgres_session, schema
+from linkmgr.database import VERSION
+from linkmgr.repository import purge
+from tests import factories, machines
+from tests.conftest import Client
+from tests.factories import Sql
 from tests.races import at_once
 from tests.test_private_postgres import ask, eventually
 
@@ -77,20 +81,31 @@ def test_a_read_outlasts_the_loss_of_the_poolers_server(
     assert at_once(2, lambda number: end() if number else read(), threads=2)[0] == [{"one": 1, "waited": ""}]
 
 
+def test_jobs_and_the_purge_work_through_it(pooled: Flask, alice: Client, sql: Sql) -> None:
+    link = factories.link(sql, alice.id)
+    sql("INSERT INTO totals VALUES (%(id)s, 1, 1) RETURNING 1", id=link)
+    alice.delete(f"/api/url/{link}/delete")
+    with pooled.app_context():
+        while jobs.run_next(lambda _: False):
+            pass
+        assert sql("SELECT FROM totals") == sql("SELECT FROM jobs") == []
+        assert purge.purge() == (0, 0)
+
+
 def test_the_schema_is_made_and_upgraded_once_and_no_lock_is_left(
     make_app: Callable[..., Flask], empty: str, through: str, migrate: Callable[..., None]
 ) -> None:
     pooled = make_app(database_url=through.replace("/linkmgr", "/empty"), prepare="0")
     created = pooled.test_cli_runner().invoke(args=["database", "create"])
     assert created.exit_code == 0, created.output
-    migrate(m0002_shelves="CREATE TABLE shelves (id bigint); SELECT pg_sleep(0.1);")
+    migrate(shelves="CREATE TABLE shelves (id bigint); SELECT pg_sleep(0.1);")
 
     def upgrade(_: int) -> int:
         with pooled.app_context():
             schema.prepare(create=False)
             return schema.current()
 
-    assert at_once(2, upgrade, threads=2) == [2, 2]
+    assert at_once(2, upgrade, threads=2) == [VERSION + 1] * 2
     assert ask(empty, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0"
 
 

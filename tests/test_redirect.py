@@ -79,6 +79,7 @@ def test_each_host_has_links_of_its_own(short: Make, alice: Client, bob: Client,
         "GO.example.org.": "https://example.com/alice",
         "bob.example.org": "https://example.com/bob",
     }
+    assert ours.ask(Host="unknown.example").status_code == 404
     assert (ours.clicks, alices.clicks, bobs.clicks) == (1, 3, 1)
 
 

@@ -1,7 +1,9 @@
-"""/r/<slug>: one of a campaign's links, each as likely as the others."""
+"""/r/<slug>: a random link of a campaign, each as likely as the others, in constant time."""
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 
+import psycopg2
 import pytest
 from flask import Flask
 
@@ -9,10 +11,12 @@ from linkmgr import database
 from linkmgr.repository import public
 from tests import factories
 from tests.conftest import BASE_URL, Client
+from tests.explain import rows_read
 from tests.factories import Sql
 from tests.targets import statistics
 
 LINKS, CALLS = 5, 10_000
+Large = Callable[..., list[int]]
 # What chi-square with 4 degrees of freedom exceeds once in a million times.
 LARGEST_CHI_SQUARE = 33.4
 
@@ -90,3 +94,74 @@ def test_deleted_links_are_chosen_no_more(app: Flask, rotator: list[int]) -> Non
     with app.app_context():
         database.run("DELETE FROM links WHERE id = ANY(%(ids)s)", ids=rotator[1:])
         assert {(public.rotated(None, "spring") or {})["id"] for _ in range(20)} == {rotator[0]}
+
+
+# --- large campaigns
+
+
+@pytest.fixture
+def large(alice: Client, sql: Sql, raw: psycopg2.extensions.connection) -> Iterator[Large]:
+    """Add a number of links to a public campaign with the slug `large`."""
+    campaign_id = alice.add("/api/campaign/add", {"slug": "large", "public": True})
+
+    def add(links: int, *, live: int) -> list[int]:
+        # The connections of the service have a time limit.
+        with raw.cursor() as cursor:
+            cursor.execute(
+                """
+                INSERT INTO links (user_id, campaign_id, alias, url, expires)
+                SELECT %(user_id)s, %(campaign_id)s, 'large' || n, 'https://example.com/' || n,
+                       CASE WHEN n %% (%(links)s / %(live)s) > 0 THEN now()
+                            WHEN n %% 2 = 0 THEN now() + n * interval '1 hour' END
+                  FROM generate_series(1, %(links)s) n;
+                ANALYZE links
+                """,
+                {"user_id": alice.id, "campaign_id": campaign_id, "links": links, "live": live},
+            )
+        return [row["id"] for row in sql("SELECT id FROM links WHERE (expires > now()) IS NOT FALSE")]
+
+    yield add
+    with raw.cursor() as cursor:
+        cursor.execute("DELETE FROM links")
+
+
+def chi_square(app: Flask, ids: list[int], draws: int) -> float:
+    with app.app_context():
+        chosen = Counter((public.rotated(None, "large") or {})["id"] for _ in range(draws))
+    assert set(chosen) <= set(ids)
+    expected = draws / len(ids)
+    return sum((chosen[link_id] - expected) ** 2 / expected for link_id in ids)
+
+
+def test_each_of_many_links_is_as_likely_as_the_others_among_expired_and_removed_ones(
+    app: Flask, large: Large, sql: Sql
+) -> None:
+    large(1000, live=500)
+    sql("DELETE FROM links WHERE id % 5 = 0 RETURNING 1")
+    sql("UPDATE links SET campaign_id = NULL WHERE id % 5 = 1 RETURNING 1")
+    ids = [
+        row["id"]
+        for row in sql("SELECT id FROM links WHERE campaign_id IS NOT NULL AND (expires > now()) IS NOT FALSE")
+    ]
+    assert 250 < len(ids) < 350
+    # The standard deviation of chi-square with n degrees of freedom is the root of 2n.
+    assert chi_square(app, ids, 5000) < len(ids) + 5 * (2 * len(ids)) ** 0.5
+
+
+def test_the_few_links_that_have_not_expired_are_equally_likely(app: Flask, large: Large) -> None:
+    ids = large(2000, live=4)
+    assert chi_square(app, ids, 400) < LARGEST_CHI_SQUARE
+
+
+@pytest.mark.parametrize("live", [20_000, 20])
+def test_the_choice_among_20000_links_reads_few_of_them(
+    app: Flask, dsn: str, large: Large, monkeypatch: pytest.MonkeyPatch, live: int
+) -> None:
+    large(20_000, live=live)
+
+    def rotate() -> None:
+        with app.app_context():
+            assert public.rotated(None, "large")
+
+    [read] = rows_read(monkeypatch, dsn, rotate)
+    assert read < 2500

@@ -10,6 +10,7 @@ from click.testing import Result
 from flask import Flask
 
 from linkmgr import database, postgres_session, schema
+from linkmgr.database import VERSION
 
 Connection = psycopg2.extensions.connection
 
@@ -34,7 +35,7 @@ def test_an_empty_database_is_made_once(flask: Callable[..., Result]) -> None:
     assert (empty.exit_code, empty.output) == (1, "The database is empty: run 'flask --app app database create'.\n")
     for _ in range(2):
         made = flask("database", "create")
-        assert (made.exit_code, made.output) == (0, "The database has schema 1, as this program needs.\n")
+        assert (made.exit_code, made.output) == (0, f"The database has schema {VERSION}, as this program needs.\n")
     assert flask("database", "check").exit_code == 0
 
 
@@ -42,7 +43,7 @@ def test_an_older_schema_is_not_served_and_the_sentence_names_the_command(
     fresh: Flask, flask: Callable[..., Result], migrate: Callable[..., None]
 ) -> None:
     flask("database", "create")
-    migrate(m0002_shelves="CREATE TABLE shelves (id bigint);")
+    migrate(shelves="CREATE TABLE shelves (id bigint);")
     answer = fresh.test_client().get("/api/account")
     assert answer.status_code == 503
     assert "flask --app app database upgrade" in answer.get_json()["message"]
@@ -50,7 +51,9 @@ def test_an_older_schema_is_not_served_and_the_sentence_names_the_command(
     assert flask("database", "check").exit_code == 1
     refused = flask("users", "key", "nobody")
     assert refused.exit_code == 1
-    assert refused.output == ("Error: The database has schema 1 and needs 2: run 'flask --app app database upgrade'.\n")
+    assert refused.output == (
+        f"Error: The database has schema {VERSION} and needs {VERSION + 1}: run 'flask --app app database upgrade'.\n"
+    )
 
 
 def test_an_upgrade_takes_every_step_above_the_version(
@@ -58,13 +61,15 @@ def test_an_upgrade_takes_every_step_above_the_version(
 ) -> None:
     flask("database", "create")
     migrate(
-        m0001_never="this is no SQL",
-        m0002_shelves="CREATE TABLE shelves (id bigint); INSERT INTO shelves VALUES (1);",
-        m0003_books="UPDATE shelves SET id = id + 1 WHERE '%' = '%';",
+        shelves="CREATE TABLE shelves (id bigint); INSERT INTO shelves VALUES (1);",
+        books="UPDATE shelves SET id = id + 1 WHERE '%' = '%';",
     )
     upgraded = flask("database", "upgrade")
-    assert (upgraded.exit_code, upgraded.output) == (0, "The database has schema 3, as this program needs.\n")
-    assert execute(empty, "SELECT id, version FROM shelves, schema_version") == [(2, 3)]
+    assert (upgraded.exit_code, upgraded.output) == (
+        0,
+        f"The database has schema {VERSION + 2}, as this program needs.\n",
+    )
+    assert execute(empty, "SELECT id, version FROM shelves, schema_version") == [(2, VERSION + 2)]
     assert flask("database", "upgrade").exit_code == 0
     assert fresh.test_client().get("/healthz").status_code == 200
 
@@ -73,18 +78,20 @@ def test_a_step_that_fails_changes_nothing_and_keeps_the_steps_before(
     empty: str, flask: Callable[..., Result], migrate: Callable[..., None]
 ) -> None:
     flask("database", "create")
-    migrate(m0002_shelves="CREATE TABLE shelves (id bigint);", m0003_books="DROP TABLE shelves; SELECT 1 / 0;")
+    migrate(shelves="CREATE TABLE shelves (id bigint);", books="DROP TABLE shelves; SELECT 1 / 0;")
     failed = flask("database", "upgrade")
     assert failed.exit_code == 1
-    assert failed.output.startswith("0003_books.sql failed and changed nothing: division")
-    assert execute(empty, "SELECT version, to_regclass('shelves')::text FROM schema_version") == [(2, "shelves")]
+    assert failed.output.startswith(f"{VERSION + 2:04}_books.sql failed and changed nothing: division")
+    assert execute(empty, "SELECT version, to_regclass('shelves')::text FROM schema_version") == [
+        (VERSION + 1, "shelves")
+    ]
 
 
 def test_a_step_waits_for_tables_that_others_hold_without_holding_them_up(
     empty: str, flask: Callable[..., Result], migrate: Callable[..., None]
 ) -> None:
     flask("database", "create")
-    migrate(m0002_notes="ALTER TABLE users ADD note text;")
+    migrate(notes="ALTER TABLE users ADD note text;")
     holder = psycopg2.connect(empty)
     with holder.cursor() as cursor:
         cursor.execute("LOCK TABLE users IN ACCESS SHARE MODE")
@@ -99,7 +106,7 @@ def test_a_step_whose_tables_are_never_free_gives_up_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch, empty: str, flask: Callable[..., Result], migrate: Callable[..., None]
 ) -> None:
     flask("database", "create")
-    migrate(m0002_notes="ALTER TABLE users ADD note text;")
+    migrate(notes="ALTER TABLE users ADD note text;")
     monkeypatch.setattr(schema, "_TRIES", 2)
     holder = psycopg2.connect(empty)
     with holder.cursor() as cursor:

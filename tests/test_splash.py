@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -77,7 +78,9 @@ def test_optional_texts_are_emptied_and_the_name_is_not(alice: Client) -> None:
     assert alice.put(f"/api/splash/{splash_id}/update", {"name": ""}).status_code == 400
 
 
-def test_a_deleted_splash_page_is_gone_and_its_links_stay(alice: Client, sql: Sql) -> None:
+def test_a_deleted_splash_page_is_gone_and_its_links_stay(
+    alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
     splash_id = alice.add("/api/splash/add", FULL)
     link_id = factories.link(sql, alice.id)
     sql("UPDATE links SET type = 'splash', splash_id = %(splash)s WHERE id = %(link)s RETURNING 1",
@@ -89,6 +92,7 @@ def test_a_deleted_splash_page_is_gone_and_its_links_stay(alice: Client, sql: Sq
         "There is no splash page with this id."
     )
     assert alice.get("/api/splash").get_json()["data"]["result"] == 0
+    run_jobs()
     assert sql("SELECT splash_id FROM links WHERE id = %(link)s", link=link_id) == [{"splash_id": None}]
 
 

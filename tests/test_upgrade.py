@@ -9,6 +9,7 @@ import pytest
 from click.testing import Result
 from werkzeug.test import TestResponse
 
+from linkmgr.database import VERSION
 from tests import nginx
 from tests.conftest import MANY, Client
 from tests.races import meanwhile
@@ -52,11 +53,11 @@ def test_no_request_fails_while_the_database_is_upgraded(
         }
         with meanwhile(*[lambda name=name, call=call: (name, call()) for name, call in calls.items()]) as answers:
             eventually(lambda: len(answers) > 100, seconds=60)
-            migrate(m0002_notes=MIGRATION)
+            migrate(notes=MIGRATION)
             upgraded = flask("database", "upgrade")
             after = len(answers)
             eventually(lambda: len(answers) > after + 100, seconds=60)
-    assert upgraded.output == "The database has schema 2, as this program needs.\n"
+    assert upgraded.output == f"The database has schema {VERSION + 1}, as this program needs.\n"
     done = [name for name, answer in answers if answer.status_code == 200]
     # A machine so busy that a table is held for longer than a request waits: 503, which says when to come again.
     assert {answer.status_code for _, answer in answers} <= {200, 503}

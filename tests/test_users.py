@@ -122,12 +122,15 @@ def test_a_search_that_does_not_fit_is_refused(admin: Client, query: str) -> Non
     assert admin.get(f"/api/users{query}").status_code == 400
 
 
-def test_a_deleted_user_is_gone_with_all_that_it_owned(admin: Client, alice: Client, sql: Sql) -> None:
+def test_a_deleted_user_is_gone_with_all_that_it_owned(
+    admin: Client, alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
     alice.add("/api/pixel/add", {"type": "bing", "name": "n", "tag": "t"})
     answer = admin.delete(f"/api/user/{alice.id}/delete")
     assert answer.get_json() == {"error": 0, "message": "User has been deleted."}
     assert alice.get("/api/account").status_code == 401
     assert admin.get(f"/api/user/{alice.id}").status_code == 404
+    run_jobs()
     assert sql("SELECT count(*) AS n FROM pixels") == [{"n": 0}]
     assert admin.delete(f"/api/user/{alice.id}/delete").status_code == 404
 

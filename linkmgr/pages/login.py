@@ -49,7 +49,6 @@ def sign_in() -> ResponseReturnValue:
     email = request.form.get("email", "").strip()
     user_id = _owner(email, request.form.get("password", ""))
     if user_id is None:
-        callers.forget_spent()
         failed = Refusal("sign_in_failed")
         return render_template("login.html", email=email, problem=failed.message), failed.status
     token = keys.new_token()

@@ -76,7 +76,5 @@ def answer() -> ResponseReturnValue:
 
 def _count() -> None:
     sent = callers.count(f"answer:{sender.network()}", window=WINDOW)
-    if sent["count"] == 1:
-        callers.forget_spent()
     if sent["count"] > ANSWERS:
         raise Refusal("too_many_answers", seconds=max(1, sent["seconds"]))

@@ -12,7 +12,7 @@ from linkmgr.errors import Refusal
 from linkmgr.pages import bio, branded, interstitial, loops, qr
 from linkmgr.pictures import pictures
 from linkmgr.qr_image import Picture
-from linkmgr.repository import callers, public
+from linkmgr.repository import public
 
 bp = Blueprint("short", __name__)
 
@@ -127,7 +127,6 @@ def _locked(link: Row) -> ResponseReturnValue:
     limit = attempts.by_sender(f"link {link['id']}")
     if attempts.matches(request.form.get("password", ""), link["password_hash"], limit):
         return _lead_on(link)
-    callers.forget_spent()
     wrong = Refusal("link_password_wrong")
     return _form(wrong.message), wrong.status
 

@@ -7,6 +7,7 @@ import orjson
 
 from linkmgr.database import Page, Row, page, row, run
 from linkmgr.errors import missing
+from linkmgr.repository.names import run_with_name
 from linkmgr.repository.urls import under_a_free_alias
 from linkmgr.settings import settings
 
@@ -64,7 +65,7 @@ def add(
 
 
 def _add(user_id: int, alias: str, *, custom: bool, name: str, bio: str, theme: str, links: str) -> Row | None:
-    return run(
+    return run_with_name(
         """
         INSERT INTO bios (user_id, name, alias, custom, bio, theme, links)
         VALUES (%(user_id)s, %(name)s, %(alias)s, %(custom)s, %(bio)s, %(theme)s, %(links)s)
@@ -91,7 +92,7 @@ def update(
     theme: str | None = None,
     links: Sequence[dict[str, Any]] | None = None,
 ) -> None:
-    updated = run(
+    updated = run_with_name(
         """
         UPDATE bios
            SET name = coalesce(%(name)s, name),

@@ -5,7 +5,7 @@ a new one begins. The 5 seconds are more than a statement takes, whose concurren
 """
 
 from linkmgr import rates
-from linkmgr.database import Row, row, rows, run
+from linkmgr.database import Row, row, rows, run, run_aside
 from linkmgr.settings import settings
 
 
@@ -110,6 +110,19 @@ def counts(buckets: list[str], *, window: int) -> list[Row]:
     )
 
 
-def forget_spent() -> None:
-    """Callers whose window has long ended; addresses would otherwise pile up."""
-    run("DELETE FROM hits WHERE until < clock_timestamp() - interval '1 hour'")
+def delete_expired(most: int) -> int:
+    """Delete at most that many counters whose window ended long ago, and return how many were deleted."""
+    deleted = run_aside(
+        """
+        WITH expired AS (
+            DELETE FROM hits
+             WHERE bucket = ANY (ARRAY(SELECT bucket FROM hits WHERE until < now() - interval '1 hour'
+                                        ORDER BY until LIMIT %(most)s FOR UPDATE SKIP LOCKED))
+               AND until < now() - interval '1 hour'
+            RETURNING 1)
+        SELECT count(*) AS number FROM expired
+        """,
+        most=most,
+    )
+    assert deleted is not None
+    return int(deleted["number"])

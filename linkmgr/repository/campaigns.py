@@ -2,6 +2,7 @@
 
 from linkmgr.database import Page, Row, page, row, run
 from linkmgr.errors import missing
+from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
 
 
@@ -48,7 +49,7 @@ def read(user_id: int, campaign_id: int) -> Row:
 
 
 def add(user_id: int, *, name: str, slug: str | None = None, public: bool = False) -> Row:
-    added = run(
+    added = run_with_name(
         """
         INSERT INTO campaigns (user_id, name, slug, public)
         VALUES (%(user_id)s, %(name)s, %(slug)s, %(public)s)
@@ -66,7 +67,7 @@ def add(user_id: int, *, name: str, slug: str | None = None, public: bool = Fals
 
 def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None, public: bool | None = None) -> Row:
     """An empty slug takes the campaign's away, and its rotator with it."""
-    updated = run(
+    updated = run_with_name(
         """
         UPDATE campaigns
            SET name = %(name)s,

@@ -39,11 +39,14 @@ def items(user_id: int, channel_id: int, *, limit: int, number: int) -> Page:
           LEFT JOIN domains d ON d.id = l.domain_id
           LEFT JOIN bios b ON b.id = bio_id
           LEFT JOIN qrs q ON q.id = qr_id
-         WHERE i.user_id = %(user_id)s AND channel_id = %(channel_id)s
+         WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s)
          ORDER BY i.id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "SELECT count(*) FROM channel_items WHERE user_id = %(user_id)s AND channel_id = %(channel_id)s",
+        """
+        SELECT count(*) FROM channel_items
+         WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s)
+        """,
         limit=limit,
         number=number,
         user_id=user_id,

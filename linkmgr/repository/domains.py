@@ -2,6 +2,7 @@
 
 from linkmgr.database import Page, Row, page, row, run
 from linkmgr.errors import missing
+from linkmgr.repository.names import run_with_name
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
@@ -36,7 +37,7 @@ def read(user_id: int, domain_id: int) -> Row:
 
 
 def add(user_id: int, *, domain: str, redirectroot: str = "", redirect404: str = "") -> int:
-    added = run(
+    added = run_with_name(
         """
         INSERT INTO domains (user_id, scheme, host, redirectroot, redirect404)
         VALUES (%(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2),

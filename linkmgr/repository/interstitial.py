@@ -12,6 +12,7 @@ def splash(user_id: int, splash_id: int | None) -> Row | None:
         SELECT title, message, link, counter, banner
           FROM splash_pages
          WHERE user_id = %(user_id)s AND id = %(splash_id)s::bigint
+           AND EXISTS (SELECT FROM users WHERE users.id = user_id)
         """,
         user_id=user_id,
         splash_id=splash_id,
@@ -24,6 +25,7 @@ def overlay(user_id: int, overlay_id: int | None) -> Row | None:
         SELECT id, type, name, message, link, label, position, color, background
           FROM overlays
          WHERE user_id = %(user_id)s AND id = %(overlay_id)s::bigint
+           AND EXISTS (SELECT FROM users WHERE users.id = user_id)
         """,
         user_id=user_id,
         overlay_id=overlay_id,
@@ -40,6 +42,7 @@ def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
                                OFFSET %(most)s - 1 LIMIT 1) AS has_room
               FROM overlays
              WHERE user_id = %(user_id)s AND id = %(overlay_id)s
+               AND EXISTS (SELECT FROM users WHERE users.id = user_id)
                FOR KEY SHARE),
         added AS (
             INSERT INTO overlay_answers (user_id, overlay_id, answer)

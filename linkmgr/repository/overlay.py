@@ -40,11 +40,14 @@ def answers(user_id: int, overlay_id: int, *, limit: int, number: int) -> Page:
         """
         SELECT id, answer, created AS date
           FROM overlay_answers
-         WHERE user_id = %(user_id)s AND overlay_id = %(overlay_id)s
+         WHERE overlay_id = (SELECT id FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s)
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
-        "SELECT count(*) FROM overlay_answers WHERE user_id = %(user_id)s AND overlay_id = %(overlay_id)s",
+        """
+        SELECT count(*) FROM overlay_answers
+         WHERE overlay_id = (SELECT id FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s)
+        """,
         limit=limit,
         number=number,
         user_id=user_id,
@@ -131,12 +134,9 @@ def update(
 
 
 def delete(user_id: int, overlay_id: int) -> None:
-    """Its answers go with it; the links that showed it are kept, and lead on directly."""
+    """Delete it with its answers, and keep the links that showed it.  They redirect directly."""
     deleted = run(
-        """
-        WITH direct AS (UPDATE links SET type = 'direct' WHERE user_id = %(user_id)s AND overlay_id = %(overlay_id)s)
-        DELETE FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s RETURNING id
-        """,
+        "DELETE FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s RETURNING id",
         user_id=user_id,
         overlay_id=overlay_id,
     )

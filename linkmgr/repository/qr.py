@@ -140,8 +140,8 @@ def drawing(host: str | None, code: str, *, with_logo: bool) -> Row:
         """
         SELECT type, data, foreground, background, logo_hash, CASE WHEN %(with_logo)s::boolean THEN logo END AS logo
           FROM qrs
-         WHERE code = %(code)s
-           AND user_id = coalesce((SELECT user_id FROM domains WHERE host = %(host)s::text), user_id)
+         WHERE code = %(code)s AND EXISTS (SELECT FROM users WHERE users.id = user_id)
+           AND user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), user_id)
         """,
         host=host,
         code=code,

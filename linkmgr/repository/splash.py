@@ -100,12 +100,9 @@ def update(
 
 
 def delete(user_id: int, splash_id: int) -> None:
-    """The links that showed it are kept, and lead on directly."""
+    """Keep the links that showed it.  They redirect directly."""
     deleted = run(
-        """
-        WITH direct AS (UPDATE links SET type = 'direct' WHERE user_id = %(user_id)s AND splash_id = %(splash_id)s)
-        DELETE FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s RETURNING id
-        """,
+        "DELETE FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s RETURNING id",
         user_id=user_id,
         splash_id=splash_id,
     )

@@ -14,6 +14,7 @@ from linkmgr.database import Page, Row, late_row, page, run
 from linkmgr.errors import Refusal, missing
 from linkmgr.link_data import new_alias
 from linkmgr.repository import visits
+from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
 
 _TRIES = 5  # for an alias that is free, of 35 random bits
@@ -77,24 +78,32 @@ def search(user_id: int, *, q: str | None, by_clicks: bool, limit: int, number: 
 
 
 def at(user_id: int, short: str, *, limit: int, number: int) -> Page:
-    """The user's link at exactly this short URL, if there is one."""
+    """List the user's link with exactly this short URL, if there is one."""
+    base, _, alias = short.rpartition("/")
     return page(
         """
         SELECT id, alias, %(short)s::text AS shorturl, longurl, title, description,
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
-         WHERE user_id = %(user_id)s AND alias = %(alias)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+         WHERE user_id = %(user_id)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+           AND id = (SELECT link_id FROM aliases
+                      WHERE alias = %(alias)s
+                        AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         """
         SELECT count(*) FROM link_records
-         WHERE user_id = %(user_id)s AND alias = %(alias)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+         WHERE user_id = %(user_id)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+           AND id = (SELECT link_id FROM aliases
+                      WHERE alias = %(alias)s
+                        AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
         """,
         limit=limit,
         number=number,
         user_id=user_id,
         short=short,
-        alias=short.rpartition("/")[2],
+        alias=alias,
+        host=base.rpartition("/")[2],
         base=settings().base_url,
     )
 
@@ -134,7 +143,7 @@ def under_a_free_alias(store: Callable[[str], Row | None]) -> Row | None:
         try:
             return store(new_alias())
         except UniqueViolation as error:
-            if error.diag.constraint_name not in ("alias_taken", "bio_alias_taken"):
+            if error.diag.constraint_name != "alias_taken":
                 raise
     return store(new_alias())
 
@@ -154,7 +163,7 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
     return run(
         """
         WITH branded AS (
-            SELECT FROM domains WHERE host = ANY (%(hosts)s::text[])),
+            SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[])),
         added AS (
             INSERT INTO links (user_id, alias, url, plain)
             SELECT %(user_id)s, %(alias)s, %(url)s, true WHERE NOT EXISTS (SELECT FROM branded)
@@ -172,11 +181,11 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
 
 
 def _add(user_id: int, alias: str, sent: Row) -> Row | None:
-    return run(
+    return run_with_name(
         """
         WITH found AS (
             SELECT d.id AS domain_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS host,
-                   CASE WHEN EXISTS (SELECT FROM domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
+                   CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
                         WHEN %(domain)s::text <> '' AND d.id IS NULL THEN 'domain_unknown' END AS refusal
               FROM (SELECT) one
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
@@ -209,11 +218,11 @@ def _add(user_id: int, alias: str, sent: Row) -> Row | None:
 
 def update(user_id: int, link_id: int, **members: Any) -> Row:
     """Writes what was sent.  A link that is changed no longer is what its URL alone would give."""
-    updated = run(
+    updated = run_with_name(
         """
         WITH found AS (
             SELECT d.id AS domain_id,
-                   CASE WHEN EXISTS (SELECT FROM domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
+                   CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
                         WHEN EXISTS (SELECT FROM links l, jsonb_path_query(
                                             jsonb_build_array(l.url, l.locations, l.devices, l.languages, l.deeplink),
                                             'strict $.** ? (@.type() == "string")') stored
@@ -250,23 +259,19 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
               FROM found
              WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL
             RETURNING l.id, l.alias, l.domain_id),
-        silenced AS (
-            DELETE FROM link_pixels USING changed
-             WHERE user_id = %(user_id)s AND link_id = changed.id AND pixel_id <> ALL (%(pixels)s::bigint[])),
-        firing AS (
-            INSERT INTO link_pixels (user_id, link_id, pixel_id)
-            SELECT %(user_id)s, id, pixel_id FROM changed, unnest(%(pixels)s::bigint[]) AS pixels (pixel_id)
-            ON CONFLICT DO NOTHING),
         standing AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT %(user_id)s, %(channel)s::bigint, id FROM changed WHERE %(channel)s <> 0
             ON CONFLICT DO NOTHING)
-        SELECT changed.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal
+        SELECT changed.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal,
+               CASE WHEN %(pixels)s::bigint[] IS NOT NULL AND changed.id IS NOT NULL
+                    THEN replace_link_pixels(%(user_id)s, changed.id, %(pixels)s) END
           FROM found
           LEFT JOIN changed ON true
           LEFT JOIN domains d ON d.id = changed.domain_id
         """,
         **(_sent(members) | {"user_id": user_id, "link_id": link_id, "base": settings().base_url}),
+        alias=members.get("custom"),
         changed=bool(members.keys() - {"hosts"}),
     )
     return _stored(updated)

@@ -1,9 +1,8 @@
-"""Visits: what is counted of them, and how long they are kept."""
+"""Visits: what is counted of them."""
 
 import orjson
-from psycopg2.errors import LockNotAvailable
 
-from linkmgr.database import Row, database, run, run_aside
+from linkmgr.database import Row, run, run_aside
 
 # The statistics of a link or a QR code that nobody has visited; of others the view `statistics` has them.
 NONE: Row = {
@@ -103,62 +102,3 @@ def add(visits: list[Row]) -> None:
 def make_months() -> None:
     """The parts of `visits` for this month and the next two."""
     run("SELECT make_months()")
-
-
-# What is kept of a visit, and for how long: the plan's retention in days, where 0 is for ever.  Administrators,
-# whom no limit binds, are bound by this one: it is what the account page says.
-_EXPIRED = """
-    WITH deleted AS (
-        DELETE FROM visits
-         WHERE NOT EXISTS (
-               SELECT FROM (SELECT id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs) targets
-                 JOIN accounts a ON a.id = user_id
-                WHERE targets.id = target_id
-                  AND ((limits ->> 'retention')::int = 0
-                       OR at >= now() - make_interval(days => (limits ->> 'retention')::int)))
-        RETURNING 1)
-    SELECT count(*) AS visits FROM deleted
-"""
-_DROPPED = "SELECT drop_months() AS visits"
-# Of what nothing is left, and what came for a target that was being deleted.
-_LEFT_OVER = (
-    """
-    DELETE FROM visitors
-     WHERE NOT EXISTS (
-           SELECT FROM visits WHERE target_id = visitors.target_id AND visitor = visitors.visitor)
-    """,
-    """
-    DELETE FROM totals
-     WHERE NOT EXISTS (SELECT FROM links WHERE id = target_id) AND NOT EXISTS (SELECT FROM qrs WHERE id = target_id)
-    """,
-    """
-    DELETE FROM tallies
-     WHERE NOT EXISTS (SELECT FROM links WHERE id = target_id) AND NOT EXISTS (SELECT FROM qrs WHERE id = target_id)
-    """,
-    "DELETE FROM usage WHERE kind LIKE 'visits %%' AND kind < 'visits ' || to_char(now(), 'YYYY-MM')",
-)
-
-
-def purge() -> int:
-    """Deletes the visits that are older than their owners' plans keep them, whole months at once where it can, and
-    what is left over of them; gives the number of visits.  The statistics' totals stay."""
-    make_months()
-    deleted = _drop_months()
-    [expired] = _unhurried(_EXPIRED)
-    for statement in _LEFT_OVER:
-        _unhurried(statement)
-    _drop_months()
-    return deleted + int(expired["visits"])
-
-
-def _drop_months() -> int:
-    """A part is dropped when nobody looks at it; else, as while a dump is taken, on another day."""
-    try:
-        [dropped] = _unhurried(_DROPPED, "SET LOCAL lock_timeout = '200ms'; ")
-    except LockNotAvailable:
-        return 0
-    return int(dropped["visits"])
-
-
-def _unhurried(statement: str, prelude: str = "") -> list[Row]:
-    return database().execute(statement, {}, again=False, prelude=f"SET LOCAL statement_timeout = 0; {prelude}")

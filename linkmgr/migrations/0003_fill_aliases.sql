@@ -1,0 +1,12 @@
+-- Redirects, creates and most updates go on.  FOR KEY SHARE makes deletes and changes of an alias wait until this step
+-- ends (some seconds for a million links), so that no row is stored under an alias that its link has lost.
+
+INSERT INTO aliases (alias, domain_id, bio_id)
+SELECT alias, 0, id FROM bios FOR KEY SHARE
+ON CONFLICT DO NOTHING;
+
+INSERT INTO aliases (alias, domain_id, link_id)
+SELECT alias, coalesce(domain_id, 0), id FROM links FOR KEY SHARE
+ON CONFLICT DO NOTHING;
+
+ANALYZE aliases;

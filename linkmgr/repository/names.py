@@ -1,0 +1,58 @@
+"""Names that are unique among all users.  Those of a deleted user are free at once, although the rows that have them
+wait to be deleted in batches."""
+
+from typing import Any
+
+from psycopg2.errors import UniqueViolation
+
+from linkmgr.database import Row, run
+
+# Each returns a row if no user holds the name.
+_RELEASES = {
+    "alias_taken": """
+        WITH holder AS (
+            SELECT link_id, bio_id
+              FROM aliases
+             WHERE domain_id = 0
+               AND alias = coalesce(nullif(%(alias)s::text, ''),
+                                    (SELECT alias FROM links WHERE id = %(link_id)s::bigint))),
+        link AS (
+            DELETE FROM links
+             WHERE id = (SELECT link_id FROM holder) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)),
+        bio AS (
+            DELETE FROM bios
+             WHERE id = (SELECT bio_id FROM holder) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
+        SELECT 1 AS free
+         WHERE NOT EXISTS (SELECT FROM users
+                            WHERE id = coalesce((SELECT user_id FROM links WHERE id = (SELECT link_id FROM holder)),
+                                                (SELECT user_id FROM bios WHERE id = (SELECT bio_id FROM holder))))
+    """,
+    "campaign_slug_taken": """
+        WITH released AS (
+            UPDATE campaigns SET slug = NULL
+             WHERE slug = %(slug)s AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
+        SELECT 1 AS free
+         WHERE NOT EXISTS (SELECT FROM campaigns JOIN users ON users.id = user_id WHERE slug = %(slug)s)
+    """,
+    # The row stays as long as links refer to it.
+    "domain_taken": """
+        WITH released AS (
+            UPDATE domains SET host = id || '.invalid'
+             WHERE host = split_part(%(domain)s, '://', 2)
+               AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
+        SELECT 1 AS free
+         WHERE NOT EXISTS (SELECT FROM live_domains WHERE host = split_part(%(domain)s, '://', 2))
+    """,
+}
+
+
+def run_with_name(sql: str, **params: Any) -> Row | None:
+    """Run a statement that stores the name in the parameter alias, slug or domain.  If a deleted user holds the name,
+    release it and run the statement again."""
+    try:
+        return run(sql, **params)
+    except UniqueViolation as error:
+        release = _RELEASES.get(error.diag.constraint_name or "")
+        if release is None or run(release, **({"link_id": None} | params)) is None:
+            raise
+    return run(sql, **params)

@@ -1,0 +1,138 @@
+"""A deleted user is gone at once with all that the user owned, whose rows jobs delete."""
+
+from collections.abc import Callable
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr.repository import interstitial
+from tests import factories
+from tests.batches import BATCH, MANY, STATISTICS, VISITS, go
+from tests.conftest import PASSWORD, Client
+from tests.factories import Sql
+from tests.transactions import costs
+
+Connection = psycopg2.extensions.connection
+HOST = "go.example.org"
+
+
+@pytest.fixture
+def carol(register: Callable[..., Client], sql: Sql) -> Client:
+    """A user with one of everything, under names that others may want."""
+    made = register("carol")
+    made.add("/api/domain/add", {"domain": f"https://{HOST}", "redirectroot": "https://example.com/root"})
+    campaign = made.post("/api/campaign/add", {"name": "Sale", "slug": "sale", "public": True}).get_json()["id"]
+    url = {"url": "https://example.com/", "campaign": campaign}
+    made.add("/api/url/add", url | {"custom": "mine"})
+    made.add("/api/url/add", url | {"custom": "branded", "domain": HOST})
+    made.add("/api/bio/add", {"name": "Carol", "alias": "carol"})
+    for make in factories.ALL.values():
+        make(sql, made.id)
+    factories.answer(sql, made.id)
+    return made
+
+
+def public(carol: Client, sql: Sql) -> list[tuple[str, str]]:
+    """Every public path of the user's things, and its host."""
+    ours = "127.0.0.1:5000"
+    [code] = sql("SELECT code FROM qrs WHERE user_id = %(id)s", id=carol.id)
+    [listed] = sql("SELECT id FROM campaigns WHERE slug = 'sale'")
+    paths = ["/mine", "/mine/qr", "/carol", "/r/sale", f"/q/{code['code']}", f"/qr/{code['code']}"]
+    paths.append(f"/u/carol/sale-{listed['id']}")
+    return [(path, ours) for path in paths] + [("/branded", HOST)]
+
+
+def test_a_deleted_user_is_gone_at_once_with_all_that_was_served(
+    app: Flask, admin: Client, carol: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    things = public(carol, sql)
+    assert {go(app, path, host).status_code for path, host in things} <= {200, 302}
+    assert admin.delete(f"/api/user/{carol.id}/delete").status_code == 200
+    assert len(sql("SELECT FROM links")) > 0, "the request deleted the links"
+    assert carol.get("/api/account").status_code == 401
+    sign_in = app.test_client().post("/login", data={"email": "carol@example.com", "password": PASSWORD})
+    assert sign_in.status_code == 401
+    for path, host in things:
+        assert go(app, path, host).status_code == 404, path
+    assert "example.com/root" not in go(app, "/", HOST).headers.get("Location", "")
+    run_jobs()
+    for table in ("domains", "splash_pages", "overlays", "overlay_answers", "pixels", "campaigns", "links",
+                  "link_pixels", "bios", "qrs", "channels", "channel_items"):  # fmt: skip
+        assert sql(f"SELECT FROM {table}") == [], table
+    assert sql("SELECT FROM jobs") == []
+
+
+def test_the_names_of_a_deleted_user_are_free_at_once(
+    *, app: Flask, admin: Client, alice: Client, bob: Client, carol: Client, run_jobs: Callable[[], None]
+) -> None:
+    admin.delete(f"/api/user/{carol.id}/delete")
+    user = {"username": "carol", "email": "carol@example.com", "password": PASSWORD}
+    assert admin.post("/api/user/add", user).status_code == 200
+    url = {"url": "https://example.com/new"}
+    assert alice.post("/api/url/add", url | {"custom": "carol"}).status_code == 200
+    assert alice.post("/api/bio/add", {"name": "Alice", "alias": "mine"}).status_code == 200
+    assert alice.post("/api/domain/add", {"domain": f"https://{HOST}"}).status_code == 200
+    assert alice.post("/api/campaign/add", {"name": "Sale", "slug": "sale"}).status_code == 200
+    assert alice.post("/api/url/add", url | {"custom": "branded", "domain": HOST}).status_code == 200
+    run_jobs()
+    assert go(app, "/branded", HOST).headers["Location"] == "https://example.com/new"
+    assert go(app, "/carol").headers["Location"] == "https://example.com/new"
+    for path, sent in {
+        "url": url | {"custom": "mine"},
+        "bio": {"name": "b", "alias": "carol"},
+        "domain": {"domain": f"https://{HOST}"},
+        "campaign": {"name": "s", "slug": "sale"},
+    }.items():
+        assert bob.post(f"/api/{path}/add", sent).status_code == 400, "a living user's name was taken"
+
+
+def test_updates_take_the_names_of_a_deleted_user_too(admin: Client, alice: Client, carol: Client) -> None:
+    alice.add("/api/domain/add", {"domain": "https://alice.example.org"})
+    link = alice.add("/api/url/add", {"url": "https://example.com/", "custom": "mine", "domain": "alice.example.org"})
+    bio = alice.add("/api/bio/add", {"name": "Alice", "alias": "alice"})
+    campaign = alice.post("/api/campaign/add", {"name": "Sale"}).get_json()["id"]
+    changes = {
+        f"/api/url/{link}/update": {"domain": "http://127.0.0.1:5000"},
+        f"/api/bio/{bio}/update": {"alias": "carol"},
+        f"/api/campaign/{campaign}/update": {"name": "Sale", "slug": "sale"},
+    }
+    for path, sent in changes.items():
+        assert alice.put(path, sent).status_code == 400
+    admin.delete(f"/api/user/{carol.id}/delete")
+    for path, sent in changes.items():
+        answer = alice.put(path, sent)
+        assert answer.status_code == 200, answer.text
+
+
+def test_a_deleted_users_overlay_takes_no_answers(app: Flask, admin: Client, carol: Client, sql: Sql) -> None:
+    [overlay] = sql("SELECT id FROM overlays")
+    admin.delete(f"/api/user/{carol.id}/delete")
+    with app.app_context():
+        assert interstitial.overlay(carol.id, overlay["id"]) is None
+
+
+def test_a_user_with_many_links_is_deleted_at_once_and_the_links_in_batches(
+    *,
+    admin: Client,
+    alice: Client,
+    links: list[int],
+    sql: Sql,
+    raw: Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    one_batch: Callable[[], bool],
+    run_jobs: Callable[[], None],
+) -> None:
+    sql(VISITS, id=links[0], many=100)
+    spent = costs(monkeypatch, raw, lambda: admin.delete(f"/api/user/{alice.id}/delete"))
+    assert max(cost.rows for cost in spent) < 100
+    assert len(sql("SELECT FROM links")) == MANY
+    for _ in range(3):
+        assert one_batch()
+    assert 0 < len(sql("SELECT FROM links")) < MANY, "a batch is a part of the links"
+    spent = costs(monkeypatch, raw, run_jobs)
+    assert max(cost.rows for cost in spent) < BATCH
+    assert sql("SELECT FROM links") == []
+    assert sql("SELECT FROM aliases") == []
+    assert sql(STATISTICS) == []
+    assert sql("SELECT FROM jobs") == []

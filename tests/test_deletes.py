@@ -1,0 +1,196 @@
+"""Deletes are final at once and cost the same at any size.  Jobs delete what depended on the row."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr import jobs
+from tests import factories
+from tests.batches import BATCH, MANY, STATISTICS, VISITS, go
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.races import during
+from tests.transactions import costs
+
+Connection = psycopg2.extensions.connection
+Add = Callable[[str], int]
+
+# What many rows depend on: how it is made, how it is deleted, and what finds those that refer to it.
+SPLASH = "UPDATE links SET type = 'splash', splash_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
+OVERLAY = "UPDATE links SET type = 'overlay', overlay_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
+CAMPAIGN = "UPDATE links SET campaign_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
+PIXEL = "INSERT INTO link_pixels SELECT user_id, id, %(id)s FROM links WHERE user_id = %(owner)s RETURNING 1"
+CHANNEL = """
+    INSERT INTO channel_items (user_id, channel_id, link_id)
+    SELECT user_id, %(id)s, id FROM links WHERE user_id = %(owner)s RETURNING 1
+"""
+PARENTS = {
+    "splash": (SPLASH, "SELECT FROM links WHERE splash_id = %(id)s OR type <> 'direct'"),
+    "overlay": (OVERLAY, "SELECT FROM links WHERE overlay_id = %(id)s OR type <> 'direct'"),
+    "campaign": (CAMPAIGN, "SELECT FROM links WHERE campaign_id = %(id)s"),
+    "pixel": (PIXEL, "SELECT FROM link_pixels WHERE pixel_id = %(id)s"),
+    "channel": (CHANNEL, "SELECT FROM channel_items WHERE channel_id = %(id)s"),
+}
+
+
+@pytest.fixture
+def parent(sql: Sql, alice: Client, links: list[int]) -> Callable[[str], int]:
+    """Makes something of alice that all her links refer to."""
+
+    def make(kind: str) -> int:
+        made = factories.ALL[kind](sql, alice.id)
+        sql(PARENTS[kind][0], id=made, owner=alice.id)
+        return made
+
+    return make
+
+
+# --- what many links refer to
+
+
+@pytest.mark.parametrize("kind", PARENTS)
+def test_a_parent_is_deleted_at_once_and_its_links_are_cleared_in_batches(
+    *,
+    app: Flask,
+    alice: Client,
+    sql: Sql,
+    raw: Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    parent: Add,
+    one_batch: Callable[[], bool],
+    kind: str,
+) -> None:
+    made = parent(kind)
+    spent = costs(monkeypatch, raw, lambda: alice.delete(f"/api/{kind}/{made}/delete"))
+    assert max(cost.rows for cost in spent) < 100
+    path = f"{kind}s" if kind in ("campaign", "channel", "pixel") else kind
+    assert alice.get(f"/api/{path}").get_json()["data"]["result"] == 0
+    assert len(sql(PARENTS[kind][1], id=made)) == MANY, "the links were changed by the request"
+    assert go(app, "/link-1").headers["Location"] == "https://example.com/"
+    [listed] = alice.get("/api/urls?limit=1").get_json()["data"]["urls"]
+    assert (listed["campaign"] or 0, listed["channel"]) == (0, [])
+
+    batches = 0
+    while one_batch():
+        batches += 1
+    assert batches > MANY / 500
+    assert sql(PARENTS[kind][1], id=made) == []
+    assert sql("SELECT FROM jobs") == []
+    assert len(sql("SELECT FROM links")) == MANY
+
+
+@pytest.mark.parametrize("kind", PARENTS)
+def test_a_batch_is_small_and_skips_rows_that_others_use(
+    *,
+    app: Flask,
+    alice: Client,
+    sql: Sql,
+    raw: Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    parent: Add,
+    run_jobs: Callable[[], None],
+    kind: str,
+) -> None:
+    made = parent(kind)
+    alice.delete(f"/api/{kind}/{made}/delete")
+    spent = costs(monkeypatch, raw, run_jobs)
+    assert len(spent) > MANY / 500
+    assert max(cost.rows for cost in spent) < BATCH
+    assert not any(cost.exclusive for cost in spent)
+
+
+def test_a_batch_waits_for_no_link_that_somebody_changes_and_comes_back_to_it(
+    app: Flask, alice: Client, sql: Sql, raw: Connection, parent: Add
+) -> None:
+    made = parent("campaign")
+    alice.delete(f"/api/campaign/{made}/delete")
+    with raw.cursor() as cursor, app.app_context():
+        cursor.execute("BEGIN; UPDATE links SET title = 'mine' WHERE alias = 'link-7'")
+        for _ in range(MANY // 500 + 2):
+            assert jobs.run_next(lambda _: True)
+        assert sql("SELECT alias FROM links WHERE campaign_id IS NOT NULL") == [{"alias": "link-7"}]
+        cursor.execute("COMMIT")
+        while jobs.run_next(lambda _: True):
+            pass
+    assert sql("SELECT FROM links WHERE campaign_id IS NOT NULL") == []
+
+
+@pytest.mark.parametrize("kind", ["splash", "overlay", "campaign", "channel", "pixel"])
+def test_a_link_that_waits_for_the_delete_of_what_it_names_is_refused(
+    app: Flask, alice: Client, sql: Sql, raw: Connection, kind: str
+) -> None:
+    made = factories.ALL[kind](sql, alice.id)
+    table = {"splash": "splash_pages"}.get(kind, f"{kind}s")
+    members: dict[str, dict[str, Any]] = {
+        "splash": {"type": str(made)},
+        "overlay": {"type": f"overlay-{made}"},
+        "pixel": {"pixels": [made]},
+    }
+    sent = {"url": "https://example.com/"} | members.get(kind, {kind: made})
+    client = Client(app.test_client(), alice.key)
+    answer = during(raw, f"DELETE FROM {table} WHERE id = {made}", lambda: client.post("/api/url/add", sent))
+    assert (answer.status_code, answer.get_json()["code"]) == (400, f"{kind}_unknown")
+    assert alice.get("/api/urls").get_json()["data"]["result"] == 0
+
+
+@pytest.mark.parametrize("kind", ["splash", "overlay", "campaign", "channel", "pixel"])
+def test_no_reference_crosses_tenants_even_by_sql(alice: Client, bob: Client, sql: Sql, kind: str) -> None:
+    theirs = factories.ALL[kind](sql, bob.id)
+    factories.link(sql, alice.id)
+    with pytest.raises(psycopg2.IntegrityError) as refused:
+        sql(PARENTS[kind][0], id=theirs, owner=alice.id)
+    assert refused.value.diag.constraint_name == f"{kind}_unknown"
+
+
+# --- visits
+
+
+def test_a_batch_does_not_read_the_visits_of_other_links(
+    *,
+    alice: Client,
+    sql: Sql,
+    raw: Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    run_jobs: Callable[[], None],
+) -> None:
+    popular, link = factories.link(sql, alice.id), factories.link(sql, alice.id)
+    sql(VISITS, id=popular, many=20_000)
+    sql(VISITS, id=link, many=10)
+    with raw.cursor() as cursor:
+        cursor.execute("ANALYZE visits, visitors, tallies, totals")
+    alice.delete(f"/api/url/{link}/delete")
+    spent = costs(monkeypatch, raw, run_jobs)
+    assert max(cost.rows for cost in spent) < 5_000  # a thousand labels, each read, found again and deleted
+    assert {visit["target_id"] for visit in sql(STATISTICS)} == {popular}
+
+
+def test_a_link_with_many_visits_is_deleted_at_once_and_its_visits_in_batches(
+    *,
+    app: Flask,
+    alice: Client,
+    sql: Sql,
+    raw: Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    one_batch: Callable[[], bool],
+) -> None:
+    link = factories.link(sql, alice.id)
+    [named] = sql("SELECT alias FROM links")
+    sql(VISITS, id=link, many=12_000)
+    spent = costs(monkeypatch, raw, lambda: alice.delete(f"/api/url/{link}/delete"))
+    assert max(cost.rows for cost in spent) < 100
+    assert go(app, f"/{named['alias']}").status_code == 404
+    assert alice.get(f"/api/url/{link}").status_code == 404
+    again = alice.post("/api/url/add", {"url": "https://example.com/", "custom": named["alias"]})
+    assert again.status_code == 200
+    [listed] = alice.get("/api/urls").get_json()["data"]["urls"]
+    assert listed["clicks"] == 0
+
+    batches = 0
+    while one_batch():
+        batches += 1
+    assert batches >= 12_000 / 5_000 * 2
+    assert sql(STATISTICS) == []
+    assert sql("SELECT FROM jobs") == []

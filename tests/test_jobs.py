@@ -1,0 +1,176 @@
+"""Background jobs: leases, failures, takeover."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr import jobs
+from linkmgr.database import Row
+from linkmgr.repository import jobs as queue
+from tests.factories import Sql
+from tests.races import at_once
+from tests.targets import wait_until
+
+Handler = Callable[[Row], bool]
+
+
+def noting(ran: list[int], *, times: int) -> Handler:
+    """A handler that notes the number of its job, and is done after so many batches."""
+
+    def batch(argument: Row) -> bool:
+        ran.append(argument["number"])
+        return ran.count(argument["number"]) == times
+
+    return batch
+
+
+@pytest.fixture
+def enqueue(sql: Sql) -> Callable[..., None]:
+    def add(kind: str, times: int = 1) -> None:
+        sql(
+            """
+            INSERT INTO jobs (kind, argument)
+            SELECT %(kind)s, jsonb_build_object('number', n) FROM generate_series(1, %(times)s) n
+            RETURNING id
+            """,
+            kind=kind,
+            times=times,
+        )
+
+    return add
+
+
+@pytest.fixture
+def handle(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Handler], None]:
+    """Registers a handler for a kind of job."""
+    return lambda kind, handler: monkeypatch.setitem(jobs.HANDLERS, kind, handler)
+
+
+@pytest.fixture
+def run_next(app: Flask) -> Callable[..., bool]:
+    def run(pause: Callable[[float], bool] = lambda _: False) -> bool:
+        with app.app_context():
+            return jobs.run_next(pause)
+
+    return run
+
+
+def test_jobs_run_batch_by_batch_in_the_order_they_came_and_are_then_gone(
+    enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool], sql: Sql
+) -> None:
+    ran: list[int] = []
+    handle("count", noting(ran, times=3))
+    enqueue("count", 2)
+    assert [run_next(), run_next(), run_next()] == [True, True, False]
+    assert ran == [1, 1, 1, 2, 2, 2]
+    assert sql("SELECT FROM jobs") == []
+
+
+def test_each_job_is_taken_by_one_of_many_processes(
+    enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool]
+) -> None:
+    ran: list[int] = []
+    handle("once", noting(ran, times=1))
+    enqueue("once", 40)
+    assert at_once(40, lambda _: run_next()) == [True] * 40
+    assert sorted(ran) == list(range(1, 41))
+
+
+def test_a_failed_job_is_tried_again_later_and_holds_no_other_up(
+    enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool], sql: Sql
+) -> None:
+    ran: list[int] = []
+
+    def fail(_: Row) -> bool:
+        raise ZeroDivisionError
+
+    handle("fails", fail)
+    handle("works", noting(ran, times=1))
+    enqueue("fails")
+    enqueue("works")
+    assert [run_next(), run_next(), run_next()] == [True, True, False]
+    assert ran == [1]
+    delays = []
+    for attempts in (1, 5, 30):
+        sql("UPDATE jobs SET due = now(), attempts = %(attempts)s RETURNING 1", attempts=attempts)
+        assert run_next()
+        [job] = sql("SELECT ceil(extract(epoch FROM due - now()))::int AS delay, attempts FROM jobs")
+        assert job["attempts"] == attempts + 1
+        delays.append(job["delay"])
+    assert delays == [4, 64, jobs._LONGEST_DELAY]
+
+
+def test_a_process_that_was_frozen_past_its_lease_does_not_end_the_job_of_another(
+    enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool], sql: Sql
+) -> None:
+    def freeze(_: Row) -> bool:
+        assert queue.take(["slow"], lease=60) is None, "the lease holds"
+        sql("UPDATE jobs SET due = now() RETURNING 1")
+        assert queue.take(["slow"], lease=60), "another process takes it"
+        return True
+
+    handle("slow", freeze)
+    enqueue("slow")
+    assert run_next()
+    assert sql("SELECT attempts, due > now() AS leased FROM jobs") == [{"attempts": 2, "leased": True}]
+
+
+def test_a_process_that_ends_puts_its_job_back(
+    enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool], sql: Sql
+) -> None:
+    handle("long", lambda _: False)
+    enqueue("long")
+    assert run_next(lambda _: True)
+    assert sql("SELECT attempts, due <= now() AS due FROM jobs") == [{"attempts": 0, "due": True}]
+
+
+def test_a_long_job_is_put_behind_the_others_after_a_slice_of_time(
+    enqueue: Callable[..., None],
+    handle: Callable[[str, Handler], None],
+    run_next: Callable[..., bool],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jobs, "SLICE_SECONDS", 0)
+    ran: list[int] = []
+    handle("long", noting(ran, times=3))
+    enqueue("long", 2)
+    while run_next():
+        pass
+    assert ran == [1, 2] * 3
+
+
+def test_a_job_of_a_kind_that_only_a_newer_version_knows_is_left_to_it(
+    enqueue: Callable[..., None], run_next: Callable[..., bool], sql: Sql
+) -> None:
+    enqueue("invented later")
+    assert not run_next()
+    assert len(sql("SELECT FROM jobs")) == 1
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.slow
+def test_a_process_that_serves_runs_jobs_and_takes_over_from_one_that_was_killed(
+    serve: Callable[..., str], sql: Sql, raw: psycopg2.extensions.connection
+) -> None:
+    before = set(children(os.getpid()))
+    serve("--workers=1")
+    [master] = set(children(os.getpid())) - before
+    [killed] = children(master)
+    with raw.cursor() as cursor:
+        cursor.execute("BEGIN; LOCK TABLE tallies")
+        sql("INSERT INTO jobs (kind, argument) VALUES ('links_deleted', '{\"ids\": [1]}') RETURNING 1")
+        wait_until(lambda: bool(sql("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")))
+        os.kill(killed, signal.SIGKILL)
+        cursor.execute("ROLLBACK")
+    assert sql("SELECT attempts, due > now() AS leased FROM jobs") == [{"attempts": 1, "leased": True}]
+    sql("UPDATE jobs SET due = now() RETURNING 1")  # its lease runs out
+    wait_until(lambda: not sql("SELECT FROM jobs"))
+    assert children(master) != [killed]

@@ -1,0 +1,147 @@
+"""The purge holds no lock for long, however many rows there are."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr.repository import purge
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.races import meanwhile
+from tests.transactions import costs
+
+Connection = psycopg2.extensions.connection
+
+ROWS = 12_000
+VISITS = """
+    INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
+    SELECT %(id)s, now() - make_interval(days => %(days)s), sha256(int4send(n)), '', '', '', ''
+      FROM generate_series(1, %(rows)s) n
+    RETURNING 1
+"""
+VISITORS = """
+    INSERT INTO visitors SELECT %(id)s, sha256(int4send(n)) FROM generate_series(1, %(rows)s + 1) n RETURNING 1
+"""
+
+
+@pytest.fixture
+def parts(raw: Connection) -> Iterator[list[str]]:
+    """Two months of `visits`, of half a year ago and of a year ago."""
+    names = []
+    with raw.cursor() as cursor:
+        for days in (180, 360):
+            month = f"date_trunc('month', now() - interval '{days} days')"
+            cursor.execute(f"""SELECT to_char({month}, '"visits_"YYYY_MM'), {month}, {month} + interval '1 month'""")
+            [(name, since, until)] = cursor.fetchall()
+            names.append(name)
+            cursor.execute(f"CREATE TABLE {name} PARTITION OF visits FOR VALUES FROM ('{since}') TO ('{until}')")
+        yield names
+        for name in names:
+            cursor.execute(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.fixture
+def visited(sql: Sql, register: Callable[..., Client], parts: list[str]) -> list[int]:
+    """A link whose plan keeps visits for 90 days, and one whose plan keeps them for 365."""
+    made = [factories.link(sql, register(plan.lower(), plan=plan).id) for plan in ("Free", "Pro")]
+    for link in made:
+        for days in (0, 180):
+            sql(VISITS, id=link, days=days, rows=ROWS)
+        sql(VISITORS, id=link, rows=ROWS)
+        sql("INSERT INTO totals VALUES (%(id)s, %(rows)s * 2, %(rows)s + 1) RETURNING 1", id=link, rows=ROWS)
+    return made
+
+
+def purged(app: Flask) -> purge.Purged:
+    with app.app_context():
+        return purge.purge()
+
+
+def counts(sql: Sql, table: str) -> dict[int, int]:
+    found = sql(f"SELECT target_id, count(*) AS n FROM {table} GROUP BY target_id")
+    return {row["target_id"]: row["n"] for row in found}
+
+
+def test_what_is_deleted_is_deleted_in_batches_and_nothing_is_counted_under_a_strong_lock(
+    app: Flask, sql: Sql, raw: Connection, monkeypatch: pytest.MonkeyPatch, visited: list[int]
+) -> None:
+    free, pro = visited
+    sql(VISITS, id=2**40, days=0, rows=ROWS)  # of a link that was deleted meanwhile
+    sql("INSERT INTO totals VALUES (%(id)s, 1, 1) RETURNING 1", id=2**40)
+    spent = costs(monkeypatch, raw, lambda: purged(app))
+    assert counts(sql, "visits") == {free: ROWS, pro: 2 * ROWS}
+    assert counts(sql, "visitors") == {free: ROWS, pro: ROWS}
+    assert counts(sql, "totals") == {free: 1, pro: 1}
+    assert any(cost.exclusive for cost in spent), "the empty month was dropped"
+    assert max(cost.rows for cost in spent if cost.exclusive) < 100
+    assert max(cost.rows for cost in spent if "DELETE" in cost.sql) < 5 * purge.MOST_ROWS
+
+
+def test_a_month_that_no_plan_keeps_is_dropped_without_looking_at_its_rows(
+    app: Flask, sql: Sql, raw: Connection, monkeypatch: pytest.MonkeyPatch, visited: list[int]
+) -> None:
+    sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Free') RETURNING 1")
+    results: list[purge.Purged] = []
+    spent = costs(monkeypatch, raw, lambda: results.append(purged(app)))
+    assert results == [purge.Purged(visits=0, months=2)]
+    assert counts(sql, "visits") == dict.fromkeys(visited, ROWS)
+    assert max(cost.rows for cost in spent if cost.exclusive) < 100
+
+
+def test_no_visit_waits_while_the_purge_runs(app: Flask, dsn: str, sql: Sql, visited: list[int]) -> None:
+    visitor = psycopg2.connect(dsn)
+    visitor.autocommit = True
+    with visitor.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '100ms'")
+
+        def visit() -> None:
+            values: dict[str, Any] = {"id": visited[1], "days": 0, "rows": 1}
+            cursor.execute(VISITS, values)
+            cursor.execute("INSERT INTO visitors VALUES (%(id)s, '') ON CONFLICT DO NOTHING", values)
+
+        with meanwhile(visit) as visits:
+            assert purged(app).months
+    visitor.close()
+    assert counts(sql, "visits")[visited[1]] == 2 * ROWS + len(visits)
+
+
+def test_a_month_that_others_look_at_is_dropped_another_day(
+    app: Flask, raw: Connection, parts: list[str], visited: list[int]
+) -> None:
+    with raw.cursor() as cursor:
+        cursor.execute(f"BEGIN; LOCK TABLE {parts[1]} IN ACCESS SHARE MODE")
+        assert purged(app) == (ROWS, 0)
+        cursor.execute("COMMIT")
+    assert purged(app) == (0, 1)
+
+
+def test_a_month_in_which_a_visit_is_stored_meanwhile_is_kept(
+    app: Flask, sql: Sql, parts: list[str], visited: list[int]
+) -> None:
+    sql(VISITS, id=visited[0], days=360, rows=1)
+    with app.app_context():
+        assert not purge._drop(parts[1], if_empty=True)
+    assert counts(sql, parts[1]) == {visited[0]: 1}
+
+
+def test_expired_counters_are_deleted_through_an_index(
+    app: Flask, sql: Sql, raw: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql(
+        """
+        INSERT INTO hits
+        SELECT 'address:' || n, 1, now() + CASE WHEN n <= 12000 THEN interval '-2 hours' ELSE interval '1 minute' END
+          FROM generate_series(1, 13000) n RETURNING 1
+        """
+    )
+    with raw.cursor() as cursor:
+        cursor.execute("ANALYZE hits")
+    spent = costs(monkeypatch, raw, lambda: purged(app))
+    batches = [cost.rows for cost in spent if "DELETE FROM hits" in cost.sql]
+    assert len(batches) == 3
+    assert max(batches) <= 4 * purge.MOST_ROWS
+    assert sql("SELECT count(*) AS n FROM hits") == [{"n": 1000}]

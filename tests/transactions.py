@@ -1,0 +1,51 @@
+"""What the statements of the service cost: each is run first in a transaction that is rolled back."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import psycopg2
+import pytest
+
+from linkmgr.database import Database, Row, _prepared
+from linkmgr.postgres_session import SENT_ALONG
+
+_ROWS = """
+    SELECT coalesce(sum(seq_tup_read + coalesce(idx_tup_fetch, 0) + n_tup_ins + n_tup_upd + n_tup_del), 0)::int
+      FROM pg_stat_xact_user_tables
+"""
+_EXCLUSIVE = """
+    SELECT EXISTS (SELECT FROM pg_locks
+                    WHERE pid = pg_backend_pid() AND mode = 'AccessExclusiveLock' AND locktype = 'relation')
+"""
+
+
+class Cost(NamedTuple):
+    sql: str
+    rows: int  # read or written by the statement, its triggers and its cascades
+    exclusive: bool  # it locks a table against everything
+
+
+def costs(monkeypatch: pytest.MonkeyPatch, raw: psycopg2.extensions.connection, call: Callable[[], Any]) -> list[Cost]:
+    """Return the cost of each statement that the call runs."""
+    found: list[Cost] = []
+    execute = Database.execute
+
+    def measure(self: Database, sql: str, params: Row, *, again: bool, prelude: str = "") -> list[Row]:
+        with raw.cursor() as cursor:
+            cursor.execute("SELECT pg_stat_force_next_flush()")  # else the statistics add up
+            cursor.execute("BEGIN")
+            prepare, run = _prepared(sql)
+            cursor.execute(SENT_ALONG + prelude + prepare)
+            cursor.execute(run, params)
+            cursor.execute(_ROWS)
+            [(rows,)] = cursor.fetchall()
+            cursor.execute(_EXCLUSIVE)
+            [(exclusive,)] = cursor.fetchall()
+            cursor.execute("ROLLBACK; DEALLOCATE ALL")
+        found.append(Cost(sql, rows, exclusive))
+        return execute(self, sql, params, again=again, prelude=prelude)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "execute", measure)
+        call()
+    return found
