@@ -126,8 +126,11 @@ class _Worker(ThreadWorker):  # type: ignore[misc]
 worker_class = _Worker
 
 
-def post_worker_init(_worker: Any) -> None:
-    """What is loaded by now stays: to look for garbage in it, or every few requests, costs more than it finds."""
+def post_worker_init(worker: Any) -> None:
+    from linkmgr import recorder  # noqa: PLC0415 - see get_thread_pool
+
+    recorder.start(worker.wsgi)
+    # What is loaded by now stays: looking for garbage in it, or every few requests, costs more than it finds.
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)

@@ -65,7 +65,7 @@ def record(target_id: int, user_id: int) -> None:
             Visit(
                 target_id=target_id,
                 user_id=user_id,
-                at=time.monotonic(),
+                at=time.time(),
                 visitor=_visitor(target_id, agent),
                 country=_label(countries.of(sender.address()).name),
                 referrer=referrer or DIRECT,
