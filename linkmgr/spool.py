@@ -43,7 +43,8 @@ class Spool:
                 os.close(file)
                 continue
             try:
-                os.posix_fallocate(file, 0, SIZE)
+                if os.pwrite(file, bytes(SIZE), 0) < SIZE:
+                    raise Full("there is no space for another spool file")
             except OSError:
                 path.unlink()
                 os.close(file)
@@ -55,7 +56,7 @@ class Spool:
         """Open the file of a dead process. Return None if its process lives or another one has it."""
         try:
             file = os.open(path, os.O_RDWR)
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):  # deleted meanwhile, or of another user's process
             return None
         if not _lock(file, path):
             os.close(file)

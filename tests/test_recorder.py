@@ -15,7 +15,7 @@ from flask import Flask
 from linkmgr import metrics
 from linkmgr.recorder import WORN, Recorder, Visit
 from linkmgr.repository import visits
-from linkmgr.spool import Spool
+from linkmgr.spool import Full, Spool
 from tests.conftest import ROOT, Client, free_port, serving
 from tests.factories import Sql
 from tests.targets import FIREFOX, Target, wait_until
@@ -274,6 +274,18 @@ def test_stored_files_are_replaced_while_visits_arrive(
     assert target.clicks == 6000
     assert 6000 * len(line_of(target, alice)) > 3 * WORN
     assert len(files(tmp_path)) == 1
+
+
+def test_a_file_that_is_about_to_be_deleted_takes_no_more_visits(tmp_path: Path) -> None:
+    spool = Spool.create(tmp_path)
+    spool.append(b"1\n")
+    assert not spool.seal(), "it holds a visit that is not stored"
+    spool.append(b"2\n")
+    spool.stored = spool.size
+    assert spool.seal()
+    with pytest.raises(Full):
+        spool.append(b"3\n")
+    spool.delete()
 
 
 def test_visitors_arrive_though_the_data_folder_cannot_be_written_to(
