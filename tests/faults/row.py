@@ -21,7 +21,7 @@ _DRIFT = """
 """
 HEAD = (
     "| fault under load | acknowledged | lost | doubled | stored, answered with an error | errors"
-    " | away: writes | reads | visits | led on | visits counted |\n|---|---|---|---|---|---|---|---|---|---|---|"
+    " | away: writes | reads | visits | redirects | visits counted |\n|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 
