@@ -3,7 +3,7 @@
 
 -- The version of this schema.  The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (7);
+INSERT INTO schema_version VALUES (8);
 
 -- What users subscribe to.  `limits` is the object of the specification, shown as it is, of which each request asks
 -- for `api`; `rate` replaces the requests per minute of the setting RATE_LIMIT.
@@ -558,22 +558,30 @@ CREATE TABLE visits (
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (target_id, at);
 
--- The parts of this month and the next two.  Processes that record visits ask for them every day; whoever comes
--- first makes them.  Attaching a table, unlike making it as a part, waits neither for visits nor for a dump.
-CREATE FUNCTION make_months() RETURNS void LANGUAGE plpgsql AS $$
+-- Create the partition for the month of a visit. Attaching a table, unlike creating it as a partition, waits neither
+-- for visits nor for a dump.
+CREATE FUNCTION make_month(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    month timestamp;
-    part  text;
+    month timestamp := date_trunc('month', at AT TIME ZONE 'UTC');
+    part  text := to_char(month, '"visits_"YYYY_MM');
+BEGIN
+    IF to_regclass(part) IS NOT NULL THEN
+        RETURN;
+    END IF;
+    PERFORM pg_advisory_xact_lock('visits'::regclass::oid::bigint);
+    IF to_regclass(part) IS NOT NULL THEN
+        RETURN;
+    END IF;
+    EXECUTE format('CREATE TABLE %I (LIKE visits)', part);
+    EXECUTE format('ALTER TABLE visits ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                   part, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
+END $$;
+
+-- Create the partitions of this month and the next two. Every process that records visits calls it daily.
+CREATE FUNCTION make_months() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR ahead IN 0..2 LOOP
-        month := date_trunc('month', now() AT TIME ZONE 'UTC') + make_interval(months => ahead);
-        part := to_char(month, '"visits_"YYYY_MM');
-        CONTINUE WHEN to_regclass(part) IS NOT NULL;
-        PERFORM pg_advisory_xact_lock('visits'::regclass::oid::bigint);
-        CONTINUE WHEN to_regclass(part) IS NOT NULL;  -- somebody else's meanwhile
-        EXECUTE format('CREATE TABLE %I (LIKE visits)', part);
-        EXECUTE format('ALTER TABLE visits ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
-                       part, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
+        PERFORM make_month(now() + make_interval(months => ahead));
     END LOOP;
 END $$;
 SELECT make_months();
@@ -600,6 +608,13 @@ BEGIN
     END IF;
     RETURN NOT filled;
 END $$;
+
+-- Spool files of visits (linkmgr/spool.py), and how many bytes of each are stored. The statement that stores visits
+-- advances the position, so that a repetition stores nothing.
+CREATE TABLE visit_spools (
+    name   text   PRIMARY KEY,
+    stored bigint NOT NULL
+);
 
 -- Who has visited a target before.
 CREATE TABLE visitors (

@@ -132,14 +132,14 @@ worker_class = _Worker
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start the background jobs.  What is loaded by now stays: to look for garbage in it, or every few requests, costs
-    more than it finds."""
-    from linkmgr import Service, jobs  # noqa: PLC0415
+    """Start the background threads.  Exempt what is loaded from garbage collection, which costs more than it finds."""
+    from linkmgr import Service, jobs, recorder  # noqa: PLC0415 - see get_thread_pool
 
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     if isinstance(worker.wsgi, Service):
+        recorder.start(worker.wsgi)
         jobs.Worker(worker.wsgi)
 
 

@@ -5,7 +5,6 @@
     page        reads one page of a list, with its total, which may lag too
     run         writes; what the statement returns, once it is on the disk, and never asked again once it may have
                 been stored
-    run_aside   writes what may be lost
 
 Connections are kept in autocommit, so that a statement is one round trip and one transaction.  The one that was
 used last is used next: its server process is the one in the processor's caches.  Statements are prepared on it when
@@ -32,7 +31,7 @@ from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
 
-VERSION = 7  # of schema.sql
+VERSION = 8  # of schema.sql
 
 _NAMED = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3

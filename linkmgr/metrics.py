@@ -24,7 +24,7 @@ from linkmgr.settings import settings, this_app
 
 EVENTS = {
     "visits_recorded": "Visits that were stored, or left out by the limit of a plan.",
-    "visits_lost": "Visits that could not be stored.",
+    "visits_lost": "Visits that could not be written to the data folder or stored in the database.",
     "database_connections_opened": "Connections to PostgreSQL that were opened.",
     "limiter_refusals": "Requests that were refused because their window was used up.",
 }

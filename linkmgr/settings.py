@@ -177,6 +177,13 @@ class Settings:
         _long_secret,
         "at least 16 characters out of A-Z, a-z, 0-9 and -._~+/=",
     )
+    visit_spool_mb: int = _setting(
+        64,
+        "Space in the data folder, in MiB, for visits that each process has not stored yet, as while the database is "
+        "unavailable. Visits beyond it are lost.",
+        _whole(1, 100_000),
+        "a number of MiB, 1 to 100000",
+    )
     prepare: str = _setting(
         "1",
         "`0`: nothing is kept in a session, such as prepared statements: for pgbouncer in transaction mode.",

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from flask import Flask, current_app, request
 
-from linkmgr import countries, metrics, sender
+from linkmgr import bots, countries, metrics, sender
 from linkmgr.addresses import is_own_host
 from linkmgr.recorder import Recorder, Visit
 from linkmgr.settings import this_app
@@ -22,12 +22,6 @@ DIRECT = "Direct, email and other"
 LONGEST_LABEL = 100
 LONGEST_AGENT = 512  # characters of a user agent that are looked at
 _HOST = re.compile(r"[a-z0-9._:-]{1,100}")
-# Besides those that ua-parser knows.  Cubot makes phones, and apps of people call themselves okhttp.
-_PROGRAM = re.compile(
-    r"(?<!cu)bot\b|crawl|preview|mastodon|iframely|embedly|cardyb|vkshare"
-    r"|^(?:curl|wget|go-http-client|libwww|python-requests|python-httpx|node-fetch|axios)\b|\baiohttp/",
-    re.IGNORECASE,
-)
 # Headers of a browser that loads in advance, as WSGI names them.
 _AHEAD_OF_TIME = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
 _SOCIAL = {
@@ -72,7 +66,7 @@ def record(target_id: int, user_id: int) -> None:
             Visit(
                 target_id=target_id,
                 user_id=user_id,
-                at=time.monotonic(),
+                at=time.time(),
                 visitor=_visitor(target_id, agent),
                 country=_label(countries.of(sender.address()).name),
                 referrer=referrer or DIRECT,
@@ -93,10 +87,10 @@ class _Program(NamedTuple):
 
 @lru_cache(maxsize=2048)
 def _program(agent: str) -> _Program | None:
-    """What visits; None: no person's browser."""
-    parsed = ua_parser.parse(agent)
-    if not agent.strip() or _PROGRAM.search(agent) or (parsed.device and parsed.device.family == "Spider"):
+    """Return the visitor's browser and operating system, or None for a program."""
+    if bots.is_bot(agent):
         return None
+    parsed = ua_parser.parse(agent)
     return _Program(
         _label(parsed.user_agent.family if parsed.user_agent else None),
         _label(parsed.os.family if parsed.os else None),

@@ -25,7 +25,7 @@ def direct(place: tuple[Database, Path]) -> Iterator[Stage]:
         yield on
 
 
-@pytest.mark.parametrize("fault", [making.STOP, making.TERMINATE, making.WORKER], ids=lambda fault: str(fault.title))
+@pytest.mark.parametrize("fault", [making.STOP, making.TERMINATE, making.WORKERS], ids=lambda fault: str(fault.title))
 def test_nothing_is_lost_or_doubled_and_errors_say_when_to_come_again(direct: Stage, fault: making.Fault) -> None:
     assert run(direct, fault).problems == []
 

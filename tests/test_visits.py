@@ -172,7 +172,6 @@ def test_no_address_is_stored(target: Target, raw: psycopg2.extensions.connectio
 
 # --- what is not counted
 
-# Most of them are people's for ua-parser.
 PROGRAMS = [
     "",
     " ",
@@ -230,7 +229,6 @@ def test_what_is_not_a_persons_visit_is_not_counted(target: Target, headers: dic
         "okhttp/4.12.0",
         "Mozilla/5.0 (Linux; Android 9; javaphone) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36",
         "Mozilla/5.0 (Linux; Android 9; CUBOT X19) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36",
-        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/140.0.0.0",
     ],
 )
 def test_odd_user_agents_are_visitors_too(target: Target, agent: str) -> None:

@@ -1,5 +1,6 @@
 """That recording a visit never costs the visitor anything, and what is kept of it."""
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -8,8 +9,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr import database
-from linkmgr.repository import visits
+from linkmgr.recorder import Recorder, Visit
 from linkmgr.visits import DIRECT
 from tests.conftest import Client
 from tests.factories import Sql
@@ -55,27 +55,6 @@ def test_concurrent_visits_are_all_counted(target: Target) -> None:
     assert sum(int(count) for count in found["topReferrers"].values()) == 160
 
 
-def unflushed(sql: Sql) -> bool:
-    """Whether something was committed that is not on the disk yet."""
-    return bool(sql("SELECT pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn() AS waits")[0]["waits"])
-
-
-def test_only_visits_are_written_without_waiting_for_the_disk(target: Target, alice: Client) -> None:
-    with target.app.app_context():
-        # The server of the tests waits for no disk at all.
-        database.rows("SELECT set_config('synchronous_commit', 'on', false)")
-        visited, wrote = 0, 0
-        for number in range(10):
-            visits.add([visit(alice.id, target.id, visitor=f"{number:02x}")])
-            visited += unflushed(database.rows)
-            database.run("UPDATE users SET email = 'a' || %(number)s::text", number=number)
-            wrote += unflushed(database.rows)
-        # The server flushes by itself now and then, and writes something of its own as well.
-        assert visited > 5 > wrote
-        assert database.rows("SELECT current_setting('synchronous_commit') AS commit") == [{"commit": "on"}]
-        database.database().drop()
-
-
 def test_visits_are_recorded_without_prepared_statements_too(
     make_app: Callable[..., Flask], sql: Sql, alice: Client
 ) -> None:
@@ -85,12 +64,6 @@ def test_visits_are_recorded_without_prepared_statements_too(
 
 
 # --- what is kept
-
-
-def visit(user_id: int, target_id: int, *, visitor: str = "00") -> database.Row:
-    """As the repository takes it."""
-    seen = {"country": "Peru", "referrer": DIRECT, "browser": "Firefox", "os": "Linux", "social": "twitter"}
-    return {"target_id": target_id, "user_id": user_id, "age": 0, "visitor": visitor} | seen
 
 
 def rows_of(sql: Sql, target_id: int) -> dict[str, int]:
@@ -196,8 +169,9 @@ def test_months_that_nobodys_plan_keeps_are_dropped_whole(
 
 
 def test_purging_deletes_what_came_while_its_target_was_deleted(target: Target, sql: Sql, alice: Client) -> None:
-    with target.app.app_context():
-        visits.add([visit(alice.id, 2**40)])
+    recorder: Recorder = target.app.extensions["linkmgr_recorder"]
+    recorder.add(Visit(2**40, alice.id, time.time(), "00", "Peru", DIRECT, "Firefox", "Linux", "twitter"))
+    assert recorder.flush()
     assert rows_of(sql, 2**40)["visits"] == 1
     purge(target.app)
     assert rows_of(sql, 2**40) == {"visits": 0, "visitors": 0, "totals": 0, "tallies": 0}

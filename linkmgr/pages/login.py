@@ -8,7 +8,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr import attempts, keys, known_browsers, passwords, security, sessions
 from linkmgr.errors import Refusal
-from linkmgr.repository import accounts, callers, login
+from linkmgr.repository import accounts, login
 
 bp = Blueprint("login", __name__)
 bp.after_request(security.keep_private)

@@ -1,8 +1,6 @@
 """Visits: what is counted of them."""
 
-import orjson
-
-from linkmgr.database import Row, run, run_aside
+from linkmgr.database import Row, database, row, run
 
 # The statistics of a link or a QR code that nobody has visited; of others the view `statistics` has them.
 NONE: Row = {
@@ -20,20 +18,28 @@ MOST_LABELS = 1000
 OTHER = "Other"
 
 
-def add(visits: list[Row]) -> None:
-    """Counts visits of targets of users, each unless the plan's visits of this month are used up.
+def add(spool: str, start: int, stop: int, visits: str) -> bool:
+    """Store the visits in bytes `start` to `stop` of a spool file, unless the user's visits of this month are used up.
 
-    A visit has target_id, user_id, age (seconds), visitor (hexadecimal), country, referrer, browser, os, and social,
-    which may be None.  Statements that add at once wait for each other at the counter of the month, and meet in the
-    other rows in one order.
+    Return False, and store nothing, unless the file is stored up to `start`. So the statement may be repeated when
+    its outcome is unknown. `visits` is a JSON array of objects with target_id, user_id, at (seconds since the epoch),
+    visitor (hexadecimal), country, referrer, browser, os, and social, which may be null. Concurrent statements wait
+    for each other at the counter of the month, and lock the other rows in one order.
     """
-    run_aside(
+    [result] = database().execute(
         """
-        WITH seen AS (
-            SELECT *, row_number() OVER (PARTITION BY user_id ORDER BY age DESC) AS place
+        WITH moved AS (
+            INSERT INTO visit_spools AS s (name, stored)
+            SELECT %(spool)s, %(stop)s::bigint
+             WHERE %(start)s::bigint = 0 OR EXISTS (SELECT FROM visit_spools WHERE name = %(spool)s)
+            ON CONFLICT (name) DO UPDATE SET stored = excluded.stored WHERE s.stored = %(start)s::bigint
+            RETURNING name),
+        seen AS (
+            SELECT *, row_number() OVER (PARTITION BY user_id ORDER BY at) AS place
               FROM json_to_recordset(%(visits)s) AS visits (
-                   target_id bigint, user_id bigint, age float8, visitor text,
-                   country text, referrer text, browser text, os text, social text)),
+                   target_id bigint, user_id bigint, at float8, visitor text,
+                   country text, referrer text, browser text, os text, social text)
+             WHERE EXISTS (SELECT FROM moved)),
         plan AS (
             SELECT id AS user_id, CASE WHEN NOT admin THEN nullif((limits ->> 'clicks')::bigint, 0) END AS most
               FROM accounts
@@ -56,7 +62,7 @@ def add(visits: list[Row]) -> None:
             SELECT seen.* FROM seen JOIN admitted USING (user_id) WHERE place <= step),
         stored AS (
             INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
-            SELECT target_id, now() - make_interval(secs => age), decode(visitor, 'hex'), country, referrer, browser, os
+            SELECT target_id, least(to_timestamp(at), now()), decode(visitor, 'hex'), country, referrer, browser, os
               FROM kept),
         first AS (
             INSERT INTO visitors (target_id, visitor)
@@ -77,28 +83,54 @@ def add(visits: list[Row]) -> None:
                    LATERAL (VALUES ('country', country), ('referrer', referrer), ('browser', browser), ('os', os),
                                    ('social', social)) AS dimensions (dimension, label)
              WHERE label IS NOT NULL
-             GROUP BY target_id, dimension, label)
-        INSERT INTO tallies AS t (target_id, dimension, label, total)
-        SELECT target_id, dimension, shown, sum(times)
-          FROM (SELECT *,
-                       CASE WHEN EXISTS (SELECT FROM tallies k
-                                          WHERE k.target_id = l.target_id AND k.dimension = l.dimension
-                                            AND k.label = l.label)
-                              OR (SELECT count(*) FROM (SELECT FROM tallies k
-                                                         WHERE k.target_id = l.target_id AND k.dimension = l.dimension
-                                                         LIMIT %(most)s) few) < %(most)s
-                            THEN label ELSE %(other)s END AS shown
-                  FROM labelled l) capped
-         GROUP BY target_id, dimension, shown
-         ORDER BY target_id, dimension, shown
-        ON CONFLICT (target_id, dimension, label) DO UPDATE SET total = t.total + excluded.total
+             GROUP BY target_id, dimension, label),
+        tallied AS (
+            INSERT INTO tallies AS t (target_id, dimension, label, total)
+            SELECT target_id, dimension, shown, sum(times)
+              FROM (SELECT *,
+                           CASE WHEN EXISTS (SELECT FROM tallies k
+                                              WHERE k.target_id = l.target_id AND k.dimension = l.dimension
+                                                AND k.label = l.label)
+                                  OR (SELECT count(*) FROM (SELECT FROM tallies k
+                                                             WHERE k.target_id = l.target_id
+                                                               AND k.dimension = l.dimension
+                                                             LIMIT %(most)s) few) < %(most)s
+                                THEN label ELSE %(other)s END AS shown
+                      FROM labelled l) capped
+             GROUP BY target_id, dimension, shown
+             ORDER BY target_id, dimension, shown
+            ON CONFLICT (target_id, dimension, label) DO UPDATE SET total = t.total + excluded.total)
+        SELECT EXISTS (SELECT FROM moved) AS moved
         """,
-        visits=orjson.dumps(visits).decode(),
-        most=MOST_LABELS,
-        other=OTHER,
+        {"spool": spool, "start": start, "stop": stop, "visits": visits, "most": MOST_LABELS, "other": OTHER},
+        again=True,
     )
+    return bool(result["moved"])
+
+
+def position(spool: str) -> int:
+    """Return the number of bytes of a spool file that are stored."""
+    found = row("SELECT stored FROM visit_spools WHERE name = %(spool)s", spool=spool)
+    return int(found["stored"]) if found else 0
+
+
+def forget_spool(spool: str) -> None:
+    run("DELETE FROM visit_spools WHERE name = %(spool)s", spool=spool)
 
 
 def make_months() -> None:
-    """The parts of `visits` for this month and the next two."""
+    """Create the partitions of `visits` for this month and the next two."""
     run("SELECT make_months()")
+
+
+def make_months_of(visits: str) -> None:
+    """Create the partitions that the visits, as `add` takes them, belong to."""
+    run(
+        """
+        SELECT make_month(month)
+          FROM (SELECT DISTINCT date_trunc('month', least(to_timestamp(at), now()), 'UTC') AS month
+                  FROM json_to_recordset(%(visits)s) AS visits (at float8)
+                 WHERE at IS NOT NULL) months
+        """,
+        visits=visits,
+    )

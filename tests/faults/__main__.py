@@ -19,9 +19,10 @@ _DIRECT = (
     making.SLOTS,
     making.LOCK,
     making.WORKER,
+    making.WORKERS,
     making.RELOAD,
 )
-_PROXIED = (making.ANSWER,)
+_PROXIED = (making.ANSWER, making.VISITS_ANSWER)
 _REDIS = (making.FREEZE, making.NO_REDIS)
 _TRIES = 5
 
@@ -58,10 +59,16 @@ def _seen(database: Database, where: Path) -> Iterator[str]:
     with stage.proxied(database, where, "tests.faults.planted:repeating()") as on:
         doubled = run(on, making.ANSWER).doubled
     print(f"Planted, a write is sent again when its answer was lost: {doubled} doubled.")
+    with stage.service(database, "tests.faults.planted:forgetting()") as on:
+        row = run(on, making.WORKER)
+        forgotten = row.led_on - row.counted
+    print(f"Planted, nobody stores the visits of a killed worker: {forgotten} visits lost.")
     if not lost:
         yield "a loss would not be seen"
     if not doubled:
         yield "a doubled write would not be seen"
+    if forgotten <= 0:
+        yield "a lost visit would not be seen"
 
 
 def main() -> int:

@@ -13,6 +13,7 @@ import psycopg2
 from tests.faults.stage import Stage
 
 HOLD = 4  # seconds, of faults that last
+_KILLS, _BETWEEN_KILLS = 6, 0.7  # seconds
 ALL = ("writes", "reads", "visits")
 _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'linkmgr'"
 
@@ -92,6 +93,12 @@ def _kill_worker(stage: Stage) -> None:
     os.kill(min(stage.workers()), signal.SIGKILL)
 
 
+def _kill_workers(stage: Stage) -> None:
+    for _ in range(_KILLS):
+        _kill_worker(stage)
+        stage.database.wait(_BETWEEN_KILLS)
+
+
 def _reload(stage: Stage) -> None:
     old = stage.workers()
     os.kill(stage.master, signal.SIGHUP)
@@ -117,8 +124,10 @@ TERMINATE = Fault("all connections are ended", _terminate_backends)
 SLOTS = Fault("others take all connections, 4 s", _take_slots)
 LOCK = Fault("a table is locked against writing, 4 s", _lock_table, unharmed=("visits",))
 WORKER = Fault("a worker is killed (-9)", _kill_worker, drops=True)
+WORKERS = Fault("workers are killed (-9), 6 times", _kill_workers, drops=True)
 RELOAD = Fault("the service is reloaded (HUP)", _reload, unharmed=ALL)
 ANSWER = Fault("answers to writes are lost, 4 s", _swallow(b"INSERT INTO links"))
+VISITS_ANSWER = Fault("answers to stored visits are lost, 4 s", _swallow(b"INSERT INTO visit_spools"), unharmed=ALL)
 FREEZE = Fault("Redis is frozen, 4 s", _freeze_redis, unharmed=ALL)
 NO_REDIS = Fault("Redis is killed (-9)", _kill_redis, unharmed=ALL)
 DISK = Fault("the disk is full, 4 s", _fill_disk)

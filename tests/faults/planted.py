@@ -5,7 +5,7 @@ from typing import Any
 
 from flask import Flask
 
-from linkmgr import create_app, database, postgres_session
+from linkmgr import create_app, database, postgres_session, recorder
 
 
 def unflushed() -> Flask:
@@ -22,4 +22,10 @@ def repeating() -> Flask:
         return execute(self, sql, params, **(options | {"again": True}))
 
     database.Database.execute = again  # type: ignore[method-assign]
+    return create_app()
+
+
+def forgetting() -> Flask:
+    """Leaves the visits of dead processes alone."""
+    recorder.Recorder._adopt = lambda self: True  # type: ignore[method-assign]
     return create_app()

@@ -1,0 +1,120 @@
+"""Spool files: visits in the data folder, one JSON line each, on their way to the database.
+
+Each process appends to files of its own, so that a visit outlasts the process. A process holds a lock on its files;
+a file whose lock can be taken was left by a dead process, and any other one stores the rest of it. Space for the
+whole file is reserved when it is created, so that visits are kept while the disk is full. Unused space is NUL.
+"""
+
+import fcntl
+import os
+import secrets
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+SIZE = 1024 * 1024  # bytes of a file
+_CHUNK = 256 * 1024  # bytes that are read at once
+_ACTIVE, _DONE = ".spool", ".done"
+
+
+class Full(OSError):
+    """The file takes no more visits."""
+
+
+class Spool:
+    """An open and locked file. `size` and `stored` are positions in bytes."""
+
+    def __init__(self, path: Path, file: int) -> None:
+        self.name = path.stem
+        self.size = 0
+        self.stored = 0
+        self._path = path
+        self._file = file
+        self._sealed = False
+        self._appending = threading.Lock()
+
+    @classmethod
+    def create(cls, folder: Path) -> "Spool":
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        while True:
+            path = folder / f"{secrets.token_hex(16)}{_ACTIVE}"
+            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            if not _lock(file, path):  # another process took the file for one of a dead process, and deletes it
+                os.close(file)
+                continue
+            try:
+                if os.pwrite(file, bytes(SIZE), 0) < SIZE:
+                    raise Full("there is no space for another spool file")
+            except OSError:
+                path.unlink()
+                os.close(file)
+                raise
+            return cls(path, file)
+
+    @classmethod
+    def adopt(cls, path: Path) -> "Spool | None":
+        """Open the file of a dead process. Return None if its process lives or another one has it."""
+        try:
+            file = os.open(path, os.O_RDWR)
+        except (FileNotFoundError, PermissionError):  # deleted meanwhile, or of another user's process
+            return None
+        if not _lock(file, path):
+            os.close(file)
+            return None
+        spool = cls(path, file)
+        content = os.pread(file, os.fstat(file).st_size, 0)
+        spool.size = content.rfind(b"\n") + 1  # the process died while it wrote what follows
+        return spool
+
+    @property
+    def done(self) -> bool:
+        return self._path.suffix == _DONE
+
+    def append(self, line: bytes) -> None:
+        with self._appending:
+            if self._sealed or self.size + len(line) > SIZE:
+                raise Full("the spool file is full")
+            if os.pwrite(self._file, line, self.size) < len(line):
+                raise OSError("only a part of a visit was written")
+            self.size += len(line)
+
+    def seal(self) -> bool:
+        """Take no more visits, if all are stored. Return False if there are some that are not."""
+        with self._appending:
+            self._sealed = self.stored == self.size
+            return self._sealed
+
+    def read(self, most: int) -> list[bytes]:
+        """Return the next lines that are not stored, at most `most` of them."""
+        content = os.pread(self._file, max(0, min(self.size - self.stored, _CHUNK)), self.stored)
+        lines = content.splitlines(keepends=True)[:most]
+        return lines if not lines or lines[-1].endswith(b"\n") else lines[:-1] or lines
+
+    def mark_done(self) -> None:
+        """Rename the file, so that it is not read again once the database has forgotten it."""
+        self._path = self._path.rename(self._path.with_suffix(_DONE))
+
+    def delete(self) -> None:
+        self._path.unlink()
+        self.close()
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def orphans(folder: Path) -> Iterator[Spool]:
+    """Yield the files of dead processes."""
+    for path in sorted(folder.glob("*")):
+        if path.suffix in (_ACTIVE, _DONE) and (spool := Spool.adopt(path)):
+            yield spool
+
+
+def _lock(file: int, path: Path) -> bool:
+    """Lock the file, unless another process has it, or has renamed or deleted it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(file), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
