@@ -23,7 +23,7 @@ if not re.fullmatch("[1-9][0-9]{0,2}", _WORKERS):
 
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(_WORKERS)
-threads = 8  # so that what is slow, such as a fetch or a client, does not hold up the worker: they take turns
+threads = 4  # of a worker: best in the benchmarks, and enough that two outbound fetches leave some for others
 reuse_port = True  # the kernel spreads connections; keep-alive ones would crowd one worker
 timeout = 30
 graceful_timeout = 30
@@ -96,16 +96,6 @@ logger_class = _Logger
 class _Worker(ThreadWorker):  # type: ignore[misc]
     """With `reuse_port` each worker has a socket of its own, where connections arrive for as long as it is open.
     gunicorn's stopping worker leaves it open, and drops them in the end."""
-
-    def get_thread_pool(self) -> Any:
-        # Not above: what the master imports is not loaded again when it changes.
-        from linkmgr import turns  # noqa: PLC0415
-
-        return turns.Pool(self.cfg.threads, turns.at_once(self.cfg.threads))
-
-    def wait_for_and_dispatch_events(self, timeout: float) -> None:
-        super().wait_for_and_dispatch_events(min(timeout, max(0, self.tpool.patience())))
-        self.tpool.relieve()
 
     def set_accept_enabled(self, enabled: bool) -> None:
         if self.alive or enabled:

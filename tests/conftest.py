@@ -27,7 +27,7 @@ from linkmgr.recorder import Recorder
 from linkmgr.repository import users
 from tests import document
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
-from tests.schemas import empty, flask, flushing, fresh, migrate  # noqa: F401 - fixtures
+from tests.schemas import empty, flask, fresh, migrate  # noqa: F401 - fixtures
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
 

@@ -1,4 +1,4 @@
-"""A database that a test makes and upgrades by itself, and the migrations for it; one that waits for the disk."""
+"""A database that a test creates and upgrades by itself, and the migrations for it."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,12 +48,3 @@ def migrate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., No
             monkeypatch.setattr(module, "VERSION", int(max(migrations)[1:5]))
 
     return write
-
-
-@pytest.fixture
-def flushing(dsn: str, raw: Connection) -> Iterator[str]:
-    """A server where new connections wait for the disk, which that of the tests does not have them do."""
-    with raw.cursor() as cursor:
-        cursor.execute("ALTER ROLE postgres SET synchronous_commit = on")
-        yield dsn
-        cursor.execute("ALTER ROLE postgres RESET synchronous_commit")
