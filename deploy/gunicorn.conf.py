@@ -6,16 +6,17 @@ import logging
 import os
 import random
 import re
+import runpy
 import socket
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import gunicorn.util
 import orjson
 from gunicorn.glogging import Logger
-from gunicorn.workers.gthread import ThreadWorker
 
 _WORKERS = os.environ.get("WEB_CONCURRENCY") or str(os.cpu_count() or 1)
 if not re.fullmatch("[1-9][0-9]{0,2}", _WORKERS):
@@ -28,6 +29,7 @@ reuse_port = True  # the kernel spreads connections; keep-alive ones would crowd
 timeout = 30
 graceful_timeout = 30
 limit_request_line = 8190  # bytes, gunicorn's most: campaigns and mailers append long queries
+sendfile = False  # it would wait for the client; the worker does not
 keepalive = 75  # seconds; longer than nginx keeps its connections, so that it never sends into one that closes
 accesslog = "-"
 control_socket_disable = True  # all masters of one user would share it
@@ -37,7 +39,6 @@ _SECRETS = re.compile(
     r"(?P<login>(?:l|%6c)(?:o|%6f)(?:g|%67)(?:i|%69)(?:n|%6e))(?:/|%(?:25)*2f)[^\s\"']{16,}|[A-Za-z0-9_-]{40,}",
     re.IGNORECASE,
 )
-_OVERLAP_SECONDS = 0.3  # more than the workers that replace one need to listen
 _MICROSECOND = timedelta(microseconds=1)
 _SHORTEST_SECRET = len("login/") + 16
 _SAFE = "/:@!$&()*+,;="  # besides letters, digits and _.-~: what stands in a path as it is
@@ -93,27 +94,8 @@ class _Logger(Logger):  # type: ignore[misc]
 logger_class = _Logger
 
 
-class _Worker(ThreadWorker):  # type: ignore[misc]
-    """With `reuse_port` each worker has a socket of its own, where connections arrive for as long as it is open.
-    gunicorn's stopping worker leaves it open, and drops them in the end."""
-
-    def set_accept_enabled(self, enabled: bool) -> None:
-        if self.alive or enabled:
-            super().set_accept_enabled(enabled)
-            return
-        end = time.monotonic() + _OVERLAP_SECONDS
-        while (left := end - time.monotonic()) > 0:
-            self.wait_for_and_dispatch_events(timeout=left)
-        super().set_accept_enabled(False)
-        for listener in self.sockets:
-            accepted = -1
-            while accepted != self.nr_conns:
-                accepted = self.nr_conns
-                self.accept(listener)
-            listener.close()
-
-
-worker_class = _Worker
+# Not imported: the master would keep the old code when it is reloaded.
+worker_class = runpy.run_path(str(Path(__file__).with_name("worker.py")))["Worker"]
 
 
 def post_worker_init(_worker: Any) -> None:
@@ -124,14 +106,20 @@ def post_worker_init(_worker: Any) -> None:
 
 
 def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -> None:
-    """What gunicorn itself answers to malformed HTTP, which is HTML otherwise.  Nobody was counted: nothing
-    remains until it may be tried again."""
+    """Answer malformed and unfinished requests as the API does, instead of in HTML.  They are not counted, so that
+    the headers say that nothing remains until it may be tried again."""
     from limits import parse  # noqa: PLC0415
 
     from linkmgr.errors import CATALOGUE, RETRY_SECONDS, as_json  # noqa: PLC0415
     from linkmgr.settings import Settings  # noqa: PLC0415
 
-    codes = {414: "address_too_long", 431: "headers_too_large", 500: "bug"}
+    codes = {
+        408: "request_timeout",
+        413: "too_large",
+        414: "address_too_long",
+        431: "headers_too_large",
+        500: "bug",
+    }
     code = codes.get(status_int, "bad_request")
     body = json.dumps(as_json(code, CATALOGUE[code][1])).encode()
     limit = parse(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit).amount

@@ -27,8 +27,9 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "value_refused": (400, "One of the values that you sent cannot be stored."),
     "bad_request": (400, "The request is malformed."),
     "address_too_long": (414, "The address is too long: at most 8 KiB are read."),
-    "headers_too_large": (431, "The headers are too large: at most 100 of 8 KiB are read."),
+    "headers_too_large": (431, "The headers are too large: at most 100 of 8 KiB and 64 KiB in all are read."),
     "not_json": (415, "Send the body as JSON, with the header 'Content-Type: application/json'."),
+    "request_timeout": (408, "The request did not arrive within 10 seconds: send it again, without pauses."),
     "too_large": (413, "The body is too large: at most 64 KiB are read."),
     # who sent it
     "key_missing": (401, "Send your API key in the header 'Authorization: Bearer API_KEY'."),
