@@ -127,12 +127,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         starts = not (registered and incoming.data)
         if received:
             incoming.data += received
-        if received == b"" or (received and incoming.is_complete()):
+        if received and incoming.is_complete():
+            self._forget(conn, registered=registered)
+            self._hand_over(conn)
+        elif received == b"":
             self._forget(conn, registered=registered)
             if incoming.data:
-                self._hand_over(conn)
-            else:
-                self._close(conn)
+                self._refuse(conn, 400, "Bad Request")
+            self._close(conn)
         elif excess := incoming.excess():
             self._forget(conn, registered=registered)
             self._refuse(conn, *excess)

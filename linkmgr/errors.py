@@ -104,6 +104,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         "There is no logo with this file name: logos are files in the folder 'logos' of the service, or URLs.",
     ),
     "logo_unusable": (400, "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."),
+    "image_busy": (503, "Too many images are being drawn already: try again in {seconds} seconds."),
     "image_missing": (404, "There is no QR code at this address."),
     # campaigns' own addresses
     "campaign_missing": (404, "There is no public campaign at this address, or it has no links."),

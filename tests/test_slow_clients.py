@@ -216,7 +216,7 @@ def test_400_connections_of_slowhttptest_hold_nobody_up(serve: Callable[..., str
     if not shutil.which("slowhttptest"):
         pytest.skip("slowhttptest is missing: apt-get install slowhttptest")
     base = serve("--workers", "2")
-    slow = ["slowhttptest", kind, "-c", "400", "-r", "200", "-i", "2", "-l", "5", "-u", f"{base}/api/openapi.json"]
+    slow = ["slowhttptest", kind, "-c", "400", "-r", "200", "-i", "2", "-l", "5", "-u", f"{base}/static/style.css"]
     with subprocess.Popen(slow, stdout=subprocess.DEVNULL) as running:
         longest = 0.0
         while running.poll() is None:
