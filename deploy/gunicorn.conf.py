@@ -6,16 +6,17 @@ import logging
 import os
 import random
 import re
+import runpy
 import socket
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import gunicorn.util
 import orjson
 from gunicorn.glogging import Logger
-from gunicorn.workers.gthread import ThreadWorker
 
 _WORKERS = os.environ.get("WEB_CONCURRENCY") or str(os.cpu_count() or 1)
 if not re.fullmatch("[1-9][0-9]{0,2}", _WORKERS):
@@ -23,11 +24,12 @@ if not re.fullmatch("[1-9][0-9]{0,2}", _WORKERS):
 
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(_WORKERS)
-threads = 8  # so that what is slow, such as a fetch or a client, does not hold up the worker: they take turns
+threads = 4  # of a worker: best in the benchmarks, and enough that two outbound fetches leave some for others
 reuse_port = True  # the kernel spreads connections; keep-alive ones would crowd one worker
 timeout = 30
 graceful_timeout = 30
 limit_request_line = 8190  # bytes, gunicorn's most: campaigns and mailers append long queries
+sendfile = False  # it would wait for the client; the worker does not
 keepalive = 75  # seconds; longer than nginx keeps its connections, so that it never sends into one that closes
 accesslog = "-"
 control_socket_disable = True  # all masters of one user would share it
@@ -42,7 +44,6 @@ _SECRETS = re.compile(
     r"(?P<login>(?:l|%6c)(?:o|%6f)(?:g|%67)(?:i|%69)(?:n|%6e))(?:/|%(?:25)*2f)[^\s\"']{16,}|[A-Za-z0-9_-]{40,}",
     re.IGNORECASE,
 )
-_OVERLAP_SECONDS = 0.3  # more than the workers that replace one need to listen
 _MICROSECOND = timedelta(microseconds=1)
 _SHORTEST_SECRET = len("login/") + 16
 _SAFE = "/:@!$&()*+,;="  # besides letters, digits and _.-~: what stands in a path as it is
@@ -98,37 +99,8 @@ class _Logger(Logger):  # type: ignore[misc]
 logger_class = _Logger
 
 
-class _Worker(ThreadWorker):  # type: ignore[misc]
-    """With `reuse_port` each worker has a socket of its own, where connections arrive for as long as it is open.
-    gunicorn's stopping worker leaves it open, and drops them in the end."""
-
-    def get_thread_pool(self) -> Any:
-        # Not above: what the master imports is not loaded again when it changes.
-        from linkmgr import turns  # noqa: PLC0415
-
-        return turns.Pool(self.cfg.threads, turns.at_once(self.cfg.threads))
-
-    def wait_for_and_dispatch_events(self, timeout: float) -> None:
-        super().wait_for_and_dispatch_events(min(timeout, max(0, self.tpool.patience())))
-        self.tpool.relieve()
-
-    def set_accept_enabled(self, enabled: bool) -> None:
-        if self.alive or enabled:
-            super().set_accept_enabled(enabled)
-            return
-        end = time.monotonic() + _OVERLAP_SECONDS
-        while (left := end - time.monotonic()) > 0:
-            self.wait_for_and_dispatch_events(timeout=left)
-        super().set_accept_enabled(False)
-        for listener in self.sockets:
-            accepted = -1
-            while accepted != self.nr_conns:
-                accepted = self.nr_conns
-                self.accept(listener)
-            listener.close()
-
-
-worker_class = _Worker
+# Not imported: the master would keep the old code when it is reloaded.
+worker_class = runpy.run_path(str(Path(__file__).with_name("worker.py")))["Worker"]
 
 
 def post_worker_init(worker: Any) -> None:
@@ -144,8 +116,8 @@ def post_worker_init(worker: Any) -> None:
 
 
 def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -> None:
-    """What gunicorn itself answers to malformed HTTP, which is HTML otherwise.  Nobody was counted: nothing
-    remains until it may be tried again."""
+    """Answer malformed and unfinished requests as the API does, instead of in HTML.  They are not counted, so that
+    the headers say that nothing remains until it may be tried again."""
     from limits import parse  # noqa: PLC0415
 
     from linkmgr.errors import CATALOGUE, HTTP_CODES, RETRY_SECONDS, as_json  # noqa: PLC0415

@@ -11,10 +11,8 @@ used last is used next: its server process is the one in the processor's caches.
 they are first run: planning costs more than executing.  Static SQL with named parameters is what makes that possible.
 """
 
-import itertools
 import random
 import re
-import threading
 import time
 from contextlib import suppress
 from functools import cache
@@ -26,7 +24,7 @@ from flask import Flask
 from psycopg2 import errors as pg
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
-from linkmgr import metrics, postgres_session, private_postgres, turns
+from linkmgr import metrics, postgres_session, private_postgres
 from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
@@ -37,7 +35,6 @@ _NAMED = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3
 # Over with the transaction that the statements of a message are.
 UNFLUSHED = "SET LOCAL synchronous_commit = off; "
-_FLUSH = "SELECT pg_logical_emit_message(true, 'linkmgr', '')"  # a commit, which waits for all that precede it
 
 
 class SchemaTooOld(psycopg2.OperationalError):
@@ -66,11 +63,6 @@ class Database:
         self.options = postgres_session.OPTIONS | ({"options": postgres_session.SENT_ONCE} if prepare else {})
         self.prelude = "" if prepare else postgres_session.SENT_ALONG  # of every message
         self._unused: list[_Kept] = []
-        self._server = ""
-        self._servers = 0  # how often it was another one, or had crashed, when a connection was opened
-        self._moments = itertools.count(1)  # the order of writes and flushes
-        self._flushed = 0  # what was written before that moment is on the disk
-        self._flushing = threading.Lock()
 
     def connect(self) -> psycopg2.extensions.connection:
         connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
@@ -84,10 +76,6 @@ class Database:
             connection.close()
             raise SchemaTooOld("run: flask --app app database upgrade")
         metrics.count("database_connections_opened")
-        server = postgres_session.server(connection)
-        if server != self._server:
-            self._servers += 1
-            self._server = server
         return _Kept(connection, set())
 
     def _take(self) -> _Kept:
@@ -155,28 +143,6 @@ class Database:
     def read(self, sql: str, params: Row) -> list[Row]:
         return self.execute(sql, params, again=True)
 
-    def write(self, sql: str, params: Row) -> list[Row]:
-        """Runs one statement that stores something, and returns when that is on the disk.  Where other requests wait
-        for their turn, they go first, so that one flush serves all that they write."""
-        servers = self._servers
-        # A pooler's connections outlast a crash of the server, which would go unnoticed.
-        if not (self.prepare and servers and turns.others()):
-            return self.execute(sql, params, again=False)
-        found = self.execute(sql, params, again=False, prelude=UNFLUSHED)
-        moment = next(self._moments)
-        turns.together(lambda: self._flush(moment))
-        if self._servers != servers:
-            raise psycopg2.OperationalError("the server may have crashed between the statement and its flush")
-        return found
-
-    def _flush(self, moment: int) -> None:
-        """Puts on the disk what was written before the moment, unless that was done meanwhile."""
-        with self._flushing:
-            if self._flushed <= moment:
-                now = next(self._moments)  # first: what is written during the flush may miss it
-                self.execute(_FLUSH, {}, again=True)
-                self._flushed = now
-
 
 def init_app(app: Flask) -> None:
     dsn = settings().database_url or private_postgres.dsn(settings().folder / "postgres")
@@ -209,7 +175,7 @@ def late_row(sql: str, **params: Any) -> Row | None:
 
 def run(sql: str, **params: Any) -> Row | None:
     """Writes, and gives the first row that the statement returns, once it is on the disk."""
-    found = database().write(sql, params)
+    found = database().execute(sql, params, again=False)
     return found[0] if found else None
 
 

@@ -28,9 +28,10 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "bad_request": (400, "The request is malformed."),
     "address_too_long": (414, "The address is too long: at most 8 KiB are read."),
     "expectation_failed": (417, "The header 'Expect' may only be '100-continue': leave it out."),
-    "headers_too_large": (431, "The headers are too large: at most 100 of 8 KiB are read."),
+    "headers_too_large": (431, "The headers are too large: at most 100 of 8 KiB and 64 KiB in all are read."),
     "not_implemented": (501, "The body must be sent with Content-Length, or with 'Transfer-Encoding: chunked'."),
     "not_json": (415, "Send the body as JSON, with the header 'Content-Type: application/json'."),
+    "request_timeout": (408, "The request did not arrive within 10 seconds: send it again, without pauses."),
     "too_large": (413, "The body is too large: at most 64 KiB are read."),
     # who sent it
     "key_missing": (401, "Send your API key in the header 'Authorization: Bearer API_KEY'."),
@@ -111,6 +112,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         "There is no logo with this file name: logos are files in the folder 'logos' of the service, or URLs.",
     ),
     "logo_unusable": (400, "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."),
+    "image_busy": (503, "Too many images are being drawn already: try again in {seconds} seconds."),
     "image_missing": (404, "There is no QR code at this address."),
     # campaigns' own addresses
     "campaign_missing": (404, "There is no public campaign at this address, or it has no links."),
@@ -147,6 +149,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
 
 # What HTTP itself fails with, also where gunicorn answers (deploy/gunicorn.conf.py); all others are bad_request.
 HTTP_CODES = {
+    408: "request_timeout",
     413: "too_large",
     414: "address_too_long",
     417: "expectation_failed",

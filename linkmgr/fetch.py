@@ -23,7 +23,7 @@ DEADLINE = 5.0  # seconds, for all of it
 LARGEST = 1 << 20  # bytes
 REDIRECTS = 3
 PORTS = (80, 443)
-MOST_AT_ONCE = 4  # of a worker's 8 threads: foreign servers that are slow must not hold up everybody else
+MOST_AT_ONCE = 2  # of a worker's 4 threads, so that slow foreign servers do not stop other requests
 
 _OK = 200
 _QUICK_EXIT = 322  # of libcurl, without a name in pycurl: a look-up that hangs is left behind, not waited for

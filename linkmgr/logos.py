@@ -10,6 +10,7 @@ from io import BytesIO
 
 from PIL import Image, ImageOps
 
+from linkmgr import drawing
 from linkmgr.errors import Refusal
 from linkmgr.fetch import LARGEST, fetch
 from linkmgr.settings import settings
@@ -50,7 +51,10 @@ def _redrawn(image: bytes) -> bytes:
     if len(image) > LARGEST:
         raise Refusal("logo_unusable")
     try:
-        return _png(image)
+        with drawing.alone():
+            return _png(image)
+    except Refusal:
+        raise
     except Exception:  # a broken image can raise anything: OSError, SyntaxError, struct.error, zlib.error, ...
         raise Refusal("logo_unusable") from None
 

@@ -1,5 +1,4 @@
-"""What a connection to PostgreSQL is told, what its types become, what server is behind it, and what tells that it is
-lost."""
+"""Session settings, type casts and lost-connection detection."""
 
 from typing import Any
 
@@ -71,14 +70,6 @@ def version(connection: psycopg2.extensions.connection) -> int:
         cursor.execute("SELECT version FROM schema_version")
         found = cursor.fetchone()
         return int(found[0]) if found else 0
-
-
-def server(connection: psycopg2.extensions.connection) -> str:
-    """Since when it runs and keeps statistics: another server does not, and after a crash it begins anew."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_postmaster_start_time()::text || stats_reset FROM pg_stat_bgwriter")
-        [since] = cursor.fetchone() or [None]
-        return since or ""
 
 
 def lost(error: psycopg2.Error) -> bool:

@@ -51,15 +51,6 @@ def migrate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., No
     return write
 
 
-@pytest.fixture
-def flushing(dsn: str, raw: Connection) -> Iterator[str]:
-    """A server where new connections wait for the disk, which that of the tests does not have them do."""
-    with raw.cursor() as cursor:
-        cursor.execute("ALTER ROLE postgres SET synchronous_commit = on")
-        yield dsn
-        cursor.execute("ALTER ROLE postgres RESET synchronous_commit")
-
-
 @pytest.fixture(scope="session")
 def emptying(app: Flask) -> str:
     """Statements that leave the database as it was made, without foreign keys and triggers.  DELETE is faster than

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults import making, stage
+from tests.faults import attacks, making, stage
 from tests.faults.row import run
 from tests.faults.stage import Database, Stage
 
@@ -35,3 +35,7 @@ def test_a_write_whose_answer_is_lost_is_an_error_and_is_not_sent_again(place: t
         row = run(on, making.ANSWER)
     assert row.problems == []
     assert row.unsure > 0
+
+
+def test_requests_for_large_images_hold_nobody_up(direct: Stage) -> None:
+    assert attacks.run(direct, attacks.IMAGES).problems == []

@@ -25,7 +25,7 @@ from tests.test_contract import Stage, bodies
 
 # What the pages and the command line refuse, and what is said before there is an operation.
 NOT_OF_OPERATIONS = {
-    "headers_too_large", "expectation_failed", "not_implemented", "redirect_loop", "unknown_host",
+    "headers_too_large", "request_timeout", "expectation_failed", "not_implemented", "redirect_loop", "unknown_host",
     "metrics_token", "no_such_page", "method_not_allowed", "plan_name_taken", "image_missing",
     "campaign_missing", "answer_unplaced", "answers_full", "too_many_answers", "link_spent", "sign_in_failed",
     "too_many_sign_ins", "too_many_for_account", "password_wrong", "foreign_origin", "link_password_wrong",

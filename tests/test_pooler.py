@@ -23,9 +23,13 @@ TOLD = "SELECT name, setting FROM pg_settings WHERE lower(name) = ANY (%(names)s
 
 
 @pytest.fixture
-def through(flushing: str, tmp_path: Path) -> Iterator[str]:
-    with machines.pooler(flushing, tmp_path) as started:
-        yield started
+def through(dsn: str, raw: psycopg2.extensions.connection, tmp_path: Path) -> Iterator[str]:
+    """A pooler whose sessions wait for the disk, unlike those of other tests."""
+    with raw.cursor() as cursor:
+        cursor.execute("ALTER ROLE postgres SET synchronous_commit = on")
+        with machines.pooler(dsn, tmp_path) as started:
+            yield started
+        cursor.execute("ALTER ROLE postgres RESET synchronous_commit")
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 import random
 import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from typing import Any
 from xml.etree import ElementTree
@@ -7,16 +9,18 @@ from xml.etree import ElementTree
 import pytest
 import resvg_py
 import zxingcpp
+from flask import Flask
 from PIL import Image
 from werkzeug.test import TestResponse
 
-from linkmgr import qr_image
+from linkmgr import drawing, qr_image
 from linkmgr.api.qr import BLACK, WHITE
 from linkmgr.qr_data import payload
-from linkmgr.qr_image import Picture, draw
+from linkmgr.qr_image import draw
 from linkmgr.repository import qr
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
+from tests.targets import wait_until
 from tests.test_logos import LOGOS, logo_file
 from tests.test_qr import DATA
 
@@ -42,6 +46,11 @@ def pixels(picture: bytes, form: str) -> Image.Image:
 def decoded(image: Image.Image) -> zxingcpp.Barcode:
     [found] = zxingcpp.read_barcodes(image, formats=zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode))
     return found
+
+
+def fits(image: Image.Image, size: int) -> bool:
+    """Return True if it is a square of whole modules that is not much smaller."""
+    return image.width == image.height and size - 120 < image.width <= size
 
 
 def address_of(link: str) -> str:
@@ -79,11 +88,11 @@ def test_the_picture_of_each_type_is_read_back(alice: Client, kind: str, form: s
     path = made(alice, kind, logo=logo_file(alice, "noise"))
     expected = WIFI if kind == "wifi" else f"{BASE_URL}/q/{code_of(path)}"
     # A wireless network and its password in a code with a logo need more than 64 modules.
-    for size in (None, 80 if kind == "wifi" else 64, 200, 4096):
+    for size in (None, 80 if kind == "wifi" else 64, 200, 2048):
         answer = fetched(alice, f"{path}?format={form}" + (f"&size={size}" if size else ""))
         assert (answer.status_code, answer.mimetype) == (200, qr_image.FORMATS[form])
         image = pixels(answer.data, form)
-        assert image.size == (size or qr_image.DEFAULT,) * 2
+        assert fits(image, size or qr_image.DEFAULT)
         found = decoded(image)
         assert (found.text, found.ec_level) == (expected, "H")
 
@@ -97,7 +106,7 @@ def test_colours_and_logos_do_not_hide_the_code(alice: Client, colours: str, log
     background = tuple(qr_image._parts(sent.get("background", WHITE)))
     for size in (64, 200, qr_image.DEFAULT):
         image = pixels(fetched(alice, f"{path}?format={form}&size={size}").data, form)
-        assert image.getpixel((0, 0)) == image.getpixel((size - 1, size - 1)) == background
+        assert image.getpixel((0, 0)) == image.getpixel((image.width - 1, image.height - 1)) == background
         assert decoded(image).text == f"{BASE_URL}/q/{code_of(path)}"
 
 
@@ -110,7 +119,7 @@ def test_codes_with_a_logo_are_read_whatever_they_hold(alice: Client, sql: Sql) 
         for _ in range(6):
             text = "".join(chance.choices("abcdefghijklmnop:/.;é", k=length))
             size = chance.choice((128, 200, 300))
-            picture = Picture(text, BLACK, WHITE, b"", "png", size)
+            picture = qr_image.picture(text, BLACK, WHITE, b"", form="png", most_pixels=size)
             assert decoded(pixels(draw(picture, logo), "png")).text == text
 
 
@@ -135,7 +144,7 @@ def test_without_a_logo_less_is_corrected_and_more_room_is_left(alice: Client) -
     assert plain.ec_level in "MQ"
 
 
-@pytest.mark.parametrize("size", [64, 65, 199, 200, 1000, 4096])
+@pytest.mark.parametrize("size", [64, 65, 199, 200, 1000, 2048])
 def test_modules_are_whole_pixels_and_four_of_them_are_free_around(alice: Client, size: int) -> None:
     image = pixels(fetched(alice, f"{made(alice)}?size={size}").data, "png").convert("L")
     assert set(image.tobytes()) == {0, 255}
@@ -148,25 +157,75 @@ def test_modules_are_whole_pixels_and_four_of_them_are_free_around(alice: Client
     run = next(x for x in range(side) if code.getpixel((left + x, top)) == 0)
     scale, rest = divmod(run, 7)
     assert (rest, side % scale, bottom - top) == (0, 0, side)
-    assert min(left, top) >= 4 * scale
-    assert max(abs(left - (size - right)), abs(top - (size - bottom))) <= 1
+    assert left == top == image.width - right == image.height - bottom == 4 * scale
     assert scale == size // (side // scale + 8)
+
+
+def test_sizes_of_the_same_whole_pixels_share_a_picture(alice: Client) -> None:
+    path = made(alice)
+    answers = [fetched(alice, f"{path}?size={size}") for size in range(1900, 2049, 7)]
+    assert len({answer.headers["ETag"] for answer in answers}) == len({answer.data for answer in answers}) <= 6
 
 
 @pytest.mark.parametrize("query", ["", "?format=png&size=400", "?size=", "?format="])
 def test_a_png_of_400_pixels_is_the_default(alice: Client, query: str) -> None:
     answer = fetched(alice, made(alice) + query)
     assert answer.mimetype == "image/png"
-    assert pixels(answer.data, "png").size == (400, 400)
+    assert fits(pixels(answer.data, "png"), 400)
 
 
 @pytest.mark.parametrize(
     "query",
-    ["size=63", "size=4097", "size=0", "size=-64", "size=0100", "size=1e2", "size=%D9%A3%D9%A3%D9%A3", "size=100%0a",
+    ["size=63", "size=2049", "size=0", "size=-64", "size=0100", "size=1e2", "size=%D9%A3%D9%A3%D9%A3", "size=100%0a",
      "size=" + "9" * 300, "size=%00", "format=gif", "format=PNG", "format=%00"],
 )  # fmt: skip
 def test_other_sizes_and_formats_are_refused(alice: Client, query: str) -> None:
     assert fetched(alice, f"{made(alice)}?{query}").status_code == 400
+    assert fetched(alice, f"{short_link(alice)}/qr?{query}").status_code == 400
+
+
+def short_link(client: Client) -> str:
+    answer = client.post("/api/url/add", {"url": "https://example.com/"})
+    return str(answer.get_json()["shorturl"]).removeprefix(BASE_URL)
+
+
+def test_the_picture_of_a_short_link_has_a_format_and_a_size(alice: Client) -> None:
+    path = f"{short_link(alice)}/qr"
+    for query, form, size in (("", "png", 400), ("?size=200", "png", 200), ("/200", "png", 200),
+                              ("?format=svg&size=1000", "svg", 1000), ("/1000?format=svg", "svg", 1000)):  # fmt: skip
+        answer = fetched(alice, path + query)
+        assert (answer.status_code, answer.mimetype) == (200, qr_image.FORMATS[form])
+        image = pixels(answer.data, form)
+        assert fits(image, size)
+        assert decoded(image).text == f"{BASE_URL}{path.removesuffix('/qr')}"
+
+
+def test_one_picture_is_drawn_at_a_time_and_one_request_waits(
+    app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, begun, ended = made(alice), threading.Semaphore(0), threading.Event()
+
+    def slowly(picture: qr_image.Picture, logo: bytes | None) -> bytes:
+        begun.release()
+        ended.wait(10)
+        return draw(picture, logo)
+
+    def ask(size: int) -> TestResponse:
+        return app.test_client().get(f"{path}?size={size}", headers={"Accept": "application/json"})
+
+    monkeypatch.setattr(qr_image, "draw", slowly)
+    monkeypatch.setattr(drawing, "_PATIENCE_SECONDS", 60)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(ask, 200)
+        begun.acquire()
+        second = pool.submit(ask, 210)  # the same picture
+        wait_until(lambda: drawing._places._value == 0)
+        refused = ask(1000)
+        ended.set()
+    assert [each.result().status_code for each in (first, second)] == [200, 200]
+    assert (refused.status_code, refused.get_json()["code"], refused.headers["Retry-After"]) == (503, "image_busy", "2")
+    assert not begun.acquire(blocking=False)
+    assert ask(1000).status_code == 200
 
 
 @pytest.mark.parametrize("code", ["x", "%00", "a%00b", "%ED%A0%80", "x" * 3000, "%D9%A3", "a'b", "..", "a%2Fb"])

@@ -50,7 +50,7 @@ _USER_QUERY = (
 )
 _FETCH = (
     "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
-    "fetch_busy", "logo_missing", "logo_unusable",
+    "fetch_busy", "logo_missing", "logo_unusable", "image_busy",
 )  # fmt: skip
 _LINK = (
     "plan_feature", "alias_taken", "link_branded", "domain_unknown", "domain_in_use", "campaign_unknown",

@@ -4,7 +4,7 @@ import re
 
 from flask import Blueprint, Response, request
 
-from linkmgr import qr_data, qr_image
+from linkmgr import drawing, qr_data, qr_image
 from linkmgr.database import Row
 from linkmgr.errors import Refusal
 from linkmgr.pages import branded
@@ -24,23 +24,36 @@ _POLICY = "default-src 'none'; img-src data:; sandbox"
 def image(code: str) -> Response:
     """A browser asks each time whether its picture is still right, so that an update is seen at once.  The
     answer to that needs neither the logo nor a drawing."""
-    wanted = query_choice("format", tuple(qr_image.FORMATS)) or "png", pixels(query_text("size"))
+    wanted = form(), pixels(query_text("size"))
     picture = _picture(code, qr.drawing(branded.host(), code, with_logo=False), *wanted)
     if request.if_none_match.contains_weak(picture.tag):
         return answer(picture, b"", status=304)
-    kept = pictures()
-    drawn = kept.get(picture.tag)
+    drawn = pictures().get(picture.tag)
     if drawn is None:
         # Read again, since the tag must be the one of this logo.
         found = qr.drawing(branded.host(), code, with_logo=True)
         picture = _picture(code, found, *wanted)
-        drawn = qr_image.draw(picture, found["logo"])
-        kept.put(picture.tag, drawn)
+        drawn = draw(picture, found["logo"])
     return answer(picture, drawn)
 
 
+def draw(picture: Picture, logo: bytes | None) -> bytes:
+    """Draw a picture, unless another request drew it while this one waited."""
+    kept = pictures()
+    with drawing.alone():
+        drawn = kept.get(picture.tag)
+        if drawn is None:
+            drawn = qr_image.draw(picture, logo)
+            kept.put(picture.tag, drawn)
+    return drawn
+
+
+def form() -> str:
+    return query_choice("format", tuple(qr_image.FORMATS)) or "png"
+
+
 def pixels(text: str | None) -> int:
-    """The size that was asked for."""
+    """Return the requested size."""
     if text is None:
         return qr_image.DEFAULT
     size = int(text) if re.fullmatch("[1-9][0-9]{1,3}", text) else 0
@@ -51,7 +64,9 @@ def pixels(text: str | None) -> int:
 
 def _picture(code: str, found: Row, form: str, size: int) -> Picture:
     payload = qr_data.payload(found["type"], found["data"], f"{settings().base_url}/q/{code}")
-    return Picture(payload, found["foreground"], found["background"], found["logo_hash"], form, size)
+    return qr_image.picture(
+        payload, found["foreground"], found["background"], found["logo_hash"], form=form, most_pixels=size
+    )
 
 
 def answer(picture: Picture, drawn: bytes, status: int = 200) -> Response:

@@ -11,8 +11,8 @@ from linkmgr.database import Row
 from linkmgr.errors import Refusal
 from linkmgr.pages import bio, branded, interstitial, loops, qr
 from linkmgr.pictures import pictures
-from linkmgr.qr_image import Picture
 from linkmgr.repository import public
+from linkmgr.validation import query_text
 
 bp = Blueprint("short", __name__)
 
@@ -156,15 +156,14 @@ def pixels(alias: str) -> ResponseReturnValue:
 @bp.get("/<alias:alias>/qr")
 @bp.get("/<alias:alias>/qr/<size>")
 def picture(alias: str, size: str | None = None) -> Response:
-    """A plain QR code of the short address."""
+    """A plain QR code of the short URL.  A size in the path takes precedence."""
     link = public.short_link(branded.host(), alias)
     if link is None:
         raise Refusal("image_missing")
-    wanted = Picture(_address(link), "rgb(0,0,0)", "rgb(255,255,255)", None, "png", qr.pixels(size))
+    form, most_pixels = qr.form(), qr.pixels(size or query_text("size"))
+    wanted = qr_image.picture(
+        _address(link), "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, most_pixels=most_pixels
+    )
     if request.if_none_match.contains_weak(wanted.tag):
         return qr.answer(wanted, b"", status=304)
-    drawn = pictures().get(wanted.tag)
-    if drawn is None:
-        drawn = qr_image.draw(wanted, None)
-        pictures().put(wanted.tag, drawn)
-    return qr.answer(wanted, drawn)
+    return qr.answer(wanted, pictures().get(wanted.tag) or qr.draw(wanted, None))

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.faults import making, stage
+from tests.faults import attacks, making, stage
 from tests.faults.making import Fault
 from tests.faults.row import HEAD, Row, run
 from tests.faults.stage import Database, Stage
@@ -50,6 +50,15 @@ def _all(database: Database, where: Path) -> Iterator[Row]:
             print("No disk is filled: only root may have one in memory.")
 
 
+def _attacked(database: Database) -> Iterator[attacks.Row]:
+    slow = attacks.SLOW if shutil.which("slowhttptest") else ()
+    if not slow:
+        print("There are no slow clients: slowhttptest is missing (apt-get install slowhttptest).")
+    for attack in (*slow, attacks.IMAGES):
+        with stage.service(database) as on:
+            yield attacks.run(on, attack)
+
+
 def _seen(database: Database, where: Path) -> Iterator[str]:
     """Whether loss and doubling are seen where there is some: what is wrong with the sight."""
     with stage.service(database, "tests.faults.planted:unflushed()") as on:
@@ -78,6 +87,10 @@ def main() -> int:
         for row in _all(database, where):
             print(row, flush=True)
             problems += [f"{row.title}: {problem}" for problem in row.problems]
+        print(attacks.HEAD)
+        for attacked in _attacked(database):
+            print(attacked, flush=True)
+            problems += [f"{attacked.title}: {problem}" for problem in attacked.problems]
         problems += _seen(database, where)
     for problem in problems:
         print(problem, file=sys.stderr)

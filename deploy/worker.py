@@ -1,0 +1,242 @@
+"""A gunicorn worker that slow clients cannot stop.
+
+gunicorn's threads read requests and write responses with blocking calls, so a few slow clients occupy all of them.
+In this worker the event loop reads each request, and a thread gets it once it is complete.  The event loop also sends
+the part of a response that the kernel did not accept at once.
+"""
+
+import errno
+import resource
+import runpy
+import socket
+import struct
+import time
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from selectors import EVENT_READ, EVENT_WRITE
+from typing import Any
+
+import gunicorn.util
+from gunicorn.workers.gthread import TConn, ThreadWorker
+
+SECONDS = 10  # for a request from its first byte, and for the first byte of a new connection
+_SEND_SECONDS = 60  # for what the client has to read of a response
+_MOST_UNSENT = 1 << 20  # bytes of a response that are buffered; a thread waits with what exceeds them
+_LINGER_SECONDS = 2  # for a client that still sends the rest of a refused request
+_CHECK_SECONDS = 0.5  # between two looks for exceeded deadlines
+_OVERLAP_SECONDS = 0.3  # more than the workers that replace one need to listen
+_BLOCK = 16 << 10
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+# Not imported: gunicorn's master would keep the old code when it is reloaded.
+_Incoming = runpy.run_path(str(Path(__file__).with_name("framing.py")))["Incoming"]
+
+
+class _Socket(socket.socket):
+    """A socket whose sendall() does not wait for the client."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.unsent = bytearray()
+
+    def sendall(self, data: Any, _flags: int = 0) -> None:
+        if not self.unsent:
+            sent = self._send_now(data)
+            if sent == len(data):
+                return
+            data = memoryview(data)[sent:]
+        self.unsent += data
+        if len(self.unsent) > _MOST_UNSENT:
+            self._wait()
+
+    def flush(self) -> bool:
+        """Send what the kernel accepts.  Return True when nothing is left."""
+        del self.unsent[: self._send_now(self.unsent)]
+        return not self.unsent
+
+    def _send_now(self, data: Any) -> int:
+        try:
+            return self.send(data, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return 0
+
+    def _wait(self) -> None:
+        self.settimeout(SECONDS)
+        try:
+            super().sendall(self.unsent)
+        except TimeoutError:
+            raise ConnectionResetError(errno.ECONNRESET, "the client does not read the response") from None
+        finally:
+            self.unsent.clear()
+            self.setblocking(True)
+
+
+class _Connection(TConn):  # type: ignore[misc]
+    incoming: Any
+
+    def close(self, graceful: bool = False) -> None:  # gunicorn's would block the event loop for 2 s
+        super().close()
+
+
+class Worker(ThreadWorker):  # type: ignore[misc]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._deadlines: dict[_Connection, float] = {}  # of the connections that the event loop reads or writes
+        self._next_check = 0.0
+
+    def init_process(self) -> None:
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # else worker_connections could exhaust 1024
+        super().init_process()
+
+    def accept(self, listener: Any) -> bool:
+        """Accept a connection.  Return False if there is none."""
+        try:
+            accepted, client = listener.accept()
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.ECONNABORTED):
+                raise
+            return False
+        sock = _Socket(accepted.family, accepted.type, accepted.proto, accepted.detach())
+        # A second line of defense: no read of a thread takes longer.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", SECONDS, 0))
+        self.nr_conns += 1
+        if self.nr_conns == self.worker_connections and self.keepalived_conns:
+            self.keepalived_conns[0].timeout = 0  # gunicorn closes it after this round, so that others can connect
+        connection = _Connection(self.cfg, sock, client, listener.getsockname())
+        connection.init()
+        self.enqueue_req(connection)
+        return True
+
+    def enqueue_req(self, conn: _Connection) -> None:
+        """Read a request.  gunicorn calls this for a kept connection that is readable or has buffered bytes."""
+        conn.incoming = _Incoming(conn.parser.unreader.take_buffered())
+        if conn.incoming.data and conn.incoming.is_complete():
+            self._hand_over(conn)
+            return
+        self._receive(conn, registered=False)
+
+    def _receive(self, conn: _Connection, _socket: Any = None, *, registered: bool = True) -> None:
+        incoming = conn.incoming
+        try:
+            received = conn.sock.recv(_BLOCK, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            received = None
+        except OSError:
+            received = b""
+        starts = not (registered and incoming.data)
+        if received:
+            incoming.data += received
+        if received and incoming.is_complete():
+            self._forget(conn, registered=registered)
+            self._hand_over(conn)
+        elif received == b"":
+            self._forget(conn, registered=registered)
+            if incoming.data:
+                self._refuse(conn, 400, "Bad Request")
+            self._close(conn)
+        elif excess := incoming.excess():
+            self._forget(conn, registered=registered)
+            self._refuse(conn, *excess)
+            self._linger(conn)
+        else:
+            if incoming.expects_continue:
+                incoming.expects_continue = False
+                with suppress(OSError):  # the next read will tell that the client is gone
+                    conn.sock.sendall(_CONTINUE)
+            if starts:
+                self._deadlines[conn] = time.monotonic() + SECONDS
+            if not registered:
+                self.poller.register(conn.sock, EVENT_READ, partial(self._receive, conn))
+
+    def _hand_over(self, conn: _Connection) -> None:
+        conn.parser.unreader.unread(bytes(conn.incoming.data))
+        conn.incoming.data.clear()
+        super().enqueue_req(conn)
+
+    def handle_request(self, req: Any, conn: _Connection) -> Any:
+        if conn.incoming.partial:
+            req.force_close()
+        return super().handle_request(req, conn)
+
+    def finish_request(self, conn: _Connection, fs: Any) -> None:
+        """Called in the event loop when a thread has answered."""
+        if conn.sock.unsent and conn.sock.fileno() >= 0:
+            self._deadlines[conn] = time.monotonic() + _SEND_SECONDS
+            self.poller.register(conn.sock, EVENT_WRITE, partial(self._send, conn, fs))
+        elif conn.incoming.partial:
+            self._linger(conn)
+        else:
+            super().finish_request(conn, fs)
+
+    def _send(self, conn: _Connection, fs: Any, _socket: Any) -> None:
+        try:
+            sent = conn.sock.flush()
+        except OSError:
+            conn.sock.unsent.clear()
+            self._forget(conn)
+            self._close(conn)
+            return
+        if sent:
+            self._forget(conn)
+            self.finish_request(conn, fs)
+
+    def _linger(self, conn: _Connection) -> None:
+        """Close once the client has stopped sending, or it would lose the response."""
+        try:
+            conn.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._close(conn)
+            return
+        conn.incoming = _Incoming(b"")
+        self._deadlines[conn] = time.monotonic() + _LINGER_SECONDS
+        self.poller.register(conn.sock, EVENT_READ, partial(self._discard, conn))
+
+    def _discard(self, conn: _Connection, _socket: Any) -> None:
+        try:
+            received = conn.sock.recv(_BLOCK, socket.MSG_DONTWAIT)
+        except OSError:
+            received = b""
+        if not received:
+            self._forget(conn)
+            self._close(conn)
+
+    def murder_pending(self) -> None:
+        """Called by gunicorn after each round of events."""
+        now = time.monotonic()
+        if now < self._next_check:
+            return
+        self._next_check = now + _CHECK_SECONDS
+        for conn in [conn for conn, deadline in self._deadlines.items() if deadline <= now]:
+            self._forget(conn)
+            if conn.incoming.data and not conn.sock.unsent:
+                self._refuse(conn, 408, "Request Timeout")
+            self._close(conn)
+
+    def _refuse(self, conn: _Connection, status: int, reason: str) -> None:
+        with suppress(OSError):  # the client is gone
+            gunicorn.util.write_error(conn.sock, status, reason, "")
+
+    def _forget(self, conn: _Connection, *, registered: bool = True) -> None:
+        if registered:
+            del self._deadlines[conn]
+            self.poller.unregister(conn.sock)
+
+    def _close(self, conn: _Connection) -> None:
+        self.nr_conns -= 1
+        conn.close()
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """With `reuse_port` each worker has a socket of its own.  Connections arrive there as long as it is open, so
+        a stopping worker accepts those that wait and closes it.  gunicorn would leave it open and drop them."""
+        if self.alive or enabled:
+            super().set_accept_enabled(enabled)
+            return
+        end = time.monotonic() + _OVERLAP_SECONDS
+        while (left := end - time.monotonic()) > 0:
+            self.wait_for_and_dispatch_events(timeout=left)
+        super().set_accept_enabled(False)
+        for listener in self.sockets:
+            while self.accept(listener):
+                pass
+            listener.close()

@@ -1,0 +1,234 @@
+"""Slow clients do not occupy the threads of a worker (deploy/worker.py).  There is no nginx in front."""
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+from gunicorn.http.unreader import Unreader
+from gunicorn.workers.gthread import TConn, ThreadWorker
+
+from linkmgr.errors import CATALOGUE
+from tests.conftest import MANY, Client
+from tests.test_gunicorn import LARGEST, PIXEL, chunk
+
+pytestmark = pytest.mark.slow
+
+DEADLINE = 10
+BOUND = 1.0  # seconds within which others are answered
+HEAD = b"POST /api/pixel/add HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+BEGINNINGS = {
+    "a body": HEAD + b"Content-Length: 10\r\n\r\n{",
+    "headers": HEAD + b"X-Slow: ",
+    "a chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\n400\r\n{",
+    "chunks": HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
+    "a trailer": HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\nX-Slow: ",
+    "a body after 100 Continue": HEAD + b"Expect: 100-continue\r\nContent-Length: 10\r\n\r\n{",
+}
+
+
+@pytest.fixture
+def base(serve: Callable[..., str]) -> str:
+    return serve("--workers", "1", rate_limit=MANY)
+
+
+def opened(base: str) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=DEADLINE + 5)
+
+
+def seconds_for(url: str) -> float:
+    began = time.monotonic()
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        assert answer.status == 200
+        answer.read()
+    return time.monotonic() - began
+
+
+@contextmanager
+def many(base: str, beginning: bytes, number: int) -> Iterator[list[socket.socket]]:
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(opened(base)) for _ in range(number)]
+        for each in sockets:
+            each.sendall(beginning)
+        yield sockets
+
+
+def responses(connection: socket.socket, number: int) -> list[tuple[int, bytes]]:
+    """Read responses with a Content-Length; 100 Continue has none."""
+    found = []
+    with connection.makefile("rb") as file:
+        for _ in range(number):
+            status, length = int(file.readline().split()[1]), 0
+            while (line := file.readline()) != b"\r\n":
+                name, _, value = line.partition(b":")
+                length = int(value) if name.lower() == b"content-length" else length
+            found.append((status, file.read(length)))
+    return found
+
+
+def test_requests_that_never_end_hold_nobody_up_and_end_with_408(base: str) -> None:
+    began = time.monotonic()
+    with ExitStack() as stack:
+        slow = {name: stack.enter_context(many(base, sent, 48)) for name, sent in BEGINNINGS.items()}
+        [idle] = stack.enter_context(many(base, b"", 1))
+        [dripping] = stack.enter_context(many(base, BEGINNINGS["headers"], 1))
+        while time.monotonic() < began + DEADLINE - 2:
+            assert seconds_for(f"{base}/healthz") < BOUND
+            dripping.sendall(b"x")
+            time.sleep(0.2)
+        for name, sockets in slow.items():
+            for each in [*sockets, dripping] if name == "headers" else sockets:
+                answer = each.makefile("rb").read()
+                head, _, body = answer.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(b"\r\n\r\n")
+                assert head.startswith(b"HTTP/1.1 408 "), name
+                assert b"X-RateLimit-Remaining: 0" in head
+                message = CATALOGUE["request_timeout"][1]
+                assert json.loads(body) == {"error": 1, "message": message, "code": "request_timeout"}
+        assert idle.recv(1) == b""
+    assert DEADLINE - 1 < time.monotonic() - began < DEADLINE + 3
+
+
+def test_refused_bodies_that_never_end_hold_nobody_up(base: str) -> None:
+    chunks = b"Transfer-Encoding: chunked\r\n\r\n" + chunk(b" " * LARGEST) + b"2\r\n1"
+    for framing in (b"Content-Length: 1000000\r\n\r\n{", chunks):
+        with many(base, HEAD + framing, 48) as sockets:
+            assert seconds_for(f"{base}/healthz") < BOUND
+            assert {responses(each, 1)[0][0] for each in sockets} == {401}
+
+
+def test_clients_that_do_not_close_hold_nobody_up(base: str) -> None:
+    with many(base, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 48) as sockets:
+        assert seconds_for(f"{base}/healthz") < BOUND
+        assert {responses(each, 1)[0][0] for each in sockets} == {200}
+
+
+def test_clients_that_do_not_read_hold_nobody_up_and_get_everything_later(base: str) -> None:
+    """Kernels buffer some MiB of a connection on loopback, so that many responses have to be sent."""
+    number = 100
+    request = b"GET /api/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+    with many(base, request * number, 12) as sockets:
+        for _ in range(10):
+            assert seconds_for(f"{base}/healthz") < BOUND
+        found = [responses(each, number) for each in sockets]
+    assert {status for each in found for status, _ in each} == {200}
+    assert len({body for each in found for _, body in each}) == 1
+
+
+def test_stray_line_breaks_hold_nobody_up(base: str) -> None:
+    for beginning in (b"", b"\r\n", b"\r\n\r\n", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n\r\n"):
+        with many(base, beginning, 48):
+            for _ in range(5):
+                assert seconds_for(f"{base}/healthz") < BOUND, beginning
+
+
+FRAMINGS = [
+    b"Content-Length: 99999999999999999999\r\n\r\n",
+    b"Content-Length: 0000000000000000000000000000000000009\r\n\r\n",
+    b"Content-Length: 9\r\nContent-Length: 9\r\n\r\n",
+    b"Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n",
+    b"content-length:9\r\n\r\n",
+    b"Content-Length\t: 9\r\n\r\n",
+    b"Transfer-Encoding: gzip, Chunked\r\n\r\n9\r\n",
+    b"Transfer-Encoding: gzip\r\nTransfer-Encoding:\tchunked\r\n\r\n9\r\n",
+    b"Transfer-Encoding: identity\r\n\r\n",
+    b"Transfer-Encoding: chunked\r\n\r\n+9\r\n",
+    b"Transfer-Encoding: chunked\r\n\r\n0_9\r\n",
+    b"Transfer-Encoding: chunked\r\n\r\n9;a=b\r\n",
+    b"Transfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n9\r\n",
+    b"Transfer-Encoding: chunked\r\n\r\n0\r\n",
+    b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\r\n",
+]
+
+
+def test_no_framing_lets_a_client_occupy_a_thread(base: str) -> None:
+    for framing in FRAMINGS:
+        with many(base, HEAD + framing, 16):
+            for _ in range(3):
+                assert seconds_for(f"{base}/healthz") < BOUND, framing
+
+
+def authorized(alice: Client, *headers: bytes) -> bytes:
+    return HEAD + b"Authorization: Bearer %s\r\n" % str(alice.key).encode() + b"".join(headers)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 4096, 1 << 20])
+def test_pipelined_requests_are_answered_in_order_however_they_arrive(base: str, alice: Client, piece: int) -> None:
+    whole = PIXEL + b" " * (3000 - len(PIXEL))
+    chunked = authorized(alice, b"Transfer-Encoding: chunked\r\n\r\n") + chunk(whole[:50]) + chunk(whole[50:])
+    plain = authorized(alice, b"Content-Length: %d\r\n\r\n" % len(whole)) + whole
+    health = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    sent = plain + chunked + chunk(b"") + health + chunked + b"0\r\nX-Trailer: y\r\n\r\n" + health
+    with opened(base) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(sent), piece):
+            connection.sendall(sent[at : at + piece])
+        found = responses(connection, 5)
+        assert [status for status, _ in found] == [200] * 5
+        assert [b'"id"' in body for _, body in found] == [True, True, False, True, False]
+        connection.sendall(health)
+        assert responses(connection, 1)[0][0] == 200
+
+
+def test_the_largest_body_is_taken(base: str, alice: Client) -> None:
+    body = PIXEL + b" " * (LARGEST - len(PIXEL))
+    with opened(base) as connection:
+        for framing in (b"Content-Length: %d\r\n\r\n" % LARGEST + body,
+                        b"Transfer-Encoding: chunked\r\n\r\n" + chunk(body) + chunk(b"")):  # fmt: skip
+            connection.sendall(authorized(alice, framing))
+            assert responses(connection, 1)[0][0] == 200
+
+
+@pytest.mark.parametrize("framing", [[], ["-H", "Transfer-Encoding: chunked"]], ids=["length", "chunked"])
+def test_a_client_that_expects_100_continue_gets_it_once(base: str, alice: Client, framing: list[str]) -> None:
+    run = subprocess.run(
+        ["curl", "--silent", "--show-error", "--include", "-H", "Expect: 100-continue", "--expect100-timeout", "9",
+         "-H", f"Authorization: Bearer {alice.key}", "-H", "Content-Type: application/json", *framing,
+         "--data-binary", PIXEL.decode(), f"{base}/api/pixel/add"],
+        capture_output=True, text=True, check=True, timeout=8,
+    )  # fmt: skip
+    assert run.stdout.count("HTTP/1.1 100 ") == 1
+    assert run.stdout.count("HTTP/1.1 200 ") == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "code"),
+    [
+        (b"GET /" + b"a" * 100_000, "address_too_long"),
+        (b"GET / HTTP/1.1\r\n" + b"A: %s\r\n" % (b"b" * 8000) * 20, "headers_too_large"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1;%s\r\n{\r\n" % (b"b" * 4000) * 40, "too_large"),
+    ],
+)  # fmt: skip
+def test_a_request_that_is_too_large_is_refused_before_it_ends(base: str, head: bytes, code: str) -> None:
+    with opened(base) as connection:
+        connection.sendall(head)
+        [(status, body)] = responses(connection, 1)
+    assert (status, json.loads(body)["code"]) == (CATALOGUE[code][0], code)
+
+
+@pytest.mark.parametrize("kind", ["-H", "-B", "-R", "-X"])
+def test_400_connections_of_slowhttptest_hold_nobody_up(serve: Callable[..., str], kind: str) -> None:
+    if not shutil.which("slowhttptest"):
+        pytest.skip("slowhttptest is missing: apt-get install slowhttptest")
+    base = serve("--workers", "2")
+    slow = ["slowhttptest", kind, "-c", "400", "-r", "200", "-i", "2", "-l", "5", "-u", f"{base}/static/style.css"]
+    with subprocess.Popen(slow, stdout=subprocess.DEVNULL) as running:
+        longest = 0.0
+        while running.poll() is None:
+            longest = max(longest, seconds_for(f"{base}/healthz"))
+            time.sleep(0.05)
+        assert running.returncode == 0
+    assert longest < BOUND
+
+
+def test_gunicorn_has_the_names_that_the_worker_uses() -> None:
+    names = {"accept", "enqueue_req", "finish_request", "handle_request", "murder_pending", "set_accept_enabled"}
+    assert names <= vars(ThreadWorker).keys()
+    assert {"nr_conns", "poller"} <= set(ThreadWorker.__init__.__code__.co_names)
+    assert {"init", "close"} <= vars(TConn).keys()
+    assert {"take_buffered", "unread"} <= vars(Unreader).keys()
