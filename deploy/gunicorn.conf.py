@@ -127,8 +127,8 @@ worker_class = _Worker
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start the background jobs.  What is loaded by now stays: to look for garbage in it, or every few requests, costs
-    more than it finds."""
+    """Start the background jobs.  Freeze the objects that are loaded by now: looking for garbage among them, or every
+    few requests, costs more than it finds."""
     from linkmgr import Service, jobs  # noqa: PLC0415
 
     gc.collect()
