@@ -129,8 +129,8 @@ BEGIN
 END $$;
 CREATE TRIGGER clean_up AFTER DELETE ON users REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
 
--- A foreign key that is checked when it is written only: a deleted row costs nothing for those that refer to it.  What
--- reads such a reference ignores one that leads nowhere.  Arguments: the table, the column, the constraint.
+-- A foreign key that is checked only when it is written, so that a delete does not touch the rows that refer to it.
+-- Statements that read such a reference ignore one whose row is gone.  Arguments: the table, the column, the constraint.
 CREATE FUNCTION require_reference() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     found integer;
@@ -203,7 +203,7 @@ CREATE TABLE domains (
     UNIQUE (user_id, id)
 );
 
--- Those that are served: the rest waits to be deleted after its owner.
+-- Domains that are served.  The domains of a deleted user wait to be deleted.
 CREATE VIEW live_domains AS
 SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.user_id);
 

@@ -105,7 +105,7 @@ worker_class = runpy.run_path(str(Path(__file__).with_name("worker.py")))["Worke
 
 def post_worker_init(worker: Any) -> None:
     """Start the background threads.  Exempt what is loaded from garbage collection, which costs more than it finds."""
-    from linkmgr import Service, jobs, recorder  # noqa: PLC0415 - see get_thread_pool
+    from linkmgr import Service, jobs, recorder  # noqa: PLC0415 - what the master imports is not reloaded
 
     gc.collect()
     gc.freeze()

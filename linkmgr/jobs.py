@@ -29,7 +29,7 @@ LEASE_SECONDS = 60  # several times what a batch can take with the statement tim
 SLICE_SECONDS = 5
 POLL_SECONDS = 1
 _LEAST_PAUSE, _LONGEST_DELAY = 0.01, 300
-_STOP_SECONDS = 5
+_STOP_SECONDS = _RETRY_SECONDS = 5
 
 
 def run_next(pause: Callable[[float], bool]) -> bool:
@@ -85,5 +85,6 @@ class Worker:
                         pass
                 except psycopg2.Error as error:
                     self._app.logger.warning("jobs wait for the database: %s", type(error).__name__)
+                    self._ending.wait(_RETRY_SECONDS)
                 except Exception as error:  # a bug here must not end the thread, which nothing starts again
                     self._app.logger.error("jobs wait for another try", exc_info=error)

@@ -120,7 +120,8 @@ class Recorder:
     def _finish(self) -> None:
         """Leave no file of this process behind, unless the database is unavailable."""
         if self.flush():
-            with self._storing, self._app.app_context():
+            # The data folder may have been deleted.
+            with self._storing, self._app.app_context(), suppress(OSError):
                 spools, self._spools = self._spools, []
                 _retire([source for source in spools if source.seal()])
 

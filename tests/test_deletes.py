@@ -18,7 +18,7 @@ from tests.transactions import costs
 Connection = psycopg2.extensions.connection
 Add = Callable[[str], int]
 
-# What many rows depend on: how it is made, how it is deleted, and what finds those that refer to it.
+# For each kind of parent: the statement that makes all links refer to it, and one that finds those that do.
 SPLASH = "UPDATE links SET type = 'splash', splash_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
 OVERLAY = "UPDATE links SET type = 'overlay', overlay_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
 CAMPAIGN = "UPDATE links SET campaign_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"

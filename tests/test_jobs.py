@@ -174,3 +174,17 @@ def test_a_process_that_serves_runs_jobs_and_takes_over_from_one_that_was_killed
     sql("UPDATE jobs SET due = now() RETURNING 1")  # its lease runs out
     wait_until(lambda: not sql("SELECT FROM jobs"))
     assert children(master) != [killed]
+
+
+@pytest.mark.slow
+def test_jobs_go_on_after_the_database_was_away(
+    serve: Callable[..., str], sql: Sql, raw: psycopg2.extensions.connection
+) -> None:
+    serve("--workers=1")
+    taking = "pid <> pg_backend_pid() AND query LIKE '%EXECUTE%links_deleted%'"
+    with raw.cursor() as cursor:
+        wait_until(lambda: bool(sql("SELECT FROM pg_stat_activity WHERE query LIKE '%%EXECUTE%%links_deleted%%'")))
+        cursor.execute(f"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE {taking}")
+        assert cursor.fetchall() != [(0,)]
+    sql("INSERT INTO jobs (kind, argument) VALUES ('links_deleted', '{\"ids\": [1]}') RETURNING 1")
+    wait_until(lambda: not sql("SELECT FROM jobs"))

@@ -134,7 +134,7 @@ def test_an_earlier_secret_still_signs_the_cookie(app: Flask, make_app: Callable
 def test_the_cookie_is_kept_for_a_year_and_from_scripts(
     make_app: Callable[..., Flask], alice: Client, base_url: str, secure: bool
 ) -> None:
-    browser = make_app(base_url=base_url).test_client()
+    browser = make_app(base_url=base_url, serve_loopback="1").test_client()
     [cookie] = [each for each in sign_in(browser).headers.getlist("Set-Cookie") if "known" in each]
     name, *attributes = cookie.split("; ")
     assert name.startswith("__Secure-linkmgr_known=" if secure else "linkmgr_known=")

@@ -180,7 +180,7 @@ def test_totals_are_true_after_creates_and_deletes_at_once(app: Flask, alice: Cl
 
 
 def test_of_a_deleted_user_nothing_is_left_and_others_keep_theirs(
-    alice: Client, bob: Client, admin: Client, sql: Sql
+    alice: Client, bob: Client, admin: Client, sql: Sql, run_jobs: Callable[[], None]
 ) -> None:
     for client in (alice, bob):
         for feature in CREATES:
@@ -189,6 +189,7 @@ def test_of_a_deleted_user_nothing_is_left_and_others_keep_theirs(
         channel_id = client.add("/api/channel/add", {"name": "Shop"})
         assert client.post(f"/api/channel/{channel_id}/assign/links/{link_id}").status_code == 200
     assert admin.delete(f"/api/user/{alice.id}/delete").status_code == 200
+    run_jobs()
     assert sql("SELECT kind, total FROM usage WHERE user_id = %(id)s AND total <> 1", id=bob.id) == []
     assert sql("SELECT DISTINCT user_id FROM usage") == [{"user_id": bob.id}]
     assert sql("SELECT DISTINCT user_id FROM channel_items") == [{"user_id": bob.id}]

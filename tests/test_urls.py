@@ -1,6 +1,7 @@
 """Links: what is made, listed, read, changed and deleted."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -203,13 +204,14 @@ def test_a_link_is_put_on_channels(alice: Client, sql: Sql) -> None:
         assert listed(alice)[0]["channel"] == channels
 
 
-def test_a_deleted_link_is_gone_with_its_statistics(alice: Client, sql: Sql) -> None:
+def test_a_deleted_link_is_gone_with_its_statistics(alice: Client, sql: Sql, run_jobs: Callable[[], None]) -> None:
     link_id = add(alice)["id"]
     sql("INSERT INTO totals VALUES (%(id)s, 3, 1) RETURNING 1", id=link_id)
     answer = alice.delete(f"/api/url/{link_id}/delete")
     assert answer.get_json() == {"error": 0, "message": "Link has been deleted successfully."}
     assert alice.get(f"/api/url/{link_id}").status_code == 404
     assert alice.delete(f"/api/url/{link_id}/delete").status_code == 404
+    run_jobs()
     assert sql("SELECT 1 FROM totals") == []
 
 

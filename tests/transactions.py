@@ -1,4 +1,4 @@
-"""What the statements of the service cost: each is run first in a transaction that is rolled back."""
+"""The cost of statements of the service.  Each is first run in a transaction that is rolled back."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

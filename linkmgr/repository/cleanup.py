@@ -1,7 +1,7 @@
-"""What deletes leave for background jobs: dependants are deleted, and references cleared, in batches.
+"""Handlers of the jobs that deletes enqueue: they delete dependants and clear references, in batches.
 
-Each statement handles at most so many rows, which it finds by an index, and skips rows that are locked.  The triggers
-`clean_up` of schema.sql enqueue the jobs.
+Each statement handles at most so many rows, which it finds by an index.  Updates skip rows that are locked.  The
+triggers `clean_up` of schema.sql enqueue the jobs.
 """
 
 from collections.abc import Callable

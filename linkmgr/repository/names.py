@@ -1,5 +1,7 @@
-"""Names that are unique among all users.  Those of a deleted user are free at once, although the rows that have them
-wait to be deleted in batches."""
+"""Names that are unique among all users.
+
+The names of a deleted user are free at once, although the rows that have them wait to be deleted in batches.
+"""
 
 from typing import Any
 
