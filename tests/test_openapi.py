@@ -26,8 +26,8 @@ from tests.test_contract import Stage, bodies
 # What the pages and the command line refuse, and what is said before there is an operation.
 NOT_OF_OPERATIONS = {
     "headers_too_large", "request_timeout", "metrics_token", "no_such_page", "method_not_allowed", "plan_name_taken",
-    "image_missing", "campaign_missing", "answer_unplaced", "answers_full", "too_many_answers", "link_spent", "sign_in_failed",
-    "too_many_sign_ins", "password_wrong", "foreign_origin", "link_password_wrong",
+    "image_missing", "campaign_missing", "answer_unplaced", "answers_full", "too_many_answers", "link_spent",
+    "sign_in_failed", "too_many_sign_ins", "password_wrong", "foreign_origin", "link_password_wrong",
 }  # fmt: skip
 
 OPERATIONS_OF_DOCUMENT = [
