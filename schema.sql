@@ -1,5 +1,5 @@
 -- The whole database as a fresh install has it.  PostgreSQL 15 or later, no extensions.
--- Constraints are named after the refusal that they stand for: linkmgr/errors.py has the sentences.
+-- Constraints are named after the refusal that they stand for: linkmgr/web/errors.py has the sentences.
 
 -- The version of this schema.  The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
@@ -609,7 +609,7 @@ BEGIN
     RETURN NOT filled;
 END $$;
 
--- Spool files of visits (linkmgr/spool.py), and how many bytes of each are stored. The statement that stores visits
+-- Spool files of visits (linkmgr/visits/spool.py), and how many bytes of each are stored. The statement that stores visits
 -- advances the position, so that a repetition stores nothing.
 CREATE TABLE visit_spools (
     name   text   PRIMARY KEY,

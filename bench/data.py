@@ -5,9 +5,11 @@ from typing import NamedTuple
 
 from psycopg2.extras import execute_values
 
-from linkmgr import create_app, keys, schema
-from linkmgr.database import database, row
+from linkmgr import create_app
+from linkmgr.db import migrations
+from linkmgr.db.statements import database, row
 from linkmgr.repository import users
+from linkmgr.web import keys
 
 BUSY = "busy"  # the alias of the link and the code of the QR code that have the visits
 QRS = 2000
@@ -76,7 +78,7 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
     """Fills an empty database."""
     app = create_app(**settings(dsn))
     with app.app_context():
-        schema.prepare(create=True)
+        migrations.prepare(create=True)
         user_id = users.next_id()
         with closing(database().connect()) as connection, connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = 0; SET synchronous_commit = off")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from linkmgr import private_postgres
+from linkmgr.db import embedded
 
 ROOT = Path(__file__).parent.parent
 _START_SECONDS = 20
@@ -23,9 +23,9 @@ def postgres() -> Iterator[tuple[str, int]]:
     (ROOT / "var").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=ROOT / "var") as folder:
         Path(folder).chmod(0o755)  # the server runs as another user when this is root
-        with private_postgres.running(Path(folder, "postgres")) as server:
+        with embedded.running(Path(folder, "postgres")) as server:
             pid = int((server.data / "postmaster.pid").read_text().split()[0])
-            yield private_postgres.dsn(Path(folder, "postgres")), pid
+            yield embedded.dsn(Path(folder, "postgres")), pid
         shutil.rmtree(server.data.parent, ignore_errors=True)
 
 

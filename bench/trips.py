@@ -6,7 +6,7 @@ from typing import Any
 import psycopg2.extensions
 from flask import Flask
 
-from linkmgr.database import Database
+from linkmgr.db.statements import Database
 
 
 class _Cursor(psycopg2.extensions.cursor):

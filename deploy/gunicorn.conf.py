@@ -105,13 +105,15 @@ worker_class = runpy.run_path(str(Path(__file__).with_name("worker.py")))["Worke
 
 def post_worker_init(worker: Any) -> None:
     """Start the background threads.  Exempt what is loaded from garbage collection, which costs more than it finds."""
-    from linkmgr import Service, jobs, recorder  # noqa: PLC0415 - what the master imports is not reloaded
+    from linkmgr import Service  # noqa: PLC0415 - what the master imports is not reloaded
+    from linkmgr.db import jobs  # noqa: PLC0415 - what the master imports is not reloaded
+    from linkmgr.visits import queue  # noqa: PLC0415 - what the master imports is not reloaded
 
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     if isinstance(worker.wsgi, Service):
-        recorder.start(worker.wsgi)
+        queue.start(worker.wsgi)
         jobs.Worker(worker.wsgi)
 
 
@@ -120,8 +122,8 @@ def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -
     the headers say that nothing remains until it may be tried again."""
     from limits import parse  # noqa: PLC0415
 
-    from linkmgr.errors import CATALOGUE, HTTP_CODES, RETRY_SECONDS, as_json  # noqa: PLC0415
     from linkmgr.settings import Settings  # noqa: PLC0415
+    from linkmgr.web.errors import CATALOGUE, HTTP_CODES, RETRY_SECONDS, as_json  # noqa: PLC0415
 
     code = HTTP_CODES.get(status_int, "bad_request")
     body = json.dumps(as_json(code, CATALOGUE[code][1])).encode()

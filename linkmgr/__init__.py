@@ -7,29 +7,15 @@ from flask import Flask, Request
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
-from linkmgr import (
-    api,
-    cli,
-    database,
-    envelope,
-    errors,
-    gate,
-    incoming,
-    keys,
-    metrics,
-    observed,
-    pages,
-    pictures,
-    rates,
-    replica,
-    security,
-    sessions,
-    settings,
-)
+from linkmgr import api, cli, pages, settings
+from linkmgr.db import replica, statements
+from linkmgr.qr import cache
+from linkmgr.web import auth, errors, keys, metrics, middleware, rate_limit, responses, security_headers, sessions
+from linkmgr.web import request as web_request
 
 
 class Service(Flask):
-    request_class = incoming.Request
+    request_class = web_request.Request
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """None of ours is a coroutine.  Flask would look at each hook and handler of each request."""
@@ -54,20 +40,20 @@ def create_app(**overrides: str) -> Flask:
     app = Service(__name__)
     settings.init_app(app, **overrides)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
-    app.json = envelope.OrjsonProvider(app)
+    app.json = responses.OrjsonProvider(app)
     app.url_map.merge_slashes = False  # "//" is a 404, and no redirect
     app.url_map.strict_slashes = False
     with app.app_context():
         for part in (
-            database,
+            statements,
             replica,
             keys,
             errors,
-            security,
-            gate,
-            rates,
+            security_headers,
+            auth,
+            rate_limit,
             sessions,
-            pictures,
+            cache,
             api,
             pages,
             cli,
@@ -76,5 +62,5 @@ def create_app(**overrides: str) -> Flask:
             part.init_app(app)
         if proxies := int(settings.settings().trusted_proxies or 0):
             app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
-        observed.init_app(app)
+        middleware.init_app(app)
     return app

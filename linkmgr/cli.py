@@ -14,26 +14,28 @@ from cryptography.fernet import InvalidToken
 from flask import Flask, current_app
 from flask.cli import AppGroup
 
-from linkmgr import backup, keys, passwords, private_postgres, schema
 from linkmgr.api.users import NewUser
-from linkmgr.database import SchemaTooOld
-from linkmgr.plan_limits import UNLIMITED, PlanLimits, PlanName
-from linkmgr.repository import accounts, plans, purge, users
+from linkmgr.db import backup, embedded, migrations
+from linkmgr.db.statements import SchemaTooOld
+from linkmgr.fields.base import LONGEST_ID, checked
+from linkmgr.fields.plan_limits import UNLIMITED, PlanLimits, PlanName
+from linkmgr.repository import account as accounts
+from linkmgr.repository import plans, purge, users
 from linkmgr.settings import settings
-from linkmgr.validation import LONGEST_ID, checked
+from linkmgr.web import keys, passwords
 
 MOST_PER_MINUTE = 1_000_000
 
 
 def postgres() -> AbstractContextManager[object]:
     """The private server, for as long as a command runs; nothing where the database is elsewhere."""
-    return nullcontext() if settings().database_url else private_postgres.server(settings().folder / "postgres")
+    return nullcontext() if settings().database_url else embedded.server(settings().folder / "postgres")
 
 
 def _sentence(error: Exception) -> str:
     match error:
         case SchemaTooOld():
-            return schema.state()
+            return migrations.state()
         case psycopg2.OperationalError():
             return f"The database cannot be used: {str(error).splitlines()[0]}."
         case InvalidToken():
@@ -171,25 +173,25 @@ def edit_plan(plan_id: int, name: str | None, limits: str, **numbers: Any) -> No
 @database_group.command("create")
 def create_database() -> None:
     """Make the tables in an empty database."""
-    if schema.current() == 0:
-        schema.prepare(create=True)
-    schema.refuse_older()
-    click.echo(schema.state())
+    if migrations.current() == 0:
+        migrations.prepare(create=True)
+    migrations.refuse_older()
+    click.echo(migrations.state())
 
 
 @database_group.command("upgrade")
 def upgrade_database() -> None:
     """Bring an older database up to date."""
-    schema.prepare(create=False)
-    schema.refuse_older()
-    click.echo(schema.state())
+    migrations.prepare(create=False)
+    migrations.refuse_older()
+    click.echo(migrations.state())
 
 
 @database_group.command("check")
 def check_database() -> None:
     """Tell whether the database fits the program; exit 1 when it does not."""
-    schema.refuse_older()
-    click.echo(schema.state())
+    migrations.refuse_older()
+    click.echo(migrations.state())
 
 
 @database_group.command("backup")
@@ -204,8 +206,8 @@ def backup_database(file: Path) -> None:
 def restore_database(file: Path) -> None:
     """Fill an empty database from such a file, before the service starts."""
     backup.restore(file)
-    schema.refuse_older()
-    click.echo(schema.state())
+    migrations.refuse_older()
+    click.echo(migrations.state())
 
 
 @visits_group.command("purge")

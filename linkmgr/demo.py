@@ -6,22 +6,11 @@ from typing import Any
 
 import psycopg2
 
-from linkmgr import keys, passwords, qr_data
-from linkmgr.database import row
-from linkmgr.repository import (
-    bio,
-    campaigns,
-    channels,
-    domains,
-    interstitial,
-    overlay,
-    pixels,
-    qr,
-    splash,
-    urls,
-    users,
-)
+from linkmgr.db.statements import row
+from linkmgr.fields import qr as qr_data
+from linkmgr.repository import bio, campaigns, channels, domains, interstitial, overlay, pixels, qr, splash, urls, users
 from linkmgr.settings import settings
+from linkmgr.web import keys, passwords
 
 ADMIN, DEMO = "admin", "demo"
 

@@ -19,8 +19,9 @@ from typing import NoReturn
 import psycopg2
 from cryptography.fernet import InvalidToken
 
-from linkmgr import create_app, demo, private_postgres, schema
-from linkmgr.database import database, row
+from linkmgr import create_app, demo
+from linkmgr.db import embedded, migrations
+from linkmgr.db.statements import database, row
 from linkmgr.repository import users
 from linkmgr.settings import Settings, settings
 
@@ -51,7 +52,7 @@ def _check_port(port: str) -> None:
 
 
 def _prepare_dev(configured: Settings) -> Callable[[], None]:
-    schema.prepare(create=True)
+    migrations.prepare(create=True)
     keys = demo.seed(with_demo=configured.demo == "1")
     url = configured.base_url
 
@@ -68,10 +69,10 @@ def _prepare_dev(configured: Settings) -> Callable[[], None]:
 
 
 def _prepare_run(configured: Settings) -> Callable[[], None]:
-    if schema.current() == 0:
+    if migrations.current() == 0:
         _say("Making the tables in the empty database ...")
-        schema.prepare(create=True)
-    schema.refuse_older()
+        migrations.prepare(create=True)
+    migrations.refuse_older()
     administered = row("SELECT EXISTS (SELECT FROM users WHERE admin) AS found") == {"found": True}
     # A secret that does not fit must be told at the start, and not by the first list of users.
     if any_user := row("SELECT id FROM users LIMIT 1"):
@@ -95,7 +96,7 @@ def _listens(port: int) -> bool:
     return False
 
 
-def _serve(options: list[str], postgres: private_postgres.Server | None, introduce: Callable[[], None]) -> int:
+def _serve(options: list[str], postgres: embedded.Server | None, introduce: Callable[[], None]) -> int:
     """Runs gunicorn until it ends or a signal comes, and keeps the private server alive meanwhile."""
     parent = os.getpid()
     gunicorn = subprocess.Popen(  # noqa: S603
@@ -103,7 +104,7 @@ def _serve(options: list[str], postgres: private_postgres.Server | None, introdu
         cwd=ROOT,
         # Ctrl-C is for the launcher: a worker that hears of it twice, from the terminal and its master, may hang.
         start_new_session=True,
-        preexec_fn=lambda: private_postgres.stop_with_parent(signal.SIGTERM, parent),  # noqa: PLW1509 - no threads here
+        preexec_fn=lambda: embedded.stop_with_parent(signal.SIGTERM, parent),  # noqa: PLW1509 - no threads here
     )
     # New code without another master: the workers are replaced, the old ones finish what they have begun.
     signal.signal(signal.SIGHUP, lambda *_: gunicorn.send_signal(signal.SIGHUP))
@@ -142,8 +143,8 @@ def main(mode: str) -> int:
         configured = settings()
         folder = None if configured.database_url else configured.folder / "postgres"
         if folder:
-            _say(f"Starting PostgreSQL in {private_postgres.located(folder)} ...")
-        with private_postgres.running(folder) if folder else nullcontext() as postgres:
+            _say(f"Starting PostgreSQL in {embedded.located(folder)} ...")
+        with embedded.running(folder) if folder else nullcontext() as postgres:
             try:
                 introduce = _prepare_dev(configured) if mode == "dev" else _prepare_run(configured)
             except psycopg2.OperationalError as error:

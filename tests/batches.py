@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr import jobs
+from linkmgr.db import jobs
 from tests.factories import Sql
 
 MANY = 2_500

@@ -22,10 +22,12 @@ from flask import Flask, Response, current_app
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr import create_app, database, keys, passwords, private_postgres, schema
-from linkmgr.errors import CATALOGUE
-from linkmgr.recorder import Recorder
+from linkmgr import create_app
+from linkmgr.db import embedded, migrations, statements
 from linkmgr.repository import users
+from linkmgr.visits.queue import Recorder
+from linkmgr.web import keys, passwords
+from linkmgr.web.errors import CATALOGUE
 from tests import document
 from tests.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
@@ -106,7 +108,7 @@ def check(response: TestResponse) -> None:
 
 @pytest.fixture(scope="session")
 def dsn() -> Iterator[str]:
-    with private_postgres.server(None) as started:
+    with embedded.server(None) as started:
         yield started
 
 
@@ -136,23 +138,23 @@ def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
 def app(make_app: Callable[..., Flask]) -> Flask:
     made = make_app()
     with made.app_context():
-        schema.prepare(create=True)
+        migrations.prepare(create=True)
     return made
 
 
 @pytest.fixture
-def sql(app: Flask) -> Callable[..., list[database.Row]]:
+def sql(app: Flask) -> Callable[..., list[statements.Row]]:
     """Runs a statement behind the service's back."""
 
-    def run(statement: str, **params: Any) -> list[database.Row]:
+    def run(statement: str, **params: Any) -> list[statements.Row]:
         with app.app_context():
-            return database.rows(statement, **params)
+            return statements.rows(statement, **params)
 
     return run
 
 
 @pytest.fixture
-def register(app: Flask, sql: Callable[..., list[database.Row]]) -> Callable[..., Client]:
+def register(app: Flask, sql: Callable[..., list[statements.Row]]) -> Callable[..., Client]:
     """Makes a user, by default on the plan without limits, and a client with the user's key."""
 
     def make(username: str, *, admin: bool = False, plan: str = "Business", via: Flask = app) -> Client:

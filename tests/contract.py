@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from linkmgr.api.pixels import TYPES as PIXEL_TYPES
-from linkmgr.plan_limits import COUNTED, NUMBERS, SWITCHED
+from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED
 from tests.conftest import BASE_URL
 
 Shape = Any

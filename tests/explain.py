@@ -6,7 +6,7 @@ from typing import Any
 import psycopg2
 import pytest
 
-from linkmgr.database import Database, Row
+from linkmgr.db.statements import Database, Row
 
 
 def _rows(node: Row) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from itertools import count
 
-from linkmgr.database import Row
+from linkmgr.db.statements import Row
 
 Sql = Callable[..., list[Row]]
 Make = Callable[[Sql, int], int]

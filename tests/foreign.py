@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pycurl
 import pytest
 
-from linkmgr import fetch
+from linkmgr.outbound import fetch
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 

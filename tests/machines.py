@@ -13,8 +13,8 @@ import psycopg2
 import pytest
 from psycopg2.extensions import parse_dsn
 
-from linkmgr import private_postgres
-from linkmgr.postgres_programs import find, readable
+from linkmgr.db import embedded
+from linkmgr.db.binaries import find, readable
 from tests.conftest import ROOT, free_port
 from tests.test_private_postgres import ask, eventually
 
@@ -29,9 +29,9 @@ def answers(dsn: str) -> bool:
 class Replica:
     """A running one."""
 
-    def __init__(self, primary: str, server: private_postgres.Server) -> None:
+    def __init__(self, primary: str, server: embedded.Server) -> None:
         self.primary, self.server = primary, server
-        self.dsn = private_postgres._dsn(server.data)
+        self.dsn = embedded._dsn(server.data)
 
     def start(self) -> None:
         """For the first time, or after its death."""
@@ -58,8 +58,8 @@ class Replica:
 
 @contextmanager
 def replica(primary: str) -> Iterator[Replica]:
-    data = private_postgres._throw_away()
-    server = private_postgres.Server(data, durable=False)
+    data = embedded._throw_away()
+    server = embedded.Server(data, durable=False)
     binaries = readable(find(None)[0], server.user)
     options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"]
     subprocess.run(

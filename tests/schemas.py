@@ -8,8 +8,8 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
-from linkmgr import database, schema
-from linkmgr.database import VERSION
+from linkmgr.db import migrations, statements
+from linkmgr.db.statements import VERSION
 
 Connection = psycopg2.extensions.connection
 
@@ -29,7 +29,7 @@ def fresh(make_app: Callable[..., Flask], empty: str) -> Iterator[Flask]:
     app = make_app(database_url=empty)
     yield app
     with app.app_context():
-        database.database().drop()
+        statements.database().drop()
 
 
 @pytest.fixture
@@ -41,12 +41,12 @@ def flask(fresh: Flask) -> Callable[..., Result]:
 def migrate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
     """Give the program these migrations, numbered from its next version on, after one that it must not run again."""
 
-    def write(**migrations: str) -> None:
-        monkeypatch.setattr(schema, "MIGRATIONS", tmp_path)
-        for number, (name, text) in enumerate({"applied": "this is no SQL", **migrations}.items(), VERSION):
+    def write(**steps: str) -> None:
+        monkeypatch.setattr(migrations, "MIGRATIONS", tmp_path)
+        for number, (name, text) in enumerate({"applied": "this is no SQL", **steps}.items(), VERSION):
             (tmp_path / f"{number:04}_{name}.sql").write_text(text)
-        for module in (schema, database):
-            monkeypatch.setattr(module, "VERSION", VERSION + len(migrations))
+        for module in (migrations, statements):
+            monkeypatch.setattr(module, "VERSION", VERSION + len(steps))
 
     return write
 
@@ -56,7 +56,7 @@ def emptying(app: Flask) -> str:
     """Statements that leave the database as it was made, without foreign keys and triggers.  DELETE is faster than
     TRUNCATE on tables this small."""
     with app.app_context():
-        tables = database.rows(
+        tables = statements.rows(
             """
             SELECT relname FROM pg_class
              WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
@@ -75,4 +75,4 @@ def _empty(request: pytest.FixtureRequest) -> Iterator[None]:
     if emptying:
         app: Flask = request.getfixturevalue("app")
         with app.app_context():
-            database.database().execute("SELECT 1", {}, again=True, prelude=emptying)
+            statements.database().execute("SELECT 1", {}, again=True, prelude=emptying)

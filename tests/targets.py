@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr import database
+from linkmgr.db import statements
 from linkmgr.repository import visits
 from tests import factories, geoip
 from tests.factories import Sql
@@ -34,7 +34,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
     pytest.fail("it never came true")
 
 
-def statistics(sql: Sql, target_id: int) -> database.Row:
+def statistics(sql: Sql, target_id: int) -> statements.Row:
     found = sql("SELECT data FROM statistics WHERE target_id = %(id)s", id=target_id)
     return dict(found[0]["data"]) if found else visits.NONE
 
@@ -59,7 +59,7 @@ class Target:
         assert answer.status_code == 200
         return answer
 
-    def statistics(self) -> database.Row:
+    def statistics(self) -> statements.Row:
         return statistics(self.sql, self.id)
 
     @property

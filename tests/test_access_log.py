@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from flask.logging import default_handler
 
-from linkmgr.database import Database
+from linkmgr.db.statements import Database
 from tests.conftest import Client
 from tests.test_gunicorn import TOKEN, send
 

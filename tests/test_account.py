@@ -4,12 +4,13 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr import database, passwords
+from linkmgr.db import statements
 from linkmgr.repository import login
+from linkmgr.web import passwords
 from tests.conftest import BASE_URL, PASSWORD, Client
 
 
-def stored_password(sql: Callable[..., list[database.Row]], user_id: int) -> str:
+def stored_password(sql: Callable[..., list[statements.Row]], user_id: int) -> str:
     return str(sql("SELECT password_hash FROM users WHERE id = %(id)s", id=user_id)[0]["password_hash"])
 
 
@@ -39,7 +40,7 @@ def test_the_account_has_the_members_of_the_specification(register: Callable[...
     ],
 )
 def test_the_status_follows_from_the_plan_and_the_clock(
-    register: Callable[..., Client], sql: Callable[..., list[database.Row]], plan: str, expires: str, status: str
+    register: Callable[..., Client], sql: Callable[..., list[statements.Row]], plan: str, expires: str, status: str
 ) -> None:
     alice = register("alice", plan=plan)
     sql(f"UPDATE users SET expires = {expires} RETURNING 1")
@@ -57,7 +58,7 @@ def test_an_administrator_is_one_whatever_the_plan(admin: Client) -> None:
     assert admin.get("/api/account").get_json()["data"]["status"] == "admin"
 
 
-def test_an_update_changes_only_what_was_sent(alice: Client, sql: Callable[..., list[database.Row]]) -> None:
+def test_an_update_changes_only_what_was_sent(alice: Client, sql: Callable[..., list[statements.Row]]) -> None:
     before = stored_password(sql, alice.id)
     answer = alice.put("/api/account/update", {"email": "new@example.org"})
     assert answer.get_json() == {"error": 0, "message": "Account has been successfully updated."}
@@ -96,7 +97,7 @@ def test_a_new_password_ends_the_sessions_and_a_new_email_does_not(app: Flask, a
     ],
 )
 def test_an_update_that_does_not_fit_changes_nothing(
-    alice: Client, bob: Client, sql: Callable[..., list[database.Row]], sent: dict[str, Any], message: str
+    alice: Client, bob: Client, sql: Callable[..., list[statements.Row]], sent: dict[str, Any], message: str
 ) -> None:
     before = sql("SELECT * FROM users ORDER BY id")
     answer = alice.put("/api/account/update", sent)

@@ -7,8 +7,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr import attempts
-from linkmgr.database import Row
+from linkmgr.db.statements import Row
+from linkmgr.pages import attempts
 from tests.conftest import PASSWORD, Client
 
 

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from marshmallow import ValidationError
 
-from linkmgr.addresses import target
+from linkmgr.fields.urls import target
 from tests.browser import Browser
 from tests.conftest import Client
 

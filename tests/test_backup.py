@@ -15,7 +15,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr import postgres_programs
+from linkmgr.db import binaries
 from tests.conftest import MANY, ROOT, Client
 from tests.factories import Sql
 from tests.test_private_postgres import eventually
@@ -181,8 +181,8 @@ def test_the_programs_are_those_of_the_server_or_newer(tmp_path: Path, monkeypat
         folder.mkdir()
         (folder / "pg_dump").write_text(f"#!/bin/sh\necho 'pg_dump (PostgreSQL) {version}.1 (Debian {version}.1-1)'")
         (folder / "pg_dump").chmod(0o755)
-    monkeypatch.setattr(postgres_programs, "_binary_folders", lambda: sorted(tmp_path.iterdir()))
-    found = {server: postgres_programs.clients(server).name for server in (15, 16, 17)}
+    monkeypatch.setattr(binaries, "_binary_folders", lambda: sorted(tmp_path.iterdir()))
+    found = {server: binaries.clients(server).name for server in (15, 16, 17)}
     assert found == {15: "15", 16: "17", 17: "17"}
     with pytest.raises(SystemExit, match="postgresql-client-19"):
-        postgres_programs.clients(19)
+        binaries.clients(19)

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr import database
+from linkmgr.db import statements
 from tests import factories
 from tests.conftest import BASE_URL, Client, check
 from tests.factories import Sql
@@ -134,7 +134,7 @@ def test_our_own_host_costs_no_query(fetch: Fetch, monkeypatch: pytest.MonkeyPat
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a query")
 
-    monkeypatch.setattr(database.Database, "execute", refuse)
+    monkeypatch.setattr(statements.Database, "execute", refuse)
     assert fetch("/no/thing", "127.0.0.1:5000").status_code == 404
     assert fetch("/", "127.0.0.1:5000").status_code == 302
 

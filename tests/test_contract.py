@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr import database
-from linkmgr.gate import KEYLESS
+from linkmgr.db import statements
+from linkmgr.web.auth import KEYLESS
 from tests.conftest import Client
 from tests.contract import Operation, fits
 from tests.operations import OPERATIONS
 
-Sql = Callable[..., list[database.Row]]
+Sql = Callable[..., list[statements.Row]]
 
 over_operations = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda o: f"{o.method} {o.path}")
 

@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr import jobs
+from linkmgr.db import jobs
 from tests import factories
 from tests.batches import BATCH, MANY, STATISTICS, VISITS, go
 from tests.conftest import Client

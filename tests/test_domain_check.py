@@ -12,7 +12,7 @@ import pycurl
 import pytest
 from flask import Flask
 
-from linkmgr import fetch
+from linkmgr.outbound import fetch
 from tests.conftest import Client, free_port
 from tests.foreign import Answer, answering, publish, resolve, server
 

@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr import attempts
+from linkmgr.pages import attempts
 from linkmgr.repository import login
 from tests.conftest import BASE_URL, Client
 
@@ -118,7 +118,7 @@ def test_a_bug_is_told_even_when_no_page_can_be_made(
         raise RuntimeError("secret of the machine")
 
     monkeypatch.setattr(login, "usable", broken)
-    monkeypatch.setattr("linkmgr.error_pages.render_template", broken)
+    monkeypatch.setattr("linkmgr.web.error_pages.render_template", broken)
     answer = asked(app, "/login/some-token", Accept=CHROMIUM)
     assert is_page(answer, 500, "Something went wrong")
     assert "secret of the machine" not in answer.text

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from linkmgr import fetch
-from linkmgr.errors import Refusal
+from linkmgr.outbound import fetch
+from linkmgr.web.errors import Refusal
 from tests.conftest import free_port
 from tests.foreign import Answer, answering, publish, resolve, server
 

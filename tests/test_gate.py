@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr import database, keys
-from linkmgr.repository import accounts
+from linkmgr.db import statements
+from linkmgr.repository import account as accounts
+from linkmgr.web import keys
 from tests.conftest import Client
 
 MISSING = "Send your API key in the header 'Authorization: Bearer API_KEY'."
@@ -41,7 +42,7 @@ def test_a_replaced_key_no_longer_holds(app: Flask, alice: Client) -> None:
 
 
 def test_a_key_expires_when_its_days_are_over(
-    make_app: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[database.Row]]
+    make_app: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
 ) -> None:
     alice = register("alice", via=make_app(key_lifetime_days="30"))
     sql("UPDATE users SET key_created = now() - interval '30 days' + interval '1 minute' RETURNING 1")
@@ -52,7 +53,7 @@ def test_a_key_expires_when_its_days_are_over(
 
 
 def test_a_plan_without_the_api_refuses_every_call(
-    alice: Client, admin: Client, sql: Callable[..., list[database.Row]]
+    alice: Client, admin: Client, sql: Callable[..., list[statements.Row]]
 ) -> None:
     sql("""INSERT INTO plans (name, free, limits) VALUES ('Web', false, '{"api": {"enabled": "0"}}') RETURNING 1""")
     sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Web') RETURNING 1")
@@ -76,7 +77,7 @@ def test_the_key_has_a_prefix_and_256_random_bits(alice: Client, bob: Client) ->
 
 
 def test_a_sealed_key_that_is_moved_to_another_user_is_not_shown(
-    app: Flask, alice: Client, bob: Client, sql: Callable[..., list[database.Row]]
+    app: Flask, alice: Client, bob: Client, sql: Callable[..., list[statements.Row]]
 ) -> None:
     moved = sql("SELECT key_ciphertext FROM users WHERE id = %(id)s", id=alice.id)[0]["key_ciphertext"]
     with app.app_context():

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from linkmgr.errors import CATALOGUE
+from linkmgr.web.errors import CATALOGUE
 from tests.conftest import MANY, Client
 
 pytestmark = pytest.mark.slow

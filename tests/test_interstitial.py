@@ -9,8 +9,8 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr import pixel_tags
 from linkmgr.api.pixels import TYPES
+from linkmgr.pages import pixel_tags
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.interstitials import TARGET, Show, hrefs, link, overlay, pixels_shown, policy, refresh, shown, splash

@@ -9,8 +9,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr import jobs
-from linkmgr.database import Row
+from linkmgr.db import jobs
+from linkmgr.db.statements import Row
 from linkmgr.repository import jobs as queue
 from tests.factories import Sql
 from tests.races import at_once

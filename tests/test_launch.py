@@ -16,8 +16,9 @@ import pytest
 from cryptography.fernet import InvalidToken
 from flask import Flask
 
-from linkmgr import launch, schema
-from linkmgr.database import VERSION
+from linkmgr import launch
+from linkmgr.db import migrations
+from linkmgr.db.statements import VERSION
 from linkmgr.settings import settings
 from tests.conftest import ROOT, Client, free_port
 from tests.test_private_postgres import alive, eventually, postmaster
@@ -192,7 +193,7 @@ def test_hup_replaces_the_workers_and_no_request_is_lost(start: Callable[..., Se
 
 
 def test_run_refuses_an_older_schema_with_the_sentence(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "VERSION", VERSION + 1)
+    monkeypatch.setattr(migrations, "VERSION", VERSION + 1)
     with app.app_context(), pytest.raises(SystemExit, match="run 'flask --app app database upgrade'"):
         launch._prepare_run(settings())
 

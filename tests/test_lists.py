@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr import database
+from linkmgr.db import statements
 from tests.conftest import Client
 
 # A path, its table, and what n rows of it hold besides their owner.
@@ -24,8 +24,8 @@ def removed_by_filters(plan: dict[str, Any], table: str) -> int:
 
 def plan_of(statement: str, given: dict[str, Any]) -> dict[str, Any]:
     """As the service prepares and runs the statement."""
-    prepare, execute = database._prepared(statement)
-    with database.database().connect() as connection, connection.cursor() as cursor:
+    prepare, execute = statements._prepared(statement)
+    with statements.database().connect() as connection, connection.cursor() as cursor:
         cursor.execute(prepare)
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {execute}", given)
         [[found]] = cursor.fetchall()
@@ -41,21 +41,21 @@ def test_the_list_of_a_user_with_few_rows_passes_over_nobody_elses(
     asked: list[tuple[str, dict[str, Any]]] = []
     with app.app_context(), pytest.MonkeyPatch.context() as patch:
         for owner, rows in ((alice, 3), (bob, 20_000)):
-            database.run(
+            statements.run(
                 f"INSERT INTO {table} (user_id, {', '.join(columns)}) "
                 f"SELECT %(user_id)s, {', '.join(columns.values())} FROM generate_series(1, %(n)s) n",
                 user_id=owner.id,
                 n=rows,
             )
-        with database.database().connect() as connection, connection.cursor() as cursor:
+        with statements.database().connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"ANALYZE {table}")
-        read = database.Database.read
+        read = statements.Database.read
 
-        def reading(self: database.Database, statement: str, given: database.Row) -> list[database.Row]:
+        def reading(self: statements.Database, statement: str, given: statements.Row) -> list[statements.Row]:
             asked.append((statement, given))
             return read(self, statement, given)
 
-        patch.setattr(database.Database, "read", reading)
+        patch.setattr(statements.Database, "read", reading)
         assert alice.get(path).get_json()["data"]["result"] == 3
         [listed] = [each for each in asked if "list_total" in each[0]]
         assert removed_by_filters(plan_of(*listed), table) == 0

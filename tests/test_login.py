@@ -9,9 +9,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr import attempts, passwords
-from linkmgr.database import Row
+from linkmgr.db.statements import Row
+from linkmgr.pages import attempts
 from linkmgr.pages import login as login_pages
+from linkmgr.web import passwords
 from tests.conftest import PASSWORD, Client
 
 

@@ -8,8 +8,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from linkmgr import attempts, passwords
-from linkmgr.database import Row
+from linkmgr.db.statements import Row
+from linkmgr.pages import attempts
+from linkmgr.web import passwords
 from tests.conftest import PASSWORD, Client
 from tests.shortlinks import Make
 from tests.test_account_page import by_link, send

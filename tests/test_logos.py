@@ -14,7 +14,8 @@ from flask import Flask
 from PIL import Image
 from werkzeug.test import TestResponse
 
-from linkmgr import fetch, logos
+from linkmgr.outbound import fetch
+from linkmgr.qr import logos
 from tests import foreign
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql

@@ -7,8 +7,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr import database
-from linkmgr.database import Database
+from linkmgr.db import statements
+from linkmgr.db.statements import Database
 from tests.conftest import Client
 from tests.races import at_once
 
@@ -63,10 +63,10 @@ def test_a_database_that_can_only_be_read_is_away_until_it_can_be_written(
 def test_the_connection_that_was_used_last_is_used_next_by_whichever_thread(app: Flask) -> None:
     def process(_number: int) -> Any:
         with app.app_context():
-            return database.rows("SELECT pg_backend_pid() AS pid")[0]["pid"]
+            return statements.rows("SELECT pg_backend_pid() AS pid")[0]["pid"]
 
     with app.app_context():
-        used = database.database()
+        used = statements.database()
         used._unused[:] = [used._open(), used._open()]
     assert len({at_once(1, process)[0] for _ in range(5)}) == 1
 
@@ -78,22 +78,22 @@ def test_a_connection_that_was_left_in_the_midst_of_something_is_not_used_again(
             super().execute(*arguments)
 
     with app.app_context():
-        database.rows("SELECT 1")
-        left = database.database()._unused[-1].connection
+        statements.rows("SELECT 1")
+        left = statements.database()._unused[-1].connection
         left.cursor_factory = Cursor
-        database.rows("SELECT 1")
+        statements.rows("SELECT 1")
         assert left.closed
-        assert database.rows("SELECT 1 AS found") == [{"found": 1}]
+        assert statements.rows("SELECT 1 AS found") == [{"found": 1}]
 
 
 def test_a_read_is_repeated_on_a_new_connection_though_others_came_back_dead(
     app: Flask, raw: psycopg2.extensions.connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with app.app_context():
-        used = database.database()
+        used = statements.database()
         used._unused[:] = [used._open(), used._open()]
         monkeypatch.setattr(Database, "drop", lambda _self: None)
         with raw.cursor() as cursor:
             for kept in used._unused:
                 cursor.execute("SELECT pg_terminate_backend(%s)", [kept.connection.info.backend_pid])
-        assert database.rows("SELECT 1 AS found") == [{"found": 1}]
+        assert statements.rows("SELECT 1 AS found") == [{"found": 1}]

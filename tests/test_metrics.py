@@ -13,7 +13,7 @@ from flask import Flask
 from prometheus_client.parser import text_string_to_metric_families
 from werkzeug.test import TestResponse
 
-from linkmgr.metrics import Metrics
+from linkmgr.web.metrics import Metrics
 from tests.conftest import ROOT, Client
 from tests.targets import FIREFOX
 from tests.test_private_postgres import eventually

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
-from linkmgr.database import VERSION
+from linkmgr.db.statements import VERSION
 from tests.catalog import DEFINITIONS
 from tests.conftest import BASE_URL, Client
 from tests.races import meanwhile

@@ -14,7 +14,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.errors import CATALOGUE
+from linkmgr.web.errors import CATALOGUE
 from tests import nginx
 from tests.conftest import BASE_URL, MANY, Client, check, free_port, serving
 from tests.contract import Operation, fits

@@ -11,12 +11,13 @@ from flask import Flask
 from marshmallow import Schema
 from openapi_spec_validator import validate
 
-from linkmgr import database, validation
 from linkmgr.api.channels import Assignment
-from linkmgr.errors import CATALOGUE
+from linkmgr.db import statements
+from linkmgr.fields import base
 from linkmgr.openapi.document import PAGES
 from linkmgr.openapi.examples import EXAMPLES
 from linkmgr.openapi.operations import OPERATIONS
+from linkmgr.web.errors import CATALOGUE
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.contract import Operation
 from tests.document import document, validator, validator_of
@@ -105,13 +106,13 @@ def test_it_does_not_hold_up_the_start() -> None:
 def read_by(monkeypatch: pytest.MonkeyPatch) -> list[type[Schema]]:
     """The schemas of the bodies that are read."""
     found: list[type[Schema]] = []
-    checked = validation.checked
+    checked = base.checked
 
     def noted(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
         found.append(schema)
         return checked(schema, members)
 
-    monkeypatch.setattr(validation, "checked", noted)
+    monkeypatch.setattr(base, "checked", noted)
     return found
 
 
@@ -126,7 +127,7 @@ class Ones(dict[str, int]):
 
 
 @pytest.fixture
-def stage(alice: Client, admin: Client, sql: Callable[..., list[database.Row]]) -> Stage:
+def stage(alice: Client, admin: Client, sql: Callable[..., list[statements.Row]]) -> Stage:
     return Stage(alice, admin, sql)
 
 
@@ -155,7 +156,7 @@ def test_an_example_can_be_sent(app: Flask, name: str) -> None:
     [schema] = {o.body for o in OPERATIONS.values() if o.body and o.body.__name__ == name}
     validator(name).validate(EXAMPLES[name])
     with app.app_context():
-        validation.checked(schema, EXAMPLES[name])
+        base.checked(schema, EXAMPLES[name])
 
 
 def test_every_body_has_an_example() -> None:

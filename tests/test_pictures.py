@@ -1,4 +1,4 @@
-"""What was drawn is kept, for all processes of a data folder (linkmgr/pictures.py)."""
+"""What was drawn is kept, for all processes of a data folder (linkmgr/qr/cache.py)."""
 
 import os
 import resource
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from linkmgr.pictures import Pictures
+from linkmgr.qr.cache import Pictures
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@ from typing import Any
 
 import pytest
 
-from linkmgr import database
-from linkmgr.plan_limits import COUNTED, NUMBERS, SWITCHED
+from linkmgr.db import statements
+from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED
 from tests.conftest import Client
 
-Sql = Callable[..., list[database.Row]]
+Sql = Callable[..., list[statements.Row]]
 NO_TIME = "expiration must be a time such as 2030-12-31 23:59:59."
 
 

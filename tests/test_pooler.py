@@ -8,8 +8,8 @@ import pytest
 from flask import Flask
 from psycopg2.errors import QueryCanceled
 
-from linkmgr import database, jobs, postgres_session, schema
-from linkmgr.database import VERSION
+from linkmgr.db import jobs, migrations, session, statements
+from linkmgr.db.statements import VERSION
 from linkmgr.repository import purge
 from tests import factories, machines
 from tests.conftest import Client
@@ -37,32 +37,32 @@ def pooled(make_app: Callable[..., Flask], app: Flask, through: str) -> Iterator
     made = make_app(database_url=through, prepare="0")
     yield made
     with made.app_context():
-        database.database().drop()
+        statements.database().drop()
 
 
 def test_what_a_session_is_told_directly_each_transaction_is_told(app: Flask, pooled: Flask) -> None:
     told = []
     for each in (app, pooled):
         with each.app_context():
-            told.append(database.rows(TOLD, names=[*postgres_session.SETTINGS]))
+            told.append(statements.rows(TOLD, names=[*session.SETTINGS]))
     assert told[0] == told[1]
-    assert len(told[0]) == len(postgres_session.SETTINGS)
+    assert len(told[0]) == len(session.SETTINGS)
 
 
 def test_only_what_may_be_lost_does_not_wait_for_the_disk(pooled: Flask) -> None:
     asked = "SELECT current_setting('synchronous_commit') AS now"
     with pooled.app_context():
-        aside = database.database().execute(asked, {}, again=False, prelude=database.UNFLUSHED)
-        assert [*aside, database.run(asked)] == [{"now": "off"}, {"now": "on"}]
+        aside = statements.database().execute(asked, {}, again=False, prelude=statements.UNFLUSHED)
+        assert [*aside, statements.run(asked)] == [{"now": "off"}, {"now": "on"}]
 
 
 def test_a_timeout_holds_for_its_transaction_alone(pooled: Flask) -> None:
     with pooled.app_context():
         with pytest.raises(QueryCanceled):
-            database.database().execute(
+            statements.database().execute(
                 "SELECT pg_sleep(60)", {}, again=False, prelude="SET LOCAL statement_timeout = 20; "
             )
-        assert database.row("SELECT pg_sleep(0.1)")
+        assert statements.row("SELECT pg_sleep(0.1)")
 
 
 def test_a_read_outlasts_the_loss_of_the_poolers_server(
@@ -70,10 +70,10 @@ def test_a_read_outlasts_the_loss_of_the_poolers_server(
 ) -> None:
     ending = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'advisory'"
 
-    def read() -> list[database.Row]:
+    def read() -> list[statements.Row]:
         with pooled.app_context():
-            asked, patient = "SELECT 1 AS one, pg_advisory_xact_lock(7)::text AS waited", schema._PATIENT
-            return database.database().execute(asked, {}, again=True, prelude=patient)
+            asked, patient = "SELECT 1 AS one, pg_advisory_xact_lock(7)::text AS waited", migrations._PATIENT
+            return statements.database().execute(asked, {}, again=True, prelude=patient)
 
     def end() -> None:
         with raw.cursor() as cursor:
@@ -106,8 +106,8 @@ def test_the_schema_is_made_and_upgraded_once_and_no_lock_is_left(
 
     def upgrade(_: int) -> int:
         with pooled.app_context():
-            schema.prepare(create=False)
-            return schema.current()
+            migrations.prepare(create=False)
+            return migrations.current()
 
     assert at_once(2, upgrade, threads=2) == [VERSION + 1] * 2
     assert ask(empty, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0"

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from linkmgr import postgres_programs, private_postgres
+from linkmgr.db import binaries, embedded
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
@@ -86,7 +86,7 @@ def owner_as(user: str, data: Path) -> Iterator[None]:
         os.setgroups([])
         os.setgid(account.pw_gid)
         os.setuid(account.pw_uid)
-        with private_postgres.server(data):
+        with embedded.server(data):
             os.write(start, b"1")
             os.read(ended, 1)
         os._exit(0)
@@ -109,7 +109,7 @@ def room() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def made(room: Path) -> Path:
     """A cluster with one row in it, stopped."""
-    with private_postgres.server(room / "postgres") as dsn:
+    with embedded.server(room / "postgres") as dsn:
         ask(dsn, "CREATE TABLE kept AS SELECT 'data' AS what")
     return room / "postgres"
 
@@ -118,13 +118,13 @@ def made(room: Path) -> Path:
 def data(made: Path) -> Iterator[Path]:
     yield made
     assert not alive(made)
-    with private_postgres.server(made) as dsn:
+    with embedded.server(made) as dsn:
         assert ask(dsn, "SELECT what FROM kept") == "data"
 
 
 @linux
 def test_a_throw_away_server_leaves_nothing_behind() -> None:
-    with private_postgres.running(None) as server:
+    with embedded.running(None) as server:
         data, sockets = server.data, server.sockets
         assert alive(data)
     assert not alive(data)
@@ -134,15 +134,15 @@ def test_a_throw_away_server_leaves_nothing_behind() -> None:
 
 @linux
 def test_a_second_process_shares_the_server_and_takes_over_when_the_first_leaves(data: Path) -> None:
-    with owner(data) as first, private_postgres.running(data) as shared:
+    with owner(data) as first, embedded.running(data) as shared:
         before = postmaster(data)
-        assert ask(private_postgres.dsn(data), "SELECT what FROM kept") == "data"
+        assert ask(embedded.dsn(data), "SELECT what FROM kept") == "data"
         shared.ensure()
         assert postmaster(data) == before
         first.communicate("")
         shared.ensure()
         shared.wait()
-        assert ask(private_postgres.dsn(data), "SELECT what FROM kept") == "data"
+        assert ask(embedded.dsn(data), "SELECT what FROM kept") == "data"
         assert postmaster(data) != before
 
 
@@ -150,9 +150,9 @@ def test_a_second_process_shares_the_server_and_takes_over_when_the_first_leaves
 def test_a_process_that_shares_leaves_the_server_running(data: Path) -> None:
     with owner(data):
         before = postmaster(data)
-        with private_postgres.server(data):
+        with embedded.server(data):
             pass
-        assert ask(private_postgres.dsn(data), "SELECT what FROM kept") == "data"
+        assert ask(embedded.dsn(data), "SELECT what FROM kept") == "data"
         assert postmaster(data) == before
 
 
@@ -176,7 +176,7 @@ def test_a_pid_file_whose_number_now_belongs_to_another_process_does_not_stop_th
     user = data.stat().st_uid if os.geteuid() == 0 else None
     with subprocess.Popen(["sleep", "60"], user=user) as foreign:
         pid_file.write_text(pid_file.read_text().replace(pid_file.read_text().split("\n")[0], str(foreign.pid), 1))
-        with private_postgres.server(data) as dsn:
+        with embedded.server(data) as dsn:
             assert ask(dsn, "SELECT what FROM kept") == "data"
         assert foreign.poll() is None
         foreign.kill()
@@ -184,24 +184,24 @@ def test_a_pid_file_whose_number_now_belongs_to_another_process_does_not_stop_th
 
 @linux
 def test_a_killed_postmaster_is_started_again(data: Path) -> None:
-    with private_postgres.running(data) as server:
+    with embedded.running(data) as server:
         before = postmaster(data)
         time.sleep(1)  # a server that dies at once is not started again at once
         os.kill(before, signal.SIGKILL)
         eventually(lambda: server.ensure() is None and server._ready() and postmaster(data) != before)  # type: ignore[func-returns-value]
-        assert ask(private_postgres.dsn(data), "SELECT what FROM kept") == "data"
+        assert ask(embedded.dsn(data), "SELECT what FROM kept") == "data"
 
 
 @linux
 def test_a_server_of_somebody_else_on_the_folder_is_left_alone(data: Path) -> None:
-    binaries, _ = postgres_programs.find(int((data / "PG_VERSION").read_text()))
-    folder = postgres_programs.readable(binaries, private_postgres._user(data))
+    programs, _ = binaries.find(int((data / "PG_VERSION").read_text()))
+    folder = binaries.readable(programs, embedded._user(data))
     user = data.stat().st_uid if os.geteuid() == 0 else None
     options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={data}"]
     with subprocess.Popen([folder / "postgres", "-D", data, *options], user=user, stderr=subprocess.DEVNULL) as foreign:
         eventually((data / "postmaster.pid").exists)
-        with pytest.raises(postgres_programs.Unavailable, match="A PostgreSQL that linkmgr did not start"):
-            private_postgres.server(data).__enter__()
+        with pytest.raises(binaries.Unavailable, match="A PostgreSQL that linkmgr did not start"):
+            embedded.server(data).__enter__()
         assert foreign.poll() is None
         foreign.terminate()
 
@@ -211,8 +211,8 @@ def test_a_server_that_cannot_start_is_reported_soon_with_its_log(data: Path) ->
     before = configuration.read_text()
     configuration.write_text("nonsense")
     started = time.monotonic()
-    with pytest.raises(postgres_programs.Unavailable, match=r"did not start; (.|\n)*syntax error"):
-        private_postgres.server(data).__enter__()
+    with pytest.raises(binaries.Unavailable, match=r"did not start; (.|\n)*syntax error"):
+        embedded.server(data).__enter__()
     assert time.monotonic() - started < 30
     configuration.write_text(before)
 
@@ -220,23 +220,23 @@ def test_a_server_that_cannot_start_is_reported_soon_with_its_log(data: Path) ->
 def test_the_environment_does_not_lead_elsewhere(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"PGPORT": "1", "PGHOST": "nowhere", "PGUSER": "x", "LC_ALL": "xx_XX", "LANG": "xx"}.items():
         monkeypatch.setenv(name, value)
-    with private_postgres.server(data) as dsn:
+    with embedded.server(data) as dsn:
         assert ask(dsn, "SELECT what FROM kept") == "data"
 
 
 def test_what_users_sent_is_not_in_the_log(data: Path) -> None:
-    with private_postgres.running(data) as server:
+    with embedded.running(data) as server:
         with pytest.raises(psycopg2.DataError):
-            ask(private_postgres.dsn(data), "SELECT 'hidden'::integer")
+            ask(embedded.dsn(data), "SELECT 'hidden'::integer")
         with pytest.raises(psycopg2.OperationalError):
-            ask(private_postgres.dsn(data), "SELECT pg_terminate_backend(pg_backend_pid()), 'hidden'")
+            ask(embedded.dsn(data), "SELECT pg_terminate_backend(pg_backend_pid()), 'hidden'")
     assert "hidden" not in server.log.read_text()
 
 
 @linux
 def test_a_folder_that_cannot_be_written_is_a_sentence() -> None:
-    with pytest.raises(postgres_programs.Unavailable, match=r"PostgreSQL cannot run in /proc/none/postgres: .*\."):
-        private_postgres.server(Path("/proc/none/postgres")).__enter__()
+    with pytest.raises(binaries.Unavailable, match=r"PostgreSQL cannot run in /proc/none/postgres: .*\."):
+        embedded.server(Path("/proc/none/postgres")).__enter__()
 
 
 @linux
@@ -248,10 +248,10 @@ def test_an_ordinary_user_has_a_server_and_root_shares_and_runs_it(room: Path) -
     data = home / "postgres"
     with owner_as("nobody", data):
         assert set(alive(data).values()) == {home.stat().st_uid}
-        with private_postgres.server(data) as dsn:
+        with embedded.server(data) as dsn:
             ask(dsn, "CREATE TABLE kept AS SELECT 'data' AS what")
     assert not alive(data)
-    with private_postgres.server(data) as dsn:
+    with embedded.server(data) as dsn:
         assert ask(dsn, "SELECT what FROM kept") == "data"
     with owner_as("nobody", data):
         assert ask(dsn, "SELECT what FROM kept") == "data"
@@ -262,19 +262,19 @@ def test_an_ordinary_user_has_a_server_and_root_shares_and_runs_it(room: Path) -
 def test_in_a_folder_that_only_root_may_enter_the_cluster_lies_elsewhere(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (private_postgres, postgres_programs):
+    for module in (embedded, binaries):
         monkeypatch.setattr(module, "SHARED", room / "shared")
     closed = room / "closed"
     closed.mkdir(mode=0o700)
     mask = os.umask(0o077)
-    with private_postgres.running(closed / "postgres") as server:
+    with embedded.running(closed / "postgres") as server:
         assert server.data.is_relative_to(room / "shared")
-        assert server.data == private_postgres.located(closed / "postgres")
-        assert ask(private_postgres.dsn(closed / "postgres"), "SELECT 1") == "1"
+        assert server.data == embedded.located(closed / "postgres")
+        assert ask(embedded.dsn(closed / "postgres"), "SELECT 1") == "1"
     assert os.umask(mask) == 0o077
     assert not alive(server.data)
     closed.chmod(0o755)
-    assert private_postgres.dsn(closed / "postgres") == private_postgres._dsn(server.data)
+    assert embedded.dsn(closed / "postgres") == embedded._dsn(server.data)
     assert list(closed.iterdir()) == []
 
 
@@ -282,16 +282,16 @@ def test_in_a_folder_that_only_root_may_enter_the_cluster_lies_elsewhere(
 def test_programs_that_the_server_may_not_enter_are_copied_with_their_libraries(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_programs, "SHARED", room / "copies")
+    monkeypatch.setattr(binaries, "SHARED", room / "copies")
     closed = room / "venv"
     closed.mkdir(mode=0o700)
-    binaries, major = postgres_programs.find(None)
-    package = binaries.parent.parent
+    programs, major = binaries.find(None)
+    package = programs.parent.parent
     for folder in (package, package.with_name(package.name + ".libs")):
         if folder.exists():
             shutil.copytree(folder, closed / folder.name, symlinks=True)
-    user = private_postgres._user(room / "none")
-    copy = postgres_programs.readable(closed / binaries.relative_to(package.parent), user)
+    user = embedded._user(room / "none")
+    copy = binaries.readable(closed / programs.relative_to(package.parent), user)
     assert copy.is_relative_to(room / "copies")
     printed = subprocess.run(
         [copy / "postgres", "--version"], user=user.pw_uid, capture_output=True, text=True, check=True

@@ -4,7 +4,7 @@ from typing import Any
 import psycopg2
 import pytest
 
-from linkmgr.qr_data import CODE_LENGTH, TYPES
+from linkmgr.fields.qr import CODE_LENGTH, TYPES
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
 from tests.races import during

@@ -13,10 +13,11 @@ from flask import Flask
 from PIL import Image
 from werkzeug.test import TestResponse
 
-from linkmgr import drawing, qr_image
 from linkmgr.api.qr import BLACK, WHITE
-from linkmgr.qr_data import payload
-from linkmgr.qr_image import draw
+from linkmgr.fields.qr import payload
+from linkmgr.qr import drawing
+from linkmgr.qr import image as qr_image
+from linkmgr.qr.image import draw
 from linkmgr.repository import qr
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql

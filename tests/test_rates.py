@@ -14,7 +14,7 @@ import pytest
 from flask import Flask
 from redis import Redis
 
-from linkmgr import database
+from linkmgr.db import statements
 from linkmgr.repository import callers
 from tests.conftest import Client
 
@@ -68,7 +68,7 @@ def test_all_paths_share_one_bucket_also_those_that_do_not_exist(
 
 
 def test_the_window_ends_by_the_clock_of_the_database(
-    limited: Flask, register: Callable[..., Client], sql: Callable[..., list[database.Row]]
+    limited: Flask, register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
 ) -> None:
     alice = register("alice", plan="Free", via=limited)
     assert spend(alice, LIMIT + 1)[429] == 1
@@ -89,7 +89,7 @@ def test_a_plan_may_carry_its_own_rate(limited: Flask, register: Callable[..., C
 
 
 def test_another_plan_begins_another_window(
-    make_app: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[database.Row]]
+    make_app: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
 ) -> None:
     alice = register("alice", plan="Free", via=make_app(rate_limit="3 per day"))
     assert spend(alice, 5) == {200: 3, 429: 2}
@@ -127,7 +127,7 @@ def test_public_addresses_carry_no_rate_limit(limited: Flask) -> None:
     assert not [name for answer in answers for name, _ in answer.headers if name.startswith("X-RateLimit")]
 
 
-def test_counters_of_long_ago_are_forgotten(app: Flask, sql: Callable[..., list[database.Row]]) -> None:
+def test_counters_of_long_ago_are_forgotten(app: Flask, sql: Callable[..., list[statements.Row]]) -> None:
     sql("INSERT INTO hits VALUES ('address:a', 1, now() - interval '2 hours'), ('address:b', 1, now()) RETURNING 1")
     with app.app_context():
         callers.delete_expired(10)

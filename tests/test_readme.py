@@ -7,9 +7,9 @@ import click
 import pytest
 from flask import Flask
 
-from linkmgr import fetch
-from linkmgr.errors import CATALOGUE
+from linkmgr.outbound import fetch
 from linkmgr.settings import PREFIX, Settings
+from linkmgr.web.errors import CATALOGUE
 from tests.conftest import ROOT
 from tests.operations import OPERATIONS
 

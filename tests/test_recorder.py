@@ -12,10 +12,10 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr import metrics
-from linkmgr.recorder import WORN, Recorder, Visit
 from linkmgr.repository import visits
-from linkmgr.spool import Full, Spool
+from linkmgr.visits.queue import WORN, Recorder, Visit
+from linkmgr.visits.spool import Full, Spool
+from linkmgr.web import metrics
 from tests.conftest import ROOT, Client, free_port, serving
 from tests.factories import Sql
 from tests.targets import FIREFOX, Target, wait_until

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr import database
+from linkmgr.db import statements
 from tests import factories
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
@@ -114,13 +114,13 @@ def test_a_visitor_waits_for_one_statement(short: Make, monkeypatch: pytest.Monk
     link = short()
     monkeypatch.setattr(link.app.extensions["linkmgr_recorder"], "flush", lambda: True)
     asked = []
-    execute = database.Database.execute
+    execute = statements.Database.execute
 
-    def count(self: database.Database, sql: str, *rest: object, **options: object) -> object:
+    def count(self: statements.Database, sql: str, *rest: object, **options: object) -> object:
         asked.append(sql)
         return execute(self, sql, *rest, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(database.Database, "execute", count)
+    monkeypatch.setattr(statements.Database, "execute", count)
     assert link.leads_to(Host=OURS) == TARGET
     assert len(asked) == 1
 
@@ -167,7 +167,7 @@ def test_our_own_pages_are_no_referrers(short: Make, alice: Client) -> None:
     link.ask(Referer=f"{BASE_URL}/u/alice/list-1")
     link.ask(Referer="https://t.co/x")
     with link.app.app_context():
-        found = database.row("SELECT count(*) AS n FROM visits WHERE referrer = 't.co'")
+        found = statements.row("SELECT count(*) AS n FROM visits WHERE referrer = 't.co'")
     assert found == {"n": 1}
     assert link.clicks == 2
 

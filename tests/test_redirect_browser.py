@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from linkmgr import passwords
+from linkmgr.web import passwords
 from tests import foreign, geoip
 from tests.browser import PHONE, Browser
 from tests.shortlinks import ANDROID, FACEBOOK, Make

@@ -7,9 +7,9 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr import passwords
-from linkmgr.database import Database, Row
-from linkmgr.errors import CATALOGUE
+from linkmgr.db.statements import Database, Row
+from linkmgr.web import passwords
+from linkmgr.web.errors import CATALOGUE
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql

@@ -8,7 +8,8 @@ import pytest
 import zxingcpp
 from PIL import Image
 
-from linkmgr import attempts, passwords
+from linkmgr.pages import attempts
+from linkmgr.web import passwords
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
 from tests.shortlinks import ANDROID, BRANDED, FACEBOOK, TARGET, Make, Short

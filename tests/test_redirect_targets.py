@@ -3,8 +3,8 @@
 import pytest
 from flask import Flask
 
-from linkmgr import redirects
-from linkmgr.countries import Country
+from linkmgr.visits import targets
+from linkmgr.visits.geoip import Country
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.geoip import CHILE, PERU
@@ -29,7 +29,7 @@ BLACKBERRY = (
 )
 
 
-def targets(*names: str) -> dict[str, str]:
+def links_to(*names: str) -> dict[str, str]:
     return {name: f"https://example.com/{number}" for number, name in enumerate(names)}
 
 
@@ -50,7 +50,7 @@ def targets(*names: str) -> dict[str, str]:
     ],
 )
 def test_a_device_is_known_by_each_of_its_names(agent: str, names: list[str]) -> None:
-    assert set(names) <= set(redirects.devices(agent))
+    assert set(names) <= set(targets.devices(agent))
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_a_device_is_known_by_each_of_its_names(agent: str, names: list[str]) ->
     ],
 )
 def test_a_device_is_not_another_one(agent: str, names: list[str]) -> None:
-    assert not set(names) & set(redirects.devices(agent))
+    assert not set(names) & set(targets.devices(agent))
 
 
 def test_a_device_has_its_own_target_the_most_telling_name_first(short: Make) -> None:
-    link = short(devices=targets("iphone", "ios", "mobile", "windows 10", "windows"))
+    link = short(devices=links_to("iphone", "ios", "mobile", "windows 10", "windows"))
     assert link.leads_to(agent=IPHONE) == "https://example.com/0"
     assert link.leads_to(agent=IPAD) == "https://example.com/1"
     assert link.leads_to(agent=ANDROID) == "https://example.com/2"
@@ -83,7 +83,7 @@ def test_a_device_has_its_own_target_the_most_telling_name_first(short: Make) ->
 
 
 def test_a_country_has_its_own_target_by_name_or_code(short: Make) -> None:
-    by_name, by_code = short(locations=targets("peru", "chile")), short(locations=targets("pe", "cl"))
+    by_name, by_code = short(locations=links_to("peru", "chile")), short(locations=links_to("pe", "cl"))
     for link in (by_name, by_code):
         assert link.leads_to(address=PERU) == "https://example.com/0"
         assert link.leads_to(address=CHILE) == "https://example.com/1"
@@ -92,13 +92,13 @@ def test_a_country_has_its_own_target_by_name_or_code(short: Make) -> None:
 
 
 def test_without_a_file_of_countries_all_go_to_the_default(app: Flask, sql: Sql, alice: Client) -> None:
-    link = Short(app, sql, alice.id, locations=targets("peru", "unknown", "none"))
+    link = Short(app, sql, alice.id, locations=links_to("peru", "unknown", "none"))
     assert link.leads_to(address=PERU) == TARGET
 
 
 def test_the_united_kingdom_has_two_codes() -> None:
-    assert list(redirects.countries(Country("United Kingdom", "GB"))) == ["united kingdom", "gb", "uk"]
-    assert list(redirects.countries(Country())) == []
+    assert list(targets.countries(Country("United Kingdom", "GB"))) == ["united kingdom", "gb", "uk"]
+    assert list(targets.countries(Country())) == []
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_the_united_kingdom_has_two_codes() -> None:
 def test_a_language_has_its_own_target_as_the_visitor_likes_them(
     short: Make, accepted: str, expected: str | None
 ) -> None:
-    languages = targets("fr", "pt-br", "german", "chinese")
+    languages = links_to("fr", "pt-br", "german", "chinese")
     link = short(languages=languages)
     assert link.leads_to(Accept_Language=accepted) == (languages[expected] if expected else TARGET)
 
 
 def test_a_language_may_be_written_with_an_underscore(short: Make) -> None:
-    assert short(languages=targets("pt_br")).leads_to(Accept_Language="pt-BR") == "https://example.com/0"
+    assert short(languages=links_to("pt_br")).leads_to(Accept_Language="pt-BR") == "https://example.com/0"
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_a_language_may_be_written_with_an_underscore(short: Make) -> None:
     ],
 )
 def test_a_language_may_be_written_with_its_region(short: Make, target: str, accepted: str) -> None:
-    link = short(languages=targets(target))
+    link = short(languages=links_to(target))
     assert link.leads_to(Accept_Language=accepted) == "https://example.com/0"
     assert link.leads_to(Accept_Language="zh") == link.leads_to(Accept_Language="pt-PT, es-ES, en-US") == TARGET
 
 
 def test_the_visitors_own_region_comes_first(short: Make) -> None:
-    link = short(languages=targets("portuguese", "portuguese (brazil)", "chinese (traditional)", "zh"))
+    link = short(languages=links_to("portuguese", "portuguese (brazil)", "chinese (traditional)", "zh"))
     assert link.leads_to(Accept_Language="pt-BR") == "https://example.com/1"
     assert link.leads_to(Accept_Language="pt-PT") == "https://example.com/0"
     assert link.leads_to(Accept_Language="zh-HK") == "https://example.com/2"
@@ -189,7 +189,7 @@ def test_the_device_comes_before_the_country_before_the_language_before_the_defa
     ],
 )
 def test_parameters_go_behind_the_query_and_before_the_fragment(url: str, expected: str) -> None:
-    assert redirects.extended(url, [["a", "1"], ["b", "2"]]) == expected
+    assert targets.extended(url, [["a", "1"], ["b", "2"]]) == expected
 
 
 def test_parameters_are_encoded_and_go_to_every_target(short: Make) -> None:

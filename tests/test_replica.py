@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from flask import Flask
 
-from linkmgr import database, replica
+from linkmgr.db import replica, statements
 from tests import machines
 from tests.conftest import Client
 from tests.machines import Replica
@@ -116,7 +116,7 @@ def test_a_read_that_the_replica_ends_is_answered_by_the_primary(
     asked = "SELECT pg_is_in_recovery() AS late, CASE WHEN pg_is_in_recovery() THEN pg_sleep(30)::text END AS slept"
     ending = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 
-    def read() -> list[database.Row]:
+    def read() -> list[statements.Row]:
         with reading.app_context():
             return reader(reading).read(asked, {})
 

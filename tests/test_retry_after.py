@@ -9,7 +9,8 @@ from flask import Flask
 from redis import Redis
 from werkzeug.test import TestResponse
 
-from linkmgr import attempts, rates
+from linkmgr.pages import attempts
+from linkmgr.web import rate_limit
 from tests.conftest import Client
 from tests.factories import Sql
 
@@ -40,7 +41,7 @@ def test_a_plan_has_windows_of_its_own(make_app: Callable[..., Flask], register:
     pro = register("pro", plan="Pro", via=make_app(rate_limit="1 per day"))
     assert pro.get("/api/account").status_code == 200
     sql("UPDATE hits SET count = 120 RETURNING 1")
-    assert 1 <= wait(refused(pro, 1)) <= rates.PLAN_WINDOW
+    assert 1 <= wait(refused(pro, 1)) <= rate_limit.PLAN_WINDOW
 
 
 @pytest.mark.parametrize("offset", [-DAY, -1.7, -0.5, 0.5, 1.7, DAY])
@@ -48,7 +49,7 @@ def test_the_clocks_of_the_service_and_the_database_may_differ(
     make_app: Callable[..., Flask], register: Register, monkeypatch: pytest.MonkeyPatch, offset: float
 ) -> None:
     alice = register("alice", plan="Free", via=make_app(rate_limit="1 per minute"))
-    monkeypatch.setattr(rates, "time", SimpleNamespace(time=lambda: time.time() + offset))
+    monkeypatch.setattr(rate_limit, "time", SimpleNamespace(time=lambda: time.time() + offset))
     answer = refused(alice)
     assert 55 <= wait(answer) <= 60
     assert 54 <= int(answer.headers["X-RateLimit-Reset"]) - (time.time() + offset) <= 62

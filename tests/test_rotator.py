@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr import database
+from linkmgr.db import statements
 from linkmgr.repository import public
 from tests import factories
 from tests.conftest import BASE_URL, Client
@@ -92,7 +92,7 @@ def test_a_campaign_that_ceases_to_be_public_ceases_to_rotate(app: Flask, alice:
 
 def test_deleted_links_are_chosen_no_more(app: Flask, rotator: list[int]) -> None:
     with app.app_context():
-        database.run("DELETE FROM links WHERE id = ANY(%(ids)s)", ids=rotator[1:])
+        statements.run("DELETE FROM links WHERE id = ANY(%(ids)s)", ids=rotator[1:])
         assert {(public.rotated(None, "spring") or {})["id"] for _ in range(20)} == {rotator[0]}
 
 

@@ -9,7 +9,7 @@ import vobject  # type: ignore[import-untyped]
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.vcard import vcard
+from linkmgr.qr.vcard import vcard
 from tests import geoip
 from tests.browser import PHONE, Browser
 from tests.conftest import Client

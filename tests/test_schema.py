@@ -9,8 +9,8 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
-from linkmgr import database, postgres_session, schema
-from linkmgr.database import VERSION
+from linkmgr.db import migrations, session, statements
+from linkmgr.db.statements import VERSION
 
 Connection = psycopg2.extensions.connection
 
@@ -26,8 +26,8 @@ def execute(dsn: str, statement: str) -> list[tuple[Any, ...]]:
 
 
 def test_the_newest_migration_leads_to_the_version_of_schema_sql(app: Flask, raw: Connection) -> None:
-    numbers = [int(path.name[:4]) for path in schema.MIGRATIONS.glob("*.sql")]
-    assert postgres_session.version(raw) == database.VERSION == max(numbers, default=1)
+    numbers = [int(path.name[:4]) for path in migrations.MIGRATIONS.glob("*.sql")]
+    assert session.version(raw) == statements.VERSION == max(numbers, default=1)
 
 
 def test_an_empty_database_is_made_once(flask: Callable[..., Result]) -> None:
@@ -107,7 +107,7 @@ def test_a_step_whose_tables_are_never_free_gives_up_with_a_sentence(
 ) -> None:
     flask("database", "create")
     migrate(notes="ALTER TABLE users ADD note text;")
-    monkeypatch.setattr(schema, "_TRIES", 2)
+    monkeypatch.setattr(migrations, "_TRIES", 2)
     holder = psycopg2.connect(empty)
     with holder.cursor() as cursor:
         cursor.execute("LOCK TABLE users IN ACCESS SHARE MODE")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr import sender
+from linkmgr.web import client_address
 from tests import geoip
 from tests.conftest import Client
 from tests.factories import Sql
@@ -38,7 +38,7 @@ def test_an_address_is_read_in_each_form_that_proxies_send(
     app: Flask, written: str, address: str, network: str
 ) -> None:
     with app.test_request_context(environ_base={"REMOTE_ADDR": written}):
-        assert (sender.address(), sender.network()) == (address, network)
+        assert (client_address.address(), client_address.network()) == (address, network)
 
 
 @pytest.mark.parametrize("written", [written for written, *_ in WRITTEN])

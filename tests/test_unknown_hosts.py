@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.errors import CATALOGUE
+from linkmgr.web.errors import CATALOGUE
 from tests import factories
 from tests.conftest import BASE_URL, Client, check
 from tests.factories import Sql

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 from werkzeug.test import TestResponse
 
-from linkmgr.database import VERSION
+from linkmgr.db.statements import VERSION
 from tests import nginx
 from tests.conftest import MANY, Client
 from tests.races import meanwhile

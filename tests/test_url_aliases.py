@@ -3,7 +3,7 @@
 import pytest
 from flask import Flask
 
-from linkmgr import link_data
+from linkmgr.fields import links
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
 from tests.test_url_members import PAGE, refused
@@ -36,7 +36,7 @@ def test_the_first_words_of_all_paths_are_reserved(app: Flask, alice: Client) ->
 
 
 def test_generated_aliases_are_never_refused_as_chosen_ones(alice: Client) -> None:
-    made = {link_data.new_alias() for _ in range(50)}
+    made = {links.new_alias() for _ in range(50)}
     assert len(made) == 50
     for alias in made:
         alice.add("/api/url/add", {"url": PAGE, "custom": alias})

@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr import passwords
+from linkmgr.web import passwords
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql

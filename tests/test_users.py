@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr import database, keys, passwords
+from linkmgr.db import statements
 from linkmgr.repository import users
+from linkmgr.web import keys, passwords
 from tests.conftest import BASE_URL, Client
 
-Sql = Callable[..., list[database.Row]]
+Sql = Callable[..., list[statements.Row]]
 NEW = {"username": "carol", "email": "carol@example.com", "password": "12345"}
 
 

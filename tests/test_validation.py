@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from linkmgr import database
+from linkmgr.db import statements
 from tests.conftest import Client
 
 PIXEL = {"type": "bing", "name": "n", "tag": "t"}
@@ -145,7 +145,7 @@ def test_a_fault_of_ours_is_a_500_in_the_envelope(alice: Client, monkeypatch: py
 
 
 def test_a_value_that_only_postgresql_refuses_is_a_400(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("linkmgr.repository.pixels.add", lambda *_, **__: database.row("SELECT 1 / 0 AS never"))
+    monkeypatch.setattr("linkmgr.repository.pixels.add", lambda *_, **__: statements.row("SELECT 1 / 0 AS never"))
     answer = alice.post("/api/pixel/add", PIXEL)
     assert answer.status_code == 400
     assert answer.get_json()["message"] == "One of the values that you sent cannot be stored."

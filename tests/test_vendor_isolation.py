@@ -9,7 +9,7 @@ from flask import Flask
 from selenium import webdriver
 from selenium.webdriver.support.wait import WebDriverWait
 
-from linkmgr import passwords
+from linkmgr.web import passwords
 from tests import foreign, interstitials
 from tests.browser import Browser, running
 from tests.conftest import Client

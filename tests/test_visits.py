@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import visits
-from linkmgr.visits import DIRECT
+from linkmgr.visits.record import DIRECT
 from tests import geoip
 from tests.conftest import Client
 from tests.factories import Sql

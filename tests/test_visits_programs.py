@@ -2,7 +2,7 @@
 
 import time
 
-from linkmgr import bots
+from linkmgr.visits import bots
 from tests.targets import Target
 
 CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0"

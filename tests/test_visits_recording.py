@@ -9,8 +9,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.recorder import Recorder, Visit
-from linkmgr.visits import DIRECT
+from linkmgr.visits.queue import Recorder, Visit
+from linkmgr.visits.record import DIRECT
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.targets import Target

@@ -3,23 +3,9 @@
 from flask import Flask
 from werkzeug.routing import BaseConverter
 
-from linkmgr.api import (
-    account,
-    bio,
-    campaigns,
-    channels,
-    docs,
-    domains,
-    openapi,
-    overlay,
-    pixels,
-    plans,
-    qr,
-    splash,
-    urls,
-    users,
-)
-from linkmgr.validation import LONGEST_ID
+from linkmgr.api import account, bio, campaigns, channels, domains, overlay, pixels, plans, qr, splash, urls, users
+from linkmgr.fields.base import LONGEST_ID
+from linkmgr.openapi import docs, openapi
 
 BLUEPRINTS = (
     account.bp,

@@ -3,12 +3,12 @@
 from flask import Blueprint
 from marshmallow import ValidationError, validates_schema
 
-from linkmgr import passwords
-from linkmgr.envelope import Json, ok
-from linkmgr.gate import caller, user_id
-from linkmgr.repository import accounts
+from linkmgr.fields.base import Changes, Email, Password, body
+from linkmgr.repository import account as accounts
 from linkmgr.settings import settings
-from linkmgr.validation import Changes, Email, Password, body
+from linkmgr.web import passwords
+from linkmgr.web.auth import caller, user_id
+from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("account", __name__)
 

@@ -5,12 +5,12 @@ from typing import Any
 from flask import Blueprint
 from marshmallow import ValidationError, fields
 
-from linkmgr.addresses import split_ascii
-from linkmgr.envelope import Json, listing, ok
-from linkmgr.gate import user_id
-from linkmgr.link_data import Alias
+from linkmgr.fields.base import Changes, Choice, New, Text, body, paging, sentences
+from linkmgr.fields.links import Alias
+from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import bio
-from linkmgr.validation import Changes, Choice, New, Text, body, paging, sentences
+from linkmgr.web.auth import user_id
+from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("bio", __name__)
 

@@ -4,10 +4,10 @@ import secrets
 
 from flask import Blueprint
 
-from linkmgr.envelope import Json, listing, ok
-from linkmgr.gate import user_id
+from linkmgr.fields.base import Boolean, Changes, Matching, New, Text, body, paging
 from linkmgr.repository import campaigns
-from linkmgr.validation import Boolean, Changes, Matching, New, Text, body, paging
+from linkmgr.web.auth import user_id
+from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("campaigns", __name__)
 

@@ -2,10 +2,10 @@
 
 from flask import Blueprint
 
-from linkmgr.envelope import Json, listing, ok
-from linkmgr.gate import user_id
+from linkmgr.fields.base import Boolean, Changes, Choice, Color, New, Text, body, checked, paging
 from linkmgr.repository import channels
-from linkmgr.validation import Boolean, Changes, Choice, Color, New, Text, body, checked, paging
+from linkmgr.web.auth import user_id
+from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("channels", __name__)
 

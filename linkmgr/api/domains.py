@@ -2,11 +2,11 @@
 
 from flask import Blueprint
 
-from linkmgr import domain_check
-from linkmgr.envelope import Json, listing, ok
-from linkmgr.gate import user_id
+from linkmgr.fields.base import Changes, New, Target, Text, body, paging
+from linkmgr.outbound import domain_check
 from linkmgr.repository import domains
-from linkmgr.validation import Changes, New, Target, Text, body, paging
+from linkmgr.web.auth import user_id
+from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("domains", __name__)
 

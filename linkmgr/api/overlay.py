@@ -5,11 +5,11 @@ from typing import Any
 from flask import Blueprint
 from marshmallow import Schema, validates_schema
 
-from linkmgr import overlay_data
-from linkmgr.envelope import Json, listing, ok
-from linkmgr.gate import user_id
+from linkmgr.fields import overlays
+from linkmgr.fields.base import Changes, Choice, Color, New, Target, Text, body, paging
 from linkmgr.repository import overlay
-from linkmgr.validation import Changes, Choice, Color, New, Target, Text, body, paging
+from linkmgr.web.auth import user_id
+from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("overlay", __name__)
 
@@ -21,7 +21,7 @@ LONGEST_MESSAGE = 2000
 class Overlay(Schema):
     @validates_schema
     def check_message(self, data: dict[str, Any], **_: Any) -> None:
-        overlay_data.check(data.get("type"), data.get("message"))
+        overlays.check(data.get("type"), data.get("message"))
 
 
 class NewOverlay(New, Overlay):

@@ -2,10 +2,10 @@
 
 from flask import Blueprint
 
-from linkmgr.envelope import Json, listing, ok
-from linkmgr.gate import user_id
+from linkmgr.fields.base import Changes, Choice, Matching, New, Text, body, paging
 from linkmgr.repository import pixels
-from linkmgr.validation import Changes, Choice, Matching, New, Text, body, paging
+from linkmgr.web.auth import user_id
+from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("pixels", __name__)
 

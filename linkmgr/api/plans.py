@@ -2,9 +2,9 @@
 
 from flask import Blueprint
 
-from linkmgr.envelope import Json, ok
+from linkmgr.fields.base import Choice, New, Timestamp, body
 from linkmgr.repository import plans
-from linkmgr.validation import Choice, New, Timestamp, body
+from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("plans", __name__)
 

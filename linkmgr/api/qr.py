@@ -5,12 +5,13 @@ from typing import Any
 from flask import Blueprint
 from marshmallow import fields
 
-from linkmgr import logos, qr_data
-from linkmgr.addresses import LONGEST_URL
-from linkmgr.envelope import Json, listing, ok
-from linkmgr.gate import user_id
+from linkmgr.fields import qr as qr_data
+from linkmgr.fields.base import Changes, Choice, Matching, New, Text, body, paging
+from linkmgr.fields.urls import LONGEST_URL
+from linkmgr.qr import logos
 from linkmgr.repository import qr
-from linkmgr.validation import Changes, Choice, Matching, New, Text, body, paging
+from linkmgr.web.auth import user_id
+from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("qr", __name__)
 

@@ -2,10 +2,10 @@
 
 from flask import Blueprint
 
-from linkmgr.envelope import Json, listing, ok
-from linkmgr.gate import user_id
+from linkmgr.fields.base import Changes, Integer, New, Target, Text, body, paging
 from linkmgr.repository import splash
-from linkmgr.validation import Changes, Integer, New, Target, Text, body, paging
+from linkmgr.web.auth import user_id
+from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("splash", __name__)
 

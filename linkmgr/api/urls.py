@@ -5,12 +5,9 @@ from typing import Any
 from flask import Blueprint
 from marshmallow import Schema, post_load
 
-from linkmgr import passwords
-from linkmgr.addresses import LONGEST_URL
-from linkmgr.database import Page
-from linkmgr.envelope import Json, listing, ok
-from linkmgr.gate import user_id
-from linkmgr.link_data import (
+from linkmgr.db.statements import Page
+from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, paging, query_choice, query_text
+from linkmgr.fields.links import (
     Alias,
     DeepLink,
     Expiry,
@@ -24,8 +21,11 @@ from linkmgr.link_data import (
     Targets,
     hosts_of,
 )
+from linkmgr.fields.urls import LONGEST_URL
 from linkmgr.repository import urls
-from linkmgr.validation import Changes, Choice, New, Target, Text, body, paging, query_choice, query_text
+from linkmgr.web import passwords
+from linkmgr.web.auth import user_id
+from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("urls", __name__)
 

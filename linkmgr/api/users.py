@@ -2,11 +2,11 @@
 
 from flask import Blueprint, Response
 
-from linkmgr import gate, keys, passwords
-from linkmgr.envelope import Json, ok, streamed
+from linkmgr.fields.base import Email, Id, Matching, New, Password, Timestamp, body, query_choice, query_text
 from linkmgr.repository import login, users
 from linkmgr.settings import settings
-from linkmgr.validation import Email, Id, Matching, New, Password, Timestamp, body, query_choice, query_text
+from linkmgr.web import auth, keys, passwords
+from linkmgr.web.responses import Json, ok, streamed
 
 bp = Blueprint("users", __name__)
 
@@ -41,7 +41,7 @@ def add() -> Json:
 
 @bp.delete("/user/<id:user_id>/delete")
 def delete(user_id: int) -> Json:
-    users.delete(user_id, by=gate.user_id())
+    users.delete(user_id, by=auth.user_id())
     return ok("User has been deleted.")
 
 

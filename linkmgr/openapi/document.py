@@ -9,11 +9,11 @@ from flask import Flask
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
-from linkmgr.gate import ADMINISTRATION, KEYLESS
 from linkmgr.openapi import examples, responses, types
 from linkmgr.openapi.operations import OPERATIONS, Operation
-from linkmgr.openapi.shapes import ID, SHAPES, JsonSchema
+from linkmgr.openapi.schemas import ID, SHAPES, JsonSchema
 from linkmgr.repository.channels import ITEMS
+from linkmgr.web.auth import ADMINISTRATION, KEYLESS
 
 VERSION = "3"  # as the specification calls itself (section 9)
 PAGES = ("docs.page",)  # stand under /api and are no operations

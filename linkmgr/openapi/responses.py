@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 from apispec.core import Components
 
-from linkmgr.errors import CATALOGUE
 from linkmgr.openapi import examples
 from linkmgr.openapi.operations import Operation
-from linkmgr.openapi.shapes import SHAPES, JsonSchema, record, ref
+from linkmgr.openapi.schemas import SHAPES, JsonSchema, record, ref
+from linkmgr.web.errors import CATALOGUE
 
 _LIMITS = {
     "X-RateLimit-Limit": "The requests of a window.",

@@ -9,10 +9,11 @@ from typing import Any
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import fields
 
-from linkmgr import link_data, qr_data, validation
-from linkmgr.addresses import LONGEST_URL
 from linkmgr.api import bio, domains, qr
-from linkmgr.validation import LONGEST_ID
+from linkmgr.fields import base, links
+from linkmgr.fields import qr as qr_data
+from linkmgr.fields.base import LONGEST_ID
+from linkmgr.fields.urls import LONGEST_URL
 
 JsonSchema = dict[str, Any]
 
@@ -42,58 +43,58 @@ def described(field: fields.Field[Any], _converter: OpenAPIConverter) -> JsonSch
 
 
 @described.register
-def _text(field: validation.Text, _: OpenAPIConverter) -> JsonSchema:
+def _text(field: base.Text, _: OpenAPIConverter) -> JsonSchema:
     but = _LINES if field.lines else _LINE
     return {"type": "string", "maxLength": field.longest, "pattern": f"^[^{but}]*[^\\s{but}][^{but}]*$"}
 
 
 @described.register
-def _matching(field: validation.Matching, _: OpenAPIConverter) -> JsonSchema:
+def _matching(field: base.Matching, _: OpenAPIConverter) -> JsonSchema:
     form = field.described[0].upper() + field.described[1:]
     return {"type": "string", "pattern": f"^(?:{field.pattern.pattern})$", "description": f"{form}."}
 
 
 @described.register
-def _choice(field: validation.Choice, _: OpenAPIConverter) -> JsonSchema:
+def _choice(field: base.Choice, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "string", "enum": list(field.choices)}
 
 
 @described.register
-def _email(field: validation.Email, _: OpenAPIConverter) -> JsonSchema:
+def _email(field: base.Email, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "string", "format": "email", "maxLength": field.longest}
 
 
 @described.register
-def _password(_field: validation.Password, _: OpenAPIConverter) -> JsonSchema:
+def _password(_field: base.Password, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "string", "format": "password", "minLength": 5, "maxLength": 1024}
 
 
 @described.register
-def _timestamp(_field: validation.Timestamp, _: OpenAPIConverter) -> JsonSchema:
+def _timestamp(_field: base.Timestamp, _: OpenAPIConverter) -> JsonSchema:
     day, time = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])", "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
     return {"type": "string", "pattern": f"^{day} {time}$", "description": "In UTC."}
 
 
 @described.register
-def _boolean(_field: validation.Boolean, _: OpenAPIConverter) -> JsonSchema:
+def _boolean(_field: base.Boolean, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "boolean"}
 
 
 @described.register
-def _integer(field: validation.Integer, _: OpenAPIConverter) -> JsonSchema:
+def _integer(field: base.Integer, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "integer", "minimum": field.least, "maximum": field.most}
 
 
 @described.register
-def _of_row(_field: validation.Id, _: OpenAPIConverter) -> JsonSchema:
+def _of_row(_field: base.Id, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "integer", "minimum": 1, "maximum": LONGEST_ID}
 
 
-@described.register(validation.Target)
+@described.register(base.Target)
 @described.register(bio.Url)
-@described.register(link_data.Image)
-def _address(field: validation.Text, _: OpenAPIConverter) -> JsonSchema:
-    ours = " that does not lead to this service" if isinstance(field, validation.Target) else ""
+@described.register(links.Image)
+def _address(field: base.Text, _: OpenAPIConverter) -> JsonSchema:
+    ours = " that does not lead to this service" if isinstance(field, base.Target) else ""
     return _url(f"An absolute http or https URL{ours}.")
 
 
@@ -136,54 +137,54 @@ def _encryption(_field: qr_data.Encryption, _: OpenAPIConverter) -> JsonSchema:
 
 
 @described.register
-def _loose_id(_field: link_data.LooseId, _: OpenAPIConverter) -> JsonSchema:
+def _loose_id(_field: links.LooseId, _: OpenAPIConverter) -> JsonSchema:
     return _ID | {"description": "An id, also as a string; 0 for none."}
 
 
 @described.register
-def _ids(_field: link_data.Ids, _: OpenAPIConverter) -> JsonSchema:
+def _ids(_field: links.Ids, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "array", "items": _ID}
 
 
 @described.register
-def _link_type(_field: link_data.LinkType, _: OpenAPIConverter) -> JsonSchema:
+def _link_type(_field: links.LinkType, _: OpenAPIConverter) -> JsonSchema:
     kinds = "direct, frame, splash, the id of a splash page, or overlay-<id>."
     return _ID | {"pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$", "description": kinds}
 
 
 @described.register
-def _targets(field: link_data.Targets, converter: OpenAPIConverter) -> JsonSchema:
-    name = {"type": "string", "minLength": 1, "maxLength": link_data.LONGEST_NAME}
-    link = _address(validation.Target(), converter)
+def _targets(field: links.Targets, converter: OpenAPIConverter) -> JsonSchema:
+    name = {"type": "string", "minLength": 1, "maxLength": links.LONGEST_NAME}
+    link = _address(base.Target(), converter)
     return _array("Where visitors of each are sent instead.", field.named, "link", **{field.named: name, "link": link})
 
 
 @described.register
-def _parameters(_field: link_data.Parameters, _: OpenAPIConverter) -> JsonSchema:
-    name = {"type": "string", "minLength": 1, "maxLength": link_data.LONGEST_NAME}
+def _parameters(_field: links.Parameters, _: OpenAPIConverter) -> JsonSchema:
+    name = {"type": "string", "minLength": 1, "maxLength": links.LONGEST_NAME}
     said = {"type": ["string", "number"]}
     return _array("What is added to the query of the target.", "name", "value", name=name, value=said)
 
 
 @described.register
-def _deep_link(_field: link_data.DeepLink, _: OpenAPIConverter) -> JsonSchema:
+def _deep_link(_field: links.DeepLink, _: OpenAPIConverter) -> JsonSchema:
     store = _url("The app in this store.")
     members = {"auto": {"type": "boolean"}, "apple": store, "google": store}
     return {"type": "object", "properties": members, "description": "Opens an app on phones, unless auto is false."}
 
 
 @described.register
-def _own_domain(_field: link_data.OwnDomain, _: OpenAPIConverter) -> JsonSchema:
+def _own_domain(_field: links.OwnDomain, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "string", "maxLength": LONGEST_URL, "description": "One of one's branded domains."}
 
 
 @described.register
-def _link_password(_field: link_data.LinkPassword, _: OpenAPIConverter) -> JsonSchema:
+def _link_password(_field: links.LinkPassword, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "string", "format": "password", "minLength": 1, "maxLength": 1024}
 
 
 @described.register
-def _expiry(field: link_data.Expiry, _: OpenAPIConverter) -> JsonSchema:
+def _expiry(field: links.Expiry, _: OpenAPIConverter) -> JsonSchema:
     until = "In UTC unless it names a zone; a date alone lasts until its end."
     return {"type": "string", "pattern": f"^(?:{field.FORM.pattern})$", "description": until}
 

@@ -5,7 +5,6 @@ from functools import cached_property
 from flask import Flask
 from werkzeug.routing import BaseConverter, ValidationError
 
-from linkmgr import countries, visits
 from linkmgr.pages import (
     account,
     avatar,
@@ -21,6 +20,7 @@ from linkmgr.pages import (
     scan,
     short,
 )
+from linkmgr.visits import geoip, record
 
 BLUEPRINTS = (
     home.bp,
@@ -62,8 +62,8 @@ class AliasConverter(BaseConverter):
 def init_app(app: Flask) -> None:
     app.url_map.converters["word"] = WordConverter
     app.url_map.converters["alias"] = AliasConverter
-    countries.init_app(app)
-    visits.init_app(app)
+    geoip.init_app(app)
+    record.init_app(app)
     branded.init_app(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

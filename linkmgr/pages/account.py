@@ -10,16 +10,17 @@ from flask import Blueprint, flash, g, redirect, render_template, request, url_f
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr import attempts, errors, keys, known_browsers, passwords, security, sessions
-from linkmgr.attempts import Limit
-from linkmgr.database import Row
-from linkmgr.errors import Refusal
-from linkmgr.repository import accounts
+from linkmgr.db.statements import Row
+from linkmgr.fields.base import Email, New, Password, checked
+from linkmgr.pages import attempts, known_browsers
+from linkmgr.pages.attempts import Limit
+from linkmgr.repository import account as accounts
 from linkmgr.settings import settings
-from linkmgr.validation import Email, New, Password, checked
+from linkmgr.web import errors, keys, passwords, security_headers, sessions
+from linkmgr.web.errors import Refusal
 
 bp = Blueprint("account_page", __name__, url_prefix="/account")
-bp.after_request(security.keep_private)
+bp.after_request(security_headers.keep_private)
 
 # What is counted: its heading, its name in the table `usage`, and the member of the plan's limits that bounds it.
 COUNTED = (

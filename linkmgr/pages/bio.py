@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from flask import render_template, url_for
 from flask.typing import ResponseReturnValue
 
-from linkmgr.database import Row
+from linkmgr.db.statements import Row
 from linkmgr.settings import settings
 
 

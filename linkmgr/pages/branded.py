@@ -13,13 +13,13 @@ from flask import Flask, Response, g, redirect, render_template
 from werkzeug.exceptions import BadRequest, NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
-from linkmgr.addresses import is_address, is_own_host, requested_host
-from linkmgr.database import Row
-from linkmgr.errors import Refusal
-from linkmgr.incoming import Request, current
+from linkmgr.db.statements import Row
+from linkmgr.fields.urls import is_address, is_own_host, requested_host
 from linkmgr.pages import loops
 from linkmgr.repository import public
 from linkmgr.settings import settings, this_app
+from linkmgr.web.errors import Refusal
+from linkmgr.web.request import Request, current
 
 # First words of the paths that exist under our own name only: for people, who are redirected, and for programs.
 PAGES = ("login", "account", "avatar")

@@ -6,10 +6,10 @@ from flask import Blueprint, redirect, render_template, request
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
-from linkmgr.errors import Refusal
+from linkmgr.fields.base import page_number
 from linkmgr.pages import branded, loops
 from linkmgr.repository import public
-from linkmgr.validation import page_number
+from linkmgr.web.errors import Refusal
 
 bp = Blueprint("campaign", __name__)
 

@@ -2,7 +2,7 @@
 
 from flask import Blueprint, Response, request
 
-from linkmgr.domain_check import CHALLENGES, answer
+from linkmgr.outbound.domain_check import CHALLENGES, answer
 
 bp = Blueprint("challenge", __name__)
 

@@ -2,8 +2,8 @@
 
 from flask import Blueprint
 
-from linkmgr.database import row
-from linkmgr.envelope import Json, ok
+from linkmgr.db.statements import row
+from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("health", __name__)
 

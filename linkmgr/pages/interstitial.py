@@ -14,12 +14,13 @@ from flask import make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr import overlay_data, pixel_tags, security
-from linkmgr.database import Row
-from linkmgr.errors import Refusal
-from linkmgr.pages import overlay_answers
+from linkmgr.db.statements import Row
+from linkmgr.fields import overlays
+from linkmgr.pages import overlay_answers, pixel_tags
 from linkmgr.repository import interstitial
 from linkmgr.settings import settings
+from linkmgr.web import security_headers
+from linkmgr.web.errors import Refusal
 
 DEFAULT_SPLASH: Row = {"title": "", "message": "", "link": "", "counter": 5, "banner": ""}
 _COLOUR = re.compile("#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
@@ -49,7 +50,7 @@ def _splash(link: Row, target: str) -> Response:
 
 
 def _overlay(link: Row, target: str, overlay: Row) -> Response:
-    image, caption = overlay_data.picture(overlay["message"])
+    image, caption = overlays.picture(overlay["message"])
     is_image = overlay["type"] == "image" and _is_http(image)
     return _page(
         "go_overlay.html",
@@ -59,7 +60,7 @@ def _overlay(link: Row, target: str, overlay: Row) -> Response:
         overlay=overlay,
         message=caption if is_image else overlay["message"],
         image=image if is_image else "",
-        choices=overlay_data.choices(overlay["message"]) if overlay["type"] == "poll" else (),
+        choices=overlays.choices(overlay["message"]) if overlay["type"] == "poll" else (),
         ink=_colour(overlay["color"], "#ffffff"),
         paper=_colour(overlay["background"], "#1d4ed8"),
         sealed=overlay_answers.sealed(link["user_id"], overlay["id"], target),
@@ -98,7 +99,7 @@ def pixel_page(link: Row) -> Response:
         {
             "sandbox": ["allow-scripts"],
             "default-src": ["'none'"],
-            "script-src": [f"'nonce-{security.nonce()}'", *sources["script-src"]],
+            "script-src": [f"'nonce-{security_headers.nonce()}'", *sources["script-src"]],
             "img-src": sources["img-src"],
             "connect-src": sources["connect-src"],
             "frame-src": sources["frame-src"] or ["'none'"],
@@ -118,7 +119,7 @@ def _private(response: Response) -> Response:
 
 def _policy(images: list[str], *, framed: bool, pixels: bool) -> str:
     """Return the policy of a page: as strict as on every other, but for the images and frames that it needs."""
-    nonce = f"'nonce-{security.nonce()}'"
+    nonce = f"'nonce-{security_headers.nonce()}'"
     # What is framed may go wherever its visitor takes it.
     frames = ["http:", "https:"] if framed else ["'self'"] if pixels else ["'none'"]
     return _written(

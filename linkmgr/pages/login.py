@@ -6,12 +6,14 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr import attempts, keys, known_browsers, passwords, security, sessions
-from linkmgr.errors import Refusal
-from linkmgr.repository import accounts, login
+from linkmgr.pages import attempts, known_browsers
+from linkmgr.repository import account as accounts
+from linkmgr.repository import login
+from linkmgr.web import keys, passwords, security_headers, sessions
+from linkmgr.web.errors import Refusal
 
 bp = Blueprint("login", __name__)
-bp.after_request(security.keep_private)
+bp.after_request(security_headers.keep_private)
 
 
 @cache

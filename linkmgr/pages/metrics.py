@@ -10,10 +10,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from linkmgr.errors import Refusal
-from linkmgr.metrics import Metrics, metrics
 from linkmgr.repository import connections
 from linkmgr.settings import settings
+from linkmgr.web.errors import Refusal
+from linkmgr.web.metrics import Metrics, metrics
 
 bp = Blueprint("metrics", __name__)
 

@@ -8,15 +8,16 @@ from flask.typing import ResponseReturnValue
 from itsdangerous import BadData, URLSafeTimedSerializer
 from marshmallow import Schema
 
-from linkmgr import error_pages, overlay_data, security, sender
-from linkmgr.database import Row
-from linkmgr.envelope import ok
-from linkmgr.errors import Refusal
+from linkmgr.db.statements import Row
+from linkmgr.fields import overlays
+from linkmgr.fields.base import Choice, Email, New, Text, checked
 from linkmgr.repository import callers, interstitial
-from linkmgr.validation import Choice, Email, New, Text, checked
+from linkmgr.web import client_address, error_pages, security_headers
+from linkmgr.web.errors import Refusal
+from linkmgr.web.responses import ok
 
 bp = Blueprint("overlay_answers", __name__)
-bp.after_request(security.keep_private)
+bp.after_request(security_headers.keep_private)
 
 ANSWERS, WINDOW = 10, 600  # that are taken from one address, and in how many seconds
 _PAGE_SECONDS = 24 * 60 * 60  # that a page with a form may stand open
@@ -40,7 +41,7 @@ def _form(overlay: Row) -> type[Schema]:
         case "newsletter":
             return Newsletter
         case "poll":
-            chosen = Choice(overlay_data.choices(overlay["message"]), required=True)
+            chosen = Choice(overlays.choices(overlay["message"]), required=True)
             return New.from_dict({"choice": chosen}, name="Poll")
         case _:
             raise Refusal("no_such_page")
@@ -75,6 +76,6 @@ def answer() -> ResponseReturnValue:
 
 
 def _count() -> None:
-    sent = callers.count(f"answer:{sender.network()}", window=WINDOW)
+    sent = callers.count(f"answer:{client_address.network()}", window=WINDOW)
     if sent["count"] > ANSWERS:
         raise Refusal("too_many_answers", seconds=max(1, sent["seconds"]))

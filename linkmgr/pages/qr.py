@@ -4,15 +4,17 @@ import re
 
 from flask import Blueprint, Response, request
 
-from linkmgr import drawing, qr_data, qr_image
-from linkmgr.database import Row
-from linkmgr.errors import Refusal
+from linkmgr.db.statements import Row
+from linkmgr.fields import qr as qr_data
+from linkmgr.fields.base import query_choice, query_text
 from linkmgr.pages import branded
-from linkmgr.pictures import pictures
-from linkmgr.qr_image import Picture
+from linkmgr.qr import drawing
+from linkmgr.qr import image as qr_image
+from linkmgr.qr.cache import pictures
+from linkmgr.qr.image import Picture
 from linkmgr.repository import qr
 from linkmgr.settings import settings
-from linkmgr.validation import query_choice, query_text
+from linkmgr.web.errors import Refusal
 
 bp = Blueprint("qr_image", __name__)
 

@@ -7,11 +7,11 @@ from urllib.parse import quote, urlencode
 from flask import Blueprint, Response, make_response, redirect, render_template
 from werkzeug.exceptions import NotFound
 
-from linkmgr import visits
-from linkmgr.errors import Refusal
 from linkmgr.pages import branded, loops
+from linkmgr.qr.vcard import vcard
 from linkmgr.repository import public
-from linkmgr.vcard import vcard
+from linkmgr.visits import record
+from linkmgr.web.errors import Refusal
 
 bp = Blueprint("scan", __name__)
 
@@ -23,7 +23,7 @@ def scan(code: str) -> Response:
         raise Refusal("image_missing")
     if found["type"] == "link":
         loops.refuse(found["data"], branded=found["target_branded"])
-    visits.record(found["id"], found["user_id"])
+    record.record(found["id"], found["user_id"])
     response = make_response(_answer(found["type"], found["data"]))
     response.headers["Cache-Control"] = "no-store"  # so that every scan arrives here
     return response

@@ -6,13 +6,15 @@ from flask import Blueprint, Response, redirect, render_template, request, url_f
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 
-from linkmgr import attempts, countries, qr_image, redirects, security, sender, visits
-from linkmgr.database import Row
-from linkmgr.errors import Refusal
-from linkmgr.pages import bio, branded, interstitial, loops, qr
-from linkmgr.pictures import pictures
+from linkmgr.db.statements import Row
+from linkmgr.fields.base import query_text
+from linkmgr.pages import attempts, bio, branded, interstitial, loops, qr
+from linkmgr.qr import image as qr_image
+from linkmgr.qr.cache import pictures
 from linkmgr.repository import public
-from linkmgr.validation import query_text
+from linkmgr.visits import geoip, record, targets
+from linkmgr.web import client_address, security_headers
+from linkmgr.web.errors import Refusal
 
 bp = Blueprint("short", __name__)
 
@@ -52,12 +54,12 @@ def _address(link: Row) -> str:
 
 
 def _agent() -> str:
-    return request.headers.get("User-Agent", "")[: visits.LONGEST_AGENT]
+    return request.headers.get("User-Agent", "")[: record.LONGEST_AGENT]
 
 
 def _shows_preview(link: Row) -> bool:
     described = link["title"] or link["metadescription"] or link["metaimage"]
-    return bool(described) and redirects.is_crawler(_agent())
+    return bool(described) and targets.is_crawler(_agent())
 
 
 # --- leading on
@@ -67,8 +69,8 @@ def _lead_on(link: Row) -> ResponseReturnValue:
     chosen, store = _target(link), _store(link)
     onward = store or chosen
     loops.refuse(onward, branded=link["url_branded"] or onward != link["url"])
-    visits.record(link["id"], link["user_id"])
-    target = redirects.extended(chosen, link["parameters"])
+    record.record(link["id"], link["user_id"])
+    target = targets.extended(chosen, link["parameters"])
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)
     if store:
@@ -81,9 +83,9 @@ def _lead_on(link: Row) -> ResponseReturnValue:
 def _target(link: Row) -> str:
     """Device before country before language before default."""
     return (
-        (link["devices"] and redirects.first(link["devices"], redirects.devices(_agent())))
-        or (link["locations"] and redirects.first(link["locations"], redirects.countries(_country())))
-        or (link["languages"] and redirects.first(link["languages"], redirects.languages(_languages())))
+        (link["devices"] and targets.first(link["devices"], targets.devices(_agent())))
+        or (link["locations"] and targets.first(link["locations"], targets.countries(_country())))
+        or (link["languages"] and targets.first(link["languages"], targets.languages(_languages())))
         or str(link["url"])
     )
 
@@ -92,7 +94,7 @@ def _store(link: Row) -> str | None:
     """The address of the app in the visitor's store.  A frame shows the site instead."""
     if not link["deeplink"] or link["type"] in ("frame", "overlay"):
         return None
-    return redirects.store(link["deeplink"], _agent())
+    return targets.store(link["deeplink"], _agent())
 
 
 @loops.hop("short.visit")
@@ -107,8 +109,8 @@ def _onward(host: str | None, alias: str) -> str | None:
     return _store(link) or _target(link)
 
 
-def _country() -> countries.Country:
-    return countries.of(sender.address())
+def _country() -> geoip.Country:
+    return geoip.of(client_address.address())
 
 
 def _languages() -> list[str]:
@@ -134,7 +136,7 @@ def _locked(link: Row) -> ResponseReturnValue:
 def _form(problem: str | None = None) -> Response:
     response = Response(render_template("link_password.html", problem=problem))
     # The answer to the form leads to other sites, which browsers take for a place that the form is sent to.
-    response.headers["Content-Security-Policy"] = security.POLICY.replace("form-action 'self'", "form-action *")
+    response.headers["Content-Security-Policy"] = security_headers.POLICY.replace("form-action 'self'", "form-action *")
     return response
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import orjson
 
-from linkmgr.database import Page, Row, page, row, run
-from linkmgr.errors import missing
+from linkmgr.db.statements import Page, Row, page, row, run
 from linkmgr.repository.names import run_with_name
 from linkmgr.repository.urls import under_a_free_alias
 from linkmgr.settings import settings
+from linkmgr.web.errors import missing
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:

@@ -4,9 +4,9 @@ A window that ends later than one that began now is left from a longer setting o
 a new one begins. The 5 seconds are more than a statement takes, whose concurrent one may have begun the window later.
 """
 
-from linkmgr import rates
-from linkmgr.database import Row, row, rows, run, run_aside
+from linkmgr.db.statements import Row, row, rows, run, run_aside
 from linkmgr.settings import settings
+from linkmgr.web import rate_limit
 
 
 def identify(key_digest: bytes, address: str) -> Row:
@@ -14,7 +14,7 @@ def identify(key_digest: bytes, address: str) -> Row:
 
     Requests with a key that does not hold are counted by their address, those of a user anew under another rate.
     """
-    window = rates.window()
+    window = rate_limit.window()
     if window is None:
         found = row(
             """
@@ -63,7 +63,7 @@ def identify(key_digest: bytes, address: str) -> Row:
             address=address,
             lifetime=settings().key_lifetime_days,
             window=window,
-            plan_window=rates.PLAN_WINDOW,
+            plan_window=rate_limit.PLAN_WINDOW,
         )
     assert found is not None
     return found

@@ -1,9 +1,9 @@
 """Campaigns, and the links in them."""
 
-from linkmgr.database import Page, Row, page, row, run
-from linkmgr.errors import missing
+from linkmgr.db.statements import Page, Row, page, row, run
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
+from linkmgr.web.errors import missing
 
 
 def _with_addresses(campaign: Row) -> Row:

@@ -1,8 +1,8 @@
 """Channels, and what stands on them."""
 
-from linkmgr.database import Page, Row, page, row, run
-from linkmgr.errors import missing
+from linkmgr.db.statements import Page, Row, page, row, run
 from linkmgr.settings import settings
+from linkmgr.web.errors import missing
 
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # the API's types, and what people call them
 

@@ -7,7 +7,7 @@ triggers `clean_up` of schema.sql enqueue the jobs.
 from collections.abc import Callable
 from typing import Any
 
-from linkmgr.database import UNFLUSHED, database
+from linkmgr.db.statements import UNFLUSHED, database
 
 MOST_STATISTICS = 5000
 MOST_ROWS = 500

@@ -1,6 +1,6 @@
 """The connections that all processes of the service have to PostgreSQL."""
 
-from linkmgr.database import Row, rows
+from linkmgr.db.statements import Row, rows
 
 
 def count() -> Row:

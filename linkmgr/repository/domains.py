@@ -1,8 +1,8 @@
 """Branded domains."""
 
-from linkmgr.database import Page, Row, page, row, run
-from linkmgr.errors import missing
+from linkmgr.db.statements import Page, Row, page, row, run
 from linkmgr.repository.names import run_with_name
+from linkmgr.web.errors import missing
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:

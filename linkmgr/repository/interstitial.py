@@ -1,7 +1,7 @@
 """What is shown before a visitor goes on, and what visitors answer to it."""
 
-from linkmgr.database import Row, row, run
-from linkmgr.errors import Refusal
+from linkmgr.db.statements import Row, row, run
+from linkmgr.web.errors import Refusal
 
 MOST_ANSWERS = 100_000  # that are kept of an overlay
 

@@ -1,6 +1,6 @@
 """The queue of background jobs.  `due` is the end of the lease of a job that is being run, and names the lease."""
 
-from linkmgr.database import Row, run_aside
+from linkmgr.db.statements import Row, run_aside
 
 
 def take(kinds: list[str], *, lease: float) -> Row | None:

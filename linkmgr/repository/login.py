@@ -1,7 +1,7 @@
 """Signing in: single-use links, and the sessions of browsers."""
 
-from linkmgr.database import Row, row, run
-from linkmgr.errors import missing
+from linkmgr.db.statements import Row, row, run
+from linkmgr.web.errors import missing
 
 
 def add_link(user_id: int, *, digest: bytes) -> None:

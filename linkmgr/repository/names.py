@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.database import Row, run
+from linkmgr.db.statements import Row, run
 
 # Each returns a row if no user holds the name.
 _RELEASES = {

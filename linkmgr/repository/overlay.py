@@ -1,7 +1,7 @@
 """CTA overlays, and what visitors answered to those with a form."""
 
-from linkmgr.database import Page, Row, page, row, run
-from linkmgr.errors import missing
+from linkmgr.db.statements import Page, Row, page, row, run
+from linkmgr.web.errors import missing
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:

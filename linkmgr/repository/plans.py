@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from linkmgr.database import Row, row, rows, run
-from linkmgr.errors import missing
+from linkmgr.db.statements import Row, row, rows, run
+from linkmgr.web.errors import missing
 
 
 def all_plans() -> list[Row]:

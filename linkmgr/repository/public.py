@@ -4,7 +4,7 @@ A branded host serves only what its owner has.  What a deleted user leaves behin
 in batches.
 """
 
-from linkmgr.database import Page, Row, page, row
+from linkmgr.db.statements import Page, Row, page, row
 from linkmgr.settings import settings
 
 

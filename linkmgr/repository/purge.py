@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
-from linkmgr.database import UNFLUSHED, Row, database, run_aside
+from linkmgr.db.statements import UNFLUSHED, Row, database, run_aside
 from linkmgr.repository import callers, cleanup
 from linkmgr.repository.visits import make_months
 

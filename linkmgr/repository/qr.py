@@ -4,10 +4,10 @@ from typing import Any
 
 import orjson
 
-from linkmgr.database import Page, Row, late_row, page, row, run
-from linkmgr.errors import Refusal, missing
+from linkmgr.db.statements import Page, Row, late_row, page, row, run
 from linkmgr.repository import visits
 from linkmgr.settings import settings
+from linkmgr.web.errors import Refusal, missing
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:

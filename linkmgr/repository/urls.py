@@ -10,12 +10,12 @@ from typing import Any
 import orjson
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.database import Page, Row, late_row, page, run
-from linkmgr.errors import Refusal, missing
-from linkmgr.link_data import new_alias
+from linkmgr.db.statements import Page, Row, late_row, page, run
+from linkmgr.fields.links import new_alias
 from linkmgr.repository import visits
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
+from linkmgr.web.errors import Refusal, missing
 
 _TRIES = 5  # for an alias that is free, of 35 random bits
 

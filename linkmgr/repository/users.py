@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from linkmgr import keys
-from linkmgr.database import Row, row, rows, run
-from linkmgr.errors import Refusal, missing
+from linkmgr.db.statements import Row, row, rows, run
 from linkmgr.settings import settings
+from linkmgr.web import keys
+from linkmgr.web.errors import Refusal, missing
 
 AT_ONCE = 500  # users that are in memory while all of them are listed
 

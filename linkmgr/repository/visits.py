@@ -1,6 +1,6 @@
 """Visits: what is counted of them."""
 
-from linkmgr.database import Row, database, row, run
+from linkmgr.db.statements import Row, database, row, run
 
 # The statistics of a link or a QR code that nobody has visited; of others the view `statistics` has them.
 NONE: Row = {

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from PIL import Image
 
-from linkmgr import logos
+from linkmgr.qr import logos
 from tests.faults.load import CLIENTS, Load
 from tests.faults.stage import Stage
 

@@ -5,27 +5,29 @@ from typing import Any
 
 from flask import Flask
 
-from linkmgr import create_app, database, postgres_session, recorder
+from linkmgr import create_app
+from linkmgr.db import session, statements
+from linkmgr.visits import queue
 
 
 def unflushed() -> Flask:
     """Answers before the write is on the disk."""
-    postgres_session.SENT_ONCE += " -c synchronous_commit=off"
+    session.SENT_ONCE += " -c synchronous_commit=off"
     return create_app()
 
 
 def repeating() -> Flask:
     """Sends a write again when its answer was lost."""
-    execute: Callable[..., Any] = database.Database.execute
+    execute: Callable[..., Any] = statements.Database.execute
 
-    def again(self: database.Database, sql: str, params: database.Row, **options: Any) -> Any:
+    def again(self: statements.Database, sql: str, params: statements.Row, **options: Any) -> Any:
         return execute(self, sql, params, **(options | {"again": True}))
 
-    database.Database.execute = again  # type: ignore[method-assign]
+    statements.Database.execute = again  # type: ignore[method-assign]
     return create_app()
 
 
 def forgetting() -> Flask:
     """Leaves the visits of dead processes alone."""
-    recorder.Recorder._adopt = lambda self: True  # type: ignore[method-assign]
+    queue.Recorder._adopt = lambda self: True  # type: ignore[method-assign]
     return create_app()

@@ -18,9 +18,11 @@ import psycopg2
 from psycopg2.extensions import parse_dsn
 
 from bench.servers import gunicorn
-from linkmgr import create_app, keys, private_postgres, schema
-from linkmgr.private_postgres import Server
+from linkmgr import create_app
+from linkmgr.db import embedded, migrations
+from linkmgr.db.embedded import Server
 from linkmgr.repository import users
+from linkmgr.web import keys
 from tests.faults.proxy import Proxy, between
 
 TARGET = "https://example.com/"
@@ -114,10 +116,10 @@ def folder() -> Iterator[Path]:
 
 @contextmanager
 def postgres(where: Path) -> Iterator[Database]:
-    with private_postgres.running(where / "postgres") as server:
-        database = Database(server, private_postgres.dsn(where / "postgres"))
+    with embedded.running(where / "postgres") as server:
+        database = Database(server, embedded.dsn(where / "postgres"))
         with create_app(**settings(database)).app_context():
-            schema.prepare(create=True)
+            migrations.prepare(create=True)
         yield database
 
 

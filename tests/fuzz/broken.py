@@ -5,17 +5,19 @@ from collections.abc import Callable
 
 from flask import Flask
 
-from linkmgr import create_app, gate, strict_json, validation
-from linkmgr.database import Row, row
-from linkmgr.errors import Refusal
-from linkmgr.incoming import current
+from linkmgr import create_app
+from linkmgr.db.statements import Row, row
+from linkmgr.fields import base, strict_json
 from linkmgr.repository import pixels
+from linkmgr.web import auth
+from linkmgr.web.errors import Refusal
+from linkmgr.web.request import current
 
 
 def _nul(_app: Flask) -> None:
     """A text that PostgreSQL cannot store is let through."""
     strict_json.storable = lambda text: True
-    validation._CONTROL = re.compile(r"[\x01-\x1f\x7f]")
+    base._CONTROL = re.compile(r"[\x01-\x1f\x7f]")
 
 
 def _owner(_app: Flask) -> None:
@@ -33,7 +35,7 @@ def _key(app: Flask) -> None:
 
     def check() -> None:
         try:
-            gate._check()
+            auth._check()
         except Refusal as refusal:
             if refusal.code not in ("key_missing", "key_unknown"):
                 raise
@@ -42,7 +44,7 @@ def _key(app: Flask) -> None:
             current().caller = current().caller._replace(id=first["id"])
 
     hooks = app.before_request_funcs[None]
-    hooks[hooks.index(gate._check)] = check
+    hooks[hooks.index(auth._check)] = check
 
 
 FAULTS: dict[str, Callable[[Flask], None]] = {"nul": _nul, "owner": _owner, "key": _key}

@@ -10,8 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from linkmgr import create_app, database, keys, passwords, private_postgres, schema
+from linkmgr import create_app
+from linkmgr.db import embedded, migrations, statements
 from linkmgr.repository import users
+from linkmgr.web import keys, passwords
 from tests.conftest import MANY, ROOT, free_port, serving
 
 CAST = ("alice", "bob", "admin")  # two tenants and an administrator
@@ -46,16 +48,16 @@ def _cast(folder: Path, dsn: str) -> None:
     """Registers the cast, without limits, and writes their keys where schemathesis reads them."""
     app = create_app(database_url=dsn, data_dir=str(folder))
     with app.app_context():
-        schema.prepare(create=True)
-        database.run("SELECT setval(pg_get_serial_sequence('users', 'id'), %(first)s, false)", first=FIRST_USER)
-        database.run("UPDATE plans SET rate = NULL")
+        migrations.prepare(create=True)
+        statements.run("SELECT setval(pg_get_serial_sequence('users', 'id'), %(first)s, false)", first=FIRST_USER)
+        statements.run("UPDATE plans SET rate = NULL")
         entries = [{"name": name, "fixedHeaders": [_key_of(name)]} for name in CAST]
     (folder / "auth.json").write_text(json.dumps({"auth": entries}))
 
 
 def _key_of(name: str) -> dict[str, str]:
     user_id = users.next_id()
-    plan = database.row("SELECT id FROM plans WHERE name = 'Business'")
+    plan = statements.row("SELECT id FROM plans WHERE name = 'Business'")
     assert plan
     users.add(
         user_id,
@@ -71,7 +73,7 @@ def _key_of(name: str) -> dict[str, str]:
 
 @contextmanager
 def arena(application: str = "app:app") -> Iterator[Arena]:
-    with TemporaryDirectory() as name, private_postgres.server(None) as dsn:
+    with TemporaryDirectory() as name, embedded.server(None) as dsn:
         folder = Path(name)
         _cast(folder, dsn)
         settings = {"database_url": dsn, "data_dir": name, "domain_check": "off", "rate_limit": MANY}

@@ -1,0 +1,172 @@
+"""What a QR code holds: the data of its type, checked and in one form, and the text of its picture.
+
+The stored form: a string for text, link and phone; for the others an object with all of its members, "" for
+those that were not sent.
+"""
+
+import re
+import secrets
+from typing import Any
+
+from marshmallow import Schema, ValidationError, post_load
+
+from linkmgr.fields.base import Email, Matching, New, Target, Text
+from linkmgr.fields.urls import LONGEST_URL, split_http
+from linkmgr.web.errors import Refusal
+
+TYPES = ("text", "vcard", "link", "email", "phone", "sms", "wifi")
+
+CODE_LENGTH = 12  # 68 random bits
+_CODE_ALPHABET = "0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz"  # no vowels, so that no word comes out
+_LONGEST_NAME = 100
+
+# What the standard of Wi-Fi allows; the longest of both fit into a picture, whatever has to be escaped.
+_LONGEST_SSID, _LONGEST_WIFI_PASSWORD = 32, 64
+_ENCRYPTIONS = {
+    "wpa": "WPA",
+    "wpa2": "WPA",
+    "wpa3": "WPA",
+    "wpa/wpa2": "WPA",
+    "wep": "WEP",
+    "nopass": "nopass",
+    "none": "nopass",
+}
+
+
+class Phone(Matching):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            "(?=.*[0-9])[0-9+*#(). /-]{2,40}", "a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -", **kwargs
+        )
+
+
+class Site(Text):
+    """A web address, with or without its scheme, as people put it on their cards."""
+
+    def checked(self, text: str) -> str:
+        return split_http(text if "://" in text else f"https://{text}").geturl()
+
+
+class Sized(Text):
+    """At most so many bytes."""
+
+    def checked(self, text: str) -> str:
+        if len(super().checked(text).encode()) > self.longest:
+            raise ValidationError(f"must be at most {self.longest} bytes")
+        return text
+
+
+class Encryption(Text):
+    def checked(self, text: str) -> str:
+        try:
+            return _ENCRYPTIONS[text.lower()]
+        except KeyError:
+            raise ValidationError("must be WPA, WEP or nopass") from None
+
+
+class VcardData(New):
+    fname = Text(load_default="")
+    lname = Text(load_default="")
+    org = Text(load_default="")
+    phone = Phone(load_default="")
+    cell = Phone(load_default="")
+    fax = Phone(load_default="")
+    email = Email(load_default="")
+    site = Site(LONGEST_URL, load_default="")
+    street = Text(load_default="")
+    city = Text(load_default="")
+    state = Text(load_default="")
+    zip = Text(load_default="")
+    country = Text(load_default="")
+
+    @post_load
+    def has_name(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        if not (data["fname"] or data["lname"] or data["org"]):
+            raise ValidationError({"fname": ["or data.lname or data.org is required"]})
+        return data
+
+
+class EmailData(New):
+    email = Email(required=True)
+    subject = Text(load_default="")
+    body = Text(2000, lines=True, load_default="")
+
+
+class SmsData(New):
+    phone = Phone(required=True)
+    message = Text(1600, lines=True, load_default="")
+
+
+class WifiData(New):
+    ssid = Sized(_LONGEST_SSID, required=True)
+    encryption = Encryption(load_default=None)
+    password = Sized(_LONGEST_WIFI_PASSWORD, load_default="")
+
+    @post_load
+    def settle(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        encryption = data["encryption"] or ("WPA" if data["password"] else "nopass")
+        if encryption == "nopass":
+            return data | {"encryption": encryption, "password": ""}
+        if not data["password"]:
+            raise ValidationError({"password": ["is required with this encryption"]})
+        return data | {"encryption": encryption}
+
+
+_TEXTS: dict[str, Text] = {"text": Text(4096, lines=True), "link": Target(LONGEST_URL), "phone": Phone()}
+OBJECTS: dict[str, type[Schema]] = {"vcard": VcardData, "email": EmailData, "sms": SmsData, "wifi": WifiData}
+_MAIN_MEMBER = {"email": "email", "sms": "phone"}  # what a plain string stands for
+
+
+def _loaded(kind: str, data: Any) -> Any:
+    if kind in _TEXTS:
+        # {"phone": "..."} is taken as well, since e-mail addresses and short messages are sent like that.
+        text = data.get(kind) if isinstance(data, dict) else data
+        if not isinstance(text, str):
+            raise ValidationError(f"must be a string for the type {kind}")
+        return _TEXTS[kind].deserialize(text)
+    if isinstance(data, str) and kind in _MAIN_MEMBER:
+        data = {_MAIN_MEMBER[kind]: data}
+    schema = OBJECTS[kind]()
+    if not isinstance(data, dict):
+        raise ValidationError(f"must be an object of {', '.join(schema.fields)} for the type {kind}")
+    return schema.load(data)
+
+
+def normalised(kind: str, data: Any) -> Any:
+    """The data in its stored form."""
+    try:
+        return _loaded(kind, data)
+    except ValidationError as error:
+        found = error.messages if isinstance(error.messages, dict) else {"": error.messages}
+    problems = [f"data{member and '.'}{member} {problem}" for member, each in found.items() for problem in each]
+    raise Refusal(
+        "invalid",
+        problems="; ".join(re.sub("required$", f"required for the type {kind}", problem) for problem in problems),
+    )
+
+
+def name_of(kind: str, data: Any) -> str:
+    """What a code is called whose maker did not name it."""
+    match kind:
+        case "vcard":
+            name = f"{data['fname']} {data['lname']}".strip() or data["org"]
+        case "wifi":
+            name = data["ssid"]
+        case "email" | "sms":
+            name = data[_MAIN_MEMBER[kind]]
+        case _:
+            name = data
+    return " ".join(name.split())[:_LONGEST_NAME]
+
+
+def new_code() -> str:
+    return "".join(secrets.choice(_CODE_ALPHABET) for _ in range(CODE_LENGTH))
+
+
+def payload(kind: str, data: Any, scan_address: str) -> str:
+    """What the picture holds: where its scans are counted, so that an update reaches printed codes.  A phone
+    that needs the network's password has no network yet, so this alone is in the picture itself."""
+    if kind != "wifi":
+        return scan_address
+    ssid, password = (re.sub(r'([\\;,:"])', r"\\\1", data[member]) for member in ("ssid", "password"))
+    return f"WIFI:T:{data['encryption']};S:{ssid};{password and f'P:{password};'};"

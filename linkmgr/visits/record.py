@@ -1,0 +1,135 @@
+"""Which requests are visits, and what is noted of them: never an address, and never at the visitor's expense."""
+
+import re
+import time
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import ua_parser
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from flask import Flask, current_app, request
+
+from linkmgr.fields.urls import is_own_host
+from linkmgr.settings import this_app
+from linkmgr.visits import bots, geoip
+from linkmgr.visits.queue import Recorder, Visit
+from linkmgr.web import client_address, metrics
+
+UNKNOWN = "Unknown"
+DIRECT = "Direct, email and other"
+LONGEST_LABEL = 100
+LONGEST_AGENT = 512  # characters of a user agent that are looked at
+_HOST = re.compile(r"[a-z0-9._:-]{1,100}")
+# Headers of a browser that loads in advance, as WSGI names them.
+_AHEAD_OF_TIME = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
+_SOCIAL = {
+    "facebook.com": "facebook",
+    "fb.com": "facebook",
+    "fb.me": "facebook",
+    "messenger.com": "facebook",
+    "twitter.com": "twitter",
+    "x.com": "twitter",
+    "t.co": "twitter",
+    "instagram.com": "instagram",
+    "ig.me": "instagram",
+    "instagr.am": "instagram",
+    "fb.watch": "facebook",
+    # The apps, which call themselves android-app://com.twitter.android
+    "com.facebook.katana": "facebook",
+    "com.facebook.orca": "facebook",
+    "com.instagram.android": "instagram",
+    "com.twitter.android": "twitter",
+}
+
+
+def init_app(app: Flask) -> None:
+    secret = app.config["SECRET_KEY"].encode()
+    derived = HKDF(hashes.SHA256(), length=32, salt=None, info=b"linkmgr visitors").derive(secret)
+    app.extensions["linkmgr_visitors"] = derived
+    app.extensions["linkmgr_recorder"] = Recorder(app)
+
+
+def record(target_id: int, user_id: int) -> None:
+    """Counts the request as a visit of the user's target.  Whatever goes wrong here, the visitor still arrives."""
+    agent = request.headers.get("User-Agent", "")[:LONGEST_AGENT]
+    if request.method == "HEAD" or _ahead_of_time():
+        return
+    try:
+        program = _program(agent)
+        if program is None:
+            return
+        referrer = _referrer()
+        recorder: Recorder = this_app().extensions["linkmgr_recorder"]
+        recorder.add(
+            Visit(
+                target_id=target_id,
+                user_id=user_id,
+                at=time.time(),
+                visitor=_visitor(target_id, agent),
+                country=_label(geoip.of(client_address.address()).name),
+                referrer=referrer or DIRECT,
+                browser=program.browser,
+                os=program.os,
+                social=_social(referrer),
+            )
+        )
+    except Exception as error:  # a bug here must not keep anybody from the target
+        metrics.count("visits_lost")
+        current_app.logger.warning("a visit of %s was not recorded", target_id, exc_info=error)
+
+
+class _Program(NamedTuple):
+    browser: str
+    os: str
+
+
+@lru_cache(maxsize=2048)
+def _program(agent: str) -> _Program | None:
+    """Return the visitor's browser and operating system, or None for a program."""
+    if bots.is_bot(agent):
+        return None
+    parsed = ua_parser.parse(agent)
+    return _Program(
+        _label(parsed.user_agent.family if parsed.user_agent else None),
+        _label(parsed.os.family if parsed.os else None),
+    )
+
+
+def _ahead_of_time() -> bool:
+    purposes = " ".join(filter(None, map(request.environ.get, _AHEAD_OF_TIME))).lower()
+    return "prefetch" in purposes or "preview" in purposes or "prerender" in purposes
+
+
+def _label(text: str | None) -> str:
+    return (text or UNKNOWN)[:LONGEST_LABEL]
+
+
+def _visitor(target_id: int, agent: str) -> str:
+    """The same for one person's visits of one target; tells nothing to who does not have our secret."""
+    person = f"{target_id} {client_address.address()} {agent}".encode("utf-8", "surrogatepass")
+    return blake2b(person, key=this_app().extensions["linkmgr_visitors"], digest_size=16).hexdigest()
+
+
+def _referrer() -> str | None:
+    """The host of the page that the visitor comes from; None when that is ours or not told."""
+    given = request.environ.get("HTTP_REFERER")
+    host = _host(given) if given else None
+    return host if host and not is_own_host(host) and host != _host(f"//{request.host}") else None
+
+
+@lru_cache(maxsize=1024)
+def _host(address: str) -> str | None:
+    try:
+        host = urlsplit(address).hostname or ""
+    except ValueError:
+        return None
+    return host if _HOST.fullmatch(host) else None
+
+
+def _social(referrer: str | None) -> str | None:
+    """The social network that the host belongs to, at any depth: l.facebook.com, www.instagram.com."""
+    host = referrer or ""
+    return _SOCIAL.get(host) or _SOCIAL.get(".".join(host.split(".")[-2:]))

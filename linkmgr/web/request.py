@@ -1,0 +1,51 @@
+"""The request: whether it is for the API, and its body, whole and within the limit, or refused, whoever reads it."""
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import IO, TYPE_CHECKING, cast
+
+import flask
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
+from werkzeug.local import LocalProxy
+from werkzeug.utils import cached_property
+
+if TYPE_CHECKING:
+    from linkmgr.web.auth import Caller
+
+LARGEST_BODY = 64 * 1024  # bytes
+
+
+class Request(flask.Request):
+    caller: "Caller"  # once the gate knows
+
+    @cached_property
+    def is_api(self) -> bool:
+        """Whether all answers to it are JSON with the rate-limit headers."""
+        return self.path.startswith("/api/") or self.path == "/api"
+
+    def body(self) -> bytes:
+        """Once.  werkzeug's stream ends silently at the limit, and where the client stopped sending."""
+        length = self.content_length
+        if length is None and not self.environ.get("wsgi.input_terminated"):
+            return b""  # as WSGI has it: nobody knows where it would end
+        if (length or 0) > LARGEST_BODY:
+            raise RequestEntityTooLarge
+        try:
+            # One byte more than is taken tells a body that ends at the limit from one that goes on.
+            body: bytes = self.environ["wsgi.input"].read(LARGEST_BODY + 1 if length is None else length)
+        except Exception:  # the errors of gunicorn's readers, such as that of a malformed chunk, share no other class
+            raise BadRequest from None
+        if len(body) > LARGEST_BODY:
+            raise RequestEntityTooLarge
+        if len(body) < (length or 0):
+            raise BadRequest
+        return body
+
+    @cached_property
+    def stream(self) -> IO[bytes]:
+        """What forms are read from."""
+        return BytesIO(self.body())
+
+
+# The request itself, where several things are asked of it: `flask.request` looks it up for each.
+current: Callable[[], Request] = cast("LocalProxy[Request]", flask.request)._get_current_object
