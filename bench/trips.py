@@ -27,7 +27,8 @@ class _Counting(Database):
 def count(app: Flask, request: Callable[[], dict[str, Any]]) -> int:
     """Of the second request like it: the first one prepares its statements."""
     used: Database = app.extensions["linkmgr_database"]
-    app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = _Counting(used.dsn, used.prepare)
+    counting = _Counting(used.dsn, used.prepare, used.on_connect)
+    app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = counting
     app.test_client().open(**request())
     before = _Cursor.trips
     app.test_client().open(**request())

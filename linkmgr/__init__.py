@@ -1,4 +1,4 @@
-"""linkmgr: a self-hosted link-management service.  This page is the table of contents."""
+"""linkmgr: a self-hosted link-management service. create_app() is the table of contents."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,9 +7,10 @@ from flask import Flask, Request
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
-from linkmgr import api, cli, pages, settings
+from linkmgr import api, cli, openapi, pages, settings
 from linkmgr.db import replica, statements
 from linkmgr.qr import cache
+from linkmgr.repository import callers, login
 from linkmgr.web import auth, errors, keys, metrics, middleware, rate_limit, responses, security_headers, sessions
 from linkmgr.web import request as web_request
 
@@ -36,7 +37,7 @@ class Service(Flask):
 
 
 def create_app(**overrides: str) -> Flask:
-    """The service with the settings of the environment; `overrides` are settings by their names."""
+    """Create the application from the environment. `overrides` are settings by name."""
     app = Service(__name__)
     settings.init_app(app, **overrides)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
@@ -44,22 +45,20 @@ def create_app(**overrides: str) -> Flask:
     app.url_map.merge_slashes = False  # "//" is a 404, and no redirect
     app.url_map.strict_slashes = False
     with app.app_context():
-        for part in (
-            statements,
-            replica,
-            keys,
-            errors,
-            security_headers,
-            auth,
-            rate_limit,
-            sessions,
-            cache,
-            api,
-            pages,
-            cli,
-            metrics,
-        ):
-            part.init_app(app)
+        statements.init_app(app, on_connect=lambda: metrics.count("database_connections_opened"))
+        replica.init_app(app)
+        keys.init_app(app)
+        errors.init_app(app)
+        security_headers.init_app(app)
+        auth.init_app(app, identify=callers.identify)
+        rate_limit.init_app(app)
+        sessions.init_app(app, sessions.Store(find=login.signed_in, end=login.end))
+        cache.init_app(app)
+        api.init_app(app)
+        openapi.init_app(app)
+        pages.init_app(app)
+        cli.init_app(app)
+        metrics.init_app(app)  # last: it counts by route
         if proxies := int(settings.settings().trusted_proxies or 0):
             app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
         middleware.init_app(app)

@@ -5,16 +5,13 @@ from werkzeug.routing import BaseConverter
 
 from linkmgr.api import account, bio, campaigns, channels, domains, overlay, pixels, plans, qr, splash, urls, users
 from linkmgr.fields.base import LONGEST_ID
-from linkmgr.openapi import docs, openapi
 
 BLUEPRINTS = (
     account.bp,
     bio.bp,
     campaigns.bp,
     channels.bp,
-    docs.bp,
     domains.bp,
-    openapi.bp,
     splash.bp,
     overlay.bp,
     pixels.bp,

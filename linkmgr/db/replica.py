@@ -52,7 +52,7 @@ class _Cursor(extensions.cursor):
 
 class Replica(Database):
     def __init__(self, dsn: str, primary: Database) -> None:
-        super().__init__(dsn, primary.prepare)
+        super().__init__(dsn, primary.prepare, primary.on_connect)
         self.primary = primary
         self._near = False
         self._next_look = 0.0

@@ -14,6 +14,7 @@ they are first run: planning costs more than executing.  Static SQL with named p
 import random
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
@@ -26,7 +27,6 @@ from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
 from linkmgr.db import embedded, session
 from linkmgr.settings import settings, this_app
-from linkmgr.web import metrics
 
 Row = dict[str, Any]
 
@@ -58,8 +58,9 @@ class _Kept(NamedTuple):
 
 
 class Database:
-    def __init__(self, dsn: str, prepare: bool) -> None:
+    def __init__(self, dsn: str, prepare: bool, on_connect: Callable[[], None]) -> None:
         self.dsn = dsn
+        self.on_connect = on_connect
         self.prepare = prepare
         self.options = session.OPTIONS | ({"options": session.SENT_ONCE} if prepare else {})
         self.prelude = "" if prepare else session.SENT_ALONG  # of every message
@@ -76,7 +77,7 @@ class Database:
         if session.version(connection) < VERSION:
             connection.close()
             raise SchemaTooOld("run: flask --app app database upgrade")
-        metrics.count("database_connections_opened")
+        self.on_connect()
         return _Kept(connection, set())
 
     def _take(self) -> _Kept:
@@ -145,9 +146,11 @@ class Database:
         return self.execute(sql, params, again=True)
 
 
-def init_app(app: Flask) -> None:
+def init_app(app: Flask, on_connect: Callable[[], None]) -> None:
+    """Prepare the connections. `on_connect` is called after each connection is opened."""
     dsn = settings().database_url or embedded.dsn(settings().folder / "postgres")
-    app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = Database(dsn, settings().prepare == "1")
+    primary = Database(dsn, settings().prepare == "1", on_connect)
+    app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = primary
 
 
 def database() -> Database:

@@ -1,4 +1,13 @@
-"""The OpenAPI document: the route table, the marshmallow schemas of bodies, and what operations.py adds to them.
+"""The OpenAPI document and its documentation page.
 
-Nothing here is loaded before the document is first asked for.
+The document is built when it is first requested.
 """
+
+from flask import Flask
+
+from linkmgr.openapi import docs, openapi
+
+
+def init_app(app: Flask) -> None:
+    for blueprint in (openapi.bp, docs.bp):
+        app.register_blueprint(blueprint, url_prefix="/api")

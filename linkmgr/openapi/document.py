@@ -13,7 +13,7 @@ from linkmgr.openapi import examples, responses, types
 from linkmgr.openapi.operations import OPERATIONS, Operation
 from linkmgr.openapi.schemas import ID, SHAPES, JsonSchema
 from linkmgr.repository.channels import ITEMS
-from linkmgr.web.auth import ADMINISTRATION, KEYLESS
+from linkmgr.web.auth import ADMINISTRATION, PUBLIC_BLUEPRINTS
 
 VERSION = "3"  # as the specification calls itself (section 9)
 PAGES = ("docs.page",)  # stand under /api and are no operations
@@ -80,10 +80,10 @@ def _operation(rule: Rule, method: str, documented: Operation) -> JsonSchema:
         "tags": [_TAGS[blueprint]],
         **({"parameters": parameters} if parameters else {}),
         **({"requestBody": _body(documented.body)} if documented.body else {}),
-        **({"security": []} if blueprint in KEYLESS else {}),
+        **({"security": []} if blueprint in PUBLIC_BLUEPRINTS else {}),
         "responses": responses.of(
             documented,
-            keyed=blueprint not in KEYLESS,
+            keyed=blueprint not in PUBLIC_BLUEPRINTS,
             administration=blueprint in ADMINISTRATION,
             in_path=bool(rule.arguments),
             checked=bool(documented.query or "type" in rule.arguments),

@@ -10,7 +10,7 @@ from linkmgr.web import rate_limit
 
 
 def identify(key_digest: bytes, address: str) -> Row:
-    """The caller as gate.Caller, and, where PostgreSQL keeps the counters, the request counted.
+    """The caller as web.caller.Caller, and, where PostgreSQL keeps the counters, the request counted.
 
     Requests with a key that does not hold are counted by their address, those of a user anew under another rate.
     """
@@ -21,12 +21,12 @@ def identify(key_digest: bytes, address: str) -> Row:
             SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s) AS bucket,
                    caller.*
               FROM (SELECT 1) always
-              LEFT JOIN (SELECT CASE WHEN holds THEN id END AS id, admin, api,
-                                CASE WHEN holds THEN rate END AS rate, holds,
+              LEFT JOIN (SELECT CASE WHEN key_valid THEN id END AS id, admin, api,
+                                CASE WHEN key_valid THEN rate END AS rate, key_valid,
                                 email, username, status, expires, registered
                            FROM accounts,
                                 LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
-                                                IS NOT FALSE AS holds) key
+                                                IS NOT FALSE AS key_valid) key
                           WHERE key_digest = %(key_digest)s) caller ON true
             """,
             key_digest=key_digest,
@@ -37,11 +37,12 @@ def identify(key_digest: bytes, address: str) -> Row:
         found = row(
             """
             WITH caller AS (
-                SELECT CASE WHEN holds THEN id END AS id, admin, api, CASE WHEN holds THEN rate END AS rate, holds,
+                SELECT CASE WHEN key_valid THEN id END AS id, admin, api,
+                       CASE WHEN key_valid THEN rate END AS rate, key_valid,
                        email, username, status, expires, registered
                   FROM accounts,
                        LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
-                                       IS NOT FALSE AS holds) key
+                                       IS NOT FALSE AS key_valid) key
                  WHERE key_digest = %(key_digest)s),
             counted AS (
                 INSERT INTO hits AS h (bucket, count, until)

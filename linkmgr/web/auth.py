@@ -1,38 +1,28 @@
-"""The hook before every request to the API: rate limit, key, administrator.  In this order, so that a caller
-who guesses keys is stopped as well."""
+"""Authentication of API requests.
 
-from typing import NamedTuple
+The rate limit comes first, so that a client that guesses keys is stopped too.
+"""
+
+from collections.abc import Callable
+from typing import Any
 
 from flask import Flask
 
-from linkmgr.repository import callers
+from linkmgr.settings import this_app
 from linkmgr.web import client_address, keys, middleware, rate_limit
 from linkmgr.web import request as web_request
+from linkmgr.web.caller import Caller
 from linkmgr.web.errors import Refusal
 
-ADMINISTRATION = ("plans", "users")  # the blueprints that are open to administrators only
-KEYLESS = ("openapi", "docs")  # those that are open to everybody, counted like requests without a key
+ADMINISTRATION = ("plans", "users")  # blueprints for administrators only
+PUBLIC_BLUEPRINTS = ("openapi", "docs")  # need no key; they count like requests without one
 
-
-class Caller(NamedTuple):
-    """Who sent the request, as its statement in repository/callers.py tells."""
-
-    bucket: str  # what the requests are counted by: the user, or the address when the key does not hold
-    id: int | None  # None: the key does not hold
-    admin: bool | None
-    api: bool | None
-    rate: int | None
-    holds: bool | None  # False: the key has expired
-    # What the account shows, so that reading it is no statement of its own.
-    email: str | None
-    username: str | None
-    status: str | None
-    expires: str | None
-    registered: str | None
+# (key digest, client network) -> the members of Caller, and `count` and `until` where PostgreSQL counts the requests
+Identify = Callable[[bytes, str], dict[str, Any]]
 
 
 def _key(request: web_request.Request) -> str | None:
-    """From `Authorization: Bearer KEY`; clients also send `Token KEY` and the bare key."""
+    """Return the key of `Authorization: Bearer KEY`. Clients also send `Token KEY` and the bare key."""
     match request.headers.get("Authorization", "").split():
         case [scheme, key] if scheme.lower() in ("bearer", "token"):
             return key
@@ -42,31 +32,32 @@ def _key(request: web_request.Request) -> str | None:
             return None
 
 
-def _check() -> None:
+def authenticate() -> None:
     request = web_request.current()
     if not request.is_api:
         return
     key = _key(request)
-    found = callers.identify(keys.digest(key or ""), client_address.network())
-    hits = rate_limit.counted(found.pop("count"), found.pop("until"), found.pop("now")) if "count" in found else None
-    request.caller = known = Caller(**found)
-    middleware.called_by(known.id)
-    rate_limit.admit(known.bucket, known.rate, hits)
-    blueprint = request.blueprint
-    if blueprint in KEYLESS:
+    identify: Identify = this_app().extensions["linkmgr_identify"]
+    row = identify(keys.digest(key or ""), client_address.network())
+    window = rate_limit.counted(row.pop("count"), row.pop("until"), row.pop("now")) if "count" in row else None
+    request.caller = caller = Caller(**row)
+    middleware.called_by(caller.id)
+    rate_limit.admit(caller.bucket, caller.rate, window)
+    if request.blueprint in PUBLIC_BLUEPRINTS:
         return
     if key is None:
         raise Refusal("key_missing")
-    if known.id is None:
-        raise Refusal("key_expired" if known.holds is False else "key_unknown")
-    if not (known.api or known.admin):
+    if caller.id is None:
+        raise Refusal("key_expired" if caller.key_valid is False else "key_unknown")
+    if not (caller.api or caller.admin):
         raise Refusal("plan_feature", detail="the API")
-    if blueprint in ADMINISTRATION and not known.admin:
+    if request.blueprint in ADMINISTRATION and not caller.admin:
         raise Refusal("administrators_only")
 
 
-def init_app(app: Flask) -> None:
-    app.before_request(_check)
+def init_app(app: Flask, identify: Identify) -> None:
+    app.extensions["linkmgr_identify"] = identify
+    app.before_request(authenticate)
 
 
 def caller() -> Caller:
@@ -74,7 +65,7 @@ def caller() -> Caller:
 
 
 def user_id() -> int:
-    """Of the caller: what every statement of the API names first."""
-    found = caller().id
-    assert found is not None
-    return found
+    """Return the caller's user id, the first parameter of every API statement."""
+    caller_id = caller().id
+    assert caller_id is not None
+    return caller_id

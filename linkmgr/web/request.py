@@ -2,21 +2,20 @@
 
 from collections.abc import Callable
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
 import flask
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 from werkzeug.local import LocalProxy
 from werkzeug.utils import cached_property
 
-if TYPE_CHECKING:
-    from linkmgr.web.auth import Caller
+from linkmgr.web.caller import Caller
 
 LARGEST_BODY = 64 * 1024  # bytes
 
 
 class Request(flask.Request):
-    caller: "Caller"  # once the gate knows
+    caller: Caller  # set by auth, on API requests only
 
     @cached_property
     def is_api(self) -> bool:

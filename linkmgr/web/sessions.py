@@ -1,13 +1,14 @@
 """Signed-in browsers.  Flask's signed cookie carries a random token; the session itself is a row."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import NamedTuple
 
 from flask import Flask, Request, Response, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 
 from linkmgr.db.statements import Row
-from linkmgr.repository import login
-from linkmgr.settings import settings
+from linkmgr.settings import settings, this_app
 from linkmgr.web import keys, middleware
 
 _TOKEN = "token"  # noqa: S105 - the name of it
@@ -26,7 +27,20 @@ class _Interface(SecureCookieSessionInterface):
             super().save_session(app, session, response)
 
 
-def init_app(app: Flask) -> None:
+class Store(NamedTuple):
+    """The queries on stored sessions. Both take the digest of the session's token."""
+
+    find: Callable[[bytes], Row | None]
+    end: Callable[[bytes], None]
+
+
+def _store() -> Store:
+    store: Store = this_app().extensions["linkmgr_sessions"]
+    return store
+
+
+def init_app(app: Flask, store: Store) -> None:
+    app.extensions["linkmgr_sessions"] = store
     app.session_interface = _Interface()
     secure = settings().base_url.startswith("https://")
     app.config.update(
@@ -54,7 +68,7 @@ def digest() -> bytes | None:
 
 def current() -> Row | None:
     named = digest()
-    found = None if named is None else login.signed_in(named)
+    found = None if named is None else _store().find(named)
     if found:
         middleware.called_by(found["user_id"])
     return found
@@ -64,4 +78,4 @@ def end() -> None:
     named = digest()
     session.clear()
     if named is not None:
-        login.end(named)
+        _store().end(named)

@@ -35,7 +35,7 @@ def _key(app: Flask) -> None:
 
     def check() -> None:
         try:
-            auth._check()
+            auth.authenticate()
         except Refusal as refusal:
             if refusal.code not in ("key_missing", "key_unknown"):
                 raise
@@ -44,7 +44,7 @@ def _key(app: Flask) -> None:
             current().caller = current().caller._replace(id=first["id"])
 
     hooks = app.before_request_funcs[None]
-    hooks[hooks.index(auth._check)] = check
+    hooks[hooks.index(auth.authenticate)] = check
 
 
 FAULTS: dict[str, Callable[[Flask], None]] = {"nul": _nul, "owner": _owner, "key": _key}
