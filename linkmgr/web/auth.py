@@ -42,7 +42,7 @@ def authenticate() -> None:
     window = rate_limit.counted(row.pop("count"), row.pop("until"), row.pop("now")) if "count" in row else None
     request.caller = caller = Caller(**row)
     middleware.called_by(caller.id)
-    rate_limit.admit(caller.bucket, caller.rate, window)
+    rate_limit.enforce(caller.bucket, caller.rate, window)
     if request.blueprint in PUBLIC_BLUEPRINTS:
         return
     if key is None:
