@@ -8,9 +8,9 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, openapi, pages, settings
-from linkmgr.db import replica, statements
+from linkmgr.db import jobs, replica, statements
 from linkmgr.qr import cache
-from linkmgr.repository import callers, login
+from linkmgr.repository import callers, cleanup, login
 from linkmgr.web import auth, errors, keys, metrics, middleware, rate_limit, responses, security_headers, sessions
 from linkmgr.web import request as web_request
 
@@ -47,6 +47,7 @@ def create_app(**overrides: str) -> Flask:
     with app.app_context():
         statements.init_app(app, on_connect=lambda: metrics.count("database_connections_opened"))
         replica.init_app(app)
+        jobs.init_app(cleanup.HANDLERS)
         keys.init_app(app)
         errors.init_app(app)
         security_headers.init_app(app)

@@ -11,7 +11,6 @@ from flask import Flask
 
 from linkmgr.db import jobs
 from linkmgr.db.statements import Row
-from linkmgr.repository import jobs as queue
 from tests.factories import Sql
 from tests.races import at_once
 from tests.targets import wait_until
@@ -109,9 +108,9 @@ def test_a_process_that_was_frozen_past_its_lease_does_not_end_the_job_of_anothe
     enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool], sql: Sql
 ) -> None:
     def freeze(_: Row) -> bool:
-        assert queue.take(["slow"], lease=60) is None, "the lease holds"
+        assert jobs.take(["slow"], lease=60) is None, "the lease holds"
         sql("UPDATE jobs SET due = now() RETURNING 1")
-        assert queue.take(["slow"], lease=60), "another process takes it"
+        assert jobs.take(["slow"], lease=60), "another process takes it"
         return True
 
     handle("slow", freeze)

@@ -1,6 +1,6 @@
 """Background jobs, run by a thread of each process that serves.
 
-A job is a row (repository/jobs.py) that a statement or a trigger inserts together with what makes it necessary.  A
+A job is a row that a statement or a trigger inserts together with what makes it necessary.  A
 process takes it for the time of a lease and calls its handler again and again, a bounded batch each time.  A process
 that dies leaves its job to the others when the lease runs out: handlers can be repeated at any point.  There is no
 lock between batches, and a pause as long as the batch, so that requests do not wait.  A long job is put back after a
@@ -19,11 +19,9 @@ from typing import Any
 import psycopg2
 from flask import Flask, current_app
 
-from linkmgr.db.statements import Row
-from linkmgr.repository import cleanup, jobs
+from linkmgr.db.statements import Row, run_aside
 
-# Do one batch.  Return True when the job is done.
-HANDLERS: dict[str, Callable[[Any], bool]] = cleanup.HANDLERS
+HANDLERS: dict[str, Callable[[Any], bool]] = {}  # by kind: do one batch, and return True when the job is done
 
 LEASE_SECONDS = 60  # several times what a batch can take with the statement timeout
 SLICE_SECONDS = 5
@@ -32,22 +30,66 @@ _LEAST_PAUSE, _LONGEST_DELAY = 0.01, 300
 _STOP_SECONDS = _RETRY_SECONDS = 5
 
 
+def init_app(handlers: dict[str, Callable[[Any], bool]]) -> None:
+    HANDLERS.update(handlers)
+
+
+def take(kinds: list[str], *, lease: float) -> Row | None:
+    """Take the job that has been due longest, for so many seconds. `due` becomes the end of its lease, and names it."""
+    return run_aside(
+        """
+        UPDATE jobs
+           SET due = clock_timestamp() + make_interval(secs => %(lease)s::float8), attempts = attempts + 1
+         WHERE id = (SELECT id FROM jobs WHERE due <= now() AND kind = ANY (%(kinds)s::text[])
+                      ORDER BY due, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+        RETURNING id, kind, argument, attempts, due::text AS lease
+        """,
+        kinds=kinds,
+        lease=lease,
+    )
+
+
+def put_back(job: Row, *, delay: float, failed: bool) -> None:
+    """Make a job due again, unless its lease ran out and another process took it."""
+    run_aside(
+        """
+        UPDATE jobs
+           SET due = now() + make_interval(secs => %(delay)s::float8),
+               attempts = CASE WHEN %(failed)s THEN attempts ELSE 0 END
+         WHERE id = %(id)s AND due = %(lease)s::timestamptz
+        """,
+        id=job["id"],
+        lease=job["lease"],
+        delay=delay,
+        failed=failed,
+    )
+
+
+def remove(job: Row) -> None:
+    """Remove a job that is done, unless its lease ran out and another process took it."""
+    run_aside(
+        "DELETE FROM jobs WHERE id = %(id)s AND due = %(lease)s::timestamptz",
+        id=job["id"],
+        lease=job["lease"],
+    )
+
+
 def run_next(pause: Callable[[float], bool]) -> bool:
     """Run the next job for a slice of time.  Return False if none is due.  `pause` waits for so many seconds and
     returns True if the process ends."""
-    job = jobs.take([*HANDLERS], lease=LEASE_SECONDS)
+    job = take([*HANDLERS], lease=LEASE_SECONDS)
     if job is None:
         return False
     try:
         done = _run(job, pause)
     except Exception as error:
         current_app.logger.error("job %s (%s) failed: it is tried again", job["id"], job["kind"], exc_info=error)
-        jobs.put_back(job, delay=min(2 ** min(job["attempts"], 10), _LONGEST_DELAY), failed=True)
+        put_back(job, delay=min(2 ** min(job["attempts"], 10), _LONGEST_DELAY), failed=True)
     else:
         if done:
-            jobs.remove(job)
+            remove(job)
         else:
-            jobs.put_back(job, delay=0, failed=False)
+            put_back(job, delay=0, failed=False)
     return True
 
 
