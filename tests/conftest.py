@@ -34,6 +34,7 @@ from tests.browser import browser, chromium  # noqa: F401 - fixtures
 from tests.markers import pytest_collection_modifyitems  # noqa: F401 - a hook
 from tests.schemas import _empty, empty, emptying, flask, fresh, migrate  # noqa: F401 - fixtures
 from tests.shortlinks import short  # noqa: F401 - a fixture
+from tests.stage import stage  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
 
 SECRET = re.compile(r"linkmgr_[A-Za-z0-9_-]{43}|/login/[A-Za-z0-9_-]{43}")  # an API key or a login link

@@ -1,4 +1,4 @@
-"""The OpenAPI document, and whether an answer is one of those that it has."""
+"""The OpenAPI document, and the check that it has an answer."""
 
 from functools import cache
 from typing import Any
@@ -40,6 +40,15 @@ def validator(name: str) -> jsonschema_rs.Draft202012Validator:
 def validator_of(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
     components = {"components": {"schemas": document()["components"]["schemas"]}}
     return jsonschema_rs.Draft202012Validator(schema | components, validate_formats=True)
+
+
+@cache
+def property_validators(name: str) -> dict[str, jsonschema_rs.Draft202012Validator]:
+    """Return a validator for each member of a named schema."""
+    return {
+        member: validator_of(schema)
+        for member, schema in document()["components"]["schemas"][name]["properties"].items()
+    }
 
 
 @cache

@@ -126,7 +126,10 @@ def channel(sql: Sql, user_id: int) -> int:
 
 
 ITEMS: dict[str, Make] = {"links": link, "bio": bio, "qr": qr}  # by their types on channels
-ALL: dict[str, Make] = ITEMS | {
+ALL: dict[str, Make] = {
+    "link": link,
+    "bio": bio,
+    "qr": qr,
     "domain": domain,
     "splash": splash,
     "overlay": overlay,

@@ -1,4 +1,4 @@
-"""Who may do what: every route of the API for every kind of caller."""
+"""The access matrix: every operation of the API for every kind of caller."""
 
 import json
 from collections.abc import Callable
@@ -10,17 +10,17 @@ from flask import Flask
 from psycopg2 import sql as composed
 from werkzeug.test import TestResponse
 
+from linkmgr.openapi.model import Access
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.routes import CELLS, ROUTES, SERVED, Cell, Who
+from tests.operations import KEYED, Call
 
-KEYED = (Who.SELF, Who.OWNER, Who.ADMINISTRATOR)
 GHOST = 2**62  # an id that never existed
-
-
-def test_every_route_is_classified() -> None:
-    assert set(SERVED) == set(ROUTES)
+OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]
+OF_ADMINISTRATORS = [call for call in KEYED if call.operation.access is Access.ADMINISTRATOR]
+WITHOUT_ID = [call for call in OF_USERS if not call.rows]
+WITH_ID = [call for call in OF_USERS if call.rows]
 
 
 class World:
@@ -41,8 +41,8 @@ class World:
             self.made[what, actor] = self._make(what, self.clients[actor])
         return self.made[what, actor]
 
-    def ids(self, cell: Cell, actor: str) -> list[int]:
-        return [self.id(what, actor) for what in cell.ids]
+    def ids(self, call: Call, actor: str) -> list[int]:
+        return [self.id(what, actor) for what in call.rows]
 
     def fill(self, actor: str) -> None:
         for what in factories.ALL:
@@ -95,13 +95,12 @@ def owned_by(user_id: int, rows: Rows) -> Rows:
     }
 
 
-def over(*who: Who) -> pytest.MarkDecorator:
-    chosen = [cell for cell in CELLS if cell.route.who in who]
-    return pytest.mark.parametrize("cell", chosen, ids=lambda cell: f"{cell.method} {cell.path}")
+def over(calls: list[Call]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("call", calls, ids=str)
 
 
-def ask(client: Client, cell: Cell, ids: list[int]) -> TestResponse:
-    return client.call(cell.method, cell.path_of(ids), cell.route.json)
+def ask(client: Client, call: Call, ids: list[int]) -> TestResponse:
+    return client.call(call.method, call.path_of(ids), call.example)
 
 
 def replaced(ids: list[int], place: int, by: int) -> list[int]:
@@ -115,11 +114,11 @@ def told(answer: TestResponse) -> tuple[int, bytes, list[tuple[str, str]]]:
 
 
 @pytest.mark.parametrize("caller", ["anonymous", "bad key", "expired key", "deleted user"])
-@over(*KEYED)
+@over(KEYED)
 def test_without_a_valid_key_nothing_is_told_and_nothing_changes(
-    world: World, dump: Callable[[], Rows], cell: Cell, caller: str
+    world: World, dump: Callable[[], Rows], call: Call, caller: str
 ) -> None:
-    ids = world.ids(cell, "owner")
+    ids = world.ids(call, "owner")
     client = Client(world.app.test_client())
     match caller:
         case "bad key":
@@ -131,25 +130,25 @@ def test_without_a_valid_key_nothing_is_told_and_nothing_changes(
             client.key = world.register("gone", admin=True, via=world.app).key
             world.sql("DELETE FROM users WHERE username = 'gone'")
     before = dump()
-    assert ask(client, cell, ids).status_code == 401
+    assert ask(client, call, ids).status_code == 401
     assert dump() == before
 
 
-@over(*KEYED)
-def test_the_owners_key_no_longer_opens_anything_once_it_has_expired(world: World, cell: Cell) -> None:
-    ids = world.ids(cell, "owner")
+@over(KEYED)
+def test_the_owners_key_no_longer_opens_anything_once_it_has_expired(world: World, call: Call) -> None:
+    ids = world.ids(call, "owner")
     world.sql("UPDATE users SET key_created = now() - interval '31 days'")
-    assert ask(world.clients["owner"], cell, ids).status_code == 401
+    assert ask(world.clients["owner"], call, ids).status_code == 401
 
 
 @pytest.mark.parametrize("actor", ["owner", "other", "administrator"])
-@over(Who.SELF)
+@over(WITHOUT_ID)
 def test_a_route_without_an_id_works_on_what_the_caller_owns_alone(
-    world: World, dump: Callable[[], Rows], cell: Cell, actor: str
+    world: World, dump: Callable[[], Rows], call: Call, actor: str
 ) -> None:
     world.fill("owner")
     before, owner = dump(), world.clients["owner"]
-    answer = ask(world.clients[actor], cell, [])
+    answer = ask(world.clients[actor], call, [])
     assert answer.status_code == 200
     if actor != "owner":
         assert owned_by(owner.id, dump()) == owned_by(owner.id, before)
@@ -157,50 +156,50 @@ def test_a_route_without_an_id_works_on_what_the_caller_owns_alone(
         assert answer.get_json().get("data", {}).get("result", 0) == 0
 
 
-@over(Who.OWNER)
-def test_the_owner_may(world: World, cell: Cell) -> None:
-    assert ask(world.clients["owner"], cell, world.ids(cell, "owner")).status_code == 200
+@over(WITH_ID)
+def test_the_owner_may(world: World, call: Call) -> None:
+    assert ask(world.clients["owner"], call, world.ids(call, "owner")).status_code == 200
 
 
 @pytest.mark.parametrize("actor", ["other", "administrator"])
-@over(Who.OWNER)
+@over(WITH_ID)
 def test_each_id_of_somebody_else_is_answered_as_one_that_never_existed(
-    world: World, dump: Callable[[], Rows], cell: Cell, actor: str
+    world: World, dump: Callable[[], Rows], call: Call, actor: str
 ) -> None:
-    client, foreign, own = world.clients[actor], world.ids(cell, "owner"), world.ids(cell, actor)
+    client, foreign, own = world.clients[actor], world.ids(call, "owner"), world.ids(call, actor)
     before = dump()
     for place in range(len(own)):
-        answers = [ask(client, cell, replaced(own, place, other)) for other in (foreign[place], GHOST)]
+        answers = [ask(client, call, replaced(own, place, other)) for other in (foreign[place], GHOST)]
         assert answers[0].status_code == 404
         assert told(answers[0]) == told(answers[1])
-    assert told(ask(client, cell, foreign)) == told(ask(client, cell, [GHOST] * len(own)))
+    assert told(ask(client, call, foreign)) == told(ask(client, call, [GHOST] * len(own)))
     assert dump() == before
 
 
 @pytest.mark.parametrize("actor", ["owner", "other"])
-@over(Who.ADMINISTRATOR)
+@over(OF_ADMINISTRATORS)
 def test_administration_is_closed_to_users_also_for_themselves(
-    world: World, dump: Callable[[], Rows], cell: Cell, actor: str
+    world: World, dump: Callable[[], Rows], call: Call, actor: str
 ) -> None:
-    client, ids = world.clients[actor], world.ids(cell, "owner")
+    client, ids = world.clients[actor], world.ids(call, "owner")
     before = dump()
-    answer = ask(client, cell, ids)
+    answer = ask(client, call, ids)
     assert answer.status_code == 403
-    assert told(answer) == told(ask(client, cell, [GHOST] * len(ids)))
+    assert told(answer) == told(ask(client, call, [GHOST] * len(ids)))
     assert dump() == before
 
 
-@over(Who.ADMINISTRATOR)
-def test_administrators_may(world: World, cell: Cell) -> None:
-    assert ask(world.clients["administrator"], cell, world.ids(cell, "owner")).status_code == 200
+@over(OF_ADMINISTRATORS)
+def test_administrators_may(world: World, call: Call) -> None:
+    assert ask(world.clients["administrator"], call, world.ids(call, "owner")).status_code == 200
 
 
-@over(Who.ADMINISTRATOR)
+@over(OF_ADMINISTRATORS)
 def test_an_administrator_who_names_what_does_not_exist_changes_nothing(
-    world: World, dump: Callable[[], Rows], cell: Cell
+    world: World, dump: Callable[[], Rows], call: Call
 ) -> None:
-    ids = world.ids(cell, "owner")
+    ids = world.ids(call, "owner")
     before = dump()
     for place in range(len(ids)):
-        assert ask(world.clients["administrator"], cell, replaced(ids, place, GHOST)).status_code == 404
+        assert ask(world.clients["administrator"], call, replaced(ids, place, GHOST)).status_code == 404
     assert dump() == before

@@ -1,4 +1,4 @@
-"""The OpenAPI document.  tests/conftest.py compares every answer that a test gets with it."""
+"""The OpenAPI document. tests/conftest.py compares every answer with it."""
 
 import json
 import subprocess
@@ -12,17 +12,14 @@ from marshmallow import Schema
 from openapi_spec_validator import validate
 
 from linkmgr.api.channels import Assignment
-from linkmgr.db import statements
-from linkmgr.fields import base
-from linkmgr.openapi.document import PAGES
-from linkmgr.openapi.examples import EXAMPLES
-from linkmgr.openapi.operations import OPERATIONS
+from linkmgr.fields import base, qr
+from linkmgr.openapi.model import Operation, Resource
+from linkmgr.openapi.operations import OPERATIONS, RESOURCES, member
 from linkmgr.web.errors import CATALOGUE
 from tests.conftest import BASE_URL, ROOT, Client
-from tests.contract import Operation
-from tests.document import document, validator, validator_of
-from tests.operations import OPERATIONS as CONTRACT
-from tests.test_contract import Stage, bodies
+from tests.document import document, property_validators, validator, validator_of
+from tests.operations import KEYED, Call
+from tests.stage import Stage
 
 # What the pages and the command line refuse, and what is said before there is an operation.
 NOT_OF_OPERATIONS = {
@@ -37,17 +34,13 @@ OPERATIONS_OF_DOCUMENT = [
     for path, methods in document()["paths"].items()
     for method, operation in methods.items()
 ]
+WITH_BODY = [operation for operation in OPERATIONS if operation.body]
 over_operations = pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS_OF_DOCUMENT)
 
 
 def test_it_is_valid() -> None:
     validate(document())
     assert document()["openapi"].startswith("3.1")
-
-
-def test_it_has_every_operation_of_the_route_table(app: Flask) -> None:
-    endpoints = {rule.endpoint for rule in app.url_map.iter_rules() if rule.rule.startswith("/api")}
-    assert endpoints - set(PAGES) == set(OPERATIONS)
 
 
 @over_operations
@@ -116,51 +109,48 @@ def read_by(monkeypatch: pytest.MonkeyPatch) -> list[type[Schema]]:
     return found
 
 
-def documented(operation: Operation, app: Flask) -> tuple[str, dict[str, Any]]:
-    rule, _ = app.url_map.bind("").match(operation.path.format_map(Ones()), operation.method, return_rule=True)
-    return rule.endpoint, OPERATIONS[rule.endpoint].__dict__
-
-
-class Ones(dict[str, int]):
-    def __missing__(self, name: str) -> int:
-        return 1
-
-
-@pytest.fixture
-def stage(alice: Client, admin: Client, sql: Callable[..., list[statements.Row]]) -> Stage:
-    return Stage(alice, admin, sql)
-
-
-def body_of(operation: Operation, path: str, app: Flask) -> type[Schema] | None:
-    rule, _ = app.url_map.bind("").match(path, operation.method, return_rule=True)
-    return OPERATIONS[rule.endpoint].body
-
-
-@pytest.mark.parametrize("operation", CONTRACT, ids=lambda o: f"{o.method} {o.path}")
-def test_the_body_is_what_the_operation_reads(
-    app: Flask, stage: Stage, read_by: list[type[Schema]], operation: Operation
-) -> None:
-    path = stage.path(operation)
-    body = body_of(operation, path, app)
+@pytest.mark.parametrize("call", KEYED, ids=str)
+def test_the_body_is_what_the_operation_reads(stage: Stage, read_by: list[type[Schema]], call: Call) -> None:
+    body = call.operation.body
+    sent = stage.bodies(call)
+    path = stage.path(call)
     read_by.clear()
-    assert stage.caller(operation).call(operation.method, path, bodies(operation)[-1]).status_code == 200
+    assert stage.caller(call).call(call.method, path, sent[-1]).status_code == 200
     assert [schema for schema in read_by if schema is not Assignment] == ([body] if body else [])
     if body:
-        for sent in bodies(operation):
-            validator(body.__name__).validate(sent)
-        assert not operation.wrong or not validator(body.__name__).is_valid(operation.body | operation.wrong)
+        for members in sent:
+            validator(body.__name__).validate(members)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_can_be_sent(app: Flask, name: str) -> None:
-    [schema] = {o.body for o in OPERATIONS.values() if o.body and o.body.__name__ == name}
-    validator(name).validate(EXAMPLES[name])
+@pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.body.__name__)
+def test_an_example_can_be_sent(app: Flask, operation: Operation) -> None:
+    assert operation.body
+    assert operation.example
+    validator(operation.body.__name__).validate(operation.example)
     with app.app_context():
-        base.checked(schema, EXAMPLES[name])
+        base.checked(operation.body, operation.example)
 
 
-def test_every_body_has_an_example() -> None:
-    assert {o.body.__name__ for o in OPERATIONS.values() if o.body} == set(EXAMPLES)
+@pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.body.__name__)
+def test_a_member_has_an_example_that_it_allows(operation: Operation) -> None:
+    assert operation.body
+    for name, property_validator in property_validators(operation.body.__name__).items():
+        property_validator.validate(member(operation.body, name).example)
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.name)
+def test_no_member_is_described_that_no_body_has(resource: Resource) -> None:
+    read = {name for operation in resource.operations if operation.body for name in operation.body().fields}
+    assert set(resource.members) == read
+    for schema, members in resource.nested.items():
+        assert set(members) == set(schema().fields)
+
+
+@pytest.mark.parametrize(("kind", "schema"), qr.OBJECTS.items())
+def test_the_examples_of_the_data_of_a_qr_code_make_one(alice: Client, kind: str, schema: type[Schema]) -> None:
+    data = {name: member(schema, name).example for name in schema().fields}
+    validator(schema.__name__).validate(data)
+    assert alice.post("/api/qr/add", {"type": kind, "data": data}).status_code == 200
 
 
 @over_operations

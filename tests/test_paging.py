@@ -1,38 +1,33 @@
-"""Paging, once for every list.  The lists are those of the route table."""
+"""Pagination, once for every list."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from linkmgr.openapi.model import PAGING
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.routes import CELLS, Cell
+from tests.operations import CALLS, Call
 
-# The reads that are no lists of the caller's own, and those that are, with what is in them.
-OTHERS = {"/api/account", "/api/plans", "/api/users", "/api/user/<id:user_id>", "/api/user/login/<id:user_id>",
-          "/api/domain/<id:domain_id>", "/api/splash/<id:splash_id>", "/api/overlay/<id:overlay_id>",
-          "/api/bio/<id:bio_id>", "/api/pixel/<id:pixel_id>", "/api/qr/<id:qr_id>",
-          "/api/campaign/<id:campaign_id>", "/api/url/<id:link_id>", "/api/openapi.json", "/api/docs"}  # fmt: skip
+# The lists, each with the member that holds its rows and the kind of its rows.
 LISTS = {
     "/api/domains": ("domains", factories.domain),
     "/api/splash": ("splash", factories.splash),
     "/api/overlay": ("cta", factories.overlay),
-    "/api/overlay/<id:overlay_id>/answers": ("answers", factories.answer),
+    "/api/overlay/{overlay_id}/answers": ("answers", factories.answer),
     "/api/bio": ("bios", factories.bio),
     "/api/pixels": ("pixels", factories.pixel),
     "/api/qr": ("qrs", factories.qr),
     "/api/campaigns": ("campaigns", factories.campaign),
     "/api/urls": ("urls", factories.link),
     "/api/channels": ("channels", factories.channel),
-    "/api/channel/<id:channel_id>": ("items", factories.link),
+    "/api/channel/{channel_id}": ("items", factories.link),
 }
-READS = [cell for cell in CELLS if cell.method == "GET" and cell.path not in OTHERS]
+over_lists = pytest.mark.parametrize("call", [call for call in CALLS if PAGING[0] in call.operation.query], ids=str)
 
-over_lists = pytest.mark.parametrize("cell", READS, ids=lambda cell: cell.path)
-
-Filled = Callable[[Cell, int], "Listed"]
+Filled = Callable[[Call, int], "Listed"]
 
 
 class Listed:
@@ -64,14 +59,14 @@ class Listed:
 def filled(alice: Client, bob: Client, sql: Sql) -> Filled:
     """Fills a list of alice's; bob has one more in his own."""
 
-    def fill(cell: Cell, length: int) -> Listed:
-        key, make = LISTS[cell.path]
+    def fill(call: Call, length: int) -> Listed:
+        key, make = LISTS[call.path]
         paths = {}
         for client in (alice, bob):
-            paths[client] = cell.path_of([factories.ALL[what](sql, client.id) for what in cell.ids])
+            paths[client] = call.path_of([factories.ALL[what](sql, client.id) for what in call.rows])
         ids = [make(sql, alice.id) for _ in range(length)]
         make(sql, bob.id)
-        if cell.ids == ("channel",):
+        if call.rows == ["channel"]:
             for each in ids:
                 assert alice.post(f"{paths[alice]}/assign/links/{each}").status_code == 200
         return Listed(alice, paths[alice], key, ids[::-1])
@@ -80,19 +75,19 @@ def filled(alice: Client, bob: Client, sql: Sql) -> Filled:
 
 
 @over_lists
-def test_a_list_is_known_here(cell: Cell) -> None:
-    assert cell.path in LISTS
+def test_a_list_has_its_rows_here(call: Call) -> None:
+    assert call.path in LISTS
 
 
 @over_lists
-def test_an_empty_list_has_one_page(filled: Filled, cell: Cell) -> None:
-    listed = filled(cell, 0)
+def test_an_empty_list_has_one_page(filled: Filled, call: Call) -> None:
+    listed = filled(call, 0)
     assert listed.ask() == listed.page([], perpage=15, current=1, following=0, last=1)
 
 
 @over_lists
-def test_a_page_has_15_the_newest_first_and_names_the_next(filled: Filled, cell: Cell) -> None:
-    listed = filled(cell, 17)
+def test_a_page_has_15_the_newest_first_and_names_the_next(filled: Filled, call: Call) -> None:
+    listed = filled(call, 17)
     assert listed.ask() == listed.page(listed.ids[:15], perpage=15, current=1, following=2, last=2)
     assert listed.ask("?page=2") == listed.page(listed.ids[15:], perpage=15, current=2, following=0, last=2)
     assert listed.ask("?limit=&page=") == listed.ask()
@@ -101,8 +96,8 @@ def test_a_page_has_15_the_newest_first_and_names_the_next(filled: Filled, cell:
 
 
 @over_lists
-def test_a_page_past_the_end_is_empty_with_true_totals(filled: Filled, cell: Cell) -> None:
-    listed = filled(cell, 3)
+def test_a_page_past_the_end_is_empty_with_true_totals(filled: Filled, call: Call) -> None:
+    listed = filled(call, 3)
     assert listed.ask("?limit=2&page=3") == listed.page([], perpage=2, current=3, following=0, last=2)
     furthest = 10**18 - 1
     assert listed.ask(f"?limit=1000&page={furthest}") == listed.page(
@@ -111,16 +106,16 @@ def test_a_page_past_the_end_is_empty_with_true_totals(filled: Filled, cell: Cel
 
 
 @over_lists
-def test_a_limit_above_1000_is_taken_as_1000(filled: Filled, cell: Cell) -> None:
-    listed = filled(cell, 1)
+def test_a_limit_above_1000_is_taken_as_1000(filled: Filled, call: Call) -> None:
+    listed = filled(call, 1)
     for limit in (1000, 1001, 10**17, 10**30):
         assert listed.ask(f"?limit={limit}")["perpage"] == 1000
 
 
 @pytest.mark.parametrize("member", ["limit", "page"])
 @over_lists
-def test_anything_but_a_whole_number_from_1_is_refused(filled: Filled, cell: Cell, member: str) -> None:
-    listed = filled(cell, 1)
+def test_anything_but_a_whole_number_from_1_is_refused(filled: Filled, call: Call, member: str) -> None:
+    listed = filled(call, 1)
     for value in (
         "0",
         "00",
@@ -143,8 +138,8 @@ def test_anything_but_a_whole_number_from_1_is_refused(filled: Filled, cell: Cel
 
 
 @over_lists
-def test_a_page_that_no_list_reaches_and_a_member_that_stands_twice_are_refused(filled: Filled, cell: Cell) -> None:
-    listed = filled(cell, 1)
+def test_a_page_that_no_list_reaches_and_a_member_that_stands_twice_are_refused(filled: Filled, call: Call) -> None:
+    listed = filled(call, 1)
     for query, message in {
         f"page={10**18}": f"page must be at most {10**18 - 1}.",
         f"page={'9' * 3000}": f"page must be at most {10**18 - 1}.",

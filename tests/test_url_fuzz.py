@@ -9,9 +9,14 @@ from hypothesis import strategies as st
 
 from linkmgr.api.urls import LinkChanges
 from tests.conftest import Client
-from tests.contract_urls import OPTIONAL
+from tests.operations import CALLS
 
 PAGE = "https://example.com/page"
+COMPLETE = {  # all members but those that name other rows
+    name: value
+    for name, value in next(call for call in CALLS if call.path == "/api/url/add").complete().items()
+    if name not in ("url", "domain", "type", "pixels", "campaign", "channel")
+}
 
 words = st.sampled_from(["location", "device", "language", "link", "name", "value", "auto", "apple", "google", "x"])
 texts = st.sampled_from([PAGE, "", "overlay-1", "2030-01-01", "http://[", "//", "a@b", "9" * 30, "٣"]) | st.text(
@@ -46,8 +51,8 @@ def test_links_work_without_prepared_statements(
 ) -> None:
     carol = register("carol", via=make_app(prepare="0"))
     assert carol.add("/api/url/add", {"url": PAGE}) == carol.add("/api/url/add", {"url": PAGE})
-    link_id = carol.add("/api/url/add", {"url": PAGE} | OPTIONAL)
-    changes: list[dict[str, Any]] = [{}, OPTIONAL, {"pixels": []}]
+    link_id = carol.add("/api/url/add", {"url": PAGE} | COMPLETE)
+    changes: list[dict[str, Any]] = [{}, COMPLETE, {"pixels": []}]
     for sent in changes:
         assert carol.put(f"/api/url/{link_id}/update", sent).status_code == 200
     for query in ("", "?q=example", "?order=click", f"?short={PAGE}"):

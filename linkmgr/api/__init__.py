@@ -1,4 +1,4 @@
-"""The API: one module a word after /api/, with the blueprint and the schemas of its paths."""
+"""The API: one module per word after /api/, with the blueprint and the schemas of its paths."""
 
 from flask import Flask
 from werkzeug.routing import BaseConverter

@@ -1,6 +1,6 @@
-"""The OpenAPI document and its documentation page.
+"""The OpenAPI document and its page, /api/docs.
 
-The document is built when it is first requested.
+Modules that build them are loaded when the document is first requested.
 """
 
 from flask import Flask
@@ -9,5 +9,5 @@ from linkmgr.openapi import docs, openapi
 
 
 def init_app(app: Flask) -> None:
-    for blueprint in (openapi.bp, docs.bp):
+    for blueprint in (docs.bp, openapi.bp):
         app.register_blueprint(blueprint, url_prefix="/api")

@@ -1,4 +1,4 @@
-"""Builds the OpenAPI document, once a process."""
+"""Builds the OpenAPI document, once per process."""
 
 import re
 from collections.abc import Iterator
@@ -9,38 +9,34 @@ from flask import Flask
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
-from linkmgr.openapi import examples, responses, types
-from linkmgr.openapi.operations import OPERATIONS, Operation
-from linkmgr.openapi.schemas import ID, SHAPES, JsonSchema
+from linkmgr.openapi import responses, types
+from linkmgr.openapi.model import Access, Operation, Resource
+from linkmgr.openapi.operations import RECORDS, RESOURCES
+from linkmgr.openapi.schemas import ID, JsonSchema
 from linkmgr.repository.channels import ITEMS
-from linkmgr.web.auth import ADMINISTRATION, PUBLIC_BLUEPRINTS
 
 VERSION = "3"  # as the specification calls itself (section 9)
-PAGES = ("docs.page",)  # stand under /api and are no operations
+PAGES = ("docs.page",)  # under /api, but not operations
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Manages short links, QR codes, bio pages, campaigns, channels, branded domains, splash pages, overlays and pixels.
 
-Send the API key of your account page with every request. A success is 200 with `error` 0; a refusal has `error` 1,
-a sentence in `message`, and a `code` for programs, which stays as it is.
+Send your API key with every request, in the header `Authorization: Bearer API_KEY`. Bodies are JSON objects with the
+header `Content-Type: application/json`. A success is 200 with `error` 0. An error has `error` 1, a sentence in
+`message`, and a stable `code` for programs.
 
-In bodies `null` means not sent, and members that are not named here are ignored. On create `""` means not sent too; on
-update it empties an optional text."""
-_TAGS = {
-    "account": "Account",
-    "urls": "Links",
-    "bio": "Bio pages",
-    "domains": "Branded domains",
-    "splash": "Splash pages",
-    "overlay": "CTA overlays",
-    "pixels": "Pixels",
-    "qr": "QR codes",
-    "campaigns": "Campaigns",
-    "channels": "Channels",
-    "plans": "Plans",
-    "users": "Users",
-    "openapi": "This document",
-}
+- **Bodies.** `null` means not sent. `""` means not sent on create; on update it clears an optional text. Members that
+  are not named here are ignored. JSON types are not converted. An update changes only the members that it sends.
+- **Lists** are sorted newest first. `result` is the total, `nextpage` is 0 on the last page. A page past the end is
+  empty.
+- **Ids.** Another user's id and an id that does not exist give the same 404.
+- **Times** are UTC.
+- **Rate limit.** Every answer has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (an
+  epoch second). A user has one budget for all operations. Requests without a valid key share the budget of their IP
+  address (IPv6: of its /64 network).
+- **Errors** 429 and 503 have the header `Retry-After`: the seconds after which you can try again.
+- **Statistics** list the ten largest labels. HEAD requests, prefetching, bots, previews, HTTP libraries and requests
+  without a user agent are not counted. IP addresses are not stored."""
 
 
 def _name(schema: type[Schema] | Schema) -> str:
@@ -48,11 +44,10 @@ def _name(schema: type[Schema] | Schema) -> str:
     return kind.__name__
 
 
-def _body(schema: type[Schema]) -> JsonSchema:
-    content: JsonSchema = {"schema": schema}
-    if example := examples.EXAMPLES.get(_name(schema)):
-        content["example"] = example
-    required = any(field.required for field in schema().fields.values())
+def _body(operation: Operation) -> JsonSchema:
+    assert operation.body
+    content: JsonSchema = {"schema": operation.body, "example": operation.example}
+    required = any(field.required for field in operation.body().fields.values())
     return {"required": required, "content": {"application/json": content}}
 
 
@@ -60,69 +55,67 @@ def path_of(rule: Rule) -> str:
     return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
 
 
-def _in_path(rule: Rule) -> Iterator[JsonSchema]:
-    for converter, name in re.findall(r"<(?:(\w+):)?(\w+)>", rule.rule):
-        schema = ID if converter == "id" else {"type": "string", "enum": list(ITEMS)}
+def rules(app: Flask) -> dict[tuple[str, str], Rule]:
+    """Return the route of each operation by its method and path."""
+    return {
+        (method, path_of(rule)): rule
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/api/") and rule.endpoint not in PAGES
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+
+
+def _in_path(operation: Operation) -> Iterator[JsonSchema]:
+    for name in operation.arguments:
+        schema = {"type": "string", "enum": list(ITEMS)} if name == "type" else ID
         yield {"name": name, "in": "path", "required": True, "schema": schema}
 
 
-def _operation_id(endpoint: str, method: str) -> str:
-    """The endpoint; the same one by another method has it in its name."""
-    return endpoint.replace(".", "_") + ("_by_post" if (endpoint, method) == ("account.read", "POST") else "")
+def _operation_id(rule: Rule, operation: Operation) -> str:
+    """Return the endpoint, with the method where one endpoint has two."""
+    suffix = "_by_post" if (rule.endpoint, operation.method) == ("account.read", "POST") else ""
+    return f"{rule.endpoint.replace('.', '_')}{suffix}"
 
 
-def _operation(rule: Rule, method: str, documented: Operation) -> JsonSchema:
-    blueprint = rule.endpoint.partition(".")[0]
-    parameters = [*_in_path(rule), *documented.query]
+def _entry(resource: Resource, operation: Operation, operation_id: str) -> JsonSchema:
+    parameters = [*_in_path(operation), *operation.query]
     return {
-        "operationId": _operation_id(rule.endpoint, method),
-        "summary": documented.summary,
-        "tags": [_TAGS[blueprint]],
+        "operationId": operation_id,
+        "summary": operation.summary,
+        **({"description": operation.description} if operation.description else {}),
+        "tags": [resource.name],
         **({"parameters": parameters} if parameters else {}),
-        **({"requestBody": _body(documented.body)} if documented.body else {}),
-        **({"security": []} if blueprint in PUBLIC_BLUEPRINTS else {}),
-        "responses": responses.of(
-            documented,
-            keyed=blueprint not in PUBLIC_BLUEPRINTS,
-            administration=blueprint in ADMINISTRATION,
-            in_path=bool(rule.arguments),
-            checked=bool(documented.query or "type" in rule.arguments),
-        ),
+        **({"requestBody": _body(operation)} if operation.body else {}),
+        **({"security": []} if operation.access is Access.PUBLIC else {}),
+        "responses": responses.of(operation),
     }
 
 
-def _links(added: Rule, rules: list[Rule]) -> JsonSchema:
-    """From what adds a row to the operations that take its id alone."""
-    blueprint = added.endpoint.partition(".")[0]
-    taken_from = "$response.body#/data/id" if blueprint == "users" else "$response.body#/id"
+def _links(resource: Resource, ids: dict[Operation, str]) -> JsonSchema:
+    """From the operation that adds a row to those that take its id alone."""
+    source = "$response.body#/data/id" if resource.name == "Users" else "$response.body#/id"
     return {
-        _operation_id(rule.endpoint, ""): {
-            "operationId": _operation_id(rule.endpoint, ""),
-            "parameters": dict.fromkeys(rule.arguments, taken_from),
-        }
-        for rule in rules
-        if rule.endpoint.startswith(f"{blueprint}.") and len(rule.arguments) == 1
+        ids[operation]: {"operationId": ids[operation], "parameters": dict.fromkeys(operation.arguments, source)}
+        for operation in resource.operations
+        if len(operation.arguments) == 1
     }
-
-
-def _rules(app: Flask) -> Iterator[Rule]:
-    for rule in app.url_map.iter_rules():
-        if rule.rule.startswith("/api/") and rule.endpoint not in PAGES:
-            yield rule
 
 
 def _empty(base_url: str) -> APISpec:
-    """A document without operations."""
+    """Return a document without operations."""
     plugin = MarshmallowPlugin(schema_name_resolver=_name)
     spec = APISpec(
         "linkmgr",
         VERSION,
         "3.1.0",
         [plugin],
-        info={"description": _DESCRIPTION},
+        info={"description": DESCRIPTION},
         servers=[{"url": base_url}],
         security=[{"key": []}],
-        tags=[{"name": name} for name in _TAGS.values()],
+        tags=[
+            {"name": resource.name, **({"description": resource.description} if resource.description else {})}
+            for resource in RESOURCES
+        ],
     )
     assert plugin.converter
     plugin.converter.add_attribute_function(types.property_of)  # type: ignore[no-untyped-call]
@@ -133,13 +126,17 @@ def _empty(base_url: str) -> APISpec:
 def build(app: Flask, base_url: str) -> JsonSchema:
     spec = _empty(base_url)
     responses.add_components(spec.components)
-    for name, shape in SHAPES.items():
-        spec.components.schema(name, shape)
-    rules = sorted(_rules(app), key=lambda rule: "GET" not in (rule.methods or ()))  # what only reads comes first
-    for rule in rules:
-        methods = sorted((rule.methods or set()) - {"HEAD"})
-        found = {method.lower(): _operation(rule, method, OPERATIONS[rule.endpoint]) for method in methods}
-        if rule.endpoint.endswith(".add"):
-            found["post"]["responses"]["200"]["links"] = _links(rule, rules)
-        spec.path(path_of(rule), operations=found)
+    for name, record in RECORDS.items():
+        spec.components.schema(name, record)
+    routes = rules(app)
+    for resource in RESOURCES:
+        ids = {
+            operation: _operation_id(routes[operation.method, operation.path], operation)
+            for operation in resource.operations
+        }
+        for operation, operation_id in ids.items():
+            entry = _entry(resource, operation, operation_id)
+            if operation.path.endswith("/add"):
+                entry["responses"]["200"]["links"] = _links(resource, ids)
+            spec.path(operation.path, operations={operation.method.lower(): entry})
     return dict(spec.to_dict())

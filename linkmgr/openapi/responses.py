@@ -1,34 +1,34 @@
-"""What each operation can answer: the success, and every refusal with its codes."""
+"""The answers of each operation: the success, and every error with its codes."""
 
 from collections import defaultdict
 from collections.abc import Iterable
 
 from apispec.core import Components
 
-from linkmgr.openapi import examples
-from linkmgr.openapi.operations import Operation
-from linkmgr.openapi.schemas import SHAPES, JsonSchema, record, ref
+from linkmgr.openapi.model import Access, Operation
+from linkmgr.openapi.operations import RECORDS
+from linkmgr.openapi.schemas import JsonSchema, example_of, record, ref
 from linkmgr.web.errors import CATALOGUE
 
 _LIMITS = {
-    "X-RateLimit-Limit": "The requests of a window.",
-    "X-RateLimit-Remaining": "How many of them remain.",
+    "X-RateLimit-Limit": "The requests that are allowed in a window.",
+    "X-RateLimit-Remaining": "The requests that remain in this window.",
     "X-RateLimit-Reset": "The epoch second at which the window ends.",
 }
-_ID = {"X-Request-Id": "The request's name in the log: the client's own, or made here."}
-_TAG = {"ETag": "Sent back in If-None-Match, it asks whether the answer is still the same."}
-_RETRY = {"Retry-After": "Seconds after which it may be tried again."}
+_ID = {"X-Request-Id": "The id of the request in the log: the one that the client sent, or a new one."}
+_TAG = {"ETag": "The version of the answer. Send it in If-None-Match."}
+_RETRY = {"Retry-After": "The seconds after which you can try again."}
 _TITLES = {
-    400: "Something in what was sent does not fit",
-    401: "The API key does not hold",
+    400: "The request is invalid, its value is taken, or the plan's count is reached",
+    401: "The API key is missing, unknown or expired",
     403: "The plan or the user's role does not allow it",
-    404: "There is no such row among the caller's own, or no such path",
+    404: "There is no such path, or no such row that the caller owns",
     413: "The body is too large",
-    414: "The address is too long",
-    415: "The body is a form",
-    429: "The requests of the window are used up",
-    500: "A fault of the service",
-    503: "It may be tried again soon",
+    414: "The URL is too long",
+    415: "The body is not JSON",
+    429: "The rate limit is exceeded",
+    500: "An error of the service",
+    503: "The service is unavailable; try again soon",
 }
 _ALWAYS = ("bad_request", "rate_limited", "bug", "unavailable", "busy", "schema_too_old")
 _KEYED = ("key_missing", "key_unknown", "key_expired", "plan_feature")
@@ -36,7 +36,7 @@ _IN_PATH = ("missing", "no_such_operation")
 _IN_BODY = ("invalid", "value_refused", "too_large", "not_json")
 _FILLED_IN = {"problems": "name is required", "detail": "the API", "limit": 30, "per": "minute", "seconds": 2}
 
-Codes = dict[int, list[str]]  # by the status
+Codes = dict[int, list[str]]  # by status
 
 
 def _headers(*names: str) -> JsonSchema:
@@ -44,14 +44,14 @@ def _headers(*names: str) -> JsonSchema:
 
 
 def _by_status(codes: Iterable[str]) -> Codes:
-    """In the order of the catalogue."""
+    """Group the codes by status, in the order of the catalogue."""
     found: Codes = defaultdict(list)
     for code in sorted(set(codes), key=list(CATALOGUE).index):
         found[CATALOGUE[code][0]].append(code)
     return dict(sorted(found.items()))
 
 
-# What most operations answer alike stands in the document once.
+# The errors that most operations share are in the document once.
 _SHARED = _by_status([*_ALWAYS, *_KEYED, *_IN_PATH, *_IN_BODY])
 
 
@@ -73,23 +73,26 @@ def _refusal(status: int, codes: list[str], schema: JsonSchema) -> JsonSchema:
 
 def _success(documented: Operation) -> JsonSchema:
     content: JsonSchema = {"schema": documented.answer}
-    if example := examples.of(documented.answer, SHAPES):
+    if example := example_of(documented.answer, RECORDS):
         content["example"] = example
     headers = _headers(*_LIMITS, *_ID, *(_TAG if documented.tagged else ()))
     return {"description": "Done.", "headers": headers, "content": {"application/json": content}}
 
 
 def _unchanged() -> JsonSchema:
-    return {"description": "The client has it: its ETag was sent.", "headers": _headers(*_LIMITS, *_ID, *_TAG)}
+    return {
+        "description": "Not modified: the client sent the ETag of the current version.",
+        "headers": _headers(*_LIMITS, *_ID, *_TAG),
+    }
 
 
-def of(documented: Operation, *, keyed: bool, administration: bool, in_path: bool, checked: bool) -> JsonSchema:
-    """By status.  `checked`: the path or the query has something that can be wrong."""
+def of(documented: Operation) -> JsonSchema:
+    """Return the answers by their status."""
     codes = [*_ALWAYS, *documented.codes]
-    codes += _KEYED if keyed else ()
-    codes += ("administrators_only",) if administration else ()
-    codes += _IN_PATH if in_path else ()
-    codes += _IN_BODY if documented.body else ("invalid",) if checked else ()
+    codes += _KEYED if documented.access is not Access.PUBLIC else ()
+    codes += ("administrators_only",) if documented.access is Access.ADMINISTRATOR else ()
+    codes += _IN_PATH if documented.arguments else ()
+    codes += _IN_BODY if documented.body else ("invalid",) if documented.query or "type" in documented.arguments else ()
     refusals = {
         str(status): f"Refusal{status}" if found == _SHARED.get(status) else _refusal(status, found, _envelope(found))
         for status, found in _by_status(codes).items()

@@ -1,23 +1,26 @@
-"""What each type of a body's members is in JSON Schema; the rules themselves stand where the types do.
+"""Body members in JSON Schema: one function per field type, and property_of() for what a member adds to its type.
 
-What JSON Schema cannot say, such as that a host must not be ours, the description says.
+A description states what JSON Schema cannot express, such as that a host must not be ours.
 """
 
 from functools import singledispatch
 from typing import Any
 
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
-from marshmallow import fields
+from marshmallow import Schema, fields
 
 from linkmgr.api import bio, domains, qr
 from linkmgr.fields import base, links
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import LONGEST_ID
 from linkmgr.fields.urls import LONGEST_URL
+from linkmgr.openapi import operations
+from linkmgr.openapi.schemas import JsonSchema
 
-JsonSchema = dict[str, Any]
-
-_LINE, _LINES = "\\u0000-\\u001f\\u007f", "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f"  # what may not be in it
+_LINE, _LINES = (
+    "\\u0000-\\u001f\\u007f",
+    "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f",
+)  # what must not be in it
 _ID: JsonSchema = {
     "type": ["integer", "string"],
     "minimum": 0,
@@ -31,10 +34,25 @@ def _url(description: str) -> JsonSchema:
     return {"type": "string", **form, "description": description}
 
 
-def _array(description: str, *required: str, **members: JsonSchema) -> JsonSchema:
-    """Of objects; elements that are not of this form are ignored."""
-    item = {"type": "object", "properties": members, "required": list(required)}
-    return {"type": "array", "items": item, "description": description}
+def _array(*required: str, **members: JsonSchema) -> JsonSchema:
+    """Return the schema of an array of objects. The service ignores elements that do not have this form."""
+    return {"type": "array", "items": {"type": "object", "properties": members, "required": list(required)}}
+
+
+def _name(description: str, example: str) -> JsonSchema:
+    name = {"type": "string", "minLength": 1, "maxLength": links.LONGEST_NAME, "examples": [example]}
+    return name | ({"description": description} if description else {})
+
+
+_TARGETS = {  # by the member that names the visitors
+    "location": ("A country: its English name or its ISO code.", "Germany"),
+    "device": (
+        "A device: a model, a maker, a system with or without its version (`iphone`, `windows 10`, `android tablet`, "
+        "`mac`), or `phone`, `tablet` or `desktop`.",
+        "iphone",
+    ),
+    "language": ("A language: its code or its English name.", "fr"),
+}
 
 
 @singledispatch
@@ -72,7 +90,7 @@ def _password(_field: base.Password, _: OpenAPIConverter) -> JsonSchema:
 @described.register
 def _timestamp(_field: base.Timestamp, _: OpenAPIConverter) -> JsonSchema:
     day, time = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])", "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-    return {"type": "string", "pattern": f"^{day} {time}$", "description": "In UTC."}
+    return {"type": "string", "pattern": f"^{day} {time}$", "description": "UTC."}
 
 
 @described.register
@@ -94,14 +112,15 @@ def _of_row(_field: base.Id, _: OpenAPIConverter) -> JsonSchema:
 @described.register(bio.Url)
 @described.register(links.Image)
 def _address(field: base.Text, _: OpenAPIConverter) -> JsonSchema:
-    ours = " that does not lead to this service" if isinstance(field, base.Target) else ""
+    ours = " that is not on this service" if isinstance(field, base.Target) else ""
     return _url(f"An absolute http or https URL{ours}.")
 
 
 @described.register
 def _domain(_field: domains.Domain, _: OpenAPIConverter) -> JsonSchema:
-    name = "A host name of one's own that leads to this service, with http:// or https:// and without a path."
-    return _url(name) | {"pattern": r"^https?://[^\s\\@:/?#]+/?$"}
+    return _url("A public host name that points to this service, with http:// or https://.") | {
+        "pattern": r"^https?://[^\s\\@:/?#]+/?$"
+    }
 
 
 @described.register
@@ -118,8 +137,8 @@ def _data(_field: qr.Data, converter: OpenAPIConverter) -> JsonSchema:
     objects = [converter.resolve_nested_schema(each) for each in qr_data.OBJECTS.values()]  # type: ignore[no-untyped-call]
     return {
         "anyOf": [{"type": "string", "minLength": 1, "maxLength": 4096}, *objects],
-        "description": "A text for text, link and phone, and for email and sms the address or number alone; "
-        "an object for vcard, email, sms and wifi.",
+        "description": "A string for text, link and phone; an object for vcard, email, sms and wifi. For email and sms "
+        "also the address or the number alone.",
     }
 
 
@@ -138,7 +157,7 @@ def _encryption(_field: qr_data.Encryption, _: OpenAPIConverter) -> JsonSchema:
 
 @described.register
 def _loose_id(_field: links.LooseId, _: OpenAPIConverter) -> JsonSchema:
-    return _ID | {"description": "An id, also as a string; 0 for none."}
+    return _ID | {"description": "An id, also as a string. 0 means none."}
 
 
 @described.register
@@ -154,28 +173,33 @@ def _link_type(_field: links.LinkType, _: OpenAPIConverter) -> JsonSchema:
 
 @described.register
 def _targets(field: links.Targets, converter: OpenAPIConverter) -> JsonSchema:
-    name = {"type": "string", "minLength": 1, "maxLength": links.LONGEST_NAME}
-    link = _address(base.Target(), converter)
-    return _array("Where visitors of each are sent instead.", field.named, "link", **{field.named: name, "link": link})
+    text, example = _TARGETS[field.named]
+    name = _name(f"{text} Case does not matter.", example)
+    link = _address(base.Target(), converter) | {"examples": [f"https://example.com/{example}"]}
+    return _array(field.named, "link", **{field.named: name, "link": link})
 
 
 @described.register
 def _parameters(_field: links.Parameters, _: OpenAPIConverter) -> JsonSchema:
-    name = {"type": "string", "minLength": 1, "maxLength": links.LONGEST_NAME}
-    said = {"type": ["string", "number"]}
-    return _array("What is added to the query of the target.", "name", "value", name=name, value=said)
+    value = {"type": ["string", "number"], "description": "A number becomes text.", "examples": ["newsletter"]}
+    return _array("name", "value", name=_name("", "utm_source"), value=value)
 
 
 @described.register
 def _deep_link(_field: links.DeepLink, _: OpenAPIConverter) -> JsonSchema:
-    store = _url("The app in this store.")
-    members = {"auto": {"type": "boolean"}, "apple": store, "google": store}
-    return {"type": "object", "properties": members, "description": "Opens an app on phones, unless auto is false."}
+    auto = {"type": "boolean", "description": "false keeps the URLs without using them.", "examples": [True]}
+    apple = _url("The app in the App Store, for iPhone and iPad.") | {"examples": ["https://apps.apple.com/app/id1"]}
+    google = _url("The app in Google Play, for Android.") | {"examples": ["https://play.google.com/store"]}
+    return {"type": "object", "properties": {"auto": auto, "apple": apple, "google": google}}
 
 
 @described.register
 def _own_domain(_field: links.OwnDomain, _: OpenAPIConverter) -> JsonSchema:
-    return {"type": "string", "maxLength": LONGEST_URL, "description": "One of one's branded domains."}
+    return {
+        "type": "string",
+        "maxLength": LONGEST_URL,
+        "description": "One of your branded domains, with or without its scheme.",
+    }
 
 
 @described.register
@@ -185,7 +209,7 @@ def _link_password(_field: links.LinkPassword, _: OpenAPIConverter) -> JsonSchem
 
 @described.register
 def _expiry(field: links.Expiry, _: OpenAPIConverter) -> JsonSchema:
-    until = "In UTC unless it names a zone; a date alone lasts until its end."
+    until = "UTC unless it names a time zone. A date alone means the end of that day."
     return {"type": "string", "pattern": f"^(?:{field.FORM.pattern})$", "description": until}
 
 
@@ -193,7 +217,7 @@ def _expiry(field: links.Expiry, _: OpenAPIConverter) -> JsonSchema:
 
 
 def _nullable(schema: JsonSchema) -> JsonSchema:
-    """What is optional may also be null."""
+    """Allow null, which means that an optional member is not sent."""
     if "anyOf" in schema:
         return schema | {"anyOf": [*schema["anyOf"], {"type": "null"}]}
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
@@ -202,19 +226,35 @@ def _nullable(schema: JsonSchema) -> JsonSchema:
 
 
 def _emptied(schema: JsonSchema) -> JsonSchema:
-    """Takes "" as well."""
+    """Allow "" too."""
     if schema.get("format") == "iri":
         return {"anyOf": [schema, {"type": "string", "maxLength": 0}]}
     pattern = {"pattern": f"^$|{schema['pattern']}"} if "pattern" in schema else {}
     return schema | pattern | ({"minLength": 0} if "minLength" in schema else {})
 
 
+def _explained(schema: JsonSchema, field: fields.Field[Any]) -> JsonSchema:
+    """Add the description, the example and the default that linkmgr/openapi/operations has for the member."""
+    parent = type(field.parent)
+    assert issubclass(parent, Schema)
+    assert field.name
+    member = operations.member(parent, field.name)
+    sentences = " ".join(filter(None, (member.description, schema.get("description"))))
+    default = field.load_default if isinstance(field.load_default, str) else None
+    if member.default is not None and issubclass(parent, base.New):
+        default = member.default
+    return (
+        schema
+        | ({"description": sentences} if sentences else {})
+        | ({"default": default} if default not in (None, "") else {})
+        | {"examples": [member.example]}
+    )
+
+
 def property_of(converter: OpenAPIConverter, field: fields.Field[Any], ret: JsonSchema) -> JsonSchema:
-    """Takes the place of all that apispec finds out about a field."""
+    """Replace everything that apispec derives from a field."""
     schema = described(field, converter)
     if getattr(field, "emptied", False):
         schema = _emptied(schema)
-    if field.load_default and isinstance(field.load_default, str):
-        schema = schema | {"default": field.load_default}
     ret.clear()
-    return schema if field.required else _nullable(schema)
+    return _explained(schema if field.required else _nullable(schema), field)

@@ -1,0 +1,57 @@
+"""Every operation of the API, one module per word after /api/.
+
+The document, /api/docs, and the route list, access matrix and contract of the tests derive from these entries.
+"""
+
+from marshmallow import Schema
+
+from linkmgr.openapi import schemas
+from linkmgr.openapi.model import Member, Members
+from linkmgr.openapi.operations import (
+    account,
+    bio,
+    campaigns,
+    channels,
+    document,
+    domains,
+    overlay,
+    pixels,
+    plans,
+    qr,
+    splash,
+    urls,
+    users,
+)
+
+RESOURCES = (
+    account.RESOURCE,
+    urls.RESOURCE,
+    bio.RESOURCE,
+    domains.RESOURCE,
+    splash.RESOURCE,
+    overlay.RESOURCE,
+    pixels.RESOURCE,
+    qr.RESOURCE,
+    campaigns.RESOURCE,
+    channels.RESOURCE,
+    plans.RESOURCE,
+    users.RESOURCE,
+    document.RESOURCE,
+)
+OPERATIONS = tuple(operation for resource in RESOURCES for operation in resource.operations)
+RECORDS = schemas.RECORDS | {name: record for resource in RESOURCES for name, record in resource.records.items()}
+_MEMBERS: dict[type[Schema], Members] = {
+    schema: members
+    for resource in RESOURCES
+    for schema, members in [
+        *((operation.body, resource.members) for operation in resource.operations if operation.body),
+        *resource.nested.items(),
+    ]
+}
+
+
+def member(schema: type[Schema], name: str) -> Member:
+    try:
+        return _MEMBERS[schema][name]
+    except KeyError:
+        raise KeyError(f"{schema.__name__}.{name} has no description in linkmgr/openapi/operations") from None

@@ -1,0 +1,41 @@
+"""/api/account"""
+
+from linkmgr.api import account
+from linkmgr.openapi.model import Member, Operation, Resource
+from linkmgr.openapi.schemas import ID, TIMESTAMP, JsonSchema, choice, done, or_null, own_url, reading, record, text
+
+ACCOUNT: dict[str, JsonSchema] = {
+    "id": ID,
+    "email": text("dana@example.com"),
+    "username": text("dana"),
+    "avatar": own_url("avatar/dana.png"),
+    "status": choice("pro", "free", "admin"),
+    "expires": or_null(TIMESTAMP),
+    "registered": TIMESTAMP,
+}
+
+RESOURCE = Resource(
+    name="Account",
+    description="""\
+`status` is `admin` for administrators, `pro` while a premium plan is in force, and `free` otherwise. `expires` is the
+end of the plan, or `null` if it has none.""",
+    members={
+        "email": Member("new@example.com", "The new e-mail address. No other user may have it."),
+        "password": Member("correct horse battery", "The new password. It ends the user's browser sessions."),
+    },
+    records={"Account": record(**ACCOUNT)},
+    operations=(
+        Operation("GET", "/api/account", "Read the account", reading("Account")),
+        Operation("POST", "/api/account", "Read the account", reading("Account"), description="The same as GET."),
+        Operation(
+            "PUT",
+            "/api/account/update",
+            "Change the e-mail address or the password",
+            done("Account has been successfully updated."),
+            account.AccountChanges,
+            {"email": "new@example.com"},
+            codes=("email_taken",),
+            description="Send `email`, `password` or both.",
+        ),
+    ),
+)

@@ -1,0 +1,94 @@
+"""/api/channels and /api/channel"""
+
+from linkmgr.api import channels
+from linkmgr.openapi.model import PAGING, Member, Operation, Resource
+from linkmgr.openapi.schemas import (
+    COLOR,
+    DAY,
+    ID,
+    JsonSchema,
+    answer,
+    choice,
+    done,
+    flag,
+    listing,
+    own_url,
+    record,
+    text,
+    url,
+)
+from linkmgr.repository.channels import ITEMS
+
+_CHANNEL: dict[str, JsonSchema] = {
+    "id": ID,
+    "name": text("Reading"),
+    "description": text("For the train"),
+    "color": COLOR,
+    "starred": flag(False),
+}
+
+RESOURCE = Resource(
+    name="Channels",
+    description="""\
+A channel collects links, bio pages and QR codes. The item that was added last is listed first; its `date` is the day on
+which it was created.""",
+    members={
+        "name": Member("Reading", "Unique among your channels."),
+        "description": Member("For the train", "A note for yourself."),
+        "color": Member("#f59e0b", "The color in lists."),
+        "starred": Member(True, "Marks the channel as a favorite.", default=False),
+    },
+    records={
+        "Channel": record(**_CHANNEL),
+        "ChannelItem": record(
+            type=choice(*ITEMS),
+            id=ID,
+            title=text("Summer sale"),
+            preview=url("https://example.com/sale"),
+            link=own_url("summer"),
+            date=DAY,
+        ),
+    },
+    operations=(
+        Operation("GET", "/api/channels", "List channels", listing("channels", "Channel"), query=PAGING),
+        Operation(
+            "GET",
+            "/api/channel/{channel_id}",
+            "List the items of a channel",
+            listing("items", "ChannelItem"),
+            query=PAGING,
+        ),
+        Operation(
+            "POST",
+            "/api/channel/add",
+            "Add a channel",
+            answer(**_CHANNEL),
+            channels.NewChannel,
+            {"name": "Reading", "description": "For the train", "color": "#3b82f6", "starred": True},
+            codes=("channel_name_taken",),
+        ),
+        Operation(
+            "POST",
+            "/api/channel/{channel_id}/assign/{type}/{item_id}",
+            "Put an item on a channel",
+            done("Item successfully added to the channel."),
+            description="An item may be on several channels. Adding it again changes nothing.",
+        ),
+        Operation(
+            "PUT",
+            "/api/channel/{channel_id}/update",
+            "Change a channel",
+            done("Channel has been updated successfully."),
+            channels.ChannelChanges,
+            {"starred": False},
+            codes=("channel_name_taken",),
+        ),
+        Operation(
+            "DELETE",
+            "/api/channel/{channel_id}/delete",
+            "Delete a channel",
+            done("Channel has been deleted successfully."),
+            description="Its items remain.",
+        ),
+    ),
+)

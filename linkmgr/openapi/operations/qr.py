@@ -1,0 +1,108 @@
+"""/api/qr"""
+
+from linkmgr.api import qr
+from linkmgr.fields import qr as qr_data
+from linkmgr.openapi.model import PAGING, Member, Operation, Resource
+from linkmgr.openapi.schemas import ID, TIMESTAMP, answer, done, listing, number, own_url, record, ref, text
+
+_CODES = (
+    "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
+    "fetch_busy", "image_busy", "logo_missing", "logo_unusable", "colours_too_close", "link_branded",
+)  # fmt: skip
+
+RESOURCE = Resource(
+    name="QR codes",
+    description="""\
+`link` is the URL of the image: a PNG of 400 pixels. `?size=` (64 to 4096) and `?format=svg` change that. The image
+contains a URL of this service that counts the scan and then acts by type, so an update also reaches printed codes. Only
+an image of the type `wifi` contains the data itself.
+
+The form of `data` depends on the type:
+
+- `text`: a string of at most 4096 characters.
+- `link`: a URL, neither on this service nor on a branded domain.
+- `phone`: a phone number: 2 to 40 digits, spaces and `+ * # ( ) . / -`.
+- `vcard`, `email`, `sms`, `wifi`: an object, see below. `email` and `sms` also take the recipient alone.""",
+    members={
+        "type": Member("text", "The kind of data. It cannot be changed."),
+        "data": Member("Hello", "The content of the code."),
+        "name": Member("Poster", "Its name in lists. Without it, the name is derived from the data."),
+        "background": Member(qr.WHITE, "The color behind the code. It needs a contrast of 3 to 1."),
+        "foreground": Member("rgb(0,0,128)", "The color of the code."),
+        "logo": Member(
+            "https://example.com/logo.png",
+            "An image for the center: a URL that is fetched once, or the name of a file in the folder `logos/` of the "
+            "service. PNG or JPEG, at most 1 MiB and 4 megapixels.",
+        ),
+    },
+    nested={
+        qr_data.VcardData: {
+            "fname": Member("Dana", "First name. It, `lname` or `org` is required."),
+            "lname": Member("Miller", "Last name."),
+            "org": Member("Example Ltd", "Organization."),
+            "phone": Member("+49 30 123456"),
+            "cell": Member("+49 170 123456", "Mobile phone."),
+            "fax": Member("+49 30 123457"),
+            "email": Member("dana@example.com"),
+            "site": Member("https://example.com", "Web site, with or without its scheme."),
+            "street": Member("Main Street 1"),
+            "city": Member("Berlin"),
+            "state": Member("Berlin"),
+            "zip": Member("10115"),
+            "country": Member("Germany"),
+        },
+        qr_data.EmailData: {
+            "email": Member("dana@example.com", "The recipient."),
+            "subject": Member("Hello"),
+            "body": Member("How are you?"),
+        },
+        qr_data.SmsData: {
+            "phone": Member("+49 170 123456", "The recipient."),
+            "message": Member("I am here."),
+        },
+        qr_data.WifiData: {
+            "ssid": Member("Guests", "The name of the network, at most 32 bytes."),
+            "encryption": Member("WPA", "Without it: `WPA` with a password, else `nopass`."),
+            "password": Member("correct horse", "At most 64 bytes. Required unless `encryption` is `nopass`."),
+        },
+    },
+    records={
+        "QrCode": record(id=ID, link=own_url("qr/bcd234fgh567"), scans=number(12), name=text("Poster"), date=TIMESTAMP),
+    },
+    tables={
+        "Data of the type vcard": "VcardData",
+        "Data of the type email": "EmailData",
+        "Data of the type sms": "SmsData",
+        "Data of the type wifi": "WifiData",
+    },
+    operations=(
+        Operation("GET", "/api/qr", "List QR codes", listing("qrs", "QrCode"), query=PAGING),
+        Operation(
+            "GET",
+            "/api/qr/{qr_id}",
+            "Read a QR code and its statistics",
+            answer(details=ref("QrCode"), data=ref("Statistics")),
+        ),
+        Operation(
+            "POST",
+            "/api/qr/add",
+            "Add a QR code",
+            answer(id=ID, link=own_url("qr/bcd234fgh567")),
+            qr.NewQr,
+            {"type": "link", "data": "https://example.com/", "name": "Poster", "foreground": "rgb(0,0,128)"},
+            codes=_CODES,
+        ),
+        Operation(
+            "PUT",
+            "/api/qr/{qr_id}/update",
+            "Change a QR code",
+            done("QR has been updated successfully."),
+            qr.QrChanges,
+            {"data": "https://example.com/winter"},
+            codes=_CODES,
+        ),
+        Operation(
+            "DELETE", "/api/qr/{qr_id}/delete", "Delete a QR code", done("QR Code has been deleted successfully.")
+        ),
+    ),
+)

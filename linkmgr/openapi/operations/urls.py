@@ -1,0 +1,157 @@
+"""/api/urls and /api/url"""
+
+from linkmgr.api import urls
+from linkmgr.fields.urls import LONGEST_URL
+from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
+from linkmgr.openapi.schemas import (
+    ID,
+    TIMESTAMP,
+    JsonSchema,
+    answer,
+    array_of,
+    done,
+    listing,
+    map_of,
+    number,
+    or_null,
+    own_url,
+    record,
+    ref,
+    text,
+    url,
+)
+
+_LINK: dict[str, JsonSchema] = {
+    "id": ID,
+    "alias": text("summer"),
+    "shorturl": own_url("summer"),
+    "longurl": url("https://example.com/sale"),
+    "title": text("Summer sale"),
+    "description": text("For the newsletter"),
+    "date": TIMESTAMP,
+}
+_SHORT: dict[str, JsonSchema] = {"id": ID, "shorturl": own_url("summer"), "short": own_url("summer")}
+_CODES = (
+    "plan_feature", "alias_taken", "link_branded", "domain_unknown", "domain_in_use", "campaign_unknown",
+    "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown",
+)  # fmt: skip
+
+RESOURCE = Resource(
+    name="Links",
+    description="""\
+A visitor goes to the first target that matches: by device, then by country, then by language, then `url`. The
+`parameters` are added to whichever target was chosen.
+
+Targets must be `http` or `https` URLs, and neither on this service nor on a branded domain. Elements of `geotarget`,
+`devicetarget`, `languagetarget`, `parameters` and `pixels` that do not have the form below are ignored.
+
+Without other members, or with default values only, a `url` that you have already shortened returns the existing link.
+
+`short` and `shorturl` are the same. `longurl` is the target, `title` is the `metatitle`, and `domain` is the scheme
+and host of the short URL.""",
+    members={
+        "url": Member("https://example.com/sale", "The target."),
+        "custom": Member(
+            "summer",
+            "The alias: the last part of the short URL. It is case-sensitive, unique on its domain, and not a word "
+            "that the service uses itself. Without it, the service generates 8 characters.",
+        ),
+        "domain": Member("https://go.example.com", 'The domain of the short URL. `""` means this service.'),
+        "password": Member("correct horse", "Visitors must enter this password on every visit."),
+        "expiry": Member("2030-12-31 23:59:59", "The link stops working at this time."),
+        "type": Member(
+            "overlay-17",
+            "How the target is shown: `direct` redirects to it, `frame` shows it in a frame, `splash` shows a splash "
+            "page first, the id of one of your splash pages shows that one, and `overlay-<id>` shows the target below "
+            "one of your CTA overlays.",
+            "direct",
+        ),
+        "geotarget": Member(
+            [{"location": "Germany", "link": "https://example.de/sale"}], "Targets by the visitor's country."
+        ),
+        "devicetarget": Member(
+            [{"device": "iphone", "link": "https://example.com/iphone"}], "Targets by the visitor's device."
+        ),
+        "languagetarget": Member(
+            [{"language": "fr", "link": "https://example.com/fr"}], "Targets by the language of the visitor's browser."
+        ),
+        "parameters": Member(
+            [{"name": "utm_source", "value": "newsletter"}],
+            f"Added to the query of the target. Together they must make at most {LONGEST_URL} characters.",
+        ),
+        "metatitle": Member("Summer sale", "The title in previews on social networks."),
+        "metadescription": Member("Everything must go.", "The text in previews."),
+        "metaimage": Member("https://example.com/sale.png", "The image in previews."),
+        "description": Member("For the newsletter", "A note for yourself."),
+        "pixels": Member([17], "The ids of your pixels that fire on a visit. An update replaces all of them."),
+        "campaign": Member(17, "The id of the campaign that the link is in. `0` takes the link out of its campaign."),
+        "channel": Member(17, "The id of a channel that the link is added to. `0` changes nothing."),
+        "deeplink": Member(
+            {"auto": True, "apple": "https://apps.apple.com/app/id1", "google": "https://play.google.com/store"},
+            "Opens an app on phones.",
+        ),
+        "status": Member("private", "`private` hides the link in the public list of its campaign.", "public"),
+    },
+    records={
+        "LinkListed": record(
+            **_LINK,
+            clicks=number(12),
+            uniqueclicks=number(9),
+            domain=url("https://go.example.org"),
+            campaign=or_null(ID),
+            channel=array_of(ID) | {"examples": [[17]]},
+        ),
+        "Link": record(
+            **_LINK,
+            location=map_of(url("https://example.de/"), "germany"),
+            device=map_of(url("https://example.com/app"), "iphone"),
+            expiry=or_null(TIMESTAMP),
+        ),
+    },
+    operations=(
+        Operation(
+            "GET",
+            "/api/urls",
+            "List links",
+            listing("urls", "LinkListed"),
+            codes=("address_too_long",),
+            query=(
+                parameter("order", "Newest or most clicked first.", type="string", enum=list(urls.ORDERS)),
+                parameter("q", "A part of the URL, the alias or the title.", type="string", maxLength=LONGEST_URL),
+                parameter("short", "The whole short URL of one link.", type="string", maxLength=LONGEST_URL),
+                *PAGING,
+            ),
+        ),
+        Operation(
+            "GET",
+            "/api/url/{link_id}",
+            "Read a link and its statistics",
+            answer(id=ID, details=ref("Link"), data=ref("Statistics")),
+        ),
+        Operation(
+            "POST",
+            "/api/url/add",
+            "Shorten a URL",
+            answer(**_SHORT),
+            urls.NewLink,
+            {
+                "url": "https://example.com/sale",
+                "custom": "summer",
+                "expiry": "2030-12-31 23:59:59",
+                "geotarget": [{"location": "Germany", "link": "https://example.de/sale"}],
+                "parameters": [{"name": "utm_source", "value": "newsletter"}],
+            },
+            codes=(*_CODES, "plan_limit"),
+        ),
+        Operation(
+            "PUT",
+            "/api/url/{link_id}/update",
+            "Change a link",
+            answer(message=text("Link has been updated successfully."), **_SHORT),
+            urls.LinkChanges,
+            {"url": "https://example.com/winter", "metatitle": "Winter sale"},
+            codes=_CODES,
+        ),
+        Operation("DELETE", "/api/url/{link_id}/delete", "Delete a link", done("Link has been deleted successfully.")),
+    ),
+)

@@ -1,0 +1,72 @@
+"""/api/users and /api/user"""
+
+from linkmgr.api import users
+from linkmgr.openapi.model import Access, Member, Operation, Resource, parameter
+from linkmgr.openapi.operations.account import ACCOUNT
+from linkmgr.openapi.schemas import ID, all_of, answer, done, own_url, reading, record, ref, text
+
+RESOURCE = Resource(
+    name="Users",
+    description="For administrators. A user whose plan has expired is shown with the free plan.",
+    members={
+        "username": Member("carol", "Unique, ignoring case."),
+        "email": Member("carol@example.com", "Unique, ignoring case."),
+        "password": Member("correct horse", "The first password."),
+        "planid": Member(2, "The id of a premium plan. Without it, the user has the free plan."),
+        "expiration": Member("2030-12-31 23:59:59", "The end of the plan. Without it, the plan has no end."),
+    },
+    records={
+        "User": record(**ACCOUNT, planid=ID, apikey=text("linkmgr_...")),
+        "UserAdded": record(id=ID, email=text("carol@example.com"), username=text("carol")),
+    },
+    operations=(
+        Operation(
+            "GET",
+            "/api/users",
+            "List users",
+            all_of("User"),
+            query=(
+                parameter("filter", "Users of one status.", type="string", enum=list(users.STATUSES)),
+                parameter("email", "A part of the e-mail address.", type="string", maxLength=255),
+            ),
+            codes=("other_secret",),
+            access=Access.ADMINISTRATOR,
+            description="All users in one answer: `limit` and `page` are ignored.",
+        ),
+        Operation(
+            "GET",
+            "/api/user/{user_id}",
+            "Read a user",
+            reading("User"),
+            codes=("other_secret",),
+            access=Access.ADMINISTRATOR,
+        ),
+        Operation(
+            "POST",
+            "/api/user/add",
+            "Register a user",
+            answer(message=text("User has been registered."), data=ref("UserAdded")),
+            users.NewUser,
+            {"username": "carol", "email": "carol@example.com", "password": "correct horse"},
+            codes=("username_taken", "email_taken", "plan_not_premium"),
+            access=Access.ADMINISTRATOR,
+        ),
+        Operation(
+            "DELETE",
+            "/api/user/{user_id}/delete",
+            "Delete a user",
+            done("User has been deleted."),
+            codes=("delete_self", "delete_last_administrator", "other_secret"),
+            access=Access.ADMINISTRATOR,
+            description="Deletes everything that the user owns.",
+        ),
+        Operation(
+            "GET",
+            "/api/user/login/{user_id}",
+            "Create a link that signs a user in",
+            answer(url=own_url("login/...")),
+            access=Access.ADMINISTRATOR,
+            description="The link works once, within an hour.",
+        ),
+    ),
+)
