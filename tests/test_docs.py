@@ -1,18 +1,32 @@
-"""/api/docs: all that the document says, for people."""
+"""/api/docs: the document for people."""
 
+import html
+import json
 import re
+import subprocess
+import urllib.request
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
+from linkmgr.openapi.operations import RESOURCES
+from linkmgr.web.errors import CATALOGUE
 from tests.browser import PHONE, Browser
-from tests.conftest import Client
+from tests.conftest import MANY, ROOT, Client
 from tests.document import document
+from tests.operations import CALLS
+from tests.stage import Stage
 from tests.test_security_headers import POLICY
 
 OPERATIONS = {each["operationId"] for methods in document()["paths"].values() for each in methods.values()}
+
+
+@pytest.fixture
+def page(app: Flask) -> str:
+    return app.test_client().get("/api/docs").text
 
 
 def test_every_operation_is_on_it_also_without_scripts(app: Flask) -> None:
@@ -36,6 +50,119 @@ def test_it_is_counted_and_carries_the_limits_like_all_of_the_api(
     pages = [reader.get("/api/docs") for _ in range(2)]
     assert [page.status_code for page in pages] == [200, 429]
     assert [page.headers["X-RateLimit-Remaining"] for page in pages] == ["0", "0"]
+
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "mimetype"),
+    [(BROWSER, "text/html"), ({"Accept": "*/*"}, "application/json"), ({}, "application/json")],
+    ids=["browser", "curl", "program"],
+)
+def test_beyond_the_rate_limit_a_browser_gets_a_page_and_a_program_json(
+    make_app: Callable[..., Flask], alice: Client, headers: dict[str, str], mimetype: str
+) -> None:
+    reader = make_app(rate_limit="1 per minute").test_client()
+    assert reader.get("/api/docs", headers=headers).status_code == 200
+    refused = reader.get("/api/docs", headers=headers)
+    assert (refused.status_code, refused.mimetype) == (429, mimetype)
+    assert refused.headers["Retry-After"].isdigit()
+    assert reader.get("/api/account", headers=headers).mimetype == "application/json"
+
+
+def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page: str) -> None:
+    for resource in RESOURCES:
+        anchor = resource.name.lower().replace(" ", "-")
+        for name, member in resource.members.items():
+            [row] = re.findall(f'<tr id="{anchor}-{name}">(.*?)</tr>', page, re.DOTALL)
+            kind = re.findall('<td class="kind">(.*?)</td>', row, re.DOTALL)[0]
+            assert kind
+            example = re.findall('<span class="example">Example: <code>(.*?)</code>', row, re.DOTALL)[0]
+            assert json.loads(html.unescape(example)) == member.example
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["geotarget[].location", "devicetarget[].device", "languagetarget[].language", "overlay-&lt;id&gt;",
+     "A number becomes text.", "private | public", "parameters[].value", "deeplink.apple", "A date alone means",
+     "auto | light | dark | ocean", "`limit` and `page` are ignored", "Days that visits are kept", "fname", "ssid",
+     "at most 10"],
+)  # fmt: skip
+def test_what_the_specification_leaves_open_is_on_it(page: str, text: str) -> None:
+    assert re.sub("`(.+?)`", r"<code>\1</code>", text) in page
+
+
+def test_every_error_code_is_on_it_with_its_status_and_sentence(page: str) -> None:
+    for code, (status, sentence) in CATALOGUE.items():
+        [row] = re.findall(f'<tr id="error-{code}">(.*?)</tr>', page, re.DOTALL)
+        assert str(status) in row
+        assert re.sub(":[a-z]+}", "}", sentence) in html.unescape(row)
+
+
+def test_an_operation_lists_each_of_its_errors(page: str) -> None:
+    for methods in document()["paths"].values():
+        for operation in methods.values():
+            _, _, rest = page.partition(f'<details class="operation" id="{operation["operationId"]}">')
+            shown = rest.partition("</details>")[0]
+            for status, response in operation["responses"].items():
+                resolved = document()["components"]["responses"].get(
+                    response.get("$ref", "").rpartition("/")[2], response
+                )
+                for code in re.findall("^- `(\\w+)`", resolved["description"], re.MULTILINE):
+                    assert f"<code>{code}</code>" in shown
+                    assert status in shown
+
+
+# --- the commands, as a shell runs them
+
+
+@pytest.fixture
+def service(serve: Callable[..., str]) -> str:
+    return serve("--graceful-timeout", "0", rate_limit=MANY, domain_check="off")
+
+
+def run(command: str) -> dict[str, Any]:
+    finished = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True, timeout=30)
+    answer: dict[str, Any] = json.loads(finished.stdout)
+    return answer
+
+
+def commands(page: str) -> dict[str, str]:
+    """Return the commands by the ids of their operations."""
+    found = re.findall(
+        '<details class="operation" id="([a-z_]+)">.*?<pre class="text curl".*?>(.*?)</pre>', page, re.DOTALL
+    )
+    return {name: html.unescape(command) for name, command in found}
+
+
+@pytest.mark.slow
+def test_every_command_works_when_it_is_copied(service: str, stage: Stage) -> None:
+    with urllib.request.urlopen(f"{service}/api/docs") as response:
+        shown = commands(response.read().decode())
+    assert set(shown) == OPERATIONS
+    routes = {call.operation: call for call in reversed(CALLS)}  # of the items on a channel, a link comes last
+    ids = {(method.upper(), path): operation["operationId"] for path, methods in document()["paths"].items()
+           for method, operation in methods.items()}  # fmt: skip
+    order = ["GET", "POST", "PUT", "DELETE"]
+    # Rows are deleted last, and their owner after them.
+    for call in sorted(routes.values(), key=lambda call: (order.index(call.method), call.rows == ["user"])):
+        command = shown[ids[call.method, call.operation.path]]
+        path = call.path_of([17] * len(call.rows))
+        assert f"{service}{path}" in command
+        filled = command.replace(path, stage.path(call)).replace("API_KEY", str(stage.caller(call).key))
+        answer = run(f"{filled} --silent")
+        assert answer.get("error", 0) == 0, (filled, answer)
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_work_when_they_are_copied(service: str, alice: Client) -> None:
+    texts = [path.read_text() for path in (ROOT / "README.md", *ROOT.glob("deploy/*.md"))]
+    lines = re.findall(r"^    (curl .*/api/.*)$", "\n".join(texts), re.MULTILINE)
+    assert lines
+    for line in lines:
+        filled = re.sub(r"https?://[^/ ]+(?=/api/)", service, line).replace("API_KEY", str(alice.key))
+        assert run(f"{filled} --silent")["error"] == 0, filled
 
 
 # --- in a browser

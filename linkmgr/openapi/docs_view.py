@@ -1,74 +1,137 @@
-"""The document as people read it, for the page /api/docs."""
+"""The document as the page /api/docs shows it."""
 
 import json
 import re
 import shlex
 from collections.abc import Iterator
 from http import HTTPStatus
+from itertools import groupby
 from typing import Any, NamedTuple
 
+from markupsafe import Markup, escape
+
+from linkmgr.openapi.model import Resource
+from linkmgr.openapi.operations import RESOURCES
 from linkmgr.openapi.schemas import JsonSchema
+from linkmgr.web.errors import CATALOGUE
 
-_ID = "17"  # stands for an id in what can be copied
+_ID = "17"  # the id in examples
 
 
-class Member(NamedTuple):
-    """Of a path, a query or a body."""
+class Row(NamedTuple):
+    """A member of a body, or a parameter of a path or a query."""
 
     name: str
     place: str
-    required: bool
+    needed: str
     kind: str
-    description: str
+    default: Markup
+    example: Markup
+    description: Markup
 
 
-class Answer(NamedTuple):
+class Table(NamedTuple):
+    title: str
+    rows: list[Row]
+
+
+class Error(NamedTuple):
+    code: str
     status: str
-    description: str
-    codes: list[str]
+    message: str
 
 
 class Operation(NamedTuple):
     id: str
     method: str
     path: str
+    keyed: bool
     summary: str
-    keyless: bool
-    parameters: list[Member]
-    members: list[Member]
-    body: str
-    curl: str
-    success: str
-    answers: list[Answer]
+    description: Markup
+    parameters: list[Row]
+    members: list[str]
+    body: Markup
+    curl: Markup
+    success: Markup
+    errors: list[Error]
+    common: dict[str, list[str]]  # the codes that most operations share, by status
+
+
+class Section(NamedTuple):
+    name: str
+    anchor: str
+    description: Markup
+    tables: list[Table]
+    operations: list[Operation]
+
+
+def _code(text: str) -> Markup:
+    """Escape text that is not in an attribute: quotes may stay, which keeps the page small."""
+    escaped = str(escape(text)).replace("&#34;", '"').replace("&#39;", "'")
+    return Markup(escaped)  # noqa: S704 - it was escaped
+
+
+def _inline(text: str) -> str:
+    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", re.sub("`(.+?)`", r"<code>\1</code>", str(escape(text))))
+
+
+def prose(text: str) -> Markup:
+    """Return paragraphs and lists as HTML: the part of Markdown that the descriptions use."""
+    blocks = []
+    for block in text.split("\n\n") if text else []:
+        if block.startswith("- "):
+            items = re.split(r"\n- ", block.removeprefix("- "))
+            blocks.append(f"<ul>{''.join(f'<li>{_inline(item)}</li>' for item in items)}</ul>")
+        else:
+            blocks.append(f"<p>{_inline(block)}</p>")
+    return Markup("\n".join(blocks))  # noqa: S704 - _inline escapes
+
+
+def error(code: str) -> Error:
+    status, message = CATALOGUE[code]
+    return Error(code, f"{status} {HTTPStatus(status).phrase}", re.sub(":[a-z]+}", "}", message))
 
 
 class Reader:
     def __init__(self, document: JsonSchema) -> None:
         self.document = document
+        schemas = document["components"]["schemas"]
+        self.common = {
+            code
+            for name, schema in schemas.items()
+            if name.startswith("Refusal")
+            for code in schema["properties"]["code"]["enum"]
+        }
 
-    def resolved(self, what: JsonSchema) -> JsonSchema:
-        if "$ref" not in what:
-            return what
-        _, _, kind, name = what["$ref"].split("/")
-        found: JsonSchema = self.document["components"][kind][name]
-        return found
+    def resolve(self, schema: JsonSchema) -> JsonSchema:
+        if "$ref" not in schema:
+            return schema
+        _, _, kind, name = schema["$ref"].split("/")
+        resolved: JsonSchema = self.document["components"][kind][name]
+        return resolved
+
+    # --- types in words
 
     def kind(self, schema: JsonSchema) -> str:
-        """In words."""
-        schema = self.resolved(schema)
+        schema = self.resolve(schema)
         if "anyOf" in schema:
-            told = [each for each in schema["anyOf"] if each.get("type") != "null" and each.get("maxLength") != 0]
-            return " or ".join(dict.fromkeys(map(self.kind, told)))
+            kinds = [each for each in schema["anyOf"] if each.get("type") != "null" and each.get("maxLength") != 0]
+            return ", or ".join(dict.fromkeys(map(self._alternative, kinds)))
         if "enum" in schema:
-            return " | ".join(str(each) for each in schema["enum"] if each is not None)
+            return " | ".join(str(value) for value in schema["enum"] if value is not None)
         kinds = schema.get("type", "any")
         names = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
         return " or ".join(names) + self._bounds(schema)
 
+    def _alternative(self, schema: JsonSchema) -> str:
+        """Leave out the members of an object: the tables of the resource have them."""
+        return "object" if self.resolve(schema).get("type") == "object" else self.kind(schema)
+
     def _bounds(self, schema: JsonSchema) -> str:
         match schema:
-            case {"items": items}:
-                return f" of {self.kind(items)}"
+            case {"items": items, **others}:
+                most = f", at most {others['maxItems']}" if "maxItems" in others else ""
+                return f" of {self.kind(items).replace('object', 'objects', 1)}{most}"
             case {"properties": members}:
                 return f" of {', '.join(members)}"
             case {"minimum": least, "maximum": most} if most < 2**31:
@@ -80,61 +143,124 @@ class Reader:
             case _:
                 return ""
 
-    def member(self, name: str, place: str, required: bool, schema: JsonSchema, description: str = "") -> Member:
-        return Member(name, place, required, self.kind(schema), description or schema.get("description", ""))
+    # --- members and parameters
 
-    def members(self, schema: JsonSchema) -> list[Member]:
-        found = self.resolved(schema)
-        required = found.get("required", [])
-        return [self.member(name, "body", name in required, each) for name, each in found["properties"].items()]
+    def row(self, name: str, schema: JsonSchema, *, place: str = "body", needed: str = "", text: str = "") -> Row:
+        examples, default = schema.get("examples"), schema.get("default")
+        return Row(
+            name,
+            place,
+            needed,
+            self.kind(schema),
+            _code("" if default is None else json.dumps(default)),
+            _code(json.dumps(examples[0], ensure_ascii=False) if examples else ""),
+            Markup(_inline(text or schema.get("description", ""))),  # noqa: S704 - _inline escapes
+        )
 
-    def answers(self, responses: JsonSchema) -> Iterator[Answer]:
-        for status, response in responses.items():
-            found = self.resolved(response)
-            if status != "200":
-                codes = re.findall("^- `(\\w+)`", found["description"], re.MULTILINE)
-                name = f"{status} {HTTPStatus(int(status)).phrase}"
-                yield Answer(name, found["description"].partition("\n")[0], codes)
+    def _inner(self, name: str, schema: JsonSchema) -> Iterator[Row]:
+        """The members of an object, or of the objects in an array."""
+        schema = self.resolve(schema)
+        of = self.resolve(schema.get("items", schema))
+        prefix = f"{name}[]" if "items" in schema else name
+        required = of.get("required", [])
+        for inner, described in of.get("properties", {}).items():
+            yield self.row(f"{prefix}.{inner}", described, needed="required" if inner in required else "")
 
-    def operation(self, path: str, method: str, found: JsonSchema) -> Operation:
-        content = found.get("requestBody", {}).get("content", {}).get("application/json", {})
-        parameters = [
-            self.member(
-                each["name"], each["in"], each.get("required", False), each["schema"], each.get("description", "")
+    def _bodies(self, resource: Resource) -> dict[str, JsonSchema]:
+        """The schemas of the bodies of a resource by their methods, the one that creates a row first."""
+        schemas = self.document["components"]["schemas"]
+        with_body = [operation for operation in resource.operations if operation.body]
+        return {
+            operation.method: schemas[operation.body.__name__]
+            for operation in sorted(with_body, key=lambda operation: operation.method)
+            if operation.body
+        }
+
+    def _needed(self, name: str, bodies: dict[str, JsonSchema]) -> str:
+        required = [method for method, body in bodies.items() if name in body.get("required", [])]
+        if len(bodies) > 1 and name not in bodies["PUT"]["properties"]:
+            return "create only, required" if required else "create only"
+        if len(required) == len(bodies):
+            return "required"
+        return {"POST": "required on create", "PUT": "required on update"}[required[0]] if required else ""
+
+    def tables(self, resource: Resource) -> Iterator[Table]:
+        bodies = self._bodies(resource)
+        rows: list[Row] = []
+        for name in resource.members:
+            schema = next(body["properties"][name] for body in bodies.values() if name in body["properties"])
+            rows += [self.row(name, schema, needed=self._needed(name, bodies)), *self._inner(name, schema)]
+        if rows:
+            yield Table("Members of the body", rows)
+        for title, path in resource.tables.items():
+            name, *inner = path.split(".")
+            schema = self.document["components"]["schemas"][name]
+            for member in inner:
+                schema = schema["properties"][member]
+            required = [] if inner else schema.get("required", [])
+            members = schema["properties"].items()
+            yield Table(
+                title, [self.row(*member, needed="required" if member[0] in required else "") for member in members]
             )
-            for each in found.get("parameters", [])
-        ]
-        success = found["responses"]["200"]["content"]["application/json"].get("example")
+
+    # --- operations
+
+    def _codes(self, responses: JsonSchema) -> Iterator[str]:
+        for status, response in responses.items():
+            if status >= "400":
+                yield from re.findall("^- `(\\w+)`", self.resolve(response)["description"], re.MULTILINE)
+
+    def _by_status(self, codes: Iterator[str]) -> dict[str, list[str]]:
+        return {str(status): list(group) for status, group in groupby(codes, key=lambda code: CATALOGUE[code][0])}
+
+    def operation(self, resource: Resource, path: str, method: str, entry: JsonSchema) -> Operation:
+        content = entry.get("requestBody", {}).get("content", {}).get("application/json", {})
+        success = entry["responses"]["200"]["content"]["application/json"].get("example")
+        codes = list(self._codes(entry["responses"]))
+        keyed = entry.get("security") != []
         return Operation(
-            found["operationId"],
-            method.upper(),
+            entry["operationId"],
+            method,
             path,
-            found["summary"],
-            found.get("security") == [],
-            parameters,
-            self.members(content["schema"]) if content else [],
-            _json(content["example"]) if content else "",
-            self.curl(path, method.upper(), content.get("example"), found.get("security") != []),
-            _json(success) if success else "",
-            list(self.answers(found["responses"])),
+            keyed,
+            entry["summary"],
+            prose(entry.get("description", "")),
+            [
+                self.row(
+                    parameter["name"],
+                    parameter["schema"],
+                    place=parameter["in"],
+                    needed="required" if parameter.get("required") else "",
+                    text=parameter.get("description", ""),
+                )
+                for parameter in entry.get("parameters", [])
+            ],
+            [name for name in resource.members if content and name in self.resolve(content["schema"])["properties"]],
+            _code(json.dumps(content["example"], indent=2) if content else ""),
+            _code(self.curl(path, method, content.get("example"), keyed)),
+            _code(json.dumps(success, indent=2) if success else ""),
+            [error(code) for code in codes if code not in self.common],
+            self._by_status(code for code in codes if code in self.common),
         )
 
     def curl(self, path: str, method: str, body: Any, keyed: bool) -> str:
-        filled_in = path.replace("{type}", "links")
-        address = self.document["servers"][0]["url"] + re.sub(r"{\w+}", _ID, filled_in)
-        words = ["curl", *(["-X", method] if method != "GET" else [])]
-        words += ["-H", "Authorization: Bearer API_KEY"] if keyed else []
-        words += ["-d", json.dumps(body)] if body else []
-        return shlex.join([*words, address])
+        """Return the request as a command for a shell, with the placeholder API_KEY."""
+        url = self.document["servers"][0]["url"] + re.sub(r"{\w+}", _ID, path.replace("{type}", "links"))
+        words = [["-X", method]] if method != "GET" else []
+        words += [["-H", "Authorization: Bearer API_KEY"]] if keyed else []
+        words += [["-H", "Content-Type: application/json"], ["-d", json.dumps(body)]] if body else []
+        return " \\\n  ".join([f"curl {shlex.quote(url)}", *map(shlex.join, words)])
 
-    def sections(self) -> dict[str, list[Operation]]:
-        """By their tags, in the order of the document."""
-        found: dict[str, list[Operation]] = {tag["name"]: [] for tag in self.document["tags"]}
-        for path, methods in self.document["paths"].items():
-            for method, operation in methods.items():
-                found[operation["tags"][0]].append(self.operation(path, method, operation))
-        return found
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2)
+    def sections(self) -> Iterator[Section]:
+        for resource in RESOURCES:
+            entries = [
+                (operation, self.document["paths"][operation.path][operation.method.lower()])
+                for operation in resource.operations
+            ]
+            yield Section(
+                resource.name,
+                resource.name.lower().replace(" ", "-"),
+                prose(resource.description),
+                list(self.tables(resource)),
+                [self.operation(resource, operation.path, operation.method, entry) for operation, entry in entries],
+            )

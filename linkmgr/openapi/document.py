@@ -16,6 +16,7 @@ from linkmgr.openapi.schemas import ID, JsonSchema
 from linkmgr.repository.channels import ITEMS
 
 VERSION = "3"  # as the specification calls itself (section 9)
+_TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # where the parameter is not the word
 PAGES = ("docs.page",)  # under /api, but not operations
 
 DESCRIPTION = """\
@@ -34,7 +35,7 @@ header `Content-Type: application/json`. A success is 200 with `error` 0. An err
 - **Rate limit.** Every answer has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (an
   epoch second). A user has one budget for all operations. Requests without a valid key share the budget of their IP
   address (IPv6: of its /64 network).
-- **Errors** 429 and 503 have the header `Retry-After`: the seconds after which you can try again.
+- **Retries.** Errors 429 and 503 have the header `Retry-After`: the seconds after which you can try again.
 - **Statistics** list the ten largest labels. HEAD requests, prefetching, bots, previews, HTTP libraries and requests
   without a user agent are not counted. IP addresses are not stored."""
 
@@ -68,7 +69,9 @@ def rules(app: Flask) -> dict[tuple[str, str], Rule]:
 def _in_path(operation: Operation) -> Iterator[JsonSchema]:
     for name in operation.arguments:
         schema = {"type": "string", "enum": list(ITEMS)} if name == "type" else ID
-        yield {"name": name, "in": "path", "required": True, "schema": schema}
+        kind = name.removesuffix("_id")
+        description = "The kind of the item." if name == "type" else f"The id of the {_TITLES.get(kind, kind)}."
+        yield {"name": name, "in": "path", "required": True, "description": description, "schema": schema}
 
 
 def _operation_id(rule: Rule, operation: Operation) -> str:

@@ -167,15 +167,14 @@ def _ids(_field: links.Ids, _: OpenAPIConverter) -> JsonSchema:
 
 @described.register
 def _link_type(_field: links.LinkType, _: OpenAPIConverter) -> JsonSchema:
-    kinds = "direct, frame, splash, the id of a splash page, or overlay-<id>."
-    return _ID | {"pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$", "description": kinds}
+    return _ID | {"pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$", "description": ""}
 
 
 @described.register
 def _targets(field: links.Targets, converter: OpenAPIConverter) -> JsonSchema:
     text, example = _TARGETS[field.named]
     name = _name(f"{text} Case does not matter.", example)
-    link = _address(base.Target(), converter) | {"examples": [f"https://example.com/{example}"]}
+    link = _address(base.Target(), converter) | {"examples": [f"https://example.com/{example.lower()}"]}
     return _array(field.named, "link", **{field.named: name, "link": link})
 
 

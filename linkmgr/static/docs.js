@@ -1,4 +1,4 @@
-// /api/docs: sends what the forms hold, and finds operations.  Without scripts the page can still be read.
+// /api/docs: sends the forms, keeps the curl commands up to date, and finds operations.  The page can be read without.
 const key = document.getElementById("api-key");
 const filter = document.getElementById("filter");
 const operations = [...document.querySelectorAll(".operation")];
@@ -10,11 +10,11 @@ function element(name, text, kind = "") {
   return made;
 }
 
-function request(form) {
+function request(form, filled = (value) => value) {
   let path = form.dataset.path;
   const query = new URLSearchParams();
   for (const input of form.querySelectorAll("[data-place]")) {
-    if (input.dataset.place === "path") path = path.replace(`{${input.name}}`, encodeURIComponent(input.value));
+    if (input.dataset.place === "path") path = path.replace(`{${input.name}}`, encodeURIComponent(filled(input.value)));
     else if (input.value) query.set(input.name, input.value);
   }
   const headers = key.value ? { Authorization: `Bearer ${key.value.trim()}` } : {};
@@ -26,17 +26,43 @@ function request(form) {
   return [query.size ? `${path}?${query}` : path, options];
 }
 
-async function told(response) {
+// The form as a command.  The key stays out of the page, so that others cannot read it there.
+function command(form) {
+  const [path, { method, headers, body }] = request(form, (value) => value || "17");
+  const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
+  const words = [`curl ${quoted(location.origin + path)}`];
+  if (method !== "GET") words.push(`-X ${method}`);
+  if (form.dataset.keyed) words.push("-H 'Authorization: Bearer API_KEY'");
+  if (headers["Content-Type"]) words.push(`-H 'Content-Type: ${headers["Content-Type"]}'`, `-d ${quoted(body)}`);
+  return words.join(" \\\n  ");
+}
+
+async function copy(button) {
+  const pre = button.parentElement.querySelector("pre");
+  const text = pre.textContent.replace("API_KEY", key.value.trim() || "API_KEY");
+  if (navigator.clipboard) await navigator.clipboard.writeText(text);
+  else {
+    // Over plain HTTP there is no navigator.clipboard.
+    const area = element("textarea", text);
+    button.after(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  button.textContent = "Copied";
+}
+
+async function shown(response) {
   const text = await response.text();
   const left = response.headers.get("X-RateLimit-Remaining");
   const limit = response.headers.get("X-RateLimit-Limit");
-  let shown = text;
+  let body = text;
   try {
-    shown = JSON.stringify(JSON.parse(text), null, 2);
+    body = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    // What stands between us and the service may answer in another form.
+    // A proxy in front of the service may answer in another form.
   }
-  const pre = element("pre", shown, "text");
+  const pre = element("pre", body, "text");
   pre.tabIndex = 0;
   pre.setAttribute("role", "group");
   pre.setAttribute("aria-label", "Answer");
@@ -54,7 +80,7 @@ async function send(event) {
   const button = form.querySelector("button");
   button.disabled = true;
   try {
-    answer.replaceChildren(...(await told(await fetch(...request(form)))));
+    answer.replaceChildren(...(await shown(await fetch(...request(form)))));
   } catch {
     answer.replaceChildren(element("p", "The service could not be reached.", "notice error"));
   }
@@ -81,6 +107,13 @@ function openNamed() {
 for (const form of document.querySelectorAll(".trial")) {
   form.hidden = false;
   form.addEventListener("submit", send);
+  form.addEventListener("input", () => {
+    form.parentElement.querySelector("pre.curl").textContent = command(form);
+  });
+}
+for (const button of document.querySelectorAll(".copy")) {
+  button.hidden = false;
+  button.addEventListener("click", () => copy(button));
 }
 const settings = document.getElementById("settings");
 settings.hidden = false;

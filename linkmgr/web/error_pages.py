@@ -19,14 +19,22 @@ _TITLES = {
     508: "This leads in a circle",
 }
 _FOR_PROGRAMS = ("/healthz", "/metrics")
+_API_PAGE = "/api/docs"
 
 
 def wanted() -> bool:
-    """Outside of the API everybody gets a page but those who ask for JSON by name, as programs do."""
+    """Return True if the client gets a page rather than JSON.
+
+    Outside of the API only clients that prefer JSON get JSON. On the one page of the API only clients that prefer
+    HTML, as browsers do, get a page.
+    """
     request = web_request.current()
-    if request.is_api or request.path.rstrip("/") in _FOR_PROGRAMS:
+    path, accepted = request.path.rstrip("/"), request.accept_mimetypes
+    if path == _API_PAGE:
+        return accepted["text/html"] > accepted["application/json"]
+    if request.is_api or path in _FOR_PROGRAMS:
         return False
-    return request.accept_mimetypes["text/html"] >= request.accept_mimetypes["application/json"]
+    return accepted["text/html"] >= accepted["application/json"]
 
 
 def page(status: int, message: str) -> str:
