@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg2
@@ -30,7 +31,8 @@ from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
 
-VERSION = 8  # of schema.sql
+_SCHEMA = Path(__file__).parents[2] / "schema.sql"
+VERSION = int(re.findall(r"^INSERT INTO schema_version VALUES \((\d+)\);", _SCHEMA.read_text(), re.MULTILINE)[0])
 
 _NAMED = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3
