@@ -166,29 +166,29 @@ class Reader:
         for inner, described in of.get("properties", {}).items():
             yield self.row(f"{prefix}.{inner}", described, needed="required" if inner in required else "")
 
-    def _bodies(self, resource: Resource) -> dict[str, JsonSchema]:
-        """The schemas of the bodies of a resource by their methods, the one that creates a row first."""
+    def _bodies(self, resource: Resource) -> list[tuple[str, JsonSchema]]:
+        """The methods and schemas of the bodies of a resource, that of the create first."""
         schemas = self.document["components"]["schemas"]
-        with_body = [operation for operation in resource.operations if operation.body]
-        return {
-            operation.method: schemas[operation.body.__name__]
-            for operation in sorted(with_body, key=lambda operation: operation.method)
-            if operation.body
-        }
+        bodies = [
+            (operation.method, schemas[operation.body.__name__]) for operation in resource.operations if operation.body
+        ]
+        return sorted(bodies, key=lambda body: body[0] != "POST")
 
-    def _needed(self, name: str, bodies: dict[str, JsonSchema]) -> str:
-        required = [method for method, body in bodies.items() if name in body.get("required", [])]
-        if len(bodies) > 1 and name not in bodies["PUT"]["properties"]:
+    def _needed(self, name: str, bodies: list[tuple[str, JsonSchema]]) -> str:
+        takers = [(method, name in body.get("required", [])) for method, body in bodies if name in body["properties"]]
+        methods = {method for method, _ in takers}
+        required = {method for method, is_required in takers if is_required}
+        if methods == {"POST"} and len(bodies) > 1:
             return "create only, required" if required else "create only"
-        if len(required) == len(bodies):
+        if all(is_required for _, is_required in takers):
             return "required"
-        return {"POST": "required on create", "PUT": "required on update"}[required[0]] if required else ""
+        return f"required on {'create' if 'POST' in required else 'update'}" if required else ""
 
     def tables(self, resource: Resource) -> Iterator[Table]:
         bodies = self._bodies(resource)
         rows: list[Row] = []
         for name in resource.members:
-            schema = next(body["properties"][name] for body in bodies.values() if name in body["properties"])
+            schema = next(body["properties"][name] for _, body in bodies if name in body["properties"])
             rows += [self.row(name, schema, needed=self._needed(name, bodies)), *self._inner(name, schema)]
         if rows:
             yield Table("Members of the body", rows)
