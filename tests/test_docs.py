@@ -206,6 +206,34 @@ def test_what_stands_in_the_path_and_the_query_is_sent(docs: Browser, alice: Cli
 
 
 @pytest.mark.browser
+def test_a_command_follows_the_form_and_still_works_when_it_is_copied(docs: Browser, alice: Client) -> None:
+    docs.run("location.hash = 'channels_add'")
+    body = docs.find("#channels_add textarea")
+    body.clear()
+    body.send_keys('{"name": "Dana\'s", "description": "$HOME \\\\"}')
+    command = docs.find("#channels_add .curl").text
+    assert run(f"{command.replace('API_KEY', str(alice.key))} --silent")["error"] == 0
+    [channel] = alice.get("/api/channels").get_json()["data"]["channels"]
+    assert (channel["name"], channel["description"]) == ("Dana's", "$HOME \\")
+    docs.run("location.hash = 'channels_read'")
+    docs.find("#channels_read-limit").send_keys("7")
+    docs.find("#channels_read-channel_id").send_keys(str(channel["id"]))
+    command = docs.find("#channels_read .curl").text
+    assert run(f"{command.replace('API_KEY', str(alice.key))} --silent")["data"]["perpage"] == 7
+
+
+@pytest.mark.browser
+def test_a_copied_command_has_the_key_that_the_page_does_not_show(docs: Browser) -> None:
+    docs.find("#api-key").send_keys("linkmgr_secret")
+    docs.run("location.hash = 'pixels_index'")
+    docs.run("document.execCommand = () => { window.copied = document.activeElement.value; return true; }")
+    docs.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    docs.find("#pixels_index .copy").click()
+    assert "Authorization: Bearer linkmgr_secret" in docs.run("return window.copied")
+    assert "linkmgr_secret" not in docs.text
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_and_names_what_can_be_used(docs: Browser, scheme: str) -> None:
     docs.size(*PHONE)

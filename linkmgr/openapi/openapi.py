@@ -12,7 +12,7 @@ bp = Blueprint("openapi", __name__)
 
 
 def built() -> bytes:
-    """Made when it is first asked for: the service does not wait for it at its start."""
+    """Return the document. It is built on the first request, so that it does not delay the start."""
     if "linkmgr_openapi" not in current_app.extensions:
         from linkmgr.openapi.document import build  # noqa: PLC0415
 
