@@ -15,7 +15,10 @@ RESOURCE = Resource(
     description="""\
 `link` is the URL of the image: a PNG of 400 pixels. `?size=` (64 to 4096) and `?format=svg` change that. The image
 contains a URL of this service that counts the scan and then acts by type, so an update also reaches printed codes. Only
-an image of the type `wifi` contains the data itself.
+an image of the type `wifi` contains the data itself. A size that is too small for the code is a 400 that names the
+smallest one.
+
+A logo is fetched from public IP addresses only, from port 80 or 443, within 5 seconds and over at most 3 redirects.
 
 The form of `data` depends on the type:
 
