@@ -2,10 +2,10 @@
 
 import re
 
-LARGEST_HEAD = 64 << 10  # bytes
-LARGEST_BODY = 64 << 10  # bytes; the application answers 413 to a larger one
-_LARGEST_CHUNKED = 2 * LARGEST_BODY  # bytes, with the framing of the chunks
-_LONGEST_LINE = 8190  # bytes of the request line, gunicorn's maximum
+MAX_HEAD = 64 << 10  # bytes
+MAX_BODY = 64 << 10  # bytes; the application answers 413 to a larger one
+_MAX_CHUNKED = 2 * MAX_BODY  # bytes, with the framing of the chunks
+_MAX_LINE = 8190  # bytes of the request line, gunicorn's maximum
 _FIELDS = re.compile(rb"\r\n(content-length|transfer-encoding|expect)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _EXPECT = re.compile(rb"\r\nexpect:[^\r\n]*", re.IGNORECASE)
 
@@ -41,11 +41,11 @@ class Incoming:
     def excess(self) -> tuple[int, str] | None:
         """Return the status and reason with which to refuse an incomplete request that is too large already."""
         if self.body:
-            too_large = len(self.data) - self.body > _LARGEST_CHUNKED
+            too_large = len(self.data) - self.body > _MAX_CHUNKED
             return (413, "Content Too Large") if too_large else None
-        if b"\n" not in self.data[: _LONGEST_LINE + 2] and len(self.data) > _LONGEST_LINE + 1:
+        if b"\n" not in self.data[: _MAX_LINE + 2] and len(self.data) > _MAX_LINE + 1:
             return 414, "URI Too Long"
-        return (431, "Request Header Fields Too Large") if len(self.data) > LARGEST_HEAD else None
+        return (431, "Request Header Fields Too Large") if len(self.data) > MAX_HEAD else None
 
     def _read_head(self, end: int) -> None:
         self.body = self._next = end + 4
@@ -59,9 +59,9 @@ class Incoming:
             self.partial = bool(lengths) or not any(b"chunked" in coding for coding in codings)
         elif lengths:
             digits = lengths[0].lstrip(b"0") or b"0"
-            self.partial = len(lengths) > 1 or not digits.isdigit() or len(digits) > len(str(LARGEST_BODY))
+            self.partial = len(lengths) > 1 or not digits.isdigit() or len(digits) > len(str(MAX_BODY))
             self._length = 0 if self.partial else int(digits)
-            self.partial |= self._length > LARGEST_BODY
+            self.partial |= self._length > MAX_BODY
         if (b"expect", b"100-continue") in fields and b" HTTP/1.1\r\n" in self.data[:end]:
             self._take_expectation(end)
 
@@ -83,7 +83,7 @@ class Incoming:
             start = end + 2
             if size <= 0:
                 return self.data.startswith(b"\r\n", start) or self.data.find(b"\r\n\r\n", start) >= 0
-            if self._decoded + min(size, len(self.data) - start) > LARGEST_BODY:
+            if self._decoded + min(size, len(self.data) - start) > MAX_BODY:
                 self.partial = True
                 return True
             if len(self.data) < start + size + 2:

@@ -22,7 +22,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 SECONDS = 10  # for a request from its first byte, and for the first byte of a new connection
 _SEND_SECONDS = 60  # for what the client has to read of a response
-_MOST_UNSENT = 1 << 20  # bytes of a response that are buffered; a thread waits with what exceeds them
+_MAX_UNSENT = 1 << 20  # bytes of a response that are buffered; a thread waits with what exceeds them
 _LINGER_SECONDS = 2  # for a client that still sends the rest of a refused request
 _CHECK_SECONDS = 0.5  # between two looks for exceeded deadlines
 _OVERLAP_SECONDS = 0.3  # more than the workers that replace one need to listen
@@ -46,7 +46,7 @@ class _Socket(socket.socket):
                 return
             data = memoryview(data)[sent:]
         self.unsent += data
-        if len(self.unsent) > _MOST_UNSENT:
+        if len(self.unsent) > _MAX_UNSENT:
             self._wait()
 
     def flush(self) -> bool:

@@ -17,14 +17,14 @@ from flask.cli import AppGroup
 from linkmgr.api.users import NewUser
 from linkmgr.db import backup, embedded, migrations
 from linkmgr.db.statements import SchemaTooOld
-from linkmgr.fields.base import LONGEST_ID, checked
+from linkmgr.fields.base import MAX_ID, checked
 from linkmgr.fields.plan_limits import UNLIMITED, PlanLimits, PlanName
 from linkmgr.repository import account as accounts
 from linkmgr.repository import plans, purge, users
 from linkmgr.settings import settings
 from linkmgr.web import keys, passwords
 
-MOST_PER_MINUTE = 1_000_000
+MAX_PER_MINUTE = 1_000_000
 
 
 def postgres() -> AbstractContextManager[object]:
@@ -123,7 +123,7 @@ _price.__name__ = "price"  # as click's messages name it
 
 
 def _plan_options(command: Callable[..., None]) -> Callable[..., None]:
-    rate = click.IntRange(0, MOST_PER_MINUTE)
+    rate = click.IntRange(0, MAX_PER_MINUTE)
     for option in (
         click.option("--monthly", type=_price, help="The price of a month."),
         click.option("--yearly", type=_price, help="The price of a year."),
@@ -160,7 +160,7 @@ def add_plan(name: str, free: bool, limits: str, **numbers: float | None) -> Non
 
 
 @plans_group.command("edit")
-@click.argument("plan_id", type=click.IntRange(1, LONGEST_ID))
+@click.argument("plan_id", type=click.IntRange(1, MAX_ID))
 @click.option("--name", help="Its new name.")
 @_plan_options
 def edit_plan(plan_id: int, name: str | None, limits: str, **numbers: Any) -> None:

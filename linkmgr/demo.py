@@ -145,7 +145,7 @@ def _codes(user_id: int) -> list[int]:
             user_id,
             code=qr_data.new_code(),
             type=kind,
-            data=qr_data.normalised(kind, data),
+            data=qr_data.normalize(kind, data),
             name=name,
             background=background,
             foreground=foreground,

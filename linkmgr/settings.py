@@ -20,7 +20,7 @@ from werkzeug.local import LocalProxy
 PREFIX = "LINKMGR_"
 _MMDB_MARK = b"\xab\xcd\xefMaxMind.com"  # begins the last part of an .mmdb file, at most 128 KiB
 _SHORTEST_KEY = 32  # characters
-_MOST_REQUESTS, _LONGEST_WINDOW = 10**9, 86400  # and seconds, of a rate limit
+_MAX_REQUESTS, _MAX_WINDOW = 10**9, 86400  # and seconds, of a rate limit
 
 
 class UnusableSetting(SystemExit):
@@ -73,7 +73,7 @@ def _redis(text: str) -> str:
 
 def _rate(text: str) -> str:
     [rate] = parse_many(text)
-    if not 0 < rate.amount <= _MOST_REQUESTS or rate.get_expiry() > _LONGEST_WINDOW:
+    if not 0 < rate.amount <= _MAX_REQUESTS or rate.get_expiry() > _MAX_WINDOW:
         raise ValueError
     return text
 

@@ -25,7 +25,7 @@ from werkzeug.test import TestResponse
 from linkmgr import create_app
 from linkmgr.db import embedded, migrations, statements
 from linkmgr.repository import users
-from linkmgr.visits.queue import Recorder
+from linkmgr.visits.queue import VisitQueue
 from linkmgr.web import keys, passwords
 from linkmgr.web.errors import CATALOGUE
 from tests import document
@@ -115,7 +115,7 @@ def dsn() -> Iterator[str]:
 
 def _flush(response: Response) -> Response:
     """Visits are stored when the request is answered, so that a test can ask for them at once."""
-    recorder: Recorder = current_app.extensions["linkmgr_recorder"]
+    recorder: VisitQueue = current_app.extensions["linkmgr_recorder"]
     recorder.flush()
     return response
 

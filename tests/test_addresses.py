@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 from marshmallow import ValidationError
 
-from linkmgr.fields.urls import target
+from linkmgr.fields.urls import normalize_target
 from tests.browser import Browser
 from tests.conftest import Client
 
@@ -17,26 +17,26 @@ from tests.conftest import Client
 )
 def test_another_writing_of_an_address_is_refused(app: Flask, host: str) -> None:
     with app.app_context(), pytest.raises(ValidationError, match="must hold a name, or an address as four numbers"):
-        target(f"http://{host}/")
+        normalize_target(f"http://{host}/")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1.", "\uff11\uff12\uff17.0.0.1"])
 def test_the_address_of_the_service_is_refused(app: Flask, host: str) -> None:
     with app.app_context(), pytest.raises(ValidationError, match="must not lead back to this service"):
-        target(f"http://{host}/")
+        normalize_target(f"http://{host}/")
 
 
 @pytest.mark.parametrize("host", ["9.9.9.9", "[2606:4700::1111]", "[::ffff:9.9.9.9]", "1.example.com", "0x7f.example"])
 def test_names_and_addresses_in_their_usual_writing_are_taken(app: Flask, host: str) -> None:
     with app.app_context():
-        assert target(f"http://{host}/").startswith("http://")
+        assert normalize_target(f"http://{host}/").startswith("http://")
 
 
 def test_an_ipv4_address_in_the_writing_of_ipv6_is_the_same_address(app: Flask) -> None:
     with app.app_context():
-        assert target("https://[::ffff:192.0.2.7]/x") == "https://192.0.2.7/x"
+        assert normalize_target("https://[::ffff:192.0.2.7]/x") == "https://192.0.2.7/x"
         with pytest.raises(ValidationError, match="must not lead back to this service"):
-            target("http://[::ffff:127.0.0.1]:5000/")
+            normalize_target("http://[::ffff:127.0.0.1]:5000/")
 
 
 LOOPBACK = ["localhost", "app.LOCALHOST", "localhost.", "127.0.0.1", "127.0.0.2", "0.0.0.0", "[::1]", "[::]"]  # noqa: S104
@@ -65,12 +65,12 @@ def test_while_the_base_url_is_a_loopback_address_all_of_them_are_refused(
 @pytest.mark.parametrize("host", LOOPBACK)
 def test_under_a_public_base_url_loopback_addresses_are_taken(make_app: Callable[..., Flask], host: str) -> None:
     with make_app(base_url="https://go.example.org").app_context():
-        assert target(f"http://{host}:3000/").endswith(":3000/")
+        assert normalize_target(f"http://{host}:3000/").endswith(":3000/")
     with (
         make_app(base_url="https://go.example.org", serve_loopback="1").app_context(),
         pytest.raises(ValidationError, match="must not lead back to this service"),
     ):
-        target(f"http://{host}:3000/")
+        normalize_target(f"http://{host}:3000/")
 
 
 # Names that are no valid IDNA 2008 or host names, but that browsers look up.
@@ -121,7 +121,7 @@ def test_a_host_name_that_browsers_look_up_is_taken(alice: Client, host: str, ke
 @pytest.mark.parametrize("host", [*REFUSED, *STRICTER])
 def test_a_host_name_that_browsers_do_not_look_up_is_refused(app: Flask, host: str) -> None:
     with app.app_context(), pytest.raises(ValidationError, match=r"must (hold a valid host name|be a URL)"):
-        target(f"https://{host}/")
+        normalize_target(f"https://{host}/")
 
 
 @pytest.mark.browser

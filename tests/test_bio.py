@@ -6,7 +6,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.api.bio import MOST_LINKS, THEMES
+from linkmgr.api.bio import MAX_LINKS, THEMES
 from tests import factories
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
@@ -129,7 +129,7 @@ WRONG = [
     ({"alias": "Login"}, "alias must not be a word that the service uses itself."),
     ({"links": "https://example.com/"}, ARRAY),
     ({"links": {}}, ARRAY),
-    ({"links": LINKS * (MOST_LINKS // 2) + LINKS}, "links must be at most 100 links."),
+    ({"links": LINKS * (MAX_LINKS // 2) + LINKS}, "links must be at most 100 links."),
     ({"links": [LINKS[0], "x"]}, f"links number 2 {OBJECT}"),
     ({"links": [LINKS[0], None]}, f"links number 2 {OBJECT}"),
     ({"links": [[]]}, f"links number 1 {OBJECT}"),

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from linkmgr.outbound import fetch
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 from tests.conftest import free_port
 from tests.foreign import Answer, answering, publish, resolve, server
 
@@ -40,7 +40,7 @@ def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Publish]:
 
 
 def refusal(url: str) -> str:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(AppError) as refused:
         fetch.fetch(url)
     assert refused.value.status == 400
     return refused.value.message
@@ -179,9 +179,9 @@ def test_redirects_do_not_begin_the_time_anew(web: Publish, monkeypatch: pytest.
 
 
 def test_an_answer_that_is_too_large_is_cut(web: Publish) -> None:
-    web(answering(b"x" * fetch.LARGEST))
-    assert len(fetch.fetch(URL)) == fetch.LARGEST
-    web(answering(b"x" * (fetch.LARGEST + 1)))
+    web(answering(b"x" * fetch.MAX_BYTES))
+    assert len(fetch.fetch(URL)) == fetch.MAX_BYTES
+    web(answering(b"x" * (fetch.MAX_BYTES + 1)))
     assert refusal(URL) == f"The server of {NAME} sent more than 1 MiB, which is the most that is fetched."
 
 
@@ -277,5 +277,5 @@ def test_redirects_can_be_held_to_the_same_address_under_https(
         if followed:
             assert attempt.body() == b"hello"
         else:
-            with pytest.raises(Refusal, match="answered 302"):
+            with pytest.raises(AppError, match="answered 302"):
                 attempt.body()

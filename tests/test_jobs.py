@@ -101,7 +101,7 @@ def test_a_failed_job_is_tried_again_later_and_holds_no_other_up(
         [job] = sql("SELECT ceil(extract(epoch FROM due - now()))::int AS delay, attempts FROM jobs")
         assert job["attempts"] == attempts + 1
         delays.append(job["delay"])
-    assert delays == [4, 64, jobs._LONGEST_DELAY]
+    assert delays == [4, 64, jobs._MAX_DELAY]
 
 
 def test_a_process_that_was_frozen_past_its_lease_does_not_end_the_job_of_another(

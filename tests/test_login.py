@@ -83,7 +83,7 @@ def test_an_unknown_email_costs_the_same_hash_as_a_known_one(
         return matches(password, password_hash)
 
     monkeypatch.setattr(passwords, "matches", record)
-    login_pages._nobodys_hash.cache_clear()
+    login_pages._dummy_hash.cache_clear()
     for email in ("alice@example.com", "nobody@example.com"):
         assert sign_in(app.test_client(), email, "wrong horse").status_code == 401
     assert len(compared) == 2

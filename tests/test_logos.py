@@ -244,9 +244,9 @@ def test_slow_servers_of_logos_do_not_hold_up_the_service(
         return Client(app.test_client(), alice.key).post("/api/qr/add", members)
 
     monkeypatch.setattr(fetch, "DEADLINE", 2.0)
-    with foreign.server(silent) as port, ThreadPoolExecutor(fetch.MOST_AT_ONCE) as pool:
+    with foreign.server(silent) as port, ThreadPoolExecutor(fetch.MAX_CONCURRENT) as pool:
         foreign.publish(monkeypatch, {"logos.example.com:80": port})
-        waiting = [pool.submit(ask) for _ in range(fetch.MOST_AT_ONCE)]
+        waiting = [pool.submit(ask) for _ in range(fetch.MAX_CONCURRENT)]
         for _ in waiting:
             begun.acquire()
         refused = ask()
@@ -255,5 +255,5 @@ def test_slow_servers_of_logos_do_not_hold_up_the_service(
         assert refused.get_json()["message"] == "Too much is being fetched already: try again in 2 seconds."
         assert not any(each.done() for each in waiting)
         ended.set()
-        assert [each.result().status_code for each in waiting] == [400] * fetch.MOST_AT_ONCE
+        assert [each.result().status_code for each in waiting] == [400] * fetch.MAX_CONCURRENT
         assert ask().status_code == 400, "there is room again"

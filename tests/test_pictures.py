@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from linkmgr.qr.cache import Pictures
+from linkmgr.qr.cache import ImageCache
 
 
 @pytest.fixture
@@ -20,13 +20,13 @@ def aged(folder: Path, tag: str, seconds: int) -> None:
 
 
 def test_what_one_process_drew_another_one_has(folder: Path) -> None:
-    Pictures(folder).put("a", b"drawn")
-    assert Pictures(folder).get("a") == b"drawn"
-    assert Pictures(folder).get("b") is None
+    ImageCache(folder).put("a", b"drawn")
+    assert ImageCache(folder).get("a") == b"drawn"
+    assert ImageCache(folder).get("b") is None
 
 
 def test_the_oldest_go_when_there_are_too_many(folder: Path) -> None:
-    made = Pictures(folder, most=4 * 4096)  # as much of a disk as four small files take
+    made = ImageCache(folder, most=4 * 4096)  # as much of a disk as four small files take
     (folder / "not one of ours").mkdir(parents=True)
     for number, tag in enumerate("abcdef"):
         made.put(tag, tag.encode())
@@ -37,7 +37,7 @@ def test_the_oldest_go_when_there_are_too_many(folder: Path) -> None:
 
 
 def test_what_was_not_written_whole_is_drawn_again(folder: Path) -> None:
-    made = Pictures(folder)
+    made = ImageCache(folder)
     made.put("a", b"drawn")
     for left in (b"", b"\0", (folder / "a").read_bytes()[:-1], bytes(9)):
         (folder / "a").write_bytes(left)
@@ -48,13 +48,13 @@ def test_what_was_not_written_whole_is_drawn_again(folder: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_to_costs_nothing_but_the_drawing(folder: Path) -> None:
     folder.write_text("in its place")
-    made = Pictures(folder)
+    made = ImageCache(folder)
     made.put("a", b"drawn")
     assert made.get("a") is None
 
 
 def test_a_picture_that_the_disk_has_no_room_for_leaves_nothing_there(folder: Path) -> None:
-    made = Pictures(folder)
+    made = ImageCache(folder)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
@@ -67,7 +67,7 @@ def test_a_picture_that_the_disk_has_no_room_for_leaves_nothing_there(folder: Pa
 
 
 def test_nothing_else_is_left_in_the_folder(folder: Path) -> None:
-    made = Pictures(folder)
+    made = ImageCache(folder)
     for _ in range(3):
         made.put("a", b"drawn")
     assert [path.name for path in folder.iterdir()] == ["a"]

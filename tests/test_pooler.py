@@ -52,7 +52,7 @@ def test_what_a_session_is_told_directly_each_transaction_is_told(app: Flask, po
 def test_only_what_may_be_lost_does_not_wait_for_the_disk(pooled: Flask) -> None:
     asked = "SELECT current_setting('synchronous_commit') AS now"
     with pooled.app_context():
-        aside = statements.database().execute(asked, {}, again=False, prelude=statements.UNFLUSHED)
+        aside = statements.database().execute(asked, {}, again=False, prelude=statements.UNSYNCED)
         assert [*aside, statements.run(asked)] == [{"now": "off"}, {"now": "on"}]
 
 

@@ -78,7 +78,7 @@ def test_what_is_deleted_is_deleted_in_batches_and_nothing_is_counted_under_a_st
     assert counts(sql, "totals") == {free: 1, pro: 1}
     assert any(cost.exclusive for cost in spent), "the empty month was dropped"
     assert max(cost.rows for cost in spent if cost.exclusive) < 100
-    assert max(cost.rows for cost in spent if "DELETE" in cost.sql) < 5 * purge.MOST_ROWS
+    assert max(cost.rows for cost in spent if "DELETE" in cost.sql) < 5 * purge.MAX_ROWS
 
 
 def test_a_month_that_no_plan_keeps_is_dropped_without_looking_at_its_rows(
@@ -143,5 +143,5 @@ def test_expired_counters_are_deleted_through_an_index(
     spent = costs(monkeypatch, raw, lambda: purged(app))
     batches = [cost.rows for cost in spent if "DELETE FROM hits" in cost.sql]
     assert len(batches) == 3
-    assert max(batches) <= 4 * purge.MOST_ROWS
+    assert max(batches) <= 4 * purge.MAX_ROWS
     assert sql("SELECT count(*) AS n FROM hits") == [{"n": 1000}]

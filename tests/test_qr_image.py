@@ -17,7 +17,7 @@ from linkmgr.api.qr import BLACK, WHITE
 from linkmgr.fields.qr import payload
 from linkmgr.qr import drawing
 from linkmgr.qr import image as qr_image
-from linkmgr.qr.image import draw
+from linkmgr.qr.image import render
 from linkmgr.repository import qr
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
@@ -33,7 +33,7 @@ COLOURS = {
 }
 WIFI = r"WIFI:T:WPA;S:Home\; sweet;P:p\:a\"ss\,w\\rd;;"
 # The most that has to fit into one picture.
-LARGEST_WIFI = {"ssid": ";" * 32, "encryption": "WPA", "password": '"' * 64}
+MAX_WIFI = {"ssid": ";" * 32, "encryption": "WPA", "password": '"' * 64}
 
 
 def pixels(picture: bytes, form: str) -> Image.Image:
@@ -121,12 +121,12 @@ def test_codes_with_a_logo_are_read_whatever_they_hold(alice: Client, sql: Sql) 
             text = "".join(chance.choices("abcdefghijklmnop:/.;é", k=length))
             size = chance.choice((128, 200, 300))
             picture = qr_image.picture(text, BLACK, WHITE, b"", form="png", most_pixels=size)
-            assert decoded(pixels(draw(picture, logo), "png")).text == text
+            assert decoded(pixels(render(picture, logo), "png")).text == text
 
 
 def test_the_largest_network_fits_with_a_logo(alice: Client) -> None:
-    path = made(alice, "wifi", data=LARGEST_WIFI, logo=logo_file(alice, "noise"))
-    assert decoded(pixels(fetched(alice, f"{path}?size=200").data, "png")).text == payload("wifi", LARGEST_WIFI, "")
+    path = made(alice, "wifi", data=MAX_WIFI, logo=logo_file(alice, "noise"))
+    assert decoded(pixels(fetched(alice, f"{path}?size=200").data, "png")).text == payload("wifi", MAX_WIFI, "")
     answer = fetched(alice, f"{path}?size=64", Accept="application/json")
     assert answer.status_code == 400
     least = answer.get_json()["message"].removeprefix("size must be at least ").split()[0]
@@ -206,10 +206,10 @@ def test_one_picture_is_drawn_at_a_time_and_one_request_waits(
 ) -> None:
     path, begun, ended = made(alice), threading.Semaphore(0), threading.Event()
 
-    def slowly(picture: qr_image.Picture, logo: bytes | None) -> bytes:
+    def slowly(picture: qr_image.ImageSpec, logo: bytes | None) -> bytes:
         begun.release()
         ended.wait(10)
-        return draw(picture, logo)
+        return render(picture, logo)
 
     def ask(size: int) -> TestResponse:
         return app.test_client().get(f"{path}?size={size}", headers={"Accept": "application/json"})

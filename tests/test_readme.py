@@ -66,7 +66,9 @@ def test_every_make_target_that_is_mentioned_exists(target: str) -> None:
 def test_the_bounds_of_what_is_fetched_are_those_of_the_program() -> None:
     [bounds] = re.findall(r"- \*\*What is fetched\*\*.*?\n(?=\n|- )", README, re.DOTALL)
     numbers = re.findall(r"(\w+)[ \n]+(?:redirects|MiB|seconds|at[ \n]a[ \n]time)", bounds)
-    assert numbers == [str(n) for n in (fetch.REDIRECTS, fetch.LARGEST >> 20, int(fetch.DEADLINE), fetch.MOST_AT_ONCE)]
+    assert numbers == [
+        str(n) for n in (fetch.REDIRECTS, fetch.MAX_BYTES >> 20, int(fetch.DEADLINE), fetch.MAX_CONCURRENT)
+    ]
 
 
 PATHS = sorted(

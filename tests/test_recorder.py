@@ -13,7 +13,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import visits
-from linkmgr.visits.queue import WORN, Recorder, Visit
+from linkmgr.visits.queue import WORN, Visit, VisitQueue
 from linkmgr.visits.spool import Full, Spool
 from linkmgr.web import metrics
 from tests.conftest import ROOT, Client, free_port, serving
@@ -22,7 +22,7 @@ from tests.targets import FIREFOX, Target, wait_until
 
 AWAY = "postgresql://nobody@127.0.0.1:1/none"
 TOKEN = "t" * 16
-Make = Callable[..., Recorder]
+Make = Callable[..., VisitQueue]
 
 # A process that cannot reach its database, and dies.
 DIE = """
@@ -40,9 +40,9 @@ os._exit(9)
 @pytest.fixture
 def make_recorder(make_app: Callable[..., Flask], tmp_path: Path) -> Iterator[Make]:
     """Make recorders whose data folder is the test's own."""
-    made: list[Recorder] = []
+    made: list[VisitQueue] = []
 
-    def make(**settings: str) -> Recorder:
+    def make(**settings: str) -> VisitQueue:
         app = make_app(data_dir=str(tmp_path), metrics_token=TOKEN, **settings)
         made.append(app.extensions["linkmgr_recorder"])
         return made[-1]
@@ -53,7 +53,7 @@ def make_recorder(make_app: Callable[..., Flask], tmp_path: Path) -> Iterator[Ma
 
 
 @pytest.fixture
-def recorder(make_recorder: Make) -> Recorder:
+def recorder(make_recorder: Make) -> VisitQueue:
     return make_recorder()
 
 
@@ -80,7 +80,7 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "visits").iterdir())
 
 
-def counter(recorder: Recorder, name: str) -> float:
+def counter(recorder: VisitQueue, name: str) -> float:
     found = recorder._app.extensions["linkmgr_metrics"]
     assert isinstance(found, metrics.Metrics)
     return next(family.samples[0].value for family in found.collect() if family.name == f"linkmgr_{name}")
@@ -92,7 +92,7 @@ def countries(target: Target) -> dict[str, str]:
 
 
 def test_a_visit_waits_for_a_lock_and_the_visitor_does_not(
-    recorder: Recorder, target: Target, alice: Client, dsn: str
+    recorder: VisitQueue, target: Target, alice: Client, dsn: str
 ) -> None:
     with psycopg2.connect(dsn) as blocker, blocker.cursor() as cursor:
         cursor.execute("LOCK TABLE totals")
@@ -102,7 +102,7 @@ def test_a_visit_waits_for_a_lock_and_the_visitor_does_not(
 
 
 def test_a_visit_that_cannot_be_stored_takes_no_others_with_it(
-    recorder: Recorder, target: Target, alice: Client, caplog: pytest.LogCaptureFixture
+    recorder: VisitQueue, target: Target, alice: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     for country in ("Peru", "No\0where", "Chile"):
         recorder.add(visit_of(target, alice, country))
@@ -113,7 +113,7 @@ def test_a_visit_that_cannot_be_stored_takes_no_others_with_it(
 
 
 def test_a_connection_that_broke_loses_nothing_and_doubles_nothing(
-    recorder: Recorder, target: Target, alice: Client, raw: psycopg2.extensions.connection
+    recorder: VisitQueue, target: Target, alice: Client, raw: psycopg2.extensions.connection
 ) -> None:
     recorder.add(visit_of(target, alice))
     assert recorder.flush()
@@ -125,7 +125,7 @@ def test_a_connection_that_broke_loses_nothing_and_doubles_nothing(
 
 
 def test_a_failure_that_was_not_foreseen_does_not_end_the_recording(
-    recorder: Recorder, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
+    recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add = visits.add
 
@@ -156,7 +156,7 @@ def test_a_repeated_batch_stores_nothing(app: Flask, target: Target, alice: Clie
 
 
 def test_a_batch_that_was_stored_though_its_process_did_not_learn_of_it_is_not_stored_again(
-    recorder: Recorder, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
+    recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add = visits.add
 
@@ -175,7 +175,7 @@ def test_a_batch_that_was_stored_though_its_process_did_not_learn_of_it_is_not_s
 
 
 def test_a_database_that_replaces_another_gets_the_visits_too(
-    recorder: Recorder, target: Target, alice: Client, sql: Sql
+    recorder: VisitQueue, target: Target, alice: Client, sql: Sql
 ) -> None:
     recorder.add(visit_of(target, alice))
     assert recorder.flush()
@@ -213,7 +213,7 @@ def test_the_file_of_a_living_process_is_left_alone(
 
 
 def test_what_a_crash_left_at_the_end_of_a_file_and_garbage_in_it_are_skipped(
-    recorder: Recorder, target: Target, alice: Client, tmp_path: Path
+    recorder: VisitQueue, target: Target, alice: Client, tmp_path: Path
 ) -> None:
     line = line_of(target, alice)
     spool = Spool.create(tmp_path / "visits")
@@ -227,7 +227,7 @@ def test_what_a_crash_left_at_the_end_of_a_file_and_garbage_in_it_are_skipped(
 
 
 def test_a_file_that_was_about_to_be_deleted_is_not_stored_again(
-    recorder: Recorder, target: Target, alice: Client, tmp_path: Path
+    recorder: VisitQueue, target: Target, alice: Client, tmp_path: Path
 ) -> None:
     spool = Spool.create(tmp_path / "visits")
     spool.append(line_of(target, alice))
@@ -259,7 +259,7 @@ def test_visits_beyond_the_bound_are_lost_and_the_others_are_not(
 
 
 def test_stored_files_are_replaced_while_visits_arrive(
-    recorder: Recorder, target: Target, alice: Client, tmp_path: Path
+    recorder: VisitQueue, target: Target, alice: Client, tmp_path: Path
 ) -> None:
     visit = visit_of(target, alice)
 
@@ -313,7 +313,7 @@ def parts(cursor: psycopg2.extensions.cursor) -> list[str]:
 
 @pytest.mark.parametrize("mode", [None, "ACCESS SHARE", "SHARE UPDATE EXCLUSIVE"])
 def test_a_month_to_come_is_made_and_waited_for_by_nobody(
-    recorder: Recorder, target: Target, alice: Client, raw: psycopg2.extensions.connection, mode: str | None
+    recorder: VisitQueue, target: Target, alice: Client, raw: psycopg2.extensions.connection, mode: str | None
 ) -> None:
     """As at the beginning of a month, also while a dump is taken or somebody else works on the table."""
     with raw.cursor() as cursor:
@@ -330,7 +330,7 @@ def test_a_month_to_come_is_made_and_waited_for_by_nobody(
 
 
 def test_a_month_that_goes_missing_is_made_again(
-    recorder: Recorder, target: Target, alice: Client, raw: psycopg2.extensions.connection
+    recorder: VisitQueue, target: Target, alice: Client, raw: psycopg2.extensions.connection
 ) -> None:
     """As when a database is replaced under a running service."""
     recorder.add(visit_of(target, alice))
@@ -345,7 +345,7 @@ def test_a_month_that_goes_missing_is_made_again(
 
 
 def test_a_visit_is_stored_in_its_month_however_long_it_had_to_wait(
-    recorder: Recorder, target: Target, alice: Client, raw: psycopg2.extensions.connection
+    recorder: VisitQueue, target: Target, alice: Client, raw: psycopg2.extensions.connection
 ) -> None:
     long_ago, now = time.time() - 200 * 86400, time.time()
     for at in (now, long_ago, now + 3600):

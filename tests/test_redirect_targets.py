@@ -189,7 +189,7 @@ def test_the_device_comes_before_the_country_before_the_language_before_the_defa
     ],
 )
 def test_parameters_go_behind_the_query_and_before_the_fragment(url: str, expected: str) -> None:
-    assert targets.extended(url, [["a", "1"], ["b", "2"]]) == expected
+    assert targets.with_parameters(url, [["a", "1"], ["b", "2"]]) == expected
 
 
 def test_parameters_are_encoded_and_go_to_every_target(short: Make) -> None:

@@ -18,7 +18,7 @@ from tests.targets import statistics
 LINKS, CALLS = 5, 10_000
 Large = Callable[..., list[int]]
 # What chi-square with 4 degrees of freedom exceeds once in a million times.
-LARGEST_CHI_SQUARE = 33.4
+MAX_CHI_SQUARE = 33.4
 
 
 def fill(client: Client, sql: Sql, campaign_id: int, links: int) -> list[int]:
@@ -52,7 +52,7 @@ def test_10000_calls_over_5_links_are_even_within_what_chance_allows(app: Flask,
         chosen = Counter(found["id"] for _ in range(CALLS) if (found := public.rotated(None, "spring")))
     assert set(chosen) == set(rotator)
     expected = CALLS / LINKS
-    assert sum((count - expected) ** 2 / expected for count in chosen.values()) < LARGEST_CHI_SQUARE
+    assert sum((count - expected) ** 2 / expected for count in chosen.values()) < MAX_CHI_SQUARE
 
 
 def test_one_link_is_always_the_one(app: Flask, alice: Client, sql: Sql) -> None:
@@ -150,7 +150,7 @@ def test_each_of_many_links_is_as_likely_as_the_others_among_expired_and_removed
 
 def test_the_few_links_that_have_not_expired_are_equally_likely(app: Flask, large: Large) -> None:
     ids = large(2000, live=4)
-    assert chi_square(app, ids, 400) < LARGEST_CHI_SQUARE
+    assert chi_square(app, ids, 400) < MAX_CHI_SQUARE
 
 
 @pytest.mark.parametrize("live", [20_000, 20])

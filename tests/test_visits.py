@@ -63,7 +63,7 @@ def test_labels_stand_in_the_order_of_their_counts_and_only_the_first_ten(target
 
 
 def test_invented_referrers_end_up_under_one_label(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visits, "MOST_LABELS", 3)
+    monkeypatch.setattr(visits, "MAX_LABELS", 3)
     for number in (1, 2, 3, 4, 5, 1):
         target.visit(Referer=f"https://site{number}.example.com/")
     assert target.statistics()["topReferrers"] == {

@@ -4,7 +4,7 @@ from flask import Flask
 from werkzeug.routing import BaseConverter
 
 from linkmgr.api import account, bio, campaigns, channels, domains, overlay, pixels, plans, qr, splash, urls, users
-from linkmgr.fields.base import LONGEST_ID
+from linkmgr.fields.base import MAX_ID
 
 BLUEPRINTS = (
     account.bp,
@@ -29,8 +29,8 @@ class IdConverter(BaseConverter):
     regex = r"[0-9]+"
 
     def to_python(self, value: str) -> int:
-        canonical = len(value) <= len(str(LONGEST_ID)) and value[0] != "0"
-        return int(value) if canonical and int(value) <= LONGEST_ID else 0
+        canonical = len(value) <= len(str(MAX_ID)) and value[0] != "0"
+        return int(value) if canonical and int(value) <= MAX_ID else 0
 
 
 def init_app(app: Flask) -> None:

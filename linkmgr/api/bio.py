@@ -15,14 +15,14 @@ from linkmgr.web.responses import Json, listing, ok
 bp = Blueprint("bio", __name__)
 
 THEMES = ("auto", "light", "dark", "ocean", "forest", "sunset", "candy")  # linkmgr/static/bio.css
-LONGEST_BIO = 2000
-MOST_LINKS = 100
+MAX_BIO = 2000
+MAX_LINKS = 100
 
 
 class Url(Text):
     """Any http or https URL: unlike a redirect, a page may well lead to our own short links."""
 
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         return split_ascii(text).geturl()
 
 
@@ -43,8 +43,8 @@ class Links(fields.Field[list[Json]]):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Json]:
         if not isinstance(value, list):
             raise self.make_error("invalid")
-        if len(value) > MOST_LINKS:
-            raise self.make_error("many", most=MOST_LINKS)
+        if len(value) > MAX_LINKS:
+            raise self.make_error("many", most=MAX_LINKS)
         return [self._link(number, each) for number, each in enumerate(value, 1)]
 
     def _link(self, number: int, value: Any) -> Json:
@@ -60,7 +60,7 @@ class Links(fields.Field[list[Json]]):
 class NewBio(New):
     name = Text(required=True)
     alias = Alias()
-    bio = Text(LONGEST_BIO, lines=True)
+    bio = Text(MAX_BIO, lines=True)
     theme = Choice(THEMES)
     links = Links()
 
@@ -68,7 +68,7 @@ class NewBio(New):
 class BioChanges(Changes):
     name = Text()
     alias = Alias()
-    bio = Text(LONGEST_BIO, lines=True, emptied=True)
+    bio = Text(MAX_BIO, lines=True, emptied=True)
     theme = Choice(THEMES)
     links = Links()
 

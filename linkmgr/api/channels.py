@@ -10,19 +10,19 @@ from linkmgr.web.responses import Json, listing, ok
 bp = Blueprint("channels", __name__)
 
 DEFAULT_COLOR = "#3b82f6"
-LONGEST_DESCRIPTION = 1000
+MAX_DESCRIPTION = 1000
 
 
 class NewChannel(New):
     name = Text(required=True)
-    description = Text(LONGEST_DESCRIPTION, lines=True)
+    description = Text(MAX_DESCRIPTION, lines=True)
     color = Color(load_default=DEFAULT_COLOR)
     starred = Boolean()
 
 
 class ChannelChanges(Changes):
     name = Text()
-    description = Text(LONGEST_DESCRIPTION, lines=True, emptied=True)
+    description = Text(MAX_DESCRIPTION, lines=True, emptied=True)
     color = Color()
     starred = Boolean()
 

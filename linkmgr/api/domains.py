@@ -14,8 +14,8 @@ bp = Blueprint("domains", __name__)
 class Domain(Text):
     """A host name of the user's own, with http:// or https://."""
 
-    def checked(self, text: str) -> str:
-        return domain_check.normalised(text)
+    def clean(self, text: str) -> str:
+        return domain_check.normalize(text)
 
 
 class NewDomain(New):

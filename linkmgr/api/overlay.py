@@ -15,7 +15,7 @@ bp = Blueprint("overlay", __name__)
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")
-LONGEST_MESSAGE = 2000
+MAX_MESSAGE = 2000
 
 
 class Overlay(Schema):
@@ -27,7 +27,7 @@ class Overlay(Schema):
 class NewOverlay(New, Overlay):
     type = Choice(TYPES, required=True)
     name = Text(required=True)
-    message = Text(LONGEST_MESSAGE, lines=True)
+    message = Text(MAX_MESSAGE, lines=True)
     link = Target()
     label = Text()
     position = Choice(POSITIONS)
@@ -38,7 +38,7 @@ class NewOverlay(New, Overlay):
 class OverlayChanges(Changes, Overlay):
     type = Choice(TYPES)
     name = Text()
-    message = Text(LONGEST_MESSAGE, lines=True, emptied=True)
+    message = Text(MAX_MESSAGE, lines=True, emptied=True)
     link = Target(emptied=True)
     label = Text(emptied=True)
     position = Choice(POSITIONS)

@@ -7,7 +7,7 @@ from marshmallow import fields
 
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import Changes, Choice, Matching, New, Text, body, paging
-from linkmgr.fields.urls import LONGEST_URL
+from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import qr
 from linkmgr.web.auth import user_id
@@ -25,8 +25,8 @@ class Rgb(Matching):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(rf"rgb\({_PART},{_PART},{_PART}\)", "a colour such as rgb(255,128,0)", **kwargs)
 
-    def checked(self, text: str) -> str:
-        return super().checked(text).replace(" ", "")
+    def clean(self, text: str) -> str:
+        return super().clean(text).replace(" ", "")
 
 
 class Data(fields.Raw):
@@ -41,7 +41,7 @@ class NewQr(New):
     name = Text()
     background = Rgb(load_default=WHITE)
     foreground = Rgb(load_default=BLACK)
-    logo = Text(LONGEST_URL)
+    logo = Text(MAX_URL)
 
 
 class QrChanges(Changes):
@@ -49,7 +49,7 @@ class QrChanges(Changes):
     name = Text()
     background = Rgb()
     foreground = Rgb()
-    logo = Text(LONGEST_URL, emptied=True)
+    logo = Text(MAX_URL, emptied=True)
 
 
 @bp.get("/qr")
@@ -67,7 +67,7 @@ def read(qr_id: int) -> Json:
 def add() -> Json:
     new = body(NewQr)
     prepared = _prepared(new["type"], new)
-    named = {"name": qr_data.name_of(new["type"], prepared["data"])} | prepared
+    named = {"name": qr_data.default_name(new["type"], prepared["data"])} | prepared
     return ok(**qr.add(user_id(), code=qr_data.new_code(), **named))
 
 
@@ -86,5 +86,5 @@ def delete(qr_id: int) -> Json:
 
 def _prepared(kind: str, sent: dict[str, Any]) -> dict[str, Any]:
     """What was sent, with its data in the stored form and with the logo for the name of it."""
-    prepared = sent | {"data": qr_data.normalised(kind, sent["data"])}
+    prepared = sent | {"data": qr_data.normalize(kind, sent["data"])}
     return prepared | {"logo": logos.load(sent["logo"])} if "logo" in sent else prepared

@@ -9,14 +9,14 @@ from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("splash", __name__)
 
-LONGEST_MESSAGE = 2000
+MAX_MESSAGE = 2000
 SECONDS = 1, 60  # that the page may count down from
 
 
 class NewSplash(New):
     name = Text(required=True)
     title = Text()
-    message = Text(LONGEST_MESSAGE, lines=True)
+    message = Text(MAX_MESSAGE, lines=True)
     link = Target()
     counter = Integer(*SECONDS)
     banner = Target()
@@ -25,7 +25,7 @@ class NewSplash(New):
 class SplashChanges(Changes):
     name = Text()
     title = Text(emptied=True)
-    message = Text(LONGEST_MESSAGE, lines=True, emptied=True)
+    message = Text(MAX_MESSAGE, lines=True, emptied=True)
     link = Target(emptied=True)
     counter = Integer(*SECONDS)
     banner = Target(emptied=True)

@@ -11,17 +11,17 @@ from linkmgr.fields.links import (
     Alias,
     DeepLink,
     Expiry,
+    IdOrString,
     Ids,
     Image,
     LinkPassword,
     LinkType,
-    LooseId,
     OwnDomain,
     Parameters,
     Targets,
     hosts_of,
 )
-from linkmgr.fields.urls import LONGEST_URL
+from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import urls
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
@@ -30,7 +30,7 @@ from linkmgr.web.responses import Json, listing, ok
 bp = Blueprint("urls", __name__)
 
 ORDERS = ("date", "click")
-LONGEST_DESCRIPTION = 1000
+MAX_DESCRIPTION = 1000
 # What clients send with every link, which says nothing: a link with no more than these is its URL alone.
 _DEFAULTS: dict[str, Any] = {
     "type": {"type": "direct", "splash_id": None, "overlay_id": None},
@@ -59,18 +59,18 @@ class Members(Schema):
     languagetarget = Targets("language")
     parameters = Parameters()
     metatitle = Text(emptied=True)
-    metadescription = Text(LONGEST_DESCRIPTION, emptied=True, lines=True)
+    metadescription = Text(MAX_DESCRIPTION, emptied=True, lines=True)
     metaimage = Image(emptied=True)
-    description = Text(LONGEST_DESCRIPTION, emptied=True, lines=True)
+    description = Text(MAX_DESCRIPTION, emptied=True, lines=True)
     pixels = Ids()
-    campaign = LooseId()
-    channel = LooseId()
+    campaign = IdOrString()
+    channel = IdOrString()
     deeplink = DeepLink()
     status = Choice(("private", "public"))
 
 
 class NewLink(New, Members):
-    url = Target(LONGEST_URL, required=True)
+    url = Target(MAX_URL, required=True)
 
     @post_load
     def drop_defaults(self, loaded: Json, **_: Any) -> Json:
@@ -78,7 +78,7 @@ class NewLink(New, Members):
 
 
 class LinkChanges(Changes, Members):
-    url = Target(LONGEST_URL)
+    url = Target(MAX_URL)
 
 
 def _columns(loaded: Json) -> Json:
@@ -94,9 +94,9 @@ def _columns(loaded: Json) -> Json:
 
 def _listed() -> Page:
     asked = paging()
-    q, short, order = query_text("q", LONGEST_URL), query_text("short", LONGEST_URL), query_choice("order", ORDERS)
+    q, short, order = query_text("q", MAX_URL), query_text("short", MAX_URL), query_choice("order", ORDERS)
     if short:
-        return urls.at(user_id(), short, **asked)
+        return urls.find_by_short_url(user_id(), short, **asked)
     if q or order == "click":
         return urls.search(user_id(), q=q, by_clicks=order == "click", **asked)
     return urls.index(user_id(), **asked)

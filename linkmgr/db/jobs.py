@@ -19,14 +19,14 @@ from typing import Any
 import psycopg2
 from flask import Flask, current_app
 
-from linkmgr.db.statements import Row, run_aside
+from linkmgr.db.statements import Row, run_unsynced
 
 HANDLERS: dict[str, Callable[[Any], bool]] = {}  # by kind: do one batch, and return True when the job is done
 
 LEASE_SECONDS = 60  # several times what a batch can take with the statement timeout
 SLICE_SECONDS = 5
 POLL_SECONDS = 1
-_LEAST_PAUSE, _LONGEST_DELAY = 0.01, 300
+_LEAST_PAUSE, _MAX_DELAY = 0.01, 300
 _STOP_SECONDS = _RETRY_SECONDS = 5
 
 
@@ -36,7 +36,7 @@ def init_app(handlers: dict[str, Callable[[Any], bool]]) -> None:
 
 def take(kinds: list[str], *, lease: float) -> Row | None:
     """Take the job that has been due longest, for so many seconds. `due` becomes the end of its lease, and names it."""
-    return run_aside(
+    return run_unsynced(
         """
         UPDATE jobs
            SET due = clock_timestamp() + make_interval(secs => %(lease)s::float8), attempts = attempts + 1
@@ -51,7 +51,7 @@ def take(kinds: list[str], *, lease: float) -> Row | None:
 
 def put_back(job: Row, *, delay: float, failed: bool) -> None:
     """Make a job due again, unless its lease ran out and another process took it."""
-    run_aside(
+    run_unsynced(
         """
         UPDATE jobs
            SET due = now() + make_interval(secs => %(delay)s::float8),
@@ -67,7 +67,7 @@ def put_back(job: Row, *, delay: float, failed: bool) -> None:
 
 def remove(job: Row) -> None:
     """Remove a job that is done, unless its lease ran out and another process took it."""
-    run_aside(
+    run_unsynced(
         "DELETE FROM jobs WHERE id = %(id)s AND due = %(lease)s::timestamptz",
         id=job["id"],
         lease=job["lease"],
@@ -84,7 +84,7 @@ def run_next(pause: Callable[[float], bool]) -> bool:
         done = _run(job, pause)
     except Exception as error:
         current_app.logger.error("job %s (%s) failed: it is tried again", job["id"], job["kind"], exc_info=error)
-        put_back(job, delay=min(2 ** min(job["attempts"], 10), _LONGEST_DELAY), failed=True)
+        put_back(job, delay=min(2 ** min(job["attempts"], 10), _MAX_DELAY), failed=True)
     else:
         if done:
             remove(job)

@@ -17,12 +17,12 @@ import psycopg2
 from flask import Flask, current_app
 from psycopg2 import extensions
 
-from linkmgr.db.session import typed
-from linkmgr.db.statements import UNFLUSHED, Database, Row
+from linkmgr.db.session import register_types
+from linkmgr.db.statements import UNSYNCED, Database, Row
 from linkmgr.settings import settings
 
 PATIENCE_SECONDS = 1.0  # for a connection, and for a statement
-MOST_LAG_SECONDS = 5
+MAX_LAG_SECONDS = 5
 LOOK_SECONDS = 1
 REST_SECONDS = 5
 _COMMIT = """
@@ -61,7 +61,7 @@ class Replica(Database):
     def connect(self) -> extensions.connection:
         connection = psycopg2.connect(self.dsn, async_=True, cursor_factory=_Cursor, **self.options)
         _wait(connection)
-        return typed(connection)
+        return register_types(connection)
 
     def read(self, sql: str, params: Row) -> list[Row]:
         """What it finds; where that is nothing, what the primary finds."""
@@ -84,10 +84,10 @@ class Replica(Database):
 
     def _look(self) -> None:
         self._next_look = time.monotonic() + LOOK_SECONDS
-        [committed] = self.primary.execute(_COMMIT, {}, again=True, prelude=UNFLUSHED)
+        [committed] = self.primary.execute(_COMMIT, {}, again=True, prelude=UNSYNCED)
         [replayed] = self._once(_REPLAYED, {}, "")
         # One that is no replica any more has nothing to replay, or stays where it was.
-        self._near = replayed["until"] is not None and committed["now"] - replayed["until"] < MOST_LAG_SECONDS
+        self._near = replayed["until"] is not None and committed["now"] - replayed["until"] < MAX_LAG_SECONDS
 
     def _rest(self, error: psycopg2.Error) -> None:
         self.drop()

@@ -55,7 +55,7 @@ _TYPES = (
 )
 
 
-def typed(connection: psycopg2.extensions.connection) -> psycopg2.extensions.connection:
+def register_types(connection: psycopg2.extensions.connection) -> psycopg2.extensions.connection:
     for type_ in _TYPES:
         psycopg2.extensions.register_type(type_, connection)
     return connection
@@ -72,7 +72,7 @@ def version(connection: psycopg2.extensions.connection) -> int:
         return int(found[0]) if found else 0
 
 
-def lost(error: psycopg2.Error) -> bool:
+def is_connection_lost(error: psycopg2.Error) -> bool:
     """Whether another connection is needed, rather than the statement refused (too long, a lock, a full disk)."""
     if error.pgcode is None:
         return isinstance(error, _BROKEN) or _is_bare(error)
@@ -84,5 +84,5 @@ def _is_bare(error: psycopg2.Error) -> bool:
     return type(error) is psycopg2.DatabaseError
 
 
-def told(error: psycopg2.Error) -> psycopg2.Error:
+def normalize_error(error: psycopg2.Error) -> psycopg2.Error:
     return psycopg2.OperationalError(str(error)) if _is_bare(error) else error

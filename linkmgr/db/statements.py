@@ -37,7 +37,7 @@ VERSION = int(re.findall(r"^INSERT INTO schema_version VALUES \((\d+)\);", _SCHE
 _NAMED = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3
 # Over with the transaction that the statements of a message are.
-UNFLUSHED = "SET LOCAL synchronous_commit = off; "
+UNSYNCED = "SET LOCAL synchronous_commit = off; "
 
 
 class SchemaTooOld(psycopg2.OperationalError):
@@ -71,7 +71,7 @@ class Database:
     def connect(self) -> psycopg2.extensions.connection:
         connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
         connection.autocommit = True
-        return session.typed(connection)
+        return session.register_types(connection)
 
     def _open(self) -> _Kept:
         """A connection with a database behind it that this program knows how to use."""
@@ -137,11 +137,11 @@ class Database:
                     raise
                 fresh = True
             except psycopg2.Error as error:
-                if not session.lost(error):
+                if not session.is_connection_lost(error):
                     raise
                 self.drop()
                 if fresh or not again:
-                    raise session.told(error) from error
+                    raise session.normalize_error(error) from error
                 fresh = True
 
     def read(self, sql: str, params: Row) -> list[Row]:
@@ -174,7 +174,7 @@ def _late_rows(sql: str, params: Row) -> list[Row]:
     return reader.read(sql, params)
 
 
-def late_row(sql: str, **params: Any) -> Row | None:
+def replica_row(sql: str, **params: Any) -> Row | None:
     found = _late_rows(sql, params)
     return found[0] if found else None
 
@@ -185,9 +185,9 @@ def run(sql: str, **params: Any) -> Row | None:
     return found[0] if found else None
 
 
-def run_aside(sql: str, **params: Any) -> Row | None:
+def run_unsynced(sql: str, **params: Any) -> Row | None:
     """Write without waiting for the disk, and return the first row.  A crash may lose the last such writes."""
-    found = database().execute(sql, params, again=False, prelude=UNFLUSHED)
+    found = database().execute(sql, params, again=False, prelude=UNSYNCED)
     return found[0] if found else None
 
 

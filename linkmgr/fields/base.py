@@ -12,13 +12,13 @@ from flask import request
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, pre_load, validate
 
 from linkmgr.fields import strict_json
-from linkmgr.fields.urls import target
+from linkmgr.fields.urls import normalize_target
 from linkmgr.web import request as web_request
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
-LONGEST_ID = 2**63 - 1
-DEFAULT_LIMIT, LARGEST_LIMIT = 15, 1000
-LARGEST_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client overflows
+MAX_ID = 2**63 - 1
+DEFAULT_LIMIT, MAX_LIMIT = 15, 1000
+MAX_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client overflows
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -29,7 +29,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 def _parsed() -> dict[str, Any]:
     request = web_request.current()
     if (request.content_type or "").lower().startswith(_FORMS):
-        raise Refusal("not_json")
+        raise AppError("not_json")
     return strict_json.parse(request.body())
 
 
@@ -56,7 +56,7 @@ def checked(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
     try:
         loaded: dict[str, Any] = _made(schema).load(members)
     except ValidationError as error:
-        raise Refusal("invalid", problems=sentences(dict(error.messages_dict))) from None
+        raise AppError("invalid", problems=sentences(dict(error.messages_dict))) from None
     return loaded
 
 
@@ -88,21 +88,21 @@ class New(Schema):
 def paging() -> dict[str, int]:
     """The query's `limit`, at most 1000, and `page` as the keywords of `database.page`."""
     limit = _query_integer("limit", DEFAULT_LIMIT)
-    return {"limit": min(limit, LARGEST_LIMIT), "number": page_number()}
+    return {"limit": min(limit, MAX_LIMIT), "number": page_number()}
 
 
 def page_number() -> int:
     """The query's `page`, for lists whose pages have one length."""
     number = _query_integer("page", 1)
-    if number > LARGEST_PAGE:
-        raise Refusal("invalid", problems=f"page must be at most {LARGEST_PAGE}")
+    if number > MAX_PAGE:
+        raise AppError("invalid", problems=f"page must be at most {MAX_PAGE}")
     return number
 
 
 def _query_once(name: str) -> str:
     values = request.args.getlist(name)
     if len(values) > 1:
-        raise Refusal("invalid", problems=f"{name} must stand in the query once")
+        raise AppError("invalid", problems=f"{name} must stand in the query once")
     return values[0] if values else ""
 
 
@@ -111,21 +111,21 @@ def _query_integer(name: str, default: int) -> int:
     if not text:
         return default
     if not re.fullmatch("[1-9][0-9]*", text, re.ASCII):
-        raise Refusal("invalid", problems=f"{name} must be a whole number from 1")
-    return int(text[: len(str(LARGEST_PAGE)) + 1])  # enough digits to tell that it is too large
+        raise AppError("invalid", problems=f"{name} must be a whole number from 1")
+    return int(text[: len(str(MAX_PAGE)) + 1])  # enough digits to tell that it is too large
 
 
 def query_text(name: str, longest: int = 255) -> str | None:
     text = _query_once(name)
     if len(text) > longest or not strict_json.storable(text):
-        raise Refusal("invalid", problems=f"{name} must be at most {longest} characters, without a NUL")
+        raise AppError("invalid", problems=f"{name} must be at most {longest} characters, without a NUL")
     return text or None
 
 
 def query_choice(name: str, choices: tuple[str, ...]) -> str | None:
     text = query_text(name)
     if text is not None and text not in choices:
-        raise Refusal("invalid", problems=f"{name} must be one of {', '.join(choices)}")
+        raise AppError("invalid", problems=f"{name} must be one of {', '.join(choices)}")
     return text
 
 
@@ -145,9 +145,9 @@ class Text(fields.String):
         text = super()._deserialize(value, attr, data, **kwargs)
         if text == "" and self.emptied:
             return text
-        return self.checked(text)
+        return self.clean(text)
 
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         if not text.strip():
             raise ValidationError("must not be empty")
         if len(text) > self.longest:
@@ -164,7 +164,7 @@ class Matching(Text):
         super().__init__(**kwargs)
         self.pattern, self.described = re.compile(pattern, re.ASCII), described
 
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         if not self.pattern.fullmatch(text):
             raise ValidationError(f"must be {self.described}")
         return text
@@ -175,7 +175,7 @@ class Choice(Text):
         super().__init__(**kwargs)
         self.choices = choices
 
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         if text not in self.choices:
             raise ValidationError(f"must be one of {', '.join(self.choices)}")
         return text
@@ -189,14 +189,14 @@ class Color(Matching):
 
 
 class Email(Text):
-    def checked(self, text: str) -> str:
-        return str(validate.Email(error="must be a valid e-mail address")(super().checked(text)))
+    def clean(self, text: str) -> str:
+        return str(validate.Email(error="must be a valid e-mail address")(super().clean(text)))
 
 
 class Password(Text):
     """5 to 1024 characters, any of them (specification, section 8)."""
 
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         if not 5 <= len(text) <= 1024:  # noqa: PLR2004
             raise ValidationError("must be 5 to 1024 characters")
         return text
@@ -205,7 +205,7 @@ class Password(Text):
 class Timestamp(Text):
     """YYYY-MM-DD HH:MM:SS, in UTC."""
 
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         # strptime also takes "2030-1-1 1:2:3" and other digits: only its own writing of the time is the form.
         try:
             exact = datetime.strptime(text, "%Y-%m-%d %H:%M:%S").isoformat(" ") == text
@@ -246,11 +246,11 @@ class Id(fields.Field[int]):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.make_error("invalid")
-        return value if 0 < value <= LONGEST_ID else 0
+        return value if 0 < value <= MAX_ID else 0
 
 
 class Target(Text):
     """Where a visitor is sent: an absolute http or https URL, in ASCII, that is not one of ours."""
 
-    def checked(self, text: str) -> str:
-        return target(text)
+    def clean(self, text: str) -> str:
+        return normalize_target(text)

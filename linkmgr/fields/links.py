@@ -14,12 +14,12 @@ from urllib.parse import urlencode, urlsplit
 from flask import current_app
 from marshmallow import ValidationError, fields
 
-from linkmgr.fields.base import LONGEST_ID, Matching, Text
-from linkmgr.fields.urls import LONGEST_URL, is_own_host, split_ascii, split_http, strict_host, target
+from linkmgr.fields.base import MAX_ID, Matching, Text
+from linkmgr.fields.urls import MAX_URL, is_own_host, normalize_target, split_ascii, split_http, strict_host
 from linkmgr.settings import settings
 
 NO_ID = -1  # what no row has, for an id that none can have
-LONGEST_NAME = 100
+MAX_NAME = 100
 
 # --- aliases
 
@@ -56,8 +56,8 @@ class Alias(Matching):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__("[A-Za-z0-9_-]{3,50}", "3 to 50 letters, digits, '_' or '-'", **kwargs)
 
-    def checked(self, text: str) -> str:
-        if _is_reserved(super().checked(text)):
+    def clean(self, text: str) -> str:
+        if _is_reserved(super().clean(text)):
             raise ValidationError("must not be a word that the service uses itself")
         return text
 
@@ -71,10 +71,10 @@ def _id(value: Any) -> int | None:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         return None
-    return value if 0 <= value <= LONGEST_ID else NO_ID
+    return value if 0 <= value <= MAX_ID else NO_ID
 
 
-class LooseId(fields.Field[int]):
+class IdOrString(fields.Field[int]):
     """An id that may be a numeric string; 0 and "" are none."""
 
     default_error_messages = {"invalid": "must be an id"}
@@ -118,7 +118,7 @@ class LinkType(fields.Field[dict[str, Any]]):
 
 def _link(url: str) -> str:
     try:
-        return target(url)
+        return normalize_target(url)
     except ValidationError as error:
         raise ValidationError(f"holds a link that {error.messages[0]}") from None
 
@@ -126,7 +126,7 @@ def _link(url: str) -> str:
 def _name(value: Any) -> str:
     """As what is compared with the visitor's; "": it is none."""
     name = value.strip().lower() if isinstance(value, str) else ""
-    return name if len(name) <= LONGEST_NAME else ""
+    return name if len(name) <= MAX_NAME else ""
 
 
 class Targets(fields.Field[dict[str, str]]):
@@ -154,7 +154,7 @@ class Parameters(fields.Field[list[list[str]]]):
 
     default_error_messages = {
         "invalid": "must be an array of objects with name and value",
-        "long": f"must make a query of at most {LONGEST_URL} characters",
+        "long": f"must make a query of at most {MAX_URL} characters",
     }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[list[str]]:
@@ -164,10 +164,10 @@ class Parameters(fields.Field[list[list[str]]]):
         for each in value:
             match each:
                 case {"name": str(name), "value": str() | int() | float() as said} if (
-                    name.strip() and len(name) <= LONGEST_NAME and not isinstance(said, bool)
+                    name.strip() and len(name) <= MAX_NAME and not isinstance(said, bool)
                 ):
                     found.append([name.strip(), str(said)])
-        if len(urlencode([(name, said) for name, said in found])) > LONGEST_URL:
+        if len(urlencode([(name, said) for name, said in found])) > MAX_URL:
             raise self.make_error("long")
         return found
 
@@ -203,7 +203,7 @@ class DeepLink(fields.Field[dict[str, Any]]):
 class Image(Text):
     """The address of a picture, which may also be ours."""
 
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         return split_ascii(text).geturl()
 
 
@@ -221,7 +221,7 @@ def hosts_of(loaded: dict[str, Any]) -> list[str]:
 class OwnDomain(Text):
     """The host of one of the user's domains, which may stand with its scheme; "" is our own."""
 
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         if text.rstrip("/") in (settings().base_url, urlsplit(settings().base_url).netloc):
             return ""
         host = split_http(text if "://" in text else f"https://{text}").hostname or ""
@@ -230,7 +230,7 @@ class OwnDomain(Text):
 
 
 class LinkPassword(Text):
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         if not 1 <= len(text) <= 1024:  # noqa: PLR2004
             raise ValidationError("must be 1 to 1024 characters")
         return text
@@ -244,7 +244,7 @@ class Expiry(Text):
         r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII | re.IGNORECASE
     )
 
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         if not self.FORM.fullmatch(text):
             raise ValidationError("must be a time such as 2030-12-31 23:59:59")
         try:

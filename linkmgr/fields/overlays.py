@@ -4,7 +4,7 @@ from marshmallow import ValidationError
 
 from linkmgr.fields.urls import split_ascii
 
-MOST_CHOICES = 10
+MAX_CHOICES = 10
 
 
 def picture(message: str) -> tuple[str, str]:
@@ -15,7 +15,7 @@ def picture(message: str) -> tuple[str, str]:
 
 def choices(message: str) -> tuple[str, ...]:
     """Of a poll: the lines after the first, which is the question; to a question alone, yes and no."""
-    return _written(message)[:MOST_CHOICES] or ("Yes", "No")
+    return _written(message)[:MAX_CHOICES] or ("Yes", "No")
 
 
 def _written(message: str) -> tuple[str, ...]:
@@ -26,8 +26,8 @@ def _written(message: str) -> tuple[str, ...]:
 
 def check(kind: str | None, message: str | None) -> None:
     """Refuses a message that its type cannot show, as far as both are known."""
-    if kind == "poll" and len(_written(message or "")) > MOST_CHOICES:
-        raise ValidationError(f"must hold a question and at most {MOST_CHOICES} choices, each on its line", "message")
+    if kind == "poll" and len(_written(message or "")) > MAX_CHOICES:
+        raise ValidationError(f"must hold a question and at most {MAX_CHOICES} choices, each on its line", "message")
     if kind == "image" and message:
         try:
             split_ascii(picture(message)[0])

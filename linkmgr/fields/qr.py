@@ -11,17 +11,17 @@ from typing import Any
 from marshmallow import Schema, ValidationError, post_load
 
 from linkmgr.fields.base import Email, Matching, New, Target, Text
-from linkmgr.fields.urls import LONGEST_URL, split_http
-from linkmgr.web.errors import Refusal
+from linkmgr.fields.urls import MAX_URL, split_http
+from linkmgr.web.errors import AppError
 
 TYPES = ("text", "vcard", "link", "email", "phone", "sms", "wifi")
 
 CODE_LENGTH = 12  # 68 random bits
 _CODE_ALPHABET = "0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz"  # no vowels, so that no word comes out
-_LONGEST_NAME = 100
+_MAX_NAME = 100
 
 # What the standard of Wi-Fi allows; the longest of both fit into a picture, whatever has to be escaped.
-_LONGEST_SSID, _LONGEST_WIFI_PASSWORD = 32, 64
+_MAX_SSID, _MAX_WIFI_PASSWORD = 32, 64
 _ENCRYPTIONS = {
     "wpa": "WPA",
     "wpa2": "WPA",
@@ -43,21 +43,21 @@ class Phone(Matching):
 class Site(Text):
     """A web address, with or without its scheme, as people put it on their cards."""
 
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         return split_http(text if "://" in text else f"https://{text}").geturl()
 
 
 class Sized(Text):
     """At most so many bytes."""
 
-    def checked(self, text: str) -> str:
-        if len(super().checked(text).encode()) > self.longest:
+    def clean(self, text: str) -> str:
+        if len(super().clean(text).encode()) > self.longest:
             raise ValidationError(f"must be at most {self.longest} bytes")
         return text
 
 
 class Encryption(Text):
-    def checked(self, text: str) -> str:
+    def clean(self, text: str) -> str:
         try:
             return _ENCRYPTIONS[text.lower()]
         except KeyError:
@@ -72,7 +72,7 @@ class VcardData(New):
     cell = Phone(load_default="")
     fax = Phone(load_default="")
     email = Email(load_default="")
-    site = Site(LONGEST_URL, load_default="")
+    site = Site(MAX_URL, load_default="")
     street = Text(load_default="")
     city = Text(load_default="")
     state = Text(load_default="")
@@ -98,9 +98,9 @@ class SmsData(New):
 
 
 class WifiData(New):
-    ssid = Sized(_LONGEST_SSID, required=True)
+    ssid = Sized(_MAX_SSID, required=True)
     encryption = Encryption(load_default=None)
-    password = Sized(_LONGEST_WIFI_PASSWORD, load_default="")
+    password = Sized(_MAX_WIFI_PASSWORD, load_default="")
 
     @post_load
     def settle(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class WifiData(New):
         return data | {"encryption": encryption}
 
 
-_TEXTS: dict[str, Text] = {"text": Text(4096, lines=True), "link": Target(LONGEST_URL), "phone": Phone()}
+_TEXTS: dict[str, Text] = {"text": Text(4096, lines=True), "link": Target(MAX_URL), "phone": Phone()}
 OBJECTS: dict[str, type[Schema]] = {"vcard": VcardData, "email": EmailData, "sms": SmsData, "wifi": WifiData}
 _MAIN_MEMBER = {"email": "email", "sms": "phone"}  # what a plain string stands for
 
@@ -132,20 +132,20 @@ def _loaded(kind: str, data: Any) -> Any:
     return schema.load(data)
 
 
-def normalised(kind: str, data: Any) -> Any:
+def normalize(kind: str, data: Any) -> Any:
     """The data in its stored form."""
     try:
         return _loaded(kind, data)
     except ValidationError as error:
         found = error.messages if isinstance(error.messages, dict) else {"": error.messages}
     problems = [f"data{member and '.'}{member} {problem}" for member, each in found.items() for problem in each]
-    raise Refusal(
+    raise AppError(
         "invalid",
         problems="; ".join(re.sub("required$", f"required for the type {kind}", problem) for problem in problems),
     )
 
 
-def name_of(kind: str, data: Any) -> str:
+def default_name(kind: str, data: Any) -> str:
     """What a code is called whose maker did not name it."""
     match kind:
         case "vcard":
@@ -156,7 +156,7 @@ def name_of(kind: str, data: Any) -> str:
             name = data[_MAIN_MEMBER[kind]]
         case _:
             name = data
-    return " ".join(name.split())[:_LONGEST_NAME]
+    return " ".join(name.split())[:_MAX_NAME]
 
 
 def new_code() -> str:

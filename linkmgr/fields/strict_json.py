@@ -5,10 +5,10 @@ import json
 import re
 from typing import Any, NoReturn
 
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 _DEEPEST = 32
-_MOST_DIGITS = 100  # of a whole number: far more than any that fits anywhere
+_MAX_DIGITS = 100  # of a whole number: far more than any that fits anywhere
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -32,7 +32,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _integer(text: str) -> int:
-    if len(text) > _MOST_DIGITS:
+    if len(text) > _MAX_DIGITS:
         raise _Unreadable("a number is too large")
     return int(text)
 
@@ -83,4 +83,4 @@ def parse(raw: bytes) -> dict[str, Any]:
         if isinstance(value, dict):
             return value
         problem = "The body must be a JSON object"
-    raise Refusal("invalid", problems=problem)
+    raise AppError("invalid", problems=problem)

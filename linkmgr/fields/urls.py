@@ -13,9 +13,9 @@ from werkzeug.urls import iri_to_uri
 
 from linkmgr.settings import settings
 
-LONGEST_URL = 2048
+MAX_URL = 2048
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}", re.ASCII)
-_LONGEST_HOST = 253
+_MAX_HOST = 253
 _JOINERS = "\u200c\u200d"
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _HOST_HEADER = re.compile(r"(?:\[(?P<ipv6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}?)\.?)(?::[0-9]*)?", re.ASCII)
@@ -25,8 +25,8 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 def split_http(text: str) -> SplitResult:
     """The parts of an absolute http or https URL with a host; urlsplit alone lets far more through."""
-    if len(text) > LONGEST_URL:
-        raise ValidationError(f"must be at most {LONGEST_URL} characters")
+    if len(text) > MAX_URL:
+        raise ValidationError(f"must be at most {MAX_URL} characters")
     # urlsplit strips some of these silently, and browsers read a backslash as a slash.
     if re.search(r"[\x00-\x20\x7f\\]|\s", text):
         raise ValidationError("must not hold spaces, control characters or backslashes")
@@ -68,7 +68,7 @@ def ascii_host(host: str) -> str:
         name = ".".join(label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in decoded)
     except (idna.IDNAError, UnicodeError):
         raise ValidationError("must hold a valid host name") from None
-    if len(name) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+    if len(name) > _MAX_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
         raise ValidationError("must hold a valid host name")
     return name
 
@@ -155,12 +155,12 @@ def split_ascii(text: str) -> SplitResult:
     host = _address(parts.hostname) or ascii_host(parts.hostname)
     netloc = f"{host}:{parts.port}" if parts.port else host
     uri = iri_to_uri(parts._replace(netloc=netloc).geturl())
-    if len(uri) > LONGEST_URL:  # each character that is not ASCII has become up to twelve
-        raise ValidationError(f"must be at most {LONGEST_URL} characters in its ASCII form")
+    if len(uri) > MAX_URL:  # each character that is not ASCII has become up to twelve
+        raise ValidationError(f"must be at most {MAX_URL} characters in its ASCII form")
     return urlsplit(uri)
 
 
-def target(text: str) -> str:
+def normalize_target(text: str) -> str:
     """The one writing of a URL that a visitor is sent to: ASCII throughout, and not an address of ours, which
     could send the visitor in a circle."""
     parts = split_ascii(text)

@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import Schema
 
-from linkmgr.fields.base import DEFAULT_LIMIT, LARGEST_LIMIT, LARGEST_PAGE
+from linkmgr.fields.base import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
 from linkmgr.openapi.schemas import JsonSchema
 
 
@@ -71,12 +71,12 @@ def parameter(name: str, description: str, **schema: Any) -> JsonSchema:
 PAGING = (
     parameter(
         "limit",
-        f"The number of rows on a page. A number above {LARGEST_LIMIT} means {LARGEST_LIMIT}.",
+        f"The number of rows on a page. A number above {MAX_LIMIT} means {MAX_LIMIT}.",
         type="integer",
         minimum=1,
         default=DEFAULT_LIMIT,
     ),
-    parameter("page", "The number of the page.", type="integer", minimum=1, maximum=LARGEST_PAGE, default=1),
+    parameter("page", "The number of the page.", type="integer", minimum=1, maximum=MAX_PAGE, default=1),
 )
 
 # Error codes of several resources

@@ -5,7 +5,7 @@ Every answer that a test receives is validated against them (tests/conftest.py),
 
 from typing import Any
 
-from linkmgr.fields.base import LONGEST_ID
+from linkmgr.fields.base import MAX_ID
 
 JsonSchema = dict[str, Any]
 
@@ -59,7 +59,7 @@ def array_of(items: JsonSchema) -> JsonSchema:
     return {"type": "array", "items": items}
 
 
-ID: JsonSchema = {"type": "integer", "minimum": 1, "maximum": LONGEST_ID, "examples": [17]}
+ID: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MAX_ID, "examples": [17]}
 TIMESTAMP = text("2026-11-21 09:30:00", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
 DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
 COLOR = text("#3b82f6", pattern="^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$")

@@ -12,8 +12,8 @@ from marshmallow import Schema, fields
 from linkmgr.api import bio, domains, qr
 from linkmgr.fields import base, links
 from linkmgr.fields import qr as qr_data
-from linkmgr.fields.base import LONGEST_ID
-from linkmgr.fields.urls import LONGEST_URL
+from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.urls import MAX_URL
 from linkmgr.openapi import operations
 from linkmgr.openapi.schemas import JsonSchema
 
@@ -30,7 +30,7 @@ _ID: JsonSchema = {
 
 
 def _url(description: str) -> JsonSchema:
-    form = {"format": "iri", "pattern": "^https?://", "maxLength": LONGEST_URL}
+    form = {"format": "iri", "pattern": "^https?://", "maxLength": MAX_URL}
     return {"type": "string", **form, "description": description}
 
 
@@ -40,7 +40,7 @@ def _array(*required: str, **members: JsonSchema) -> JsonSchema:
 
 
 def _name(description: str, example: str) -> JsonSchema:
-    name = {"type": "string", "minLength": 1, "maxLength": links.LONGEST_NAME, "examples": [example]}
+    name = {"type": "string", "minLength": 1, "maxLength": links.MAX_NAME, "examples": [example]}
     return name | ({"description": description} if description else {})
 
 
@@ -105,7 +105,7 @@ def _integer(field: base.Integer, _: OpenAPIConverter) -> JsonSchema:
 
 @described.register
 def _of_row(_field: base.Id, _: OpenAPIConverter) -> JsonSchema:
-    return {"type": "integer", "minimum": 1, "maximum": LONGEST_ID}
+    return {"type": "integer", "minimum": 1, "maximum": MAX_ID}
 
 
 @described.register(base.Target)
@@ -126,7 +126,7 @@ def _domain(_field: domains.Domain, _: OpenAPIConverter) -> JsonSchema:
 @described.register
 def _links(_field: bio.Links, converter: OpenAPIConverter) -> JsonSchema:
     item = converter.resolve_nested_schema(bio.BioLink)  # type: ignore[no-untyped-call]
-    return {"type": "array", "items": item, "maxItems": bio.MOST_LINKS}
+    return {"type": "array", "items": item, "maxItems": bio.MAX_LINKS}
 
 
 # --- of QR codes
@@ -144,7 +144,7 @@ def _data(_field: qr.Data, converter: OpenAPIConverter) -> JsonSchema:
 
 @described.register
 def _site(_field: qr_data.Site, _: OpenAPIConverter) -> JsonSchema:
-    return {"type": "string", "maxLength": LONGEST_URL, "pattern": r"^[^\s\\@]+$"}
+    return {"type": "string", "maxLength": MAX_URL, "pattern": r"^[^\s\\@]+$"}
 
 
 @described.register
@@ -156,7 +156,7 @@ def _encryption(_field: qr_data.Encryption, _: OpenAPIConverter) -> JsonSchema:
 
 
 @described.register
-def _loose_id(_field: links.LooseId, _: OpenAPIConverter) -> JsonSchema:
+def _loose_id(_field: links.IdOrString, _: OpenAPIConverter) -> JsonSchema:
     return _ID | {"description": "An id, also as a string. 0 means none."}
 
 
@@ -196,7 +196,7 @@ def _deep_link(_field: links.DeepLink, _: OpenAPIConverter) -> JsonSchema:
 def _own_domain(_field: links.OwnDomain, _: OpenAPIConverter) -> JsonSchema:
     return {
         "type": "string",
-        "maxLength": LONGEST_URL,
+        "maxLength": MAX_URL,
         "description": "One of your branded domains, with or without its scheme.",
     }
 

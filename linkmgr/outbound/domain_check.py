@@ -10,7 +10,7 @@ from linkmgr.fields.urls import is_address, split_http, strict_host
 from linkmgr.outbound.fetch import Fetch
 from linkmgr.settings import settings
 from linkmgr.web import keys
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 CHALLENGES = "/.well-known/linkmgr/"
 
@@ -23,7 +23,7 @@ _PROBLEMS = {
 }
 
 
-def normalised(text: str) -> str:
+def normalize(text: str) -> str:
     """The one writing of a domain: its scheme, and its name as DNS knows it."""
     parts = split_http(text)
     assert parts.hostname
@@ -64,10 +64,10 @@ def check(domain: str) -> None:
     try:
         if hmac.compare_digest(attempt.body().strip(), answer(host, token).encode()):
             return
-    except Refusal as refusal:
+    except AppError as refusal:
         if refusal.code == "fetch_busy":
             raise
         problem = _PROBLEMS.get(refusal.code, problem)
     addresses = ", ".join(dict.fromkeys(attempt.addresses))
     found = f"resolves to {addresses}, {problem}" if addresses else "does not resolve to any address"
-    raise Refusal("domain_unproven", host=host, base_url=settings().base_url, found=found)
+    raise AppError("domain_unproven", host=host, base_url=settings().base_url, found=found)

@@ -17,13 +17,13 @@ import pycurl
 from marshmallow import ValidationError
 
 from linkmgr.fields.urls import split_ascii
-from linkmgr.web.errors import RETRY_SECONDS, Refusal
+from linkmgr.web.errors import RETRY_SECONDS, AppError
 
 DEADLINE = 5.0  # seconds, for all of it
-LARGEST = 1 << 20  # bytes
+MAX_BYTES = 1 << 20  # bytes
 REDIRECTS = 3
 PORTS = (80, 443)
-MOST_AT_ONCE = 2  # of a worker's 4 threads, so that slow foreign servers do not stop other requests
+MAX_CONCURRENT = 2  # of a worker's 4 threads, so that slow foreign servers do not stop other requests
 
 _OK = 200
 _QUICK_EXIT = 322  # of libcurl, without a name in pycurl: a look-up that hangs is left behind, not waited for
@@ -51,14 +51,14 @@ OPTIONS: dict[int, Any] = {
     **({pycurl.CAINFO: _authorities.cafile} if _authorities.cafile else {}),
     **({pycurl.CAPATH: _authorities.capath} if _authorities.capath else {}),
 }
-_room = threading.BoundedSemaphore(MOST_AT_ONCE)
+_room = threading.BoundedSemaphore(MAX_CONCURRENT)
 
 
 @contextmanager
 def _in_room() -> Iterator[None]:
     """Nobody waits for room, since the threads that wait would be as stuck as those that fetch."""
     if not _room.acquire(blocking=False):
-        raise Refusal("fetch_busy", seconds=RETRY_SECONDS)
+        raise AppError("fetch_busy", seconds=RETRY_SECONDS)
     try:
         yield
     finally:
@@ -89,7 +89,7 @@ class Fetch:
         try:
             parts = split_ascii(url)
         except ValidationError as error:
-            raise Refusal("invalid", problems=f"The address {error.messages[0]}") from None
+            raise AppError("invalid", problems=f"The address {error.messages[0]}") from None
         self._host, self._url = parts.hostname, parts.geturl().encode()
         self._upgrade_only = upgrade_only
         self.addresses: list[str] = []
@@ -139,13 +139,13 @@ class Fetch:
         return self._sockets.enter_context(socket.socket(target.family, target.socktype, target.protocol))
 
     def _write(self, received: bytes) -> int | None:
-        if len(self._received) + len(received) > LARGEST:
+        if len(self._received) + len(received) > MAX_BYTES:
             return 0
         self._received += received
         return None
 
-    def _refusal(self, code: str, **values: object) -> Refusal:
-        return Refusal(code, host=self._host, **values)
+    def _refusal(self, code: str, **values: object) -> AppError:
+        return AppError(code, host=self._host, **values)
 
 
 def fetch(url: str) -> bytes:

@@ -17,7 +17,7 @@ from linkmgr.pages.attempts import Limit
 from linkmgr.repository import account as accounts
 from linkmgr.settings import settings
 from linkmgr.web import errors, keys, passwords, security_headers, sessions
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 bp = Blueprint("account_page", __name__, url_prefix="/account")
 bp.after_request(security_headers.keep_private)
@@ -116,8 +116,8 @@ def _change(function: Callable[[], str]) -> Callable[[], Response]:
     def changed() -> Response:
         try:
             flash(function(), "success")
-        except (Refusal, psycopg2.IntegrityError) as error:
-            refusal = error if isinstance(error, Refusal) else errors.refused_by(error)
+        except (AppError, psycopg2.IntegrityError) as error:
+            refusal = error if isinstance(error, AppError) else errors.from_constraint(error)
             if refusal is None or refusal.status not in _TOLD_ON_THE_PAGE:
                 raise
             flash(refusal.message, "error")
@@ -134,7 +134,7 @@ def _confirm() -> None:
         return
     current, limit = accounts.password_hash(g.user_id), Limit(f"session:{g.session.hex()}")
     if not attempts.matches(request.form.get("current_password", ""), current, attempts.by_sender(), limit):
-        raise Refusal("password_wrong")
+        raise AppError("password_wrong")
 
 
 def _with_key(function: Callable[[], str | None]) -> Callable[[], ResponseReturnValue]:
@@ -145,7 +145,7 @@ def _with_key(function: Callable[[], str | None]) -> Callable[[], ResponseReturn
     def confirmed() -> ResponseReturnValue:
         try:
             _confirm()
-        except Refusal as refusal:
+        except AppError as refusal:
             return _page(problem=refusal.message), refusal.status
         return _page(notice=function(), with_key=True)
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from linkmgr.db.statements import Row
 from linkmgr.repository import callers
 from linkmgr.web import client_address, passwords
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 ATTEMPTS, WINDOW = 10, 600  # wrong passwords from one IP address, known browser or session, and in how many seconds
 PER_ACCOUNT = 50  # wrong passwords for one e-mail address, from everywhere, in the same time
@@ -49,4 +49,4 @@ def matches(password: str, password_hash: str, *limits: Limit) -> bool:
 
 def _refuse(limit: Limit, counted: Row, *, before: int) -> None:
     if before >= limit.most:
-        raise Refusal(limit.code, seconds=min(max(counted["seconds"], 1), WINDOW))
+        raise AppError(limit.code, seconds=min(max(counted["seconds"], 1), WINDOW))

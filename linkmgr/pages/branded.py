@@ -18,7 +18,7 @@ from linkmgr.fields.urls import is_address, is_own_host, requested_host
 from linkmgr.pages import loops
 from linkmgr.repository import public
 from linkmgr.settings import settings, this_app
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 from linkmgr.web.request import Request, current
 
 # First words of the paths that exist under our own name only: for people, who are redirected, and for programs.
@@ -88,7 +88,7 @@ def _choose() -> AnyResponse | str | None:
     if domain is None:
         if request.endpoint in _UNKNOWN_HOST_ENDPOINTS:
             return None
-        raise Refusal("unknown_host")
+        raise AppError("unknown_host")
     return _serve_branded(domain)
 
 
@@ -114,10 +114,10 @@ def _not_found(response: Response) -> AnyResponse:
         domain = _domain()
         app = this_app()
         if domain is None:
-            return app.make_response(app.handle_user_exception(Refusal("unknown_host")))
+            return app.make_response(app.handle_user_exception(AppError("unknown_host")))
         if domain["redirect404"]:
             try:
                 return _redirect(domain, "redirect404")
-            except Refusal as refusal:  # an error raised here has no handler
+            except AppError as refusal:  # an error raised here has no handler
                 return app.make_response(app.handle_user_exception(refusal))
     return response

@@ -9,7 +9,7 @@ from werkzeug.wrappers import Response
 from linkmgr.fields.base import page_number
 from linkmgr.pages import branded, loops
 from linkmgr.repository import public
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 bp = Blueprint("campaign", __name__)
 
@@ -20,7 +20,7 @@ LINKS_A_PAGE = 25
 def rotate(slug: str) -> Response:
     link = public.rotated(branded.host(), slug)
     if link is None:
-        raise Refusal("campaign_missing")
+        raise AppError("campaign_missing")
     response = redirect(link["shorturl"], code=302)  # where the visit is recorded
     response.headers["Cache-Control"] = "no-store"
     return response
@@ -39,11 +39,11 @@ def links(username: str, slug: str, campaign_id: int) -> str:
     number = page_number()
     campaign = public.campaign(branded.host(), username, slug, campaign_id)
     if campaign is None:
-        raise Refusal("campaign_missing")
+        raise AppError("campaign_missing")
     found = public.campaign_links(campaign_id, limit=LINKS_A_PAGE, number=number)
     last = max(1, -(-found.total // LINKS_A_PAGE))
     if number > last:
-        raise Refusal("no_such_page")
+        raise AppError("no_such_page")
     return render_template(
         "campaign.html", campaign=campaign, links=found.rows, page=number, last=last, path=request.path
     )

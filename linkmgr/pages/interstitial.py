@@ -20,7 +20,7 @@ from linkmgr.pages import overlay_answers, pixel_tags
 from linkmgr.repository import interstitial
 from linkmgr.settings import settings
 from linkmgr.web import security_headers
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 DEFAULT_SPLASH: Row = {"title": "", "message": "", "link": "", "counter": 5, "banner": ""}
 _COLOUR = re.compile("#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
@@ -30,7 +30,7 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNO
 def respond(link: Row, target: str) -> ResponseReturnValue:
     """The page of a link that is more than a redirect, or the redirect."""
     if urlsplit(target).scheme not in ("http", "https"):
-        raise Refusal("no_such_page")
+        raise AppError("no_such_page")
     match link["type"]:
         case "splash":
             return _splash(link, target)

@@ -13,7 +13,7 @@ from werkzeug.exceptions import HTTPException, NotFound
 from linkmgr.fields.urls import is_own_host
 from linkmgr.repository import public
 from linkmgr.settings import this_app
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 from linkmgr.web.request import current
 
 MAX_HOPS = 10
@@ -47,13 +47,13 @@ def refuse(address: str, *, branded: bool = True) -> None:
         parts = urlsplit(address)
         place = parts.hostname or "", unquote(parts.path) or "/"
         if place in passed:
-            raise Refusal("redirect_loop")
+            raise AppError("redirect_loop")
         passed.add(place)
         onward = _onward(*place)
         if onward is None:
             return
         address = onward
-    raise Refusal("redirect_loop")
+    raise AppError("redirect_loop")
 
 
 def _onward(host: str, path: str) -> str | None:

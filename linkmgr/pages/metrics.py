@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from linkmgr.repository import connections
 from linkmgr.settings import settings
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 from linkmgr.web.metrics import Metrics, metrics
 
 bp = Blueprint("metrics", __name__)
@@ -34,10 +34,10 @@ class _Everything(Collector):
 def scrape() -> Response:
     counted = metrics()
     if counted is None:
-        raise Refusal("no_such_page")
+        raise AppError("no_such_page")
     given = request.headers.get("Authorization", "").encode("utf-8", "replace")
     if not hmac.compare_digest(given, f"Bearer {settings().metrics_token}".encode()):
-        raise Refusal("metrics_token")
+        raise AppError("metrics_token")
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Everything(counted))
     return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})

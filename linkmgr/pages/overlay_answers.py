@@ -13,7 +13,7 @@ from linkmgr.fields import overlays
 from linkmgr.fields.base import Choice, Email, New, Text, checked
 from linkmgr.repository import callers, interstitial
 from linkmgr.web import client_address, error_pages, security_headers
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 from linkmgr.web.responses import ok
 
 bp = Blueprint("overlay_answers", __name__)
@@ -44,7 +44,7 @@ def _form(overlay: Row) -> type[Schema]:
             chosen = Choice(overlays.choices(overlay["message"]), required=True)
             return New.from_dict({"choice": chosen}, name="Poll")
         case _:
-            raise Refusal("no_such_page")
+            raise AppError("no_such_page")
 
 
 def _seal() -> URLSafeTimedSerializer:
@@ -63,14 +63,14 @@ def answer() -> ResponseReturnValue:
     try:
         user_id, overlay_id, target = _seal().loads(request.form.get("page", ""), max_age=_PAGE_SECONDS)
     except BadData:
-        raise Refusal("answer_unplaced") from None
+        raise AppError("answer_unplaced") from None
     _count()
     overlay = interstitial.overlay(user_id, overlay_id)
     if overlay is None:
-        raise Refusal("no_such_page")
+        raise AppError("no_such_page")
     given = checked(_form(overlay), request.form.to_dict())
     interstitial.add_answer(user_id, overlay_id, answer=orjson.dumps(given).decode())
-    if not error_pages.wanted():
+    if not error_pages.prefers_html():
         return ok(THANKS)
     return render_template("go_thanks.html", message=THANKS, target=target, host=urlsplit(target).hostname)
 
@@ -78,4 +78,4 @@ def answer() -> ResponseReturnValue:
 def _count() -> None:
     sent = callers.count(f"answer:{client_address.network()}", window=WINDOW)
     if sent["count"] > ANSWERS:
-        raise Refusal("too_many_answers", seconds=max(1, sent["seconds"]))
+        raise AppError("too_many_answers", seconds=max(1, sent["seconds"]))

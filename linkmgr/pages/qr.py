@@ -10,11 +10,11 @@ from linkmgr.fields.base import query_choice, query_text
 from linkmgr.pages import branded
 from linkmgr.qr import drawing
 from linkmgr.qr import image as qr_image
-from linkmgr.qr.cache import pictures
-from linkmgr.qr.image import Picture
+from linkmgr.qr.cache import image_cache
+from linkmgr.qr.image import ImageSpec
 from linkmgr.repository import qr
 from linkmgr.settings import settings
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 bp = Blueprint("qr_image", __name__)
 
@@ -30,7 +30,7 @@ def image(code: str) -> Response:
     picture = _picture(code, qr.drawing(branded.host(), code, with_logo=False), *wanted)
     if request.if_none_match.contains_weak(picture.tag):
         return answer(picture, b"", status=304)
-    drawn = pictures().get(picture.tag)
+    drawn = image_cache().get(picture.tag)
     if drawn is None:
         # Read again, since the tag must be the one of this logo.
         found = qr.drawing(branded.host(), code, with_logo=True)
@@ -39,13 +39,13 @@ def image(code: str) -> Response:
     return answer(picture, drawn)
 
 
-def draw(picture: Picture, logo: bytes | None) -> bytes:
+def draw(picture: ImageSpec, logo: bytes | None) -> bytes:
     """Draw a picture, unless another request drew it while this one waited."""
-    kept = pictures()
+    kept = image_cache()
     with drawing.alone():
         drawn = kept.get(picture.tag)
         if drawn is None:
-            drawn = qr_image.draw(picture, logo)
+            drawn = qr_image.render(picture, logo)
             kept.put(picture.tag, drawn)
     return drawn
 
@@ -59,19 +59,21 @@ def pixels(text: str | None) -> int:
     if text is None:
         return qr_image.DEFAULT
     size = int(text) if re.fullmatch("[1-9][0-9]{1,3}", text) else 0
-    if not qr_image.SMALLEST <= size <= qr_image.LARGEST:
-        raise Refusal("invalid", problems=f"size must be a whole number from {qr_image.SMALLEST} to {qr_image.LARGEST}")
+    if not qr_image.MIN_SIZE <= size <= qr_image.MAX_SIZE:
+        raise AppError(
+            "invalid", problems=f"size must be a whole number from {qr_image.MIN_SIZE} to {qr_image.MAX_SIZE}"
+        )
     return size
 
 
-def _picture(code: str, found: Row, form: str, size: int) -> Picture:
+def _picture(code: str, found: Row, form: str, size: int) -> ImageSpec:
     payload = qr_data.payload(found["type"], found["data"], f"{settings().base_url}/q/{code}")
     return qr_image.picture(
         payload, found["foreground"], found["background"], found["logo_hash"], form=form, most_pixels=size
     )
 
 
-def answer(picture: Picture, drawn: bytes, status: int = 200) -> Response:
+def answer(picture: ImageSpec, drawn: bytes, status: int = 200) -> Response:
     response = Response(drawn, status, mimetype=qr_image.FORMATS[picture.format])
     response.set_etag(picture.tag)
     response.headers["Cache-Control"] = "no-cache"

@@ -11,7 +11,7 @@ from linkmgr.pages import branded, loops
 from linkmgr.qr.vcard import vcard
 from linkmgr.repository import public
 from linkmgr.visits import record
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 bp = Blueprint("scan", __name__)
 
@@ -20,7 +20,7 @@ bp = Blueprint("scan", __name__)
 def scan(code: str) -> Response:
     found = public.scanned(branded.host(), code)
     if found is None:
-        raise Refusal("image_missing")
+        raise AppError("image_missing")
     if found["type"] == "link":
         loops.refuse(found["data"], branded=found["target_branded"])
     record.record(found["id"], found["user_id"])

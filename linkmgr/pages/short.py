@@ -10,11 +10,11 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.base import query_text
 from linkmgr.pages import attempts, bio, branded, interstitial, loops, qr
 from linkmgr.qr import image as qr_image
-from linkmgr.qr.cache import pictures
+from linkmgr.qr.cache import image_cache
 from linkmgr.repository import public
 from linkmgr.visits import geoip, record, targets
 from linkmgr.web import client_address, security_headers
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 bp = Blueprint("short", __name__)
 
@@ -22,7 +22,7 @@ _FORM = ("GET", "POST")
 
 
 @bp.after_request
-def _arrive_here(response: Response) -> Response:
+def _disable_caching(response: Response) -> Response:
     """Every visit, so that it is counted and sees what the link is by then."""
     response.headers.setdefault("Cache-Control", "no-store")
     return response
@@ -39,7 +39,7 @@ def visit(alias: str) -> ResponseReturnValue:
         return _locked(link)
     if _shows_preview(link):
         return render_template("link_preview.html", link=link, address=_address(link))
-    return _lead_on(link)
+    return redirect_visitor(link)
 
 
 def _bio(alias: str) -> ResponseReturnValue:
@@ -54,7 +54,7 @@ def _address(link: Row) -> str:
 
 
 def _agent() -> str:
-    return request.headers.get("User-Agent", "")[: record.LONGEST_AGENT]
+    return request.headers.get("User-Agent", "")[: record.MAX_AGENT]
 
 
 def _shows_preview(link: Row) -> bool:
@@ -65,12 +65,12 @@ def _shows_preview(link: Row) -> bool:
 # --- leading on
 
 
-def _lead_on(link: Row) -> ResponseReturnValue:
+def redirect_visitor(link: Row) -> ResponseReturnValue:
     chosen, store = _target(link), _store(link)
     onward = store or chosen
     loops.refuse(onward, branded=link["url_branded"] or onward != link["url"])
     record.record(link["id"], link["user_id"])
-    target = targets.extended(chosen, link["parameters"])
+    target = targets.with_parameters(chosen, link["parameters"])
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)
     if store:
@@ -83,9 +83,9 @@ def _lead_on(link: Row) -> ResponseReturnValue:
 def _target(link: Row) -> str:
     """Device before country before language before default."""
     return (
-        (link["devices"] and targets.first(link["devices"], targets.devices(_agent())))
-        or (link["locations"] and targets.first(link["locations"], targets.countries(_country())))
-        or (link["languages"] and targets.first(link["languages"], targets.languages(_languages())))
+        (link["devices"] and targets.first_match(link["devices"], targets.devices(_agent())))
+        or (link["locations"] and targets.first_match(link["locations"], targets.countries(_country())))
+        or (link["languages"] and targets.first_match(link["languages"], targets.languages(_languages())))
         or str(link["url"])
     )
 
@@ -94,7 +94,7 @@ def _store(link: Row) -> str | None:
     """The address of the app in the visitor's store.  A frame shows the site instead."""
     if not link["deeplink"] or link["type"] in ("frame", "overlay"):
         return None
-    return targets.store(link["deeplink"], _agent())
+    return targets.app_store_url(link["deeplink"], _agent())
 
 
 @loops.hop("short.visit")
@@ -128,8 +128,8 @@ def _locked(link: Row) -> ResponseReturnValue:
     # No limit over all IP addresses: a stranger could lock out every visitor.
     limit = attempts.by_sender(f"link {link['id']}")
     if attempts.matches(request.form.get("password", ""), link["password_hash"], limit):
-        return _lead_on(link)
-    wrong = Refusal("link_password_wrong")
+        return redirect_visitor(link)
+    wrong = AppError("link_password_wrong")
     return _form(wrong.message), wrong.status
 
 
@@ -161,11 +161,11 @@ def picture(alias: str, size: str | None = None) -> Response:
     """A plain QR code of the short URL.  A size in the path takes precedence."""
     link = public.short_link(branded.host(), alias)
     if link is None:
-        raise Refusal("image_missing")
+        raise AppError("image_missing")
     form, most_pixels = qr.form(), qr.pixels(size or query_text("size"))
     wanted = qr_image.picture(
         _address(link), "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, most_pixels=most_pixels
     )
     if request.if_none_match.contains_weak(wanted.tag):
         return qr.answer(wanted, b"", status=304)
-    return qr.answer(wanted, pictures().get(wanted.tag) or qr.draw(wanted, None))
+    return qr.answer(wanted, image_cache().get(wanted.tag) or qr.draw(wanted, None))

@@ -18,7 +18,7 @@ _BLOCK = 4096  # bytes
 _CHECK = 4  # bytes: after a loss of power a file may be there without what was written to it
 
 
-class Pictures:
+class ImageCache:
     def __init__(self, folder: Path, most: int = _MOST) -> None:
         self.folder, self.most = folder, most
         self._put = most  # bytes since files were deleted last: at first nobody knows how many others put
@@ -75,9 +75,9 @@ def _checksum(picture: bytes) -> bytes:
 
 
 def init_app(app: Flask) -> None:
-    app.extensions["linkmgr_pictures"] = Pictures(settings().folder / FOLDER)
+    app.extensions["linkmgr_pictures"] = ImageCache(settings().folder / FOLDER)
 
 
-def pictures() -> Pictures:
-    found: Pictures = this_app().extensions["linkmgr_pictures"]
+def image_cache() -> ImageCache:
+    found: ImageCache = this_app().extensions["linkmgr_pictures"]
     return found

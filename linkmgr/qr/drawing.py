@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from linkmgr.web.errors import RETRY_SECONDS, Refusal
+from linkmgr.web.errors import RETRY_SECONDS, AppError
 
 _PATIENCE_SECONDS = 1.0
 _places = threading.BoundedSemaphore(2)
@@ -18,10 +18,10 @@ _drawing = threading.Lock()
 def alone() -> Iterator[None]:
     """Wait for a moment until no other thread works on an image."""
     if not _places.acquire(blocking=False):
-        raise Refusal("image_busy", seconds=RETRY_SECONDS)
+        raise AppError("image_busy", seconds=RETRY_SECONDS)
     try:
         if not _drawing.acquire(timeout=_PATIENCE_SECONDS):
-            raise Refusal("image_busy", seconds=RETRY_SECONDS)
+            raise AppError("image_busy", seconds=RETRY_SECONDS)
         try:
             yield
         finally:

@@ -14,9 +14,9 @@ import PIL
 import segno
 from PIL import Image, ImageOps
 
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
-SMALLEST, LARGEST, DEFAULT = 64, 2048, 400  # pixels
+MIN_SIZE, MAX_SIZE, DEFAULT = 64, 2048, 400  # pixels
 FORMATS = {"png": "image/png", "svg": "image/svg+xml"}
 _QUIET = 4  # modules that stay free on each side where there is room, as the standard requires
 _BLOCK = 8  # pixels; common decoders compare blocks of this size and fail when the modules coincide with them
@@ -25,7 +25,7 @@ _LOGO_SHARE = 0.25  # of the side; error correction H restores far more than the
 _DRAWN_BY = f"2 segno {segno.__version__} Pillow {PIL.__version__}"
 
 
-class Picture(NamedTuple):
+class ImageSpec(NamedTuple):
     """All that a picture depends on."""
 
     payload: str
@@ -50,19 +50,19 @@ class Box(NamedTuple):
 
 def picture(
     payload: str, foreground: str, background: str, logo_hash: bytes | None, *, form: str, most_pixels: int
-) -> Picture:
+) -> ImageSpec:
     """Return the largest picture with whole pixels for each module that fits the size."""
     width = len(_code(payload, _correction(logo_hash)))
     # One free module on each side is the least that readers find a code by.
     if most_pixels < width + 2:
-        raise Refusal("invalid", problems=f"size must be at least {width + 2} for what this code holds")
+        raise AppError("invalid", problems=f"size must be at least {width + 2} for what this code holds")
     scale = max(1, most_pixels // (width + 2 * _QUIET))
     scale -= scale % _BLOCK == 0
     margin = min(_QUIET, (most_pixels - width) // 2)
-    return Picture(payload, foreground, background, logo_hash, form, scale, margin)
+    return ImageSpec(payload, foreground, background, logo_hash, form, scale, margin)
 
 
-def draw(picture: Picture, logo: bytes | None) -> bytes:
+def render(picture: ImageSpec, logo: bytes | None) -> bytes:
     modules = [bytearray(row) for row in _code(picture.payload, _correction(picture.logo_hash))]
     box = _clear_box(modules) if logo else None
     return (_svg if picture.format == "svg" else _png)(picture, modules, box, logo or b"")
@@ -89,7 +89,7 @@ def _clear_box(modules: list[bytearray]) -> Box:
     return Box(start, side)
 
 
-def _png(picture: Picture, modules: list[bytearray], box: Box | None, logo: bytes) -> bytes:
+def _png(picture: ImageSpec, modules: list[bytearray], box: Box | None, logo: bytes) -> bytes:
     free = bytes(picture.margin)
     width = len(modules) + 2 * picture.margin
     rows = [bytes(width)] * picture.margin
@@ -109,7 +109,7 @@ def _png(picture: Picture, modules: list[bytearray], box: Box | None, logo: byte
     return written.getvalue()
 
 
-def _svg(picture: Picture, modules: list[bytearray], box: Box | None, logo: bytes) -> bytes:
+def _svg(picture: ImageSpec, modules: list[bytearray], box: Box | None, logo: bytes) -> bytes:
     margin, width = picture.margin, len(modules) + 2 * picture.margin
     size = width * picture.scale
     place = f'transform="translate({margin} {margin})"'

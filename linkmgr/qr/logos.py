@@ -10,17 +10,17 @@ from io import BytesIO
 
 from PIL import Image, ImageOps
 
-from linkmgr.outbound.fetch import LARGEST, fetch
+from linkmgr.outbound.fetch import MAX_BYTES, fetch
 from linkmgr.qr import drawing
 from linkmgr.settings import settings
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 FOLDER = "logos"
-LARGEST_PIXELS = 4_000_000
+MAX_PIXELS = 4_000_000
 SIDE = 320  # pixels, the longer side of what is kept
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}")
 # A photograph has about ten.  Each one is a pass over all pixels and may be a dozen bytes long.
-_MOST_JPEG_SCANS = 100
+_MAX_JPEG_SCANS = 100
 _JPEG_SCAN = b"\xff\xda"
 
 Image.MAX_IMAGE_PIXELS = None  # Pillow only warns above its own limit; ours is below
@@ -35,37 +35,37 @@ def load(name: str) -> bytes:
 
 def _read(name: str) -> bytes:
     if not _NAME.fullmatch(name):
-        raise Refusal("logo_missing")
+        raise AppError("logo_missing")
     try:
         # A link would lead out of the folder, and a pipe would not end.
         opened = os.open(settings().folder / FOLDER / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(opened, "rb") as file:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
-                raise Refusal("logo_missing")
-            return file.read(LARGEST + 1)
+                raise AppError("logo_missing")
+            return file.read(MAX_BYTES + 1)
     except OSError:
-        raise Refusal("logo_missing") from None
+        raise AppError("logo_missing") from None
 
 
 def _redrawn(image: bytes) -> bytes:
-    if len(image) > LARGEST:
-        raise Refusal("logo_unusable")
+    if len(image) > MAX_BYTES:
+        raise AppError("logo_unusable")
     try:
         with drawing.alone():
             return _png(image)
-    except Refusal:
+    except AppError:
         raise
     except Exception:  # a broken image can raise anything: OSError, SyntaxError, struct.error, zlib.error, ...
-        raise Refusal("logo_unusable") from None
+        raise AppError("logo_unusable") from None
 
 
 def _png(image: bytes) -> bytes:
     with Image.open(BytesIO(image), formats=("PNG", "JPEG")) as opened:
         # Nothing is decoded before this: the size stands in the header.
-        if opened.width * opened.height > LARGEST_PIXELS:
-            raise Refusal("logo_unusable")
-        if opened.format != "PNG" and image.count(_JPEG_SCAN) > _MOST_JPEG_SCANS:
-            raise Refusal("logo_unusable")
+        if opened.width * opened.height > MAX_PIXELS:
+            raise AppError("logo_unusable")
+        if opened.format != "PNG" and image.count(_JPEG_SCAN) > _MAX_JPEG_SCANS:
+            raise AppError("logo_unusable")
         upright = ImageOps.exif_transpose(opened)
     if upright.mode == "I;16":  # convert() would cut off what is brighter than 255 of 65535
         upright = upright.point(lambda value: value / 256).convert("L")

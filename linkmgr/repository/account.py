@@ -2,7 +2,7 @@
 
 from linkmgr.db.statements import Row, row, run
 from linkmgr.settings import settings
-from linkmgr.web.errors import missing
+from linkmgr.web.errors import not_found
 
 
 def overview(user_id: int) -> Row:
@@ -24,14 +24,14 @@ def overview(user_id: int) -> Row:
         lifetime=settings().key_lifetime_days,
     )
     if found is None:
-        raise missing("user")
+        raise not_found("user")
     return found
 
 
 def password_hash(user_id: int) -> str:
     found = row("SELECT password_hash FROM users WHERE id = %(user_id)s", user_id=user_id)
     if found is None:
-        raise missing("user")
+        raise not_found("user")
     return str(found["password_hash"])
 
 

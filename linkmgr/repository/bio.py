@@ -7,9 +7,9 @@ import orjson
 
 from linkmgr.db.statements import Page, Row, page, row, run
 from linkmgr.repository.names import run_with_name
-from linkmgr.repository.urls import under_a_free_alias
+from linkmgr.repository.urls import with_random_alias
 from linkmgr.settings import settings
-from linkmgr.web.errors import missing
+from linkmgr.web.errors import not_found
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
@@ -41,7 +41,7 @@ def read(user_id: int, bio_id: int) -> Row:
         base=settings().base_url,
     )
     if found is None:
-        raise missing("bio page")
+        raise not_found("bio page")
     return found
 
 
@@ -57,7 +57,7 @@ def add(
     """Its `id`, `alias` and `shorturl`; without an alias it gets one."""
     members = {"name": name, "bio": bio, "theme": theme, "links": orjson.dumps(links).decode()}
     if alias is None:
-        added = under_a_free_alias(lambda free: _add(user_id, free, custom=False, **members))
+        added = with_random_alias(lambda free: _add(user_id, free, custom=False, **members))
     else:
         added = _add(user_id, alias, custom=True, **members)
     assert added is not None
@@ -112,7 +112,7 @@ def update(
         links=None if links is None else orjson.dumps(links).decode(),
     )
     if updated is None:
-        raise missing("bio page")
+        raise not_found("bio page")
 
 
 def delete(user_id: int, bio_id: int) -> None:
@@ -122,4 +122,4 @@ def delete(user_id: int, bio_id: int) -> None:
         bio_id=bio_id,
     )
     if deleted is None:
-        raise missing("bio page")
+        raise not_found("bio page")

@@ -4,7 +4,7 @@ A window that ends later than one that began now is left from a longer setting o
 a new one begins. The 5 seconds are more than a statement takes, whose concurrent one may have begun the window later.
 """
 
-from linkmgr.db.statements import Row, row, rows, run, run_aside
+from linkmgr.db.statements import Row, row, rows, run, run_unsynced
 from linkmgr.settings import settings
 from linkmgr.web import rate_limit
 
@@ -113,7 +113,7 @@ def counts(buckets: list[str], *, window: int) -> list[Row]:
 
 def delete_expired(most: int) -> int:
     """Delete at most that many counters whose window ended long ago, and return how many were deleted."""
-    deleted = run_aside(
+    deleted = run_unsynced(
         """
         WITH expired AS (
             DELETE FROM hits

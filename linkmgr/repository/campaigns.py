@@ -3,7 +3,7 @@
 from linkmgr.db.statements import Page, Row, page, row, run
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
-from linkmgr.web.errors import missing
+from linkmgr.web.errors import not_found
 
 
 def _with_addresses(campaign: Row) -> Row:
@@ -44,7 +44,7 @@ def read(user_id: int, campaign_id: int) -> Row:
         campaign_id=campaign_id,
     )
     if found is None:
-        raise missing("campaign")
+        raise not_found("campaign")
     return _with_addresses(found)
 
 
@@ -84,7 +84,7 @@ def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None
         public=public,
     )
     if updated is None:
-        raise missing("campaign")
+        raise not_found("campaign")
     return _with_addresses(updated)
 
 
@@ -110,7 +110,7 @@ def assign(user_id: int, campaign_id: int, link_id: int) -> None:
     assert found is not None
     for what in ("campaign", "link"):
         if not found[what]:
-            raise missing(what)
+            raise not_found(what)
 
 
 def delete(user_id: int, campaign_id: int) -> None:
@@ -121,4 +121,4 @@ def delete(user_id: int, campaign_id: int) -> None:
         campaign_id=campaign_id,
     )
     if deleted is None:
-        raise missing("campaign")
+        raise not_found("campaign")

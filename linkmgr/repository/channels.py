@@ -2,7 +2,7 @@
 
 from linkmgr.db.statements import Page, Row, page, row, run
 from linkmgr.settings import settings
-from linkmgr.web.errors import missing
+from linkmgr.web.errors import not_found
 
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # the API's types, and what people call them
 
@@ -54,7 +54,7 @@ def items(user_id: int, channel_id: int, *, limit: int, number: int) -> Page:
         base_url=settings().base_url,
     )
     if not found.total and not _exists(user_id, channel_id):
-        raise missing("channel")
+        raise not_found("channel")
     return found
 
 
@@ -113,9 +113,9 @@ def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  
     )
     assert found is not None
     if not found["channel"]:
-        raise missing("channel")
+        raise not_found("channel")
     if not found["item"]:
-        raise missing(ITEMS[type])
+        raise not_found(ITEMS[type])
 
 
 def update(
@@ -145,7 +145,7 @@ def update(
         starred=starred,
     )
     if updated is None:
-        raise missing("channel")
+        raise not_found("channel")
 
 
 def delete(user_id: int, channel_id: int) -> None:
@@ -156,4 +156,4 @@ def delete(user_id: int, channel_id: int) -> None:
         channel_id=channel_id,
     )
     if deleted is None:
-        raise missing("channel")
+        raise not_found("channel")

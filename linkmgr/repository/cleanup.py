@@ -7,13 +7,13 @@ triggers `clean_up` of schema.sql enqueue the jobs.
 from collections.abc import Callable
 from typing import Any
 
-from linkmgr.db.statements import UNFLUSHED, database
+from linkmgr.db.statements import UNSYNCED, database
 
-MOST_STATISTICS = 5000
-MOST_ROWS = 500
+MAX_STATISTICS = 5000
+MAX_ROWS = 500
 
 # Estimates are averages, by which a table is read as a whole for the last rows of a target.
-_BY_INDEX = f"{UNFLUSHED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
+_BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
 
 # A batch is of one month, so that a row's place is looked up in one partition only.
 _VISITS = """
@@ -175,15 +175,15 @@ def _batch(*statements: str, most: int) -> Callable[[Any], bool]:
     return handle
 
 
-targets = _batch(_VISITS, _VISITORS, _TALLIES, _TOTALS, most=MOST_STATISTICS)
+targets = _batch(_VISITS, _VISITORS, _TALLIES, _TOTALS, most=MAX_STATISTICS)
 
 HANDLERS = {
     "links_deleted": targets,
     "qrs_deleted": targets,
-    "campaigns_deleted": _batch(_CAMPAIGN, most=MOST_ROWS),
-    "splash_pages_deleted": _batch(_SPLASH, most=MOST_ROWS),
-    "overlays_deleted": _batch(_OVERLAY, _ANSWERS, most=MOST_ROWS),
-    "pixels_deleted": _batch(_PIXELS, most=MOST_ROWS),
-    "channels_deleted": _batch(_ITEMS, most=MOST_ROWS),
-    "users_deleted": _batch(*_OWNED, most=MOST_ROWS),
+    "campaigns_deleted": _batch(_CAMPAIGN, most=MAX_ROWS),
+    "splash_pages_deleted": _batch(_SPLASH, most=MAX_ROWS),
+    "overlays_deleted": _batch(_OVERLAY, _ANSWERS, most=MAX_ROWS),
+    "pixels_deleted": _batch(_PIXELS, most=MAX_ROWS),
+    "channels_deleted": _batch(_ITEMS, most=MAX_ROWS),
+    "users_deleted": _batch(*_OWNED, most=MAX_ROWS),
 }

@@ -2,7 +2,7 @@
 
 from linkmgr.db.statements import Page, Row, page, row, run
 from linkmgr.repository.names import run_with_name
-from linkmgr.web.errors import missing
+from linkmgr.web.errors import not_found
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
@@ -32,7 +32,7 @@ def read(user_id: int, domain_id: int) -> Row:
         domain_id=domain_id,
     )
     if found is None:
-        raise missing("domain")
+        raise not_found("domain")
     return found
 
 
@@ -68,7 +68,7 @@ def update(user_id: int, domain_id: int, *, redirectroot: str | None = None, red
         redirect404=redirect404,
     )
     if updated is None:
-        raise missing("domain")
+        raise not_found("domain")
 
 
 def delete(user_id: int, domain_id: int) -> None:
@@ -78,4 +78,4 @@ def delete(user_id: int, domain_id: int) -> None:
         domain_id=domain_id,
     )
     if deleted is None:
-        raise missing("domain")
+        raise not_found("domain")

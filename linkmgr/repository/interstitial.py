@@ -1,9 +1,9 @@
 """What is shown before a visitor goes on, and what visitors answer to it."""
 
 from linkmgr.db.statements import Row, row, run
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
-MOST_ANSWERS = 100_000  # that are kept of an overlay
+MAX_ANSWERS = 100_000  # that are kept of an overlay
 
 
 def splash(user_id: int, splash_id: int | None) -> Row | None:
@@ -52,9 +52,9 @@ def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
         user_id=user_id,
         overlay_id=overlay_id,
         answer=answer,
-        most=MOST_ANSWERS,
+        most=MAX_ANSWERS,
     )
     if overlay is None:
-        raise Refusal("no_such_page")
+        raise AppError("no_such_page")
     if not overlay["has_room"]:
-        raise Refusal("answers_full")
+        raise AppError("answers_full")

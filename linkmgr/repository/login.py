@@ -1,7 +1,7 @@
 """Signing in: single-use links, and the sessions of browsers."""
 
 from linkmgr.db.statements import Row, row, run
-from linkmgr.web.errors import missing
+from linkmgr.web.errors import not_found
 
 
 def add_link(user_id: int, *, digest: bytes) -> None:
@@ -17,7 +17,7 @@ def add_link(user_id: int, *, digest: bytes) -> None:
         digest=digest,
     )
     if added is None:
-        raise missing("user")
+        raise not_found("user")
 
 
 def usable(digest: bytes) -> bool:
@@ -35,7 +35,7 @@ def usable(digest: bytes) -> bool:
     )
 
 
-def burn(digest: bytes, *, session: bytes) -> int | None:
+def consume_link(digest: bytes, *, session: bytes) -> int | None:
     """Consume a login link and create a session.  Return the user id, or None if the link cannot be used.  Exactly
     one of several concurrent attempts succeeds."""
     begun = run(

@@ -1,7 +1,7 @@
 """CTA overlays, and what visitors answered to those with a form."""
 
 from linkmgr.db.statements import Page, Row, page, row, run
-from linkmgr.web.errors import missing
+from linkmgr.web.errors import not_found
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
@@ -31,7 +31,7 @@ def read(user_id: int, overlay_id: int) -> Row:
         overlay_id=overlay_id,
     )
     if found is None:
-        raise missing("overlay")
+        raise not_found("overlay")
     return found
 
 
@@ -130,7 +130,7 @@ def update(
         background=background,
     )
     if updated is None:
-        raise missing("overlay")
+        raise not_found("overlay")
 
 
 def delete(user_id: int, overlay_id: int) -> None:
@@ -141,4 +141,4 @@ def delete(user_id: int, overlay_id: int) -> None:
         overlay_id=overlay_id,
     )
     if deleted is None:
-        raise missing("overlay")
+        raise not_found("overlay")

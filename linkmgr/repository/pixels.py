@@ -1,7 +1,7 @@
 """Pixels."""
 
 from linkmgr.db.statements import Page, Row, page, row, run
-from linkmgr.web.errors import missing
+from linkmgr.web.errors import not_found
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
@@ -31,7 +31,7 @@ def read(user_id: int, pixel_id: int) -> Row:
         pixel_id=pixel_id,
     )
     if found is None:
-        raise missing("pixel")
+        raise not_found("pixel")
     return found
 
 
@@ -65,7 +65,7 @@ def update(user_id: int, pixel_id: int, *, tag: str, name: str | None = None) ->
         tag=tag,
     )
     if updated is None:
-        raise missing("pixel")
+        raise not_found("pixel")
 
 
 def delete(user_id: int, pixel_id: int) -> None:
@@ -75,4 +75,4 @@ def delete(user_id: int, pixel_id: int) -> None:
         pixel_id=pixel_id,
     )
     if deleted is None:
-        raise missing("pixel")
+        raise not_found("pixel")

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from linkmgr.db.statements import Row, row, rows, run
-from linkmgr.web.errors import missing
+from linkmgr.web.errors import not_found
 
 
 def all_plans() -> list[Row]:
@@ -42,7 +42,7 @@ def subscribe(plan_id: int, user_id: int, *, type: str, expiration: str | None =
     if subscribed is None:
         known = row("SELECT EXISTS (SELECT FROM plans WHERE id = %(plan_id)s) AS plan", plan_id=plan_id)
         assert known is not None
-        raise missing("user" if known["plan"] else "plan")
+        raise not_found("user" if known["plan"] else "plan")
 
 
 def add(
@@ -105,4 +105,4 @@ def edit(
         limits=None if limits is None else json.dumps(limits),
     )
     if edited is None:
-        raise missing("plan")
+        raise not_found("plan")

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
-from linkmgr.db.statements import UNFLUSHED, Row, database, run_aside
+from linkmgr.db.statements import UNSYNCED, Row, database, run_unsynced
 from linkmgr.repository import callers, cleanup
 from linkmgr.repository.visits import make_months
 
-MOST_ROWS = 5000
-MOST_TARGETS = 1000
+MAX_ROWS = 5000
+MAX_TARGETS = 1000
 _TRIES = 5
 _BRIEFLY = "SET LOCAL lock_timeout = '40ms'; SET LOCAL statement_timeout = '80ms'; "  # visits wait meanwhile
-_UNHURRIED = f"{UNFLUSHED}SET LOCAL statement_timeout = 0; "
+_UNHURRIED = f"{UNSYNCED}SET LOCAL statement_timeout = 0; "
 _BY_INDEX = f"{_UNHURRIED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
 
 
@@ -36,8 +36,8 @@ def purge() -> Purged:
     _delete_orphans()
     if visits or months:
         _delete_visitors()
-    run_aside("DELETE FROM usage WHERE kind LIKE 'visits %%' AND kind < 'visits ' || to_char(now(), 'YYYY-MM')")
-    while callers.delete_expired(MOST_ROWS) == MOST_ROWS:
+    run_unsynced("DELETE FROM usage WHERE kind LIKE 'visits %%' AND kind < 'visits ' || to_char(now(), 'YYYY-MM')")
+    while callers.delete_expired(MAX_ROWS) == MAX_ROWS:
         pass
     return Purged(visits, months + sum(_drop(part, if_empty=True) for part in _empty_months()))
 
@@ -113,7 +113,7 @@ def _delete_expired(since: str, until: str) -> int:
     while True:
         batch = _delete_batch(since, until, after)
         deleted += int(batch["deleted"])
-        if batch["deleted"] < MOST_ROWS:  # else there may be more of the same targets
+        if batch["deleted"] < MAX_ROWS:  # else there may be more of the same targets
             if batch["last"] is None:
                 return deleted
             after = batch["last"]
@@ -153,7 +153,7 @@ def _delete_batch(since: str, until: str, after: int) -> Row:
             RETURNING 1)
         SELECT (SELECT count(*) FROM deleted) AS deleted, (SELECT max(id) FROM walk) AS last
         """,
-        {"since": since, "until": until, "after": after, "most": MOST_ROWS, "targets": MOST_TARGETS},
+        {"since": since, "until": until, "after": after, "most": MAX_ROWS, "targets": MAX_TARGETS},
         again=False,
         prelude=_BY_INDEX,
     )
@@ -176,7 +176,7 @@ def _targets() -> Iterator[list[Row]]:
          LIMIT %(targets)s
         """,
         after=after,
-        targets=MOST_TARGETS,
+        targets=MAX_TARGETS,
     ):
         yield found
         after = found[-1]["target_id"]
@@ -203,9 +203,9 @@ def _delete_visitors() -> None:
             """,
             ids=[target["target_id"] for target in found],
         ):
-            for first in range(0, len(visitors), MOST_ROWS):
-                batch = visitors[first : first + MOST_ROWS]
-                run_aside(
+            for first in range(0, len(visitors), MAX_ROWS):
+                batch = visitors[first : first + MAX_ROWS]
+                run_unsynced(
                     """
                     DELETE FROM visitors
                      USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS gone (target_id, visitor)

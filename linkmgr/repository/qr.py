@@ -4,10 +4,10 @@ from typing import Any
 
 import orjson
 
-from linkmgr.db.statements import Page, Row, late_row, page, row, run
+from linkmgr.db.statements import Page, Row, page, replica_row, row, run
 from linkmgr.repository import visits
 from linkmgr.settings import settings
-from linkmgr.web.errors import Refusal, missing
+from linkmgr.web.errors import AppError, not_found
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
@@ -31,7 +31,7 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 
 def read(user_id: int, qr_id: int) -> Row:
     """The QR code, with its statistics as `statistics`."""
-    found = late_row(
+    found = replica_row(
         """
         SELECT id, %(base)s::text || '/qr/' || code AS link,
                coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
@@ -45,7 +45,7 @@ def read(user_id: int, qr_id: int) -> Row:
         base=settings().base_url,
     )
     if found is None:
-        raise missing("QR code")
+        raise not_found("QR code")
     return found | {"statistics": found["statistics"] or visits.NONE}
 
 
@@ -53,7 +53,7 @@ def type_of(user_id: int, qr_id: int) -> str:
     """Which never changes, so that it may be asked for before an update."""
     found = row("SELECT type FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s", user_id=user_id, qr_id=qr_id)
     if found is None:
-        raise missing("QR code")
+        raise not_found("QR code")
     return str(found["type"])
 
 
@@ -121,7 +121,7 @@ def update(
         logo=logo,
     )
     if updated is None:
-        raise missing("QR code")
+        raise not_found("QR code")
 
 
 def delete(user_id: int, qr_id: int) -> None:
@@ -131,7 +131,7 @@ def delete(user_id: int, qr_id: int) -> None:
         qr_id=qr_id,
     )
     if deleted is None:
-        raise missing("QR code")
+        raise not_found("QR code")
 
 
 def drawing(host: str | None, code: str, *, with_logo: bool) -> Row:
@@ -148,5 +148,5 @@ def drawing(host: str | None, code: str, *, with_logo: bool) -> Row:
         with_logo=with_logo,
     )
     if found is None:
-        raise Refusal("image_missing")
+        raise AppError("image_missing")
     return found

@@ -1,7 +1,7 @@
 """Splash pages."""
 
 from linkmgr.db.statements import Page, Row, page, row, run
-from linkmgr.web.errors import missing
+from linkmgr.web.errors import not_found
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
@@ -31,7 +31,7 @@ def read(user_id: int, splash_id: int) -> Row:
         splash_id=splash_id,
     )
     if found is None:
-        raise missing("splash page")
+        raise not_found("splash page")
     return found
 
 
@@ -96,7 +96,7 @@ def update(
         banner=banner,
     )
     if updated is None:
-        raise missing("splash page")
+        raise not_found("splash page")
 
 
 def delete(user_id: int, splash_id: int) -> None:
@@ -107,4 +107,4 @@ def delete(user_id: int, splash_id: int) -> None:
         splash_id=splash_id,
     )
     if deleted is None:
-        raise missing("splash page")
+        raise not_found("splash page")

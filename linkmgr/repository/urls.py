@@ -10,12 +10,12 @@ from typing import Any
 import orjson
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Page, Row, late_row, page, run
+from linkmgr.db.statements import Page, Row, page, replica_row, run
 from linkmgr.fields.links import new_alias
 from linkmgr.repository import visits
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
-from linkmgr.web.errors import Refusal, missing
+from linkmgr.web.errors import AppError, not_found
 
 _TRIES = 5  # for an alias that is free, of 35 random bits
 
@@ -77,7 +77,7 @@ def search(user_id: int, *, q: str | None, by_clicks: bool, limit: int, number: 
     )
 
 
-def at(user_id: int, short: str, *, limit: int, number: int) -> Page:
+def find_by_short_url(user_id: int, short: str, *, limit: int, number: int) -> Page:
     """List the user's link with exactly this short URL, if there is one."""
     base, _, alias = short.rpartition("/")
     return page(
@@ -110,7 +110,7 @@ def at(user_id: int, short: str, *, limit: int, number: int) -> Page:
 
 def read(user_id: int, link_id: int) -> Row:
     """The link, with its statistics as `data`."""
-    found = late_row(
+    found = replica_row(
         """
         SELECT l.id, alias, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, url AS longurl,
                title, description, locations AS location, devices AS device, expires AS expiry, created AS date, data
@@ -124,7 +124,7 @@ def read(user_id: int, link_id: int) -> Row:
         base=settings().base_url,
     )
     if found is None:
-        raise missing("link")
+        raise not_found("link")
     return found | {"data": found["data"] or visits.NONE}
 
 
@@ -132,13 +132,13 @@ def _stored(answer: Row | None) -> Row:
     """The id and the short URL that the statement gave, unless it refused."""
     assert answer is not None
     if answer["refusal"]:
-        raise Refusal(answer["refusal"])
+        raise AppError(answer["refusal"])
     if answer["id"] is None:
-        raise missing("link")
+        raise not_found("link")
     return {"id": answer["id"], "shorturl": answer["shorturl"], "short": answer["shorturl"]}
 
 
-def under_a_free_alias(store: Callable[[str], Row | None]) -> Row | None:
+def with_random_alias(store: Callable[[str], Row | None]) -> Row | None:
     for _ in range(_TRIES - 1):
         try:
             return store(new_alias())
@@ -151,11 +151,11 @@ def under_a_free_alias(store: Callable[[str], Row | None]) -> Row | None:
 def add(user_id: int, *, url: str, **members: Any) -> Row:
     """Its `id`, `shorturl` and `short`."""
     if not members.keys() - {"hosts"}:
-        return _stored(under_a_free_alias(lambda alias: _add_plain(user_id, alias, url, members.get("hosts", []))))
+        return _stored(with_random_alias(lambda alias: _add_plain(user_id, alias, url, members.get("hosts", []))))
     sent = _sent({"url": url} | members)
     if sent["custom"]:
         return _stored(_add(user_id, sent["custom"], sent))
-    return _stored(under_a_free_alias(lambda alias: _add(user_id, alias, sent)))
+    return _stored(with_random_alias(lambda alias: _add(user_id, alias, sent)))
 
 
 def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | None:
@@ -284,4 +284,4 @@ def delete(user_id: int, link_id: int) -> None:
         link_id=link_id,
     )
     if deleted is None:
-        raise missing("link")
+        raise not_found("link")

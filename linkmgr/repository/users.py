@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from linkmgr.db.statements import Row, row, rows, run
 from linkmgr.settings import settings
 from linkmgr.web import keys
-from linkmgr.web.errors import Refusal, missing
+from linkmgr.web.errors import AppError, not_found
 
 AT_ONCE = 500  # users that are in memory while all of them are listed
 
@@ -55,7 +55,7 @@ def read(user_id: int) -> Row:
         base_url=settings().base_url,
     )
     if found is None:
-        raise missing("user")
+        raise not_found("user")
     return _with_key(found)
 
 
@@ -98,7 +98,7 @@ def add(
         key_ciphertext=key_ciphertext,
     )
     if added is None:
-        raise Refusal("plan_not_premium")
+        raise AppError("plan_not_premium")
     return added
 
 
@@ -106,7 +106,7 @@ def delete(user_id: int, *, by: int) -> None:
     """Everything that the user owns goes too.  The administrators are locked, in one order, so that two who
     delete each other at once do not both succeed."""
     if user_id == by:
-        raise Refusal("delete_self")
+        raise AppError("delete_self")
     deleted = run(
         """
         WITH administrators AS MATERIALIZED (
@@ -120,11 +120,11 @@ def delete(user_id: int, *, by: int) -> None:
     )
     if deleted is None:
         read(user_id)
-        raise Refusal("delete_last_administrator")
+        raise AppError("delete_last_administrator")
 
 
 def id_of(username: str) -> int:
     found = row("SELECT id FROM users WHERE lower(username) = lower(%(username)s)", username=username)
     if found is None:
-        raise missing("user")
+        raise not_found("user")
     return int(found["id"])

@@ -14,7 +14,7 @@ NONE: Row = {
 }
 # Labels that are counted for a target and a dimension.  Visitors can invent referrers and browsers, and could fill
 # the disk: what comes after that many is counted as one label.
-MOST_LABELS = 1000
+MAX_LABELS = 1000
 OTHER = "Other"
 
 
@@ -102,7 +102,7 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
             ON CONFLICT (target_id, dimension, label) DO UPDATE SET total = t.total + excluded.total)
         SELECT EXISTS (SELECT FROM moved) AS moved
         """,
-        {"spool": spool, "start": start, "stop": stop, "visits": visits, "most": MOST_LABELS, "other": OTHER},
+        {"spool": spool, "start": start, "stop": stop, "visits": visits, "most": MAX_LABELS, "other": OTHER},
         again=True,
     )
     return bool(result["moved"])

@@ -27,7 +27,7 @@ RETRY_SECONDS = 1
 ADOPT_SECONDS = 5  # between two looks for the files of dead processes
 MONTHS_RETRY_SECONDS = 60
 LOG_SECONDS = 10  # between two lines of the log about lost visits
-MOST_AT_ONCE = 500
+MAX_AT_ONCE = 500
 WORN = spool.SIZE // 4  # bytes of a stored file that is replaced, so that a full disk finds most of one reserved
 
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError)
@@ -49,7 +49,7 @@ class Visit:
     social: str | None
 
 
-class Recorder:
+class VisitQueue:
     def __init__(self, app: Flask) -> None:
         self._app = app
         self._folder = settings().folder / "visits"
@@ -157,7 +157,7 @@ class Recorder:
     # --- the database
 
     def _drain(self, source: Spool) -> bool:
-        while lines := source.read(MOST_AT_ONCE):
+        while lines := source.read(MAX_AT_ONCE):
             if not self._store(source, lines):
                 return False
         return True
@@ -251,5 +251,5 @@ def _retire(stored: list[Spool]) -> bool:
 def start(app: object) -> None:
     """Store visits in this process, if the WSGI application is one that records them."""
     recorder = getattr(app, "extensions", {}).get("linkmgr_recorder")
-    if isinstance(recorder, Recorder):
+    if isinstance(recorder, VisitQueue):
         recorder.start()

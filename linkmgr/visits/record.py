@@ -15,13 +15,13 @@ from flask import Flask, current_app, request
 from linkmgr.fields.urls import is_own_host
 from linkmgr.settings import this_app
 from linkmgr.visits import bots, geoip
-from linkmgr.visits.queue import Recorder, Visit
+from linkmgr.visits.queue import Visit, VisitQueue
 from linkmgr.web import client_address, metrics
 
 UNKNOWN = "Unknown"
 DIRECT = "Direct, email and other"
-LONGEST_LABEL = 100
-LONGEST_AGENT = 512  # characters of a user agent that are looked at
+MAX_LABEL = 100
+MAX_AGENT = 512  # characters of a user agent that are looked at
 _HOST = re.compile(r"[a-z0-9._:-]{1,100}")
 # Headers of a browser that loads in advance, as WSGI names them.
 _AHEAD_OF_TIME = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
@@ -49,20 +49,20 @@ def init_app(app: Flask) -> None:
     secret = app.config["SECRET_KEY"].encode()
     derived = HKDF(hashes.SHA256(), length=32, salt=None, info=b"linkmgr visitors").derive(secret)
     app.extensions["linkmgr_visitors"] = derived
-    app.extensions["linkmgr_recorder"] = Recorder(app)
+    app.extensions["linkmgr_recorder"] = VisitQueue(app)
 
 
 def record(target_id: int, user_id: int) -> None:
     """Counts the request as a visit of the user's target.  Whatever goes wrong here, the visitor still arrives."""
-    agent = request.headers.get("User-Agent", "")[:LONGEST_AGENT]
-    if request.method == "HEAD" or _ahead_of_time():
+    agent = request.headers.get("User-Agent", "")[:MAX_AGENT]
+    if request.method == "HEAD" or _is_prefetch():
         return
     try:
         program = _program(agent)
         if program is None:
             return
         referrer = _referrer()
-        recorder: Recorder = this_app().extensions["linkmgr_recorder"]
+        recorder: VisitQueue = this_app().extensions["linkmgr_recorder"]
         recorder.add(
             Visit(
                 target_id=target_id,
@@ -98,13 +98,13 @@ def _program(agent: str) -> _Program | None:
     )
 
 
-def _ahead_of_time() -> bool:
+def _is_prefetch() -> bool:
     purposes = " ".join(filter(None, map(request.environ.get, _AHEAD_OF_TIME))).lower()
     return "prefetch" in purposes or "preview" in purposes or "prerender" in purposes
 
 
 def _label(text: str | None) -> str:
-    return (text or UNKNOWN)[:LONGEST_LABEL]
+    return (text or UNKNOWN)[:MAX_LABEL]
 
 
 def _visitor(target_id: int, agent: str) -> str:

@@ -54,7 +54,7 @@ _REGIONS = {
 _SCRIPTS = {"zh-cn": "hans", "zh-sg": "hans", "zh-tw": "hant", "zh-hk": "hant", "zh-mo": "hant"}
 
 
-def first(targets: Targets, names: Iterable[str]) -> str | None:
+def first_match(targets: Targets, names: Iterable[str]) -> str | None:
     """The target of the first name that has one."""
     return next((targets[name] for name in names if name in targets), None)
 
@@ -101,7 +101,7 @@ def languages(accepted: Iterable[str]) -> Iterator[str]:
         yield from (primary, name, f"{primary}-{primary}", f"{primary}_{primary}")
 
 
-def extended(url: str, parameters: list[list[str]]) -> str:
+def with_parameters(url: str, parameters: list[list[str]]) -> str:
     """The URL with the parameters behind those that it has, and before its fragment."""
     if not parameters:
         return url
@@ -110,7 +110,7 @@ def extended(url: str, parameters: list[list[str]]) -> str:
     return address + joint + urlencode([(name, value) for name, value in parameters], quote_via=quote) + mark + fragment
 
 
-def store(deeplink: dict[str, Any], agent: str) -> str | None:
+def app_store_url(deeplink: dict[str, Any], agent: str) -> str | None:
     """The address of the app in the store of the visitor's phone, unless it is not to be opened."""
     if deeplink.get("auto") is False or "Windows Phone" in agent:  # calls itself all of the others
         return None

@@ -12,7 +12,7 @@ from linkmgr.settings import this_app
 from linkmgr.web import client_address, keys, middleware, rate_limit
 from linkmgr.web import request as web_request
 from linkmgr.web.caller import Caller
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 ADMINISTRATION = ("plans", "users")  # blueprints for administrators only
 PUBLIC_BLUEPRINTS = ("openapi", "docs")  # need no key; they count like requests without one
@@ -41,18 +41,18 @@ def authenticate() -> None:
     row = identify(keys.digest(key or ""), client_address.network())
     window = rate_limit.counted(row.pop("count"), row.pop("until"), row.pop("now")) if "count" in row else None
     request.caller = caller = Caller(**row)
-    middleware.called_by(caller.id)
+    middleware.log_user(caller.id)
     rate_limit.enforce(caller.bucket, caller.rate, window)
     if request.blueprint in PUBLIC_BLUEPRINTS:
         return
     if key is None:
-        raise Refusal("key_missing")
+        raise AppError("key_missing")
     if caller.id is None:
-        raise Refusal("key_expired" if caller.key_valid is False else "key_unknown")
+        raise AppError("key_expired" if caller.key_valid is False else "key_unknown")
     if not (caller.api or caller.admin):
-        raise Refusal("plan_feature", detail="the API")
+        raise AppError("plan_feature", detail="the API")
     if request.blueprint in ADMINISTRATION and not caller.admin:
-        raise Refusal("administrators_only")
+        raise AppError("administrators_only")
 
 
 def init_app(app: Flask, identify: Identify) -> None:

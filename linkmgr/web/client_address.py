@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from linkmgr.web.request import current
 
-_LONGEST = 100
+_MAX_LENGTH = 100
 # Some proxies add the port that the client sent from.
 _WITH_PORT = re.compile(r"\[(?P<bracketed>[^\]]*)\](?::[0-9]*)?|(?P<plain>[^:]*):[0-9]*")
 
@@ -14,7 +14,7 @@ _WITH_PORT = re.compile(r"\[(?P<bracketed>[^\]]*)\](?::[0-9]*)?|(?P<plain>[^:]*)
 def address() -> str:
     """Without port, brackets and zone; an IPv4 address that is written as IPv6 is that IPv4 address.  Proxies can
     send anything: what is no address stays as it is."""
-    text = (current().remote_addr or "")[:_LONGEST]
+    text = (current().remote_addr or "")[:_MAX_LENGTH]
     if ":" not in text and "[" not in text:
         return text
     found = _WITH_PORT.fullmatch(text)

@@ -22,7 +22,7 @@ _FOR_PROGRAMS = ("/healthz", "/metrics")
 _API_PAGE = "/api/docs"
 
 
-def wanted() -> bool:
+def prefers_html() -> bool:
     """Return True if the client gets a page rather than JSON.
 
     Outside of the API only clients that prefer JSON get JSON. On the one page of the API only clients that prefer
@@ -42,7 +42,7 @@ def page(status: int, message: str) -> str:
     return render_template("error.html", status=status, title=title, message=message)
 
 
-def bug() -> str:
+def internal_error_page() -> str:
     """Made at the start, so that nothing can fail in showing it."""
     made: str = this_app().extensions["linkmgr_bug_page"]
     return made

@@ -161,7 +161,7 @@ HTTP_CODES = {
 }
 
 
-class Refusal(Exception):
+class AppError(Exception):
     """Ends the request with the catalogue's status and sentence for `code`."""
 
     def __init__(self, code: str, **values: object) -> None:
@@ -172,25 +172,25 @@ class Refusal(Exception):
         super().__init__(self.message)
 
 
-def missing(what: str) -> Refusal:
+def not_found(what: str) -> AppError:
     """For an id that never existed and for somebody else's, which must not be told apart."""
-    return Refusal("missing", what=what)
+    return AppError("missing", what=what)
 
 
 def as_json(code: str, message: str) -> Json:
     return {"error": 1, "message": message, "code": code}
 
 
-def _answer(refusal: Refusal, **headers: str) -> ResponseReturnValue:
+def _answer(refusal: AppError, **headers: str) -> ResponseReturnValue:
     if refusal.seconds is not None:
         headers["Retry-After"] = str(refusal.seconds)
-    if not error_pages.wanted():
+    if not error_pages.prefers_html():
         return as_json(refusal.code, refusal.message), refusal.status, headers
     headers["Cache-Control"] = "no-store"
     return error_pages.page(refusal.status, refusal.message), refusal.status, headers
 
 
-def _refused(refusal: Refusal) -> ResponseReturnValue:
+def _refused(refusal: AppError) -> ResponseReturnValue:
     if refusal.status == HTTPStatus.UNAUTHORIZED and (web_request.current().is_api or refusal.code == "metrics_token"):
         return _answer(refusal, **{"WWW-Authenticate": "Bearer"})
     return _answer(refusal)
@@ -199,48 +199,48 @@ def _refused(refusal: Refusal) -> ResponseReturnValue:
 def _http(error: HTTPException) -> ResponseReturnValue:
     match error.code:
         case 404:
-            return _answer(Refusal("no_such_operation" if web_request.current().is_api else "no_such_page"))
+            return _answer(AppError("no_such_operation" if web_request.current().is_api else "no_such_page"))
         case 405:
             assert isinstance(error, MethodNotAllowed)
             allowed = ", ".join(sorted(set(error.valid_methods or ()) - {"HEAD"}))
-            return _answer(Refusal("method_not_allowed", method=request.method, allowed=allowed), Allow=allowed)
+            return _answer(AppError("method_not_allowed", method=request.method, allowed=allowed), Allow=allowed)
         case _:
-            return _answer(Refusal(HTTP_CODES.get(error.code or 0, "bad_request")))
+            return _answer(AppError(HTTP_CODES.get(error.code or 0, "bad_request")))
 
 
-def refused_by(error: psycopg2.IntegrityError) -> Refusal | None:
+def from_constraint(error: psycopg2.IntegrityError) -> AppError | None:
     """Return the refusal that the constraint is named after, or None if no client can have caused the error."""
     name = error.diag.constraint_name or ""
     if name == "login_links_user_id_fkey":  # what an administrator makes for somebody else
-        return missing("user")
+        return not_found("user")
     if name.endswith("_user_id_fkey"):  # a user's own: the user was deleted meanwhile
-        return Refusal("key_unknown")
-    return Refusal(name, detail=error.diag.message_detail) if name in CATALOGUE else None
+        return AppError("key_unknown")
+    return AppError(name, detail=error.diag.message_detail) if name in CATALOGUE else None
 
 
 def _constraint(error: psycopg2.IntegrityError) -> ResponseReturnValue:
-    refusal = refused_by(error)
+    refusal = from_constraint(error)
     return _refused(refusal) if refusal else _bug(error)
 
 
 def _value(error: psycopg2.DataError) -> ResponseReturnValue:
     """Validation should have refused it first: the fault is logged, so that it will."""
     current_app.logger.error("%s let through a value that PostgreSQL refused: %s", request.endpoint, error.pgcode)
-    return _answer(Refusal("value_refused"))
+    return _answer(AppError("value_refused"))
 
 
 def _unavailable(error: psycopg2.Error) -> ResponseReturnValue:
     """A server that refuses a statement is reached: a timeout, a lock, a deadlock or a full disk is `busy`."""
-    code = "unavailable" if session.lost(error) else "busy"
+    code = "unavailable" if session.is_connection_lost(error) else "busy"
     if isinstance(error, SchemaTooOld):
         code = "schema_too_old"
     name = type(error).__name__
     current_app.logger.warning("%s: %s: %s, SQLSTATE %s", request.endpoint, code, name, error.pgcode)
-    return _answer(Refusal(code, seconds=RETRY_SECONDS))
+    return _answer(AppError(code, seconds=RETRY_SECONDS))
 
 
 def _other_secret(_error: InvalidToken) -> ResponseReturnValue:
-    refusal = Refusal("other_secret", seconds=RETRY_SECONDS)
+    refusal = AppError("other_secret", seconds=RETRY_SECONDS)
     current_app.logger.error("%s: %s", request.endpoint, refusal.message)
     return _answer(refusal)
 
@@ -248,14 +248,14 @@ def _other_secret(_error: InvalidToken) -> ResponseReturnValue:
 def _bug(error: Exception) -> ResponseReturnValue:
     # The rule rather than the path, which may hold the token of a login link.
     current_app.logger.error("%s %s failed", request.method, request.url_rule, exc_info=error)
-    if error_pages.wanted():
-        return error_pages.bug(), HTTPStatus.INTERNAL_SERVER_ERROR
-    return _answer(Refusal("bug"))
+    if error_pages.prefers_html():
+        return error_pages.internal_error_page(), HTTPStatus.INTERNAL_SERVER_ERROR
+    return _answer(AppError("bug"))
 
 
 def init_app(app: Flask) -> None:
     handlers: dict[type[Exception], Callable[[Any], ResponseReturnValue]] = {
-        Refusal: _refused,
+        AppError: _refused,
         HTTPException: _http,
         psycopg2.IntegrityError: _constraint,
         psycopg2.DataError: _value,
@@ -268,4 +268,4 @@ def init_app(app: Flask) -> None:
     }
     for kind, handler in handlers.items():
         app.register_error_handler(kind, handler)
-    error_pages.init_app(app, Refusal("bug").message)
+    error_pages.init_app(app, AppError("bug").message)

@@ -26,7 +26,7 @@ _PLAIN = re.compile(f"(?!.*{keys.PREFIX})[A-Za-z0-9._-]{{1,39}}")
 _PRIVATE = ("Cache-Control", "no-store")
 
 
-class Observed:
+class RequestMiddleware:
     def __init__(self, app: Any, metrics: Metrics | None, headers: list[tuple[str, str]]) -> None:
         self.app, self.metrics, self.headers = app, metrics, headers
 
@@ -53,18 +53,18 @@ class Observed:
         return answer
 
 
-class _WithId(logging.Formatter):
+class RequestIdFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:
         message = super().formatMessage(record)
         return f"{message} [request {request.environ.get(REQUEST_ID)}]" if has_request_context() else message
 
 
-def called_by(user_id: int | None) -> None:
+def log_user(user_id: int | None) -> None:
     """Who sent the request, for the access log."""
     web_request.current().environ[USER_ID] = user_id
 
 
 def init_app(app: Flask) -> None:
-    default_handler.setFormatter(_WithId("[%(asctime)s] %(levelname)s in %(module)s: %(message)s"))
-    outermost = Observed(app.wsgi_app, app.extensions["linkmgr_metrics"], security_headers.fixed_headers())
+    default_handler.setFormatter(RequestIdFormatter("[%(asctime)s] %(levelname)s in %(module)s: %(message)s"))
+    outermost = RequestMiddleware(app.wsgi_app, app.extensions["linkmgr_metrics"], security_headers.fixed_headers())
     app.wsgi_app = outermost  # type: ignore[method-assign]

@@ -22,7 +22,7 @@ from redis.retry import Retry
 from linkmgr.settings import settings, this_app
 from linkmgr.web import metrics
 from linkmgr.web import request as web_request
-from linkmgr.web.errors import RETRY_SECONDS, Refusal
+from linkmgr.web.errors import RETRY_SECONDS, AppError
 
 PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
 _HEADERS = "linkmgr.rate_headers"  # key of the WSGI environment
@@ -117,4 +117,4 @@ def enforce(bucket: str, rate: int | None, window: Window | None) -> None:
         metrics.count("limiter_refusals")
         seconds = min(limit.get_expiry(), max(1, math.ceil(window.until - time.time())))
         per = limit.GRANULARITY.name if limit.multiples == 1 else f"{limit.multiples} {limit.GRANULARITY.name}s"
-        raise Refusal("rate_limited", limit=limit.amount, per=per, seconds=seconds)
+        raise AppError("rate_limited", limit=limit.amount, per=per, seconds=seconds)

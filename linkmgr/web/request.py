@@ -11,7 +11,7 @@ from werkzeug.utils import cached_property
 
 from linkmgr.web.caller import Caller
 
-LARGEST_BODY = 64 * 1024  # bytes
+MAX_BODY = 64 * 1024  # bytes
 
 
 class Request(flask.Request):
@@ -27,14 +27,14 @@ class Request(flask.Request):
         length = self.content_length
         if length is None and not self.environ.get("wsgi.input_terminated"):
             return b""  # as WSGI has it: nobody knows where it would end
-        if (length or 0) > LARGEST_BODY:
+        if (length or 0) > MAX_BODY:
             raise RequestEntityTooLarge
         try:
             # One byte more than is taken tells a body that ends at the limit from one that goes on.
-            body: bytes = self.environ["wsgi.input"].read(LARGEST_BODY + 1 if length is None else length)
+            body: bytes = self.environ["wsgi.input"].read(MAX_BODY + 1 if length is None else length)
         except Exception:  # the errors of gunicorn's readers, such as that of a malformed chunk, share no other class
             raise BadRequest from None
-        if len(body) > LARGEST_BODY:
+        if len(body) > MAX_BODY:
             raise RequestEntityTooLarge
         if len(body) < (length or 0):
             raise BadRequest

@@ -10,7 +10,7 @@ from flask import Flask, Response, request
 
 from linkmgr.settings import settings
 from linkmgr.web import request as web_request
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; "
@@ -67,7 +67,7 @@ def _check_origin() -> None:
     else:
         ours = origin is None or origin == settings().base_url or origin == f"{request.scheme}://{request.host}"
     if not ours:
-        raise Refusal("foreign_origin")
+        raise AppError("foreign_origin")
 
 
 def init_app(app: Flask) -> None:

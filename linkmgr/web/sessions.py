@@ -70,7 +70,7 @@ def current() -> Row | None:
     named = digest()
     found = None if named is None else _store().find(named)
     if found:
-        middleware.called_by(found["user_id"])
+        middleware.log_user(found["user_id"])
     return found
 
 

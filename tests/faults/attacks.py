@@ -23,8 +23,8 @@ from tests.faults.stage import Stage
 SECONDS = 6  # of an attack
 CONNECTIONS = 400
 DRAWERS = 32
-LONGEST_HEALTH = 1.0  # seconds
-MOST_MEMORY = 250  # MiB of each worker
+MAX_HEALTH = 1.0  # seconds
+MAX_MEMORY = 250  # MiB of each worker
 HEAD = (
     "| attack under load | answered | failed | longest wait: health | writes | reads | visits"
     " | memory of a worker |\n|---|---|---|---|---|---|---|---|"
@@ -49,8 +49,8 @@ class Row:
         health = self.waits[0]
         return (
             [f"{self.failed} requests of normal clients failed"] * bool(self.failed)
-            + [f"/healthz took {health:.1f} s, at most {LONGEST_HEALTH} s are allowed"] * (health > LONGEST_HEALTH)
-            + [f"a worker takes {self.memory:.0f} MiB, at most {MOST_MEMORY} are allowed"] * (self.memory > MOST_MEMORY)
+            + [f"/healthz took {health:.1f} s, at most {MAX_HEALTH} s are allowed"] * (health > MAX_HEALTH)
+            + [f"a worker takes {self.memory:.0f} MiB, at most {MAX_MEMORY} are allowed"] * (self.memory > MAX_MEMORY)
         )
 
     def __str__(self) -> str:

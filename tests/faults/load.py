@@ -14,7 +14,7 @@ from tests.targets import FIREFOX
 
 CLIENTS = {"writes": 6, "reads": 2, "visits": 2}
 _PAUSE = 0.001  # of a client between its requests: the machine is not what is tried here
-_LONGEST_WAIT = 30
+_MAX_WAIT = 30
 
 
 class Answer(NamedTuple):
@@ -89,7 +89,7 @@ class Load:
         return max(after - before for before, after in pairwise(times))
 
     def _client(self, kind: str, name: str) -> None:
-        with closing(http.client.HTTPConnection(self.host, timeout=_LONGEST_WAIT)) as connection:
+        with closing(http.client.HTTPConnection(self.host, timeout=_MAX_WAIT)) as connection:
             for number in count():
                 url = f"https://example.com/{self.tag}/{name}-{number}" if kind == "writes" else ""
                 try:

@@ -10,7 +10,7 @@ from linkmgr.db.statements import Row, row
 from linkmgr.fields import base, strict_json
 from linkmgr.repository import pixels
 from linkmgr.web import auth
-from linkmgr.web.errors import Refusal
+from linkmgr.web.errors import AppError
 from linkmgr.web.request import current
 
 
@@ -36,7 +36,7 @@ def _key(app: Flask) -> None:
     def check() -> None:
         try:
             auth.authenticate()
-        except Refusal as refusal:
+        except AppError as refusal:
             if refusal.code not in ("key_missing", "key_unknown"):
                 raise
             first = row("SELECT min(id) AS id FROM users")

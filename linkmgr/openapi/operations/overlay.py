@@ -1,7 +1,7 @@
 """/api/overlay"""
 
 from linkmgr.api import overlay
-from linkmgr.fields.overlays import MOST_CHOICES
+from linkmgr.fields.overlays import MAX_CHOICES
 from linkmgr.openapi.model import COUNTED, PAGING, Member, Operation, Resource
 from linkmgr.openapi.schemas import (
     COLOR,
@@ -25,7 +25,7 @@ An overlay is shown above the target of a link. Name it as the `type` of a link:
 depends on the type:
 
 - `contact`, `newsletter`, `message`: the text above the form or the button.
-- `poll`: the first line is the question, and each further line is a choice, at most {MOST_CHOICES}. Without choices
+- `poll`: the first line is the question, and each further line is a choice, at most {MAX_CHOICES}. Without choices
   they are Yes and No.
 - `image`: the first line is the URL of the image, and the rest is its caption.
 - `coupon`: the text above the code, which is the `label`.

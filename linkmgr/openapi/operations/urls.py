@@ -1,7 +1,7 @@
 """/api/urls and /api/url"""
 
 from linkmgr.api import urls
-from linkmgr.fields.urls import LONGEST_URL
+from linkmgr.fields.urls import MAX_URL
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
 from linkmgr.openapi.schemas import (
     ID,
@@ -77,7 +77,7 @@ and host of the short URL.""",
         ),
         "parameters": Member(
             [{"name": "utm_source", "value": "newsletter"}],
-            f"Added to the query of the target. Together they must make at most {LONGEST_URL} characters.",
+            f"Added to the query of the target. Together they must make at most {MAX_URL} characters.",
         ),
         "metatitle": Member("Summer sale", "The title in previews on social networks."),
         "metadescription": Member("Everything must go.", "The text in previews."),
@@ -117,8 +117,8 @@ and host of the short URL.""",
             codes=("address_too_long",),
             query=(
                 parameter("order", "Newest or most clicked first.", type="string", enum=list(urls.ORDERS)),
-                parameter("q", "A part of the URL, the alias or the title.", type="string", maxLength=LONGEST_URL),
-                parameter("short", "The whole short URL of one link.", type="string", maxLength=LONGEST_URL),
+                parameter("q", "A part of the URL, the alias or the title.", type="string", maxLength=MAX_URL),
+                parameter("short", "The whole short URL of one link.", type="string", maxLength=MAX_URL),
                 *PAGING,
             ),
         ),
