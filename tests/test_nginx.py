@@ -191,7 +191,7 @@ def test_a_request_has_one_id_everywhere(front: Nginx, log: Path) -> None:
 
 def test_nginx_logs_no_login_link(front: Nginx) -> None:
     """The service logs each request without its secrets."""
-    assert front.ask(f"/login/{TOKEN}").status_code == 410
+    assert front.ask(f"/login/{TOKEN}", headers=SERVED).status_code == 410
     log = front.folder / "access.log"
     assert not log.exists() or not log.read_text()
 

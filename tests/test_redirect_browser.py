@@ -89,18 +89,19 @@ def test_device_comes_before_country_before_language(
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "branded.test"])
-def test_a_password_is_mistyped_then_leads_on(browser: Browser, base: str, site: str, short: Make, name: str) -> None:
+def test_a_password_is_mistyped_then_leads_on(person: Browser, base: str, site: str, short: Make, name: str) -> None:
     locked = short(url=f"{site}/inside", password_hash=passwords.hashed(SECRET))
     if name != "127.0.0.1":
         locked.brand(name, scheme="http")
-    browser.size(*PHONE)
-    browser.open(base.replace("127.0.0.1", name) + locked.path)
-    browser.press("open sesam", "\n")
-    browser.wait_for_text("This is not the password of this link.")
-    assert browser.find("[role=alert]").is_displayed()
-    browser.press(SECRET)
-    browser.click("Go on")
-    browser.wait_for_text("You are at /inside")
+    emulate(person, FIREFOX)
+    person.size(*PHONE)
+    person.open(base.replace("127.0.0.1", name) + locked.path)
+    person.press("open sesam", "\n")
+    person.wait_for_text("This is not the password of this link.")
+    assert person.find("[role=alert]").is_displayed()
+    person.press(SECRET)
+    person.click("Go on")
+    person.wait_for_text("You are at /inside")
     locked.wait_for_clicks(1)
 
 

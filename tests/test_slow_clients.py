@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 DEADLINE = 10
 BOUND = 1.0  # seconds within which others are answered
-HEAD = b"POST /api/pixel/add HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /api/pixel/add HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 BEGINNINGS = {
     "a body": HEAD + b"Content-Length: 10\r\n\r\n{",
     "headers": HEAD + b"X-Slow: ",
@@ -103,7 +103,7 @@ def test_refused_bodies_that_never_end_hold_nobody_up(base: str) -> None:
 
 
 def test_clients_that_do_not_close_hold_nobody_up(base: str) -> None:
-    with many(base, b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", 48) as sockets:
+    with many(base, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 48) as sockets:
         assert seconds_for(f"{base}/healthz") < BOUND
         assert {responses(each, 1)[0][0] for each in sockets} == {200}
 
@@ -111,7 +111,7 @@ def test_clients_that_do_not_close_hold_nobody_up(base: str) -> None:
 def test_clients_that_do_not_read_hold_nobody_up_and_get_everything_later(base: str) -> None:
     """Kernels buffer some MiB of a connection on loopback, so that many responses have to be sent."""
     number = 100
-    request = b"GET /api/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n"
+    request = b"GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with many(base, request * number, 12) as sockets:
         for _ in range(10):
             assert seconds_for(f"{base}/healthz") < BOUND
@@ -121,7 +121,7 @@ def test_clients_that_do_not_read_hold_nobody_up_and_get_everything_later(base: 
 
 
 def test_stray_line_breaks_hold_nobody_up(base: str) -> None:
-    for beginning in (b"", b"\r\n", b"\r\n\r\n", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n\r\n"):
+    for beginning in (b"", b"\r\n", b"\r\n\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n\r\n"):
         with many(base, beginning, 48):
             for _ in range(5):
                 assert seconds_for(f"{base}/healthz") < BOUND, beginning
@@ -162,7 +162,7 @@ def test_pipelined_requests_are_answered_in_order_however_they_arrive(base: str,
     whole = PIXEL + b" " * (3000 - len(PIXEL))
     chunked = authorized(alice, b"Transfer-Encoding: chunked\r\n\r\n") + chunk(whole[:50]) + chunk(whole[50:])
     plain = authorized(alice, b"Content-Length: %d\r\n\r\n" % len(whole)) + whole
-    health = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    health = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     sent = plain + chunked + chunk(b"") + health + chunked + b"0\r\nX-Trailer: y\r\n\r\n" + health
     with opened(base) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
