@@ -84,11 +84,11 @@ def test_what_happens_inside_is_counted(
     assert found[("linkmgr_database_connections_open",)] > found[("linkmgr_database_connections_in_use",)] >= 0
 
 
-def test_every_metric_stands_in_the_readme(measured: Flask, app: Flask) -> None:
+def test_every_metric_is_documented(measured: Flask, app: Flask) -> None:
     client = Client(measured.test_client())
     client.get("/api/account")
     served = {re.sub("(?<=_seconds)_.*", "", name) for name, *_ in scrape(client)}
-    assert set(re.findall(r"`(linkmgr_\w+)`", (ROOT / "README.md").read_text())) == served
+    assert set(re.findall(r"`(linkmgr_\w+)`", (ROOT / "deploy/README.md").read_text())) == served
 
 
 def test_without_the_token_nothing_is_told(measured: Flask, app: Flask) -> None:

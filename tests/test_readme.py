@@ -1,32 +1,27 @@
-"""What the README says is true: its operations, settings, commands, targets and paths exist and stand there."""
+"""The documents are true: their settings, commands, targets, bounds, links and paths exist."""
 
 import re
 from dataclasses import fields
+from pathlib import Path
 
 import click
 import pytest
 from flask import Flask
 
-from linkmgr.openapi.operations import OPERATIONS
 from linkmgr.outbound import fetch
 from linkmgr.settings import PREFIX, Settings
-from linkmgr.web.errors import CATALOGUE
 from tests.conftest import ROOT
 
 README = (ROOT / "README.md").read_text()
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "deploy/README.md", "bench/README.md", "tests/faults/README.md")),
+    ROOT / ".github/CONTRIBUTING.md",
+]
+over_documents = pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 
 
-def test_the_table_of_operations_is_that_of_the_program() -> None:
-    listed = re.findall(r"^\| (GET|POST|PUT|DELETE) \| `(/api/[^`]+)` \|", README, re.MULTILINE)
-    paths = [(operation, operation.path.replace("{type}", ":type")) for operation in OPERATIONS]
-    documented = [(operation.method, re.sub(r"{\w+}", ":id", path)) for operation, path in paths]
-    assert sorted(listed) == sorted(set(documented) - {("GET", "/api/openapi.json")})
-
-
-def test_the_table_of_codes_is_the_catalogue() -> None:
-    listed = re.findall(r"^\| `(\w+)` \| (\d+) \| (.*) \|$", README, re.MULTILINE)
-    sentences = {code: re.sub(":[a-z]+}", "}", sentence) for code, (_, sentence) in CATALOGUE.items()}
-    assert listed == [(code, str(status), sentences[code]) for code, (status, _) in CATALOGUE.items()]
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 200
 
 
 def test_the_table_of_settings_is_that_of_the_program() -> None:
@@ -36,11 +31,6 @@ def test_the_table_of_settings_is_that_of_the_program() -> None:
         for field in fields(Settings)
     ]
     assert listed == expected
-
-
-def test_every_setting_that_is_mentioned_exists() -> None:
-    names = {field.name.upper() for field in fields(Settings)}
-    assert set(re.findall(rf"{PREFIX}([A-Z_]+[A-Z])", README)) <= names
 
 
 def test_the_list_of_commands_is_that_of_the_program(app: Flask) -> None:
@@ -55,27 +45,31 @@ def test_the_list_of_commands_is_that_of_the_program(app: Flask) -> None:
     assert sorted(listed) == sorted(commands)
 
 
-TARGETS = sorted(set(re.findall(r"^(?:    |.*`)(?:\S+=\S+ )*make (\w+)", README, re.MULTILINE)))
+def test_the_bounds_of_outbound_requests_are_those_of_the_program() -> None:
+    text = (ROOT / "deploy/README.md").read_text()
+    section = text.partition("## Outbound requests")[2].partition("\n## ")[0]
+    numbers = re.findall(r"(\d+)\s+(?:redirects|MiB|seconds|such\s+requests)", section)
+    expected = (fetch.REDIRECTS, fetch.MAX_BYTES >> 20, int(fetch.DEADLINE), fetch.MAX_CONCURRENT)
+    assert numbers == [str(number) for number in expected]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_make_target_that_is_mentioned_exists(target: str) -> None:
-    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+@over_documents
+def test_every_setting_that_is_mentioned_exists(document: Path) -> None:
+    names = {field.name.upper() for field in fields(Settings)}
+    assert set(re.findall(rf"{PREFIX}([A-Z_]+[A-Z])", document.read_text())) <= names
 
 
-def test_the_bounds_of_what_is_fetched_are_those_of_the_program() -> None:
-    [bounds] = re.findall(r"- \*\*What is fetched\*\*.*?\n(?=\n|- )", README, re.DOTALL)
-    numbers = re.findall(r"(\w+)[ \n]+(?:redirects|MiB|seconds|at[ \n]a[ \n]time)", bounds)
-    assert numbers == [
-        str(n) for n in (fetch.REDIRECTS, fetch.MAX_BYTES >> 20, int(fetch.DEADLINE), fetch.MAX_CONCURRENT)
-    ]
+@over_documents
+def test_every_make_target_that_is_mentioned_exists(document: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^(?:    |.*`)(?:\S+=\S+ )*make ([\w-]+)", document.read_text(), re.MULTILINE))
+    assert {target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)} == set()
 
 
-PATHS = sorted(
-    set(re.findall(r"`((?:linkmgr|tests|deploy|bench|\.ci|\.github)(?:/[\w./-]*)?|schema\.sql|app\.py)`", README))
-)
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_every_path_that_is_mentioned_exists(path: str) -> None:
-    assert (ROOT / path).exists()
+@over_documents
+def test_every_path_that_is_mentioned_exists(document: Path) -> None:
+    text = document.read_text()
+    folders = r"`((?:linkmgr|tests|deploy|bench|\.ci|\.github)(?:/[\w./-]*)?|schema\.sql|app\.py)`"
+    assert {path for path in re.findall(folders, text) if not (ROOT / path).exists()} == set()
+    links = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link}
+    assert {link for link in links if not (document.parent / link).exists()} == set()
