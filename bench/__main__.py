@@ -37,7 +37,7 @@ def compare(constant: Target, target: Target, connections: int) -> Measured:
 
 
 def line(name: str, found: list[Measured], round_trips: int) -> str:
-    shares = "".join(f"{each.ratio:9.2f}" for each in found)
+    shares = "".join(f"{each.ratio:9.2f}" for each in found) + " " * 9 * (len(TURNS) - len(found))
     most = found[-1].turn
     return f"{name:30}{shares}{most.rate:11,.0f}{round_trips:8}{most.service:10.0f}{most.database:12.0f}"
 
@@ -50,15 +50,16 @@ def run(chosen: list[str]) -> None:
         reference, constant_service = stack.enter_context(gunicorn("bench.reference:app"))
         constant = Target(reference, "", constant_service, database)
         app = create_app(base_url="http://localhost", **data.settings(dsn))
-        measured = {CONSTANT: (constant, 0)}
+        measured = {CONSTANT: (constant, 0, list(TURNS))}
         for name, case in cases.all_cases(made, base).items():
-            measured[name] = Target(base, case.script, service, database), trips.count(app, case.request)
+            target = Target(base, case.script, service, database)
+            measured[name] = target, trips.count(app, case.request), [1] if case.alone else list(TURNS)
         print(HEAD)
         ratios = {}
-        for name, (target, round_trips) in measured.items():
+        for name, (target, round_trips, at) in measured.items():
             if not chosen or name in chosen:
-                found = [compare(constant, target, connections) for connections in TURNS]
-                ratios[name] = {str(c): round(each.ratio, 3) for c, each in zip(TURNS, found, strict=True)}
+                found = [compare(constant, target, connections) for connections in at]
+                ratios[name] = {str(c): round(each.ratio, 3) for c, each in zip(at, found, strict=True)}
                 print(line(name, found, round_trips), flush=True)
         RESULTS.write_text(json.dumps({"ratios": ratios}, indent=1) + "\n")
 

@@ -19,11 +19,11 @@ def _resident(service: int) -> float:
 
 
 def _over_requests(base: str, service: int, made: data.Data) -> dict[str, float]:
-    scripts = [case.script for name, case in cases.all_cases(made, base).items() if name in _MIXED]
+    mixed = [case for name, case in cases.all_cases(made, base).items() if name in _MIXED]
     answered, found = 0, {}
     for quarter in range(1, 5):
         while answered < REQUESTS * quarter // 4:
-            answered += sum(wrk(base, script, 16, _TURN_SECONDS)[0] for script in scripts)
+            answered += sum(wrk(base, case.script, 1 if case.alone else 16, _TURN_SECONDS)[0] for case in mixed)
         found[f"{quarter * REQUESTS // 4} requests"] = _resident(service)
     return found
 
