@@ -3,7 +3,7 @@
 
 -- The version of this schema.  The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (8);
+INSERT INTO schema_version VALUES (9);
 
 -- What users subscribe to.  `limits` is the object of the specification, shown as it is, of which each request asks
 -- for `api`; `rate` replaces the requests per minute of the setting RATE_LIMIT.
@@ -94,12 +94,12 @@ CREATE INDEX ON sessions (created);
 
 -- Requests per caller in the current window.  Unlogged: a crash may empty it, and half-filled
 -- pages keep its updates in place.
-CREATE UNLOGGED TABLE hits (
+CREATE UNLOGGED TABLE rate_windows (
     bucket text        PRIMARY KEY,
     count  integer     NOT NULL,
     until  timestamptz NOT NULL
 ) WITH (fillfactor = 50);
-CREATE INDEX ON hits (until);
+CREATE INDEX ON rate_windows (until);
 
 -- Background work.  A process takes a job that is due by moving `due` to the end of its lease, and deletes the job when
 -- it is done.  `attempts`: how often it was taken since it last went well.
@@ -127,7 +127,7 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER clean_up AFTER DELETE ON users REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON users REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
 
 -- A foreign key that is checked only when it is written, so that a delete does not touch the rows that refer to it.
 -- Statements that read such a reference ignore one whose row is gone.  Arguments: the table, the column, the constraint.
@@ -145,20 +145,20 @@ END $$;
 
 -- How many rows each user owns, a row per user and table: what list totals and plan limits read.  Its key to the user
 -- is also what refuses new rows of a deleted user, whose old ones are deleted in batches.  The visits of a
--- month are kept here, too, in a row of their own; of them `step` is how many the last statement added, which are
+-- month are kept here, too, in a row of their own; of them `last_added` is how many the last statement added, which are
 -- fewer than it brought where the plan's limit is reached.
 CREATE TABLE usage (
-    user_id bigint NOT NULL REFERENCES users ON DELETE CASCADE,
-    kind    text   NOT NULL,
-    total   bigint NOT NULL,
-    step    bigint NOT NULL DEFAULT 0,
+    user_id    bigint NOT NULL REFERENCES users ON DELETE CASCADE,
+    kind       text   NOT NULL,
+    total      bigint NOT NULL,
+    last_added bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (user_id, kind)
 ) WITH (fillfactor = 50);
 
 -- Keeps `usage`, and with it the limits of the plan.  The row of the user and the table is locked
 -- until the statement is committed, so that concurrent creates queue up and see each other.  Triggers
 -- run once a statement, so that a bulk load pays once.  Argument: the member of `limits`, where there is one.
-CREATE FUNCTION keep_usage() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION update_usage() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     owner  record;
     allows record;
@@ -225,9 +225,9 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER new_aim AFTER INSERT ON domains FOR EACH ROW
+CREATE TRIGGER redirects_on_insert AFTER INSERT ON domains FOR EACH ROW
     WHEN (NEW.redirectroot <> '' OR NEW.redirect404 <> '') EXECUTE FUNCTION refuse_branded_redirects();
-CREATE TRIGGER other_aim AFTER UPDATE OF redirectroot, redirect404 ON domains FOR EACH ROW
+CREATE TRIGGER redirects_on_update AFTER UPDATE OF redirectroot, redirect404 ON domains FOR EACH ROW
     EXECUTE FUNCTION refuse_branded_redirects();
 
 -- Pages that are shown for some seconds before the visitor goes on.
@@ -269,7 +269,7 @@ CREATE TABLE overlay_answers (
     created    timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX ON overlay_answers (overlay_id, id);
-CREATE TRIGGER new_overlay BEFORE INSERT ON overlay_answers FOR EACH ROW
+CREATE TRIGGER overlay_on_insert BEFORE INSERT ON overlay_answers FOR EACH ROW
     EXECUTE FUNCTION require_reference('overlays', 'overlay_id', 'overlay_unknown');
 
 -- Tags of advertisers, which tell them of a visit.
@@ -337,20 +337,20 @@ CREATE INDEX ON links (campaign_id, expires) WHERE campaign_id IS NOT NULL;
 CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;
 CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;
 CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;
-CREATE TRIGGER new_campaign BEFORE INSERT ON links FOR EACH ROW
+CREATE TRIGGER campaign_on_insert BEFORE INSERT ON links FOR EACH ROW
     WHEN (NEW.campaign_id IS NOT NULL)
     EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
-CREATE TRIGGER other_campaign BEFORE UPDATE OF campaign_id ON links FOR EACH ROW
+CREATE TRIGGER campaign_on_update BEFORE UPDATE OF campaign_id ON links FOR EACH ROW
     WHEN (NEW.campaign_id IS NOT NULL AND NEW.campaign_id IS DISTINCT FROM OLD.campaign_id)
     EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
-CREATE TRIGGER new_splash BEFORE INSERT ON links FOR EACH ROW
+CREATE TRIGGER splash_on_insert BEFORE INSERT ON links FOR EACH ROW
     WHEN (NEW.splash_id IS NOT NULL) EXECUTE FUNCTION require_reference('splash_pages', 'splash_id', 'splash_unknown');
-CREATE TRIGGER other_splash BEFORE UPDATE OF splash_id ON links FOR EACH ROW
+CREATE TRIGGER splash_on_update BEFORE UPDATE OF splash_id ON links FOR EACH ROW
     WHEN (NEW.splash_id IS NOT NULL AND NEW.splash_id IS DISTINCT FROM OLD.splash_id)
     EXECUTE FUNCTION require_reference('splash_pages', 'splash_id', 'splash_unknown');
-CREATE TRIGGER new_overlay BEFORE INSERT ON links FOR EACH ROW
+CREATE TRIGGER overlay_on_insert BEFORE INSERT ON links FOR EACH ROW
     WHEN (NEW.overlay_id IS NOT NULL) EXECUTE FUNCTION require_reference('overlays', 'overlay_id', 'overlay_unknown');
-CREATE TRIGGER other_overlay BEFORE UPDATE OF overlay_id ON links FOR EACH ROW
+CREATE TRIGGER overlay_on_update BEFORE UPDATE OF overlay_id ON links FOR EACH ROW
     WHEN (NEW.overlay_id IS NOT NULL AND NEW.overlay_id IS DISTINCT FROM OLD.overlay_id)
     EXECUTE FUNCTION require_reference('overlays', 'overlay_id', 'overlay_unknown');
 
@@ -363,7 +363,7 @@ CREATE TABLE link_pixels (
     FOREIGN KEY (user_id, link_id) REFERENCES links (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX ON link_pixels (user_id, pixel_id);
-CREATE TRIGGER new_pixel BEFORE INSERT ON link_pixels FOR EACH ROW
+CREATE TRIGGER pixel_on_insert BEFORE INSERT ON link_pixels FOR EACH ROW
     EXECUTE FUNCTION require_reference('pixels', 'pixel_id', 'pixel_unknown');
 
 -- Replaces the pixels of a link whose row the caller has locked.  Each statement of a function sees what was committed
@@ -384,23 +384,23 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER new_alias AFTER INSERT ON links FOR EACH ROW
+CREATE TRIGGER custom_alias_on_insert AFTER INSERT ON links FOR EACH ROW
     WHEN (NEW.custom) EXECUTE FUNCTION require_feature('alias', 'custom short names');
-CREATE TRIGGER other_alias AFTER UPDATE OF alias ON links FOR EACH ROW
+CREATE TRIGGER custom_alias_on_update AFTER UPDATE OF alias ON links FOR EACH ROW
     WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION require_feature('alias', 'custom short names');
-CREATE TRIGGER new_geo AFTER INSERT ON links FOR EACH ROW
+CREATE TRIGGER geo_on_insert AFTER INSERT ON links FOR EACH ROW
     WHEN (NEW.locations <> '{}') EXECUTE FUNCTION require_feature('geo', 'targets by country');
-CREATE TRIGGER other_geo AFTER UPDATE OF locations ON links FOR EACH ROW
+CREATE TRIGGER geo_on_update AFTER UPDATE OF locations ON links FOR EACH ROW
     WHEN (NEW.locations <> '{}' AND NEW.locations <> OLD.locations)
     EXECUTE FUNCTION require_feature('geo', 'targets by country');
-CREATE TRIGGER new_device AFTER INSERT ON links FOR EACH ROW
+CREATE TRIGGER device_on_insert AFTER INSERT ON links FOR EACH ROW
     WHEN (NEW.devices <> '{}') EXECUTE FUNCTION require_feature('device', 'targets by device');
-CREATE TRIGGER other_device AFTER UPDATE OF devices ON links FOR EACH ROW
+CREATE TRIGGER device_on_update AFTER UPDATE OF devices ON links FOR EACH ROW
     WHEN (NEW.devices <> '{}' AND NEW.devices <> OLD.devices)
     EXECUTE FUNCTION require_feature('device', 'targets by device');
-CREATE TRIGGER new_parameters AFTER INSERT ON links FOR EACH ROW
+CREATE TRIGGER parameters_on_insert AFTER INSERT ON links FOR EACH ROW
     WHEN (NEW.parameters <> '[]') EXECUTE FUNCTION require_feature('parameters', 'link parameters');
-CREATE TRIGGER other_parameters AFTER UPDATE OF parameters ON links FOR EACH ROW
+CREATE TRIGGER parameters_on_update AFTER UPDATE OF parameters ON links FOR EACH ROW
     WHEN (NEW.parameters <> '[]' AND NEW.parameters <> OLD.parameters)
     EXECUTE FUNCTION require_feature('parameters', 'link parameters');
 
@@ -418,9 +418,9 @@ CREATE TABLE bios (
     UNIQUE (user_id, id)
 );
 
-CREATE TRIGGER new_custom AFTER INSERT ON bios FOR EACH ROW
+CREATE TRIGGER custom_alias_on_insert AFTER INSERT ON bios FOR EACH ROW
     WHEN (NEW.custom) EXECUTE FUNCTION require_feature('alias', 'custom short names');
-CREATE TRIGGER other_custom AFTER UPDATE OF alias ON bios FOR EACH ROW
+CREATE TRIGGER custom_alias_on_update AFTER UPDATE OF alias ON bios FOR EACH ROW
     WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION require_feature('alias', 'custom short names');
 
 -- The links and bio pages of each host by their alias.  The primary key is the only constraint that keeps two of them
@@ -437,7 +437,7 @@ CREATE TABLE aliases (
 
 -- Inserts are handled once per statement, so that a bulk load pays once.  Updates and deletes are handled row by row,
 -- because a join with their transition table could be planned as a scan of all aliases.
-CREATE FUNCTION keep_link_alias() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION sync_link_alias() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM added;
@@ -450,7 +450,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE FUNCTION keep_bio_alias() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION sync_bio_alias() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
         INSERT INTO aliases (alias, domain_id, bio_id) VALUES (NEW.alias, 0, NEW.id);
@@ -462,15 +462,15 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE TRIGGER alias_insert AFTER INSERT ON bios FOR EACH ROW EXECUTE FUNCTION keep_bio_alias();
-CREATE TRIGGER alias_update AFTER UPDATE OF alias ON bios FOR EACH ROW
-    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION keep_bio_alias();
-CREATE TRIGGER alias_delete AFTER DELETE ON bios FOR EACH ROW EXECUTE FUNCTION keep_bio_alias();
+CREATE TRIGGER alias_on_insert AFTER INSERT ON bios FOR EACH ROW EXECUTE FUNCTION sync_bio_alias();
+CREATE TRIGGER alias_on_update AFTER UPDATE OF alias ON bios FOR EACH ROW
+    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION sync_bio_alias();
+CREATE TRIGGER alias_on_delete AFTER DELETE ON bios FOR EACH ROW EXECUTE FUNCTION sync_bio_alias();
 
-CREATE TRIGGER alias_insert AFTER INSERT ON links REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_link_alias();
-CREATE TRIGGER alias_update AFTER UPDATE OF alias, domain_id ON links FOR EACH ROW
-    WHEN ((NEW.alias, NEW.domain_id) IS DISTINCT FROM (OLD.alias, OLD.domain_id)) EXECUTE FUNCTION keep_link_alias();
-CREATE TRIGGER alias_delete AFTER DELETE ON links FOR EACH ROW EXECUTE FUNCTION keep_link_alias();
+CREATE TRIGGER alias_on_insert AFTER INSERT ON links REFERENCING NEW TABLE AS added EXECUTE FUNCTION sync_link_alias();
+CREATE TRIGGER alias_on_update AFTER UPDATE OF alias, domain_id ON links FOR EACH ROW
+    WHEN ((NEW.alias, NEW.domain_id) IS DISTINCT FROM (OLD.alias, OLD.domain_id)) EXECUTE FUNCTION sync_link_alias();
+CREATE TRIGGER alias_on_delete AFTER DELETE ON links FOR EACH ROW EXECUTE FUNCTION sync_link_alias();
 
 -- How bright 'rgb(r,g,b)' is, from 0 to 1, and how far two of these can be told apart, from 1 to 21 (WCAG 2).
 CREATE FUNCTION luminance(colour text) RETURNS double precision LANGUAGE sql IMMUTABLE
@@ -507,7 +507,7 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER aim AFTER INSERT OR UPDATE OF data ON qrs FOR EACH ROW
+CREATE TRIGGER link_on_insert_or_update AFTER INSERT OR UPDATE OF data ON qrs FOR EACH ROW
     WHEN (NEW.type = 'link') EXECUTE FUNCTION refuse_branded_link();
 
 -- Channels: coloured shelves for links, bio pages and QR codes.
@@ -542,7 +542,7 @@ CREATE INDEX ON channel_items (channel_id, id);
 CREATE INDEX ON channel_items (user_id, link_id);
 CREATE INDEX ON channel_items (user_id, bio_id);
 CREATE INDEX ON channel_items (user_id, qr_id);
-CREATE TRIGGER new_channel BEFORE INSERT ON channel_items FOR EACH ROW
+CREATE TRIGGER channel_on_insert BEFORE INSERT ON channel_items FOR EACH ROW
     EXECUTE FUNCTION require_reference('channels', 'channel_id', 'channel_unknown');
 
 -- Visits of links and scans of QR codes, without anybody's address: `visitor` is a keyed digest.  A part for each
@@ -560,53 +560,54 @@ CREATE INDEX ON visits (target_id, at);
 
 -- Create the partition for the month of a visit. Attaching a table, unlike creating it as a partition, waits neither
 -- for visits nor for a dump.
-CREATE FUNCTION make_month(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION create_partition(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    month timestamp := date_trunc('month', at AT TIME ZONE 'UTC');
-    part  text := to_char(month, '"visits_"YYYY_MM');
+    month     timestamp := date_trunc('month', at AT TIME ZONE 'UTC');
+    partition text      := to_char(month, '"visits_"YYYY_MM');
 BEGIN
-    IF to_regclass(part) IS NOT NULL THEN
+    IF to_regclass(partition) IS NOT NULL THEN
         RETURN;
     END IF;
     PERFORM pg_advisory_xact_lock('visits'::regclass::oid::bigint);
-    IF to_regclass(part) IS NOT NULL THEN
+    IF to_regclass(partition) IS NOT NULL THEN
         RETURN;
     END IF;
-    EXECUTE format('CREATE TABLE %I (LIKE visits)', part);
+    EXECUTE format('CREATE TABLE %I (LIKE visits)', partition);
     EXECUTE format('ALTER TABLE visits ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
-                   part, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
+                   partition, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
 END $$;
 
--- Create the partitions of this month and the next two. Every process that records visits calls it daily.
-CREATE FUNCTION make_months() RETURNS void LANGUAGE plpgsql AS $$
+-- Create the partitions of this month and the next two. Each process that records visits calls it daily.
+CREATE FUNCTION create_partitions() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     FOR ahead IN 0..2 LOOP
-        PERFORM make_month(now() + make_interval(months => ahead));
+        PERFORM create_partition(now() + make_interval(months => ahead));
     END LOOP;
 END $$;
-SELECT make_months();
+SELECT create_partitions();
 
--- The parts, with the times that they begin and end at.
-CREATE VIEW months AS
-SELECT part, bounds[1]::timestamptz AS since, bounds[2]::timestamptz AS until
-  FROM (SELECT oid::regclass AS part,
+-- The partitions of `visits` and their bounds.
+CREATE VIEW partitions AS
+SELECT partition, bounds[1]::timestamptz AS since, bounds[2]::timestamptz AS until
+  FROM (SELECT oid::regclass AS partition,
                regexp_match(pg_get_expr(relpartbound, oid), 'FROM \(''(.+)''\) TO \(''(.+)''\)') AS bounds
           FROM pg_class
-         WHERE oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'visits'::regclass)) parts;
+         WHERE oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'visits'::regclass)) bounded;
 
--- Drops a part; with `if_empty` only when it has no visit, which is looked at again under the lock.
-CREATE FUNCTION drop_month(part regclass, if_empty boolean) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Drop a partition and return true. With `if_empty`, keep one that has visits and return false; the check holds the
+-- lock.
+CREATE FUNCTION drop_partition(partition regclass, if_empty boolean) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-    filled boolean := false;
+    has_visits boolean := false;
 BEGIN
-    EXECUTE format('LOCK TABLE ONLY visits, ONLY %s IN ACCESS EXCLUSIVE MODE', part);
+    EXECUTE format('LOCK TABLE ONLY visits, ONLY %s IN ACCESS EXCLUSIVE MODE', partition);
     IF if_empty THEN
-        EXECUTE format('SELECT EXISTS (SELECT FROM %s)', part) INTO filled;
+        EXECUTE format('SELECT EXISTS (SELECT FROM %s)', partition) INTO has_visits;
     END IF;
-    IF NOT filled THEN
-        EXECUTE format('DROP TABLE %s', part);
+    IF NOT has_visits THEN
+        EXECUTE format('DROP TABLE %s', partition);
     END IF;
-    RETURN NOT filled;
+    RETURN NOT has_visits;
 END $$;
 
 -- Spool files of visits (linkmgr/visits/spool.py), and how many bytes of each are stored. The statement that stores visits
@@ -633,14 +634,14 @@ CREATE TABLE totals (
 
 -- How often each country, referrer, browser, os and social network was seen.  The index has the ten most frequent
 -- ones side by side.
-CREATE TABLE tallies (
+CREATE TABLE target_breakdowns (
     target_id bigint NOT NULL,
     dimension text   NOT NULL,
     label     text   NOT NULL,
     total     bigint NOT NULL,
     PRIMARY KEY (target_id, dimension, label)
 );
-CREATE INDEX ON tallies (target_id, dimension, total DESC, label);
+CREATE INDEX ON target_breakdowns (target_id, dimension, total DESC, label);
 
 -- The statistics object of the specification, of each target that was visited.
 CREATE VIEW statistics AS
@@ -663,8 +664,9 @@ SELECT target_id,
         CROSS JOIN LATERAL (
               SELECT json_object_agg(label, total::text) AS labels
                 FROM (SELECT label, total
-                        FROM tallies
-                       WHERE tallies.target_id = totals.target_id AND tallies.dimension = dimensions.dimension
+                        FROM target_breakdowns
+                       WHERE target_breakdowns.target_id = totals.target_id
+                         AND target_breakdowns.dimension = dimensions.dimension
                        ORDER BY total DESC, label
                        LIMIT 10) most) of_dimension) of_target;
 
@@ -682,28 +684,28 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
   LEFT JOIN totals t ON t.target_id = l.id;
 
 -- Every table whose rows a user owns is counted; those with a limit name its member in the plan.
-CREATE TRIGGER add AFTER INSERT ON domains REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('domain');
-CREATE TRIGGER remove AFTER DELETE ON domains REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER add AFTER INSERT ON splash_pages REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('splash');
-CREATE TRIGGER remove AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER clean_up AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
-CREATE TRIGGER add AFTER INSERT ON overlays REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('overlay');
-CREATE TRIGGER remove AFTER DELETE ON overlays REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER clean_up AFTER DELETE ON overlays REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
-CREATE TRIGGER add AFTER INSERT ON pixels REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('pixels');
-CREATE TRIGGER remove AFTER DELETE ON pixels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER clean_up AFTER DELETE ON pixels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
-CREATE TRIGGER add AFTER INSERT ON campaigns REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('bundle');
-CREATE TRIGGER remove AFTER DELETE ON campaigns REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER clean_up AFTER DELETE ON campaigns REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
-CREATE TRIGGER add AFTER INSERT ON links REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage('links');
-CREATE TRIGGER remove AFTER DELETE ON links REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER clean_up AFTER DELETE ON links REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
-CREATE TRIGGER add AFTER INSERT ON bios REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER remove AFTER DELETE ON bios REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER add AFTER INSERT ON qrs REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER remove AFTER DELETE ON qrs REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER clean_up AFTER DELETE ON qrs REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
-CREATE TRIGGER add AFTER INSERT ON channels REFERENCING NEW TABLE AS added EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER remove AFTER DELETE ON channels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION keep_usage();
-CREATE TRIGGER clean_up AFTER DELETE ON channels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON domains REFERENCING NEW TABLE AS added EXECUTE FUNCTION update_usage('domain');
+CREATE TRIGGER subtract_usage AFTER DELETE ON domains REFERENCING OLD TABLE AS gone EXECUTE FUNCTION update_usage();
+CREATE TRIGGER add_usage AFTER INSERT ON splash_pages REFERENCING NEW TABLE AS added EXECUTE FUNCTION update_usage('splash');
+CREATE TRIGGER subtract_usage AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS gone EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON overlays REFERENCING NEW TABLE AS added EXECUTE FUNCTION update_usage('overlay');
+CREATE TRIGGER subtract_usage AFTER DELETE ON overlays REFERENCING OLD TABLE AS gone EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON overlays REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON pixels REFERENCING NEW TABLE AS added EXECUTE FUNCTION update_usage('pixels');
+CREATE TRIGGER subtract_usage AFTER DELETE ON pixels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON pixels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON campaigns REFERENCING NEW TABLE AS added EXECUTE FUNCTION update_usage('bundle');
+CREATE TRIGGER subtract_usage AFTER DELETE ON campaigns REFERENCING OLD TABLE AS gone EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON campaigns REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON links REFERENCING NEW TABLE AS added EXECUTE FUNCTION update_usage('links');
+CREATE TRIGGER subtract_usage AFTER DELETE ON links REFERENCING OLD TABLE AS gone EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON links REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON bios REFERENCING NEW TABLE AS added EXECUTE FUNCTION update_usage();
+CREATE TRIGGER subtract_usage AFTER DELETE ON bios REFERENCING OLD TABLE AS gone EXECUTE FUNCTION update_usage();
+CREATE TRIGGER add_usage AFTER INSERT ON qrs REFERENCING NEW TABLE AS added EXECUTE FUNCTION update_usage();
+CREATE TRIGGER subtract_usage AFTER DELETE ON qrs REFERENCING OLD TABLE AS gone EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON qrs REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON channels REFERENCING NEW TABLE AS added EXECUTE FUNCTION update_usage();
+CREATE TRIGGER subtract_usage AFTER DELETE ON channels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON channels REFERENCING OLD TABLE AS gone EXECUTE FUNCTION enqueue_cleanup();
