@@ -1,29 +1,144 @@
--- Give database objects descriptive names. Nothing here reads or changes rows. The views `hits` and `tallies` and the
--- column usage.step remain for the previous version; the next migration drops them. Jobs that delete statistics fail in
--- the previous version and are retried: reload the service soon after the upgrade.
+-- Give database objects descriptive names. Nothing here reads or changes the rows of a large table. The views `hits`
+-- and `tallies` and the column usage.step remain for the previous version; the next migration drops them. Jobs that
+-- delete statistics fail in the previous version and are retried: reload the service soon after the upgrade.
 
-ALTER FUNCTION keep_usage RENAME TO update_usage;
-ALTER FUNCTION keep_link_alias RENAME TO sync_link_alias;
+DROP FUNCTION keep_usage, keep_link_alias, enqueue_cleanup CASCADE;
+
+CREATE FUNCTION update_usage() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    counter record;
+    plan    record;
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        UPDATE usage SET total = total - counts.number
+          FROM (SELECT user_id, count(*) AS number FROM deleted GROUP BY user_id) counts
+         WHERE usage.user_id = counts.user_id AND kind = TG_TABLE_NAME;
+        RETURN NULL;
+    END IF;
+    FOR counter IN
+        INSERT INTO usage AS u (user_id, kind, total)
+        SELECT user_id, TG_TABLE_NAME, count(*) FROM inserted GROUP BY user_id
+        ON CONFLICT (user_id, kind) DO UPDATE SET total = u.total + excluded.total
+        RETURNING u.user_id, u.total
+    LOOP
+        CONTINUE WHEN TG_NARGS = 0;
+        SELECT (limits -> TG_ARGV[0] ->> 'enabled') = '1' AS enabled,
+               CASE json_typeof(limits -> TG_ARGV[0]) WHEN 'object'
+                    THEN coalesce((limits -> TG_ARGV[0] ->> 'count')::bigint, 0)
+                    ELSE (limits ->> TG_ARGV[0])::bigint END AS count
+          INTO plan FROM accounts WHERE id = counter.user_id AND NOT admin;
+        IF NOT plan.enabled THEN
+            RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_feature',
+                MESSAGE = 'feature', DETAIL = replace(TG_TABLE_NAME, '_', ' ');
+        ELSIF plan.count > 0 AND counter.total > plan.count THEN
+            RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_limit',
+                MESSAGE = 'limit', DETAIL = plan.count || ' ' || replace(TG_TABLE_NAME, '_', ' ');
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION enqueue_cleanup() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_TABLE_NAME = 'users' THEN
+        INSERT INTO jobs (kind, argument) SELECT 'users_deleted', jsonb_build_object('user_id', id) FROM deleted;
+    ELSE
+        INSERT INTO jobs (kind, argument)
+        SELECT TG_TABLE_NAME || '_deleted', jsonb_build_object('user_id', user_id, 'ids', jsonb_agg(id))
+          FROM (SELECT user_id, id, row_number() OVER (PARTITION BY user_id) / 1000 AS batch FROM deleted) numbered
+         GROUP BY user_id, batch;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION sync_link_alias() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM inserted;
+    ELSIF TG_OP = 'UPDATE' THEN
+        UPDATE aliases SET alias = NEW.alias, domain_id = coalesce(NEW.domain_id, 0)
+         WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
+    ELSE
+        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
+    END IF;
+    RETURN NULL;
+END $$;
+
 ALTER FUNCTION keep_bio_alias RENAME TO sync_bio_alias;
 
-ALTER TRIGGER clean_up ON users RENAME TO enqueue_cleanup;
+CREATE OR REPLACE FUNCTION require_reference() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    referenced integer;
+BEGIN
+    EXECUTE format('SELECT 1 FROM %I WHERE user_id = $1.user_id AND id = $1.%I FOR KEY SHARE', TG_ARGV[0], TG_ARGV[1])
+       INTO referenced USING NEW;
+    IF referenced IS NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_ARGV[2], MESSAGE = 'no such row';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON users REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON domains REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION update_usage('domain');
+CREATE TRIGGER subtract_usage AFTER DELETE ON domains REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER add_usage AFTER INSERT ON splash_pages REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION update_usage('splash');
+CREATE TRIGGER subtract_usage AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON overlays REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION update_usage('overlay');
+CREATE TRIGGER subtract_usage AFTER DELETE ON overlays REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON overlays REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON pixels REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION update_usage('pixels');
+CREATE TRIGGER subtract_usage AFTER DELETE ON pixels REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON pixels REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON campaigns REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION update_usage('bundle');
+CREATE TRIGGER subtract_usage AFTER DELETE ON campaigns REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON campaigns REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON links REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION update_usage('links');
+CREATE TRIGGER subtract_usage AFTER DELETE ON links REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON links REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON bios REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER subtract_usage AFTER DELETE ON bios REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER alias_on_insert AFTER INSERT ON links REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION sync_link_alias();
+CREATE TRIGGER alias_on_update AFTER UPDATE OF alias, domain_id ON links FOR EACH ROW
+    WHEN ((NEW.alias, NEW.domain_id) IS DISTINCT FROM (OLD.alias, OLD.domain_id)) EXECUTE FUNCTION sync_link_alias();
+CREATE TRIGGER alias_on_delete AFTER DELETE ON links FOR EACH ROW EXECUTE FUNCTION sync_link_alias();
+CREATE TRIGGER add_usage AFTER INSERT ON qrs REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER subtract_usage AFTER DELETE ON qrs REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON qrs REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER add_usage AFTER INSERT ON channels REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER subtract_usage AFTER DELETE ON channels REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON channels REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION enqueue_cleanup();
+
 ALTER TRIGGER new_aim ON domains RENAME TO redirects_on_insert;
 ALTER TRIGGER other_aim ON domains RENAME TO redirects_on_update;
-ALTER TRIGGER add ON domains RENAME TO add_usage;
-ALTER TRIGGER remove ON domains RENAME TO subtract_usage;
-ALTER TRIGGER add ON splash_pages RENAME TO add_usage;
-ALTER TRIGGER remove ON splash_pages RENAME TO subtract_usage;
-ALTER TRIGGER clean_up ON splash_pages RENAME TO enqueue_cleanup;
-ALTER TRIGGER add ON overlays RENAME TO add_usage;
-ALTER TRIGGER remove ON overlays RENAME TO subtract_usage;
-ALTER TRIGGER clean_up ON overlays RENAME TO enqueue_cleanup;
 ALTER TRIGGER new_overlay ON overlay_answers RENAME TO overlay_on_insert;
-ALTER TRIGGER add ON pixels RENAME TO add_usage;
-ALTER TRIGGER remove ON pixels RENAME TO subtract_usage;
-ALTER TRIGGER clean_up ON pixels RENAME TO enqueue_cleanup;
-ALTER TRIGGER add ON campaigns RENAME TO add_usage;
-ALTER TRIGGER remove ON campaigns RENAME TO subtract_usage;
-ALTER TRIGGER clean_up ON campaigns RENAME TO enqueue_cleanup;
 ALTER TRIGGER new_campaign ON links RENAME TO campaign_on_insert;
 ALTER TRIGGER other_campaign ON links RENAME TO campaign_on_update;
 ALTER TRIGGER new_splash ON links RENAME TO splash_on_insert;
@@ -38,27 +153,13 @@ ALTER TRIGGER new_device ON links RENAME TO device_on_insert;
 ALTER TRIGGER other_device ON links RENAME TO device_on_update;
 ALTER TRIGGER new_parameters ON links RENAME TO parameters_on_insert;
 ALTER TRIGGER other_parameters ON links RENAME TO parameters_on_update;
-ALTER TRIGGER alias_insert ON links RENAME TO alias_on_insert;
-ALTER TRIGGER alias_update ON links RENAME TO alias_on_update;
-ALTER TRIGGER alias_delete ON links RENAME TO alias_on_delete;
-ALTER TRIGGER add ON links RENAME TO add_usage;
-ALTER TRIGGER remove ON links RENAME TO subtract_usage;
-ALTER TRIGGER clean_up ON links RENAME TO enqueue_cleanup;
 ALTER TRIGGER new_pixel ON link_pixels RENAME TO pixel_on_insert;
 ALTER TRIGGER new_custom ON bios RENAME TO custom_alias_on_insert;
 ALTER TRIGGER other_custom ON bios RENAME TO custom_alias_on_update;
 ALTER TRIGGER alias_insert ON bios RENAME TO alias_on_insert;
 ALTER TRIGGER alias_update ON bios RENAME TO alias_on_update;
 ALTER TRIGGER alias_delete ON bios RENAME TO alias_on_delete;
-ALTER TRIGGER add ON bios RENAME TO add_usage;
-ALTER TRIGGER remove ON bios RENAME TO subtract_usage;
 ALTER TRIGGER aim ON qrs RENAME TO link_on_insert_or_update;
-ALTER TRIGGER add ON qrs RENAME TO add_usage;
-ALTER TRIGGER remove ON qrs RENAME TO subtract_usage;
-ALTER TRIGGER clean_up ON qrs RENAME TO enqueue_cleanup;
-ALTER TRIGGER add ON channels RENAME TO add_usage;
-ALTER TRIGGER remove ON channels RENAME TO subtract_usage;
-ALTER TRIGGER clean_up ON channels RENAME TO enqueue_cleanup;
 ALTER TRIGGER new_channel ON channel_items RENAME TO channel_on_insert;
 
 DROP FUNCTION make_months, make_month, drop_month;
@@ -115,6 +216,31 @@ ALTER TABLE tallies RENAME TO target_breakdowns;
 ALTER INDEX tallies_target_id_dimension_total_label_idx
     RENAME TO target_breakdowns_target_id_dimension_total_label_idx;
 CREATE VIEW tallies AS SELECT * FROM target_breakdowns;
+
+CREATE OR REPLACE VIEW statistics AS
+SELECT target_id,
+       json_build_object(
+           'clicks', clicks,
+           'uniqueClicks', visitors,
+           'topCountries', top_labels -> 'country',
+           'topReferrers', top_labels -> 'referrer',
+           'topBrowsers', top_labels -> 'browser',
+           'topOs', top_labels -> 'os',
+           'socialCount', json_build_object(
+               'facebook', coalesce((top_labels -> 'social' ->> 'facebook')::bigint, 0),
+               'twitter', coalesce((top_labels -> 'social' ->> 'twitter')::bigint, 0),
+               'instagram', coalesce((top_labels -> 'social' ->> 'instagram')::bigint, 0))) AS data
+  FROM totals
+ CROSS JOIN LATERAL (
+       SELECT json_object_agg(dimension, coalesce(labels, '{}')) AS top_labels
+         FROM unnest(ARRAY['country', 'referrer', 'browser', 'os', 'social']) AS dimensions (dimension)
+        CROSS JOIN LATERAL (
+              SELECT json_object_agg(label, total::text) AS labels
+                FROM (SELECT label, total
+                        FROM target_breakdowns b
+                       WHERE b.target_id = totals.target_id AND b.dimension = dimensions.dimension
+                       ORDER BY total DESC, label
+                       LIMIT 10) ranked) per_dimension) per_target;
 
 ALTER TABLE hits RENAME TO rate_windows;
 ALTER INDEX hits_until_idx RENAME TO rate_windows_until_idx;
