@@ -78,7 +78,7 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
     """Fills an empty database."""
     app = create_app(**settings(dsn))
     with app.app_context():
-        migrations.prepare(create=True)
+        migrations.upgrade(create=True)
         user_id = users.next_id()
         with closing(database().connect()) as connection, connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = 0; SET synchronous_commit = off")

@@ -54,7 +54,7 @@ def test_an_upgraded_database_is_like_a_fresh_one_and_works(
     execute(empty, ROWS)
     assert execute(empty, "SELECT version FROM schema_version") == [(int(past.stem),)]
     upgraded = flask("database", "upgrade")
-    assert upgraded.output == f"The database has schema {VERSION}, as this program needs.\n"
+    assert upgraded.output == f"The database has schema {VERSION}, which is up to date.\n"
     execute(empty, LEFTOVERS)
     assert execute(empty, DEFINITIONS) == definitions
     assert execute(empty, DIFFERENCES) == []

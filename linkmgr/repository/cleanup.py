@@ -168,7 +168,7 @@ def _batch(*statements: str, most: int) -> Callable[[Any], bool]:
 
     def handle(argument: Any) -> bool:
         for statement in statements:
-            [batch] = database().execute(statement, argument | {"most": most}, again=False, prelude=_BY_INDEX)
+            [batch] = database().execute(statement, argument | {"most": most}, idempotent=False, prelude=_BY_INDEX)
             if not batch["done"]:
                 return False
         return True

@@ -43,7 +43,7 @@ def purge() -> Purged:
 
 
 def _unhurried(sql: str, **params: Any) -> list[Row]:
-    return database().execute(sql, params, again=True, prelude=_UNHURRIED)
+    return database().execute(sql, params, idempotent=True, prelude=_UNHURRIED)
 
 
 # --- months
@@ -82,7 +82,7 @@ def _drop(partition: str, *, if_empty: bool = False) -> bool:
             [answer] = database().execute(
                 "SELECT drop_partition(%(partition)s::regclass, %(if_empty)s) AS dropped",
                 {"partition": partition, "if_empty": if_empty},
-                again=False,
+                idempotent=False,
                 prelude=_BRIEFLY,
             )
             return bool(answer["dropped"])
@@ -154,7 +154,7 @@ def _delete_batch(since: str, until: str, after: int) -> Row:
         SELECT (SELECT count(*) FROM deleted) AS deleted, (SELECT max(id) FROM walk) AS last
         """,
         {"since": since, "until": until, "after": after, "most": MAX_ROWS, "targets": MAX_TARGETS},
-        again=False,
+        idempotent=False,
         prelude=_BY_INDEX,
     )
     return batch

@@ -103,7 +103,7 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
         SELECT EXISTS (SELECT FROM moved) AS moved
         """,
         {"spool": spool, "start": start, "stop": stop, "visits": visits, "most": MAX_LABELS, "other": OTHER},
-        again=True,
+        idempotent=True,
     )
     return bool(result["moved"])
 
