@@ -55,8 +55,8 @@ _TOTALS = """
       FROM visits
      GROUP BY target_id
 """
-_TALLIES = """
-    INSERT INTO tallies (target_id, dimension, label, total)
+_BREAKDOWNS = """
+    INSERT INTO target_breakdowns (target_id, dimension, label, total)
     SELECT target_id, dimension, label, count(*)
       FROM visits, LATERAL (VALUES ('country', country), ('browser', browser), ('os', os), ('referrer', referrer))
                    AS seen (dimension, label)
@@ -78,7 +78,7 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
     """Fills an empty database."""
     app = create_app(**settings(dsn))
     with app.app_context():
-        migrations.prepare(create=True)
+        migrations.upgrade(create=True)
         user_id = users.next_id()
         with closing(database().connect()) as connection, connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = 0; SET synchronous_commit = off")
@@ -87,7 +87,7 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
             new = keys.new_key(user_id)
             users.add(user_id, username="bench", email="bench@example.com", password_hash="", planid=plan, **new)
             values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
-            for statement in (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _TALLIES):
+            for statement in (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _BREAKDOWNS):
                 cursor.execute(statement, values)
             cursor.execute("VACUUM ANALYZE")
         found = row("SELECT id FROM links WHERE alias = %(busy)s", busy=BUSY)

@@ -35,7 +35,7 @@ def postgres() -> AbstractContextManager[object]:
 def _sentence(error: Exception) -> str:
     match error:
         case SchemaTooOld():
-            return migrations.state()
+            return migrations.describe()
         case psycopg2.OperationalError():
             return f"The database cannot be used: {str(error).splitlines()[0]}."
         case InvalidToken():
@@ -173,25 +173,25 @@ def edit_plan(plan_id: int, name: str | None, limits: str, **numbers: Any) -> No
 @database_group.command("create")
 def create_database() -> None:
     """Make the tables in an empty database."""
-    if migrations.current() == 0:
-        migrations.prepare(create=True)
-    migrations.refuse_older()
-    click.echo(migrations.state())
+    if migrations.current_version() == 0:
+        migrations.upgrade(create=True)
+    migrations.require_current()
+    click.echo(migrations.describe())
 
 
 @database_group.command("upgrade")
 def upgrade_database() -> None:
     """Bring an older database up to date."""
-    migrations.prepare(create=False)
-    migrations.refuse_older()
-    click.echo(migrations.state())
+    migrations.upgrade(create=False)
+    migrations.require_current()
+    click.echo(migrations.describe())
 
 
 @database_group.command("check")
 def check_database() -> None:
     """Tell whether the database fits the program; exit 1 when it does not."""
-    migrations.refuse_older()
-    click.echo(migrations.state())
+    migrations.require_current()
+    click.echo(migrations.describe())
 
 
 @database_group.command("backup")
@@ -206,8 +206,8 @@ def backup_database(file: Path) -> None:
 def restore_database(file: Path) -> None:
     """Fill an empty database from such a file, before the service starts."""
     backup.restore(file)
-    migrations.refuse_older()
-    click.echo(migrations.state())
+    migrations.require_current()
+    click.echo(migrations.describe())
 
 
 @visits_group.command("purge")

@@ -52,7 +52,7 @@ def _check_port(port: str) -> None:
 
 
 def _prepare_dev(configured: Settings) -> Callable[[], None]:
-    migrations.prepare(create=True)
+    migrations.upgrade(create=True)
     keys = demo.seed(with_demo=configured.demo == "1")
     url = configured.base_url
 
@@ -69,10 +69,10 @@ def _prepare_dev(configured: Settings) -> Callable[[], None]:
 
 
 def _prepare_run(configured: Settings) -> Callable[[], None]:
-    if migrations.current() == 0:
+    if migrations.current_version() == 0:
         _say("Making the tables in the empty database ...")
-        migrations.prepare(create=True)
-    migrations.refuse_older()
+        migrations.upgrade(create=True)
+    migrations.require_current()
     administered = row("SELECT EXISTS (SELECT FROM users WHERE admin) AS found") == {"found": True}
     # A secret that does not fit must be told at the start, and not by the first list of users.
     if any_user := row("SELECT id FROM users LIMIT 1"):
@@ -143,7 +143,7 @@ def main(mode: str) -> int:
         configured = settings()
         folder = None if configured.database_url else configured.folder / "postgres"
         if folder:
-            _say(f"Starting PostgreSQL in {embedded.located(folder)} ...")
+            _say(f"Starting PostgreSQL in {embedded.data_folder(folder)} ...")
         with embedded.running(folder) if folder else nullcontext() as postgres:
             try:
                 introduce = _prepare_dev(configured) if mode == "dev" else _prepare_run(configured)
@@ -153,7 +153,7 @@ def main(mode: str) -> int:
                 raise SystemExit(
                     "The API keys were encrypted with another secret: name it in LINKMGR_SECRET_KEY_FALLBACKS."
                 ) from None
-            database().drop()
+            database().close_idle()
             return _serve(_DEV_OPTIONS if mode == "dev" else [], postgres, introduce)
 
 

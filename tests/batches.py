@@ -19,12 +19,12 @@ VISITS = """
     known AS (
         INSERT INTO visitors SELECT %(id)s, sha256(int4send(n)) FROM generate_series(1, %(many)s) n),
     counted AS (
-        INSERT INTO tallies SELECT %(id)s, 'referrer', n::text, 1 FROM generate_series(1, 1000) n)
+        INSERT INTO target_breakdowns SELECT %(id)s, 'referrer', n::text, 1 FROM generate_series(1, 1000) n)
     INSERT INTO totals VALUES (%(id)s, %(many)s, %(many)s) RETURNING 1
 """
 STATISTICS = """
     SELECT target_id FROM visits UNION ALL SELECT target_id FROM visitors
-     UNION ALL SELECT target_id FROM tallies UNION ALL SELECT target_id FROM totals
+     UNION ALL SELECT target_id FROM target_breakdowns UNION ALL SELECT target_id FROM totals
 """
 
 

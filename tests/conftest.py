@@ -139,7 +139,7 @@ def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
 def app(make_app: Callable[..., Flask]) -> Flask:
     made = make_app()
     with made.app_context():
-        migrations.prepare(create=True)
+        migrations.upgrade(create=True)
     return made
 
 

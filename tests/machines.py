@@ -14,7 +14,7 @@ import pytest
 from psycopg2.extensions import parse_dsn
 
 from linkmgr.db import embedded
-from linkmgr.db.binaries import find, readable
+from linkmgr.db.binaries import find_server, make_readable
 from tests.conftest import ROOT, free_port
 from tests.test_private_postgres import ask, eventually
 
@@ -58,9 +58,9 @@ class Replica:
 
 @contextmanager
 def replica(primary: str) -> Iterator[Replica]:
-    data = embedded._throw_away()
+    data = embedded._create_temporary_folder()
     server = embedded.Server(data, durable=False)
-    binaries = readable(find(None)[0], server.user)
+    binaries = make_readable(find_server(None)[0], server.user)
     options = ["--write-recovery-conf", "--checkpoint=fast", "--no-sync"]
     subprocess.run(
         [binaries / "pg_basebackup", "--pgdata", data, "--dbname", primary, *options],

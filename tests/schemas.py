@@ -29,7 +29,7 @@ def fresh(make_app: Callable[..., Flask], empty: str) -> Iterator[Flask]:
     app = make_app(database_url=empty)
     yield app
     with app.app_context():
-        statements.database().drop()
+        statements.database().close_idle()
 
 
 @pytest.fixture
@@ -75,4 +75,4 @@ def _empty(request: pytest.FixtureRequest) -> Iterator[None]:
     if emptying:
         app: Flask = request.getfixturevalue("app")
         with app.app_context():
-            statements.database().execute("SELECT 1", {}, again=True, prelude=emptying)
+            statements.database().execute("SELECT 1", {}, idempotent=True, prelude=emptying)

@@ -115,7 +115,7 @@ def test_a_dump_under_load_restores_into_an_equal_service(
 
     restored = script("restore", file, database_url=empty)
     assert restored.returncode == 0, restored.stderr
-    assert "as this program needs" in restored.stdout
+    assert "which is up to date" in restored.stdout
     again = serve("--workers", "1", database_url=empty, **settings)
     for acknowledged, path, name in zip(before, ("/api/pixels", "/api/qr"), ("pixels", "qrs"), strict=True):
         old, new = listed(base, busy.key, path, name), listed(again, busy.key, path, name)
@@ -172,7 +172,7 @@ def test_the_private_postgresql_is_dumped_and_restored_whether_it_runs_or_not(sc
     assert created.returncode == 0
     private("backup", "old", tmp_path / "dumps")
     [file] = (tmp_path / "dumps").iterdir()
-    assert "as this program needs" in private("restore", "new", file)
+    assert "which is up to date" in private("restore", "new", file)
 
 
 def test_the_programs_are_those_of_the_server_or_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +182,7 @@ def test_the_programs_are_those_of_the_server_or_newer(tmp_path: Path, monkeypat
         (folder / "pg_dump").write_text(f"#!/bin/sh\necho 'pg_dump (PostgreSQL) {version}.1 (Debian {version}.1-1)'")
         (folder / "pg_dump").chmod(0o755)
     monkeypatch.setattr(binaries, "_binary_folders", lambda: sorted(tmp_path.iterdir()))
-    found = {server: binaries.clients(server).name for server in (15, 16, 17)}
+    found = {server: binaries.find_clients(server).name for server in (15, 16, 17)}
     assert found == {15: "15", 16: "17", 17: "17"}
     with pytest.raises(SystemExit, match="postgresql-client-19"):
-        binaries.clients(19)
+        binaries.find_clients(19)

@@ -78,13 +78,13 @@ def test_without_a_redirect_our_pages_are_like_any_unknown_path(fetch: Fetch, pa
 @pytest.mark.parametrize("path", ["/api", "/api/account", "/api/", "/healthz"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_what_programs_ask_for_does_not_exist_there(fetch: Fetch, sql: Sql, path: str, method: str) -> None:
-    before = sql("SELECT count FROM hits")
+    before = sql("SELECT count FROM rate_windows")
     answer = fetch(path, method=method)
     assert answer.status_code == 404
     assert "Location" not in answer.headers
     if path.startswith("/api"):
         check(answer)
-    assert sql("SELECT count FROM hits") == before, "nothing was counted"
+    assert sql("SELECT count FROM rate_windows") == before, "nothing was counted"
 
 
 @pytest.mark.usefixtures("redirecting")

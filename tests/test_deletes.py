@@ -160,7 +160,7 @@ def test_a_batch_does_not_read_the_visits_of_other_links(
     sql(VISITS, id=popular, many=20_000)
     sql(VISITS, id=link, many=10)
     with raw.cursor() as cursor:
-        cursor.execute("ANALYZE visits, visitors, tallies, totals")
+        cursor.execute("ANALYZE visits, visitors, target_breakdowns, totals")
     alice.delete(f"/api/url/{link}/delete")
     spent = costs(monkeypatch, raw, run_jobs)
     assert max(cost.rows for cost in spent) < 5_000  # a thousand labels, each read, found again and deleted

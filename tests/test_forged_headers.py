@@ -68,7 +68,7 @@ def test_no_header_changes_path_scheme_host_or_client(
     for name, value in FORGED:
         assert answers(base, requests, (name, value)) == plain, name
     assert answers(base, requests, *PAIRS) == plain
-    assert {row["bucket"] for row in sql("SELECT bucket FROM hits")} == {"address:127.0.0.1"}
+    assert {row["bucket"] for row in sql("SELECT bucket FROM rate_windows")} == {"address:127.0.0.1"}
 
 
 def test_of_a_trusted_proxy_only_the_address_and_the_scheme_count(
@@ -82,4 +82,4 @@ def test_of_a_trusted_proxy_only_the_address_and_the_scheme_count(
     *others, signed_in = answers(base, requests, ("X-Forwarded-Proto", "https"), ("X-Forwarded-For", "192.0.2.1"))
     assert others == plain[:-1]
     assert signed_in[0] == 401, "by https the origin is ours"
-    assert sql("SELECT 1 FROM hits WHERE bucket = 'address:192.0.2.1'")
+    assert sql("SELECT 1 FROM rate_windows WHERE bucket = 'address:192.0.2.1'")

@@ -164,7 +164,7 @@ def test_a_process_that_serves_runs_jobs_and_takes_over_from_one_that_was_killed
     [master] = set(children(os.getpid())) - before
     [killed] = children(master)
     with raw.cursor() as cursor:
-        cursor.execute("BEGIN; LOCK TABLE tallies")
+        cursor.execute("BEGIN; LOCK TABLE target_breakdowns")
         sql("INSERT INTO jobs (kind, argument) VALUES ('links_deleted', '{\"ids\": [1]}') RETURNING 1")
         wait_until(lambda: bool(sql("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")))
         os.kill(killed, signal.SIGKILL)

@@ -102,7 +102,7 @@ def test_passwords_cannot_be_guessed_quickly(
     )
     assert other.status_code == 303
     assert alice.get("/api/account").status_code == 200  # nor is the API's rate touched
-    sql("UPDATE hits SET until = now() WHERE bucket = 'login:127.0.0.1' RETURNING 1")
+    sql("UPDATE rate_windows SET until = now() WHERE bucket = 'login:127.0.0.1' RETURNING 1")
     assert sign_in(app.test_client()).status_code == 303
 
 

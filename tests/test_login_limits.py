@@ -59,14 +59,14 @@ def test_known_and_unknown_accounts_are_refused_alike(app: Flask, alice: Client)
 def test_the_window_of_an_account_ends(app: Flask, alice: Client, sql: Callable[..., list[Row]]) -> None:
     guess(app)
     assert sign_in(app.test_client()).status_code == 429
-    sql("UPDATE hits SET until = now() WHERE bucket LIKE 'account:%%' RETURNING 1")
+    sql("UPDATE rate_windows SET until = now() WHERE bucket LIKE 'account:%%' RETURNING 1")
     assert sign_in(app.test_client()).status_code == 303
 
 
 def test_the_counter_does_not_hold_the_email(app: Flask, sql: Callable[..., list[Row]]) -> None:
     for email in ("nobody@example.com", "x" * 5000 + "@example.com"):
         assert sign_in(app.test_client(), email).status_code == 401
-    buckets = [row["bucket"] for row in sql("SELECT bucket FROM hits WHERE bucket LIKE 'account:%%'")]
+    buckets = [row["bucket"] for row in sql("SELECT bucket FROM rate_windows WHERE bucket LIKE 'account:%%'")]
     assert [len(bucket) for bucket in buckets] == [len("account:") + 64] * 2
 
 

@@ -107,6 +107,6 @@ def test_a_right_password_is_refused_once_the_last_wrong_one_has_been_counted(
         return app.test_client().post("/login", data=sent).status_code
 
     assert sign_in("guess") == 401
-    assert sql("UPDATE hits SET count = %(n)s WHERE bucket LIKE %(b)s RETURNING 1", n=limit - 1, b=bucket)
-    last = f"UPDATE hits SET count = count + 1 WHERE bucket LIKE '{bucket}'"
+    assert sql("UPDATE rate_windows SET count = %(n)s WHERE bucket LIKE %(b)s RETURNING 1", n=limit - 1, b=bucket)
+    last = f"UPDATE rate_windows SET count = count + 1 WHERE bucket LIKE '{bucket}'"
     assert during(raw, last, lambda: sign_in(PASSWORD)) == 429

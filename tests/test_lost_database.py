@@ -18,7 +18,7 @@ PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 @pytest.fixture
 def failing_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """The next statement that holds the text fails with the bare base class, as psycopg2 does now and then."""
-    once = Database._once
+    once = Database._execute_once
 
     def fail(text: str) -> None:
         failed: list[str] = []
@@ -29,7 +29,7 @@ def failing_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
                 raise psycopg2.DatabaseError("server closed the connection unexpectedly")
             return once(self, sql, params, prelude, **options)
 
-        monkeypatch.setattr(Database, "_once", lose)
+        monkeypatch.setattr(Database, "_execute_once", lose)
 
     return fail
 
@@ -67,7 +67,7 @@ def test_the_connection_that_was_used_last_is_used_next_by_whichever_thread(app:
 
     with app.app_context():
         used = statements.database()
-        used._unused[:] = [used._open(), used._open()]
+        used._idle[:] = [used._open(), used._open()]
     assert len({at_once(1, process)[0] for _ in range(5)}) == 1
 
 
@@ -79,7 +79,7 @@ def test_a_connection_that_was_left_in_the_midst_of_something_is_not_used_again(
 
     with app.app_context():
         statements.rows("SELECT 1")
-        left = statements.database()._unused[-1].connection
+        left = statements.database()._idle[-1].connection
         left.cursor_factory = Cursor
         statements.rows("SELECT 1")
         assert left.closed
@@ -91,9 +91,9 @@ def test_a_read_is_repeated_on_a_new_connection_though_others_came_back_dead(
 ) -> None:
     with app.app_context():
         used = statements.database()
-        used._unused[:] = [used._open(), used._open()]
+        used._idle[:] = [used._open(), used._open()]
         monkeypatch.setattr(Database, "drop", lambda _self: None)
         with raw.cursor() as cursor:
-            for kept in used._unused:
+            for kept in used._idle:
                 cursor.execute("SELECT pg_terminate_backend(%s)", [kept.connection.info.backend_pid])
         assert statements.rows("SELECT 1 AS found") == [{"found": 1}]

@@ -78,7 +78,9 @@ def dump(raw: psycopg2.extensions.connection) -> Callable[[], Rows]:
 
     def read() -> Rows:
         with raw.cursor() as cursor:
-            cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'hits'")
+            cursor.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'rate_windows'"
+            )
             found = {}
             for (table,) in cursor.fetchall():
                 cursor.execute(composed.SQL("SELECT to_jsonb(t) FROM {} t").format(composed.Identifier(table)))

@@ -29,6 +29,8 @@ ROWS = f"""
     INSERT INTO links (user_id, alias, url, domain_id) SELECT 1, 'sale', 'https://example.com/branded', id FROM domains;
     INSERT INTO bios (user_id, alias, name) VALUES (1, 'dana', 'Dana Demo');
 """
+# Objects that 0009 keeps for the previous version. The next migration drops them.
+LEFTOVERS = "DROP VIEW hits, tallies; ALTER TABLE usage DROP step"
 # Every alias that `links` and `bios` have, beside what `aliases` has.
 DIFFERENCES = """
     WITH expected AS (SELECT alias, coalesce(domain_id, 0), id, NULL::bigint FROM links
@@ -52,7 +54,8 @@ def test_an_upgraded_database_is_like_a_fresh_one_and_works(
     execute(empty, ROWS)
     assert execute(empty, "SELECT version FROM schema_version") == [(int(past.stem),)]
     upgraded = flask("database", "upgrade")
-    assert upgraded.output == f"The database has schema {VERSION}, as this program needs.\n"
+    assert upgraded.output == f"The database has schema {VERSION}, which is up to date.\n"
+    execute(empty, LEFTOVERS)
     assert execute(empty, DEFINITIONS) == definitions
     assert execute(empty, DIFFERENCES) == []
 

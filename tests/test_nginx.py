@@ -173,7 +173,7 @@ def test_what_a_client_says_of_its_address_changes_nothing(front: Nginx, sql: Sq
             "X-Forwarded-Host": "evil.example",
         }
         check(front.open("/api/account", headers=forged))
-    [counted] = sql("SELECT bucket, count FROM hits")
+    [counted] = sql("SELECT bucket, count FROM rate_windows")
     assert "127.0.0.1" in counted["bucket"]
     assert counted["count"] == 5
 

@@ -123,7 +123,7 @@ def test_one_address_sends_so_many_answers_and_no_more(form: Callable[..., Form]
     assert refused.status_code == 429
     assert 0 < int(refused.headers["Retry-After"]) <= 600
     assert len(sent.stored()) == ANSWERS
-    sent.sql("UPDATE hits SET until = now() - interval '1 second' RETURNING 1")
+    sent.sql("UPDATE rate_windows SET until = now() - interval '1 second' RETURNING 1")
     assert sent.send(NEWSLETTER).status_code == 200
 
 

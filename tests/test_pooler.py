@@ -37,7 +37,7 @@ def pooled(make_app: Callable[..., Flask], app: Flask, through: str) -> Iterator
     made = make_app(database_url=through, prepare="0")
     yield made
     with made.app_context():
-        statements.database().drop()
+        statements.database().close_idle()
 
 
 def test_what_a_session_is_told_directly_each_transaction_is_told(app: Flask, pooled: Flask) -> None:
@@ -52,7 +52,7 @@ def test_what_a_session_is_told_directly_each_transaction_is_told(app: Flask, po
 def test_only_what_may_be_lost_does_not_wait_for_the_disk(pooled: Flask) -> None:
     asked = "SELECT current_setting('synchronous_commit') AS now"
     with pooled.app_context():
-        aside = statements.database().execute(asked, {}, again=False, prelude=statements.UNSYNCED)
+        aside = statements.database().execute(asked, {}, idempotent=False, prelude=statements.UNSYNCED)
         assert [*aside, statements.run(asked)] == [{"now": "off"}, {"now": "on"}]
 
 
@@ -60,7 +60,7 @@ def test_a_timeout_holds_for_its_transaction_alone(pooled: Flask) -> None:
     with pooled.app_context():
         with pytest.raises(QueryCanceled):
             statements.database().execute(
-                "SELECT pg_sleep(60)", {}, again=False, prelude="SET LOCAL statement_timeout = 20; "
+                "SELECT pg_sleep(60)", {}, idempotent=False, prelude="SET LOCAL statement_timeout = 20; "
             )
         assert statements.row("SELECT pg_sleep(0.1)")
 
@@ -72,8 +72,8 @@ def test_a_read_outlasts_the_loss_of_the_poolers_server(
 
     def read() -> list[statements.Row]:
         with pooled.app_context():
-            asked, patient = "SELECT 1 AS one, pg_advisory_xact_lock(7)::text AS waited", migrations._PATIENT
-            return statements.database().execute(asked, {}, again=True, prelude=patient)
+            asked, patient = "SELECT 1 AS one, pg_advisory_xact_lock(7)::text AS waited", migrations._NO_TIMEOUTS
+            return statements.database().execute(asked, {}, idempotent=True, prelude=patient)
 
     def end() -> None:
         with raw.cursor() as cursor:
@@ -106,8 +106,8 @@ def test_the_schema_is_made_and_upgraded_once_and_no_lock_is_left(
 
     def upgrade(_: int) -> int:
         with pooled.app_context():
-            migrations.prepare(create=False)
-            return migrations.current()
+            migrations.upgrade(create=False)
+            return migrations.current_version()
 
     assert at_once(2, upgrade, threads=2) == [VERSION + 1] * 2
     assert ask(empty, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0"

@@ -188,14 +188,14 @@ def test_a_killed_postmaster_is_started_again(data: Path) -> None:
         before = postmaster(data)
         time.sleep(1)  # a server that dies at once is not started again at once
         os.kill(before, signal.SIGKILL)
-        eventually(lambda: server.ensure() is None and server._ready() and postmaster(data) != before)  # type: ignore[func-returns-value]
+        eventually(lambda: server.ensure() is None and server._is_ready() and postmaster(data) != before)  # type: ignore[func-returns-value]
         assert ask(embedded.dsn(data), "SELECT what FROM kept") == "data"
 
 
 @linux
 def test_a_server_of_somebody_else_on_the_folder_is_left_alone(data: Path) -> None:
-    programs, _ = binaries.find(int((data / "PG_VERSION").read_text()))
-    folder = binaries.readable(programs, embedded._user(data))
+    programs, _ = binaries.find_server(int((data / "PG_VERSION").read_text()))
+    folder = binaries.make_readable(programs, embedded._user(data))
     user = data.stat().st_uid if os.geteuid() == 0 else None
     options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={data}"]
     with subprocess.Popen([folder / "postgres", "-D", data, *options], user=user, stderr=subprocess.DEVNULL) as foreign:
@@ -263,13 +263,13 @@ def test_in_a_folder_that_only_root_may_enter_the_cluster_lies_elsewhere(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (embedded, binaries):
-        monkeypatch.setattr(module, "SHARED", room / "shared")
+        monkeypatch.setattr(module, "SHARED_FOLDER", room / "shared")
     closed = room / "closed"
     closed.mkdir(mode=0o700)
     mask = os.umask(0o077)
     with embedded.running(closed / "postgres") as server:
         assert server.data.is_relative_to(room / "shared")
-        assert server.data == embedded.located(closed / "postgres")
+        assert server.data == embedded.data_folder(closed / "postgres")
         assert ask(embedded.dsn(closed / "postgres"), "SELECT 1") == "1"
     assert os.umask(mask) == 0o077
     assert not alive(server.data)
@@ -282,16 +282,16 @@ def test_in_a_folder_that_only_root_may_enter_the_cluster_lies_elsewhere(
 def test_programs_that_the_server_may_not_enter_are_copied_with_their_libraries(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(binaries, "SHARED", room / "copies")
+    monkeypatch.setattr(binaries, "SHARED_FOLDER", room / "copies")
     closed = room / "venv"
     closed.mkdir(mode=0o700)
-    programs, major = binaries.find(None)
+    programs, major = binaries.find_server(None)
     package = programs.parent.parent
     for folder in (package, package.with_name(package.name + ".libs")):
         if folder.exists():
             shutil.copytree(folder, closed / folder.name, symlinks=True)
     user = embedded._user(room / "none")
-    copy = binaries.readable(closed / programs.relative_to(package.parent), user)
+    copy = binaries.make_readable(closed / programs.relative_to(package.parent), user)
     assert copy.is_relative_to(room / "copies")
     printed = subprocess.run(
         [copy / "postgres", "--version"], user=user.pw_uid, capture_output=True, text=True, check=True

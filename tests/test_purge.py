@@ -133,15 +133,15 @@ def test_expired_counters_are_deleted_through_an_index(
 ) -> None:
     sql(
         """
-        INSERT INTO hits
+        INSERT INTO rate_windows
         SELECT 'address:' || n, 1, now() + CASE WHEN n <= 12000 THEN interval '-2 hours' ELSE interval '1 minute' END
           FROM generate_series(1, 13000) n RETURNING 1
         """
     )
     with raw.cursor() as cursor:
-        cursor.execute("ANALYZE hits")
+        cursor.execute("ANALYZE rate_windows")
     spent = costs(monkeypatch, raw, lambda: purged(app))
-    batches = [cost.rows for cost in spent if "DELETE FROM hits" in cost.sql]
+    batches = [cost.rows for cost in spent if "DELETE FROM rate_windows" in cost.sql]
     assert len(batches) == 3
     assert max(batches) <= 4 * purge.MAX_ROWS
-    assert sql("SELECT count(*) AS n FROM hits") == [{"n": 1000}]
+    assert sql("SELECT count(*) AS n FROM rate_windows") == [{"n": 1000}]

@@ -104,7 +104,10 @@ def test_scans_and_statistics_are_those_of_this_code(alice: Client, sql: Sql) ->
     qr_id, other = alice.add("/api/qr/add", TEXT), alice.add("/api/qr/add", TEXT)
     sql("INSERT INTO totals VALUES (%(id)s, 7, 3), (%(other)s, 1, 1) RETURNING 1", id=qr_id, other=other)
     sql(
-        "INSERT INTO tallies VALUES (%(id)s, 'country', 'France', 5), (%(id)s, 'social', 'twitter', 2) RETURNING 1",
+        """
+        INSERT INTO target_breakdowns VALUES (%(id)s, 'country', 'France', 5), (%(id)s, 'social', 'twitter', 2)
+        RETURNING 1
+        """,
         id=qr_id,
     )
     assert [code["scans"] for code in alice.get("/api/qr").get_json()["data"]["qrs"]] == [1, 7]

@@ -72,7 +72,7 @@ def test_the_window_ends_by_the_clock_of_the_database(
 ) -> None:
     alice = register("alice", plan="Free", via=limited)
     assert spend(alice, LIMIT + 1)[429] == 1
-    sql("UPDATE hits SET until = clock_timestamp() RETURNING 1")
+    sql("UPDATE rate_windows SET until = clock_timestamp() RETURNING 1")
     assert alice.get("/api/account").headers["X-RateLimit-Remaining"] == "29"
 
 
@@ -128,10 +128,15 @@ def test_public_addresses_carry_no_rate_limit(limited: Flask) -> None:
 
 
 def test_counters_of_long_ago_are_forgotten(app: Flask, sql: Callable[..., list[statements.Row]]) -> None:
-    sql("INSERT INTO hits VALUES ('address:a', 1, now() - interval '2 hours'), ('address:b', 1, now()) RETURNING 1")
+    sql(
+        """
+        INSERT INTO rate_windows VALUES ('address:a', 1, now() - interval '2 hours'), ('address:b', 1, now())
+        RETURNING 1
+        """
+    )
     with app.app_context():
         callers.delete_expired(10)
-    assert sql("SELECT bucket FROM hits") == [{"bucket": "address:b"}]
+    assert sql("SELECT bucket FROM rate_windows") == [{"bucket": "address:b"}]
 
 
 # --- over several workers

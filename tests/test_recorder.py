@@ -325,7 +325,7 @@ def test_a_month_to_come_is_made_and_waited_for_by_nobody(
         assert recorder.flush()
         cursor.execute("COMMIT")
         assert target.clicks == 1
-        cursor.execute("SELECT make_months()")
+        cursor.execute("SELECT create_partitions()")
         assert parts(cursor) == before
 
 

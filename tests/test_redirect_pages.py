@@ -82,7 +82,7 @@ def test_passwords_can_be_tried_ten_times_from_an_address(locked: Short, short: 
     assert unlock(other).status_code == 303
     browser = locked.app.test_client()
     assert browser.post("/login", data={"email": "x@example.com", "password": "y"}).status_code == 401
-    sql("UPDATE hits SET until = now() RETURNING 1")
+    sql("UPDATE rate_windows SET until = now() RETURNING 1")
     assert unlock(locked).status_code == 303
 
 

@@ -25,14 +25,14 @@ def standby(app: Flask, dsn: str) -> Iterator[Replica]:
 @pytest.fixture
 def reading(make_app: Callable[..., Flask], standby: Replica, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flask]:
     """A service that reads from the replica already, and looks after it more often."""
-    monkeypatch.setattr(replica, "LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(replica, "REST_SECONDS", 0.1)
+    monkeypatch.setattr(replica, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(replica, "PAUSE_SECONDS", 0.1)
     made = make_app(replica_url=standby.dsn)
     eventually(lambda: near(made))
     yield made
     with made.app_context():
-        reader(made).drop()
-        reader(made).primary.drop()
+        reader(made).close_idle()
+        reader(made).primary.close_idle()
 
 
 def reader(service: Flask) -> replica.Replica:
@@ -44,7 +44,7 @@ def near(service: Flask) -> bool:
     """Whether the replica is asked, as a request would find it."""
     with service.app_context():
         reader(service).read("SELECT 1 AS found", {})
-        return reader(service)._near
+        return reader(service)._is_usable
 
 
 def links(client: Client) -> int:
@@ -59,7 +59,7 @@ def test_what_is_new_is_listed_late_but_found_and_never_later_than_the_bound(
     monkeypatch: pytest.MonkeyPatch, reading: Flask, standby: Replica, alice: Client
 ) -> None:
     monkeypatch.setattr(replica, "MAX_LAG_SECONDS", 3600)
-    monkeypatch.setattr(replica, "PATIENCE_SECONDS", 30)
+    monkeypatch.setattr(replica, "TIMEOUT_SECONDS", 30)
     client = Client(reading.test_client(), alice.key)
     first = link(client, 1)
     standby.catch_up()
@@ -100,7 +100,7 @@ def test_its_loss_costs_no_request_and_it_is_asked_again_when_it_is_back(
     assert links(client) == 1
     FAULTS[fault](standby)
     try:
-        eventually(lambda: links(client) == 1 and not reader(reading)._near)
+        eventually(lambda: links(client) == 1 and not reader(reading)._is_usable)
         assert links(client) == 1
     finally:
         if fault == "it freezes":
@@ -112,7 +112,7 @@ def test_its_loss_costs_no_request_and_it_is_asked_again_when_it_is_back(
 def test_a_read_that_the_replica_ends_is_answered_by_the_primary(
     monkeypatch: pytest.MonkeyPatch, reading: Flask, standby: Replica
 ) -> None:
-    monkeypatch.setattr(replica, "PATIENCE_SECONDS", 30)
+    monkeypatch.setattr(replica, "TIMEOUT_SECONDS", 30)
     asked = "SELECT pg_is_in_recovery() AS late, CASE WHEN pg_is_in_recovery() THEN pg_sleep(30)::text END AS slept"
     ending = "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 

@@ -40,7 +40,7 @@ def test_at_the_start_of_a_window_it_is_the_window(make_app: Callable[..., Flask
 def test_a_plan_has_windows_of_its_own(make_app: Callable[..., Flask], register: Register, sql: Sql) -> None:
     pro = register("pro", plan="Pro", via=make_app(rate_limit="1 per day"))
     assert pro.get("/api/account").status_code == 200
-    sql("UPDATE hits SET count = 120 RETURNING 1")
+    sql("UPDATE rate_windows SET count = 120 RETURNING 1")
     assert 1 <= wait(refused(pro, 1)) <= rate_limit.PLAN_WINDOW
 
 
@@ -77,7 +77,7 @@ def test_after_the_clock_was_set_back_no_window_is_longer_than_before(
     refused(alice)
     while sign_in(app).status_code != 429:
         pass
-    sql("UPDATE hits SET until = until + interval '1 day' RETURNING 1")
+    sql("UPDATE rate_windows SET until = until + interval '1 day' RETURNING 1")
     assert alice.get("/api/account").status_code == 200
     assert 55 <= wait(refused(alice, 1)) <= 60
     for _ in range(attempts.ATTEMPTS):

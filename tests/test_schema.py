@@ -27,7 +27,7 @@ def execute(dsn: str, statement: str) -> list[tuple[Any, ...]]:
 
 def test_the_newest_migration_leads_to_the_version_of_schema_sql(app: Flask, raw: Connection) -> None:
     numbers = [int(path.name[:4]) for path in migrations.MIGRATIONS.glob("*.sql")]
-    assert session.version(raw) == statements.VERSION == max(numbers, default=1)
+    assert session.schema_version(raw) == statements.VERSION == max(numbers, default=1)
 
 
 def test_an_empty_database_is_made_once(flask: Callable[..., Result]) -> None:
@@ -35,7 +35,7 @@ def test_an_empty_database_is_made_once(flask: Callable[..., Result]) -> None:
     assert (empty.exit_code, empty.output) == (1, "The database is empty: run 'flask --app app database create'.\n")
     for _ in range(2):
         made = flask("database", "create")
-        assert (made.exit_code, made.output) == (0, f"The database has schema {VERSION}, as this program needs.\n")
+        assert (made.exit_code, made.output) == (0, f"The database has schema {VERSION}, which is up to date.\n")
     assert flask("database", "check").exit_code == 0
 
 
@@ -67,7 +67,7 @@ def test_an_upgrade_takes_every_step_above_the_version(
     upgraded = flask("database", "upgrade")
     assert (upgraded.exit_code, upgraded.output) == (
         0,
-        f"The database has schema {VERSION + 2}, as this program needs.\n",
+        f"The database has schema {VERSION + 2}, which is up to date.\n",
     )
     assert execute(empty, "SELECT id, version FROM shelves, schema_version") == [(2, VERSION + 2)]
     assert flask("database", "upgrade").exit_code == 0
@@ -107,13 +107,13 @@ def test_a_step_whose_tables_are_never_free_gives_up_with_a_sentence(
 ) -> None:
     flask("database", "create")
     migrate(notes="ALTER TABLE users ADD note text;")
-    monkeypatch.setattr(migrations, "_TRIES", 2)
+    monkeypatch.setattr(migrations, "_MAX_TRIES", 2)
     holder = psycopg2.connect(empty)
     with holder.cursor() as cursor:
         cursor.execute("LOCK TABLE users IN ACCESS SHARE MODE")
     failed = flask("database", "upgrade")
     assert failed.exit_code == 1
-    assert "try again when less is going on" in failed.output
+    assert "try again when there is less traffic" in failed.output
     holder.close()
 
 

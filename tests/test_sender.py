@@ -57,7 +57,7 @@ def test_behind_a_proxy_no_address_is_a_failure(
 def test_who_comes_by_ipv4_through_an_ipv6_socket_shares_no_counter(app: Flask, sql: Sql) -> None:
     for number in (1, 2):
         app.test_client().post("/login", environ_base={"REMOTE_ADDR": f"::ffff:192.0.2.{number}"})
-    found = sql("SELECT bucket FROM hits WHERE bucket LIKE 'login:%%' ORDER BY bucket")
+    found = sql("SELECT bucket FROM rate_windows WHERE bucket LIKE 'login:%%' ORDER BY bucket")
     assert [row["bucket"] for row in found] == ["login:192.0.2.1", "login:192.0.2.2"]
 
 

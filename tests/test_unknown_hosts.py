@@ -93,7 +93,7 @@ def is_unknown(answer: TestResponse) -> bool:
 
 @pytest.mark.parametrize("host", [*LOOPBACK, *FOREIGN])
 def test_nothing_is_served_under_an_unknown_host(service: Flask, paths: list[str], sql: Sql, host: str) -> None:
-    counted = sql("SELECT bucket, count FROM hits")
+    counted = sql("SELECT bucket, count FROM rate_windows")
     for path in paths:
         assert is_unknown(ask(service, path, host)), path
         if path.startswith("/api"):
@@ -102,7 +102,7 @@ def test_nothing_is_served_under_an_unknown_host(service: Flask, paths: list[str
         assert is_unknown(ask(service, path, host, "POST")), path
     assert ask(service, "/", host, Accept="application/json").get_json()["code"] == "unknown_host"
     assert visits(service, sql) == 0
-    assert sql("SELECT bucket, count FROM hits") == counted, "nothing was counted"
+    assert sql("SELECT bucket, count FROM rate_windows") == counted, "nothing was counted"
 
 
 @pytest.mark.parametrize("host", [*LOOPBACK, *FOREIGN, OWN])

@@ -68,7 +68,7 @@ def test_a_link_is_read_with_its_statistics(alice: Client, sql: Sql) -> None:
         expiry="2030-01-02 03:04:05",
     )
     sql("INSERT INTO totals VALUES (%(id)s, 3, 0) RETURNING 1", id=added["id"])
-    sql("INSERT INTO tallies VALUES (%(id)s, 'country', 'Canada', 3) RETURNING 1", id=added["id"])
+    sql("INSERT INTO target_breakdowns VALUES (%(id)s, 'country', 'Canada', 3) RETURNING 1", id=added["id"])
     answer = alice.get(f"/api/url/{added['id']}").get_json()
     assert len(answer["details"].pop("date")) == len("2026-11-20 12:00:00")
     assert answer == {

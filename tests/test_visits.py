@@ -164,7 +164,7 @@ def test_a_visitor_is_one_address_with_one_user_agent_at_one_target(target: Targ
 def test_no_address_is_stored(target: Target, raw: psycopg2.extensions.connection) -> None:
     target.visit(address="203.0.113.77", X_Forwarded_For="203.0.113.78")
     with raw.cursor() as cursor:
-        cursor.execute("SELECT v::text FROM visits v UNION ALL SELECT t::text FROM tallies t")
+        cursor.execute("SELECT v::text FROM visits v UNION ALL SELECT t::text FROM target_breakdowns t")
         stored = " ".join(text for (text,) in cursor.fetchall())
     assert "Peru" in stored
     assert "203.0.113" not in stored

@@ -72,7 +72,7 @@ def rows_of(sql: Sql, target_id: int) -> dict[str, int]:
         SELECT (SELECT count(*) FROM visits WHERE target_id = %(id)s) AS visits,
                (SELECT count(*) FROM visitors WHERE target_id = %(id)s) AS visitors,
                (SELECT count(*) FROM totals WHERE target_id = %(id)s) AS totals,
-               (SELECT count(*) FROM tallies WHERE target_id = %(id)s) AS tallies
+               (SELECT count(*) FROM target_breakdowns WHERE target_id = %(id)s) AS breakdowns
         """,
         id=target_id,
     )
@@ -83,10 +83,10 @@ def test_a_deleted_target_is_forgotten_with_its_visits(
     target: Target, sql: Sql, alice: Client, run_jobs: Callable[[], None]
 ) -> None:
     target.visit()
-    assert rows_of(sql, target.id) == {"visits": 1, "visitors": 1, "totals": 1, "tallies": 4}
+    assert rows_of(sql, target.id) == {"visits": 1, "visitors": 1, "totals": 1, "breakdowns": 4}
     alice.delete(f"/api/qr/{target.id}/delete")
     run_jobs()
-    assert rows_of(sql, target.id) == {"visits": 0, "visitors": 0, "totals": 0, "tallies": 0}
+    assert rows_of(sql, target.id) == {"visits": 0, "visitors": 0, "totals": 0, "breakdowns": 0}
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_purging_deletes_what_came_while_its_target_was_deleted(target: Target, 
     assert recorder.flush()
     assert rows_of(sql, 2**40)["visits"] == 1
     purge(target.app)
-    assert rows_of(sql, 2**40) == {"visits": 0, "visitors": 0, "totals": 0, "tallies": 0}
+    assert rows_of(sql, 2**40) == {"visits": 0, "visitors": 0, "totals": 0, "breakdowns": 0}
 
 
 def test_purging_forgets_the_counters_of_past_months(target: Target, sql: Sql) -> None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import psycopg2
 import pytest
 
-from linkmgr.db.session import SENT_ALONG
+from linkmgr.db.session import SET_LOCAL
 from linkmgr.db.statements import Database, Row, _prepared
 
 _ROWS = """
@@ -30,12 +30,12 @@ def costs(monkeypatch: pytest.MonkeyPatch, raw: psycopg2.extensions.connection, 
     found: list[Cost] = []
     execute = Database.execute
 
-    def measure(self: Database, sql: str, params: Row, *, again: bool, prelude: str = "") -> list[Row]:
+    def measure(self: Database, sql: str, params: Row, *, idempotent: bool, prelude: str = "") -> list[Row]:
         with raw.cursor() as cursor:
             cursor.execute("SELECT pg_stat_force_next_flush()")  # else the statistics add up
             cursor.execute("BEGIN")
             prepare, run = _prepared(sql)
-            cursor.execute(SENT_ALONG + prelude + prepare)
+            cursor.execute(SET_LOCAL + prelude + prepare)
             cursor.execute(run, params)
             cursor.execute(_ROWS)
             [(rows,)] = cursor.fetchall()
@@ -43,7 +43,7 @@ def costs(monkeypatch: pytest.MonkeyPatch, raw: psycopg2.extensions.connection, 
             [(exclusive,)] = cursor.fetchall()
             cursor.execute("ROLLBACK; DEALLOCATE ALL")
         found.append(Cost(sql, rows, exclusive))
-        return execute(self, sql, params, again=again, prelude=prelude)
+        return execute(self, sql, params, idempotent=idempotent, prelude=prelude)
 
     with monkeypatch.context() as patch:
         patch.setattr(Database, "execute", measure)

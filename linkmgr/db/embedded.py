@@ -1,11 +1,11 @@
-"""A PostgreSQL of the service's own: nothing to install, nothing left running.
+"""Private PostgreSQL server, started and stopped with the service.
 
-    with server(folder) as dsn: ...     durable, kept in the folder
-    with server(None) as dsn: ...       throw-away, for tests
+    with server(folder) as dsn: ...     durable, data in the folder
+    with server(None) as dsn: ...       temporary, for tests
 
-The postmaster is a direct child, and the kernel stops it when this process dies, however it dies.  All processes
-of a cluster inherit the descriptor of a locked file, so that a free lock proves that none of them lives.  Who
-finds the lock taken shares the other's server, and takes over when the other leaves.
+The postmaster is a child process, and the kernel stops it when this process ends for any reason. All processes of a
+cluster inherit the descriptor of a locked file, so a free lock proves that none of them is alive. A process that finds
+the lock held shares the running server, and starts its own when the holder ends.
 """
 
 import contextlib
@@ -26,15 +26,15 @@ from typing import Any
 import psycopg2
 from psycopg2 import sql
 
-from linkmgr.db.binaries import SHARED, Unavailable, find, reachable, readable, tag
+from linkmgr.db.binaries import SHARED_FOLDER, Unavailable, find_server, is_reachable, make_readable, path_digest
 
 DATABASE = "linkmgr"
-_TEMPORARY = Path("/tmp")  # noqa: S108 - folders of mode 0700; short, since a socket's path has at most 107 characters
+_TEMPORARY_ROOT = Path("/tmp")  # noqa: S108 - folders of mode 0700; a socket's path has at most 107 characters
 _START_SECONDS = 60
 _STOP_SECONDS = 30
-_RETRY_SECONDS = 1  # between starts of a server that dies at once
+_RETRY_SECONDS = 1  # between starts of a server that exits immediately
 _READY_LINE = 7  # of postmaster.pid, counted from 0
-_BUILTIN_LOCALE = 17  # the first version that has one
+_BUILTIN_LOCALE_VERSION = 17  # the first PostgreSQL version with the builtin locale provider
 _OPTIONS = {
     "listen_addresses": "",
     "port": "5432",
@@ -43,40 +43,41 @@ _OPTIONS = {
     "log_timezone": "UTC",
     "lc_messages": "C",
     "jit": "off",
-    # Statements and details hold what users sent, and errors are the service's to log.
+    # Statements and error details contain user data. The service logs errors itself.
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
     "log_checkpoints": "off",
 }
-_THROW_AWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+_TEMPORARY_OPTIONS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 def _user(data: Path) -> pwd.struct_passwd:
-    """Whom the server runs as: for root, which PostgreSQL refuses, whoever made the cluster."""
+    """Return the user that the server runs as. PostgreSQL refuses root, which uses the owner of the cluster instead."""
     uid = os.geteuid() or (data.stat().st_uid if data.exists() else 0)
     for user in (uid,) if uid else ("postgres", "nobody"):
         with contextlib.suppress(KeyError):
             return pwd.getpwuid(user) if isinstance(user, int) else pwd.getpwnam(user)
-    wanted = f"with the number {uid}" if uid else "'postgres'"
-    raise Unavailable(f"PostgreSQL needs a user {wanted} to run as: add one, or set LINKMGR_DATABASE_URL.")
+    required = f"with the id {uid}" if uid else "'postgres'"
+    raise Unavailable(f"PostgreSQL must run as a user {required}: add this user, or set LINKMGR_DATABASE_URL.")
 
 
-def located(folder: Path) -> Path:
-    """Where the cluster of `folder` lies: elsewhere for root, when the server's user may not enter the folder."""
+def data_folder(folder: Path) -> Path:
+    """Return the data folder of the cluster for `folder`. As root, it is in SHARED_FOLDER if the server's user may not
+    enter `folder`."""
     data = folder.resolve()
     if os.geteuid() != 0:
         return data
-    user, elsewhere = _user(data), SHARED / tag(data) / "data"
+    user, shared = _user(data), SHARED_FOLDER / path_digest(data) / "data"
     if data.exists():
-        if not reachable(data, user):
-            raise Unavailable(f"{user.pw_name} may not enter {data} any more: allow it (chmod o+x) in its parents.")
+        if not is_reachable(data, user):
+            raise Unavailable(f"The user {user.pw_name} may not enter {data}: run chmod o+x on its parent folders.")
         return data
-    return data if reachable(data, user) and not elsewhere.exists() else elsewhere
+    return data if is_reachable(data, user) and not shared.exists() else shared
 
 
 def _socket_folder(data: Path) -> Path:
-    return _TEMPORARY / f"linkmgr-{_user(data).pw_uid}-{tag(data)}"
+    return _TEMPORARY_ROOT / f"linkmgr-{_user(data).pw_uid}-{path_digest(data)}"
 
 
 def _dsn(data: Path, database: str = DATABASE) -> str:
@@ -84,15 +85,16 @@ def _dsn(data: Path, database: str = DATABASE) -> str:
 
 
 def dsn(folder: Path) -> str:
-    """Where the server of `folder` listens, whether or not it runs."""
-    return _dsn(located(folder))
+    """Return the DSN of the server of `folder`, which need not be running."""
+    return _dsn(data_folder(folder))
 
 
-def _runs_on(data: Path, pid: str) -> bool:
-    """Whether the process is a postmaster of the cluster: its working directory tells, and a zombie has none."""
+def _is_running_on(data: Path, pid: str) -> bool:
+    """Return True if the process is a postmaster of the cluster. Its working directory is the data folder; a zombie has
+    none."""
     if sys.platform != "linux":
-        found = subprocess.run(["ps", "-o", "comm=", "-p", pid], capture_output=True, check=False)
-        return b"postgres" in found.stdout
+        result = subprocess.run(["ps", "-o", "comm=", "-p", pid], capture_output=True, check=False)
+        return b"postgres" in result.stdout
     try:
         return Path("/proc", pid, "cwd").samefile(data)
     except OSError:
@@ -100,11 +102,11 @@ def _runs_on(data: Path, pid: str) -> bool:
 
 
 def stop_with_parent(signal_number: int, parent: int) -> None:
-    """For a child: be sent the signal when the parent dies, even by SIGKILL (Linux; others have to do without)."""
+    """In a child process, request the signal when the parent dies, even by SIGKILL. Linux only."""
     if sys.platform == "linux":
         pr_set_pdeathsig = 1
         ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal_number, 0, 0, 0)
-        if os.getppid() != parent:  # it died before it could be watched
+        if os.getppid() != parent:  # the parent died before the call
             os._exit(1)
 
 
@@ -117,26 +119,26 @@ class Server:
         self._lock: int | None = None
         self._child: subprocess.Popen[bytes] | None = None
         self._next_start = 0.0
-        # Root's children change to the server's user; so do the folders that it writes to.
+        # As root, the server's processes and the folders that it writes to belong to the server's user.
         self._identity: dict[str, Any] = (
             {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []} if os.geteuid() == 0 else {}
         )
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
-        self._environment = {**kept, "LC_ALL": "C"}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
+        self._environment = {**inherited, "LC_ALL": "C"}
 
     def ensure(self) -> None:
-        """Starts the server unless it runs, ours or another process's."""
+        """Start the server unless this or another process runs it."""
         if (self._child and self._child.poll() is None) or time.monotonic() < self._next_start:
             return
-        # A dead server's lock is let go and taken again, which waits for the last of its processes.
-        self._let_go()
+        # Acquiring the lock again fails as long as a process of the dead server is alive.
+        self._release()
         if self._take_lock():
             self._next_start = time.monotonic() + _RETRY_SECONDS
             self._start()
 
     def wait(self) -> None:
         end = time.monotonic() + _START_SECONDS
-        while not (self._ready() and self._has_database()):
+        while not (self._is_ready() and self._has_database()):
             if self._child is None:
                 self.ensure()
             elif self._child.poll() is not None:
@@ -154,9 +156,9 @@ class Server:
             except subprocess.TimeoutExpired:
                 self._child.send_signal(signal.SIGQUIT)
                 self._child.wait()
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._child = None
         if self._lock is not None:
             shutil.rmtree(self.sockets, ignore_errors=True)
@@ -175,11 +177,11 @@ class Server:
 
     def _start(self) -> None:
         version_file = self.data / "PG_VERSION"
-        wanted = int(version_file.read_text()) if version_file.exists() else None
-        binaries, major = find(wanted)
-        binaries = readable(binaries, self.user)
-        if wanted is None:
-            self._make_cluster(binaries, major)
+        required = int(version_file.read_text()) if version_file.exists() else None
+        binaries, major = find_server(required)
+        binaries = make_readable(binaries, self.user)
+        if required is None:
+            self._create_cluster(binaries, major)
         with contextlib.suppress(FileExistsError):
             self.sockets.mkdir(mode=0o700)
             os.chown(self.sockets, self.user.pw_uid, self.user.pw_gid)
@@ -187,8 +189,10 @@ class Server:
             if folder.lstat().st_uid != self.user.pw_uid:
                 raise Unavailable(f"{folder} belongs to another user than {self.user.pw_name}.")
             folder.chmod(0o700)
-        self._forget_dead_server()
-        options = _OPTIONS | {"unix_socket_directories": str(self.sockets)} | ({} if self.durable else _THROW_AWAY)
+        self._remove_stale_files()
+        options = (
+            _OPTIONS | {"unix_socket_directories": str(self.sockets)} | ({} if self.durable else _TEMPORARY_OPTIONS)
+        )
         settings = [argument for name, value in options.items() for argument in ("-c", f"{name}={value}")]
         assert self._lock is not None
         parent = os.getpid()
@@ -201,33 +205,36 @@ class Server:
                 stdout=log,
                 stderr=log,
                 pass_fds=[self._lock],
-                start_new_session=True,  # Ctrl-C is for the service, which stops its server last
-                preexec_fn=lambda: stop_with_parent(signal.SIGINT, parent),  # noqa: PLW1509 - started from one thread
+                start_new_session=True,  # Ctrl-C must reach only the service, which stops the server last
+                preexec_fn=lambda: stop_with_parent(signal.SIGINT, parent),  # noqa: PLW1509 - no other thread starts it
                 **self._identity,
             )
 
-    def _forget_dead_server(self) -> None:
-        """The lock is ours, so that none of our servers lives: a pid file is stale, its pid a zombie's or reused."""
+    def _remove_stale_files(self) -> None:
+        """Remove the pid file and the sockets of a dead server. This process holds the lock, so no server of linkmgr is
+        alive."""
         pid_file = self.data / "postmaster.pid"
         if pid_file.exists():
             pid = pid_file.read_text().split("\n", maxsplit=1)[0]
-            if _runs_on(self.data, pid):
-                raise Unavailable(f"A PostgreSQL that linkmgr did not start (process {pid}) runs on {self.data}.")
+            if _is_running_on(self.data, pid):
+                raise Unavailable(
+                    f"PostgreSQL process {pid}, which linkmgr did not start, uses {self.data}: stop it first."
+                )
             pid_file.unlink()
         for socket in self.sockets.glob(".s.PGSQL.*"):
             socket.unlink()
 
-    def _make_cluster(self, binaries: Path, major: int) -> None:
-        """initdb, made whole by one rename."""
+    def _create_cluster(self, binaries: Path, major: int) -> None:
+        """Run initdb in a temporary folder, then rename it."""
         new = self.data.with_name(self.data.name + ".new")
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(mode=0o700)
         os.chown(new, self.user.pw_uid, self.user.pw_gid)
         locale = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
         options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "-k"]
-        options += locale if major >= _BUILTIN_LOCALE else ["--locale=C.UTF-8"]
+        options += locale if major >= _BUILTIN_LOCALE_VERSION else ["--locale=C.UTF-8"]
         options += [] if self.durable else ["--no-sync"]
-        made = subprocess.run(
+        result = subprocess.run(
             [binaries / "initdb", "-D", new, *options],
             check=False,
             capture_output=True,
@@ -236,11 +243,11 @@ class Server:
             cwd="/",
             **self._identity,
         )
-        if made.returncode:
-            raise Unavailable(f"initdb could not make {self.data}:\n{made.stderr.strip()}")
+        if result.returncode:
+            raise Unavailable(f"initdb failed for {self.data}:\n{result.stderr.strip()}")
         new.rename(self.data)
 
-    def _ready(self) -> bool:
+    def _is_ready(self) -> bool:
         try:
             lines = (self.data / "postmaster.pid").read_text().splitlines()
         except OSError:
@@ -262,8 +269,8 @@ class Server:
         return True
 
 
-def _throw_away() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="linkmgr-", dir=_TEMPORARY)).resolve()
+def _create_temporary_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="linkmgr-", dir=_TEMPORARY_ROOT)).resolve()
     user = _user(folder / "data")
     os.chown(folder, user.pw_uid, user.pw_gid)
     return folder / "data"
@@ -271,10 +278,10 @@ def _throw_away() -> Path:
 
 @contextlib.contextmanager
 def running(folder: Path | None) -> Iterator[Server]:
-    """The server of `folder`, or a throw-away one.  Call its `ensure` now and then to survive its death."""
-    data = _throw_away() if folder is None else located(folder)
+    """Run the server of `folder`, or a temporary one. Call `ensure` regularly to restart a server that has died."""
+    data = _create_temporary_folder() if folder is None else data_folder(folder)
     server = Server(data, durable=folder is not None)
-    mask = os.umask(0o022)  # not the caller's: the server's user has to enter the folders
+    mask = os.umask(0o022)  # the server's user must be able to enter the folders
     try:
         try:
             data.parent.mkdir(parents=True, exist_ok=True)
@@ -293,6 +300,6 @@ def running(folder: Path | None) -> Iterator[Server]:
 
 @contextlib.contextmanager
 def server(folder: Path | None) -> Iterator[str]:
-    """The DSN of a server that runs while the block does."""
+    """Run a server during the block and yield its DSN."""
     with running(folder) as started:
         yield _dsn(started.data)

@@ -1,10 +1,10 @@
-"""Background jobs, run by a thread of each process that serves.
+"""Background jobs, run by a thread in each serving process.
 
-A job is a row that a statement or a trigger inserts together with what makes it necessary.  A
-process takes it for the time of a lease and calls its handler again and again, a bounded batch each time.  A process
-that dies leaves its job to the others when the lease runs out: handlers can be repeated at any point.  There is no
-lock between batches, and a pause as long as the batch, so that requests do not wait.  A long job is put back after a
-slice of time, behind the other jobs that are due.
+A job is a row, inserted in the same transaction as the change that requires it. A process takes a job for the duration
+of a lease and calls its handler repeatedly. Each call does a batch of limited size. If the process dies, another one
+takes the job when the lease expires, so handlers must be repeatable at any point. No lock is held between batches, and
+the pause between them is as long as the batch, so that requests do not wait. A long job is put back after a time slice,
+behind the other due jobs.
 
 procrastinate and pgqueuer do the same, but run on asyncio and psycopg 3 or asyncpg.
 """
@@ -21,12 +21,12 @@ from flask import Flask, current_app
 
 from linkmgr.db.statements import Row, run_unsynced
 
-HANDLERS: dict[str, Callable[[Any], bool]] = {}  # by kind: do one batch, and return True when the job is done
+HANDLERS: dict[str, Callable[[Any], bool]] = {}  # by kind; they process one batch and return True if the job is done
 
-LEASE_SECONDS = 60  # several times what a batch can take with the statement timeout
+LEASE_SECONDS = 60  # several times the duration of a batch, which the statement timeout limits
 SLICE_SECONDS = 5
 POLL_SECONDS = 1
-_LEAST_PAUSE, _MAX_DELAY = 0.01, 300
+_MIN_PAUSE, _MAX_DELAY = 0.01, 300
 _STOP_SECONDS = _RETRY_SECONDS = 5
 
 
@@ -35,7 +35,7 @@ def init_app(handlers: dict[str, Callable[[Any], bool]]) -> None:
 
 
 def take(kinds: list[str], *, lease: float) -> Row | None:
-    """Take the job that has been due longest, for so many seconds. `due` becomes the end of its lease, and names it."""
+    """Take the job that has been due longest. Its new `due`, `lease` seconds from now, identifies the lease."""
     return run_unsynced(
         """
         UPDATE jobs
@@ -50,7 +50,7 @@ def take(kinds: list[str], *, lease: float) -> Row | None:
 
 
 def put_back(job: Row, *, delay: float, failed: bool) -> None:
-    """Make a job due again, unless its lease ran out and another process took it."""
+    """Make a job due again, unless the lease expired and another process took it."""
     run_unsynced(
         """
         UPDATE jobs
@@ -66,7 +66,7 @@ def put_back(job: Row, *, delay: float, failed: bool) -> None:
 
 
 def remove(job: Row) -> None:
-    """Remove a job that is done, unless its lease ran out and another process took it."""
+    """Delete a completed job, unless the lease expired and another process took it."""
     run_unsynced(
         "DELETE FROM jobs WHERE id = %(id)s AND due = %(lease)s::timestamptz",
         id=job["id"],
@@ -75,15 +75,15 @@ def remove(job: Row) -> None:
 
 
 def run_next(pause: Callable[[float], bool]) -> bool:
-    """Run the next job for a slice of time.  Return False if none is due.  `pause` waits for so many seconds and
-    returns True if the process ends."""
+    """Run the next due job for a time slice. Return False if there is none. `pause` waits for a number of seconds and
+    returns True if the process is stopping."""
     job = take([*HANDLERS], lease=LEASE_SECONDS)
     if job is None:
         return False
     try:
         done = _run(job, pause)
     except Exception as error:
-        current_app.logger.error("job %s (%s) failed: it is tried again", job["id"], job["kind"], exc_info=error)
+        current_app.logger.error("job %s (%s) failed and will be retried", job["id"], job["kind"], exc_info=error)
         put_back(job, delay=min(2 ** min(job["attempts"], 10), _MAX_DELAY), failed=True)
     else:
         if done:
@@ -94,39 +94,39 @@ def run_next(pause: Callable[[float], bool]) -> bool:
 
 
 def _run(job: Row, pause: Callable[[float], bool]) -> bool:
-    """Run batches until the job is done, its slice is over or the process ends.  Return True if it is done."""
+    """Run batches until the job is done, the time slice ends or the process stops. Return True if the job is done."""
     began = now = monotonic()
     while not HANDLERS[job["kind"]](job["argument"]):
         elapsed = monotonic() - now
-        if pause(max(elapsed, _LEAST_PAUSE)) or monotonic() - began > SLICE_SECONDS:
+        if pause(max(elapsed, _MIN_PAUSE)) or monotonic() - began > SLICE_SECONDS:
             return False
         now = monotonic()
     return True
 
 
 class Worker:
-    """The thread that runs jobs for as long as the process serves."""
+    """Thread that runs jobs until the process stops."""
 
     def __init__(self, app: Flask) -> None:
         self._app = app
-        self._ending = threading.Event()
+        self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
         self._thread.start()
         atexit.register(self._stop)
 
     def _stop(self) -> None:
-        """Wait for the batch that is under way, so that the job is put back for another process."""
-        self._ending.set()
+        """Wait for the current batch to finish, so that the job is put back for another process."""
+        self._stopping.set()
         self._thread.join(_STOP_SECONDS)
 
     def _work(self) -> None:
-        while not self._ending.wait(POLL_SECONDS * random.uniform(0.8, 1.2)):  # noqa: S311
+        while not self._stopping.wait(POLL_SECONDS * random.uniform(0.8, 1.2)):  # noqa: S311
             with self._app.app_context():
                 try:
-                    while run_next(self._ending.wait) and not self._ending.is_set():
+                    while run_next(self._stopping.wait) and not self._stopping.is_set():
                         pass
                 except psycopg2.Error as error:
-                    self._app.logger.warning("jobs wait for the database: %s", type(error).__name__)
-                    self._ending.wait(_RETRY_SECONDS)
-                except Exception as error:  # a bug here must not end the thread, which nothing starts again
-                    self._app.logger.error("jobs wait for another try", exc_info=error)
+                    self._app.logger.warning("database unavailable, jobs will be retried: %s", type(error).__name__)
+                    self._stopping.wait(_RETRY_SECONDS)
+                except Exception as error:  # a bug must not end the thread, which nothing restarts
+                    self._app.logger.error("running jobs failed and will be retried", exc_info=error)

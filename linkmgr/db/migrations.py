@@ -1,4 +1,4 @@
-"""Makes the database, and brings an older one up to date."""
+"""Create the database schema or upgrade it."""
 
 import random
 import time
@@ -11,40 +11,40 @@ from flask import current_app
 from psycopg2 import errors as pg
 from psycopg2.extensions import connection as Connection
 
-from linkmgr.db.session import version
+from linkmgr.db.session import schema_version
 from linkmgr.db.statements import VERSION, database
 
-MIGRATIONS = Path(__file__).parent.parent / "migrations"  # 0002_what.sql takes version 1 to 2
-_LOCK = 7_125_463_198  # any number of ours: one process at a time works on the schema
-_TRIES = 50
-_PATIENT = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; "
+MIGRATIONS = Path(__file__).parent.parent / "migrations"  # 0002_<what>.sql upgrades version 1 to 2
+_LOCK = 7_125_463_198  # key of the advisory lock; the number is arbitrary
+_MAX_TRIES = 50
+_NO_TIMEOUTS = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; "
 
 
-class Unmigrated(SystemExit):
-    """The schema could not be brought up to date; one sentence says why."""
+class MigrationError(SystemExit):
+    """The schema is not up to date. The message says why."""
 
 
 @contextmanager
-def _alone() -> Iterator[Connection]:
-    """A connection of its own, while no other process works on the schema.  A second one holds the lock for it, by
-    a transaction, since a pooler gives the server of a session to others."""
+def _exclusive_connection() -> Iterator[Connection]:
+    """Yield a connection while no other process changes the schema. A transaction of a second connection holds the
+    lock, because a pooler does not keep session locks."""
     with closing(database().connect()) as guard, closing(database().connect()) as connection:
         guard.autocommit = False
         with guard, guard.cursor() as cursor:
-            cursor.execute(f"{_PATIENT}SET LOCAL idle_in_transaction_session_timeout = 0")
+            cursor.execute(f"{_NO_TIMEOUTS}SET LOCAL idle_in_transaction_session_timeout = 0")
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             yield connection
 
 
 def _migrations(after: int) -> list[tuple[int, Path]]:
-    found = sorted((int(path.name.split("_")[0]), path) for path in MIGRATIONS.glob("[0-9]*.sql"))
-    return [(number, path) for number, path in found if number > after]
+    migrations = sorted((int(path.name.split("_")[0]), path) for path in MIGRATIONS.glob("[0-9]*.sql"))
+    return [(number, path) for number, path in migrations if number > after]
 
 
-def _migrate(connection: Connection, number: int, path: Path) -> None:
-    """One step in one transaction.  A statement that waited for its lock would hold up all that queue behind it,
-    so it gives up soon and tries again."""
-    for _ in range(_TRIES):
+def _apply(connection: Connection, number: int, path: Path) -> None:
+    """Apply one migration in one transaction. Other statements queue behind one that waits for a table lock, so the
+    migration gives up after a short lock timeout and retries."""
+    for _ in range(_MAX_TRIES):
         try:
             with connection, connection.cursor() as cursor:
                 cursor.execute(f"{database().prelude} SET LOCAL statement_timeout = 0")
@@ -54,45 +54,47 @@ def _migrate(connection: Connection, number: int, path: Path) -> None:
         except (pg.LockNotAvailable, pg.DeadlockDetected):
             time.sleep(random.uniform(0.1, 0.3))  # noqa: S311
         except psycopg2.Error as error:
-            raise Unmigrated(f"{path.name} failed and changed nothing: {str(error).splitlines()[0]}.") from error
+            raise MigrationError(f"{path.name} failed and changed nothing: {str(error).splitlines()[0]}.") from error
         else:
             return
-    raise Unmigrated(f"{path.name} changed nothing, since others hold its tables: try again when less is going on.")
+    raise MigrationError(
+        f"{path.name} changed nothing because its tables are in use: try again when there is less traffic."
+    )
 
 
-def prepare(*, create: bool) -> None:
-    """Brings the schema to this program's version.  `create`: an empty database gets it, else it is left alone."""
-    with _alone() as connection:
-        found = version(connection)
-        if found:
+def upgrade(*, create: bool) -> None:
+    """Upgrade the schema to this program's version. With `create`, also create it in an empty database."""
+    with _exclusive_connection() as connection:
+        version = schema_version(connection)
+        if version:
             connection.autocommit = False
-            for number, path in _migrations(found):
-                _migrate(connection, number, path)
+            for number, path in _migrations(version):
+                _apply(connection, number, path)
         elif create:
             with connection.cursor() as cursor:
-                whole = (Path(current_app.root_path).parent / "schema.sql").read_text()
-                cursor.execute(f"{database().prelude} {_PATIENT}{whole}")
+                schema = (Path(current_app.root_path).parent / "schema.sql").read_text()
+                cursor.execute(f"{database().prelude} {_NO_TIMEOUTS}{schema}")
 
 
-def current() -> int:
+def current_version() -> int:
     with closing(database().connect()) as connection:
-        return version(connection)
+        return schema_version(connection)
 
 
-def state() -> str:
-    """One sentence on what the database has."""
-    match current():
+def describe() -> str:
+    """Describe the schema version of the database in one sentence."""
+    match current_version():
         case 0:
             return "The database is empty: run 'flask --app app database create'."
-        case older if older < VERSION:
-            return f"The database has schema {older} and needs {VERSION}: run 'flask --app app database upgrade'."
-        case newer if newer > VERSION:
-            return f"The database has schema {newer}, newer than this program's {VERSION}, and is served."
-        case found:
-            return f"The database has schema {found}, as this program needs."
+        case version if version < VERSION:
+            return f"The database has schema {version} and needs {VERSION}: run 'flask --app app database upgrade'."
+        case version if version > VERSION:
+            return f"The database has schema {version}, newer than this program's {VERSION}, which works with it."
+        case version:
+            return f"The database has schema {version}, which is up to date."
 
 
-def refuse_older() -> None:
-    """Ends the program, with the sentence that says what to do, unless the schema can be served."""
-    if current() < VERSION:
-        raise Unmigrated(state())
+def require_current() -> None:
+    """Exit with a message that says what to do if the schema is outdated."""
+    if current_version() < VERSION:
+        raise MigrationError(describe())

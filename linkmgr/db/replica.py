@@ -1,11 +1,11 @@
-"""A streaming replica, which answers the reads that may lag: lists, and records with their statistics.
+"""Streaming replica for reads that may lag: lists, and records with their statistics.
 
-It costs no request: whatever it cannot answer in time, and what it does not have, the primary is asked for, and after
-a failure the replica rests.  It is asked while it has replayed what the primary committed a moment ago, by the clock of
-the primary; a commit of ours sees to it that there is something to replay.
+The replica never makes a request fail. If it times out, fails or returns no rows, the primary executes the statement,
+and after a failure the replica is not used for some seconds. It is used while its last replayed commit is recent by the
+clock of the primary. A regular commit on the primary guarantees that there is something to replay.
 
-The server's timeouts are of no use where the server is frozen or the network is gone.  So its connections are
-asynchronous ones, and the waiting is done here.
+Server-side timeouts do not help if the server or the network hangs. The connections are therefore asynchronous, and
+this module waits with a timeout.
 """
 
 import select
@@ -21,27 +21,27 @@ from linkmgr.db.session import register_types
 from linkmgr.db.statements import UNSYNCED, Database, Row
 from linkmgr.settings import settings
 
-PATIENCE_SECONDS = 1.0  # for a connection, and for a statement
+TIMEOUT_SECONDS = 1.0  # to connect, and to execute a statement
 MAX_LAG_SECONDS = 5
-LOOK_SECONDS = 1
-REST_SECONDS = 5
+CHECK_SECONDS = 1
+PAUSE_SECONDS = 5
 _COMMIT = """
     SELECT extract(epoch FROM clock_timestamp())::float8 AS now, pg_logical_emit_message(true, 'linkmgr', '')
 """
 _REPLAYED = "SELECT extract(epoch FROM pg_last_xact_replay_timestamp())::float8 AS until"
 
 
-class _TooLate(psycopg2.OperationalError):
-    """It did not answer in time."""
+class _TimedOut(psycopg2.OperationalError):
+    pass
 
 
 def _wait(connection: extensions.connection) -> None:
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + TIMEOUT_SECONDS
     while (state := connection.poll()) != extensions.POLL_OK:
-        waiting = select.poll()
-        waiting.register(connection, select.POLLIN if state == extensions.POLL_READ else select.POLLOUT)
-        if not waiting.poll(max(0, end - time.monotonic()) * 1000):
-            raise _TooLate
+        poll = select.poll()
+        poll.register(connection, select.POLLIN if state == extensions.POLL_READ else select.POLLOUT)
+        if not poll.poll(max(0, end - time.monotonic()) * 1000):
+            raise _TimedOut
 
 
 class _Cursor(extensions.cursor):
@@ -54,9 +54,9 @@ class Replica(Database):
     def __init__(self, dsn: str, primary: Database) -> None:
         super().__init__(dsn, primary.prepare, primary.on_connect)
         self.primary = primary
-        self._near = False
-        self._next_look = 0.0
-        self._looking = threading.Lock()
+        self._is_usable = False
+        self._next_check = 0.0
+        self._checking = threading.Lock()
 
     def connect(self) -> extensions.connection:
         connection = psycopg2.connect(self.dsn, async_=True, cursor_factory=_Cursor, **self.options)
@@ -64,36 +64,38 @@ class Replica(Database):
         return register_types(connection)
 
     def read(self, sql: str, params: Row) -> list[Row]:
-        """What it finds; where that is nothing, what the primary finds."""
+        """Return the rows of the replica, or those of the primary if there are none."""
         return self._read(sql, params) or self.primary.read(sql, params)
 
     def _read(self, sql: str, params: Row) -> list[Row]:
         try:
-            return self._once(sql, params, "") if self._is_near() else []
+            self._check_lag_if_due()
+            return self._execute_once(sql, params, "") if self._is_usable else []
         except psycopg2.Error as error:
-            self._rest(error)
+            self._pause(error)
             return []
 
-    def _is_near(self) -> bool:
-        if time.monotonic() >= self._next_look and self._looking.acquire(blocking=False):
+    def _check_lag_if_due(self) -> None:
+        if time.monotonic() >= self._next_check and self._checking.acquire(blocking=False):
             try:
-                self._look()
+                self._check_lag()
             finally:
-                self._looking.release()
-        return self._near
+                self._checking.release()
 
-    def _look(self) -> None:
-        self._next_look = time.monotonic() + LOOK_SECONDS
-        [committed] = self.primary.execute(_COMMIT, {}, again=True, prelude=UNSYNCED)
-        [replayed] = self._once(_REPLAYED, {}, "")
-        # One that is no replica any more has nothing to replay, or stays where it was.
-        self._near = replayed["until"] is not None and committed["now"] - replayed["until"] < MAX_LAG_SECONDS
+    def _check_lag(self) -> None:
+        self._next_check = time.monotonic() + CHECK_SECONDS
+        [committed] = self.primary.execute(_COMMIT, {}, idempotent=True, prelude=UNSYNCED)
+        [replayed] = self._execute_once(_REPLAYED, {}, "")
+        # A promoted replica has no replayed commit, or one that no longer advances.
+        self._is_usable = replayed["until"] is not None and committed["now"] - replayed["until"] < MAX_LAG_SECONDS
 
-    def _rest(self, error: psycopg2.Error) -> None:
-        self.drop()
-        self._near = False
-        self._next_look = time.monotonic() + REST_SECONDS
-        current_app.logger.warning("the replica did not answer, and rests for a while: %s", type(error).__name__)
+    def _pause(self, error: psycopg2.Error) -> None:
+        self.close_idle()
+        self._is_usable = False
+        self._next_check = time.monotonic() + PAUSE_SECONDS
+        current_app.logger.warning(
+            "replica unavailable, not used for %s seconds: %s", PAUSE_SECONDS, type(error).__name__
+        )
 
 
 def init_app(app: Flask) -> None:

@@ -8,10 +8,10 @@ import psycopg2.extensions
 from psycopg2 import errors as pg
 
 _BROKEN = (psycopg2.OperationalError, psycopg2.InterfaceError)
-# What cannot be written to has become a standby: the next connection may lead to the server that took over.
-# A protocol violation is how pgbouncer tells that its server is gone.
-_ENDED = (pg.AdminShutdown, pg.CrashShutdown, pg.CannotConnectNow, pg.ReadOnlySqlTransaction, pg.ProtocolViolation)
-# The server gives up first, with an error that says why; the socket options are for a server that is gone.
+# A server that rejects writes has become a standby: a new connection may reach the new primary. pgbouncer reports the
+# loss of its server as a protocol violation.
+_LOST = (pg.AdminShutdown, pg.CrashShutdown, pg.CannotConnectNow, pg.ReadOnlySqlTransaction, pg.ProtocolViolation)
+# The server-side timeouts below are shorter and report a reason. The socket options detect a dead server.
 OPTIONS: dict[str, Any] = {
     "connect_timeout": 2,
     "keepalives_idle": 5,
@@ -27,15 +27,14 @@ SETTINGS = {
     "timezone": "UTC",
     "datestyle": "ISO",
     "plan_cache_mode": "force_generic_plan",
-    # As on solid-state disks: else the list of a user with few rows among many is read off the primary key.
+    # The value for SSDs. With the default, the list of a user with few of many rows is read through the primary key.
     "random_page_cost": "1.1",
 }
-SENT_ONCE = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
-# Behind a pooler a session is not ours, and what it was told is not told to the server that the next transaction
-# gets.  So each message tells it anew.
-SENT_ALONG = "".join(f"SET LOCAL {name} = '{value}'; " for name, value in SETTINGS.items())
+STARTUP_OPTIONS = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
+# A pooler does not keep session settings from one transaction to the next, so each message repeats them.
+SET_LOCAL = "".join(f"SET LOCAL {name} = '{value}'; " for name, value in SETTINGS.items())
 
-# What PostgreSQL's types become, so that rows are JSON as the specification writes it.
+# Casts from PostgreSQL types to the JSON values of the specification.
 _TYPES = (
     psycopg2.extensions.new_type(
         psycopg2.extensions.PYDATETIMETZ.values,
@@ -61,28 +60,28 @@ def register_types(connection: psycopg2.extensions.connection) -> psycopg2.exten
     return connection
 
 
-def version(connection: psycopg2.extensions.connection) -> int:
-    """Of the schema that the database has; 0: it has none."""
+def schema_version(connection: psycopg2.extensions.connection) -> int:
+    """Return the schema version, or 0 for an empty database."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass('schema_version') IS NOT NULL")
         if cursor.fetchone() != (True,):
             return 0
         cursor.execute("SELECT version FROM schema_version")
-        found = cursor.fetchone()
-        return int(found[0]) if found else 0
+        row = cursor.fetchone()
+        return int(row[0]) if row else 0
 
 
 def is_connection_lost(error: psycopg2.Error) -> bool:
-    """Whether another connection is needed, rather than the statement refused (too long, a lock, a full disk)."""
+    """Return True if a new connection is needed, and False if only the statement failed (timeout, lock, full disk)."""
     if error.pgcode is None:
-        return isinstance(error, _BROKEN) or _is_bare(error)
-    return isinstance(error, _ENDED)
+        return isinstance(error, _BROKEN) or _is_unclassified(error)
+    return isinstance(error, _LOST)
 
 
-def _is_bare(error: psycopg2.Error) -> bool:
-    """For "server closed the connection unexpectedly" psycopg2 sometimes raises the base class itself."""
+def _is_unclassified(error: psycopg2.Error) -> bool:
+    """Return True for the base class, which psycopg2 sometimes raises when the server closes the connection."""
     return type(error) is psycopg2.DatabaseError
 
 
 def normalize_error(error: psycopg2.Error) -> psycopg2.Error:
-    return psycopg2.OperationalError(str(error)) if _is_bare(error) else error
+    return psycopg2.OperationalError(str(error)) if _is_unclassified(error) else error

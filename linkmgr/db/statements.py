@@ -1,14 +1,14 @@
-"""Connections and the verbs of SQL.
+"""Database connections, and functions that execute one SQL statement.
 
-    row, rows   read; asked again once when the connection was lost
-    late_row    reads what may lag a little: from the replica, where there is one
-    page        reads one page of a list, with its total, which may lag too
-    run         writes; what the statement returns, once it is on the disk, and never asked again once it may have
-                been stored
+    row, rows      read; retried once if the connection is lost
+    replica_row    read data that may lag, from the replica if there is one
+    page           read one page of a list and its total, which may lag too
+    run            write and wait for the disk; never retried once the write may be committed
+    run_unsynced   write without waiting for the disk
 
-Connections are kept in autocommit, so that a statement is one round trip and one transaction.  The one that was
-used last is used next: its server process is the one in the processor's caches.  Statements are prepared on it when
-they are first run: planning costs more than executing.  Static SQL with named parameters is what makes that possible.
+Connections use autocommit, so that a statement is one round trip and one transaction. The last used connection is used
+next, because its server process is in the processor's caches. A connection prepares each statement on its first use,
+because planning costs more than executing. This requires static SQL with named parameters.
 """
 
 import random
@@ -34,27 +34,27 @@ Row = dict[str, Any]
 _SCHEMA = Path(__file__).parents[2] / "schema.sql"
 VERSION = int(re.findall(r"^INSERT INTO schema_version VALUES \((\d+)\);", _SCHEMA.read_text(), re.MULTILINE)[0])
 
-_NAMED = re.compile(r"%\((\w+)\)s")
+_PARAMETER = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3
-# Over with the transaction that the statements of a message are.
+# The statements of one message are one transaction, at whose end the setting expires.
 UNSYNCED = "SET LOCAL synchronous_commit = off; "
 
 
 class SchemaTooOld(psycopg2.OperationalError):
-    """The database was made by an older version of the service."""
+    """The database has an older schema than this program needs."""
 
 
 @cache
 def _prepared(sql: str) -> tuple[str, str]:
-    """The PREPARE and the EXECUTE that stand for a statement with named parameters."""
-    names = list(dict.fromkeys(_NAMED.findall(sql)))
+    """Return the PREPARE and EXECUTE statements for a statement with named parameters."""
+    names = list(dict.fromkeys(_PARAMETER.findall(sql)))
     name = f"s{abs(hash(sql)):x}"
-    numbered = _NAMED.sub(lambda match: f"${names.index(match[1]) + 1}", sql).replace("%%", "%")
+    numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", sql).replace("%%", "%")
     values = ", ".join(f"%({parameter})s" for parameter in names)
     return f"PREPARE {name} AS {numbered}", f"EXECUTE {name}" + (f" ({values})" if names else "")
 
 
-class _Kept(NamedTuple):
+class _Pooled(NamedTuple):
     connection: psycopg2.extensions.connection
     prepared: set[str]
 
@@ -64,38 +64,38 @@ class Database:
         self.dsn = dsn
         self.on_connect = on_connect
         self.prepare = prepare
-        self.options = session.OPTIONS | ({"options": session.SENT_ONCE} if prepare else {})
-        self.prelude = "" if prepare else session.SENT_ALONG  # of every message
-        self._unused: list[_Kept] = []
+        self.options = session.OPTIONS | ({"options": session.STARTUP_OPTIONS} if prepare else {})
+        self.prelude = "" if prepare else session.SET_LOCAL  # sent with every message
+        self._idle: list[_Pooled] = []
 
     def connect(self) -> psycopg2.extensions.connection:
         connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
         connection.autocommit = True
         return session.register_types(connection)
 
-    def _open(self) -> _Kept:
-        """A connection with a database behind it that this program knows how to use."""
+    def _open(self) -> _Pooled:
+        """Open a connection and check the schema version."""
         connection = self.connect()
-        if session.version(connection) < VERSION:
+        if session.schema_version(connection) < VERSION:
             connection.close()
             raise SchemaTooOld("run: flask --app app database upgrade")
         self.on_connect()
-        return _Kept(connection, set())
+        return _Pooled(connection, set())
 
-    def _take(self) -> _Kept:
+    def _take(self) -> _Pooled:
         try:
-            return self._unused.pop()
+            return self._idle.pop()
         except IndexError:
             return self._open()
 
-    def drop(self) -> None:
-        """Closes the connections that nobody uses."""
+    def close_idle(self) -> None:
+        """Close the connections that are not in use."""
         with suppress(IndexError):
             while True:
-                self._unused.pop().connection.close()
+                self._idle.pop().connection.close()
 
-    def _once(self, sql: str, params: Row, prelude: str, *, fresh: bool = False) -> list[Row]:
-        kept = connection, prepared = self._open() if fresh else self._take()
+    def _execute_once(self, sql: str, params: Row, prelude: str, *, fresh: bool = False) -> list[Row]:
+        pooled = connection, prepared = self._open() if fresh else self._take()
         try:
             with connection.cursor() as cursor:
                 if self.prepare:
@@ -109,90 +109,89 @@ class Database:
                 if cursor.description is None:
                     return []
                 names = [column[0] for column in cursor.description]
-                return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - a check for each row
+                return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - strict is slower
         finally:
             if connection.get_transaction_status() == TRANSACTION_STATUS_IDLE:
-                self._unused.append(kept)
+                self._idle.append(pooled)
             else:
                 connection.close()
 
-    def execute(self, sql: str, params: Row, *, again: bool, prelude: str = "") -> list[Row]:
-        """Runs one statement.  `again`: it may be repeated after a lost connection, since it stores nothing
-        that a second time would double.  A deadlock's victim stored nothing either way.  `prelude`: what is
-        sent with it and is part of its transaction."""
+    def execute(self, sql: str, params: Row, *, idempotent: bool, prelude: str = "") -> list[Row]:
+        """Execute one statement. An `idempotent` statement is retried if the connection is lost. Any statement is
+        retried after a deadlock, which rolls it back. `prelude` is sent with the statement in the same transaction."""
         deadlocks, fresh = 0, False
         while True:
             try:
-                return self._once(sql, params, prelude, fresh=fresh)
+                return self._execute_once(sql, params, prelude, fresh=fresh)
             except pg.DeadlockDetected:
                 deadlocks += 1
                 if deadlocks == _DEADLOCK_TRIES:
                     raise
                 time.sleep(random.uniform(0.01, 0.05))  # noqa: S311
             except pg.FeatureNotSupported:
-                # "cached plan must not change result type": the schema changed under a prepared statement, which was
-                # refused before it did anything.
-                self.drop()
+                # "cached plan must not change result type": the schema has changed, and the prepared statement was
+                # rejected before it did anything.
+                self.close_idle()
                 if fresh:
                     raise
                 fresh = True
             except psycopg2.Error as error:
                 if not session.is_connection_lost(error):
                     raise
-                self.drop()
-                if fresh or not again:
+                self.close_idle()
+                if fresh or not idempotent:
                     raise session.normalize_error(error) from error
                 fresh = True
 
     def read(self, sql: str, params: Row) -> list[Row]:
-        return self.execute(sql, params, again=True)
+        return self.execute(sql, params, idempotent=True)
 
 
 def init_app(app: Flask, on_connect: Callable[[], None]) -> None:
-    """Prepare the connections. `on_connect` is called after each connection is opened."""
+    """Set up the connections. `on_connect` is called after each connection is opened."""
     dsn = settings().database_url or embedded.dsn(settings().folder / "postgres")
     primary = Database(dsn, settings().prepare == "1", on_connect)
     app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = primary
 
 
 def database() -> Database:
-    found: Database = this_app().extensions["linkmgr_database"]
-    return found
+    primary: Database = this_app().extensions["linkmgr_database"]
+    return primary
 
 
 def rows(sql: str, **params: Any) -> list[Row]:
-    return database().execute(sql, params, again=True)
+    return database().execute(sql, params, idempotent=True)
+
+
+def _first(result: list[Row]) -> Row | None:
+    return result[0] if result else None
 
 
 def row(sql: str, **params: Any) -> Row | None:
-    found = rows(sql, **params)
-    return found[0] if found else None
+    return _first(rows(sql, **params))
 
 
-def _late_rows(sql: str, params: Row) -> list[Row]:
+def _replica_rows(sql: str, params: Row) -> list[Row]:
     reader: Database = this_app().extensions["linkmgr_reader"]
     return reader.read(sql, params)
 
 
 def replica_row(sql: str, **params: Any) -> Row | None:
-    found = _late_rows(sql, params)
-    return found[0] if found else None
+    return _first(_replica_rows(sql, params))
 
 
 def run(sql: str, **params: Any) -> Row | None:
-    """Writes, and gives the first row that the statement returns, once it is on the disk."""
-    found = database().execute(sql, params, again=False)
-    return found[0] if found else None
+    """Execute a write, wait until it is on disk, and return its first row or None."""
+    return _first(database().execute(sql, params, idempotent=False))
 
 
 def run_unsynced(sql: str, **params: Any) -> Row | None:
-    """Write without waiting for the disk, and return the first row.  A crash may lose the last such writes."""
-    found = database().execute(sql, params, again=False, prelude=UNSYNCED)
-    return found[0] if found else None
+    """Execute a write without waiting for the disk, and return its first row or None. A crash may lose the write."""
+    return _first(database().execute(sql, params, idempotent=False, prelude=UNSYNCED))
 
 
 class Page(NamedTuple):
-    """One page of a list: its rows, and how many the whole list has."""
+    """One page of a list, with the total of the whole list."""
 
     rows: list[Row]
     total: int
@@ -201,16 +200,18 @@ class Page(NamedTuple):
 
 
 def page(sql: str, total: str, *, limit: int, number: int, **params: Any) -> Page:
-    """One page of a list.  `sql` reads it, in order, with LIMIT %(limit)s OFFSET %(offset)s where its rows are chosen;
-    `total` is the SQL of how many the whole list has, one value, where none is 0.
+    """Read one page of a list. `sql` is the ordered query with LIMIT %(limit)s OFFSET %(offset)s. `total` is the SQL of
+    one value, the total of the whole list; NULL is read as 0.
 
-    The total comes with the rows; only a page past the end, which has none, costs a second statement.
+    The total is read with the rows. Only a page past the end, which has no rows, needs a second statement.
     """
     values = params | {"limit": limit, "offset": min((number - 1) * limit, 2**62)}
-    counting = f"coalesce(({total}), 0) AS list_total"
-    found = _late_rows(f"SELECT {counting}, listed.* FROM ({sql}) listed", values)  # noqa: S608 - static pieces
-    counted = found or ([] if number == 1 else _late_rows(f"SELECT {counting}", params))
-    length = counted[0]["list_total"] if counted else 0
-    for each in found:
-        del each["list_total"]
-    return Page(found, length, limit, number)
+    total_column = f"coalesce(({total}), 0) AS list_total"
+    records = _replica_rows(f"SELECT {total_column}, listed.* FROM ({sql}) listed", values)  # noqa: S608 - static SQL
+    first = _first(records)
+    if first is None and number > 1:
+        first = _first(_replica_rows(f"SELECT {total_column}", params))
+    list_total = first["list_total"] if first else 0
+    for record in records:
+        del record["list_total"]
+    return Page(records, list_total, limit, number)

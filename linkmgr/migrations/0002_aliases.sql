@@ -1,6 +1,6 @@
--- Aliases of links and bio pages move to one table.  This step creates the table and the triggers that fill it.  The
--- next step adds the existing rows, in a transaction of its own, because CREATE TRIGGER blocks writes until its
--- transaction ends.  Until the last step the old constraints decide which alias is taken.
+-- Move the aliases of links and bio pages to one table. This step creates the table and the triggers that fill it. The
+-- next step adds the existing rows in a separate transaction, because CREATE TRIGGER blocks writes until its
+-- transaction ends. Until the last step, the old constraints keep aliases unique.
 
 CREATE TABLE aliases (
     alias     text   NOT NULL,

@@ -1,5 +1,5 @@
--- Redirects, creates and most updates go on.  FOR KEY SHARE makes deletes and changes of an alias wait until this step
--- ends (some seconds for a million links), so that no row is stored under an alias that its link has lost.
+-- Redirects, creates and most updates continue. FOR KEY SHARE makes deletes and changes of an alias wait until this
+-- step ends (some seconds for a million links), so that no row keeps an alias that its link no longer has.
 
 INSERT INTO aliases (alias, domain_id, bio_id)
 SELECT alias, 0, id FROM bios FOR KEY SHARE

@@ -1,5 +1,5 @@
--- The primary key of `aliases` takes over.  The previous version still finds links and bio pages by their columns, but
--- without an index: reload the service soon after the upgrade.
+-- The primary key of `aliases` now keeps aliases unique. The previous version still finds links and bio pages by their
+-- columns, but without an index: reload the service soon after the upgrade.
 
 LOCK TABLE links, bios IN ACCESS EXCLUSIVE MODE;
 

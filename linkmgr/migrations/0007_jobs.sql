@@ -1,5 +1,5 @@
--- Deletes leave their dependants to background jobs.  The previous version enqueues such jobs, too; the next one runs
--- them.  Nothing here reads or changes the rows of a large table.
+-- Delete dependent rows in background jobs. The previous version enqueues these jobs, too; the next version runs them.
+-- Nothing here reads or changes the rows of a large table.
 
 CREATE TABLE jobs (
     id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -1,4 +1,4 @@
--- Visits reach the database through spool files, whose stored parts are kept here.
+-- Visits are stored through spool files. The table has the number of bytes of each file that are stored.
 CREATE TABLE visit_spools (
     name   text   PRIMARY KEY,
     stored bigint NOT NULL

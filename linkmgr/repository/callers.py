@@ -45,17 +45,17 @@ def identify(key_digest: bytes, address: str) -> Row:
                                        IS NOT FALSE AS key_valid) key
                  WHERE key_digest = %(key_digest)s),
             counted AS (
-                INSERT INTO hits AS h (bucket, count, until)
+                INSERT INTO rate_windows AS w (bucket, count, until)
                 SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s), 1,
                        clock_timestamp() + make_interval(secs =>
                            CASE WHEN rate IS NULL THEN %(window)s::float8 ELSE %(plan_window)s::float8 END)
                   FROM (SELECT 1) always
                   LEFT JOIN caller ON true
                 ON CONFLICT (bucket) DO UPDATE
-                   SET count = CASE WHEN h.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
-                                    THEN h.count + 1 ELSE 1 END,
-                       until = CASE WHEN h.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
-                                    THEN h.until ELSE excluded.until END
+                   SET count = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                    THEN w.count + 1 ELSE 1 END,
+                       until = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                    THEN w.until ELSE excluded.until END
                 RETURNING bucket, count, date_part('epoch', until) AS until,
                           date_part('epoch', clock_timestamp()) AS now)
             SELECT counted.*, caller.* FROM counted LEFT JOIN caller ON true
@@ -77,16 +77,16 @@ def count(bucket: str, *, window: int, by: int = 1) -> Row:
     """
     counted = run(
         """
-        INSERT INTO hits AS h (bucket, count, until)
+        INSERT INTO rate_windows AS w (bucket, count, until)
         VALUES (%(bucket)s, %(by)s::integer,
                 clock_timestamp() + sign(%(by)s::integer) * make_interval(secs => %(window)s::float8))
         ON CONFLICT (bucket) DO UPDATE
-           SET count = CASE WHEN h.until BETWEEN clock_timestamp()
+           SET count = CASE WHEN w.until BETWEEN clock_timestamp()
                                              AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                            THEN h.count ELSE 0 END + excluded.count,
-               until = CASE WHEN h.until BETWEEN clock_timestamp()
+                            THEN w.count ELSE 0 END + excluded.count,
+               until = CASE WHEN w.until BETWEEN clock_timestamp()
                                              AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                            THEN h.until ELSE excluded.until END
+                            THEN w.until ELSE excluded.until END
         RETURNING count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
         """,
         bucket=bucket,
@@ -102,7 +102,7 @@ def counts(buckets: list[str], *, window: int) -> list[Row]:
     return rows(
         """
         SELECT bucket, count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
-          FROM hits
+          FROM rate_windows
          WHERE bucket = ANY (%(buckets)s::text[])
            AND until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
         """,
@@ -116,8 +116,8 @@ def delete_expired(most: int) -> int:
     deleted = run_unsynced(
         """
         WITH expired AS (
-            DELETE FROM hits
-             WHERE bucket = ANY (ARRAY(SELECT bucket FROM hits WHERE until < now() - interval '1 hour'
+            DELETE FROM rate_windows
+             WHERE bucket = ANY (ARRAY(SELECT bucket FROM rate_windows WHERE until < now() - interval '1 hour'
                                         ORDER BY until LIMIT %(most)s FOR UPDATE SKIP LOCKED))
                AND until < now() - interval '1 hour'
             RETURNING 1)

@@ -1,7 +1,7 @@
 """Handlers of the jobs that deletes enqueue: they delete dependants and clear references, in batches.
 
 Each statement handles at most so many rows, which it finds by an index.  Updates skip rows that are locked.  The
-triggers `clean_up` of schema.sql enqueue the jobs.
+triggers `enqueue_cleanup` of schema.sql enqueue the jobs.
 """
 
 from collections.abc import Callable
@@ -41,8 +41,9 @@ _VISITORS = """
 """
 _TALLIES = """
     WITH deleted AS (
-        DELETE FROM tallies
-         WHERE ctid = ANY (ARRAY(SELECT ctid FROM tallies WHERE target_id = ANY (%(ids)s::bigint[]) LIMIT %(most)s))
+        DELETE FROM target_breakdowns
+         WHERE ctid = ANY (ARRAY(SELECT ctid FROM target_breakdowns
+                                  WHERE target_id = ANY (%(ids)s::bigint[]) LIMIT %(most)s))
            AND target_id = ANY (%(ids)s::bigint[])
         RETURNING 1)
     SELECT NOT EXISTS (SELECT FROM deleted) AS done
@@ -167,7 +168,7 @@ def _batch(*statements: str, most: int) -> Callable[[Any], bool]:
 
     def handle(argument: Any) -> bool:
         for statement in statements:
-            [batch] = database().execute(statement, argument | {"most": most}, again=False, prelude=_BY_INDEX)
+            [batch] = database().execute(statement, argument | {"most": most}, idempotent=False, prelude=_BY_INDEX)
             if not batch["done"]:
                 return False
         return True

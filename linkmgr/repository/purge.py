@@ -12,7 +12,7 @@ from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import UNSYNCED, Row, database, run_unsynced
 from linkmgr.repository import callers, cleanup
-from linkmgr.repository.visits import make_months
+from linkmgr.repository.visits import create_partitions
 
 MAX_ROWS = 5000
 MAX_TARGETS = 1000
@@ -30,8 +30,8 @@ class Purged(NamedTuple):
 def purge() -> Purged:
     """Delete visits past their owner's retention period, months that no owner retains as a whole, and what depended on
     them.  The totals of statistics remain."""
-    make_months()
-    months = sum(_drop(part) for part in _expired_months())
+    create_partitions()
+    months = sum(_drop(partition) for partition in _expired_months())
     visits = sum(_delete_expired(since, until) for since, until in _mixed_months())
     _delete_orphans()
     if visits or months:
@@ -39,11 +39,11 @@ def purge() -> Purged:
     run_unsynced("DELETE FROM usage WHERE kind LIKE 'visits %%' AND kind < 'visits ' || to_char(now(), 'YYYY-MM')")
     while callers.delete_expired(MAX_ROWS) == MAX_ROWS:
         pass
-    return Purged(visits, months + sum(_drop(part, if_empty=True) for part in _empty_months()))
+    return Purged(visits, months + sum(_drop(partition, if_empty=True) for partition in _empty_months()))
 
 
 def _unhurried(sql: str, **params: Any) -> list[Row]:
-    return database().execute(sql, params, again=True, prelude=_UNHURRIED)
+    return database().execute(sql, params, idempotent=True, prelude=_UNHURRIED)
 
 
 # --- months
@@ -54,35 +54,35 @@ def _expired_months() -> list[str]:
     who have no other limits, have this one: it is what the account page says."""
     found = _unhurried(
         """
-        SELECT part::text
-          FROM months,
+        SELECT partition::text
+          FROM partitions,
                (SELECT CASE WHEN min(days) > 0 THEN max(days) END AS days
                   FROM (SELECT (limits ->> 'retention')::int AS days FROM accounts) retained) longest
          WHERE until <= now() - make_interval(days => days)
         """
     )
-    return [month["part"] for month in found]
+    return [month["partition"] for month in found]
 
 
 def _empty_months() -> list[str]:
     found = _unhurried(
         """
-        SELECT part::text
-          FROM months
+        SELECT partition::text
+          FROM partitions
          WHERE until <= now() AND NOT EXISTS (SELECT FROM visits WHERE at >= since AND at < until)
         """
     )
-    return [month["part"] for month in found]
+    return [month["partition"] for month in found]
 
 
-def _drop(part: str, *, if_empty: bool = False) -> bool:
-    """Drop a part unless others use it all the time, as while a dump is taken: then another day."""
+def _drop(partition: str, *, if_empty: bool = False) -> bool:
+    """Drop a partition unless others use it all the time, as while a dump is taken: then another day."""
     for _ in range(_TRIES):
         try:
             [answer] = database().execute(
-                "SELECT drop_month(%(part)s::regclass, %(if_empty)s) AS dropped",
-                {"part": part, "if_empty": if_empty},
-                again=False,
+                "SELECT drop_partition(%(partition)s::regclass, %(if_empty)s) AS dropped",
+                {"partition": partition, "if_empty": if_empty},
+                idempotent=False,
                 prelude=_BRIEFLY,
             )
             return bool(answer["dropped"])
@@ -99,7 +99,7 @@ def _mixed_months() -> list[tuple[str, str]]:
     found = _unhurried(
         """
         SELECT since::text, until::text
-          FROM months
+          FROM partitions
          WHERE since < (SELECT now() - make_interval(days => min(nullif((limits ->> 'retention')::int, 0)))
                           FROM accounts)
         """
@@ -154,7 +154,7 @@ def _delete_batch(since: str, until: str, after: int) -> Row:
         SELECT (SELECT count(*) FROM deleted) AS deleted, (SELECT max(id) FROM walk) AS last
         """,
         {"since": since, "until": until, "after": after, "most": MAX_ROWS, "targets": MAX_TARGETS},
-        again=False,
+        idempotent=False,
         prelude=_BY_INDEX,
     )
     return batch

@@ -45,21 +45,21 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
               FROM accounts
              WHERE id IN (SELECT user_id FROM seen)),
         admitted AS (
-            INSERT INTO usage AS u (user_id, kind, total, step)
+            INSERT INTO usage AS u (user_id, kind, total, last_added)
             SELECT user_id, 'visits ' || to_char(now(), 'YYYY-MM'), least(count(*), most), least(count(*), most)
               FROM seen
               JOIN plan USING (user_id)
              GROUP BY user_id, most
              ORDER BY user_id
             ON CONFLICT (user_id, kind) DO UPDATE
-               SET (total, step) = (
+               SET (total, last_added) = (
                    SELECT u.total + added, added
-                     FROM (SELECT greatest(least(excluded.step, most - u.total), 0) AS added
+                     FROM (SELECT greatest(least(excluded.last_added, most - u.total), 0) AS added
                              FROM plan
                             WHERE user_id = u.user_id) room)
-            RETURNING user_id, step),
+            RETURNING user_id, last_added),
         kept AS (
-            SELECT seen.* FROM seen JOIN admitted USING (user_id) WHERE place <= step),
+            SELECT seen.* FROM seen JOIN admitted USING (user_id) WHERE place <= last_added),
         stored AS (
             INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
             SELECT target_id, least(to_timestamp(at), now()), decode(visitor, 'hex'), country, referrer, browser, os
@@ -85,13 +85,13 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
              WHERE label IS NOT NULL
              GROUP BY target_id, dimension, label),
         tallied AS (
-            INSERT INTO tallies AS t (target_id, dimension, label, total)
+            INSERT INTO target_breakdowns AS t (target_id, dimension, label, total)
             SELECT target_id, dimension, shown, sum(times)
               FROM (SELECT *,
-                           CASE WHEN EXISTS (SELECT FROM tallies k
+                           CASE WHEN EXISTS (SELECT FROM target_breakdowns k
                                               WHERE k.target_id = l.target_id AND k.dimension = l.dimension
                                                 AND k.label = l.label)
-                                  OR (SELECT count(*) FROM (SELECT FROM tallies k
+                                  OR (SELECT count(*) FROM (SELECT FROM target_breakdowns k
                                                              WHERE k.target_id = l.target_id
                                                                AND k.dimension = l.dimension
                                                              LIMIT %(most)s) few) < %(most)s
@@ -103,7 +103,7 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
         SELECT EXISTS (SELECT FROM moved) AS moved
         """,
         {"spool": spool, "start": start, "stop": stop, "visits": visits, "most": MAX_LABELS, "other": OTHER},
-        again=True,
+        idempotent=True,
     )
     return bool(result["moved"])
 
@@ -118,16 +118,16 @@ def forget_spool(spool: str) -> None:
     run("DELETE FROM visit_spools WHERE name = %(spool)s", spool=spool)
 
 
-def make_months() -> None:
+def create_partitions() -> None:
     """Create the partitions of `visits` for this month and the next two."""
-    run("SELECT make_months()")
+    run("SELECT create_partitions()")
 
 
-def make_months_of(visits: str) -> None:
+def create_partitions_for(visits: str) -> None:
     """Create the partitions that the visits, as `add` takes them, belong to."""
     run(
         """
-        SELECT make_month(month)
+        SELECT create_partition(month)
           FROM (SELECT DISTINCT date_trunc('month', least(to_timestamp(at), now()), 'UTC') AS month
                   FROM json_to_recordset(%(visits)s) AS visits (at float8)
                  WHERE at IS NOT NULL) months

@@ -175,7 +175,7 @@ class VisitQueue:
             return self._skip(source, lines, error)
         if moved:
             metrics.count("visits_recorded", len(lines))
-        self._make_months()
+        self._create_partitions()
         return True
 
     def _move(self, source: Spool, lines: list[bytes], batch: str) -> bool:
@@ -184,7 +184,7 @@ class VisitQueue:
         try:
             moved = visits.add(source.name, source.stored, stop, batch)
         except pg.CheckViolation:  # a month without a partition
-            visits.make_months_of(batch)
+            visits.create_partitions_for(batch)
             moved = visits.add(source.name, source.stored, stop, batch)
         # Not moved: an earlier try did, though its answer was lost, or another database has replaced this one.
         source.stored = stop if moved else visits.position(source.name)
@@ -206,13 +206,13 @@ class VisitQueue:
             return False
         return True
 
-    def _make_months(self) -> None:
+    def _create_partitions(self) -> None:
         """Make the partitions for two months ahead, once a day. A failure, as behind a lock, delays nothing."""
         today = datetime.now(UTC).date()
         if self._months_of == today or time.monotonic() < self._months_again:
             return
         try:
-            visits.make_months()
+            visits.create_partitions()
             self._months_of = today
         except psycopg2.Error as error:
             self._months_again = time.monotonic() + MONTHS_RETRY_SECONDS

@@ -12,7 +12,7 @@ from linkmgr.visits import queue
 
 def unflushed() -> Flask:
     """Answers before the write is on the disk."""
-    session.SENT_ONCE += " -c synchronous_commit=off"
+    session.STARTUP_OPTIONS += " -c synchronous_commit=off"
     return create_app()
 
 

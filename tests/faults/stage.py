@@ -119,7 +119,7 @@ def postgres(where: Path) -> Iterator[Database]:
     with embedded.running(where / "postgres") as server:
         database = Database(server, embedded.dsn(where / "postgres"))
         with create_app(**settings(database)).app_context():
-            migrations.prepare(create=True)
+            migrations.upgrade(create=True)
         yield database
 
 

@@ -48,7 +48,7 @@ def _cast(folder: Path, dsn: str) -> None:
     """Registers the cast, without limits, and writes their keys where schemathesis reads them."""
     app = create_app(database_url=dsn, data_dir=str(folder))
     with app.app_context():
-        migrations.prepare(create=True)
+        migrations.upgrade(create=True)
         statements.run("SELECT setval(pg_get_serial_sequence('users', 'id'), %(first)s, false)", first=FIRST_USER)
         statements.run("UPDATE plans SET rate = NULL")
         entries = [{"name": name, "fixedHeaders": [_key_of(name)]} for name in CAST]
