@@ -96,7 +96,7 @@ def test_a_password_is_mistyped_then_leads_on(browser: Browser, base: str, site:
     browser.size(*PHONE)
     browser.open(base.replace("127.0.0.1", name) + locked.path)
     browser.press("open sesam", "\n")
-    browser.wait_for_text("This is not the password of this link.")
+    browser.wait_for_text("The password for this link is wrong.")
     assert browser.find("[role=alert]").is_displayed()
     browser.press(SECRET)
     browser.click("Go on")
