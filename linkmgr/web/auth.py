@@ -1,6 +1,6 @@
 """Authentication of API requests.
 
-The rate limit comes first, so that a client that guesses keys is stopped too.
+The rate limit is checked before the key, so that it also limits clients that guess keys.
 """
 
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from linkmgr.web.caller import Caller
 from linkmgr.web.errors import AppError
 
 ADMINISTRATION = ("plans", "users")  # blueprints for administrators only
-PUBLIC_BLUEPRINTS = ("openapi", "docs")  # need no key; they count like requests without one
+PUBLIC_BLUEPRINTS = ("openapi", "docs")  # need no key; their requests are counted like all others
 
-# (key digest, client network) -> the members of Caller, and `count` and `until` where PostgreSQL counts the requests
+# (key digest, client network) -> the members of Caller, and `count`, `until` and `now` if PostgreSQL counts requests
 Identify = Callable[[bytes, str], dict[str, Any]]
 
 
