@@ -250,7 +250,7 @@ def _stored_secret(folder: Path) -> str:
 
 
 def init_app(app: Flask, **overrides: str) -> None:
-    """Read the settings from the environment, then from `overrides`. An invalid one stops the start."""
+    """Read the settings from the environment, then from `overrides`. An invalid value stops the start."""
     names = {setting.name for setting in fields(Settings)}
     for variable in os.environ:
         if variable.startswith(PREFIX) and variable.removeprefix(PREFIX) not in {name.upper() for name in names}:

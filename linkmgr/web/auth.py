@@ -39,7 +39,7 @@ def authenticate() -> None:
     key = _key(request)
     identify: Identify = this_app().extensions["linkmgr_identify"]
     row = identify(keys.digest(key or ""), client_address.network())
-    window = rate_limit.counted(row.pop("count"), row.pop("until"), row.pop("now")) if "count" in row else None
+    window = rate_limit.local_window(row.pop("count"), row.pop("until"), row.pop("now")) if "count" in row else None
     request.caller = caller = Caller(**row)
     middleware.log_user(caller.id)
     rate_limit.enforce(caller.bucket, caller.rate, window)

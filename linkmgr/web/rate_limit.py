@@ -35,7 +35,7 @@ class Window(NamedTuple):
     until: float
 
 
-def counted(requests: int, until: float, now: float) -> Window:
+def local_window(requests: int, until: float, now: float) -> Window:
     """Convert a window of PostgreSQL to the local clock.
 
     The difference between the clocks is rounded, so that all responses of a window have the same `Reset`.
@@ -93,8 +93,8 @@ def init_app(app: Flask) -> None:
 
 def headers(environ: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the three rate-limit headers. `Remaining` is 0 for a request that failed before it was counted."""
-    counted: list[tuple[str, str]] | None = environ.get(_HEADERS)
-    return counted or _headers(_parse(settings().rate_limit).amount, 0, time.time() + RETRY_SECONDS)
+    enforced: list[tuple[str, str]] | None = environ.get(_HEADERS)
+    return enforced or _headers(_parse(settings().rate_limit).amount, 0, time.time() + RETRY_SECONDS)
 
 
 def _headers(limit: int, remaining: int, reset: float) -> list[tuple[str, str]]:
