@@ -1,4 +1,4 @@
-"""What gunicorn and the flask command load."""
+"""The application object, loaded by gunicorn and the flask command."""
 
 from linkmgr import create_app
 

@@ -126,9 +126,9 @@ def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -
     from linkmgr.web.errors import CATALOGUE, HTTP_CODES, RETRY_SECONDS, as_json  # noqa: PLC0415
 
     code = HTTP_CODES.get(status_int, "bad_request")
-    body = json.dumps(as_json(code, CATALOGUE[code][1])).encode()
-    limit = parse(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit).amount
     request_id = f"{random.getrandbits(64):016x}"
+    body = json.dumps(as_json(code, CATALOGUE[code][1].format(id=request_id))).encode()
+    limit = parse(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit).amount
     _log_request(method=None, path=None, status=status_int, microseconds=0, user=None, request=request_id)
     head = (
         f"HTTP/1.1 {status_int} {reason}\r\nConnection: close\r\n"

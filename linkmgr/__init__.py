@@ -1,4 +1,4 @@
-"""linkmgr: a self-hosted link-management service. create_app() is the table of contents."""
+"""linkmgr, a self-hosted link-management service. create_app() is the table of contents."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +9,7 @@ from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, openapi, pages, settings
 from linkmgr.db import jobs, replica, statements
+from linkmgr.pages import branded
 from linkmgr.qr import cache
 from linkmgr.repository import callers, cleanup, login
 from linkmgr.web import auth, errors, keys, metrics, middleware, rate_limit, responses, security_headers, sessions
@@ -42,7 +43,7 @@ def create_app(**overrides: str) -> Flask:
     settings.init_app(app, **overrides)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.json = responses.OrjsonProvider(app)
-    app.url_map.merge_slashes = False  # "//" is a 404, and no redirect
+    app.url_map.merge_slashes = False  # "//" is a 404, not a redirect
     app.url_map.strict_slashes = False
     with app.app_context():
         statements.init_app(app, on_connect=lambda: metrics.count("database_connections_opened"))
@@ -50,6 +51,7 @@ def create_app(**overrides: str) -> Flask:
         jobs.init_app(cleanup.HANDLERS)
         keys.init_app(app)
         errors.init_app(app)
+        branded.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app, identify=callers.identify)
         rate_limit.init_app(app)
@@ -59,7 +61,7 @@ def create_app(**overrides: str) -> Flask:
         openapi.init_app(app)
         pages.init_app(app)
         cli.init_app(app)
-        metrics.init_app(app)  # last: it counts by route
+        metrics.init_app(app)  # needs all routes
         if proxies := int(settings.settings().trusted_proxies or 0):
             app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
         middleware.init_app(app)

@@ -23,7 +23,7 @@ from linkmgr import create_app, demo
 from linkmgr.db import embedded, migrations
 from linkmgr.db.statements import database, row
 from linkmgr.repository import users
-from linkmgr.settings import Settings, settings
+from linkmgr.settings import Settings, port, settings
 
 ROOT = Path(__file__).parent.parent
 _DEV_OPTIONS = ["--reload", "--workers", "1", "--graceful-timeout", "3"]
@@ -36,13 +36,11 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _check_port(port: str) -> None:
-    if not (port.isascii() and port.isdigit() and 0 < int(port) < 2**16):
-        raise SystemExit(f"PORT must be a number from 1 to 65535; it is {port!r}.")
+def _check_port(port: int) -> None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", int(port)))
+            probe.bind(("127.0.0.1", port))
         except PermissionError:
             raise SystemExit(f"Port {port} is open to root only: choose another one: PORT=5000 make ...") from None
         except OSError:
@@ -111,7 +109,7 @@ def _serve(options: list[str], postgres: embedded.Server | None, introduce: Call
     introduced = False
     try:
         while gunicorn.poll() is None:
-            if not introduced and _listens(int(os.environ["PORT"])):
+            if not introduced and _listens(port()):
                 introduce()
                 introduced = True
             time.sleep(_POLL_SECONDS)
@@ -134,7 +132,7 @@ def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def main(mode: str) -> int:
-    _check_port(os.environ.setdefault("PORT", "5000"))
+    _check_port(port())
     if mode == "dev":
         os.environ.setdefault("LINKMGR_DOMAIN_CHECK", "off")
         os.environ.setdefault("LINKMGR_SERVE_LOOPBACK", "1")

@@ -1,4 +1,4 @@
-"""Every setting: its name, its default, and what it does.  The README's table is checked against this page."""
+"""All settings: name, default, parser and description. A test compares them with the README."""
 
 import fcntl
 import os
@@ -18,16 +18,17 @@ from redis.connection import parse_url
 from werkzeug.local import LocalProxy
 
 PREFIX = "LINKMGR_"
-_MMDB_MARK = b"\xab\xcd\xefMaxMind.com"  # begins the last part of an .mmdb file, at most 128 KiB
-_SHORTEST_KEY = 32  # characters
-_MAX_REQUESTS, _MAX_WINDOW = 10**9, 86400  # and seconds, of a rate limit
+_MMDB_MARK = b"\xab\xcd\xefMaxMind.com"  # starts the last section of an .mmdb file, at most 128 KiB long
+_MIN_KEY_LENGTH = 32  # characters
+_MAX_REQUESTS, _MAX_WINDOW = 10**9, 86400  # of a rate limit; the window in seconds
+_MAX_PORT = 65535
 
 
-class UnusableSetting(SystemExit):
+class InvalidSetting(SystemExit):
     """Stops the start with one sentence."""
 
 
-# --- what a setting's text must be, else ValueError
+# --- parsers, which raise ValueError for an invalid text
 
 
 def _text(text: str) -> str:
@@ -38,20 +39,20 @@ def _one_of(*choices: str) -> Callable[[str], str]:
     return lambda text: choices[choices.index(text)]
 
 
-def _whole(least: int, most: int) -> Callable[[str], int]:
+def _integer(minimum: int, maximum: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
-        if not (re.fullmatch(r"[0-9]{1,9}", text) and least <= int(text) <= most):
+        if not (re.fullmatch(r"[0-9]{1,9}", text) and minimum <= int(text) <= maximum):
             raise ValueError
         return int(text)
 
     return parse
 
 
-def _address(text: str) -> str:
-    found = re.fullmatch(r"(https?://(?:[A-Za-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?)/?", text)
-    if not found or urlsplit(text).port == 0:  # above 65535 urlsplit itself refuses it
+def _base_url(text: str) -> str:
+    match = re.fullmatch(r"(https?://(?:[A-Za-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?)/?", text)
+    if not match or urlsplit(text).port == 0:  # urlsplit rejects ports above 65535
         raise ValueError
-    return found[1]
+    return match[1]
 
 
 def _database(text: str) -> str:
@@ -79,12 +80,12 @@ def _rate(text: str) -> str:
 
 
 def _secret_key(text: str) -> str:
-    if len(text) < _SHORTEST_KEY:
+    if len(text) < _MIN_KEY_LENGTH:
         raise ValueError
     return text
 
 
-def _long_secret(text: str) -> str:
+def _bearer_token(text: str) -> str:
     if not re.fullmatch("[A-Za-z0-9._~+/=-]{16,}", text):
         raise ValueError
     return text
@@ -108,85 +109,92 @@ def _setting(default: Any, doc: str, parse: Callable[[str], Any] = _text, must_b
 class Settings:
     database_url: str = _setting(
         "",
-        "Where PostgreSQL is, as a libpq URL. Unset: a private PostgreSQL in the data folder.",
+        "The libpq URL of the PostgreSQL database. Unset: a private PostgreSQL in the data folder.",
         _database,
         "a URL such as postgresql://user@host/name",
     )
     replica_url: str = _setting(
         "",
-        "A streaming replica that lists and statistics are read from while it is close behind. Unset: there is none.",
+        "The libpq URL of a streaming replica. Lists and statistics are read from it while its lag is small. "
+        "Unset: no replica.",
         _database,
         "a URL such as postgresql://user@host/name",
     )
     data_dir: str = _setting(
-        "var", "The folder of the private PostgreSQL, the secret, the logos and the pictures that were drawn."
+        "var",
+        "The data folder: the private PostgreSQL, the generated secret, logos, rendered images, queued visits and "
+        "metrics.",
     )
     base_url: str = _setting(
         "",
-        "The URL of the service, which all its links begin with. Other hosts are not served. "
+        "The base of all URLs that the service creates. Only its host and branded domains are served. "
         "Unset: `http://127.0.0.1:$PORT`.",
-        _address,
-        "an address such as https://go.example.org, without a path",
+        _base_url,
+        "a URL such as https://go.example.org, without a path",
     )
     secret_key: str = _setting(
         "",
-        "Encrypts the API keys and signs the cookies, in 32 characters or more. Unset: made once, in the data folder.",
+        "The secret that encrypts API keys and signs cookies, at least 32 characters. Unset: generated at the first "
+        "start and stored in the data folder.",
         _secret_key,
-        "at least 32 characters, such as 'openssl rand -hex 32' prints; a shorter one that was in use "
-        f"belongs in {PREFIX}SECRET_KEY_FALLBACKS",
+        "at least 32 characters, for example the output of 'openssl rand -hex 32'; move a shorter key that is in use "
+        f"to {PREFIX}SECRET_KEY_FALLBACKS",
     )
-    secret_key_fallbacks: str = _setting("", "Earlier secrets that are still honoured, separated by commas.")
+    secret_key_fallbacks: str = _setting("", "Previous secrets that are still accepted, separated by commas.")
     rate_limit: str = _setting(
         "30 per minute",
-        "Requests to the API, for each user and each failing address.",
+        "The number of API requests per user. Requests without a valid key count per IP address.",
         _rate,
-        "a rate such as '30 per minute', over a day at most",
+        "a rate such as '30 per minute', with a window of at most one day",
     )
     rate_limit_storage: str = _setting(
-        "", "A `redis://` URL where requests are counted. Unset: in PostgreSQL.", _redis, "a redis:// URL"
+        "", "The `redis://` URL of the request counters. Unset: PostgreSQL.", _redis, "a redis:// URL"
     )
     domain_check: str = _setting(
         "http",
-        "`http`: a branded domain must answer a challenge. `off`: it is taken at its word.",
+        "`http`: a branded domain must pass an HTTP challenge. `off`: all domains are accepted.",
         _one_of("http", "off"),
         "'http' or 'off'",
     )
-    demo: str = _setting("1", "`0`: `make dev` makes no user `demo`.", _one_of("0", "1"), "0 or 1")
+    demo: str = _setting("1", "`0`: `make dev` does not create the user `demo`.", _one_of("0", "1"), "0 or 1")
     geoip_database: str = _setting(
-        "", "An `.mmdb` file that tells the country of a visitor.", _mmdb, "an .mmdb file that can be read"
+        "",
+        "An `.mmdb` file that maps IP addresses to countries. Unset: countries are unknown.",
+        _mmdb,
+        "a readable .mmdb file",
     )
     key_lifetime_days: int | None = _setting(
-        None, "Days after which an API key expires. Unset: never.", _whole(1, 36500), "a number of days, 1 to 36500"
+        None, "Days until an API key expires. Unset: never.", _integer(1, 36500), "a number of days from 1 to 36500"
     )
     trusted_proxies: int = _setting(
         0,
-        "How many proxies in front of the service set `X-Forwarded-For`: 1 behind nginx.",
-        _whole(0, 10),
+        "The number of proxies in front of the service that set `X-Forwarded-For`, for example 1 behind nginx.",
+        _integer(0, 10),
         "a number from 0 to 10",
     )
     serve_loopback: str = _setting(
         "0",
-        "`1`: serve loopback names such as `localhost` too, as `make dev` does. Always done while `LINKMGR_BASE_URL` "
-        "has such a name.",
+        "`1`: serve loopback names such as `localhost` too, as `make dev` does. They are always served if "
+        "`LINKMGR_BASE_URL` has a loopback name.",
         _one_of("0", "1"),
         "0 or 1",
     )
     metrics_token: str = _setting(
         "",
-        "Opens `/metrics` to who sends it as `Authorization: Bearer TOKEN`. Unset: there is none.",
-        _long_secret,
-        "at least 16 characters out of A-Z, a-z, 0-9 and -._~+/=",
+        "The bearer token for `/metrics`. Unset: `/metrics` is disabled.",
+        _bearer_token,
+        "at least 16 characters from A-Z, a-z, 0-9 and -._~+/=",
     )
     visit_spool_mb: int = _setting(
         64,
-        "Space in the data folder, in MiB, for visits that each process has not stored yet, as while the database is "
-        "unavailable. Visits beyond it are lost.",
-        _whole(1, 100_000),
-        "a number of MiB, 1 to 100000",
+        "Disk space in MiB, per process, for visits that are not in the database yet, for example while it is "
+        "unavailable. Visits that exceed it are lost.",
+        _integer(1, 100_000),
+        "a number of MiB from 1 to 100000",
     )
     prepare: str = _setting(
         "1",
-        "`0`: nothing is kept in a session, such as prepared statements: for pgbouncer in transaction mode.",
+        "`0`: do not use prepared statements and other session state, for pgbouncer in transaction mode.",
         _one_of("0", "1"),
         "0 or 1",
     )
@@ -200,24 +208,34 @@ class Settings:
         return (urlsplit(self.base_url).hostname or "").removesuffix(".")
 
 
-def _parsed(given: dict[str, str]) -> Settings:
+def port() -> int:
+    """Return PORT, which gunicorn reads too (deploy/gunicorn.conf.py)."""
+    text = os.environ.get("PORT", "5000")
+    try:
+        return _integer(1, _MAX_PORT)(text)
+    except ValueError:
+        raise InvalidSetting(f"PORT must be a number from 1 to {_MAX_PORT}; it is {text!r}.") from None
+
+
+def _parse(texts: dict[str, str]) -> Settings:
     values = {}
-    for each in fields(Settings):
-        if text := given.get(each.name):
+    for setting in fields(Settings):
+        if text := texts.get(setting.name):
             try:
-                values[each.name] = each.metadata["parse"](text)
+                values[setting.name] = setting.metadata["parse"](text)
             except ValueError:
-                # Without the value, which may hold a password.
-                raise UnusableSetting(f"{PREFIX}{each.name.upper()} must be {each.metadata['must_be']}.") from None
+                # The message omits the value, which may contain a password.
+                name = PREFIX + setting.name.upper()
+                raise InvalidSetting(f"{name} must be {setting.metadata['must_be']}.") from None
     return Settings(**values)
 
 
-def _kept_secret(folder: Path) -> str:
-    """The secret in the data folder, made at the first start and readable by nobody else."""
+def _stored_secret(folder: Path) -> str:
+    """Return the secret in the data folder. The first start generates it, readable only by its owner."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(folder / "secret_key", os.O_RDWR | os.O_CREAT, 0o600), "r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # of several first starts at once one makes it
+            fcntl.flock(file, fcntl.LOCK_EX)  # several processes may start at once
             secret = file.read().strip()
             if not secret:
                 secret = secrets.token_urlsafe(32)
@@ -226,30 +244,30 @@ def _kept_secret(folder: Path) -> str:
                 os.fsync(file.fileno())
             return secret
     except OSError as error:
-        raise UnusableSetting(
+        raise InvalidSetting(
             f"{PREFIX}DATA_DIR must be a folder that this user can write to: {error.filename}: {error.strerror}."
         ) from None
 
 
 def init_app(app: Flask, **overrides: str) -> None:
-    """Reads the environment, then `overrides`; an unusable value stops the start with a sentence."""
-    names = {each.name for each in fields(Settings)}
-    for name in os.environ:
-        if name.startswith(PREFIX) and name.removeprefix(PREFIX) not in {known.upper() for known in names}:
-            raise UnusableSetting(f"{name} is not a setting; the README lists all of them.")
+    """Read the settings from the environment, then from `overrides`. An invalid value stops the start."""
+    names = {setting.name for setting in fields(Settings)}
+    for variable in os.environ:
+        if variable.startswith(PREFIX) and variable.removeprefix(PREFIX) not in {name.upper() for name in names}:
+            raise InvalidSetting(f"{variable} is not a setting. The README lists all settings.")
     app.config.from_prefixed_env(PREFIX.rstrip("_"), loads=str)
-    given = {name: app.config[name.upper()] for name in names if app.config.get(name.upper())}
-    default = {"base_url": f"http://127.0.0.1:{os.environ.get('PORT', '5000')}"}
-    settings = _parsed(default | given | overrides)
-    app.config["SECRET_KEY"] = settings.secret_key or _kept_secret(Path(app.root_path).parent / settings.data_dir)
+    texts = {"base_url": f"http://127.0.0.1:{port()}"}
+    texts |= {name: app.config[name.upper()] for name in names if app.config.get(name.upper())}
+    settings = _parse(texts | overrides)
+    app.config["SECRET_KEY"] = settings.secret_key or _stored_secret(Path(app.root_path).parent / settings.data_dir)
     app.config["SECRET_KEY_FALLBACKS"] = settings.secret_key_fallbacks.replace(",", " ").split()
     app.extensions["linkmgr_settings"] = settings
 
 
-# `current_app` looks the application up for each of its attributes, which takes longer than most of what they do.
+# Return the application object itself. The proxy `current_app` looks it up for each attribute.
 this_app: Callable[[], Flask] = cast("LocalProxy[Flask]", current_app)._get_current_object
 
 
 def settings() -> Settings:
-    found: Settings = this_app().extensions["linkmgr_settings"]
-    return found
+    current: Settings = this_app().extensions["linkmgr_settings"]
+    return current

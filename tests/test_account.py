@@ -93,7 +93,7 @@ def test_a_new_password_ends_the_sessions_and_a_new_email_does_not(app: Flask, a
         ({"password": "1234"}, "password must be 5 to 1024 characters."),
         ({"password": ""}, "password must be 5 to 1024 characters."),
         ({"password": "x" * 1025}, "password must be 5 to 1024 characters."),
-        ({"email": "BOB@example.com"}, "There already is a user with this email."),
+        ({"email": "BOB@example.com"}, "This e-mail address is already in use."),
     ],
 )
 def test_an_update_that_does_not_fit_changes_nothing(

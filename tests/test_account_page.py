@@ -115,7 +115,7 @@ def test_an_unattended_browser_gives_no_key(
 ) -> None:
     answer = browser.post(path, data=fields)
     assert answer.status_code == 400
-    assert "Your current password is not the one that you gave." in answer.text.split('aria-labelledby="key"')[1]
+    assert "Your current password is wrong." in answer.text.split('aria-labelledby="key"')[1]
     assert alice.key
     assert alice.key not in answer.text
     assert alice.get("/api/account").status_code == 200
@@ -157,14 +157,18 @@ def test_a_new_password_ends_other_browsers_and_keeps_this_one(app: Flask, brows
 @pytest.mark.parametrize(
     ("path", "fields", "message"),
     [
-        ("/account/email", {"email": "new@example.org"}, "Your current password is not"),
-        ("/account/email", {"email": "new@example.org", "current_password": "x"}, "Your current password is not"),
+        ("/account/email", {"email": "new@example.org"}, "Your current password is wrong."),
+        ("/account/email", {"email": "new@example.org", "current_password": "x"}, "Your current password is wrong."),
         ("/account/email", {"email": "nonsense"}, "email must be a valid e-mail address."),
         ("/account/email", {"email": "a\0b@example.org"}, "email must not hold control characters."),
         ("/account/email", {}, "email is required."),
-        ("/account/email", {"email": "BOB@example.com", "current_password": PASSWORD}, "There already is a user"),
+        (
+            "/account/email",
+            {"email": "BOB@example.com", "current_password": PASSWORD},
+            "This e-mail address is already in use.",
+        ),
         ("/account/password", {"password": "1234", "current_password": PASSWORD}, "password must be 5 to 1024"),
-        ("/account/password", {"password": "another horse"}, "Your current password is not"),
+        ("/account/password", {"password": "another horse"}, "Your current password is wrong."),
         ("/account/password", {}, "password is required."),
     ],
 )
@@ -178,11 +182,11 @@ def test_a_change_that_does_not_fit_is_told_and_changes_nothing(
 def test_the_current_password_cannot_be_guessed_quickly(browser: FlaskClient) -> None:
     fields = {"password": "another horse", "current_password": "guess"}
     for _ in range(attempts.ATTEMPTS):
-        assert "Your current password is not" in send(browser, "/account/password", **fields)
-    assert "Too many wrong passwords were sent" in send(browser, "/account/password", **fields)
+        assert "Your current password is wrong." in send(browser, "/account/password", **fields)
+    assert "Too many wrong passwords" in send(browser, "/account/password", **fields)
     answer = browser.post("/account/key", data={"current_password": PASSWORD})
     assert answer.status_code == 429
-    assert "Too many wrong passwords were sent" in answer.text
+    assert "Too many wrong passwords" in answer.text
 
 
 def test_the_current_password_can_be_given_as_often_as_it_is_asked_for(browser: FlaskClient) -> None:
@@ -199,7 +203,7 @@ def test_whoever_forgot_the_password_sets_a_new_one_by_a_link(
     signed_in(app, password="remembered")
     sql("UPDATE sessions SET created = created - interval '1 hour' RETURNING 1")
     assert "Current password" in browser.get("/account").text
-    assert "Your current password is not" in send(browser, "/account/password", password="taken over")
+    assert "Your current password is wrong." in send(browser, "/account/password", password="taken over")
 
 
 def test_a_new_password_ends_the_links_that_nobody_has_used(

@@ -14,7 +14,7 @@ from tests.races import at_once, during
 
 LINKS = [{"title": "My shop", "url": "https://example.com/shop"}, {"title": "Blog", "url": "https://example.org/"}]
 FULL = {"name": "Dana", "alias": "dana", "bio": "I bake.\n\nIn Köln.", "theme": "forest", "links": LINKS}
-TAKEN = "This alias is taken: choose another one."
+TAKEN = "This alias is already in use. Choose another one."
 
 
 def read(client: Client, bio_id: int) -> dict[str, Any]:

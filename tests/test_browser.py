@@ -76,7 +76,7 @@ def test_a_login_link_leads_to_the_account_where_the_key_is_replaced(
     browser.open(f"{base}/account")
     assert browser.path == "/login"
     browser.open(link)
-    assert "This sign-in link was used already" in browser.text
+    assert "This sign-in link has been used" in browser.text
     assert browser.run("return performance.getEntriesByType('navigation')[0].responseStatus") == 410
 
 
@@ -107,8 +107,8 @@ def test_a_wrong_password_keeps_the_email_and_says_so(browser: Browser, base: st
     browser.open(f"{base}/login")
     browser.wait_for_focus("email")
     browser.press("alice@example.com", Keys.TAB, "wrong horse", Keys.ENTER)
-    browser.wait_for_text("There is no user")
-    assert browser.find("[role=alert]").text == "There is no user with this e-mail address and this password."
+    browser.wait_for_text("E-mail or password is wrong.")
+    assert browser.find("[role=alert]").text == "E-mail or password is wrong."
     assert browser.find("#email").get_attribute("value") == "alice@example.com"
     browser.wait_for_focus("password")
     browser.press(PASSWORD, Keys.ENTER)
@@ -238,7 +238,7 @@ def test_a_form_on_another_site_changes_nothing(
     )
     alices.click("Win a prize")
     alices.wait_for("/account/key/replace")
-    assert "This form was not sent from a page of this service." in alices.text
+    assert "This form was sent from another website." in alices.text
     assert alice.key
     assert api(base, alice.key) == 200
     alices.open(f"{base}/account")

@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 from tests.conftest import Client
 
 PIXEL = {"type": "bing", "name": "Shop", "tag": "1"}
-BUSY = "The database is too busy or short of resources: try again in 2 seconds."
+BUSY = "The database is too busy or short of resources. Try again in 2 seconds."
 Raw = psycopg2.extensions.connection
 
 

@@ -123,7 +123,7 @@ def test_names_are_unique_for_a_user_and_slugs_over_all(alice: Client, bob: Clie
         bob.post("/api/campaign/add", {"name": "Spring", "slug": "spring"}),
         alice.put(f"/api/campaign/{other}/update", {"name": "Summer", "slug": "spring"}),
     ]
-    assert {answer.get_json()["message"] for answer in taken} == {"There already is a campaign with this slug."}
+    assert {answer.get_json()["message"] for answer in taken} == {"This slug is already in use. Choose another one."}
     assert {answer.status_code for answer in taken} == {400}
     assert bob.post("/api/campaign/add", {"name": "Spring", "slug": "Spring"}).status_code == 200
 

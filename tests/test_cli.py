@@ -66,8 +66,8 @@ def test_a_rotated_key_replaces_the_old_one(flask: Flaskline, alice: Client) -> 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["users", "add", "alice", "other@example.com"], "There already is a user with this username."),
-        (["users", "add", "other", "ALICE@example.com"], "There already is a user with this email."),
+        (["users", "add", "alice", "other@example.com"], "This username is already in use."),
+        (["users", "add", "other", "ALICE@example.com"], "This e-mail address is already in use."),
         (["users", "add", "a b", "other@example.com"], "username must be"),
         (["users", "add", "other", "nowhere"], "email must be a valid e-mail address."),
         (["users", "add", "other", "other@example.com", "--plan", "1"], "planid must be the id of a premium plan."),
@@ -75,7 +75,7 @@ def test_a_rotated_key_replaces_the_old_one(flask: Flaskline, alice: Client) -> 
         (["users", "add", "other", "o@example.com", "--plan", "gold"], "'gold' is not a valid integer."),
         (["users", "key", "nobody"], "There is no user with this id."),
         (["users", "key", "\udcff"], "An argument is not UTF-8."),
-        (["plans", "add", "Pro"], "There already is a plan with this name."),
+        (["plans", "add", "Pro"], "A plan with this name already exists. Choose another name."),
         (["plans", "add", ""], "name must not be empty."),
         (["plans", "add", "x" * 51], "name must be at most 50 characters."),
         (["plans", "add", "Gratis", "--free", "--monthly", "5"], "A free plan has no prices."),

@@ -32,7 +32,7 @@ def test_a_write_that_waits_for_the_delete_of_its_user_is_told_that_the_key_is_g
     delete = f"DELETE FROM users WHERE id = {alice.id}"
     answer = during(raw, delete, lambda: client.post(f"/api/{kind}/add", CREATES[kind]))
     assert answer.status_code == 401, answer.text
-    assert answer.get_json()["message"].startswith("This API key is not known: ")
+    assert answer.get_json()["message"].startswith("The API key is invalid. ")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 

@@ -54,7 +54,7 @@ def refusal(client: Client, **more: Any) -> str:
 
 
 def unproven(found: str) -> str:
-    return f"Point go.example.com to the server of https://go.example.org, then try again: now it {found}."
+    return f"go.example.com {found}. Point it to the server of https://go.example.org, then try again."
 
 
 def test_a_domain_that_leads_to_the_service_passes(
@@ -162,4 +162,4 @@ def test_a_check_that_finds_no_room_to_fetch_is_to_be_tried_again(
     with fetch._room:
         answer = checked.post("/api/domain/add", DOMAIN)
     assert (answer.status_code, listed(checked)) == (503, [])
-    assert answer.get_json()["message"] == "Too much is being fetched already: try again in 2 seconds."
+    assert answer.get_json()["message"] == "Too many fetches are in progress. Try again in 2 seconds."

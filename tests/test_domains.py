@@ -10,7 +10,7 @@ from tests.races import during
 
 DOMAIN = {"domain": "https://go.example.com"}
 ABOUT, LOST = "https://www.example.com/about", "https://www.example.com/lost"
-CIRCLE = "redirectroot and redirect404 must not lead to a branded domain, which could send the visitor in a circle."
+CIRCLE = "redirectroot and redirect404 cannot be on a branded domain, because this can cause a redirect loop."
 
 
 def listed(client: Client) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ def test_a_name_belongs_to_one_user_however_it_is_written(alice: Client, bob: Cl
     alice.add("/api/domain/add", DOMAIN)
     for client in (alice, bob):
         for domain in ("https://go.example.com", "http://GO.example.com", "https://go.example.com./"):
-            assert refusal(client, domain=domain) == "This domain is in use already."
+            assert refusal(client, domain=domain) == "This domain is already in use."
 
 
 @pytest.mark.parametrize(

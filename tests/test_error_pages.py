@@ -30,7 +30,7 @@ def is_page(answer: TestResponse, status: int, title: str) -> bool:
 @pytest.mark.parametrize("accept", [CHROMIUM, "*/*", "text/html", ""])
 def test_a_page_that_is_not_there(app: Flask, accept: str) -> None:
     answer = asked(app, "/nowhere", Accept=accept)
-    assert is_page(answer, 404, "There is nothing here")
+    assert is_page(answer, 404, "Page not found")
     assert answer.headers["Cache-Control"] == "no-store"
 
 
@@ -48,29 +48,29 @@ def test_what_programs_ask_for_is_never_a_page(app: Flask, path: str) -> None:
 
 
 def test_a_spent_link_is_gone(app: Flask) -> None:
-    assert is_page(asked(app, "/login/token"), 410, "This is gone")
-    assert is_page(asked(app, "/login/token", "POST"), 410, "This is gone")
+    assert is_page(asked(app, "/login/token"), 410, "Link no longer valid")
+    assert is_page(asked(app, "/login/token", "POST"), 410, "Link no longer valid")
 
 
 def test_a_method_that_a_page_does_not_take(app: Flask) -> None:
     for path, method, allowed in (("/account/email", "GET", "POST"), ("/login", "PUT", "GET, POST")):
         answer = asked(app, path, method)
-        assert is_page(answer, 405, "That did not work")
+        assert is_page(answer, 405, "Invalid request")
         assert answer.headers["Allow"] == allowed
 
 
 def test_a_body_that_is_too_large(app: Flask) -> None:
     answer = app.test_client().post("/login", data={"email": "x" * 70_000})
-    assert is_page(answer, 413, "That was too much")
+    assert is_page(answer, 413, "Request too large")
 
 
 def test_too_many_tries_say_when_to_come_back(app: Flask) -> None:
     for _ in range(attempts.ATTEMPTS):
         asked(app, "/login", "POST")
     answer = asked(app, "/login", "POST")
-    assert is_page(answer, 429, "Slow down, please")
+    assert is_page(answer, 429, "Too many requests")
     assert 0 < int(answer.headers["Retry-After"]) <= attempts.WINDOW
-    assert f"try again in {answer.headers['Retry-After']} seconds" in answer.text
+    assert f"Try again in {answer.headers['Retry-After']} seconds" in answer.text
     assert "Try again</a>" not in answer.text, "it would not send the form once more"
 
 
@@ -78,7 +78,7 @@ def test_while_the_database_is_away(make_app: Callable[..., Flask]) -> None:
     stranded = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")
     browser = stranded.test_client()
     answer = browser.get("/login/token")
-    assert is_page(answer, 503, "Back in a moment")
+    assert is_page(answer, 503, "Temporarily unavailable")
     assert answer.headers["Retry-After"] == "2"
     assert answer.headers["Cache-Control"] == "no-store"
     assert "Try again</a>" in answer.text
@@ -95,19 +95,25 @@ def test_a_host_that_is_none_is_a_malformed_request(
 ) -> None:
     stranded = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")  # nothing is asked of it
     for path in ("/", "/nowhere", "/q/code", "/alias", "/static/style.css", "/login"):
-        assert is_page(asked(stranded, path, Host=host, Accept=CHROMIUM), 400, "That did not work"), path
+        assert is_page(asked(stranded, path, Host=host, Accept=CHROMIUM), 400, "Invalid request"), path
     for path in ("/healthz", "/alias"):
         answer = asked(stranded, path, Host=host, Accept="application/json")
-        assert (answer.status_code, answer.get_json()["message"]) == (400, "The request is malformed.")
+        assert (answer.status_code, answer.get_json()["message"]) == (
+            400,
+            "The request is malformed. Check its URL, headers and body.",
+        )
     refused = Client(stranded.test_client()).get("/api/account", headers={"Host": host})
-    assert (refused.status_code, refused.get_json()["message"]) == (400, "The request is malformed.")
+    assert (refused.status_code, refused.get_json()["message"]) == (
+        400,
+        "The request is malformed. Check its URL, headers and body.",
+    )
     assert caplog.text == ""
 
 
 @pytest.mark.parametrize("host", ["x y", "a:b:c", "[", "[::1", "\xfc..x", "-"])
 def test_an_odd_host_is_not_served(app: Flask, alice: Client, host: str) -> None:
     for path in ("/", "/nowhere", "/login"):
-        assert is_page(asked(app, path, Host=host), 404, "There is nothing here")
+        assert is_page(asked(app, path, Host=host), 404, "Page not found")
     assert alice.get("/api/account", headers={"Host": host}).get_json()["code"] == "unknown_host"
 
 
@@ -121,9 +127,12 @@ def test_a_bug_is_told_even_when_no_page_can_be_made(
     monkeypatch.setattr("linkmgr.web.error_pages.render_template", broken)
     answer = asked(app, "/login/some-token", Accept=CHROMIUM)
     assert is_page(answer, 500, "Something went wrong")
+    assert f"report request id {answer.headers['X-Request-Id']}." in answer.text
     assert "secret of the machine" not in answer.text
     assert "some-token" not in caplog.text
-    assert asked(app, "/login/some-token", Accept="application/json").get_json()["error"] == 1
+    failed = asked(app, "/login/some-token", Accept="application/json", **{"X-Request-Id": "mine"}).get_json()
+    assert (failed["error"], failed["code"]) == (1, "bug")
+    assert failed["message"].endswith("report request id mine.")
 
 
 def test_what_a_person_typed_is_shown_as_text(app: Flask, alice: Client) -> None:

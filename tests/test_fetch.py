@@ -20,7 +20,7 @@ from tests.foreign import Answer, answering, publish, resolve, server
 
 NAME = "pictures.example.com"
 URL = f"http://{NAME}/"
-REFUSED = "it must be a public address, on port 80 or 443."
+REFUSED = "is not allowed. Use a public host, on port 80 or 443."
 
 Publish = Callable[..., int]
 
@@ -97,7 +97,7 @@ def test_the_ports_of_other_services_are_refused() -> None:
 
 def test_a_name_that_resolves_inside_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     resolve(monkeypatch, go_example_com="127.0.0.1")
-    assert refusal("http://go.example.com/") == f"Nothing is fetched from go.example.com: {REFUSED}"
+    assert refusal("http://go.example.com/") == f"Fetching from go.example.com {REFUSED}"
 
 
 def test_the_address_is_checked_when_the_socket_is_opened(web: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +144,7 @@ def counting_down(request: BaseHTTPRequestHandler) -> None:
 def test_three_redirects_are_followed_and_no_more(web: Publish) -> None:
     web(counting_down)
     assert fetch.fetch(URL + "3") == b"arrived"
-    assert refusal(URL + "4") == (
-        f"The server of {NAME} answered 302 instead of 200; at most 3 redirects are followed."
-    )
+    assert refusal(URL + "4") == (f"{NAME} responded with status 302 instead of 200. At most 3 redirects are followed.")
 
 
 @pytest.mark.parametrize("status", [204, 304, 404, 500])
@@ -165,7 +163,7 @@ def test_a_fetch_that_takes_too_long_is_cut(web: Publish, monkeypatch: pytest.Mo
 
     web(trickle)
     monkeypatch.setattr(fetch, "DEADLINE", 0.3)
-    assert refusal(URL) == f"The server of {NAME} did not answer within 0.3 seconds."
+    assert refusal(URL) == f"{NAME} did not respond within 0.3 seconds. Try again later."
 
 
 def test_redirects_do_not_begin_the_time_anew(web: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,14 +173,14 @@ def test_redirects_do_not_begin_the_time_anew(web: Publish, monkeypatch: pytest.
 
     web(slowly)
     monkeypatch.setattr(fetch, "DEADLINE", 0.35)
-    assert "did not answer within" in refusal(URL + "3")
+    assert "did not respond within" in refusal(URL + "3")
 
 
 def test_an_answer_that_is_too_large_is_cut(web: Publish) -> None:
     web(answering(b"x" * fetch.MAX_BYTES))
     assert len(fetch.fetch(URL)) == fetch.MAX_BYTES
     web(answering(b"x" * (fetch.MAX_BYTES + 1)))
-    assert refusal(URL) == f"The server of {NAME} sent more than 1 MiB, which is the most that is fetched."
+    assert refusal(URL) == f"The response from {NAME} is too large. The limit is 1 MiB."
 
 
 def test_an_answer_that_does_not_tell_its_size_is_cut(web: Publish) -> None:
@@ -193,17 +191,18 @@ def test_an_answer_that_does_not_tell_its_size_is_cut(web: Publish) -> None:
             request.wfile.write(b"x" * 65536)
 
     web(endless)
-    assert "sent more than 1 MiB" in refusal(URL)
+    assert "is too large. The limit is 1 MiB." in refusal(URL)
 
 
 def test_a_server_that_is_down_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     publish(monkeypatch, {f"{NAME}:80": free_port()})
-    assert refusal(URL) == f"No web server could be reached at {NAME}."
+    assert refusal(URL) == f"Could not connect to {NAME}. Check that its web server is reachable."
 
 
 def test_a_name_without_an_address_is_said_to_have_none() -> None:
     # libcurl never asks DNS for these.
-    assert refusal("http://nowhere.onion/") == "The name nowhere.onion does not resolve to any address."
+    sentence = "The host name nowhere.onion does not resolve to an IP address. Check its DNS records."
+    assert refusal("http://nowhere.onion/") == sentence
 
 
 def test_the_proxy_of_the_environment_is_not_used(web: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,7 +254,7 @@ def test_the_certificate_of_a_server_is_checked(
     web(answering(b"hello"), f"{NAME}:443", tls=tls)
     assert fetch.fetch(f"https://{NAME}/") == b"hello"
     monkeypatch.delitem(fetch.OPTIONS, pycurl.CAINFO)
-    assert refusal(f"https://{NAME}/") == f"No web server could be reached at {NAME}."
+    assert refusal(f"https://{NAME}/") == f"Could not connect to {NAME}. Check that its web server is reachable."
 
 
 @pytest.mark.parametrize(

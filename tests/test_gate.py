@@ -10,9 +10,9 @@ from linkmgr.repository import account as accounts
 from linkmgr.web import keys
 from tests.conftest import Client
 
-MISSING = "Send your API key in the header 'Authorization: Bearer API_KEY'."
-UNKNOWN = "This API key is not known: it was mistyped, replaced, or its user was deleted."
-EXPIRED = "This API key has expired: ask for a new one on your account page or of an administrator."
+MISSING = "The API key is missing. Send it in the header 'Authorization: Bearer API_KEY'."
+UNKNOWN = "The API key is invalid. Check for typing errors; it may also have been replaced or deleted."
+EXPIRED = "The API key has expired. Create a new one on your account page, or ask an administrator for one."
 
 
 @pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "Token {}", "{}", "  Bearer   {}  "])
@@ -59,14 +59,14 @@ def test_a_plan_without_the_api_refuses_every_call(
     sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Web') RETURNING 1")
     answer = alice.get("/api/account")
     assert answer.status_code == 403
-    assert answer.get_json()["message"] == "Your plan does not include the API: ask an administrator for another plan."
+    assert answer.get_json()["message"] == "Your plan does not include the API. Ask an administrator for another plan."
     assert admin.get("/api/account").status_code == 200, "an administrator is bound by no plan"
 
 
 def test_administration_is_closed_to_users(alice: Client) -> None:
     answer = alice.get("/api/plans")
     assert answer.status_code == 403
-    assert answer.get_json()["message"] == "This operation is open to administrators only."
+    assert answer.get_json()["message"] == "Only administrators can use this operation. Use an administrator's API key."
 
 
 def test_the_key_has_a_prefix_and_256_random_bits(alice: Client, bob: Client) -> None:

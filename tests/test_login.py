@@ -62,7 +62,7 @@ def test_anything_else_is_refused_with_one_sentence(
 ) -> None:
     answer = sign_in(browser_of, email, password)
     assert answer.status_code == 401
-    assert "There is no user with this e-mail address and this password." in answer.text
+    assert "E-mail or password is wrong." in answer.text
     assert not is_signed_in(browser_of)
 
 

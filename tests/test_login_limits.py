@@ -15,7 +15,7 @@ from tests.conftest import PASSWORD, Client
 from tests.shortlinks import Make
 from tests.test_account_page import by_link, send
 
-REFUSED = "Too many wrong passwords were sent for this e-mail address."
+REFUSED = "Too many wrong passwords for this e-mail address."
 _NETWORK = count(1)
 
 

@@ -21,7 +21,7 @@ from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
 from tests.test_qr import TEXT
 
-MISSING = "There is no logo with this file name: logos are files in the folder 'logos' of the service, or URLs."
+MISSING = "Logo not found. Use a URL, or the name of a file in the folder 'logos' of the service."
 UNUSABLE = "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."
 
 
@@ -252,7 +252,7 @@ def test_slow_servers_of_logos_do_not_hold_up_the_service(
         refused = ask()
         assert refused.status_code == 503
         assert refused.headers["Retry-After"] == "2"
-        assert refused.get_json()["message"] == "Too much is being fetched already: try again in 2 seconds."
+        assert refused.get_json()["message"] == "Too many fetches are in progress. Try again in 2 seconds."
         assert not any(each.done() for each in waiting)
         ended.set()
         assert [each.result().status_code for each in waiting] == [400] * fetch.MAX_CONCURRENT

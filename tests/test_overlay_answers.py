@@ -101,7 +101,7 @@ def test_an_answer_comes_from_a_page_that_we_showed(form: Callable[..., Form], p
     sent.page = page
     answer = sent.send(NEWSLETTER)
     assert answer.status_code == 400
-    assert "open the short link again" in answer.text
+    assert "Open the short link again" in answer.text
 
 
 def test_a_form_of_another_site_is_refused(form: Callable[..., Form]) -> None:
@@ -135,6 +135,6 @@ def test_an_overlay_keeps_so_many_answers_and_no_more(
     assert [full.send(NEWSLETTER).status_code for _ in range(2)] == [200, 200]
     refused = full.send(NEWSLETTER)
     assert refused.status_code == 403
-    assert "No more answers are taken here" in refused.text
+    assert "This form has reached its limit of responses." in refused.text
     assert full.stored() == [NEWSLETTER] * 2
     assert other.send(NEWSLETTER).status_code == 200

@@ -79,7 +79,8 @@ def test_of_50_concurrent_creates_with_room_for_5_exactly_5_succeed(
     carol = limited(feature, count="7")
     assert [create(carol, feature, number)[0] for number in (100, 101)] == [200, 200]
     answers = at_once(50, lambda number: create(Client(app.test_client(), carol.key), feature, number))
-    refusal = f"Your plan allows 7 {SAID[feature]}, and you have them: delete one or ask for another plan."
+    limit = f"You have reached your plan's limit of 7 {SAID[feature]}."
+    refusal = f"{limit} Delete one, or ask an administrator for another plan."
     assert Counter(answers) == {(200, ""): 5, (400, refusal): 45}
     assert owned(sql, carol, feature) == (7, 7)
 
@@ -109,7 +110,7 @@ def post(url: str, key: str | None) -> int:
 @over_features
 def test_a_feature_that_the_plan_lacks_is_refused(limited: Limited, sql: Sql, feature: str) -> None:
     carol = limited(feature, enabled="0", count="5")
-    refusal = f"Your plan does not include {SAID[feature]}: ask an administrator for another plan."
+    refusal = f"Your plan does not include {SAID[feature]}. Ask an administrator for another plan."
     assert create(carol, feature, 1) == (403, refusal)
     assert owned(sql, carol, feature) == (0, 0)
 

@@ -162,7 +162,7 @@ def test_a_foreign_code_is_not_there(alice: Client, bob: Client, sql: Sql) -> No
     assert stored(sql, qr_id) == before
 
 
-TOO_CLOSE = "The foreground cannot be read on the background: choose colours with a contrast of at least 3 to 1."
+TOO_CLOSE = "The foreground and background colors are too similar. Choose colors with a contrast of at least 3 to 1."
 COLOUR = "must be a colour such as rgb(255,128,0)."
 
 

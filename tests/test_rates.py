@@ -46,7 +46,7 @@ def test_the_31st_request_of_a_minute_is_refused_with_the_time_to_wait(
     wait = int(refused.headers["Retry-After"])
     assert 1 <= wait <= 60
     assert refused.get_json()["message"] == (
-        f"You have used up your 30 requests per minute: try again in {wait} seconds."
+        f"You have exceeded the limit of 30 requests per minute. Try again in {wait} seconds."
     )
 
 
@@ -227,7 +227,7 @@ def test_while_the_database_is_away_the_answer_is_503_with_all_headers(make_app:
     answer = Client(lost.test_client(), "key").get("/api/account")
     assert answer.status_code == 503
     assert answer.headers["Retry-After"] == "2"
-    assert answer.get_json()["message"] == "The service cannot reach its database: try again in 2 seconds."
+    assert answer.get_json()["message"] == "The service cannot reach its database. Try again in 2 seconds."
     assert lost.test_client().get("/healthz").status_code == 503
 
 

@@ -175,7 +175,7 @@ def test_our_own_pages_are_no_referrers(short: Make, alice: Client) -> None:
 def test_nobodys_alias_is_a_page_that_says_so(app: Flask, make_app: Callable[..., Flask]) -> None:
     answer = app.test_client().get("/nobodys")
     assert (answer.status_code, answer.headers["Cache-Control"]) == (404, "no-store")
-    assert "There is nothing here" in answer.text
+    assert "Page not found" in answer.text
     for method in ("PUT", "DELETE", "PATCH"):
         assert app.test_client().open("/nobodys", method=method).status_code == 405
     lost = make_app(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client()

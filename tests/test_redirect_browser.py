@@ -97,7 +97,7 @@ def test_a_password_is_mistyped_then_leads_on(person: Browser, base: str, site: 
     person.size(*PHONE)
     person.open(base.replace("127.0.0.1", name) + locked.path)
     person.press("open sesam", "\n")
-    person.wait_for_text("This is not the password of this link.")
+    person.wait_for_text("The password for this link is wrong.")
     assert person.find("[role=alert]").is_displayed()
     person.press(SECRET)
     person.click("Go on")

@@ -54,7 +54,7 @@ def test_a_wrong_password_is_told_so(locked: Short, password: str) -> None:
     sent = urlencode({"password": password.encode("utf-8", "surrogatepass")})
     answer = locked.ask(method="POST", data=sent, Content_Type="application/x-www-form-urlencoded")
     assert answer.status_code == 401
-    assert "This is not the password of this link." in answer.text
+    assert "The password for this link is wrong." in answer.text
     assert locked.clicks == 0
 
 

@@ -99,7 +99,7 @@ def test_a_form_of_another_site_is_refused_and_burns_nothing(
     refused = sign_in(app, path, **headers)
     assert refused.status_code == 403
     assert "Set-Cookie" not in refused.headers
-    assert "This form was not sent from a page of this service." in refused.text
+    assert "This form was sent from another website." in refused.text
     assert sign_in(app, path).status_code == 303
 
 

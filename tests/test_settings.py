@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 
 from linkmgr import create_app, settings
-from linkmgr.settings import UnusableSetting
+from linkmgr.settings import InvalidSetting
 
 UNUSABLE = {
     "database_url": ["mysql://user@host/name", "host=/tmp dbname=x", "postgresql://host/name?colour=red"],
@@ -44,7 +44,7 @@ def test_an_unusable_value_stops_the_start_with_a_sentence(
 ) -> None:
     monkeypatch.setenv("LINKMGR_DATA_DIR", str(tmp_path))
     monkeypatch.setenv(f"LINKMGR_{name.upper()}", value)
-    with pytest.raises(UnusableSetting) as refused:
+    with pytest.raises(InvalidSetting) as refused:
         create_app()
     sentence = str(refused.value)
     assert sentence.startswith(f"LINKMGR_{name.upper()} must be ")
@@ -52,13 +52,23 @@ def test_an_unusable_value_stops_the_start_with_a_sentence(
 
 
 def test_an_unusable_value_is_not_shown_since_it_may_hold_a_password(make_app: Callable[..., Flask]) -> None:
-    with pytest.raises(UnusableSetting) as refused:
+    with pytest.raises(InvalidSetting) as refused:
         make_app(database_url="mysql://user:hidden@host/name")
     assert "hidden" not in str(refused.value)
 
 
+@pytest.mark.parametrize("port", ["abc", "", "0", "65536", "-1", "5000 "])
+def test_an_invalid_port_is_named_even_if_the_base_url_is_set(
+    make_app: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch, port: str
+) -> None:
+    monkeypatch.setenv("PORT", port)
+    with pytest.raises(InvalidSetting) as refused:
+        make_app()
+    assert str(refused.value) == f"PORT must be a number from 1 to 65535; it is {port!r}."
+
+
 def test_a_secret_that_is_too_short_is_not_shown(make_app: Callable[..., Flask]) -> None:
-    with pytest.raises(UnusableSetting) as refused:
+    with pytest.raises(InvalidSetting) as refused:
         make_app(secret_key="too-short-a-secret")
     assert str(refused.value).startswith("LINKMGR_SECRET_KEY must be at least 32 characters")
     assert "too-short-a-secret" not in str(refused.value)
@@ -67,14 +77,14 @@ def test_a_secret_that_is_too_short_is_not_shown(make_app: Callable[..., Flask])
 @pytest.mark.parametrize("name", ["LINKMGR_RATELIMIT", "LINKMGR_demo", "LINKMGR_DEBUG", "LINKMGR_A__B"])
 def test_an_unknown_setting_stops_the_start(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "1")
-    with pytest.raises(UnusableSetting, match=f"{name} is not a setting"):
+    with pytest.raises(InvalidSetting, match=f"{name} is not a setting"):
         create_app()
 
 
 def test_a_data_folder_that_cannot_be_one_stops_the_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("LINKMGR_DATA_DIR", str(tmp_path / "file"))
-    with pytest.raises(UnusableSetting, match="LINKMGR_DATA_DIR must be a folder"):
+    with pytest.raises(InvalidSetting, match="LINKMGR_DATA_DIR must be a folder"):
         create_app()
 
 

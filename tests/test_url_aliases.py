@@ -43,7 +43,7 @@ def test_generated_aliases_are_never_refused_as_chosen_ones(alice: Client) -> No
 
 
 def test_an_alias_is_taken_once_on_each_host_and_by_its_exact_letters(alice: Client, bob: Client, sql: Sql) -> None:
-    taken = "This alias is taken: choose another one."
+    taken = "This alias is already in use. Choose another one."
     alice.add("/api/domain/add", {"domain": "https://go.example.net"})
     for members in ({"custom": "Spring"}, {"custom": "spring"}, {"custom": "Spring", "domain": "go.example.net"}):
         link_id = alice.add("/api/url/add", {"url": PAGE} | members)

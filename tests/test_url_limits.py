@@ -57,7 +57,7 @@ def test_of_50_concurrent_posts_of_one_alias_exactly_one_succeeds(post: Post, al
     answers = at_once(50, lambda n: post({"url": f"{PAGE}/{n}", "custom": "Spring"}), threads=50)
     assert Counter(status for status, _ in answers) == {200: 1, 400: 49}
     assert {body["message"] for status, body in answers if status == 400} == {
-        "This alias is taken: choose another one."
+        "This alias is already in use. Choose another one."
     }
     assert alice.get("/api/urls").get_json()["data"]["result"] == 1
 
@@ -86,7 +86,7 @@ def test_a_link_that_exists_already_is_given_when_there_is_no_room(on_plan: Call
     answer = carol.post("/api/url/add", {"url": f"{PAGE}/2"})
     assert answer.status_code == 400
     assert answer.get_json()["message"] == (
-        "Your plan allows 1 links, and you have them: delete one or ask for another plan."
+        "You have reached your plan's limit of 1 links. Delete one, or ask an administrator for another plan."
     )
 
 
@@ -95,7 +95,7 @@ def test_what_the_plan_lacks_is_refused_but_may_stay_and_be_taken_away(
     on_plan: Callable[..., Client], sql: Sql, feature: str
 ) -> None:
     said, members = FEATURES[feature]
-    sentence = f"Your plan does not include {said}: ask an administrator for another plan."
+    sentence = f"Your plan does not include {said}. Ask an administrator for another plan."
     carol = on_plan(**{feature: {"enabled": "0"}})
     link_id = carol.add("/api/url/add", {"url": PAGE})
     for answer in (

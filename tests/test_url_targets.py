@@ -52,7 +52,7 @@ BRANDED = "https://go.example.net:444/abc"
 )
 def test_no_target_is_on_a_branded_domain(alice: Client, bob: Client, members: dict[str, Any]) -> None:
     bob.add("/api/domain/add", {"domain": "https://go.example.net"})
-    sentence = "No target of a link may be on a branded domain, which could send the visitor in a circle."
+    sentence = "A link cannot redirect to a branded domain, because this can cause a redirect loop."
     assert refused(alice, **members) == sentence
     link_id = alice.add("/api/url/add", {"url": PAGE})
     answer = alice.put(f"/api/url/{link_id}/update", members)

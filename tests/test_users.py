@@ -66,8 +66,8 @@ def test_a_user_may_start_on_a_premium_plan_with_an_end(admin: Client) -> None:
         ({"username": "a b c"}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
         ({"username": "carol\n"}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
         ({"username": "cäröl"}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
-        ({"username": "ALICE"}, "There already is a user with this username."),
-        ({"email": "Alice@Example.com"}, "There already is a user with this email."),
+        ({"username": "ALICE"}, "This username is already in use."),
+        ({"email": "Alice@Example.com"}, "This e-mail address is already in use."),
         ({"email": "carol@"}, "email must be a valid e-mail address."),
         ({"password": "1234"}, "password must be 5 to 1024 characters."),
         ({"password": 12345}, "password must be a string."),
@@ -139,7 +139,7 @@ def test_a_deleted_user_is_gone_with_all_that_it_owned(
 def test_an_administrator_cannot_delete_himself(admin: Client) -> None:
     answer = admin.delete(f"/api/user/{admin.id}/delete")
     assert answer.status_code == 400
-    assert answer.get_json()["message"] == "You cannot delete your own account: ask another administrator."
+    assert answer.get_json()["message"] == "You cannot delete your own account. Ask another administrator."
 
 
 def test_two_administrators_who_delete_each_other_at_once_leave_one(
@@ -184,7 +184,7 @@ def test_keys_of_another_secret_are_a_sentence(make_app: Callable[..., Flask], a
     answer = other.get("/api/users")
     assert answer.status_code == 503
     assert answer.get_json()["message"] == (
-        "The API keys were encrypted with another secret: name it in LINKMGR_SECRET_KEY_FALLBACKS."
+        "The API keys were encrypted with another secret. Add it to LINKMGR_SECRET_KEY_FALLBACKS."
     )
 
 

@@ -57,12 +57,12 @@ def test_json_is_read_whatever_it_is_called(alice: Client, content_type: str) ->
 
 @pytest.mark.parametrize("content_type", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
 def test_a_form_is_refused_with_the_header_that_json_needs(alice: Client, content_type: str) -> None:
-    message = "Send the body as JSON, with the header 'Content-Type: application/json'."
+    message = "The body must be JSON. Send the header 'Content-Type: application/json'."
     assert send(alice, b"name=n", content_type) == (415, message)
 
 
 def test_a_body_above_64_kib_is_refused(alice: Client) -> None:
-    assert send(alice, b" " * (64 * 1024 + 1)) == (413, "The body is too large: at most 64 KiB are read.")
+    assert send(alice, b" " * (64 * 1024 + 1)) == (413, "The body is too large. The limit is 64 KiB.")
     fits = b'{"type": "bing", "name": "n", "tag": "t"}'
     assert send(alice, fits + b" " * (64 * 1024 - len(fits)))[0] == 200
 
@@ -121,7 +121,7 @@ def test_other_spellings_of_a_path_are_not_found_and_never_redirected(alice: Cli
 def test_a_method_that_a_path_does_not_take_is_refused_with_those_that_it_takes(alice: Client) -> None:
     answer = alice.call("PATCH", "/api/account")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, POST")
-    assert answer.get_json()["message"] == "This path does not take PATCH: it takes GET, POST."
+    assert answer.get_json()["message"] == "The method PATCH is not allowed for this URL. Allowed methods: GET, POST."
     assert alice.call("OPTIONS", "/api/pixels").status_code == 405
 
 
@@ -148,4 +148,4 @@ def test_a_value_that_only_postgresql_refuses_is_a_400(alice: Client, monkeypatc
     monkeypatch.setattr("linkmgr.repository.pixels.add", lambda *_, **__: statements.row("SELECT 1 / 0 AS never"))
     answer = alice.post("/api/pixel/add", PIXEL)
     assert answer.status_code == 400
-    assert answer.get_json()["message"] == "One of the values that you sent cannot be stored."
+    assert answer.get_json()["message"] == "A value in the request cannot be stored. Check the members of the body."

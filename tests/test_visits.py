@@ -144,7 +144,7 @@ def test_without_a_file_of_countries_they_are_unknown(app: Flask, sql: Sql, alic
 def test_an_mmdb_file_that_cannot_be_read_stops_the_start(make_app: Callable[..., Flask], tmp_path: Path) -> None:
     broken = tmp_path / "broken.mmdb"
     broken.write_bytes(b"\xab\xcd\xefMaxMind.com" + b"no database")
-    with pytest.raises(SystemExit, match=r"LINKMGR_GEOIP_DATABASE must be an \.mmdb file that can be read\."):
+    with pytest.raises(SystemExit, match=r"LINKMGR_GEOIP_DATABASE must be a readable \.mmdb file\."):
         make_app(geoip_database=str(broken))
 
 

@@ -34,7 +34,14 @@ _ALWAYS = ("bad_request", "rate_limited", "bug", "unavailable", "busy", "schema_
 _KEYED = ("key_missing", "key_unknown", "key_expired", "plan_feature")
 _IN_PATH = ("missing", "no_such_operation")
 _IN_BODY = ("invalid", "value_refused", "too_large", "not_json")
-_FILLED_IN = {"problems": "name is required", "detail": "the API", "limit": 30, "per": "minute", "seconds": 2}
+_FILLED_IN = {
+    "problems": "name is required",
+    "detail": "the API",
+    "limit": 30,
+    "per": "minute",
+    "seconds": 2,
+    "id": "5d41402abc4b2a76",
+}
 
 Codes = dict[int, list[str]]  # by status
 

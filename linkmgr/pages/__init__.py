@@ -8,7 +8,6 @@ from werkzeug.routing import BaseConverter, ValidationError
 from linkmgr.pages import (
     account,
     avatar,
-    branded,
     campaign,
     challenge,
     health,
@@ -64,6 +63,5 @@ def init_app(app: Flask) -> None:
     app.url_map.converters["alias"] = AliasConverter
     geoip.init_app(app)
     record.init_app(app)
-    branded.init_app(app)
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint)

@@ -30,9 +30,9 @@ _FILE_ENDPOINTS = ("static", "home.favicon", "home.robots")
 
 
 def init_app(app: Flask) -> None:
+    """Call this before the other hooks are registered: auth would count requests to hosts that have no API."""
     app.extensions["linkmgr_netloc"] = urlsplit(settings().base_url).netloc.lower()
-    # In front of the gate, which would count a request to an API that does not exist on the host.
-    app.before_request_funcs.setdefault(None, []).insert(0, _choose)
+    app.before_request(_choose)
     app.after_request(_not_found)
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import maxminddb
 from flask import Flask
 
-from linkmgr.settings import UnusableSetting, settings, this_app
+from linkmgr.settings import InvalidSetting, settings, this_app
 
 
 class Country(NamedTuple):
@@ -23,7 +23,7 @@ def _opened(path: str) -> maxminddb.Reader | None:
     try:
         return maxminddb.open_database(path) if path else None
     except (OSError, maxminddb.InvalidDatabaseError):
-        raise UnusableSetting("LINKMGR_GEOIP_DATABASE must be an .mmdb file that can be read.") from None
+        raise InvalidSetting("LINKMGR_GEOIP_DATABASE must be a readable .mmdb file.") from None
 
 
 def of(address: str) -> Country:

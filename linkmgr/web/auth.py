@@ -1,6 +1,6 @@
 """Authentication of API requests.
 
-The rate limit comes first, so that a client that guesses keys is stopped too.
+The rate limit is checked before the key, so that it also limits clients that guess keys.
 """
 
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from linkmgr.web.caller import Caller
 from linkmgr.web.errors import AppError
 
 ADMINISTRATION = ("plans", "users")  # blueprints for administrators only
-PUBLIC_BLUEPRINTS = ("openapi", "docs")  # need no key; they count like requests without one
+PUBLIC_BLUEPRINTS = ("openapi", "docs")  # need no key; their requests are counted like all others
 
-# (key digest, client network) -> the members of Caller, and `count` and `until` where PostgreSQL counts the requests
+# (key digest, client network) -> the members of Caller, and `count`, `until` and `now` if PostgreSQL counts requests
 Identify = Callable[[bytes, str], dict[str, Any]]
 
 
@@ -39,7 +39,7 @@ def authenticate() -> None:
     key = _key(request)
     identify: Identify = this_app().extensions["linkmgr_identify"]
     row = identify(keys.digest(key or ""), client_address.network())
-    window = rate_limit.counted(row.pop("count"), row.pop("until"), row.pop("now")) if "count" in row else None
+    window = rate_limit.local_window(row.pop("count"), row.pop("until"), row.pop("now")) if "count" in row else None
     request.caller = caller = Caller(**row)
     middleware.log_user(caller.id)
     rate_limit.enforce(caller.bucket, caller.rate, window)

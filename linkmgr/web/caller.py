@@ -6,7 +6,7 @@ from typing import NamedTuple
 class Caller(NamedTuple):
     """A row of `repository.callers.identify`. The members after `bucket` are None if the key is unknown."""
 
-    bucket: str  # counts the requests: the user's, or the client network's if the key is not valid
+    bucket: str  # of the rate limit: the user's, or the client network's if the key is not valid
     id: int | None  # None if the key is not valid
     admin: bool | None
     api: bool | None

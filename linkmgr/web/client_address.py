@@ -1,4 +1,4 @@
-"""Which address a request comes from, in the form that everything counts and looks up."""
+"""Client IP address in canonical form."""
 
 import ipaddress
 import re
@@ -7,29 +7,34 @@ from contextlib import suppress
 from linkmgr.web.request import current
 
 _MAX_LENGTH = 100
-# Some proxies add the port that the client sent from.
+# Some proxies append the client's port.
 _WITH_PORT = re.compile(r"\[(?P<bracketed>[^\]]*)\](?::[0-9]*)?|(?P<plain>[^:]*):[0-9]*")
 
 
 def address() -> str:
-    """Without port, brackets and zone; an IPv4 address that is written as IPv6 is that IPv4 address.  Proxies can
-    send anything: what is no address stays as it is."""
+    """Return the client's IP address without port, brackets and zone, and an IPv4-mapped IPv6 address as IPv4.
+
+    Proxies can send any text. Text that is not an IP address is returned unchanged.
+    """
     text = (current().remote_addr or "")[:_MAX_LENGTH]
     if ":" not in text and "[" not in text:
         return text
-    found = _WITH_PORT.fullmatch(text)
-    bare = (found["bracketed"] or found["plain"] or "") if found else text
+    match = _WITH_PORT.fullmatch(text)
+    host = (match["bracketed"] or match["plain"] or "") if match else text
     try:
-        parsed = ipaddress.ip_address(bare.partition("%")[0])
+        ip = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
-        return bare
-    return str(getattr(parsed, "ipv4_mapped", None) or parsed)
+        return host
+    return str(getattr(ip, "ipv4_mapped", None) or ip)
 
 
 def network() -> str:
-    """What failures are counted by: an IPv6 caller can send from any address of its /64."""
-    sender = address()
-    if ":" in sender:
+    """Return the network that requests and failures are counted by: an IPv4 address or an IPv6 /64.
+
+    An IPv6 client can send from any address of its /64.
+    """
+    text = address()
+    if ":" in text:
         with suppress(ValueError):
-            return str(ipaddress.IPv6Network(f"{sender}/64", strict=False))
-    return sender
+            return str(ipaddress.IPv6Network(f"{text}/64", strict=False))
+    return text

@@ -1,4 +1,4 @@
-"""How a failure is told to people: a page in the style of all others."""
+"""HTML error pages and content negotiation."""
 
 from http import HTTPStatus
 
@@ -7,45 +7,46 @@ from flask import Flask, render_template
 from linkmgr.settings import this_app
 from linkmgr.web import request as web_request
 
+ID_PLACEHOLDER = "REQUEST-ID"
 _TITLES = {
-    401: "Please sign in",
-    403: "This is not open to you",
-    404: "There is nothing here",
-    410: "This is gone",
-    413: "That was too much",
-    429: "Slow down, please",
+    401: "Sign-in required",
+    403: "Access denied",
+    404: "Page not found",
+    410: "Link no longer valid",
+    413: "Request too large",
+    429: "Too many requests",
     500: "Something went wrong",
-    503: "Back in a moment",
-    508: "This leads in a circle",
+    503: "Temporarily unavailable",
+    508: "Redirect loop",
 }
-_FOR_PROGRAMS = ("/healthz", "/metrics")
+_OTHER_TITLE = "Invalid request"
+_JSON_PATHS = ("/healthz", "/metrics")
 _API_PAGE = "/api/docs"
 
 
 def prefers_html() -> bool:
-    """Return True if the client gets a page rather than JSON.
+    """Return True if the client gets a page instead of JSON.
 
-    Outside of the API only clients that prefer JSON get JSON. On the one page of the API only clients that prefer
-    HTML, as browsers do, get a page.
+    Outside the API, only clients that prefer JSON get JSON. On the one page of the API, only clients that prefer
+    HTML, such as browsers, get a page.
     """
     request = web_request.current()
     path, accepted = request.path.rstrip("/"), request.accept_mimetypes
     if path == _API_PAGE:
         return accepted["text/html"] > accepted["application/json"]
-    if request.is_api or path in _FOR_PROGRAMS:
+    if request.is_api or path in _JSON_PATHS:
         return False
     return accepted["text/html"] >= accepted["application/json"]
 
 
 def page(status: int, message: str) -> str:
-    title = _TITLES.get(status, "That did not work")
-    return render_template("error.html", status=status, title=title, message=message)
+    return render_template("error.html", status=status, title=_TITLES.get(status, _OTHER_TITLE), message=message)
 
 
-def internal_error_page() -> str:
-    """Made at the start, so that nothing can fail in showing it."""
-    made: str = this_app().extensions["linkmgr_bug_page"]
-    return made
+def internal_error_page(request_id: str) -> str:
+    """Return the page that was rendered at the start, so that a broken template cannot prevent it."""
+    rendered: str = this_app().extensions["linkmgr_bug_page"]
+    return rendered.replace(ID_PLACEHOLDER, request_id)
 
 
 def init_app(app: Flask, message: str) -> None:

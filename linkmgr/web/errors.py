@@ -1,7 +1,8 @@
-"""Every failure becomes {"error": 1, "message": ..., "code": ...} here, or a page for people, and nowhere else.
+"""Error catalogue and error handlers.
 
-The catalogue has each refusal's status and sentence by its code, which programs read and which therefore stays as it
-is.  A refusal that the database decides has the name of the constraint that decides it (schema.sql).
+Every error response is made here: {"error": 1, "message": ..., "code": ...} for the API, an HTML page for browsers.
+Clients compare codes, so codes are stable. An error that the database detects has the name of its constraint as its
+code (schema.sql).
 """
 
 from collections.abc import Callable
@@ -21,135 +22,137 @@ from linkmgr.web import error_pages
 from linkmgr.web import request as web_request
 from linkmgr.web.responses import Json
 
-RETRY_SECONDS = 2  # Retry-After of every 503: about what a restart of the database takes
+RETRY_SECONDS = 2  # Retry-After of every 503; a restart of the database takes about as long
 
 CATALOGUE: dict[str, tuple[int, str]] = {
-    # what was sent
+    # the request
     "invalid": (400, "{problems}."),
-    "value_refused": (400, "One of the values that you sent cannot be stored."),
-    "bad_request": (400, "The request is malformed."),
-    "address_too_long": (414, "The address is too long: at most 8 KiB are read."),
-    "expectation_failed": (417, "The header 'Expect' may only be '100-continue': leave it out."),
-    "headers_too_large": (431, "The headers are too large: at most 100 of 8 KiB and 64 KiB in all are read."),
-    "not_implemented": (501, "The body must be sent with Content-Length, or with 'Transfer-Encoding: chunked'."),
-    "not_json": (415, "Send the body as JSON, with the header 'Content-Type: application/json'."),
-    "request_timeout": (408, "The request did not arrive within 10 seconds: send it again, without pauses."),
-    "too_large": (413, "The body is too large: at most 64 KiB are read."),
-    # who sent it
-    "key_missing": (401, "Send your API key in the header 'Authorization: Bearer API_KEY'."),
-    "key_unknown": (401, "This API key is not known: it was mistyped, replaced, or its user was deleted."),
+    "value_refused": (400, "A value in the request cannot be stored. Check the members of the body."),
+    "bad_request": (400, "The request is malformed. Check its URL, headers and body."),
+    "address_too_long": (414, "The URL is too long. The limit is 8 KiB."),
+    "expectation_failed": (417, "The Expect header is not supported. Remove it, or send 'Expect: 100-continue'."),
+    "headers_too_large": (431, "The headers are too large. Send at most 100 headers of 8 KiB each, 64 KiB in total."),
+    "not_implemented": (
+        501,
+        "The transfer encoding is not supported. Send the body with Content-Length, or with 'Transfer-Encoding:"
+        " chunked'.",
+    ),
+    "not_json": (415, "The body must be JSON. Send the header 'Content-Type: application/json'."),
+    "request_timeout": (408, "The request did not arrive within 10 seconds. Send it again."),
+    "too_large": (413, "The body is too large. The limit is 64 KiB."),
+    # the API key
+    "key_missing": (401, "The API key is missing. Send it in the header 'Authorization: Bearer API_KEY'."),
+    "key_unknown": (401, "The API key is invalid. Check for typing errors; it may also have been replaced or deleted."),
     "key_expired": (
         401,
-        "This API key has expired: ask for a new one on your account page or of an administrator.",
+        "The API key has expired. Create a new one on your account page, or ask an administrator for one.",
     ),
-    "metrics_token": (401, "Send the token of LINKMGR_METRICS_TOKEN in the header 'Authorization: Bearer TOKEN'."),
-    "administrators_only": (403, "This operation is open to administrators only."),
-    "rate_limited": (
-        429,
-        "You have used up your {limit} requests per {per}: try again in {seconds} seconds.",
+    "metrics_token": (
+        401,
+        "The metrics token is missing or wrong. Send LINKMGR_METRICS_TOKEN in the header 'Authorization: Bearer"
+        " TOKEN'.",
     ),
-    # what it asked for
-    "no_such_operation": (404, "There is no such operation: check the path."),
+    "administrators_only": (403, "Only administrators can use this operation. Use an administrator's API key."),
+    "rate_limited": (429, "You have exceeded the limit of {limit} requests per {per}. Try again in {seconds} seconds."),
+    # the URL
+    "no_such_operation": (404, "API operation not found. Check the URL; /api/docs lists all operations."),
     "unknown_host": (
         404,
-        "This host name is not served. To use it for the service, set LINKMGR_BASE_URL; to use it as a branded domain, "
-        "add it with POST /api/domain/add.",
+        "This host name is not configured. Set LINKMGR_BASE_URL to use it for the service, or add it as a branded "
+        "domain with POST /api/domain/add.",
     ),
-    "no_such_page": (404, "The address was mistyped, or what stood here has been taken away."),
-    "redirect_loop": (508, "This address leads in a circle: its owner must change where it leads."),
-    "method_not_allowed": (405, "This path does not take {method}: it takes {allowed}."),
+    "no_such_page": (404, "Page not found. Check the URL; the page may have been removed."),
+    "redirect_loop": (508, "This link redirects in a loop. Its owner must change the target."),
+    "method_not_allowed": (405, "The method {method} is not allowed for this URL. Allowed methods: {allowed}."),
     "missing": (404, "There is no {what} with this id."),
     # plans
-    "plan_feature": (403, "Your plan does not include {detail}: ask an administrator for another plan."),
-    "plan_limit": (400, "Your plan allows {detail}, and you have them: delete one or ask for another plan."),
-    "plan_name_taken": (400, "There already is a plan with this name."),
+    "plan_feature": (403, "Your plan does not include {detail}. Ask an administrator for another plan."),
+    "plan_limit": (
+        400,
+        "You have reached your plan's limit of {detail}. Delete one, or ask an administrator for another plan.",
+    ),
+    "plan_name_taken": (400, "A plan with this name already exists. Choose another name."),
     "plan_not_premium": (400, "planid must be the id of a premium plan."),
     # campaigns and channels
     "campaign_name_taken": (400, "You already have a campaign with that name."),
-    "campaign_slug_taken": (400, "There already is a campaign with this slug."),
+    "campaign_slug_taken": (400, "This slug is already in use. Choose another one."),
     "channel_name_taken": (400, "You already have a channel with this name."),
     # links and bio pages
-    "alias_taken": (400, "This alias is taken: choose another one."),
-    "domain_in_use": (400, "Links use this domain: delete them or move them to another one first."),
+    "alias_taken": (400, "This alias is already in use. Choose another one."),
+    "domain_in_use": (400, "This domain has links. Delete them or move them to another domain first."),
     "domain_unknown": (400, "domain must be one of your branded domains."),
-    "link_branded": (
-        400,
-        "No target of a link may be on a branded domain, which could send the visitor in a circle.",
-    ),
+    "link_branded": (400, "A link cannot redirect to a branded domain, because this can cause a redirect loop."),
     "campaign_unknown": (400, "campaign must be the id of one of your campaigns."),
-    "splash_unknown": (400, "type names a splash page that is not one of yours."),
-    "overlay_unknown": (400, "type names an overlay that is not one of yours."),
-    "pixel_unknown": (400, "pixels must be ids of your pixels."),
+    "splash_unknown": (400, "type must refer to one of your splash pages."),
+    "overlay_unknown": (400, "type must refer to one of your overlays."),
+    "pixel_unknown": (400, "pixels must contain only ids of your pixels."),
     "channel_unknown": (400, "channel must be the id of one of your channels."),
     # accounts
-    "username_taken": (400, "There already is a user with this username."),
-    "email_taken": (400, "There already is a user with this email."),
-    "delete_self": (400, "You cannot delete your own account: ask another administrator."),
-    "delete_last_administrator": (400, "You cannot delete the last administrator."),
+    "username_taken": (400, "This username is already in use."),
+    "email_taken": (400, "This e-mail address is already in use."),
+    "delete_self": (400, "You cannot delete your own account. Ask another administrator."),
+    "delete_last_administrator": (400, "You cannot delete the last administrator. Add another administrator first."),
     # domains
-    "domain_taken": (400, "This domain is in use already."),
-    "domain_unproven": (400, "Point {host} to the server of {base_url}, then try again: now it {found}."),
+    "domain_taken": (400, "This domain is already in use."),
+    "domain_unproven": (400, "{host} {found}. Point it to the server of {base_url}, then try again."),
     "redirect_branded": (
         400,
-        "redirectroot and redirect404 must not lead to a branded domain, which could send the visitor in a circle.",
+        "redirectroot and redirect404 cannot be on a branded domain, because this can cause a redirect loop.",
     ),
-    # what we fetch
-    "fetch_refused": (400, "Nothing is fetched from {host}: it must be a public address, on port 80 or 443."),
-    "fetch_unresolved": (400, "The name {host} does not resolve to any address."),
-    "fetch_unreachable": (400, "No web server could be reached at {host}."),
-    "fetch_timed_out": (400, "The server of {host} did not answer within {deadline:g} seconds."),
-    "fetch_too_large": (400, "The server of {host} sent more than 1 MiB, which is the most that is fetched."),
+    # outbound fetches
+    "fetch_refused": (400, "Fetching from {host} is not allowed. Use a public host, on port 80 or 443."),
+    "fetch_unresolved": (400, "The host name {host} does not resolve to an IP address. Check its DNS records."),
+    "fetch_unreachable": (400, "Could not connect to {host}. Check that its web server is reachable."),
+    "fetch_timed_out": (400, "{host} did not respond within {deadline:g} seconds. Try again later."),
+    "fetch_too_large": (400, "The response from {host} is too large. The limit is 1 MiB."),
     "fetch_status": (
         400,
-        "The server of {host} answered {status} instead of 200; at most {redirects} redirects are followed.",
+        "{host} responded with status {status} instead of 200. At most {redirects} redirects are followed.",
     ),
-    "fetch_busy": (503, "Too much is being fetched already: try again in {seconds} seconds."),
+    "fetch_busy": (503, "Too many fetches are in progress. Try again in {seconds} seconds."),
     # QR codes
     "colours_too_close": (
         400,
-        "The foreground cannot be read on the background: choose colours with a contrast of at least 3 to 1.",
+        "The foreground and background colors are too similar. Choose colors with a contrast of at least 3 to 1.",
     ),
     "logo_missing": (
         400,
-        "There is no logo with this file name: logos are files in the folder 'logos' of the service, or URLs.",
+        "Logo not found. Use a URL, or the name of a file in the folder 'logos' of the service.",
     ),
     "logo_unusable": (400, "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."),
-    "image_busy": (503, "Too many images are being drawn already: try again in {seconds} seconds."),
-    "image_missing": (404, "There is no QR code at this address."),
-    # campaigns' own addresses
-    "campaign_missing": (404, "There is no public campaign at this address, or it has no links."),
+    "image_busy": (503, "Too many images are being rendered. Try again in {seconds} seconds."),
+    "image_missing": (404, "QR code not found. Check the URL; the code may have been deleted."),
+    # campaign pages
+    "campaign_missing": (404, "Campaign not found. It may be private, empty or deleted."),
     # overlays
-    "answer_unplaced": (400, "This form is older than a day or is not one of ours: open the short link again."),
-    "answers_full": (403, "No more answers are taken here: as many as are kept have been sent."),
-    "too_many_answers": (429, "Too many answers were sent from your address: try again in {seconds} seconds."),
-    # signing in
-    "link_spent": (410, "This sign-in link was used already or is older than an hour: ask for a new one."),
-    "sign_in_failed": (401, "There is no user with this e-mail address and this password."),
-    "too_many_sign_ins": (429, "Too many wrong passwords were sent: try again in {seconds} seconds."),
+    "answer_unplaced": (400, "This form is invalid or older than a day. Open the short link again."),
+    "answers_full": (403, "This form has reached its limit of responses."),
+    "too_many_answers": (429, "Too many responses from your IP address. Try again in {seconds} seconds."),
+    # sign-in
+    "link_spent": (410, "This sign-in link has been used or is older than an hour. Ask for a new one."),
+    "sign_in_failed": (401, "E-mail or password is wrong."),
+    "too_many_sign_ins": (429, "Too many wrong passwords. Try again in {seconds} seconds."),
     "too_many_for_account": (
         429,
-        "Too many wrong passwords were sent for this e-mail address. Try again in {seconds} seconds, or ask an"
-        " administrator for a login link.",
+        "Too many wrong passwords for this e-mail address. Try again in {seconds} seconds, or ask an administrator"
+        " for a login link.",
     ),
-    "password_wrong": (400, "Your current password is not the one that you gave."),
-    "foreign_origin": (403, "This form was not sent from a page of this service."),
-    "link_password_wrong": (401, "This is not the password of this link."),
-    # ours
-    "unavailable": (503, "The service cannot reach its database: try again in {seconds} seconds."),
-    "busy": (503, "The database is too busy or short of resources: try again in {seconds} seconds."),
-    "schema_too_old": (
-        503,
-        "The database is older than the service: run 'flask --app app database upgrade'.",
-    ),
+    "password_wrong": (400, "Your current password is wrong."),
+    "foreign_origin": (403, "This form was sent from another website. Open the page on this service and try again."),
+    "link_password_wrong": (401, "The password for this link is wrong."),
+    # the service
+    "unavailable": (503, "The service cannot reach its database. Try again in {seconds} seconds."),
+    "busy": (503, "The database is too busy or short of resources. Try again in {seconds} seconds."),
+    "schema_too_old": (503, "The database schema is outdated. Run 'flask --app app database upgrade'."),
     "other_secret": (
         503,
-        "The API keys were encrypted with another secret: name it in LINKMGR_SECRET_KEY_FALLBACKS.",
+        "The API keys were encrypted with another secret. Add it to LINKMGR_SECRET_KEY_FALLBACKS.",
     ),
-    "bug": (500, "Something went wrong on our side, and nothing was changed that you were not told of."),
+    "bug": (500, "Something went wrong on our side. Please try again; if it persists, report request id {id}."),
 }
 
 
-# What HTTP itself fails with, also where gunicorn answers (deploy/gunicorn.conf.py); all others are bad_request.
+# HTTP errors with a code of their own; all others are bad_request. Also used by deploy/gunicorn.conf.py.
 HTTP_CODES = {
     408: "request_timeout",
     413: "too_large",
@@ -162,18 +165,18 @@ HTTP_CODES = {
 
 
 class AppError(Exception):
-    """Ends the request with the catalogue's status and sentence for `code`."""
+    """An error of the catalogue. `values` fill the placeholders of its sentence; `seconds` also sets Retry-After."""
 
     def __init__(self, code: str, **values: object) -> None:
         self.code = code
         self.status, sentence = CATALOGUE[code]
         self.message = sentence.format(**values)
-        self.seconds = values.get("seconds")  # after which it may be tried again
+        self.seconds = values.get("seconds")
         super().__init__(self.message)
 
 
 def not_found(what: str) -> AppError:
-    """For an id that never existed and for somebody else's, which must not be told apart."""
+    """Return the same 404 for a missing row and for another tenant's row."""
     return AppError("missing", what=what)
 
 
@@ -181,91 +184,92 @@ def as_json(code: str, message: str) -> Json:
     return {"error": 1, "message": message, "code": code}
 
 
-def _answer(refusal: AppError, **headers: str) -> ResponseReturnValue:
-    if refusal.seconds is not None:
-        headers["Retry-After"] = str(refusal.seconds)
+def _response(error: AppError, **headers: str) -> ResponseReturnValue:
+    if error.seconds is not None:
+        headers["Retry-After"] = str(error.seconds)
     if not error_pages.prefers_html():
-        return as_json(refusal.code, refusal.message), refusal.status, headers
+        return as_json(error.code, error.message), error.status, headers
     headers["Cache-Control"] = "no-store"
-    return error_pages.page(refusal.status, refusal.message), refusal.status, headers
+    return error_pages.page(error.status, error.message), error.status, headers
 
 
-def _refused(refusal: AppError) -> ResponseReturnValue:
-    if refusal.status == HTTPStatus.UNAUTHORIZED and (web_request.current().is_api or refusal.code == "metrics_token"):
-        return _answer(refusal, **{"WWW-Authenticate": "Bearer"})
-    return _answer(refusal)
+def _app_error(error: AppError) -> ResponseReturnValue:
+    if error.status == HTTPStatus.UNAUTHORIZED and (web_request.current().is_api or error.code == "metrics_token"):
+        return _response(error, **{"WWW-Authenticate": "Bearer"})
+    return _response(error)
 
 
-def _http(error: HTTPException) -> ResponseReturnValue:
+def _http_error(error: HTTPException) -> ResponseReturnValue:
     match error.code:
         case 404:
-            return _answer(AppError("no_such_operation" if web_request.current().is_api else "no_such_page"))
+            return _response(AppError("no_such_operation" if web_request.current().is_api else "no_such_page"))
         case 405:
             assert isinstance(error, MethodNotAllowed)
             allowed = ", ".join(sorted(set(error.valid_methods or ()) - {"HEAD"}))
-            return _answer(AppError("method_not_allowed", method=request.method, allowed=allowed), Allow=allowed)
+            return _response(AppError("method_not_allowed", method=request.method, allowed=allowed), Allow=allowed)
         case _:
-            return _answer(AppError(HTTP_CODES.get(error.code or 0, "bad_request")))
+            return _response(AppError(HTTP_CODES.get(error.code or 0, "bad_request"), id=web_request.current().id))
 
 
 def from_constraint(error: psycopg2.IntegrityError) -> AppError | None:
-    """Return the refusal that the constraint is named after, or None if no client can have caused the error."""
+    """Return the error that the constraint is named after, or None if no client can have caused it."""
     name = error.diag.constraint_name or ""
-    if name == "login_links_user_id_fkey":  # what an administrator makes for somebody else
+    if name == "login_links_user_id_fkey":  # an administrator creates a login link for another user
         return not_found("user")
-    if name.endswith("_user_id_fkey"):  # a user's own: the user was deleted meanwhile
+    if name.endswith("_user_id_fkey"):  # the caller was deleted during the request
         return AppError("key_unknown")
     return AppError(name, detail=error.diag.message_detail) if name in CATALOGUE else None
 
 
-def _constraint(error: psycopg2.IntegrityError) -> ResponseReturnValue:
-    refusal = from_constraint(error)
-    return _refused(refusal) if refusal else _bug(error)
+def _integrity_error(error: psycopg2.IntegrityError) -> ResponseReturnValue:
+    app_error = from_constraint(error)
+    return _app_error(app_error) if app_error else _internal_error(error)
 
 
-def _value(error: psycopg2.DataError) -> ResponseReturnValue:
-    """Validation should have refused it first: the fault is logged, so that it will."""
+def _data_error(error: psycopg2.DataError) -> ResponseReturnValue:
+    """Log the endpoint, because its validation should have rejected the value."""
     current_app.logger.error("%s let through a value that PostgreSQL refused: %s", request.endpoint, error.pgcode)
-    return _answer(AppError("value_refused"))
+    return _response(AppError("value_refused"))
 
 
-def _unavailable(error: psycopg2.Error) -> ResponseReturnValue:
-    """A server that refuses a statement is reached: a timeout, a lock, a deadlock or a full disk is `busy`."""
+def _database_error(error: psycopg2.Error) -> ResponseReturnValue:
+    """Return `unavailable` for a lost connection and `busy` for a timeout, lock, deadlock or full disk."""
     code = "unavailable" if session.is_connection_lost(error) else "busy"
     if isinstance(error, SchemaTooOld):
         code = "schema_too_old"
     name = type(error).__name__
     current_app.logger.warning("%s: %s: %s, SQLSTATE %s", request.endpoint, code, name, error.pgcode)
-    return _answer(AppError(code, seconds=RETRY_SECONDS))
+    return _response(AppError(code, seconds=RETRY_SECONDS))
 
 
-def _other_secret(_error: InvalidToken) -> ResponseReturnValue:
-    refusal = AppError("other_secret", seconds=RETRY_SECONDS)
-    current_app.logger.error("%s: %s", request.endpoint, refusal.message)
-    return _answer(refusal)
+def _invalid_token(_error: InvalidToken) -> ResponseReturnValue:
+    error = AppError("other_secret", seconds=RETRY_SECONDS)
+    current_app.logger.error("%s: %s", request.endpoint, error.message)
+    return _response(error)
 
 
-def _bug(error: Exception) -> ResponseReturnValue:
-    # The rule rather than the path, which may hold the token of a login link.
+def _internal_error(error: Exception) -> ResponseReturnValue:
+    # The rule, because the path can contain the token of a login link.
     current_app.logger.error("%s %s failed", request.method, request.url_rule, exc_info=error)
+    request_id = web_request.current().id
     if error_pages.prefers_html():
-        return error_pages.internal_error_page(), HTTPStatus.INTERNAL_SERVER_ERROR
-    return _answer(AppError("bug"))
+        return error_pages.internal_error_page(request_id), HTTPStatus.INTERNAL_SERVER_ERROR
+    return _response(AppError("bug", id=request_id))
 
 
 def init_app(app: Flask) -> None:
     handlers: dict[type[Exception], Callable[[Any], ResponseReturnValue]] = {
-        AppError: _refused,
-        HTTPException: _http,
-        psycopg2.IntegrityError: _constraint,
-        psycopg2.DataError: _value,
-        psycopg2.OperationalError: _unavailable,
-        psycopg2.InterfaceError: _unavailable,
-        pg.ReadOnlySqlTransaction: _unavailable,
-        pg.IdleInTransactionSessionTimeout: _unavailable,
-        InvalidToken: _other_secret,
-        Exception: _bug,
+        AppError: _app_error,
+        HTTPException: _http_error,
+        psycopg2.IntegrityError: _integrity_error,
+        psycopg2.DataError: _data_error,
+        psycopg2.OperationalError: _database_error,
+        psycopg2.InterfaceError: _database_error,
+        pg.ReadOnlySqlTransaction: _database_error,
+        pg.IdleInTransactionSessionTimeout: _database_error,
+        InvalidToken: _invalid_token,
+        Exception: _internal_error,
     }
     for kind, handler in handlers.items():
         app.register_error_handler(kind, handler)
-    error_pages.init_app(app, AppError("bug").message)
+    error_pages.init_app(app, AppError("bug", id=error_pages.ID_PLACEHOLDER).message)

@@ -1,7 +1,7 @@
-"""Secrets that the service hands out: API keys, and the tokens of login links and sessions.
+"""API keys, and the tokens of login links and sessions.
 
-A stored secret is a SHA-256 digest, by which it is looked up.  All of them hold 256 random bits, so that the
-digest needs no salt and no slowness.  API keys, which are shown again, are kept encrypted beside their digest.
+The database stores their SHA-256 digests. Each secret has 256 random bits, so the digest needs neither a salt nor a
+slow hash. API keys are also stored encrypted, because the account page shows them again.
 """
 
 import base64
@@ -16,13 +16,13 @@ from flask import Flask
 
 from linkmgr.settings import this_app
 
-PREFIX = "linkmgr_"  # by which secret scanners recognise a key
+PREFIX = "linkmgr_"  # lets secret scanners recognize a key
 
 
 def init_app(app: Flask) -> None:
-    # The first secret encrypts, each one decrypts.
-    known = [app.config["SECRET_KEY"], *app.config["SECRET_KEY_FALLBACKS"]]
-    app.extensions["linkmgr_ciphers"] = MultiFernet([_cipher(secret) for secret in known])
+    # MultiFernet encrypts with the first secret and decrypts with any of them.
+    all_secrets = [app.config["SECRET_KEY"], *app.config["SECRET_KEY_FALLBACKS"]]
+    app.extensions["linkmgr_ciphers"] = MultiFernet([_cipher(secret) for secret in all_secrets])
 
 
 def _cipher(secret: str) -> Fernet:
@@ -31,8 +31,8 @@ def _cipher(secret: str) -> Fernet:
 
 
 def _ciphers() -> MultiFernet:
-    found: MultiFernet = this_app().extensions["linkmgr_ciphers"]
-    return found
+    ciphers: MultiFernet = this_app().extensions["linkmgr_ciphers"]
+    return ciphers
 
 
 def new_token() -> str:
@@ -44,11 +44,11 @@ def digest(secret: str) -> bytes:
 
 
 def new_key(user_id: int) -> dict[str, Any]:
-    """A new API key as the columns that keep it."""
+    """Create an API key. Return the columns that store it."""
     key = PREFIX + new_token()
-    # Bound to the user: a ciphertext that is moved to another row does not show its key there.
-    sealed = _ciphers().encrypt(f"{user_id}:{key}".encode()).decode()
-    return {"key_digest": digest(key), "key_ciphertext": sealed}
+    # The user id prevents a ciphertext that is copied to another user's row from revealing the key there.
+    ciphertext = _ciphers().encrypt(f"{user_id}:{key}".encode()).decode()
+    return {"key_digest": digest(key), "key_ciphertext": ciphertext}
 
 
 def reveal(user_id: int, ciphertext: str) -> str:

@@ -1,28 +1,26 @@
-"""The outermost layer: every request has an id, and is counted and timed where metrics are on; every answer has the
-headers that do not depend on what it says.  Here they are a list, to which adding is cheap.
+"""The outermost WSGI layer: request ids, common headers and metrics.
 
-The id is the client's `X-Request-Id` when it is a plain one and cannot be a secret, else made here.  It stands on the
-answer, in the access log (deploy/gunicorn.conf.py) and in what the service logs, so that one leads to the others.
+The id is the client's `X-Request-Id` if it is plain text and cannot be a secret, else a new one. It is in the response,
+the access log (deploy/gunicorn.conf.py) and the error log.
 """
 
 import logging
-import random
 import re
 from collections.abc import Iterable
 from time import perf_counter
 from typing import Any
 
-from flask import Flask, has_request_context, request
+from flask import Flask, has_request_context
 from flask.logging import default_handler
 
 from linkmgr.web import keys, rate_limit, security_headers
 from linkmgr.web import request as web_request
 from linkmgr.web.metrics import Metrics
 
-REQUEST_ID, USER_ID = "linkmgr.request_id", "linkmgr.user_id"  # keys of the WSGI environment
+USER_ID = "linkmgr.user_id"  # key of the WSGI environment
 # Our keys and tokens have 43 characters or more. A UUID has 36.
 _PLAIN = re.compile(f"(?!.*{keys.PREFIX})[A-Za-z0-9._-]{{1,39}}")
-# Answers of the API are for one caller, and some show API keys or login links.
+# API responses are for one caller, and some contain API keys or login links.
 _PRIVATE = ("Cache-Control", "no-store")
 
 
@@ -31,36 +29,36 @@ class RequestMiddleware:
         self.app, self.metrics, self.headers = app, metrics, headers
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        began = perf_counter()
-        given = environ.get("HTTP_X_REQUEST_ID")
-        request_id = given if given and _PLAIN.fullmatch(given) else f"{random.getrandbits(64):016x}"
-        environ[REQUEST_ID] = request_id
+        started = perf_counter()
+        client_id = environ.get("HTTP_X_REQUEST_ID")
+        request_id = client_id if client_id and _PLAIN.fullmatch(client_id) else web_request.new_id()
+        environ[web_request.REQUEST_ID] = request_id
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             headers += [("X-Request-Id", request_id), *self.headers]
-            asked: web_request.Request | None = environ.get("werkzeug.request")
-            if asked and asked.is_api:
+            request: web_request.Request | None = environ.get("werkzeug.request")
+            if request and request.is_api:
                 headers += rate_limit.headers(environ)
                 if all(name != "Cache-Control" for name, _ in headers):
                     headers.append(_PRIVATE)
             elif all(name != "Content-Security-Policy" for name, _ in headers):
                 headers.append(security_headers.policy(environ))
             if self.metrics:
-                self.metrics.request(environ, status, perf_counter() - began)
+                self.metrics.request(environ, status, perf_counter() - started)
             return start_response(status, headers, exc_info)
 
-        answer: Iterable[bytes] = self.app(environ, start)
-        return answer
+        response: Iterable[bytes] = self.app(environ, start)
+        return response
 
 
 class RequestIdFormatter(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:
         message = super().formatMessage(record)
-        return f"{message} [request {request.environ.get(REQUEST_ID)}]" if has_request_context() else message
+        return f"{message} [request {web_request.current().id}]" if has_request_context() else message
 
 
 def log_user(user_id: int | None) -> None:
-    """Who sent the request, for the access log."""
+    """Store the user id for the access log."""
     web_request.current().environ[USER_ID] = user_id
 
 

@@ -1,8 +1,8 @@
 """Rate limiting: one window per caller for the whole API.
 
-PostgreSQL counts in the statement that identifies the caller (repository/callers.py). If RATE_LIMIT_STORAGE is set,
-Redis counts. The hooks of Flask-Limiter would run on every public page and ask the storage again for each header, so
-only its header names are used, and `limits` parses the rates.
+PostgreSQL counts requests in the statement that identifies the caller (repository/callers.py). If RATE_LIMIT_STORAGE
+is set, Redis counts them. Flask-Limiter's hooks would run on every public page and query the storage again for each
+header, so only its header names are used, and `limits` parses the rates.
 """
 
 import math
@@ -35,23 +35,26 @@ class Window(NamedTuple):
     until: float
 
 
-def counted(requests: int, until: float, now: float) -> Window:
-    """Return what PostgreSQL counted. The clocks' difference is rounded, so that a window has one end."""
+def local_window(requests: int, until: float, now: float) -> Window:
+    """Convert a window of PostgreSQL to the local clock.
+
+    The difference between the clocks is rounded, so that all responses of a window have the same `Reset`.
+    """
     return Window(requests, until - round(now - time.time()))
 
 
 class RedisCounter:
-    """Count in Redis. While it is unavailable, count in this process and try Redis again later."""
+    """Count requests in Redis. While Redis is unavailable, count in this process and retry Redis later."""
 
-    # One round trip. A key without the right expiry gets it.
+    # One round trip. The expiry is set again if it is missing or too long.
     _COUNT = """
         local count = redis.call('INCR', KEYS[1])
-        local left = redis.call('PTTL', KEYS[1])
-        if left < 0 or left > ARGV[1] * 1000 then
+        local ttl = redis.call('PTTL', KEYS[1])
+        if ttl < 0 or ttl > ARGV[1] * 1000 then
             redis.call('EXPIRE', KEYS[1], ARGV[1])
-            left = ARGV[1] * 1000
+            ttl = ARGV[1] * 1000
         end
-        return {count, left}
+        return {count, ttl}
     """
 
     def __init__(self, url: str) -> None:
@@ -89,9 +92,9 @@ def init_app(app: Flask) -> None:
 
 
 def headers(environ: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the three rate-limit headers. For a request that failed before it was counted, nothing remains."""
-    counted: list[tuple[str, str]] | None = environ.get(_HEADERS)
-    return counted or _headers(_parse(settings().rate_limit).amount, 0, time.time() + RETRY_SECONDS)
+    """Return the three rate-limit headers. `Remaining` is 0 for a request that failed before it was counted."""
+    enforced: list[tuple[str, str]] | None = environ.get(_HEADERS)
+    return enforced or _headers(_parse(settings().rate_limit).amount, 0, time.time() + RETRY_SECONDS)
 
 
 def _headers(limit: int, remaining: int, reset: float) -> list[tuple[str, str]]:
@@ -105,7 +108,7 @@ def _headers(limit: int, remaining: int, reset: float) -> list[tuple[str, str]]:
 def enforce(bucket: str, rate: int | None, window: Window | None) -> None:
     """Raise `rate_limited` if the caller has exceeded its limit.
 
-    rate: the plan's requests per minute, or None for RATE_LIMIT. window: as counted by PostgreSQL, or None.
+    `rate` is the plan's requests per minute, or None for RATE_LIMIT. `window` is None if Redis counts.
     """
     limit = _parse(f"{rate} per minute" if rate else settings().rate_limit)
     if window is None:

@@ -1,5 +1,6 @@
-"""The request: whether it is for the API, and its body, whole and within the limit, or refused, whoever reads it."""
+"""The request: its id, its caller, and a body of limited size."""
 
+import random
 from collections.abc import Callable
 from io import BytesIO
 from typing import IO, cast
@@ -12,27 +13,39 @@ from werkzeug.utils import cached_property
 from linkmgr.web.caller import Caller
 
 MAX_BODY = 64 * 1024  # bytes
+REQUEST_ID = "linkmgr.request_id"  # key of the WSGI environment, set by the middleware
+
+
+def new_id() -> str:
+    return f"{random.getrandbits(64):016x}"
 
 
 class Request(flask.Request):
     caller: Caller  # set by auth, on API requests only
 
     @cached_property
+    def id(self) -> str:
+        return str(self.environ.setdefault(REQUEST_ID, new_id()))  # commands run without the middleware
+
+    @cached_property
     def is_api(self) -> bool:
-        """Whether all answers to it are JSON with the rate-limit headers."""
+        """Return True if all responses are JSON with the rate-limit headers."""
         return self.path.startswith("/api/") or self.path == "/api"
 
     def body(self) -> bytes:
-        """Once.  werkzeug's stream ends silently at the limit, and where the client stopped sending."""
+        """Read the body. Call it only once.
+
+        werkzeug's stream ends without an error at its limit and where the client stopped sending.
+        """
         length = self.content_length
         if length is None and not self.environ.get("wsgi.input_terminated"):
-            return b""  # as WSGI has it: nobody knows where it would end
+            return b""  # the end of the stream is unknown
         if (length or 0) > MAX_BODY:
             raise RequestEntityTooLarge
         try:
-            # One byte more than is taken tells a body that ends at the limit from one that goes on.
+            # One byte more than the limit, to detect a longer body.
             body: bytes = self.environ["wsgi.input"].read(MAX_BODY + 1 if length is None else length)
-        except Exception:  # the errors of gunicorn's readers, such as that of a malformed chunk, share no other class
+        except Exception:  # gunicorn's readers raise unrelated classes, for example for a malformed chunk
             raise BadRequest from None
         if len(body) > MAX_BODY:
             raise RequestEntityTooLarge
@@ -42,9 +55,9 @@ class Request(flask.Request):
 
     @cached_property
     def stream(self) -> IO[bytes]:
-        """What forms are read from."""
+        """The input of werkzeug's form parser."""
         return BytesIO(self.body())
 
 
-# The request itself, where several things are asked of it: `flask.request` looks it up for each.
+# Return the request object itself. The proxy `flask.request` looks it up for each attribute.
 current: Callable[[], Request] = cast("LocalProxy[Request]", flask.request)._get_current_object

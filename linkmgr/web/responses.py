@@ -1,4 +1,4 @@
-"""What a successful answer looks like, and how it becomes bytes."""
+"""Response envelope and JSON encoding."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 class OrjsonProvider(JSONProvider):
-    """The provider that Flask uses for dictionaries that handlers return, and for test clients."""
+    """Flask encodes the dictionaries that handlers return with this provider."""
 
     def dumps(self, obj: Any, **_: Any) -> str:
         return orjson.dumps(obj).decode()
@@ -26,19 +26,22 @@ class OrjsonProvider(JSONProvider):
 
 
 def ok(message: str | None = None, **members: Any) -> Json:
-    answer: Json = {"error": 0}
+    response: Json = {"error": 0}
     if message is not None:
-        answer["message"] = message
-    return answer | members
+        response["message"] = message
+    return response | members
 
 
 def streamed(chunks: Iterator[list[Row]]) -> Response:
-    """`data` as a list that is too long to be in memory whole.  What fails before its first rows is an answer like
-    any other; later it breaks off the answer, which a client sees."""
-    return Response(stream_with_context(_written(next(chunks, []), chunks)), mimetype="application/json")
+    """Stream `data`, a list that is too long for memory.
+
+    An error before the first chunk becomes an ordinary error response. A later one closes the connection before the
+    response is complete.
+    """
+    return Response(stream_with_context(_encode(next(chunks, []), chunks)), mimetype="application/json")
 
 
-def _written(first: list[Row], others: Iterator[list[Row]]) -> Iterator[bytes]:
+def _encode(first: list[Row], others: Iterator[list[Row]]) -> Iterator[bytes]:
     yield b'{"error":0,"data":[' + orjson.dumps(first)[1:-1]
     for rows in others:
         yield b"," + orjson.dumps(rows)[1:-1]

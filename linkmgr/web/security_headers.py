@@ -1,4 +1,4 @@
-"""What browsers are told about every answer, and the check that a form was sent by a page of ours."""
+"""Security headers and the same-origin check for forms."""
 
 import ipaddress
 import secrets
@@ -20,12 +20,12 @@ _NONCE = "linkmgr.nonce"  # key of the WSGI environment
 
 
 def nonce() -> str:
-    """Lets the script elements of this answer that carry it run; all others do not."""
+    """Return the nonce of this response. Browsers run only script elements that have it."""
     return str(request.environ.setdefault(_NONCE, secrets.token_urlsafe(16)))
 
 
 def fixed_headers() -> list[tuple[str, str]]:
-    """Those that stand on every answer of the service."""
+    """Return the headers of every response."""
     headers = [("X-Content-Type-Options", "nosniff")]
     if settings().base_url.startswith("https://"):
         headers.append(("Strict-Transport-Security", "max-age=31536000"))
@@ -33,22 +33,22 @@ def fixed_headers() -> list[tuple[str, str]]:
 
 
 def policy(environ: dict[str, Any]) -> tuple[str, str]:
-    """The header of a page that has none of its own."""
+    """Return the default Content-Security-Policy header."""
     scripts = f"; script-src 'nonce-{environ[_NONCE]}'" if _NONCE in environ else ""
     return "Content-Security-Policy", POLICY + scripts
 
 
 def keep_private(response: Response) -> Response:
-    """For the answers of a blueprint that are for one person only."""
+    """Disable caching and hide the URL from other sites. For pages of signed-in users."""
     response.headers["Cache-Control"] = "no-store"
-    # With "no-referrer" a browser sends `Origin: null` with our own forms.  Where it sends no Sec-Fetch-Site
-    # either, which is over plain HTTP, they could not be told from foreign ones.
-    response.headers["Referrer-Policy"] = "no-referrer" if _tells_the_site() else "same-origin"
+    # With "no-referrer", browsers send `Origin: null` with our own forms. Over plain HTTP they send no
+    # Sec-Fetch-Site either, so that the origin check would reject these forms.
+    response.headers["Referrer-Policy"] = "no-referrer" if _has_fetch_metadata() else "same-origin"
     return response
 
 
-def _tells_the_site() -> bool:
-    """Whether browsers send Sec-Fetch-Site to our address."""
+def _has_fetch_metadata() -> bool:
+    """Return True if browsers send Sec-Fetch-Site to our URL: it is HTTPS or a loopback address."""
     base = urlsplit(settings().base_url)
     with suppress(ValueError):
         return base.scheme == "https" or ipaddress.ip_address(base.hostname or "").is_loopback
@@ -56,17 +56,20 @@ def _tells_the_site() -> bool:
 
 
 def _check_origin() -> None:
-    """A form of a page must be sent by a page of ours.  A browser says where a POST comes from; a client that
-    says nothing is none, and has nobody's cookie that could be abused."""
+    """Reject forms that a page of another site sent.
+
+    Browsers send the origin with every POST. A client that does not send it is not a browser, so it has no session
+    cookie that another site could abuse.
+    """
     request = web_request.current()
     if request.method in ("GET", "HEAD", "OPTIONS") or request.is_api:
         return
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None:
-        ours = site in ("same-origin", "none")
+        same_origin = site in ("same-origin", "none")
     else:
-        ours = origin is None or origin == settings().base_url or origin == f"{request.scheme}://{request.host}"
-    if not ours:
+        same_origin = origin is None or origin == settings().base_url or origin == f"{request.scheme}://{request.host}"
+    if not same_origin:
         raise AppError("foreign_origin")
 
 

@@ -1,4 +1,4 @@
-"""Signed-in browsers.  Flask's signed cookie carries a random token; the session itself is a row."""
+"""Browser sessions. Flask's signed cookie contains a random token; the session itself is a row."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,13 +11,15 @@ from linkmgr.db.statements import Row
 from linkmgr.settings import settings, this_app
 from linkmgr.web import keys, middleware
 
-_TOKEN = "token"  # noqa: S105 - the name of it
+_TOKEN = "token"  # noqa: S105 - the name of the token in the cookie
 LIFETIME = timedelta(days=30)
 
 
 class _Interface(SecureCookieSessionInterface):
-    """Flask's own derives the keys of the signature for each request, and the cookie's attributes for each answer,
-    those without a cookie too."""
+    """Skip requests without a cookie and responses that do not use the session.
+
+    Flask's own class derives the signing keys for each request and the cookie's attributes for each response.
+    """
 
     def open_session(self, app: Flask, request: Request) -> SecureCookieSession | None:
         return super().open_session(app, request) if "HTTP_COOKIE" in request.environ else SecureCookieSession()
@@ -54,28 +56,29 @@ def init_app(app: Flask, store: Store) -> None:
 
 
 def begin(token: str) -> None:
-    """Puts a new session into the cookie, and ends the one that it named before."""
+    """Store a new session in the cookie and end its previous one."""
     end()
     session.permanent = True
     session[_TOKEN] = token
 
 
 def digest() -> bytes | None:
-    """Of the session that the cookie names."""
+    """Return the token digest from the session cookie, or None."""
     token = session.get(_TOKEN)
     return keys.digest(token) if isinstance(token, str) else None
 
 
 def current() -> Row | None:
-    named = digest()
-    found = None if named is None else _store().find(named)
-    if found:
-        middleware.log_user(found["user_id"])
-    return found
+    """Return the session of the cookie as a row, or None if it has ended."""
+    token_digest = digest()
+    row = None if token_digest is None else _store().find(token_digest)
+    if row:
+        middleware.log_user(row["user_id"])
+    return row
 
 
 def end() -> None:
-    named = digest()
+    token_digest = digest()
     session.clear()
-    if named is not None:
-        _store().end(named)
+    if token_digest is not None:
+        _store().end(token_digest)
