@@ -67,7 +67,7 @@ def test_the_bounds_of_what_is_fetched_are_those_of_the_program() -> None:
     [bounds] = re.findall(r"- \*\*What is fetched\*\*.*?\n(?=\n|- )", README, re.DOTALL)
     numbers = re.findall(r"(\w+)[ \n]+(?:redirects|MiB|seconds|at[ \n]a[ \n]time)", bounds)
     assert numbers == [
-        str(n) for n in (fetch.REDIRECTS, fetch.MAX_BYTES >> 20, int(fetch.DEADLINE), fetch.MAX_CONCURRENT)
+        str(n) for n in (fetch.MAX_REDIRECTS, fetch.MAX_BYTES >> 20, int(fetch.DEADLINE), fetch.MAX_CONCURRENT)
     ]
 
 

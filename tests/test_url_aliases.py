@@ -22,7 +22,7 @@ def test_an_alias_of_other_characters_is_refused(alice: Client, alias: str) -> N
 
 @pytest.mark.parametrize("alias", ["api", "API", "login", "Account", "avatar", "healthz", "static", "admin", "robots"])
 def test_a_word_that_the_service_uses_is_refused(alice: Client, alias: str) -> None:
-    assert refused(alice, custom=alias) == "custom must not be a word that the service uses itself."
+    assert refused(alice, custom=alias) == f"custom '{alias}' is reserved: choose another alias."
     alice.add("/api/domain/add", {"domain": "https://go.example.net"})
     assert "the service uses" in refused(alice, custom=alias, domain="go.example.net")
 
