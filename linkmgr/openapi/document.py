@@ -1,4 +1,4 @@
-"""Builds the OpenAPI document, once per process."""
+"""Builder of the OpenAPI document."""
 
 import re
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from linkmgr.openapi.operations import RECORDS, RESOURCES
 from linkmgr.openapi.schemas import ID, JsonSchema
 from linkmgr.repository.channels import ITEMS
 
-VERSION = "3"  # as the specification calls itself (section 9)
-_TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # where the parameter is not the word
-PAGES = ("docs.page",)  # under /api, but not operations
+VERSION = "3"  # of the specification (section 9)
+_TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters that are not called like this
+PAGES = ("docs.page",)  # endpoints under /api that are not operations
 
 DESCRIPTION = """\
 Manages short links, QR codes, bio pages, campaigns, channels, branded domains, splash pages, overlays and pixels.
@@ -66,7 +66,7 @@ def rules(app: Flask) -> dict[tuple[str, str], Rule]:
     }
 
 
-def _in_path(operation: Operation) -> Iterator[JsonSchema]:
+def _path_parameters(operation: Operation) -> Iterator[JsonSchema]:
     for name in operation.arguments:
         schema = {"type": "string", "enum": list(ITEMS)} if name == "type" else ID
         kind = name.removesuffix("_id")
@@ -75,13 +75,13 @@ def _in_path(operation: Operation) -> Iterator[JsonSchema]:
 
 
 def _operation_id(rule: Rule, operation: Operation) -> str:
-    """Return the endpoint, with the method where one endpoint has two."""
+    """Return the name of the endpoint, with a suffix for the second method of one."""
     suffix = "_by_post" if (rule.endpoint, operation.method) == ("account.read", "POST") else ""
     return f"{rule.endpoint.replace('.', '_')}{suffix}"
 
 
 def _entry(resource: Resource, operation: Operation, operation_id: str) -> JsonSchema:
-    parameters = [*_in_path(operation), *operation.query]
+    parameters = [*_path_parameters(operation), *operation.query]
     return {
         "operationId": operation_id,
         "summary": operation.summary,
@@ -95,7 +95,7 @@ def _entry(resource: Resource, operation: Operation, operation_id: str) -> JsonS
 
 
 def _links(resource: Resource, ids: dict[Operation, str]) -> JsonSchema:
-    """From the operation that adds a row to those that take its id alone."""
+    """Return the OpenAPI links from a create to the operations whose only argument is its id."""
     source = "$response.body#/data/id" if resource.name == "Users" else "$response.body#/id"
     return {
         ids[operation]: {"operationId": ids[operation], "parameters": dict.fromkeys(operation.arguments, source)}

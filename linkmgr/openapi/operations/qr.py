@@ -3,7 +3,7 @@
 from linkmgr.api import qr
 from linkmgr.fields import qr as qr_data
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource
-from linkmgr.openapi.schemas import ID, TIMESTAMP, answer, done, listing, number, own_url, record, ref, text
+from linkmgr.openapi.schemas import ID, TIMESTAMP, done, listing, number, own_url, record, ref, success, text
 
 _CODES = (
     "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
@@ -24,13 +24,13 @@ The form of `data` depends on the type:
 
 - `text`: a string of at most 4096 characters.
 - `link`: a URL, neither on this service nor on a branded domain.
-- `phone`: a phone number: 2 to 40 digits, spaces and `+ * # ( ) . / -`.
+- `phone`: a phone number of 2 to 40 digits, spaces and `+ * # ( ) . / -`.
 - `vcard`, `email`, `sms`, `wifi`: an object, see below. `email` and `sms` also take the recipient alone.""",
     members={
-        "type": Member("text", "The kind of data. It cannot be changed."),
+        "type": Member("text", "The type of the data. It cannot be changed."),
         "data": Member("Hello", "The content of the code."),
         "name": Member("Poster", "Its name in lists. Without it, the name is derived from the data."),
-        "background": Member(qr.WHITE, "The color behind the code. It needs a contrast of 3 to 1."),
+        "background": Member(qr.WHITE, "The color behind the code. The contrast must be at least 3 to 1."),
         "foreground": Member("rgb(0,0,128)", "The color of the code."),
         "logo": Member(
             "https://example.com/logo.png",
@@ -84,13 +84,13 @@ The form of `data` depends on the type:
             "GET",
             "/api/qr/{qr_id}",
             "Read a QR code and its statistics",
-            answer(details=ref("QrCode"), data=ref("Statistics")),
+            success(details=ref("QrCode"), data=ref("Statistics")),
         ),
         Operation(
             "POST",
             "/api/qr/add",
             "Add a QR code",
-            answer(id=ID, link=own_url("qr/bcd234fgh567")),
+            success(id=ID, link=own_url("qr/bcd234fgh567")),
             qr.NewQr,
             {"type": "link", "data": "https://example.com/", "name": "Poster", "foreground": "rgb(0,0,128)"},
             codes=_CODES,
