@@ -39,11 +39,12 @@ _CODES = (
 RESOURCE = Resource(
     name="Links",
     description="""\
-A visitor goes to the first target that matches: by device, then by country, then by language, then `url`. The
-`parameters` are added to whichever target was chosen.
+A visitor is redirected to the first target that matches: by device, then by country, then by language, then `url`. The
+`parameters` are added to any of them. The redirect is a 302, or a 303 after the form for the `password` of the link.
 
-Targets must be `http` or `https` URLs, and neither on this service nor on a branded domain. Elements of `geotarget`,
-`devicetarget`, `languagetarget`, `parameters` and `pixels` that do not have the form below are ignored.
+Targets must be `http` or `https` URLs, and neither on this service nor on a branded domain. If a later change causes a
+redirect loop all the same, visitors get an error page with the status 508. Elements of `geotarget`, `devicetarget`,
+`languagetarget`, `parameters` and `pixels` that do not have the form below are ignored.
 
 Without other members, or with default values only, a `url` that you have already shortened returns the existing link.
 
