@@ -31,7 +31,7 @@ bp = Blueprint("urls", __name__)
 
 ORDERS = ("date", "click")
 MAX_DESCRIPTION = 1000
-# Defaults that clients send with every link. A link with nothing else returns the existing link of its URL.
+# Clients send these defaults with every link. A create with nothing else returns the existing link of the URL.
 _DEFAULTS: dict[str, Any] = {
     "type": {"type": "direct", "splash_id": None, "overlay_id": None},
     "status": "public",

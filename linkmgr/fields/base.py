@@ -113,7 +113,7 @@ def _query_integer(name: str, default: int) -> int:
         return default
     if not re.fullmatch("[1-9][0-9]*", text, re.ASCII):
         raise AppError("invalid", problems=f"{name} must be an integer of at least 1")
-    return int(text[: len(str(MAX_PAGE)) + 1])  # one digit more than the limit has
+    return int(text[: len(str(MAX_PAGE)) + 1])  # enough digits to exceed MAX_PAGE
 
 
 def query_text(name: str, max_length: int = 255) -> str | None:
