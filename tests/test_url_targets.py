@@ -158,7 +158,7 @@ def test_port_0_is_refused_wherever_a_url_is_taken(alice: Client, url: str) -> N
     assert problem("/api/domain/add", domain=url) == f"domain {PORT}."
     assert problem("/api/splash/add", name="Splash", banner=url) == f"banner {PORT}."
     assert problem("/api/overlay/add", type="message", name="Overlay", link=url) == f"link {PORT}."
-    assert "URL of a picture" in problem("/api/overlay/add", type="image", name="Overlay", message=url)
+    assert "URL of an image" in problem("/api/overlay/add", type="image", name="Overlay", message=url)
     assert PORT in problem("/api/bio/add", name="Bio", links=[{"title": "x", "url": url}])
     assert PORT in problem("/api/qr/add", type="link", data=url)
     assert PORT in problem("/api/qr/add", type="vcard", data={"fname": "x", "site": url})
