@@ -17,7 +17,7 @@ from flask.cli import AppGroup
 from linkmgr.api.users import NewUser
 from linkmgr.db import backup, embedded, migrations
 from linkmgr.db.statements import SchemaTooOld
-from linkmgr.fields.base import MAX_ID, checked
+from linkmgr.fields.base import MAX_ID, load
 from linkmgr.fields.plan_limits import UNLIMITED, PlanLimits, PlanName
 from linkmgr.repository import account as accounts
 from linkmgr.repository import plans, purge, users
@@ -88,7 +88,7 @@ visits_group = _Group("visits", help="What is kept of visits.")
 def add_user(name: str, email: str, admin: bool, plan: int | None) -> None:
     """Register a user and print the password that was made."""
     password = keys.new_token()
-    new = checked(NewUser, {"username": name, "email": email, "password": password, "planid": plan})
+    new = load(NewUser, {"username": name, "email": email, "password": password, "planid": plan})
     new["password_hash"] = passwords.hashed(new.pop("password"))
     user_id = users.next_id()
     users.add(user_id, **keys.new_key(user_id), **new, admin=admin)
@@ -142,7 +142,7 @@ def _limits(text: str) -> dict[str, Any]:
         given = None
     if not isinstance(given, dict):
         raise click.BadParameter("It must be a JSON object.", param_hint="--limits")
-    return checked(PlanLimits, given)
+    return load(PlanLimits, given)
 
 
 @plans_group.command("add")
@@ -154,7 +154,7 @@ def add_plan(name: str, free: bool, limits: str, **numbers: float | None) -> Non
     given: dict[str, Any] = {member: value for member, value in numbers.items() if value}
     if free and given.keys() - {"rate"}:
         raise click.UsageError("A free plan has no prices.")
-    plan = checked(PlanName, {"name": name})
+    plan = load(PlanName, {"name": name})
     plan_id = plans.add(**plan, free=free, limits=UNLIMITED | _limits(limits), **given)
     click.echo(f"{name} has been added as plan {plan_id}.")
 
@@ -165,7 +165,7 @@ def add_plan(name: str, free: bool, limits: str, **numbers: float | None) -> Non
 @_plan_options
 def edit_plan(plan_id: int, name: str | None, limits: str, **numbers: Any) -> None:
     """Change what is given and nothing else."""
-    plan = {} if name is None else checked(PlanName, {"name": name})
+    plan = {} if name is None else load(PlanName, {"name": name})
     plans.edit(plan_id, limits=_limits(limits), **plan, **numbers)
     click.echo(f"Plan {plan_id} has been changed.")
 

@@ -51,10 +51,10 @@ def server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
 
 def publish(monkeypatch: pytest.MonkeyPatch, ports: dict[str, int]) -> None:
     """Lets the fetcher find names, each as 'host:port', at these ports of loopback, and nothing else there."""
-    decide = fetch.allowed
+    decide = fetch.is_allowed
     monkeypatch.setattr(
         fetch,
-        "allowed",
+        "is_allowed",
         lambda address, port: (address == "127.0.0.1" and port in ports.values()) or decide(address, port),
     )
     monkeypatch.setitem(fetch.OPTIONS, pycurl.CONNECT_TO, [f"{name}:127.0.0.1:{port}" for name, port in ports.items()])

@@ -160,7 +160,7 @@ def test_a_new_password_ends_other_browsers_and_keeps_this_one(app: Flask, brows
         ("/account/email", {"email": "new@example.org"}, "Your current password is wrong."),
         ("/account/email", {"email": "new@example.org", "current_password": "x"}, "Your current password is wrong."),
         ("/account/email", {"email": "nonsense"}, "email must be a valid e-mail address."),
-        ("/account/email", {"email": "a\0b@example.org"}, "email must not hold control characters."),
+        ("/account/email", {"email": "a\0b@example.org"}, "email must not contain control characters."),
         ("/account/email", {}, "email is required."),
         (
             "/account/email",

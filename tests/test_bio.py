@@ -112,8 +112,8 @@ def test_members_of_a_link_that_have_no_meaning_are_not_kept(alice: Client) -> N
 
 HTTP = "must be a URL that begins with http:// or https://."
 ALIAS = "alias must be 3 to 50 letters, digits, '_' or '-'."
-OBJECT = "must be an object {title, url}."
-ARRAY = "links must be an array of objects {title, url}."
+OBJECT = "must be an object with title and url."
+ARRAY = "links must be an array of objects with title and url."
 
 WRONG = [
     ({"name": " "}, "name must not be empty."),
@@ -125,11 +125,11 @@ WRONG = [
     ({"alias": "dana\n"}, ALIAS),
     ({"alias": "dana/demo"}, ALIAS),
     ({"alias": "dänä"}, ALIAS),
-    ({"alias": "api"}, "alias must not be a word that the service uses itself."),
-    ({"alias": "Login"}, "alias must not be a word that the service uses itself."),
+    ({"alias": "api"}, "alias 'api' is reserved: choose another alias."),
+    ({"alias": "Login"}, "alias 'Login' is reserved: choose another alias."),
     ({"links": "https://example.com/"}, ARRAY),
     ({"links": {}}, ARRAY),
-    ({"links": LINKS * (MAX_LINKS // 2) + LINKS}, "links must be at most 100 links."),
+    ({"links": LINKS * (MAX_LINKS // 2) + LINKS}, "links must have at most 100 links."),
     ({"links": [LINKS[0], "x"]}, f"links number 2 {OBJECT}"),
     ({"links": [LINKS[0], None]}, f"links number 2 {OBJECT}"),
     ({"links": [[]]}, f"links number 1 {OBJECT}"),
@@ -139,7 +139,7 @@ WRONG = [
     ({"links": [LINKS[0] | {"url": "example.com"}]}, f"links number 1: url {HTTP}"),
     ({"links": [LINKS[0] | {"url": "//example.com/"}]}, f"links number 1: url {HTTP}"),
     ({"links": [LINKS[0] | {"url": "https://a:b@example.com/"}]},
-     "links number 1: url must not hold a user name or a password."),
+     "links number 1: url must not contain a user name or password."),
 ]  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def test_campaigns_without_a_name_do_not_collide(alice: Client) -> None:
         ({"name": 5}, "name must be a string."),
         ({"name": " "}, "name must not be empty."),
         ({"name": "x" * 256}, "name must be at most 255 characters."),
-        ({"name": "a\nb"}, "name must not hold control characters."),
+        ({"name": "a\nb"}, "name must not contain control characters."),
         ({"slug": "a b"}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
         ({"slug": "../x"}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
         ({"slug": "été"}, "slug must be 1 to 50 letters, digits, '_' or '-'."),

@@ -39,7 +39,7 @@ def test_a_channel_needs_a_name_only(alice: Client, unsent: dict[str, Any]) -> N
     assert answer == {"error": 0, "name": "Shop", "description": "", "color": "#3b82f6", "starred": False}
 
 
-COLOR = "color must be a colour such as #f50 or #ff5500."
+COLOR = "color must be a color such as #f50 or #ff5500."
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ COLOR = "color must be a colour such as #f50 or #ff5500."
         ({"name": "x" * 256}, "name must be at most 255 characters."),
         ({"description": ["x"]}, "description must be a string."),
         ({"description": "x" * 1001}, "description must be at most 1000 characters."),
-        ({"description": "\x07"}, "description must not hold control characters."),
+        ({"description": "\x07"}, "description must not contain control characters."),
         ({"color": "red"}, COLOR),
         ({"color": "#ff55"}, COLOR),
         ({"color": "#ff5500\n"}, COLOR),

@@ -72,13 +72,13 @@ def test_another_installation_does_not_pass(
         monkeypatch,
         {"go.example.com:80": urlsplit(serve(secret_key="that of another installation than ours")).port or 0},
     )
-    assert refusal(checked) == unproven("resolves to 127.0.0.1, where something else answers")
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where another server responded")
 
 
 @pytest.mark.parametrize("status", [200, 404, 500])
 def test_a_foreign_server_does_not_pass(checked: Client, web: Web, status: int) -> None:
     web(answering(b"Buy this domain!", status))
-    assert refusal(checked) == unproven("resolves to 127.0.0.1, where something else answers")
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where another server responded")
 
 
 def test_a_foreign_server_that_repeats_what_it_knows_does_not_pass(checked: Client, web: Web) -> None:
@@ -87,7 +87,7 @@ def test_a_foreign_server_that_repeats_what_it_knows_does_not_pass(checked: Clie
         answering(hashlib.sha256(f"domain challenge go.example.com {token}".encode()).hexdigest().encode())(request)
 
     web(repeat)
-    assert refusal(checked) == unproven("resolves to 127.0.0.1, where something else answers")
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where another server responded")
 
 
 @pytest.mark.parametrize("towards", ["go.example.org", "relay.example.com"])
@@ -107,38 +107,38 @@ def test_a_foreign_server_that_sends_on_to_the_service_does_not_pass(
     port = web(send_on)
     ports = {"go.example.com:80": port, "relay.example.com:80": port, "go.example.org:80": urlsplit(ours).port or 0}
     publish(monkeypatch, ports)
-    assert refusal(checked) == unproven("resolves to 127.0.0.1, where something else answers")
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where another server responded")
 
 
 def test_a_name_that_resolves_to_an_inner_address_does_not_pass(
     checked: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolve(monkeypatch, go_example_com="10.0.0.1")
-    assert refusal(checked) == unproven("resolves to 10.0.0.1, and only a public address can be asked")
+    assert refusal(checked) == unproven("resolves to 10.0.0.1, which is not public")
 
 
 def test_a_name_whose_server_is_down_does_not_pass(checked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     publish(monkeypatch, {"go.example.com:80": free_port()})
-    assert refusal(checked) == unproven("resolves to 127.0.0.1, where no web server can be reached")
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where no web server could be reached")
 
 
 def test_a_name_whose_server_is_slow_does_not_pass(checked: Client, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     web(lambda _: time.sleep(0.4))
     monkeypatch.setattr(fetch, "DEADLINE", 0.2)
-    assert refusal(checked) == unproven("resolves to 127.0.0.1, where nothing answered in time")
+    assert refusal(checked) == unproven("resolves to 127.0.0.1, where no web server responded in time")
 
 
 def test_a_name_that_does_not_resolve_does_not_pass(checked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     # libcurl never asks DNS for a name below .onion, nor for one that this name stands for.
     monkeypatch.setitem(fetch.OPTIONS, pycurl.CONNECT_TO, ["go.example.com:80:nowhere.onion:80"])
-    assert refusal(checked) == unproven("does not resolve to any address")
+    assert refusal(checked) == unproven("does not resolve to an IP address")
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_fetched(checked: Client, web: Web) -> None:
     asked = []
     web(lambda request: asked.append(request.path))
     assert refusal(checked, redirectroot="x").startswith("redirectroot must")
-    assert refusal(checked, domain="https://go.example.com:80") == "domain must not hold a port."
+    assert refusal(checked, domain="https://go.example.com:80") == "domain must not contain a port."
     assert asked == []
 
 
@@ -158,8 +158,8 @@ def test_a_check_that_finds_no_room_to_fetch_is_to_be_tried_again(
     checked: Client, web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web(answering(b"never asked"))
-    monkeypatch.setattr(fetch, "_room", threading.BoundedSemaphore(1))
-    with fetch._room:
+    monkeypatch.setattr(fetch, "_slots", threading.BoundedSemaphore(1))
+    with fetch._slots:
         answer = checked.post("/api/domain/add", DOMAIN)
     assert (answer.status_code, listed(checked)) == (503, [])
     assert answer.get_json()["message"] == "Too many fetches are in progress. Try again in 2 seconds."

@@ -102,12 +102,12 @@ def test_a_name_is_kept_as_dns_knows_it(alice: Client, sent: str, kept: str) -> 
     assert listed(alice)[0]["domain"] == kept
 
 
-CHARACTERS = "domain must not hold spaces, control characters or backslashes."
+CHARACTERS = "domain must not contain spaces, control characters or backslashes."
 SCHEME = "domain must be a URL that begins with http:// or https://."
-ADDRESS = "domain must hold a name, not an address."
-EXTRA = "domain must end with the name: without a path or a query."
-UNKNOWN = "domain must hold a name that is known all over the internet, such as go.example.com."
-INVALID = "domain must hold a valid host name."
+ADDRESS = "domain must contain a host name, not an IP address."
+EXTRA = "domain must not contain a path, query or fragment."
+UNKNOWN = "domain must contain a public host name such as go.example.com."
+INVALID = "domain must contain a valid host name."
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ INVALID = "domain must hold a valid host name."
         ("javascript://go.example.com", SCHEME),
         ("https://", SCHEME),
         ("https:///go.example.com", SCHEME),
-        ("https://me@go.example.com", "domain must not hold a user name or a password."),
-        ("https://me:pw@go.example.com", "domain must not hold a user name or a password."),
-        ("https://go.example.com:8080", "domain must not hold a port."),
-        ("https://go.example.com:443", "domain must not hold a port."),
-        ("https://go.example.com:", "domain must not hold a port."),
-        ("https://go.example.com:x", "domain must be a URL."),
+        ("https://me@go.example.com", "domain must not contain a user name or password."),
+        ("https://me:pw@go.example.com", "domain must not contain a user name or password."),
+        ("https://go.example.com:8080", "domain must not contain a port."),
+        ("https://go.example.com:443", "domain must not contain a port."),
+        ("https://go.example.com:", "domain must not contain a port."),
+        ("https://go.example.com:x", "domain must be a valid URL."),
         ("https://go.example.com/a", EXTRA),
         ("https://go.example.com?", EXTRA),
         ("https://go.example.com/?a=1", EXTRA),
@@ -154,7 +154,9 @@ def test_the_names_of_the_service_itself_are_refused(
     make_app: Callable[..., Flask], register: Callable[..., Client], app: Flask, host: str
 ) -> None:
     alice = register("alice", via=make_app(base_url="https://go.example.org", serve_loopback="1"))
-    assert refusal(alice, domain=f"https://{host}") == "domain must not be a name of this service itself."
+    assert (
+        refusal(alice, domain=f"https://{host}") == "domain must not be the host of this service or a subdomain of it."
+    )
     alice.add("/api/domain/add", {"domain": "https://notgo.example.org"})
 
 
@@ -170,8 +172,8 @@ OURS = ("127.0.0.1", "127.0.0.1.", "\uff11\uff12\uff17.0.0.1", "127\u30020.0.1\u
         (5, "{} must be a string."),
         ("www.example.com", "{} must be a URL that begins with http:// or https://."),
         ("javascript:alert(1)", "{} must be a URL that begins with http:// or https://."),
-        ("https://a\r\nb", "{} must not hold spaces, control characters or backslashes."),
-        *((f"http://{host}:5000/x", "{} must not lead back to this service.") for host in OURS),
+        ("https://a\r\nb", "{} must not contain spaces, control characters or backslashes."),
+        *((f"http://{host}:5000/x", "{} must not point to this service.") for host in OURS),
     ],
 )
 def test_a_redirect_that_does_not_fit_is_refused(alice: Client, member: str, sent: Any, message: str) -> None:

@@ -71,12 +71,12 @@ def test_an_international_name_is_fetched(web: Publish) -> None:
     ],
 )
 def test_an_address_that_is_not_public_is_not_allowed(address: str) -> None:
-    assert not fetch.allowed(address, 80)
+    assert not fetch.is_allowed(address, 80)
 
 
 @pytest.mark.parametrize("address", ["9.9.9.9", "::ffff:9.9.9.9", "2606:4700::1111", "2a00:1450::1"])
 def test_a_public_address_is_allowed_on_the_ports_of_the_web(address: str) -> None:
-    assert [port for port in range(1, 2**16) if fetch.allowed(address, port)] == [80, 443]
+    assert [port for port in range(1, 2**16) if fetch.is_allowed(address, port)] == [80, 443]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_the_address_is_checked_when_the_socket_is_opened(web: Publish, monkeypa
         asked.append((address, at))
         return len(asked) == 1
 
-    monkeypatch.setattr(fetch, "allowed", once)
+    monkeypatch.setattr(fetch, "is_allowed", once)
     assert fetch.fetch(URL) == b"secret"
     assert REFUSED in refusal(URL)
     assert asked == [("127.0.0.1", port)] * 2
@@ -216,7 +216,7 @@ def test_the_proxy_of_the_environment_is_not_used(web: Publish, monkeypatch: pyt
     "url", ["", "x", "ftp://example.com/", "http://", "http://a b/", "http://u:p@example.com/", "http://[::1"]
 )
 def test_what_is_not_an_address_of_the_web_is_refused(url: str) -> None:
-    assert refusal(url).startswith("The address must ")
+    assert refusal(url).startswith("The URL must ")
 
 
 @pytest.fixture

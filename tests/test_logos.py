@@ -182,7 +182,7 @@ def test_only_a_file_of_the_folder_itself_is_read(alice: Client, name: str) -> N
             }[made](place / made)
     answer = alice.post("/api/qr/add", TEXT | {"logo": name})
     assert answer.status_code == 400
-    assert answer.get_json()["message"] in (MISSING, "logo must not hold control characters.")
+    assert answer.get_json()["message"] in (MISSING, "logo must not contain control characters.")
 
 
 def test_a_logo_of_the_web_is_fetched_once_and_kept(alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:

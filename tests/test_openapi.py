@@ -99,13 +99,13 @@ def test_it_does_not_hold_up_the_start() -> None:
 def read_by(monkeypatch: pytest.MonkeyPatch) -> list[type[Schema]]:
     """The schemas of the bodies that are read."""
     found: list[type[Schema]] = []
-    checked = base.checked
+    load = base.load
 
     def noted(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
         found.append(schema)
-        return checked(schema, members)
+        return load(schema, members)
 
-    monkeypatch.setattr(base, "checked", noted)
+    monkeypatch.setattr(base, "load", noted)
     return found
 
 
@@ -128,7 +128,7 @@ def test_an_example_can_be_sent(app: Flask, operation: Operation) -> None:
     assert operation.example
     validator(operation.body.__name__).validate(operation.example)
     with app.app_context():
-        base.checked(operation.body, operation.example)
+        base.load(operation.body, operation.example)
 
 
 @pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.body.__name__)

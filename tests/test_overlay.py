@@ -19,11 +19,11 @@ FULL = {
     "color": "#fff",
     "background": "#1D4ED8",
 }
-COLOUR = "must be a colour such as #f50 or #ff5500."
+COLOUR = "must be a color such as #f50 or #ff5500."
 
 
-PICTURE = "message must begin with the URL of a picture, on a line of its own."
-CHOICES = "message must hold a question and at most 10 choices, each on its line."
+PICTURE = "message must begin with the URL of an image on its own line."
+CHOICES = "message must have a question and at most 10 choices, each on its own line."
 
 
 def read(client: Client, overlay_id: int) -> dict[str, Any]:
@@ -185,9 +185,9 @@ WRONG = [
     ({"type": "image", "message": "https://jo@a.example/"}, PICTURE),
     ({"type": "image", "message": "https://my;shop.example/"}, PICTURE),
     ({"type": "poll", "message": "Q?\n" + "\n".join("abcdefghijk")}, CHOICES),
-    ({"label": "two\nlines"}, "label must not hold control characters."),
+    ({"label": "two\nlines"}, "label must not contain control characters."),
     ({"link": "ftp://example.com/"}, "link must be a URL that begins with http:// or https://."),
-    ({"link": "http://127.0.0.1:5000/x"}, "link must not lead back to this service."),
+    ({"link": "http://127.0.0.1:5000/x"}, "link must not point to this service."),
     ({"position": "middle"}, f"position must be one of {', '.join(POSITIONS)}."),
     ({"color": "white"}, f"color {COLOUR}"),
     ({"color": "#ffff"}, f"color {COLOUR}"),

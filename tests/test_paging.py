@@ -134,7 +134,7 @@ def test_anything_but_a_whole_number_from_1_is_refused(filled: Filled, call: Cal
     ):
         answer = listed.client.get(f"{listed.path}?{member}={value}")
         assert answer.status_code == 400, value
-        assert answer.get_json()["message"] == f"{member} must be a whole number from 1."
+        assert answer.get_json()["message"] == f"{member} must be an integer of at least 1."
 
 
 @over_lists
@@ -143,8 +143,8 @@ def test_a_page_that_no_list_reaches_and_a_member_that_stands_twice_are_refused(
     for query, message in {
         f"page={10**18}": f"page must be at most {10**18 - 1}.",
         f"page={'9' * 3000}": f"page must be at most {10**18 - 1}.",
-        "limit=1&limit=abc": "limit must stand in the query once.",
-        "page=1&page=2": "page must stand in the query once.",
+        "limit=1&limit=abc": "limit must not be repeated in the query.",
+        "page=1&page=2": "page must not be repeated in the query.",
     }.items():
         answer = listed.client.get(f"{listed.path}?{query}")
         assert (answer.status_code, answer.get_json()["message"]) == (400, message)

@@ -163,7 +163,7 @@ def test_a_foreign_code_is_not_there(alice: Client, bob: Client, sql: Sql) -> No
 
 
 TOO_CLOSE = "The foreground and background colors are too similar. Choose colors with a contrast of at least 3 to 1."
-COLOUR = "must be a colour such as rgb(255,128,0)."
+COLOUR = "must be a color such as rgb(255,128,0)."
 
 
 @pytest.mark.parametrize(
@@ -199,28 +199,28 @@ PHONE = "must be a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -."
         ("text", 5, "data must be a string for the type text."),
         ("text", ["x"], "data must be a string for the type text."),
         ("text", " ", "data must not be empty."),
-        ("text", "a\x07", "data must not hold control characters."),
+        ("text", "a\x07", "data must not contain control characters."),
         ("text", "x" * 4097, "data must be at most 4096 characters."),
         ("link", {"url": "https://example.com"}, "data must be a string for the type link."),
         ("link", "javascript:alert(1)", "data must be a URL that begins with http:// or https://."),
-        ("link", f"{BASE_URL}/q/x", "data must not lead back to this service."),
+        ("link", f"{BASE_URL}/q/x", "data must not point to this service."),
         ("phone", "call me", f"data {PHONE}"),
         ("email", "ada", "data.email must be a valid e-mail address."),
         ("email", {"subject": "Hi"}, "data.email is required for the type email."),
         ("email", {"email": "a@example.com", "body": 5}, "data.body must be a string."),
-        ("email", {"email": "a@example.com", "subject": "a\nb"}, "data.subject must not hold control characters."),
+        ("email", {"email": "a@example.com", "subject": "a\nb"}, "data.subject must not contain control characters."),
         ("sms", {"message": "Hi"}, "data.phone is required for the type sms."),
         ("sms", {"phone": "112", "message": "x" * 1601}, "data.message must be at most 1600 characters."),
         ("sms", "x", f"data.phone {PHONE}"),
-        ("vcard", "Ada", f"data must be an object of {VCARD_MEMBERS} for the type vcard."),
+        ("vcard", "Ada", f"data must be an object with {VCARD_MEMBERS} for the type vcard."),
         ("vcard", {"phone": "112"}, "data.fname or data.lname or data.org is required for the type vcard."),
         ("vcard", {"fname": "Ada", "fax": "x"}, f"data.fax {PHONE}"),
-        ("vcard", {"fname": "Ada", "site": "javascript:x"}, "data.site must be a URL."),
+        ("vcard", {"fname": "Ada", "site": "javascript:x"}, "data.site must be a valid URL."),
         ("vcard", {"fname": "Ada", "site": "javascript://x"}, "data.site must be a URL that begins with "
          "http:// or https://."),
-        ("wifi", [], "data must be an object of ssid, encryption, password for the type wifi."),
+        ("wifi", [], "data must be an object with ssid, encryption, password for the type wifi."),
         ("wifi", {}, "data.ssid is required for the type wifi."),
-        ("wifi", {"ssid": "x", "encryption": "WPA"}, "data.password is required with this encryption."),
+        ("wifi", {"ssid": "x", "encryption": "WPA"}, "data.password is required unless data.encryption is nopass."),
         ("wifi", {"ssid": "x", "encryption": "rot13"}, "data.encryption must be WPA, WEP or nopass."),
         ("wifi", {"ssid": "é" * 17}, "data.ssid must be at most 32 bytes."),
         ("wifi", {"ssid": "x", "password": "é" * 33}, "data.password must be at most 64 bytes."),
@@ -234,7 +234,7 @@ def test_data_that_does_not_fit_its_type_is_refused(alice: Client, kind: str, da
     ("changes", "message"),
     [
         ({}, "data is required."),
-        ({"data": "x"}, "data must be an object of ssid, encryption, password for the type wifi."),
+        ({"data": "x"}, "data must be an object with ssid, encryption, password for the type wifi."),
         ({"data": {}}, "data.ssid is required for the type wifi."),
         ({"data": {"ssid": "x"}, "name": ""}, "name must not be empty."),
         ({"data": {"ssid": "x"}, "background": ""}, f"background {COLOUR}"),

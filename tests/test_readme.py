@@ -49,7 +49,7 @@ def test_the_bounds_of_outbound_requests_are_those_of_the_program() -> None:
     text = (ROOT / "deploy/README.md").read_text()
     section = text.partition("## Outbound requests")[2].partition("\n## ")[0]
     numbers = re.findall(r"(\d+)\s+(?:redirects|MiB|seconds|such\s+requests)", section)
-    expected = (fetch.REDIRECTS, fetch.MAX_BYTES >> 20, int(fetch.DEADLINE), fetch.MAX_CONCURRENT)
+    expected = (fetch.MAX_REDIRECTS, fetch.MAX_BYTES >> 20, int(fetch.DEADLINE), fetch.MAX_CONCURRENT)
     assert numbers == [str(number) for number in expected]
 
 

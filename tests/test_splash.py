@@ -98,13 +98,13 @@ def test_a_deleted_splash_page_is_gone_and_its_links_stay(
 
 WRONG = [
     ({"name": " "}, "name must not be empty."),
-    ({"name": "two\nlines"}, "name must not hold control characters."),
+    ({"name": "two\nlines"}, "name must not contain control characters."),
     ({"title": 5}, "title must be a string."),
     ({"title": "x" * 256}, "title must be at most 255 characters."),
     ({"message": "x" * 2001}, "message must be at most 2000 characters."),
-    ({"message": "bell\a"}, "message must not hold control characters."),
+    ({"message": "bell\a"}, "message must not contain control characters."),
     ({"link": "javascript:alert(1)"}, "link must be a URL that begins with http:// or https://."),
-    ({"link": "http://127.0.0.1:5000/x"}, "link must not lead back to this service."),
+    ({"link": "http://127.0.0.1:5000/x"}, "link must not point to this service."),
     ({"banner": "data:image/png;base64,"}, "banner must be a URL that begins with http:// or https://."),
     ({"banner": "banner.png"}, "banner must be a URL that begins with http:// or https://."),
     ({"counter": 0}, COUNTER),

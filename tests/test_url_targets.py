@@ -19,19 +19,20 @@ OTHER = "https://example.org/"
         (5, "must be a string"),
         ("example.com", "must be a URL that begins with http:// or https://"),
         ("javascript:alert(1)", "must be a URL that begins with http:// or https://"),
-        ("https://user@example.com", "must not hold a user name or a password"),
-        ("https://example.com/a b", "must not hold spaces, control characters or backslashes"),
+        ("https://user@example.com", "must not contain a user name or password"),
+        ("https://example.com/a b", "must not contain spaces, control characters or backslashes"),
         ("https://example.com/" + "x" * 2048, "must be at most 2048 characters"),
-        (f"{BASE_URL}/abc", "must not lead back to this service"),
+        (f"{BASE_URL}/abc", "must not point to this service"),
     ],
 )
 def test_a_url_that_nobody_can_be_sent_to_is_refused(alice: Client, url: Any, problem: str) -> None:
     assert refused(alice, url=url) == f"url {problem}."
     if isinstance(url, str) and url:
         assert (
-            refused(alice, geotarget=[{"location": "Canada", "link": url}]) == f"geotarget holds a link that {problem}."
+            refused(alice, geotarget=[{"location": "Canada", "link": url}])
+            == f"geotarget contains an invalid link: it {problem}."
         )
-        assert refused(alice, deeplink={"apple": url}) == f"deeplink holds a link that {problem}."
+        assert refused(alice, deeplink={"apple": url}) == f"deeplink contains an invalid link: it {problem}."
 
 
 BRANDED = "https://go.example.net:444/abc"
@@ -122,9 +123,12 @@ WRONG_STORE: list[Any] = [5, 0, True, False, [], {}, [OTHER], {"url": OTHER}]
 @pytest.mark.parametrize(
     ("sent", "problem"),
     [
-        *(({"auto": auto, "other": 1}, "must have true or false as auto") for auto in WRONG_AUTO),
-        *(({"apple": store}, "must have a URL as apple") for store in WRONG_STORE),
-        *(({"auto": True, "apple": OTHER, "google": store}, "must have a URL as google") for store in WRONG_STORE),
+        *(({"auto": auto, "other": 1}, "must be an object whose auto is true or false") for auto in WRONG_AUTO),
+        *(({"apple": store}, "must be an object whose apple is a URL") for store in WRONG_STORE),
+        *(
+            ({"auto": True, "apple": OTHER, "google": store}, "must be an object whose google is a URL")
+            for store in WRONG_STORE
+        ),
     ],
 )
 def test_app_links_of_a_wrong_type_are_refused(alice: Client, sent: Any, problem: str) -> None:
@@ -147,14 +151,14 @@ def test_port_0_is_refused_wherever_a_url_is_taken(alice: Client, url: str) -> N
     link = {"url": PAGE}
     assert problem("/api/url/add", url=url) == f"url {PORT}."
     assert problem("/api/url/add", **link, metaimage=url) == f"metaimage {PORT}."
-    assert problem("/api/url/add", **link, deeplink={"google": url}) == f"deeplink holds a link that {PORT}."
+    assert problem("/api/url/add", **link, deeplink={"google": url}) == f"deeplink contains an invalid link: it {PORT}."
     assert problem("/api/url/add", **link, domain=url) == f"domain {PORT}."
     for member in ("redirectroot", "redirect404"):
         assert problem("/api/domain/add", domain="https://go.example.net", **{member: url}) == f"{member} {PORT}."
     assert problem("/api/domain/add", domain=url) == f"domain {PORT}."
     assert problem("/api/splash/add", name="Splash", banner=url) == f"banner {PORT}."
     assert problem("/api/overlay/add", type="message", name="Overlay", link=url) == f"link {PORT}."
-    assert "URL of a picture" in problem("/api/overlay/add", type="image", name="Overlay", message=url)
+    assert "URL of an image" in problem("/api/overlay/add", type="image", name="Overlay", message=url)
     assert PORT in problem("/api/bio/add", name="Bio", links=[{"title": "x", "url": url}])
     assert PORT in problem("/api/qr/add", type="link", data=url)
     assert PORT in problem("/api/qr/add", type="vcard", data={"fname": "x", "site": url})

@@ -1,4 +1,4 @@
-"""The API: one module per word after /api/, with the blueprint and the schemas of its paths."""
+"""The API: blueprints and schemas, one module per word after /api/."""
 
 from flask import Flask
 from werkzeug.routing import BaseConverter
@@ -23,8 +23,7 @@ BLUEPRINTS = (
 
 
 class IdConverter(BaseConverter):
-    """An id in a path.  One that no row can have becomes 0, which none has, so that it is answered as any
-    other id that does not exist."""
+    """An id in a path. An id that no row can have becomes 0, so that it is not found."""
 
     regex = r"[0-9]+"
 

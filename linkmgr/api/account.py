@@ -18,25 +18,24 @@ class AccountChanges(Changes):
     password = Password()
 
     @validates_schema
-    def names_something(self, data: Json, **_: object) -> None:
+    def check_not_empty(self, data: Json, **_: object) -> None:
         if not data:
-            raise ValidationError("Send a new email, a new password or both")
+            raise ValidationError("Send email, password or both")
 
 
 @bp.get("/account")
-@bp.post("/account")  # what clients send instead
+@bp.post("/account")  # clients read with POST
 def read() -> Json:
-    """Of whom the gate has let in."""
-    me = caller()
+    user = caller()
     return ok(
         data={
-            "id": me.id,
-            "email": me.email,
-            "username": me.username,
-            "avatar": f"{settings().base_url}/avatar/{me.username}.png",
-            "status": me.status,
-            "expires": me.expires,
-            "registered": me.registered,
+            "id": user.id,
+            "email": user.email,
+            "username": user.username,
+            "avatar": f"{settings().base_url}/avatar/{user.username}.png",
+            "status": user.status,
+            "expires": user.expires,
+            "registered": user.registered,
         }
     )
 

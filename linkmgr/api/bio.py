@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint
 from marshmallow import ValidationError, fields
 
-from linkmgr.fields.base import Changes, Choice, New, Text, body, paging, sentences
+from linkmgr.fields.base import Changes, Choice, New, Text, body, join_problems, paging
 from linkmgr.fields.links import Alias
 from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import bio
@@ -20,7 +20,7 @@ MAX_LINKS = 100
 
 
 class Url(Text):
-    """Any http or https URL: unlike a redirect, a page may well lead to our own short links."""
+    """An http or https URL, also on this service: a bio page may link to short links."""
 
     def clean(self, text: str) -> str:
         return split_ascii(text).geturl()
@@ -32,20 +32,20 @@ class BioLink(New):
 
 
 class Links(fields.Field[list[Json]]):
-    """[{title, url}]; what is wrong is told with the number of the link, from 1."""
+    """An array of {title, url}. Messages name the number of a link, from 1."""
 
     default_error_messages = {
-        "invalid": "must be an array of objects {{title, url}}",
-        "many": "must be at most {most} links",
-        "link": "number {number} must be an object {{title, url}}",
+        "invalid": "must be an array of objects with title and url",
+        "many": "must have at most {maximum} links",
+        "link": "number {number} must be an object with title and url",
     }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Json]:
         if not isinstance(value, list):
             raise self.make_error("invalid")
         if len(value) > MAX_LINKS:
-            raise self.make_error("many", most=MAX_LINKS)
-        return [self._link(number, each) for number, each in enumerate(value, 1)]
+            raise self.make_error("many", maximum=MAX_LINKS)
+        return [self._link(number, item) for number, item in enumerate(value, 1)]
 
     def _link(self, number: int, value: Any) -> Json:
         if not isinstance(value, dict):
@@ -53,14 +53,14 @@ class Links(fields.Field[list[Json]]):
         try:
             link: Json = BioLink().load(value)
         except ValidationError as error:
-            raise ValidationError(f"number {number}: {sentences(dict(error.messages_dict))}") from None
+            raise ValidationError(f"number {number}: {join_problems(dict(error.messages_dict))}") from None
         return link
 
 
 class NewBio(New):
     name = Text(required=True)
     alias = Alias()
-    bio = Text(MAX_BIO, lines=True)
+    bio = Text(MAX_BIO, multiline=True)
     theme = Choice(THEMES)
     links = Links()
 
@@ -68,7 +68,7 @@ class NewBio(New):
 class BioChanges(Changes):
     name = Text()
     alias = Alias()
-    bio = Text(MAX_BIO, lines=True, emptied=True)
+    bio = Text(MAX_BIO, multiline=True, allow_empty=True)
     theme = Choice(THEMES)
     links = Links()
 

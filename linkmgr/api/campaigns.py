@@ -14,19 +14,19 @@ bp = Blueprint("campaigns", __name__)
 SLUG = "[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'"
 
 
-def _unused_name() -> str:
+def _generate_name() -> str:
     return f"Campaign {secrets.token_hex(6)}"
 
 
 class NewCampaign(New):
-    name = Text(load_default=_unused_name)
+    name = Text(load_default=_generate_name)
     slug = Matching(*SLUG)
     public = Boolean()
 
 
 class CampaignChanges(Changes):
     name = Text(required=True)
-    slug = Matching(*SLUG, emptied=True)
+    slug = Matching(*SLUG, allow_empty=True)
     public = Boolean()
 
 

@@ -2,7 +2,7 @@
 
 from flask import Blueprint
 
-from linkmgr.fields.base import Boolean, Changes, Choice, Color, New, Text, body, checked, paging
+from linkmgr.fields.base import Boolean, Changes, Choice, Color, New, Text, body, load, paging
 from linkmgr.repository import channels
 from linkmgr.web.auth import user_id
 from linkmgr.web.responses import Json, listing, ok
@@ -15,14 +15,14 @@ MAX_DESCRIPTION = 1000
 
 class NewChannel(New):
     name = Text(required=True)
-    description = Text(MAX_DESCRIPTION, lines=True)
+    description = Text(MAX_DESCRIPTION, multiline=True)
     color = Color(load_default=DEFAULT_COLOR)
     starred = Boolean()
 
 
 class ChannelChanges(Changes):
     name = Text()
-    description = Text(MAX_DESCRIPTION, lines=True, emptied=True)
+    description = Text(MAX_DESCRIPTION, multiline=True, allow_empty=True)
     color = Color()
     starred = Boolean()
 
@@ -48,7 +48,7 @@ def add() -> Json:
 
 @bp.post("/channel/<id:channel_id>/assign/<type>/<id:item_id>")
 def assign(channel_id: int, type: str, item_id: int) -> Json:  # noqa: A002 - the API's name
-    channels.assign(user_id(), channel_id, item_id, **checked(Assignment, {"type": type}))
+    channels.assign(user_id(), channel_id, item_id, **load(Assignment, {"type": type}))
     return ok("Item successfully added to the channel.")
 
 

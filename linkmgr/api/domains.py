@@ -12,7 +12,7 @@ bp = Blueprint("domains", __name__)
 
 
 class Domain(Text):
-    """A host name of the user's own, with http:// or https://."""
+    """A host name with http:// or https://."""
 
     def clean(self, text: str) -> str:
         return domain_check.normalize(text)
@@ -25,8 +25,8 @@ class NewDomain(New):
 
 
 class DomainChanges(Changes):
-    redirectroot = Target(emptied=True)
-    redirect404 = Target(emptied=True)
+    redirectroot = Target(allow_empty=True)
+    redirect404 = Target(allow_empty=True)
 
 
 @bp.get("/domains")

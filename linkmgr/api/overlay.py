@@ -21,13 +21,13 @@ MAX_MESSAGE = 2000
 class Overlay(Schema):
     @validates_schema
     def check_message(self, data: dict[str, Any], **_: Any) -> None:
-        overlays.check(data.get("type"), data.get("message"))
+        overlays.check_message(data.get("type"), data.get("message"))
 
 
 class NewOverlay(New, Overlay):
     type = Choice(TYPES, required=True)
     name = Text(required=True)
-    message = Text(MAX_MESSAGE, lines=True)
+    message = Text(MAX_MESSAGE, multiline=True)
     link = Target()
     label = Text()
     position = Choice(POSITIONS)
@@ -38,9 +38,9 @@ class NewOverlay(New, Overlay):
 class OverlayChanges(Changes, Overlay):
     type = Choice(TYPES)
     name = Text()
-    message = Text(MAX_MESSAGE, lines=True, emptied=True)
-    link = Target(emptied=True)
-    label = Text(emptied=True)
+    message = Text(MAX_MESSAGE, multiline=True, allow_empty=True)
+    link = Target(allow_empty=True)
+    label = Text(allow_empty=True)
     position = Choice(POSITIONS)
     color = Color()
     background = Color()

@@ -20,17 +20,15 @@ _PART = " *(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]) *"
 
 
 class Rgb(Matching):
-    """rgb(r,g,b), without the spaces that may be in it."""
-
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(rf"rgb\({_PART},{_PART},{_PART}\)", "a colour such as rgb(255,128,0)", **kwargs)
+        super().__init__(rf"rgb\({_PART},{_PART},{_PART}\)", "a color such as rgb(255,128,0)", **kwargs)
 
     def clean(self, text: str) -> str:
         return super().clean(text).replace(" ", "")
 
 
 class Data(fields.Raw):
-    """Any value: what it must be is known once the type is."""
+    """Any value. The handler validates it, because its form depends on the type."""
 
     default_error_messages = {"required": "is required"}
 
@@ -49,7 +47,7 @@ class QrChanges(Changes):
     name = Text()
     background = Rgb()
     foreground = Rgb()
-    logo = Text(MAX_URL, emptied=True)
+    logo = Text(MAX_URL, allow_empty=True)
 
 
 @bp.get("/qr")
@@ -66,15 +64,15 @@ def read(qr_id: int) -> Json:
 @bp.post("/qr/add")
 def add() -> Json:
     new = body(NewQr)
-    prepared = _prepared(new["type"], new)
-    named = {"name": qr_data.default_name(new["type"], prepared["data"])} | prepared
-    return ok(**qr.add(user_id(), code=qr_data.new_code(), **named))
+    prepared = _prepare(new["type"], new)
+    row = {"name": qr_data.default_name(new["type"], prepared["data"])} | prepared
+    return ok(**qr.add(user_id(), code=qr_data.new_code(), **row))
 
 
 @bp.put("/qr/<id:qr_id>/update")
 def update(qr_id: int) -> Json:
     changes = body(QrChanges)
-    qr.update(user_id(), qr_id, **_prepared(qr.type_of(user_id(), qr_id), changes))
+    qr.update(user_id(), qr_id, **_prepare(qr.type_of(user_id(), qr_id), changes))
     return ok("QR has been updated successfully.")
 
 
@@ -84,7 +82,7 @@ def delete(qr_id: int) -> Json:
     return ok("QR Code has been deleted successfully.")
 
 
-def _prepared(kind: str, sent: dict[str, Any]) -> dict[str, Any]:
-    """What was sent, with its data in the stored form and with the logo for the name of it."""
-    prepared = sent | {"data": qr_data.normalize(kind, sent["data"])}
-    return prepared | {"logo": logos.load(sent["logo"])} if "logo" in sent else prepared
+def _prepare(kind: str, members: dict[str, Any]) -> dict[str, Any]:
+    """Replace the data by its stored form, and the logo by its image."""
+    prepared = members | {"data": qr_data.normalize(kind, members["data"])}
+    return prepared | {"logo": logos.load(members["logo"])} if "logo" in members else prepared

@@ -10,13 +10,13 @@ from linkmgr.web.responses import Json, listing, ok
 bp = Blueprint("splash", __name__)
 
 MAX_MESSAGE = 2000
-SECONDS = 1, 60  # that the page may count down from
+SECONDS = 1, 60  # bounds of the countdown
 
 
 class NewSplash(New):
     name = Text(required=True)
     title = Text()
-    message = Text(MAX_MESSAGE, lines=True)
+    message = Text(MAX_MESSAGE, multiline=True)
     link = Target()
     counter = Integer(*SECONDS)
     banner = Target()
@@ -24,11 +24,11 @@ class NewSplash(New):
 
 class SplashChanges(Changes):
     name = Text()
-    title = Text(emptied=True)
-    message = Text(MAX_MESSAGE, lines=True, emptied=True)
-    link = Target(emptied=True)
+    title = Text(allow_empty=True)
+    message = Text(MAX_MESSAGE, multiline=True, allow_empty=True)
+    link = Target(allow_empty=True)
     counter = Integer(*SECONDS)
-    banner = Target(emptied=True)
+    banner = Target(allow_empty=True)
 
 
 @bp.get("/splash")

@@ -19,7 +19,7 @@ from linkmgr.fields.links import (
     OwnDomain,
     Parameters,
     Targets,
-    hosts_of,
+    target_hosts,
 )
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import urls
@@ -31,7 +31,7 @@ bp = Blueprint("urls", __name__)
 
 ORDERS = ("date", "click")
 MAX_DESCRIPTION = 1000
-# What clients send with every link, which says nothing: a link with no more than these is its URL alone.
+# Clients send these defaults with every link. A create with nothing else returns the existing link of the URL.
 _DEFAULTS: dict[str, Any] = {
     "type": {"type": "direct", "splash_id": None, "overlay_id": None},
     "status": "public",
@@ -47,21 +47,21 @@ _DEFAULTS: dict[str, Any] = {
 
 
 class Members(Schema):
-    """What creates and updates have in common; "" stands for none."""
+    """Members of creates and updates. "" means none."""
 
-    custom = Alias(emptied=True)
-    domain = OwnDomain(emptied=True)
-    password = LinkPassword(emptied=True)
-    expiry = Expiry(emptied=True)
+    custom = Alias(allow_empty=True)
+    domain = OwnDomain(allow_empty=True)
+    password = LinkPassword(allow_empty=True)
+    expiry = Expiry(allow_empty=True)
     type = LinkType()
     geotarget = Targets("location")
     devicetarget = Targets("device")
     languagetarget = Targets("language")
     parameters = Parameters()
-    metatitle = Text(emptied=True)
-    metadescription = Text(MAX_DESCRIPTION, emptied=True, lines=True)
-    metaimage = Image(emptied=True)
-    description = Text(MAX_DESCRIPTION, emptied=True, lines=True)
+    metatitle = Text(allow_empty=True)
+    metadescription = Text(MAX_DESCRIPTION, allow_empty=True, multiline=True)
+    metaimage = Image(allow_empty=True)
+    description = Text(MAX_DESCRIPTION, allow_empty=True, multiline=True)
     pixels = Ids()
     campaign = IdOrString()
     channel = IdOrString()
@@ -81,30 +81,30 @@ class LinkChanges(Changes, Members):
     url = Target(MAX_URL)
 
 
-def _columns(loaded: Json) -> Json:
-    """As the repository takes it."""
-    prepared: Json = {"hosts": hosts_of(loaded)} | loaded | loaded.get("type", {})
-    if "status" in prepared:
-        prepared["public"] = prepared.pop("status") == "public"
-    if "password" in prepared:
-        password = prepared.pop("password")
-        prepared["password_hash"] = passwords.hashed(password) if password else ""
-    return prepared
+def _to_columns(loaded: Json) -> Json:
+    """Return the keyword arguments of the repository."""
+    columns: Json = {"hosts": target_hosts(loaded)} | loaded | loaded.get("type", {})
+    if "status" in columns:
+        columns["public"] = columns.pop("status") == "public"
+    if "password" in columns:
+        password = columns.pop("password")
+        columns["password_hash"] = passwords.hashed(password) if password else ""
+    return columns
 
 
-def _listed() -> Page:
-    asked = paging()
+def _list_links() -> Page:
+    page = paging()
     q, short, order = query_text("q", MAX_URL), query_text("short", MAX_URL), query_choice("order", ORDERS)
     if short:
-        return urls.find_by_short_url(user_id(), short, **asked)
+        return urls.find_by_short_url(user_id(), short, **page)
     if q or order == "click":
-        return urls.search(user_id(), q=q, by_clicks=order == "click", **asked)
-    return urls.index(user_id(), **asked)
+        return urls.search(user_id(), q=q, by_clicks=order == "click", **page)
+    return urls.index(user_id(), **page)
 
 
 @bp.get("/urls")
 def index() -> Json:
-    return listing("urls", _listed())
+    return listing("urls", _list_links())
 
 
 @bp.get("/url/<id:link_id>")
@@ -115,12 +115,12 @@ def read(link_id: int) -> Json:
 
 @bp.post("/url/add")
 def add() -> Json:
-    return ok(**urls.add(user_id(), **_columns(body(NewLink))))
+    return ok(**urls.add(user_id(), **_to_columns(body(NewLink))))
 
 
 @bp.put("/url/<id:link_id>/update")
 def update(link_id: int) -> Json:
-    updated = urls.update(user_id(), link_id, **_columns(body(LinkChanges)))
+    updated = urls.update(user_id(), link_id, **_to_columns(body(LinkChanges)))
     return ok("Link has been updated successfully.", **updated)
 
 

@@ -1,6 +1,6 @@
-"""What comes in: the body, the paging, and the types of their members.
+"""Request validation: JSON bodies, pagination and field types.
 
-Each type has its rule once.  A message is the end of a sentence that begins with the member's name.
+A validation message completes a sentence that begins with the name of the member.
 """
 
 import re
@@ -26,42 +26,43 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # --- the body
 
 
-def _parsed() -> dict[str, Any]:
+def _parse_body() -> dict[str, Any]:
     request = web_request.current()
     if (request.content_type or "").lower().startswith(_FORMS):
         raise AppError("not_json")
     return strict_json.parse(request.body())
 
 
-def sentences(messages: dict[str, Any]) -> str:
+def join_problems(messages: dict[str, Any]) -> str:
+    """Join the messages of a marshmallow error, each after the name of its member."""
     return "; ".join(
-        f"{'' if member == '_schema' else member + ' '}{found}"
+        f"{'' if member == '_schema' else member + ' '}{problem}"
         for member, problems in messages.items()
-        for found in (problems if isinstance(problems, list) else [sentences(problems)])
+        for problem in (problems if isinstance(problems, list) else [join_problems(problems)])
     )
 
 
 def body(schema: type[Schema]) -> dict[str, Any]:
-    """The members of the body that were sent and that the schema names."""
-    return checked(schema, _parsed())
+    """Return the members of the request body that the schema defines."""
+    return load(schema, _parse_body())
 
 
 @cache
-def _made(schema: type[Schema]) -> Schema:
-    """One of each: making it copies all of its fields, which takes longer than to check a body."""
+def _instance(schema: type[Schema]) -> Schema:
+    """Return the instance of a schema. Creating one copies all fields, which takes longer than loading a body."""
     return schema()
 
 
-def checked(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
+def load(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
     try:
-        loaded: dict[str, Any] = _made(schema).load(members)
+        loaded: dict[str, Any] = _instance(schema).load(members)
     except ValidationError as error:
-        raise AppError("invalid", problems=sentences(dict(error.messages_dict))) from None
+        raise AppError("invalid", problems=join_problems(dict(error.messages_dict))) from None
     return loaded
 
 
 class Changes(Schema):
-    """The body of an update: null means not sent, and "" empties an optional text."""
+    """Body of an update: null means not sent, and "" clears an optional text."""
 
     class Meta:
         unknown = EXCLUDE
@@ -72,7 +73,7 @@ class Changes(Schema):
 
 
 class New(Schema):
-    """The body of a create: null and "" mean not sent."""
+    """Body of a create: null and "" mean not sent."""
 
     class Meta:
         unknown = EXCLUDE
@@ -82,43 +83,43 @@ class New(Schema):
         return {name: value for name, value in data.items() if value is not None and value != ""}
 
 
-# --- paging and the query
+# --- pagination and the query
 
 
 def paging() -> dict[str, int]:
-    """The query's `limit`, at most 1000, and `page` as the keywords of `database.page`."""
+    """Return `limit` and `page` of the query as keyword arguments of `statements.page`."""
     limit = _query_integer("limit", DEFAULT_LIMIT)
     return {"limit": min(limit, MAX_LIMIT), "number": page_number()}
 
 
 def page_number() -> int:
-    """The query's `page`, for lists whose pages have one length."""
+    """Return `page` of the query, for lists with a fixed page size."""
     number = _query_integer("page", 1)
     if number > MAX_PAGE:
         raise AppError("invalid", problems=f"page must be at most {MAX_PAGE}")
     return number
 
 
-def _query_once(name: str) -> str:
+def _query_value(name: str) -> str:
     values = request.args.getlist(name)
     if len(values) > 1:
-        raise AppError("invalid", problems=f"{name} must stand in the query once")
+        raise AppError("invalid", problems=f"{name} must not be repeated in the query")
     return values[0] if values else ""
 
 
 def _query_integer(name: str, default: int) -> int:
-    text = _query_once(name)
+    text = _query_value(name)
     if not text:
         return default
     if not re.fullmatch("[1-9][0-9]*", text, re.ASCII):
-        raise AppError("invalid", problems=f"{name} must be a whole number from 1")
-    return int(text[: len(str(MAX_PAGE)) + 1])  # enough digits to tell that it is too large
+        raise AppError("invalid", problems=f"{name} must be an integer of at least 1")
+    return int(text[: len(str(MAX_PAGE)) + 1])  # enough digits to exceed MAX_PAGE
 
 
-def query_text(name: str, longest: int = 255) -> str | None:
-    text = _query_once(name)
-    if len(text) > longest or not strict_json.storable(text):
-        raise AppError("invalid", problems=f"{name} must be at most {longest} characters, without a NUL")
+def query_text(name: str, max_length: int = 255) -> str | None:
+    text = _query_value(name)
+    if len(text) > max_length or not strict_json.is_storable(text):
+        raise AppError("invalid", problems=f"{name} must be at most {max_length} characters, without NUL characters")
     return text or None
 
 
@@ -129,44 +130,46 @@ def query_choice(name: str, choices: tuple[str, ...]) -> str | None:
     return text
 
 
-# --- the types
+# --- field types
 
 
 class Text(fields.String):
-    """One line of text, not blank.  `emptied`: "" is taken too, and empties the text."""
+    """Text that is not blank, on one line unless `multiline`. With `allow_empty`, "" clears it."""
 
     default_error_messages = {"required": "is required", "invalid": "must be a string"}
 
-    def __init__(self, longest: int = 255, *, emptied: bool = False, lines: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, max_length: int = 255, *, allow_empty: bool = False, multiline: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        self.longest, self.emptied, self.lines = longest, emptied, lines
+        self.max_length, self.allow_empty, self.multiline = max_length, allow_empty, multiline
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)
-        if text == "" and self.emptied:
+        if text == "" and self.allow_empty:
             return text
         return self.clean(text)
 
     def clean(self, text: str) -> str:
         if not text.strip():
             raise ValidationError("must not be empty")
-        if len(text) > self.longest:
-            raise ValidationError(f"must be at most {self.longest} characters")
-        if _CONTROL.search(text.replace("\n", "").replace("\r", "").replace("\t", "") if self.lines else text):
-            raise ValidationError("must not hold control characters")
+        if len(text) > self.max_length:
+            raise ValidationError(f"must be at most {self.max_length} characters")
+        if _CONTROL.search(text.replace("\n", "").replace("\r", "").replace("\t", "") if self.multiline else text):
+            raise ValidationError("must not contain control characters")
         return text
 
 
 class Matching(Text):
-    """Text of a form; `described` ends the sentence "must be"."""
+    """Text that matches a pattern. `description` completes the sentence "must be"."""
 
-    def __init__(self, pattern: str, described: str, **kwargs: Any) -> None:
+    def __init__(self, pattern: str, description: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.pattern, self.described = re.compile(pattern, re.ASCII), described
+        self.pattern, self.description = re.compile(pattern, re.ASCII), description
 
     def clean(self, text: str) -> str:
         if not self.pattern.fullmatch(text):
-            raise ValidationError(f"must be {self.described}")
+            raise ValidationError(f"must be {self.description}")
         return text
 
 
@@ -182,10 +185,8 @@ class Choice(Text):
 
 
 class Color(Matching):
-    """#rgb or #rrggbb."""
-
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__("#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})", "a colour such as #f50 or #ff5500", **kwargs)
+        super().__init__("#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})", "a color such as #f50 or #ff5500", **kwargs)
 
 
 class Email(Text):
@@ -194,24 +195,22 @@ class Email(Text):
 
 
 class Password(Text):
-    """5 to 1024 characters, any of them (specification, section 8)."""
+    """Any characters, blank ones too. The specification sets the length (section 8)."""
 
     def clean(self, text: str) -> str:
-        if not 5 <= len(text) <= 1024:  # noqa: PLR2004
-            raise ValidationError("must be 5 to 1024 characters")
-        return text
+        return str(validate.Length(5, 1024, error="must be {min} to {max} characters")(text))
 
 
 class Timestamp(Text):
-    """YYYY-MM-DD HH:MM:SS, in UTC."""
+    """A time in UTC as YYYY-MM-DD HH:MM:SS."""
 
     def clean(self, text: str) -> str:
-        # strptime also takes "2030-1-1 1:2:3" and other digits: only its own writing of the time is the form.
+        # strptime also accepts "2030-1-1 1:2:3" and non-ASCII digits, so compare with its own output.
         try:
-            exact = datetime.strptime(text, "%Y-%m-%d %H:%M:%S").isoformat(" ") == text
+            is_exact = datetime.strptime(text, "%Y-%m-%d %H:%M:%S").isoformat(" ") == text
         except ValueError:
-            exact = False
-        if not exact:
+            is_exact = False
+        if not is_exact:
             raise ValidationError("must be a time such as 2030-12-31 23:59:59")
         return text + "+00"
 
@@ -225,32 +224,31 @@ class Boolean(fields.Field[bool]):
         return value
 
 
-class Integer(fields.Field[int]):
-    default_error_messages = {"required": "is required", "invalid": "must be an integer from {least} to {most}"}
+class Integer(fields.Integer):
+    default_error_messages = {"required": "is required", "null": "must not be null"}
 
-    def __init__(self, least: int, most: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.least, self.most = least, most
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not self.least <= value <= self.most:
-            raise self.make_error("invalid", least=self.least, most=self.most)
-        return value
+    def __init__(self, minimum: int, maximum: int, **kwargs: Any) -> None:
+        problem = f"must be an integer from {minimum} to {maximum}"
+        in_range = validate.Range(minimum, maximum, error=problem)
+        super().__init__(strict=True, validate=in_range, error_messages={"invalid": problem}, **kwargs)
+        self.minimum, self.maximum = minimum, maximum
 
 
-class Id(fields.Field[int]):
-    """An id that a body names; one that no row can have is simply not found."""
+class Id(fields.Integer):
+    """An id in a body. An id that no row can have becomes 0, so that it is not found."""
 
     default_error_messages = {"required": "is required", "invalid": "must be an integer"}
 
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(strict=True, **kwargs)
+
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise self.make_error("invalid")
-        return value if 0 < value <= MAX_ID else 0
+        row_id = super()._deserialize(value, attr, data, **kwargs)
+        return row_id if 0 < row_id <= MAX_ID else 0
 
 
 class Target(Text):
-    """Where a visitor is sent: an absolute http or https URL, in ASCII, that is not one of ours."""
+    """The target of a redirect: an absolute http or https URL, in ASCII, that is not on this service."""
 
     def clean(self, text: str) -> str:
         return normalize_target(text)

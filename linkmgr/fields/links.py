@@ -1,7 +1,7 @@
-"""The members of a link's body: each type is read here once, and becomes what schema.sql keeps of it.
+"""Field types of a link's body, converted to what the database stores.
 
-Elements of arrays that are not of their form are ignored, as clients expect.  A target that is named but may not be
-visited is refused: nobody should believe that it works.
+Malformed elements of arrays are ignored, as clients expect. A target that is not allowed is an error, so that its
+owner does not believe that it works.
 """
 
 import math
@@ -12,23 +12,23 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from flask import current_app
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError, fields, validate
 
 from linkmgr.fields.base import MAX_ID, Matching, Text
 from linkmgr.fields.urls import MAX_URL, is_own_host, normalize_target, split_ascii, split_http, strict_host
 from linkmgr.settings import settings
 
-NO_ID = -1  # what no row has, for an id that none can have
+NO_ID = -1  # replaces an id that no row can have
 MAX_NAME = 100
 
 # --- aliases
 
-# Without vowels, the digits and letters that stand for them, and what is taken for another character; and never
-# three letters in a row: such an alias cannot spell anything.
+# Without vowels, characters that look like vowels or like each other, and three letters in a row, so that generated
+# aliases do not spell words.
 _LETTERS, _DIGITS = "bcdfghkmnpqrtvwxzBCDFGHKMNPQRTVWXZ", "256789"
-_PATTERN = (_LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS)
+_ALIAS_PATTERN = (_LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS)
 
-# What visitors and machines look for under the name of a service, beside the words that it has addresses for.
+# Paths that visitors and programs expect on a web site, besides those of the service itself.
 _WELL_KNOWN = re.compile(
     "about|admin|administrator|assets|blog|contact|dashboard|docs|favicon|help|home|index|legal|logout|mail|openapi|"
     "privacy|register|robots|root|security|settings|signin|signup|sitemap|status|support|terms|user|users|www"
@@ -36,11 +36,11 @@ _WELL_KNOWN = re.compile(
 
 
 def new_alias() -> str:
-    """35 random bits."""
-    number, alias = secrets.randbelow(math.prod(map(len, _PATTERN))), ""
-    for characters in _PATTERN:
-        number, place = divmod(number, len(characters))
-        alias += characters[place]
+    """Return an alias of 35 random bits."""
+    number, alias = secrets.randbelow(math.prod(map(len, _ALIAS_PATTERN))), ""
+    for characters in _ALIAS_PATTERN:
+        number, index = divmod(number, len(characters))
+        alias += characters[index]
     return alias
 
 
@@ -51,22 +51,22 @@ def _is_reserved(alias: str) -> bool:
 
 
 class Alias(Matching):
-    """A chosen name of a link or a bio page."""
+    """A custom alias of a link or a bio page."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__("[A-Za-z0-9_-]{3,50}", "3 to 50 letters, digits, '_' or '-'", **kwargs)
 
     def clean(self, text: str) -> str:
         if _is_reserved(super().clean(text)):
-            raise ValidationError("must not be a word that the service uses itself")
+            raise ValidationError(f"'{text}' is reserved: choose another alias")
         return text
 
 
 # --- ids
 
 
-def _id(value: Any) -> int | None:
-    """An integer or a numeric string; None: neither."""
+def _parse_id(value: Any) -> int | None:
+    """Return the id in an integer or a numeric string, or None for any other value."""
     if isinstance(value, str) and re.fullmatch("[0-9]{1,20}", value, re.ASCII):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
@@ -75,78 +75,78 @@ def _id(value: Any) -> int | None:
 
 
 class IdOrString(fields.Field[int]):
-    """An id that may be a numeric string; 0 and "" are none."""
+    """An id, also as a numeric string. 0 and "" mean none."""
 
-    default_error_messages = {"invalid": "must be an id"}
+    default_error_messages = {"invalid": "must be an id such as 17"}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
-        found = 0 if value == "" else _id(value)
-        if found is None:
+        row_id = 0 if value == "" else _parse_id(value)
+        if row_id is None:
             raise self.make_error("invalid")
-        return found
+        return row_id
 
 
 class Ids(fields.Field[list[int]]):
-    default_error_messages = {"invalid": "must be an array of ids"}
+    default_error_messages = {"invalid": "must be an array of ids such as [17, 18]"}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
         if not isinstance(value, list):
             raise self.make_error("invalid")
-        return list(dict.fromkeys(found for each in value if (found := _id(each)) is not None))
+        return list(dict.fromkeys(row_id for item in value if (row_id := _parse_id(item)) is not None))
 
 
 class LinkType(fields.Field[dict[str, Any]]):
-    """direct, frame, splash, a splash page's id or overlay-<id>, as the three columns that keep it."""
+    """direct, frame, splash, the id of a splash page, or overlay-<id>, as the three columns that store it."""
 
     default_error_messages = {"invalid": "must be direct, frame, splash, the id of a splash page, or overlay-<id>"}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
-        kept = {"type": value or "direct", "splash_id": None, "overlay_id": None}
+        columns = {"type": value or "direct", "splash_id": None, "overlay_id": None}
         if value in ("", "direct", "frame", "splash"):
-            return kept
-        if (splash_id := _id(value)) is not None:
-            return kept | {"type": "splash", "splash_id": splash_id}
+            return columns
+        if (splash_id := _parse_id(value)) is not None:
+            return columns | {"type": "splash", "splash_id": splash_id}
         if isinstance(value, str) and value.startswith("overlay-"):
-            overlay_id = _id(value.removeprefix("overlay-"))
+            overlay_id = _parse_id(value.removeprefix("overlay-"))
             if overlay_id is not None:
-                return kept | {"type": "overlay", "overlay_id": overlay_id}
+                return columns | {"type": "overlay", "overlay_id": overlay_id}
         raise self.make_error("invalid")
 
 
 # --- targets
 
 
-def _link(url: str) -> str:
+def _normalize_link(url: str) -> str:
     try:
         return normalize_target(url)
     except ValidationError as error:
-        raise ValidationError(f"holds a link that {error.messages[0]}") from None
+        raise ValidationError(f"contains an invalid link: it {error.messages[0]}") from None
 
 
-def _name(value: Any) -> str:
-    """As what is compared with the visitor's; "": it is none."""
-    name = value.strip().lower() if isinstance(value, str) else ""
-    return name if len(name) <= MAX_NAME else ""
+def _normalize_label(value: Any) -> str:
+    """Return a country, device or language in the form that is compared with the visitor's, or "" if invalid."""
+    label = value.strip().lower() if isinstance(value, str) else ""
+    return label if len(label) <= MAX_NAME else ""
 
 
 class Targets(fields.Field[dict[str, str]]):
-    """An array of {<named>, link}, as an object from the lower-case name to the URL."""
+    """An array of {<selector>, link}, as an object that maps lower-case labels to URLs."""
 
-    default_error_messages = {"invalid": "must be an array of objects with {named} and link"}
+    default_error_messages = {"invalid": "must be an array of objects with {selector} and link"}
 
-    def __init__(self, named: str, **kwargs: Any) -> None:
+    def __init__(self, selector: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.named = named
+        self.selector = selector
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, str]:
         if not isinstance(value, list):
-            raise self.make_error("invalid", named=self.named)
-        found = {}
-        for each in value:
-            match each:
-                case {"link": str(url), **others} if url and (name := _name(others.get(self.named))):
-                    found[name] = _link(url)
-        return found
+            raise self.make_error("invalid", selector=self.selector)
+        targets = {}
+        for item in value:
+            match item:
+                case {"link": str(url), **others} if url and (label := _normalize_label(others.get(self.selector))):
+                    targets[label] = _normalize_link(url)
+        return targets
 
 
 class Parameters(fields.Field[list[list[str]]]):
@@ -154,32 +154,34 @@ class Parameters(fields.Field[list[list[str]]]):
 
     default_error_messages = {
         "invalid": "must be an array of objects with name and value",
-        "long": f"must make a query of at most {MAX_URL} characters",
+        "long": f"must make a query string of at most {MAX_URL} characters",
     }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[list[str]]:
         if not isinstance(value, list):
             raise self.make_error("invalid")
-        found = []
-        for each in value:
-            match each:
-                case {"name": str(name), "value": str() | int() | float() as said} if (
-                    name.strip() and len(name) <= MAX_NAME and not isinstance(said, bool)
+        pairs = []
+        for item in value:
+            match item:
+                case {"name": str(name), "value": str() | int() | float() as text} if (
+                    name.strip() and len(name) <= MAX_NAME and not isinstance(text, bool)
                 ):
-                    found.append([name.strip(), str(said)])
-        if len(urlencode([(name, said) for name, said in found])) > MAX_URL:
+                    pairs.append([name.strip(), str(text)])
+        if len(urlencode([(name, text) for name, text in pairs])) > MAX_URL:
             raise self.make_error("long")
-        return found
+        return pairs
 
 
 class DeepLink(fields.Field[dict[str, Any]]):
-    """{auto, apple, google}: whether to open the app (false: do not), and its address in each store.  What PHP makes of
-    an object without members, an empty array, is taken too."""
+    """{auto, apple, google}: a switch, and the URL of the app in each store.
+
+    An empty array is an empty object, because PHP encodes one like that.
+    """
 
     default_error_messages = {
         "invalid": "must be an object with auto, apple and google",
-        "auto": "must have true or false as auto",
-        "store": "must have a URL as {store}",
+        "auto": "must be an object whose auto is true or false",
+        "store": "must be an object whose {store} is a URL",
     }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
@@ -197,29 +199,30 @@ class DeepLink(fields.Field[dict[str, Any]]):
         url = value.get(store)
         if not (url is None or isinstance(url, str)):
             raise self.make_error("store", store=store)
-        return _link(url) if url else None
+        return _normalize_link(url) if url else None
 
 
 class Image(Text):
-    """The address of a picture, which may also be ours."""
+    """The URL of an image, which may be on this service."""
 
     def clean(self, text: str) -> str:
         return split_ascii(text).geturl()
 
 
-def hosts_of(loaded: dict[str, Any]) -> list[str]:
-    """Where the link may lead, for the refusal of branded domains."""
+def target_hosts(loaded: dict[str, Any]) -> list[str]:
+    """Return the hosts of all targets, none of which may be a branded domain."""
     stores = [url for store, url in loaded.get("deeplink", {}).items() if store != "auto"]
-    named = [url for kind in ("geotarget", "devicetarget", "languagetarget") for url in loaded.get(kind, {}).values()]
-    urls = [*named, *stores, *([loaded["url"]] if "url" in loaded else [])]
+    members = ("geotarget", "devicetarget", "languagetarget")
+    targets = [url for member in members for url in loaded.get(member, {}).values()]
+    urls = [*targets, *stores, *([loaded["url"]] if "url" in loaded else [])]
     return list({urlsplit(url).hostname or "" for url in urls})
 
 
-# --- the rest
+# --- other members
 
 
 class OwnDomain(Text):
-    """The host of one of the user's domains, which may stand with its scheme; "" is our own."""
+    """The host of a branded domain, with or without its scheme. "" is the host of this service."""
 
     def clean(self, text: str) -> str:
         if text.rstrip("/") in (settings().base_url, urlsplit(settings().base_url).netloc):
@@ -231,21 +234,21 @@ class OwnDomain(Text):
 
 class LinkPassword(Text):
     def clean(self, text: str) -> str:
-        if not 1 <= len(text) <= 1024:  # noqa: PLR2004
-            raise ValidationError("must be 1 to 1024 characters")
-        return text
+        return str(validate.Length(1, 1024, error="must be {min} to {max} characters")(text))
 
 
 class Expiry(Text):
-    """A time in any of three writings, without a zone in UTC; a date alone lasts until its end.  One that has
-    passed is taken: the link is over."""
+    """A time in one of three ISO 8601 forms, in UTC unless it names a time zone.
 
-    FORM = re.compile(
+    A date alone means the end of that day. A time in the past is allowed and ends the link.
+    """
+
+    PATTERN = re.compile(
         r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII | re.IGNORECASE
     )
 
     def clean(self, text: str) -> str:
-        if not self.FORM.fullmatch(text):
+        if not self.PATTERN.fullmatch(text):
             raise ValidationError("must be a time such as 2030-12-31 23:59:59")
         try:
             time = datetime.fromisoformat(text.upper())

@@ -1,4 +1,4 @@
-"""What the message of an overlay holds besides text: the address of a picture, or a poll."""
+"""Messages of overlays that are not plain text: images and polls."""
 
 from marshmallow import ValidationError
 
@@ -7,29 +7,31 @@ from linkmgr.fields.urls import split_ascii
 MAX_CHOICES = 10
 
 
-def picture(message: str) -> tuple[str, str]:
-    """Of an image: the address, which is the first line, and the text below it."""
-    address, _, caption = message.partition("\n")
-    return address.strip(), caption.strip()
+def split_image(message: str) -> tuple[str, str]:
+    """Return the URL of an image, which is the first line, and its caption."""
+    url, _, caption = message.partition("\n")
+    return url.strip(), caption.strip()
 
 
 def choices(message: str) -> tuple[str, ...]:
-    """Of a poll: the lines after the first, which is the question; to a question alone, yes and no."""
-    return _written(message)[:MAX_CHOICES] or ("Yes", "No")
+    """Return the choices of a poll: the lines after the question, or Yes and No if there are none."""
+    return _choice_lines(message)[:MAX_CHOICES] or ("Yes", "No")
 
 
-def _written(message: str) -> tuple[str, ...]:
-    # Not splitlines: it also splits at characters that stand inside of a line.
+def _choice_lines(message: str) -> tuple[str, ...]:
+    # splitlines() also splits at other characters, such as form feeds.
     lines = [line.strip() for line in message.replace("\r", "\n").split("\n")]
     return tuple(dict.fromkeys([line for line in lines if line][1:]))
 
 
-def check(kind: str | None, message: str | None) -> None:
-    """Refuses a message that its type cannot show, as far as both are known."""
-    if kind == "poll" and len(_written(message or "")) > MAX_CHOICES:
-        raise ValidationError(f"must hold a question and at most {MAX_CHOICES} choices, each on its line", "message")
-    if kind == "image" and message:
+def check_message(overlay_type: str | None, message: str | None) -> None:
+    """Raise an error if the type cannot show the message. An update may send only one of them."""
+    if overlay_type == "poll" and len(_choice_lines(message or "")) > MAX_CHOICES:
+        raise ValidationError(
+            f"must have a question and at most {MAX_CHOICES} choices, each on its own line", "message"
+        )
+    if overlay_type == "image" and message:
         try:
-            split_ascii(picture(message)[0])
+            split_ascii(split_image(message)[0])
         except ValidationError:
-            raise ValidationError("must begin with the URL of a picture, on a line of its own", "message") from None
+            raise ValidationError("must begin with the URL of an image on its own line", "message") from None

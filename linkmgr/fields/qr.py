@@ -1,7 +1,7 @@
-"""What a QR code holds: the data of its type, checked and in one form, and the text of its picture.
+"""Data of QR codes by type, and the text that an image encodes.
 
-The stored form: a string for text, link and phone; for the others an object with all of its members, "" for
-those that were not sent.
+The stored form is a string for text, link and phone, and for the other types an object with all members, "" for those
+that were not sent.
 """
 
 import re
@@ -17,10 +17,10 @@ from linkmgr.web.errors import AppError
 TYPES = ("text", "vcard", "link", "email", "phone", "sms", "wifi")
 
 CODE_LENGTH = 12  # 68 random bits
-_CODE_ALPHABET = "0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz"  # no vowels, so that no word comes out
+_CODE_ALPHABET = "0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz"  # no vowels, so that codes do not spell words
 _MAX_NAME = 100
 
-# What the standard of Wi-Fi allows; the longest of both fit into a picture, whatever has to be escaped.
+# Limits of the Wi-Fi standard. Both fit into one image, even if every character is escaped.
 _MAX_SSID, _MAX_WIFI_PASSWORD = 32, 64
 _ENCRYPTIONS = {
     "wpa": "WPA",
@@ -41,18 +41,18 @@ class Phone(Matching):
 
 
 class Site(Text):
-    """A web address, with or without its scheme, as people put it on their cards."""
+    """The URL of a web site, with or without its scheme."""
 
     def clean(self, text: str) -> str:
         return split_http(text if "://" in text else f"https://{text}").geturl()
 
 
 class Sized(Text):
-    """At most so many bytes."""
+    """Text whose maximum length is in bytes."""
 
     def clean(self, text: str) -> str:
-        if len(super().clean(text).encode()) > self.longest:
-            raise ValidationError(f"must be at most {self.longest} bytes")
+        if len(super().clean(text).encode()) > self.max_length:
+            raise ValidationError(f"must be at most {self.max_length} bytes")
         return text
 
 
@@ -89,12 +89,12 @@ class VcardData(New):
 class EmailData(New):
     email = Email(required=True)
     subject = Text(load_default="")
-    body = Text(2000, lines=True, load_default="")
+    body = Text(2000, multiline=True, load_default="")
 
 
 class SmsData(New):
     phone = Phone(required=True)
-    message = Text(1600, lines=True, load_default="")
+    message = Text(1600, multiline=True, load_default="")
 
 
 class WifiData(New):
@@ -103,23 +103,23 @@ class WifiData(New):
     password = Sized(_MAX_WIFI_PASSWORD, load_default="")
 
     @post_load
-    def settle(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+    def set_encryption(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         encryption = data["encryption"] or ("WPA" if data["password"] else "nopass")
         if encryption == "nopass":
             return data | {"encryption": encryption, "password": ""}
         if not data["password"]:
-            raise ValidationError({"password": ["is required with this encryption"]})
+            raise ValidationError({"password": ["is required unless data.encryption is nopass"]})
         return data | {"encryption": encryption}
 
 
-_TEXTS: dict[str, Text] = {"text": Text(4096, lines=True), "link": Target(MAX_URL), "phone": Phone()}
+_TEXTS: dict[str, Text] = {"text": Text(4096, multiline=True), "link": Target(MAX_URL), "phone": Phone()}
 OBJECTS: dict[str, type[Schema]] = {"vcard": VcardData, "email": EmailData, "sms": SmsData, "wifi": WifiData}
-_MAIN_MEMBER = {"email": "email", "sms": "phone"}  # what a plain string stands for
+_MAIN_MEMBER = {"email": "email", "sms": "phone"}  # the member that a plain string means
 
 
-def _loaded(kind: str, data: Any) -> Any:
+def _load(kind: str, data: Any) -> Any:
     if kind in _TEXTS:
-        # {"phone": "..."} is taken as well, since e-mail addresses and short messages are sent like that.
+        # {"phone": "..."} is accepted too, because email and sms are sent as objects.
         text = data.get(kind) if isinstance(data, dict) else data
         if not isinstance(text, str):
             raise ValidationError(f"must be a string for the type {kind}")
@@ -128,17 +128,17 @@ def _loaded(kind: str, data: Any) -> Any:
         data = {_MAIN_MEMBER[kind]: data}
     schema = OBJECTS[kind]()
     if not isinstance(data, dict):
-        raise ValidationError(f"must be an object of {', '.join(schema.fields)} for the type {kind}")
+        raise ValidationError(f"must be an object with {', '.join(schema.fields)} for the type {kind}")
     return schema.load(data)
 
 
 def normalize(kind: str, data: Any) -> Any:
-    """The data in its stored form."""
+    """Return the data in its stored form."""
     try:
-        return _loaded(kind, data)
+        return _load(kind, data)
     except ValidationError as error:
-        found = error.messages if isinstance(error.messages, dict) else {"": error.messages}
-    problems = [f"data{member and '.'}{member} {problem}" for member, each in found.items() for problem in each]
+        messages = error.messages if isinstance(error.messages, dict) else {"": error.messages}
+    problems = [f"data{member and '.'}{member} {text}" for member, texts in messages.items() for text in texts]
     raise AppError(
         "invalid",
         problems="; ".join(re.sub("required$", f"required for the type {kind}", problem) for problem in problems),
@@ -146,7 +146,7 @@ def normalize(kind: str, data: Any) -> Any:
 
 
 def default_name(kind: str, data: Any) -> str:
-    """What a code is called whose maker did not name it."""
+    """Return the name of a code that was created without one."""
     match kind:
         case "vcard":
             name = f"{data['fname']} {data['lname']}".strip() or data["org"]
@@ -163,10 +163,13 @@ def new_code() -> str:
     return "".join(secrets.choice(_CODE_ALPHABET) for _ in range(CODE_LENGTH))
 
 
-def payload(kind: str, data: Any, scan_address: str) -> str:
-    """What the picture holds: where its scans are counted, so that an update reaches printed codes.  A phone
-    that needs the network's password has no network yet, so this alone is in the picture itself."""
+def payload(kind: str, data: Any, scan_url: str) -> str:
+    """Return the text that the image encodes.
+
+    It is the URL that counts scans, so that updates reach printed codes. Wi-Fi data is encoded directly, because a
+    phone that needs the password of a network may be offline.
+    """
     if kind != "wifi":
-        return scan_address
+        return scan_url
     ssid, password = (re.sub(r'([\\;,:"])', r"\\\1", data[member]) for member in ("ssid", "password"))
     return f"WIFI:T:{data['encryption']};S:{ssid};{password and f'P:{password};'};"

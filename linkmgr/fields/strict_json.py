@@ -1,5 +1,7 @@
-"""Bodies as one JSON object, strictly: what two readers could read differently is refused, and so is what
-PostgreSQL cannot store."""
+"""Strict JSON parser for bodies.
+
+It rejects JSON that parsers interpret differently and strings that PostgreSQL cannot store.
+"""
 
 import json
 import re
@@ -7,40 +9,40 @@ from typing import Any, NoReturn
 
 from linkmgr.web.errors import AppError
 
-_DEEPEST = 32
-_MAX_DIGITS = 100  # of a whole number: far more than any that fits anywhere
+_MAX_DEPTH = 32
+_MAX_DIGITS = 100  # of an integer; no field accepts one as long
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class _Unreadable(ValueError):
-    """Ends the sentence "The body cannot be read: "."""
+class _RejectedJson(ValueError):
+    """The body is JSON, but not accepted. The message completes the sentence "The body cannot be read:"."""
 
 
-def storable(text: str) -> bool:
+def is_storable(text: str) -> bool:
     return "\0" not in text and (text.isascii() or not _SURROGATE.search(text))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise _Unreadable("it names a member twice")
+        raise _RejectedJson("an object contains a member twice")
     return members
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _Unreadable(f"{name} is not a JSON value")
+    raise _RejectedJson(f"{name} is not a JSON value")
 
 
 def _integer(text: str) -> int:
     if len(text) > _MAX_DIGITS:
-        raise _Unreadable("a number is too large")
+        raise _RejectedJson("a number is too large")
     return int(text)
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
-        raise _Unreadable("a number is too large")
+        raise _RejectedJson("a number is too large")
     return number
 
 
@@ -49,36 +51,36 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _check_texts(value: Any, depth: int = 0) -> None:
-    if depth > _DEEPEST:
-        raise _Unreadable("it is nested too deeply")
+def _check_strings(value: Any, depth: int = 0) -> None:
+    if depth > _MAX_DEPTH:
+        raise _RejectedJson(f"it is nested more than {_MAX_DEPTH} levels deep")
     if isinstance(value, str):
-        if not storable(value):
-            raise _Unreadable("a text holds a NUL or half a surrogate pair")
+        if not is_storable(value):
+            raise _RejectedJson("a string contains a NUL character or an unpaired surrogate")
     elif isinstance(value, dict):
         for name, member in value.items():
-            _check_texts(name, depth)
-            _check_texts(member, depth + 1)
+            _check_strings(name, depth)
+            _check_strings(member, depth + 1)
     elif isinstance(value, list):
         for member in value:
-            _check_texts(member, depth + 1)
+            _check_strings(member, depth + 1)
 
 
 def parse(raw: bytes) -> dict[str, Any]:
-    """An empty body is an empty object."""
+    """Return the JSON object in a body. An empty body is an empty object."""
     if not raw.strip():
         return {}
     try:
         value = _DECODER.decode(raw.decode("utf-8"))
-        _check_texts(value)
-    except _Unreadable as error:
+        _check_strings(value)
+    except _RejectedJson as error:
         problem = f"The body cannot be read: {error}"
     except json.JSONDecodeError as error:
-        problem = f"The body is not JSON: it breaks at character {error.pos}"
+        problem = f"The body is not valid JSON: syntax error at character {error.pos}"
     except UnicodeDecodeError:
-        problem = "The body is not UTF-8"
+        problem = "The body is not valid UTF-8"
     except RecursionError:
-        problem = "The body cannot be read: it is nested too deeply"
+        problem = f"The body cannot be read: it is nested more than {_MAX_DEPTH} levels deep"
     else:
         if isinstance(value, dict):
             return value

@@ -1,4 +1,4 @@
-"""Addresses that users send: one strict reading and one writing of each."""
+"""Strict parsing and normalization of URLs and host names."""
 
 import ipaddress
 import re
@@ -24,40 +24,40 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def split_http(text: str) -> SplitResult:
-    """The parts of an absolute http or https URL with a host; urlsplit alone lets far more through."""
+    """Return the parts of an absolute http or https URL with a host. urlsplit alone accepts far more."""
     if len(text) > MAX_URL:
         raise ValidationError(f"must be at most {MAX_URL} characters")
     # urlsplit strips some of these silently, and browsers read a backslash as a slash.
     if re.search(r"[\x00-\x20\x7f\\]|\s", text):
-        raise ValidationError("must not hold spaces, control characters or backslashes")
+        raise ValidationError("must not contain spaces, control characters or backslashes")
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise ValidationError("must be a URL") from None
+        raise ValidationError("must be a valid URL") from None
     if port == 0:
         raise ValidationError("must have a port from 1 to 65535")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValidationError("must be a URL that begins with http:// or https://")
     if "@" in parts.netloc:
-        raise ValidationError("must not hold a user name or a password")
+        raise ValidationError("must not contain a user name or password")
     return parts
 
 
 def strict_host(host: str) -> str:
-    """Return a name that can be registered, in ASCII."""
+    """Return a host name that can be registered, in ASCII."""
     try:
         return idna.encode(host, uts46=True, std3_rules=True).decode().lower().removesuffix(".")
     except (idna.IDNAError, UnicodeError):
-        raise ValidationError("must hold a valid host name") from None
+        raise ValidationError("must contain a valid host name") from None
 
 
-@lru_cache(maxsize=1024)  # links of one user lead to few sites
+@lru_cache(maxsize=1024)  # the links of a user have few hosts
 def ascii_host(host: str) -> str:
-    """Return a host name in ASCII, as browsers look it up.
+    """Return a host name in ASCII, as browsers resolve it.
 
-    Like the URL standard of browsers this allows emoji, underscores and hyphens anywhere. Unlike it, this allows no
-    other ASCII characters, which could end the host where it is part of a header or a page.
+    Like the URL standard, this allows emoji, underscores and hyphens anywhere. Unlike the standard, it allows no other
+    ASCII characters, which could end the host inside a header or a page.
     """
     try:
         labels = idna.uts46_remap(host, std3_rules=False).removesuffix(".").split(".")
@@ -67,29 +67,29 @@ def ascii_host(host: str) -> str:
                 idna.check_bidi(label, check_ltr=True)
         name = ".".join(label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in decoded)
     except (idna.IDNAError, UnicodeError):
-        raise ValidationError("must hold a valid host name") from None
+        raise ValidationError("must contain a valid host name") from None
     if len(name) > _MAX_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
-        raise ValidationError("must hold a valid host name")
+        raise ValidationError("must contain a valid host name")
     return name
 
 
 def _unicode_label(label: str) -> str:
-    """Return the label decoded, if UTS #46 allows it."""
+    """Return a label decoded. Raise an error unless UTS #46 allows it."""
     if label.startswith("xn--"):
         encoded, label = label, label.removeprefix("xn--").encode("ascii").decode("punycode")
         if idna.uts46_remap(label, std3_rules=False) != label or f"xn--{label.encode('punycode').decode()}" != encoded:
-            raise idna.IDNAError("not the one encoding of a label")
+            raise idna.IDNAError("not the canonical encoding")
         if label.isascii():
-            raise idna.IDNAError("encoded for nothing")
+            raise idna.IDNAError("encoded without need")
     if label and not label.isascii():
         idna.check_initial_combiner(label)
         if not all(idna.valid_contextj(label, n) for n, character in enumerate(label) if character in _JOINERS):
-            raise idna.IDNAError("a joiner that joins nothing")
+            raise idna.IDNAError("misplaced joiner")
     return label
 
 
-def is_address(host: str) -> bool:
-    """Whether browsers read an ASCII host as an IPv4 address, in any of its writings: it ends with a number."""
+def is_ipv4(host: str) -> bool:
+    """Return True if browsers parse the host as an IPv4 address: its last label is a number."""
     return bool(_NUMBER.fullmatch(host.rpartition(".")[2]))
 
 
@@ -100,34 +100,34 @@ def _is_canonical(host: str) -> bool:
         return False
 
 
-def _address(host: str) -> str | None:
-    """An address in the one writing that URLs have for it."""
-    if not (":" in host or is_address(host)):
+def _canonical_ip(host: str) -> str | None:
+    """Return an IP address in its canonical notation, in brackets for IPv6, or None for a name."""
+    if not (":" in host or is_ipv4(host)):
         return None
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         return None
-    written = str(getattr(address, "ipv4_mapped", None) or address)
-    return f"[{written}]" if ":" in written else written
+    text = str(getattr(address, "ipv4_mapped", None) or address)
+    return f"[{text}]" if ":" in text else text
 
 
-def _ip(host: str) -> IPAddress | None:
-    """Return the IP address that an ASCII host stands for in any notation, or None for a name."""
+def _parse_ip(host: str) -> IPAddress | None:
+    """Return the IP address in an ASCII host, in any notation, or None for a name."""
     try:
         if ":" in host:
             address = ipaddress.IPv6Address(host)
             return address.ipv4_mapped or address
-        return ipaddress.IPv4Address(socket.inet_aton(host)) if is_address(host) else None
+        return ipaddress.IPv4Address(socket.inet_aton(host)) if is_ipv4(host) else None
     except (ValueError, OSError):
         return None
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if the host always means this machine. Connections to 0.0.0.0 and [::] arrive there too."""
+    """Return True if the host is always this machine. Connections to 0.0.0.0 and [::] reach it too."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
-    address = _ip(host)
+    address = _parse_ip(host)
     return address is not None and (address.is_loopback or address.is_unspecified)
 
 
@@ -138,35 +138,34 @@ def is_own_host(host: str) -> bool:
         return True
     if is_loopback(host):
         return settings().serve_loopback == "1" or is_loopback(own)
-    address = _ip(host)
-    return address is not None and address == _ip(own)
+    address = _parse_ip(host)
+    return address is not None and address == _parse_ip(own)
 
 
 def requested_host(header: str) -> str:
-    """Return the name or IP address in a Host header, or "" if there is none. Ports do not matter."""
+    """Return the name or IP address in a Host header without its port, or "" if there is none."""
     match = _HOST_HEADER.fullmatch(header.lower())
     return (match["ipv6"] or match["name"]) if match else ""
 
 
 def split_ascii(text: str) -> SplitResult:
-    """The parts of an http or https URL, in ASCII throughout."""
+    """Return the parts of an http or https URL in ASCII."""
     parts = split_http(text)
     assert parts.hostname
-    host = _address(parts.hostname) or ascii_host(parts.hostname)
+    host = _canonical_ip(parts.hostname) or ascii_host(parts.hostname)
     netloc = f"{host}:{parts.port}" if parts.port else host
     uri = iri_to_uri(parts._replace(netloc=netloc).geturl())
-    if len(uri) > MAX_URL:  # each character that is not ASCII has become up to twelve
+    if len(uri) > MAX_URL:  # a character becomes up to twelve
         raise ValidationError(f"must be at most {MAX_URL} characters in its ASCII form")
     return urlsplit(uri)
 
 
 def normalize_target(text: str) -> str:
-    """The one writing of a URL that a visitor is sent to: ASCII throughout, and not an address of ours, which
-    could send the visitor in a circle."""
+    """Return the URL of a redirect target in ASCII. URLs of this service could cause redirect loops."""
     parts = split_ascii(text)
     assert parts.hostname
-    if is_address(parts.hostname) and not _is_canonical(parts.hostname):
-        raise ValidationError("must hold a name, or an address as four numbers")
+    if is_ipv4(parts.hostname) and not _is_canonical(parts.hostname):
+        raise ValidationError("must contain a host name, or an IPv4 address such as 192.0.2.1")
     if is_own_host(parts.hostname):
-        raise ValidationError("must not lead back to this service")
+        raise ValidationError("must not point to this service")
     return parts.geturl()

@@ -1,6 +1,6 @@
 """The OpenAPI document and its page, /api/docs.
 
-Modules that build them are loaded when the document is first requested.
+The modules that build them are imported on the first request.
 """
 
 from flask import Flask

@@ -1,4 +1,4 @@
-"""/api/docs: a page to read the document, and to try the operations with one's own key"""
+"""/api/docs: the OpenAPI document as a page, with forms to try the operations."""
 
 import json
 
@@ -12,19 +12,19 @@ bp = Blueprint("docs", __name__)
 
 
 def _contents() -> Markup:
-    """Render the document when the page is first requested."""
+    """Return the rendered document, rendering it on the first request."""
     if "linkmgr_docs" not in current_app.extensions:
         from linkmgr.openapi.docs_view import Reader, error, prose  # noqa: PLC0415
         from linkmgr.web.errors import CATALOGUE  # noqa: PLC0415
 
-        document = json.loads(openapi.built())
+        document = json.loads(openapi.cached_document())
         rendered = render_template(
             "docs_operations.html",
             introduction=prose(document["info"]["description"]),
             sections=list(Reader(document).sections()),
             errors_of_all=[error(code) for code in CATALOGUE],
         )
-        current_app.extensions["linkmgr_docs"] = Markup(rendered)  # noqa: S704 - of a template, which escapes
+        current_app.extensions["linkmgr_docs"] = Markup(rendered)  # noqa: S704 - the template escapes
     contents: Markup = current_app.extensions["linkmgr_docs"]
     return contents
 

@@ -1,4 +1,4 @@
-"""The document as the page /api/docs shows it."""
+"""The contents of /api/docs, computed from the OpenAPI document."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _ID = "17"  # the id in examples
 
 
 class Row(NamedTuple):
-    """A member of a body, or a parameter of a path or a query."""
+    """A row of a table: a member of a body, or a parameter of a path or a query."""
 
     name: str
     place: str
@@ -54,7 +54,7 @@ class Operation(NamedTuple):
     curl: Markup
     success: Markup
     errors: list[Error]
-    common: dict[str, list[str]]  # the codes that most operations share, by status
+    common: dict[str, list[str]]  # error codes that most operations share, by status
 
 
 class Section(NamedTuple):
@@ -66,9 +66,9 @@ class Section(NamedTuple):
 
 
 def _code(text: str) -> Markup:
-    """Escape text that is not in an attribute: quotes may stay, which keeps the page small."""
+    """Escape text outside of attributes. Quotes are not escaped, which keeps the page small."""
     escaped = str(escape(text)).replace("&#34;", '"').replace("&#39;", "'")
-    return Markup(escaped)  # noqa: S704 - it was escaped
+    return Markup(escaped)  # noqa: S704 - escape() was applied
 
 
 def _inline(text: str) -> str:
@@ -76,7 +76,7 @@ def _inline(text: str) -> str:
 
 
 def prose(text: str) -> Markup:
-    """Return paragraphs and lists as HTML: the part of Markdown that the descriptions use."""
+    """Convert the part of Markdown that the descriptions use: paragraphs, lists, bold text and code."""
     blocks = []
     for block in text.split("\n\n") if text else []:
         if block.startswith("- "):
@@ -110,36 +110,38 @@ class Reader:
         resolved: JsonSchema = self.document["components"][kind][name]
         return resolved
 
-    # --- types in words
+    # --- types
 
     def kind(self, schema: JsonSchema) -> str:
         schema = self.resolve(schema)
         if "anyOf" in schema:
-            kinds = [each for each in schema["anyOf"] if each.get("type") != "null" and each.get("maxLength") != 0]
-            return ", or ".join(dict.fromkeys(map(self._alternative, kinds)))
+            options = [
+                option for option in schema["anyOf"] if option.get("type") != "null" and option.get("maxLength") != 0
+            ]
+            return ", or ".join(dict.fromkeys(map(self._alternative, options)))
         if "enum" in schema:
             return " | ".join(str(value) for value in schema["enum"] if value is not None)
-        kinds = schema.get("type", "any")
-        names = [kinds] if isinstance(kinds, str) else [kind for kind in kinds if kind != "null"]
+        types = schema.get("type", "any")
+        names = [types] if isinstance(types, str) else [name for name in types if name != "null"]
         return " or ".join(names) + self._bounds(schema)
 
     def _alternative(self, schema: JsonSchema) -> str:
-        """Leave out the members of an object: the tables of the resource have them."""
+        """Return the type of an alternative. The members of objects are in the tables of the resource."""
         return "object" if self.resolve(schema).get("type") == "object" else self.kind(schema)
 
     def _bounds(self, schema: JsonSchema) -> str:
         match schema:
             case {"items": items, **others}:
-                most = f", at most {others['maxItems']}" if "maxItems" in others else ""
-                return f" of {self.kind(items).replace('object', 'objects', 1)}{most}"
+                bound = f", at most {others['maxItems']}" if "maxItems" in others else ""
+                return f" of {self.kind(items).replace('object', 'objects', 1)}{bound}"
             case {"properties": members}:
                 return f" of {', '.join(members)}"
-            case {"minimum": least, "maximum": most} if most < 2**31:
-                return f", {least} to {most}"
-            case {"minLength": least, "maxLength": most} if least:
-                return f", {least} to {most} characters"
-            case {"maxLength": most}:
-                return f", at most {most} characters"
+            case {"minimum": minimum, "maximum": maximum} if maximum < 2**31:
+                return f", {minimum} to {maximum}"
+            case {"minLength": minimum, "maxLength": maximum} if minimum:
+                return f", {minimum} to {maximum} characters"
+            case {"maxLength": maximum}:
+                return f", at most {maximum} characters"
             case _:
                 return ""
 
@@ -157,17 +159,17 @@ class Reader:
             Markup(_inline(text or schema.get("description", ""))),  # noqa: S704 - _inline escapes
         )
 
-    def _inner(self, name: str, schema: JsonSchema) -> Iterator[Row]:
-        """The members of an object, or of the objects in an array."""
+    def _inner_rows(self, name: str, schema: JsonSchema) -> Iterator[Row]:
+        """Return the rows of the members of an object, or of the objects in an array."""
         schema = self.resolve(schema)
-        of = self.resolve(schema.get("items", schema))
+        item = self.resolve(schema.get("items", schema))
         prefix = f"{name}[]" if "items" in schema else name
-        required = of.get("required", [])
-        for inner, described in of.get("properties", {}).items():
-            yield self.row(f"{prefix}.{inner}", described, needed="required" if inner in required else "")
+        required = item.get("required", [])
+        for inner, member in item.get("properties", {}).items():
+            yield self.row(f"{prefix}.{inner}", member, needed="required" if inner in required else "")
 
     def _bodies(self, resource: Resource) -> list[tuple[str, JsonSchema]]:
-        """The methods and schemas of the bodies of a resource, that of the create first."""
+        """Return the method and schema of each body of a resource, the create first."""
         schemas = self.document["components"]["schemas"]
         bodies = [
             (operation.method, schemas[operation.body.__name__]) for operation in resource.operations if operation.body
@@ -175,12 +177,11 @@ class Reader:
         return sorted(bodies, key=lambda body: body[0] != "POST")
 
     def _needed(self, name: str, bodies: list[tuple[str, JsonSchema]]) -> str:
-        takers = [(method, name in body.get("required", [])) for method, body in bodies if name in body["properties"]]
-        methods = {method for method, _ in takers}
-        required = {method for method, is_required in takers if is_required}
+        methods = {method for method, body in bodies if name in body["properties"]}
+        required = {method for method, body in bodies if name in body.get("required", [])}
         if methods == {"POST"} and len(bodies) > 1:
             return "create only, required" if required else "create only"
-        if all(is_required for _, is_required in takers):
+        if required == methods:
             return "required"
         return f"required on {'create' if 'POST' in required else 'update'}" if required else ""
 
@@ -189,7 +190,7 @@ class Reader:
         rows: list[Row] = []
         for name in resource.members:
             schema = next(body["properties"][name] for _, body in bodies if name in body["properties"])
-            rows += [self.row(name, schema, needed=self._needed(name, bodies)), *self._inner(name, schema)]
+            rows += [self.row(name, schema, needed=self._needed(name, bodies)), *self._inner_rows(name, schema)]
         if rows:
             yield Table("Members of the body", rows)
         for title, path in resource.tables.items():

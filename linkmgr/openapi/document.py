@@ -1,4 +1,4 @@
-"""Builds the OpenAPI document, once per process."""
+"""Builder of the OpenAPI document."""
 
 import re
 from collections.abc import Iterator
@@ -14,30 +14,36 @@ from linkmgr.openapi.model import Access, Operation, Resource
 from linkmgr.openapi.operations import RECORDS, RESOURCES
 from linkmgr.openapi.schemas import ID, JsonSchema
 from linkmgr.repository.channels import ITEMS
+from linkmgr.repository.visits import MAX_LABELS, OTHER
 
-VERSION = "3"  # as the specification calls itself (section 9)
-_TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # where the parameter is not the word
-PAGES = ("docs.page",)  # under /api, but not operations
+VERSION = "3"  # of the specification (section 9)
+_TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters that are not called like this
+PAGES = ("docs.page",)  # endpoints under /api that are not operations
 
-DESCRIPTION = """\
+DESCRIPTION = f"""\
 Manages short links, QR codes, bio pages, campaigns, channels, branded domains, splash pages, overlays and pixels.
 
 Send your API key with every request, in the header `Authorization: Bearer API_KEY`. Bodies are JSON objects with the
-header `Content-Type: application/json`. A success is 200 with `error` 0. An error has `error` 1, a sentence in
-`message`, and a stable `code` for programs.
+header `Content-Type: application/json`. A success has the status 200 and `error` 0. An error has `error` 1, a sentence
+in `message`, and a stable `code` for programs.
 
 - **Bodies.** `null` means not sent. `""` means not sent on create; on update it clears an optional text. Members that
-  are not named here are ignored. JSON types are not converted. An update changes only the members that it sends.
+  are not named here are ignored. JSON types are not converted, unless a member says so. An update changes only the
+  members that it sends.
 - **Lists** are sorted newest first. `result` is the total, `nextpage` is 0 on the last page. A page past the end is
   empty.
 - **Ids.** Another user's id and an id that does not exist give the same 404.
 - **Times** are UTC.
-- **Rate limit.** Every answer has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (an
-  epoch second). A user has one budget for all operations. Requests without a valid key share the budget of their IP
-  address (IPv6: of its /64 network).
-- **Retries.** Errors 429 and 503 have the header `Retry-After`: the seconds after which you can try again.
-- **Statistics** list the ten largest labels. HEAD requests, prefetching, bots, previews, HTTP libraries and requests
-  without a user agent are not counted. IP addresses are not stored."""
+- **Rate limit.** Every response has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`
+  (an epoch second). A user has one budget for all operations. Requests without a valid key share the budget of their IP
+  address (IPv6: of its /64 network). `/api/docs` and `/api/openapi.json` need no key; with a valid key, requests for
+  them count for its user.
+- **Retries.** Errors 429 and 503 have the header `Retry-After`: the seconds after which you can try again. The reasons
+  for a 503 are the database (unavailable, busy or to be upgraded), too many images being rendered or too many URLs
+  being fetched at the same time, and API keys that were encrypted with another secret. `code` says which one.
+- **Statistics** list the ten largest labels of a kind, such as countries. A link or QR code has at most {MAX_LABELS:,}
+  labels of a kind; visits with further ones are counted as `{OTHER}`. HEAD requests, prefetching, bots, previews, HTTP
+  libraries and requests without a user agent are not counted. IP addresses are not stored."""
 
 
 def _name(schema: type[Schema] | Schema) -> str:
@@ -66,7 +72,7 @@ def rules(app: Flask) -> dict[tuple[str, str], Rule]:
     }
 
 
-def _in_path(operation: Operation) -> Iterator[JsonSchema]:
+def _path_parameters(operation: Operation) -> Iterator[JsonSchema]:
     for name in operation.arguments:
         schema = {"type": "string", "enum": list(ITEMS)} if name == "type" else ID
         kind = name.removesuffix("_id")
@@ -75,13 +81,13 @@ def _in_path(operation: Operation) -> Iterator[JsonSchema]:
 
 
 def _operation_id(rule: Rule, operation: Operation) -> str:
-    """Return the endpoint, with the method where one endpoint has two."""
+    """Return the name of the endpoint, with a suffix for the second method of one."""
     suffix = "_by_post" if (rule.endpoint, operation.method) == ("account.read", "POST") else ""
     return f"{rule.endpoint.replace('.', '_')}{suffix}"
 
 
 def _entry(resource: Resource, operation: Operation, operation_id: str) -> JsonSchema:
-    parameters = [*_in_path(operation), *operation.query]
+    parameters = [*_path_parameters(operation), *operation.query]
     return {
         "operationId": operation_id,
         "summary": operation.summary,
@@ -95,7 +101,7 @@ def _entry(resource: Resource, operation: Operation, operation_id: str) -> JsonS
 
 
 def _links(resource: Resource, ids: dict[Operation, str]) -> JsonSchema:
-    """From the operation that adds a row to those that take its id alone."""
+    """Return the OpenAPI links from a create to the operations whose only argument is its id."""
     source = "$response.body#/data/id" if resource.name == "Users" else "$response.body#/id"
     return {
         ids[operation]: {"operationId": ids[operation], "parameters": dict.fromkeys(operation.arguments, source)}

@@ -1,4 +1,4 @@
-"""The entries of operations/: a resource with its operations, its records and the members of its bodies."""
+"""Types of the entries in operations/: resources, their operations and the members of their bodies."""
 
 import re
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from linkmgr.openapi.schemas import JsonSchema
 
 
 class Access(Enum):
-    """Who may call an operation."""
+    """The clients that may call an operation, and their rows."""
 
     USER = "any user, on the user's own rows"
     ADMINISTRATOR = "administrators, on all rows"
@@ -21,11 +21,11 @@ class Access(Enum):
 
 @dataclass(frozen=True)
 class Member:
-    """A member of a body. Its type and bounds come from the field of the schema."""
+    """A member of a body. Its type and bounds come from the marshmallow field."""
 
     example: Any
     description: str = ""
-    default: Any = None  # on create, where the database sets it; the field's own default needs no entry
+    default: Any = None  # on create, if the database sets it; the document takes others from load_default
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,14 +33,14 @@ class Operation:
     method: str
     path: str  # as in the document: /api/pixel/{pixel_id}
     summary: str
-    answer: JsonSchema
+    response: JsonSchema
     body: type[Schema] | None = None
-    example: dict[str, Any] = field(default_factory=dict)  # of the body, to be copied
-    codes: tuple[str, ...] = ()  # the errors of this operation; responses.py adds those of all operations of its kind
+    example: dict[str, Any] = field(default_factory=dict)  # of the body
+    codes: tuple[str, ...] = ()  # error codes; responses.py adds the common ones
     query: tuple[JsonSchema, ...] = ()
     access: Access = Access.USER
     description: str = ""
-    tagged: bool = False  # True: the answer has an ETag
+    tagged: bool = False  # True if the response has an ETag
 
     @property
     def arguments(self) -> list[str]:
@@ -79,5 +79,5 @@ PAGING = (
     parameter("page", "The number of the page.", type="integer", minimum=1, maximum=MAX_PAGE, default=1),
 )
 
-# Error codes of several resources
+# Error codes of resources whose number a plan limits
 COUNTED = ("plan_feature", "plan_limit")

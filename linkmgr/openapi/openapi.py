@@ -1,4 +1,4 @@
-"""/api/openapi.json, which needs no key"""
+"""/api/openapi.json"""
 
 import hashlib
 
@@ -11,19 +11,19 @@ from linkmgr.settings import settings
 bp = Blueprint("openapi", __name__)
 
 
-def built() -> bytes:
-    """Return the document. It is built on the first request, so that it does not delay the start."""
+def cached_document() -> bytes:
+    """Return the document as JSON. It is built on the first request, so that it does not delay the start."""
     if "linkmgr_openapi" not in current_app.extensions:
         from linkmgr.openapi.document import build  # noqa: PLC0415
 
         current_app.extensions["linkmgr_openapi"] = orjson.dumps(build(current_app, settings().base_url))
-    built: bytes = current_app.extensions["linkmgr_openapi"]
-    return built
+    document: bytes = current_app.extensions["linkmgr_openapi"]
+    return document
 
 
 @bp.get("/openapi.json")
 def document() -> Response:
-    answer = Response(built(), mimetype="application/json")
-    answer.set_etag(hashlib.sha256(built()).hexdigest()[:32])
-    answer.cache_control.no_cache = True
-    return answer.make_conditional(request)
+    response = Response(cached_document(), mimetype="application/json")
+    response.set_etag(hashlib.sha256(cached_document()).hexdigest()[:32])
+    response.cache_control.no_cache = True
+    return response.make_conditional(request)

@@ -1,4 +1,4 @@
-"""The answers of each operation: the success, and every error with its codes."""
+"""Responses of each operation: the success, and every error with its codes."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -11,30 +11,30 @@ from linkmgr.openapi.schemas import JsonSchema, example_of, record, ref
 from linkmgr.web.errors import CATALOGUE
 
 _LIMITS = {
-    "X-RateLimit-Limit": "The requests that are allowed in a window.",
-    "X-RateLimit-Remaining": "The requests that remain in this window.",
+    "X-RateLimit-Limit": "The requests allowed in a window.",
+    "X-RateLimit-Remaining": "The requests left in this window.",
     "X-RateLimit-Reset": "The epoch second at which the window ends.",
 }
 _ID = {"X-Request-Id": "The id of the request in the log: the one that the client sent, or a new one."}
-_TAG = {"ETag": "The version of the answer. Send it in If-None-Match."}
+_TAG = {"ETag": "The version of the response. Send it in If-None-Match."}
 _RETRY = {"Retry-After": "The seconds after which you can try again."}
 _TITLES = {
-    400: "The request is invalid, its value is taken, or the plan's count is reached",
+    400: "The request is invalid, a value is already in use, or a limit of the plan is reached",
     401: "The API key is missing, unknown or expired",
     403: "The plan or the user's role does not allow it",
-    404: "There is no such path, or no such row that the caller owns",
+    404: "The path does not exist, or the user owns no row with this id",
     413: "The body is too large",
     414: "The URL is too long",
     415: "The body is not JSON",
     429: "The rate limit is exceeded",
-    500: "An error of the service",
-    503: "The service is unavailable; try again soon",
+    500: "Internal error",
+    503: "The service is temporarily unavailable",
 }
 _ALWAYS = ("bad_request", "rate_limited", "bug", "unavailable", "busy", "schema_too_old")
 _KEYED = ("key_missing", "key_unknown", "key_expired", "plan_feature")
 _IN_PATH = ("missing", "no_such_operation")
 _IN_BODY = ("invalid", "value_refused", "too_large", "not_json")
-_FILLED_IN = {
+_PLACEHOLDERS = {  # of the messages in examples
     "problems": "name is required",
     "detail": "the API",
     "limit": 30,
@@ -52,13 +52,13 @@ def _headers(*names: str) -> JsonSchema:
 
 def _by_status(codes: Iterable[str]) -> Codes:
     """Group the codes by status, in the order of the catalogue."""
-    found: Codes = defaultdict(list)
+    grouped: Codes = defaultdict(list)
     for code in sorted(set(codes), key=list(CATALOGUE).index):
-        found[CATALOGUE[code][0]].append(code)
-    return dict(sorted(found.items()))
+        grouped[CATALOGUE[code][0]].append(code)
+    return dict(sorted(grouped.items()))
 
 
-# The errors that most operations share are in the document once.
+# Errors that most operations share appear in the document only once.
 _SHARED = _by_status([*_ALWAYS, *_KEYED, *_IN_PATH, *_IN_BODY])
 
 
@@ -68,44 +68,44 @@ def _envelope(codes: list[str]) -> JsonSchema:
     )
 
 
-def _refusal(status: int, codes: list[str], schema: JsonSchema) -> JsonSchema:
+def _error_response(status: int, codes: list[str], schema: JsonSchema | None = None) -> JsonSchema:
     reasons = "\n".join(f"- `{code}`: {CATALOGUE[code][1]}" for code in codes)
-    example = {"error": 1, "message": CATALOGUE[codes[0]][1].format(**_FILLED_IN), "code": codes[0]}
+    example = {"error": 1, "message": CATALOGUE[codes[0]][1].format(**_PLACEHOLDERS), "code": codes[0]}
     return {
         "description": f"{_TITLES[status]}.\n\n{reasons}",
         "headers": _headers(*_LIMITS, *_ID, *(_RETRY if status in (429, 503) else ())),
-        "content": {"application/json": {"schema": schema, "example": example}},
+        "content": {"application/json": {"schema": schema or _envelope(codes), "example": example}},
     }
 
 
-def _success(documented: Operation) -> JsonSchema:
-    content: JsonSchema = {"schema": documented.answer}
-    if example := example_of(documented.answer, RECORDS):
+def _success(operation: Operation) -> JsonSchema:
+    content: JsonSchema = {"schema": operation.response}
+    if example := example_of(operation.response, RECORDS):
         content["example"] = example
-    headers = _headers(*_LIMITS, *_ID, *(_TAG if documented.tagged else ()))
-    return {"description": "Done.", "headers": headers, "content": {"application/json": content}}
+    headers = _headers(*_LIMITS, *_ID, *(_TAG if operation.tagged else ()))
+    return {"description": "Success.", "headers": headers, "content": {"application/json": content}}
 
 
-def _unchanged() -> JsonSchema:
+def _not_modified() -> JsonSchema:
     return {
         "description": "Not modified: the client sent the ETag of the current version.",
         "headers": _headers(*_LIMITS, *_ID, *_TAG),
     }
 
 
-def of(documented: Operation) -> JsonSchema:
-    """Return the answers by their status."""
-    codes = [*_ALWAYS, *documented.codes]
-    codes += _KEYED if documented.access is not Access.PUBLIC else ()
-    codes += ("administrators_only",) if documented.access is Access.ADMINISTRATOR else ()
-    codes += _IN_PATH if documented.arguments else ()
-    codes += _IN_BODY if documented.body else ("invalid",) if documented.query or "type" in documented.arguments else ()
-    refusals = {
-        str(status): f"Refusal{status}" if found == _SHARED.get(status) else _refusal(status, found, _envelope(found))
-        for status, found in _by_status(codes).items()
+def of(operation: Operation) -> JsonSchema:
+    """Return the responses by status."""
+    codes = [*_ALWAYS, *operation.codes]
+    codes += _KEYED if operation.access is not Access.PUBLIC else ()
+    codes += ("administrators_only",) if operation.access is Access.ADMINISTRATOR else ()
+    codes += _IN_PATH if operation.arguments else ()
+    codes += _IN_BODY if operation.body else ("invalid",) if operation.query or "type" in operation.arguments else ()
+    errors = {
+        str(status): f"Refusal{status}" if group == _SHARED.get(status) else _error_response(status, group)
+        for status, group in _by_status(codes).items()
     }
-    unchanged = {"304": _unchanged()} if documented.tagged else {}
-    return {"200": _success(documented), **unchanged, **refusals}
+    unchanged = {"304": _not_modified()} if operation.tagged else {}
+    return {"200": _success(operation), **unchanged, **errors}
 
 
 def add_components(components: Components) -> None:
@@ -115,4 +115,4 @@ def add_components(components: Components) -> None:
     for status, codes in _SHARED.items():
         name = f"Refusal{status}"
         components.schema(name, _envelope(codes))
-        components.response(name, _refusal(status, codes, ref(name)))
+        components.response(name, _error_response(status, codes, ref(name)))

@@ -1,6 +1,6 @@
-"""JSON Schemas of answers: the building blocks of the records in operations/, each with an example.
+"""JSON Schemas of responses, each with an example.
 
-Every answer that a test receives is validated against them (tests/conftest.py), so they cannot become outdated.
+The tests validate every response against them (tests/conftest.py), so they cannot become outdated.
 """
 
 from typing import Any
@@ -31,8 +31,8 @@ def or_null(schema: JsonSchema) -> JsonSchema:
     return schema | {"type": [schema["type"], "null"]}
 
 
-def number(example: int, least: int = 0) -> JsonSchema:
-    return {"type": "integer", "minimum": least, "examples": [example]}
+def number(example: int, minimum: int = 0) -> JsonSchema:
+    return {"type": "integer", "minimum": minimum, "examples": [example]}
 
 
 def flag(example: bool) -> JsonSchema:
@@ -65,7 +65,7 @@ DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
 COLOR = text("#3b82f6", pattern="^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$")
 _COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
 
-# The records that several resources share.
+# Records of several resources
 RECORDS: dict[str, JsonSchema] = {
     "Statistics": record(
         clicks=number(12),
@@ -81,10 +81,10 @@ RECORDS: dict[str, JsonSchema] = {
     "Created": record(error=ref("Success"), id=ID),
 }
 
-# --- whole answers
+# --- whole responses
 
 
-def answer(**members: JsonSchema) -> JsonSchema:
+def success(**members: JsonSchema) -> JsonSchema:
     return record(error=ref("Success"), **members)
 
 
@@ -93,12 +93,12 @@ def done(message: str) -> JsonSchema:
 
 
 def listing(key: str, name: str) -> JsonSchema:
-    return answer(
+    return success(
         data=record(
-            result=number(1) | {"description": "How many there are in all."},
+            result=number(1) | {"description": "The total number of rows."},
             perpage=number(15, 1),
             currentpage=number(1, 1),
-            nextpage=number(0) | {"description": "0: there is none."},
+            nextpage=number(0) | {"description": "0 on the last page."},
             maxpage=number(1, 1),
             **{key: array_of(ref(name))},
         )
@@ -106,18 +106,18 @@ def listing(key: str, name: str) -> JsonSchema:
 
 
 def reading(name: str) -> JsonSchema:
-    return answer(data=ref(name))
+    return success(data=ref(name))
 
 
 def all_of(name: str) -> JsonSchema:
-    return answer(data=array_of(ref(name)))
+    return success(data=array_of(ref(name)))
 
 
 CREATED = ref("Created")
 
 
 def example_of(schema: Any, records: dict[str, JsonSchema]) -> Any:
-    """Return an example of a JSON Schema, composed of the examples of its members."""
+    """Compose the example of a JSON Schema from the examples of its members."""
     if "examples" in schema:
         return schema["examples"][0]
     if "$ref" in schema:

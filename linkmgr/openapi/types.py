@@ -1,6 +1,7 @@
-"""Body members in JSON Schema: one function per field type, and property_of() for what a member adds to its type.
+"""JSON Schemas of the members of bodies: one function per field type.
 
-A description states what JSON Schema cannot express, such as that a host must not be ours.
+property_of() adds the properties of the single member. Descriptions state what JSON Schema cannot express, such as that
+a URL must not be on this service.
 """
 
 from functools import singledispatch
@@ -17,10 +18,9 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.openapi import operations
 from linkmgr.openapi.schemas import JsonSchema
 
-_LINE, _LINES = (
-    "\\u0000-\\u001f\\u007f",
-    "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f",
-)  # what must not be in it
+# Characters that a text on one line and a multiline text must not contain
+_NOT_IN_LINE = "\\u0000-\\u001f\\u007f"
+_NOT_IN_LINES = "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f"
 _ID: JsonSchema = {
     "type": ["integer", "string"],
     "minimum": 0,
@@ -44,7 +44,7 @@ def _name(description: str, example: str) -> JsonSchema:
     return name | ({"description": description} if description else {})
 
 
-_TARGETS = {  # by the member that names the visitors
+_TARGETS = {  # description and example of the selector, by its name
     "location": ("A country: its English name or its ISO code.", "Germany"),
     "device": (
         "A device: a model, a maker, a system with or without its version (`iphone`, `windows 10`, `android tablet`, "
@@ -56,135 +56,136 @@ _TARGETS = {  # by the member that names the visitors
 
 
 @singledispatch
-def described(field: fields.Field[Any], _converter: OpenAPIConverter) -> JsonSchema:
-    raise TypeError(f"{type(field).__name__} has no description in linkmgr/openapi/types.py")
+def schema_of(field: fields.Field[Any], _converter: OpenAPIConverter) -> JsonSchema:
+    raise TypeError(f"{type(field).__name__} has no schema in linkmgr/openapi/types.py")
 
 
-@described.register
+@schema_of.register
 def _text(field: base.Text, _: OpenAPIConverter) -> JsonSchema:
-    but = _LINES if field.lines else _LINE
-    return {"type": "string", "maxLength": field.longest, "pattern": f"^[^{but}]*[^\\s{but}][^{but}]*$"}
+    excluded = _NOT_IN_LINES if field.multiline else _NOT_IN_LINE
+    pattern = f"^[^{excluded}]*[^\\s{excluded}][^{excluded}]*$"
+    return {"type": "string", "maxLength": field.max_length, "pattern": pattern}
 
 
-@described.register
+@schema_of.register
 def _matching(field: base.Matching, _: OpenAPIConverter) -> JsonSchema:
-    form = field.described[0].upper() + field.described[1:]
-    return {"type": "string", "pattern": f"^(?:{field.pattern.pattern})$", "description": f"{form}."}
+    description = field.description[0].upper() + field.description[1:]
+    return {"type": "string", "pattern": f"^(?:{field.pattern.pattern})$", "description": f"{description}."}
 
 
-@described.register
+@schema_of.register
 def _choice(field: base.Choice, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "string", "enum": list(field.choices)}
 
 
-@described.register
+@schema_of.register
 def _email(field: base.Email, _: OpenAPIConverter) -> JsonSchema:
-    return {"type": "string", "format": "email", "maxLength": field.longest}
+    return {"type": "string", "format": "email", "maxLength": field.max_length}
 
 
-@described.register
+@schema_of.register
 def _password(_field: base.Password, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "string", "format": "password", "minLength": 5, "maxLength": 1024}
 
 
-@described.register
+@schema_of.register
 def _timestamp(_field: base.Timestamp, _: OpenAPIConverter) -> JsonSchema:
     day, time = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])", "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
     return {"type": "string", "pattern": f"^{day} {time}$", "description": "UTC."}
 
 
-@described.register
+@schema_of.register
 def _boolean(_field: base.Boolean, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "boolean"}
 
 
-@described.register
+@schema_of.register
 def _integer(field: base.Integer, _: OpenAPIConverter) -> JsonSchema:
-    return {"type": "integer", "minimum": field.least, "maximum": field.most}
+    return {"type": "integer", "minimum": field.minimum, "maximum": field.maximum}
 
 
-@described.register
-def _of_row(_field: base.Id, _: OpenAPIConverter) -> JsonSchema:
+@schema_of.register
+def _row_id(_field: base.Id, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "integer", "minimum": 1, "maximum": MAX_ID}
 
 
-@described.register(base.Target)
-@described.register(bio.Url)
-@described.register(links.Image)
-def _address(field: base.Text, _: OpenAPIConverter) -> JsonSchema:
-    ours = " that is not on this service" if isinstance(field, base.Target) else ""
-    return _url(f"An absolute http or https URL{ours}.")
+@schema_of.register(base.Target)
+@schema_of.register(bio.Url)
+@schema_of.register(links.Image)
+def _target(field: base.Text, _: OpenAPIConverter) -> JsonSchema:
+    condition = " that is not on this service" if isinstance(field, base.Target) else ""
+    return _url(f"An absolute http or https URL{condition}.")
 
 
-@described.register
+@schema_of.register
 def _domain(_field: domains.Domain, _: OpenAPIConverter) -> JsonSchema:
     return _url("A public host name that points to this service, with http:// or https://.") | {
         "pattern": r"^https?://[^\s\\@:/?#]+/?$"
     }
 
 
-@described.register
+@schema_of.register
 def _links(_field: bio.Links, converter: OpenAPIConverter) -> JsonSchema:
     item = converter.resolve_nested_schema(bio.BioLink)  # type: ignore[no-untyped-call]
     return {"type": "array", "items": item, "maxItems": bio.MAX_LINKS}
 
 
-# --- of QR codes
+# --- members of QR codes
 
 
-@described.register
+@schema_of.register
 def _data(_field: qr.Data, converter: OpenAPIConverter) -> JsonSchema:
-    objects = [converter.resolve_nested_schema(each) for each in qr_data.OBJECTS.values()]  # type: ignore[no-untyped-call]
+    objects = [converter.resolve_nested_schema(schema) for schema in qr_data.OBJECTS.values()]  # type: ignore[no-untyped-call]
     return {
         "anyOf": [{"type": "string", "minLength": 1, "maxLength": 4096}, *objects],
         "description": "A string for text, link and phone; an object for vcard, email, sms and wifi. For email and sms "
-        "also the address or the number alone.",
+        "also the recipient alone.",
     }
 
 
-@described.register
+@schema_of.register
 def _site(_field: qr_data.Site, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "string", "maxLength": MAX_URL, "pattern": r"^[^\s\\@]+$"}
 
 
-@described.register
+@schema_of.register
 def _encryption(_field: qr_data.Encryption, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "string", "enum": ["WPA", "WEP", "nopass"]}
 
 
-# --- of links
+# --- members of links
 
 
-@described.register
-def _loose_id(_field: links.IdOrString, _: OpenAPIConverter) -> JsonSchema:
+@schema_of.register
+def _id_or_string(_field: links.IdOrString, _: OpenAPIConverter) -> JsonSchema:
     return _ID | {"description": "An id, also as a string. 0 means none."}
 
 
-@described.register
+@schema_of.register
 def _ids(_field: links.Ids, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "array", "items": _ID}
 
 
-@described.register
+@schema_of.register
 def _link_type(_field: links.LinkType, _: OpenAPIConverter) -> JsonSchema:
     return _ID | {"pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$", "description": ""}
 
 
-@described.register
+@schema_of.register
 def _targets(field: links.Targets, converter: OpenAPIConverter) -> JsonSchema:
-    text, example = _TARGETS[field.named]
+    text, example = _TARGETS[field.selector]
     name = _name(f"{text} Case does not matter.", example)
-    link = _address(base.Target(), converter) | {"examples": [f"https://example.com/{example.lower()}"]}
-    return _array(field.named, "link", **{field.named: name, "link": link})
+    link = _target(base.Target(), converter) | {"examples": [f"https://example.com/{example.lower()}"]}
+    return _array(field.selector, "link", **{field.selector: name, "link": link})
 
 
-@described.register
+@schema_of.register
 def _parameters(_field: links.Parameters, _: OpenAPIConverter) -> JsonSchema:
     value = {"type": ["string", "number"], "description": "A number becomes text.", "examples": ["newsletter"]}
     return _array("name", "value", name=_name("", "utm_source"), value=value)
 
 
-@described.register
+@schema_of.register
 def _deep_link(_field: links.DeepLink, _: OpenAPIConverter) -> JsonSchema:
     auto = {"type": "boolean", "description": "false keeps the URLs without using them.", "examples": [True]}
     apple = _url("The app in the App Store, for iPhone and iPad.") | {"examples": ["https://apps.apple.com/app/id1"]}
@@ -192,7 +193,7 @@ def _deep_link(_field: links.DeepLink, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "object", "properties": {"auto": auto, "apple": apple, "google": google}}
 
 
-@described.register
+@schema_of.register
 def _own_domain(_field: links.OwnDomain, _: OpenAPIConverter) -> JsonSchema:
     return {
         "type": "string",
@@ -201,21 +202,21 @@ def _own_domain(_field: links.OwnDomain, _: OpenAPIConverter) -> JsonSchema:
     }
 
 
-@described.register
+@schema_of.register
 def _link_password(_field: links.LinkPassword, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "string", "format": "password", "minLength": 1, "maxLength": 1024}
 
 
-@described.register
+@schema_of.register
 def _expiry(field: links.Expiry, _: OpenAPIConverter) -> JsonSchema:
     until = "UTC unless it names a time zone. A date alone means the end of that day."
-    return {"type": "string", "pattern": f"^(?:{field.FORM.pattern})$", "description": until}
+    return {"type": "string", "pattern": f"^(?:{field.PATTERN.pattern})$", "description": until}
 
 
-# --- what a member of a body adds to its type
+# --- properties of the single member
 
 
-def _nullable(schema: JsonSchema) -> JsonSchema:
+def _allow_null(schema: JsonSchema) -> JsonSchema:
     """Allow null, which means that an optional member is not sent."""
     if "anyOf" in schema:
         return schema | {"anyOf": [*schema["anyOf"], {"type": "null"}]}
@@ -224,36 +225,36 @@ def _nullable(schema: JsonSchema) -> JsonSchema:
     return optional | {"enum": [*schema["enum"], None]} if "enum" in schema else optional
 
 
-def _emptied(schema: JsonSchema) -> JsonSchema:
-    """Allow "" too."""
+def _allow_empty(schema: JsonSchema) -> JsonSchema:
+    """Allow the empty string."""
     if schema.get("format") == "iri":
         return {"anyOf": [schema, {"type": "string", "maxLength": 0}]}
     pattern = {"pattern": f"^$|{schema['pattern']}"} if "pattern" in schema else {}
     return schema | pattern | ({"minLength": 0} if "minLength" in schema else {})
 
 
-def _explained(schema: JsonSchema, field: fields.Field[Any]) -> JsonSchema:
-    """Add the description, the example and the default that linkmgr/openapi/operations has for the member."""
+def _annotate(schema: JsonSchema, field: fields.Field[Any]) -> JsonSchema:
+    """Add the description, example and default of the member from linkmgr/openapi/operations."""
     parent = type(field.parent)
     assert issubclass(parent, Schema)
     assert field.name
     member = operations.member(parent, field.name)
-    sentences = " ".join(filter(None, (member.description, schema.get("description"))))
+    description = " ".join(filter(None, (member.description, schema.get("description"))))
     default = field.load_default if isinstance(field.load_default, str) else None
     if member.default is not None and issubclass(parent, base.New):
         default = member.default
     return (
         schema
-        | ({"description": sentences} if sentences else {})
+        | ({"description": description} if description else {})
         | ({"default": default} if default not in (None, "") else {})
         | {"examples": [member.example]}
     )
 
 
 def property_of(converter: OpenAPIConverter, field: fields.Field[Any], ret: JsonSchema) -> JsonSchema:
-    """Replace everything that apispec derives from a field."""
-    schema = described(field, converter)
-    if getattr(field, "emptied", False):
-        schema = _emptied(schema)
+    """Return the schema of a member, replacing the one that apispec derived from the field."""
+    schema = schema_of(field, converter)
+    if getattr(field, "allow_empty", False):
+        schema = _allow_empty(schema)
     ret.clear()
-    return _explained(schema if field.required else _nullable(schema), field)
+    return _annotate(schema if field.required else _allow_null(schema), field)

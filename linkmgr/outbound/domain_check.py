@@ -1,4 +1,4 @@
-"""Branded domains: which names may be one, and whether a name leads to this service."""
+"""Branded domains: normalization, and the check that a domain points to this service."""
 
 import hashlib
 import hmac
@@ -6,68 +6,68 @@ import hmac
 from flask import current_app
 from marshmallow import ValidationError
 
-from linkmgr.fields.urls import is_address, split_http, strict_host
+from linkmgr.fields.urls import is_ipv4, split_http, strict_host
 from linkmgr.outbound.fetch import Fetch
 from linkmgr.settings import settings
 from linkmgr.web import keys
 from linkmgr.web.errors import AppError
 
-CHALLENGES = "/.well-known/linkmgr/"
+CHALLENGE_PATH = "/.well-known/linkmgr/"
 
-# Names that never mean the same to everybody.  .test and .example mean nothing, and stay for trying things out.
+# Top-level names that are not public. .test and .example are allowed for experiments.
 _RESERVED = frozenset(("localhost", "local", "internal", "invalid", "onion", "alt", "arpa", "home", "lan", "corp"))
 _PROBLEMS = {
-    "fetch_refused": "and only a public address can be asked",
-    "fetch_unreachable": "where no web server can be reached",
-    "fetch_timed_out": "where nothing answered in time",
+    "fetch_refused": "which is not public",
+    "fetch_unreachable": "where no web server could be reached",
+    "fetch_timed_out": "where no web server responded in time",
 }
 
 
 def normalize(text: str) -> str:
-    """The one writing of a domain: its scheme, and its name as DNS knows it."""
+    """Return the scheme and the host name in ASCII, as DNS resolves it."""
     parts = split_http(text)
     assert parts.hostname
     if "[" in parts.netloc:
-        raise ValidationError("must hold a name, not an address")
+        raise ValidationError("must contain a host name, not an IP address")
     if ":" in parts.netloc:
-        raise ValidationError("must not hold a port")
+        raise ValidationError("must not contain a port")
     if parts.path not in ("", "/") or "?" in text or "#" in text:
-        raise ValidationError("must end with the name: without a path or a query")
+        raise ValidationError("must not contain a path, query or fragment")
     host = strict_host(parts.hostname)
     *parents, top = host.split(".")
-    if is_address(host):
-        raise ValidationError("must hold a name, not an address")
+    if is_ipv4(host):
+        raise ValidationError("must contain a host name, not an IP address")
     if not parents or top in _RESERVED:
-        raise ValidationError("must hold a name that is known all over the internet, such as go.example.com")
+        raise ValidationError("must contain a public host name such as go.example.com")
     if f".{host}".endswith(f".{settings().host}"):
-        raise ValidationError("must not be a name of this service itself")
+        raise ValidationError("must not be the host of this service or a subdomain of it")
     return f"{parts.scheme}://{host}"
 
 
-def answer(host: str, token: str) -> str:
-    """What this installation alone answers to a challenge under the name `host`."""
+def challenge_response(host: str, token: str) -> str:
+    """Return the response to a challenge for a host, which only this installation can compute."""
     secret: str = current_app.config["SECRET_KEY"]
     return hmac.new(secret.encode(), f"domain challenge {host} {token}".encode(), hashlib.sha256).hexdigest()
 
 
 def check(domain: str) -> None:
-    """Refuses a normalised domain that does not lead here.
+    """Raise an error unless a normalized domain points to this service.
 
-    The answer is bound to the name that was asked, and a redirect is followed to https alone: a foreign server
-    cannot have somebody else give it.
+    The response depends on the host, and only a redirect to https on the same host is followed. Another server
+    therefore cannot redirect the request to one that responds correctly.
     """
     if settings().domain_check == "off":
         return
     host, token = domain.partition("://")[2], keys.new_token()
-    attempt = Fetch(f"http://{host}{CHALLENGES}{token}", upgrade_only=True)
-    problem = "where something else answers"
+    request = Fetch(f"http://{host}{CHALLENGE_PATH}{token}", upgrade_only=True)
+    problem = "where another server responded"
     try:
-        if hmac.compare_digest(attempt.body().strip(), answer(host, token).encode()):
+        if hmac.compare_digest(request.body().strip(), challenge_response(host, token).encode()):
             return
-    except AppError as refusal:
-        if refusal.code == "fetch_busy":
+    except AppError as error:
+        if error.code == "fetch_busy":
             raise
-        problem = _PROBLEMS.get(refusal.code, problem)
-    addresses = ", ".join(dict.fromkeys(attempt.addresses))
-    found = f"resolves to {addresses}, {problem}" if addresses else "does not resolve to any address"
+        problem = _PROBLEMS.get(error.code, problem)
+    addresses = ", ".join(dict.fromkeys(request.addresses))
+    found = f"resolves to {addresses}, {problem}" if addresses else "does not resolve to an IP address"
     raise AppError("domain_unproven", host=host, base_url=settings().base_url, found=found)

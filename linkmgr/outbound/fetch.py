@@ -1,7 +1,7 @@
-"""The one way to fetch what a user named: only from public addresses, only so much, only so long.
+"""Fetches URLs that users supply: from public IP addresses only, with limits on size and time.
 
-libcurl asks before it opens a socket, on every hop and for every address of a name, so that neither a redirect
-nor a name that changes its address between two look-ups leads inside.
+The IP address is checked when libcurl opens a socket, for every redirect and every address of a host. So neither a
+redirect nor DNS rebinding reaches the internal network.
 """
 
 import socket
@@ -19,59 +19,59 @@ from marshmallow import ValidationError
 from linkmgr.fields.urls import split_ascii
 from linkmgr.web.errors import RETRY_SECONDS, AppError
 
-DEADLINE = 5.0  # seconds, for all of it
-MAX_BYTES = 1 << 20  # bytes
-REDIRECTS = 3
-PORTS = (80, 443)
-MAX_CONCURRENT = 2  # of a worker's 4 threads, so that slow foreign servers do not stop other requests
+DEADLINE = 5.0  # seconds, redirects included
+MAX_BYTES = 1 << 20
+MAX_REDIRECTS = 3
+ALLOWED_PORTS = (80, 443)
+MAX_CONCURRENT = 2  # of a worker's 4 threads, so that slow servers do not stop other requests
 
 _OK = 200
-_QUICK_EXIT = 322  # of libcurl, without a name in pycurl: a look-up that hangs is left behind, not waited for
-_GLOBAL_V6 = ip_network("2000::/3")  # what else is global stands for something: IPv4 (NAT64, mapped), a group, a link
+_QUICK_EXIT = 322  # CURLOPT_QUICK_EXIT, unnamed in pycurl: do not wait for a DNS lookup that hangs
+_GLOBAL_V6 = ip_network("2000::/3")  # the rest is NAT64, mapped IPv4, multicast or link-local
 _SPECIAL = tuple(
-    # of IETF's protocols; relays of 6to4; of protocols again, Teredo's for one; of 6to4; in documentation
+    # IETF protocols, 6to4 relays, IETF protocols (Teredo), 6to4, documentation
     ip_network(network)
     for network in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20")
 )
-_REFUSALS = {
+_ERRORS = {
     pycurl.E_UNSUPPORTED_PROTOCOL: "fetch_refused",
     pycurl.E_COULDNT_RESOLVE_HOST: "fetch_unresolved",
     pycurl.E_OPERATION_TIMEDOUT: "fetch_timed_out",
     pycurl.E_WRITE_ERROR: "fetch_too_large",
 }
-_authorities = ssl.get_default_verify_paths()  # the machine's: the ones that the wheel looks for are Red Hat's
+_CA_PATHS = ssl.get_default_verify_paths()  # the default paths of the pycurl wheel exist on Red Hat only
 OPTIONS: dict[int, Any] = {
     pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
     pycurl.FOLLOWLOCATION: 0,
-    pycurl.PROXY: "",  # none, whatever the environment says
+    pycurl.PROXY: "",  # ignore http_proxy and the like
     pycurl.NETRC: 0,
     pycurl.NOSIGNAL: 1,
     pycurl.USERAGENT: "linkmgr",
     _QUICK_EXIT: 1,
-    **({pycurl.CAINFO: _authorities.cafile} if _authorities.cafile else {}),
-    **({pycurl.CAPATH: _authorities.capath} if _authorities.capath else {}),
+    **({pycurl.CAINFO: _CA_PATHS.cafile} if _CA_PATHS.cafile else {}),
+    **({pycurl.CAPATH: _CA_PATHS.capath} if _CA_PATHS.capath else {}),
 }
-_room = threading.BoundedSemaphore(MAX_CONCURRENT)
+_slots = threading.BoundedSemaphore(MAX_CONCURRENT)
 
 
 @contextmanager
-def _in_room() -> Iterator[None]:
-    """Nobody waits for room, since the threads that wait would be as stuck as those that fetch."""
-    if not _room.acquire(blocking=False):
+def _slot() -> Iterator[None]:
+    """Hold one of the slots. Raise an error if none is free, because waiting would block further threads."""
+    if not _slots.acquire(blocking=False):
         raise AppError("fetch_busy", seconds=RETRY_SECONDS)
     try:
         yield
     finally:
-        _room.release()
+        _slots.release()
 
 
-def allowed(address: str, port: int) -> bool:
-    """Whether a socket may be opened to there."""
+def is_allowed(address: str, port: int) -> bool:
+    """Return True if a socket to this IP address and port may be opened."""
     ip: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
     if isinstance(ip, IPv6Address):
         ip = ip.ipv4_mapped or ip
     return (
-        port in PORTS
+        port in ALLOWED_PORTS
         and ip.is_global
         and not ip.is_multicast
         and (ip.version == 4 or ip in _GLOBAL_V6)  # noqa: PLR2004
@@ -80,16 +80,16 @@ def allowed(address: str, port: int) -> bool:
 
 
 class Fetch:
-    """One fetch.  `addresses` are those that it was led to, in order, for explaining why it failed.
+    """A GET request. `addresses` are the IP addresses that it tried, to explain a failure.
 
-    `upgrade_only`: the one redirect that is followed is to the same address under https.
+    With `upgrade_only`, it follows only a redirect to the same URL under https.
     """
 
     def __init__(self, url: str, *, upgrade_only: bool = False) -> None:
         try:
             parts = split_ascii(url)
         except ValidationError as error:
-            raise AppError("invalid", problems=f"The address {error.messages[0]}") from None
+            raise AppError("invalid", problems=f"The URL {error.messages[0]}") from None
         self._host, self._url = parts.hostname, parts.geturl().encode()
         self._upgrade_only = upgrade_only
         self.addresses: list[str] = []
@@ -99,14 +99,14 @@ class Fetch:
 
     def body(self) -> bytes:
         end, url = time.monotonic() + DEADLINE, self._url
-        with _in_room(), self._sockets, closing(self._curl()) as curl:
-            for _ in range(1 + REDIRECTS):
+        with _slot(), self._sockets, closing(self._curl()) as curl:
+            for _ in range(1 + MAX_REDIRECTS):
                 status, location = self._hop(curl, url, end - time.monotonic())
                 if not location or (self._upgrade_only and location != url.replace(b"http:", b"https:", 1)):
                     break
                 url = location
         if status != _OK:
-            raise self._refusal("fetch_status", status=status, redirects=REDIRECTS)
+            raise self._error("fetch_status", status=status, redirects=MAX_REDIRECTS)
         return bytes(self._received)
 
     def _curl(self) -> Any:
@@ -118,7 +118,7 @@ class Fetch:
         return curl
 
     def _hop(self, curl: Any, url: bytes, seconds: float) -> tuple[int, bytes | None]:
-        """The status, and where it redirects to."""
+        """Return the status and the target of a redirect, or None."""
         self._received.clear()
         curl.setopt(pycurl.URL, url)
         curl.setopt(pycurl.TIMEOUT_MS, max(1, int(seconds * 1000)))
@@ -126,16 +126,16 @@ class Fetch:
             curl.perform()
         except pycurl.error as error:
             code = "fetch_refused" if self._refused else "fetch_unreachable"
-            raise self._refusal(_REFUSALS.get(error.args[0], code), deadline=DEADLINE) from None
+            raise self._error(_ERRORS.get(error.args[0], code), deadline=DEADLINE) from None
         return curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo_raw(pycurl.REDIRECT_URL)
 
     def _open(self, _purpose: int, target: Any) -> socket.socket | int:
         address, port = target.addr[:2]
         self.addresses.append(address)
-        if not allowed(address, port):
+        if not is_allowed(address, port):
             self._refused = True
             return int(pycurl.SOCKET_BAD)
-        # libcurl uses a duplicate; this one is closed at the end.
+        # pycurl duplicates the socket. This one is closed at the end of the request.
         return self._sockets.enter_context(socket.socket(target.family, target.socktype, target.protocol))
 
     def _write(self, received: bytes) -> int | None:
@@ -144,10 +144,10 @@ class Fetch:
         self._received += received
         return None
 
-    def _refusal(self, code: str, **values: object) -> AppError:
+    def _error(self, code: str, **values: object) -> AppError:
         return AppError(code, host=self._host, **values)
 
 
 def fetch(url: str) -> bytes:
-    """What a public web server answers with 200."""
+    """Return the body of a response with status 200."""
     return Fetch(url).body()

@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import Email, New, Password, checked
+from linkmgr.fields.base import Email, New, Password, load
 from linkmgr.pages import attempts, known_browsers
 from linkmgr.pages.attempts import Limit
 from linkmgr.repository import account as accounts
@@ -180,7 +180,7 @@ def replace_key() -> str:
 @bp.post("/email")
 @_change
 def change_email() -> str:
-    new = checked(NewEmail, request.form.to_dict())
+    new = load(NewEmail, request.form.to_dict())
     _confirm()
     accounts.update(g.user_id, **new)
     return f"Your e-mail address is now {new['email']}."
@@ -189,7 +189,7 @@ def change_email() -> str:
 @bp.post("/password")
 @_change
 def change_password() -> str:
-    new = checked(NewPassword, request.form.to_dict())
+    new = load(NewPassword, request.form.to_dict())
     _confirm()
     password_hash = passwords.hashed(new["password"])
     accounts.update(g.user_id, password_hash=password_hash, session=g.session)

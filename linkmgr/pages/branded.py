@@ -14,7 +14,7 @@ from werkzeug.exceptions import BadRequest, NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.urls import is_address, is_own_host, requested_host
+from linkmgr.fields.urls import is_ipv4, is_own_host, requested_host
 from linkmgr.pages import loops
 from linkmgr.repository import public
 from linkmgr.settings import settings, this_app
@@ -55,7 +55,7 @@ def _domain() -> Row | None:
 
 
 def _can_be_branded(name: str) -> bool:
-    return "." in name and not (":" in name or is_address(name))
+    return "." in name and not (":" in name or is_ipv4(name))
 
 
 def _begins_with(words: tuple[str, ...]) -> bool:

@@ -2,12 +2,12 @@
 
 from flask import Blueprint, Response, request
 
-from linkmgr.outbound.domain_check import CHALLENGES, answer
+from linkmgr.outbound.domain_check import CHALLENGE_PATH, challenge_response
 
 bp = Blueprint("challenge", __name__)
 
 
-@bp.get(f"{CHALLENGES}<token>")
+@bp.get(f"{CHALLENGE_PATH}<token>")
 def prove(token: str) -> Response:
     host = request.host.partition(":")[0].lower().removesuffix(".")
-    return Response(answer(host, token), mimetype="text/plain", headers={"Cache-Control": "no-store"})
+    return Response(challenge_response(host, token), mimetype="text/plain", headers={"Cache-Control": "no-store"})

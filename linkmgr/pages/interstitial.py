@@ -50,7 +50,7 @@ def _splash(link: Row, target: str) -> Response:
 
 
 def _overlay(link: Row, target: str, overlay: Row) -> Response:
-    image, caption = overlays.picture(overlay["message"])
+    image, caption = overlays.split_image(overlay["message"])
     is_image = overlay["type"] == "image" and _is_http(image)
     return _page(
         "go_overlay.html",

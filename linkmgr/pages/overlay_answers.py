@@ -10,7 +10,7 @@ from marshmallow import Schema
 
 from linkmgr.db.statements import Row
 from linkmgr.fields import overlays
-from linkmgr.fields.base import Choice, Email, New, Text, checked
+from linkmgr.fields.base import Choice, Email, New, Text, load
 from linkmgr.repository import callers, interstitial
 from linkmgr.web import client_address, error_pages, security_headers
 from linkmgr.web.errors import AppError
@@ -27,7 +27,7 @@ THANKS = "Thank you, your answer has been sent."
 class Contact(New):
     name = Text(100, required=True)
     email = Email(required=True)
-    message = Text(2000, required=True, lines=True)
+    message = Text(2000, required=True, multiline=True)
 
 
 class Newsletter(New):
@@ -68,7 +68,7 @@ def answer() -> ResponseReturnValue:
     overlay = interstitial.overlay(user_id, overlay_id)
     if overlay is None:
         raise AppError("no_such_page")
-    given = checked(_form(overlay), request.form.to_dict())
+    given = load(_form(overlay), request.form.to_dict())
     interstitial.add_answer(user_id, overlay_id, answer=orjson.dumps(given).decode())
     if not error_pages.prefers_html():
         return ok(THANKS)

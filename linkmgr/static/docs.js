@@ -65,7 +65,7 @@ async function shown(response) {
   const pre = element("pre", body, "text");
   pre.tabIndex = 0;
   pre.setAttribute("role", "group");
-  pre.setAttribute("aria-label", "Answer");
+  pre.setAttribute("aria-label", "Response");
   const status = `HTTP ${response.status}`;
   return [
     element("p", left === null ? status : `${status}, ${left} of ${limit} requests left`, `notice ${response.ok ? "success" : "error"}`),

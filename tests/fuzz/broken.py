@@ -16,7 +16,7 @@ from linkmgr.web.request import current
 
 def _nul(_app: Flask) -> None:
     """A text that PostgreSQL cannot store is let through."""
-    strict_json.storable = lambda text: True
+    strict_json.is_storable = lambda text: True
     base._CONTROL = re.compile(r"[\x01-\x1f\x7f]")
 
 

@@ -1,6 +1,6 @@
 """Every operation of the API, one module per word after /api/.
 
-The document, /api/docs, and the route list, access matrix and contract of the tests derive from these entries.
+The OpenAPI document, /api/docs, and the route list, access matrix and contract of the tests derive from these entries.
 """
 
 from marshmallow import Schema

@@ -20,8 +20,11 @@ RESOURCE = Resource(
 `status` is `admin` for administrators, `pro` while a premium plan is in force, and `free` otherwise. `expires` is the
 end of the plan, or `null` if it has none.""",
     members={
-        "email": Member("new@example.com", "The new e-mail address. No other user may have it."),
-        "password": Member("correct horse battery", "The new password. It ends the user's browser sessions."),
+        "email": Member("new@example.com", "The new e-mail address. It is unique, ignoring case."),
+        "password": Member(
+            "correct horse battery",
+            "The new password. It ends the user's browser sessions and cancels unused login links.",
+        ),
     },
     records={"Account": record(**ACCOUNT)},
     operations=(

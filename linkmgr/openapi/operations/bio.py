@@ -6,7 +6,6 @@ from linkmgr.openapi.schemas import (
     ID,
     TIMESTAMP,
     JsonSchema,
-    answer,
     array_of,
     choice,
     done,
@@ -14,6 +13,7 @@ from linkmgr.openapi.schemas import (
     own_url,
     reading,
     record,
+    success,
     text,
     url,
 )
@@ -36,14 +36,14 @@ feature `alias`.""",
         "name": Member("Dana", "The heading of the page."),
         "alias": Member(
             "dana",
-            "The last part of the page's URL. It is case-sensitive, unique among links and bio pages, and not a word "
-            "that the service uses itself. Without it, the service generates 8 characters.",
+            "The last part of the page's URL. It is case-sensitive, unique among links and bio pages, and not a "
+            "reserved word such as `login`. Without it, the service generates 8 characters.",
         ),
         "bio": Member("I write.", "The text below the heading."),
         "theme": Member("ocean", "The colors. `auto` is light or dark, as the visitor prefers.", "light"),
         "links": Member(
             [{"title": "Shop", "url": "https://example.com/shop"}],
-            "The links of the page, in their order. An update replaces all of them.",
+            "The links of the page, in this order. An update replaces all of them.",
         ),
     },
     nested={
@@ -68,7 +68,7 @@ feature `alias`.""",
             "POST",
             "/api/bio/add",
             "Add a bio page",
-            answer(id=ID, alias=text("dana"), shorturl=own_url("dana")),
+            success(id=ID, alias=text("dana"), shorturl=own_url("dana")),
             bio.NewBio,
             {"name": "Dana", "theme": "ocean", "links": [{"title": "Shop", "url": "https://example.com/shop"}]},
             codes=_CODES,

@@ -4,10 +4,10 @@ from linkmgr.api import campaigns
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource
 from linkmgr.openapi.schemas import ID, JsonSchema, done, flag, listing, own_url, reading, record, ref, text
 
-_ADDRESSES: dict[str, JsonSchema] = {
+_URLS: dict[str, JsonSchema] = {
     "rotator": {
         "anyOf": [own_url("r/summer"), {"type": "boolean", "enum": [False]}],
-        "description": "false without a slug.",
+        "description": "`false` without a slug.",
         "examples": ["https://go.example.org/r/summer"],
     },
     "list": own_url("u/dana/summer-17"),
@@ -18,16 +18,16 @@ RESOURCE = Resource(
     name="Campaigns",
     description="""\
 `rotator` redirects each visitor to one of the campaign's links, chosen at random. `list` is a page with its links,
-except those with the status `private`. Both work only while the campaign is `public`. Answers to create and update show
-the name as `domain` and as `campaign`.""",
+except those with the status `private`. Both work only while the campaign is `public`. Responses to create and update
+contain the name as `domain` and as `campaign`.""",
     members={
         "name": Member("Summer", "Unique among your campaigns. Without it, the service generates one on create."),
         "slug": Member("summer", "The last part of the rotator's URL, unique over all users."),
         "public": Member(True, "Publishes the rotator and the list.", default=False),
     },
     records={
-        "CampaignListed": record(id=ID, name=text("Summer"), public=flag(True), **_ADDRESSES),
-        "Campaign": record(error=ref("Success"), id=ID, domain=_NAME, campaign=_NAME, public=flag(True), **_ADDRESSES),
+        "CampaignListed": record(id=ID, name=text("Summer"), public=flag(True), **_URLS),
+        "Campaign": record(error=ref("Success"), id=ID, domain=_NAME, campaign=_NAME, public=flag(True), **_URLS),
     },
     operations=(
         Operation("GET", "/api/campaigns", "List campaigns", listing("campaigns", "CampaignListed"), query=PAGING),
@@ -46,7 +46,7 @@ the name as `domain` and as `campaign`.""",
             "/api/campaign/{campaign_id}/assign/{link_id}",
             "Put a link into a campaign",
             done("Link successfully added to the campaign."),
-            description="A link is in at most one campaign: it leaves the one that it was in.",
+            description="A link is in at most one campaign. This takes it out of its previous campaign.",
         ),
         Operation(
             "PUT",

@@ -7,13 +7,13 @@ from linkmgr.openapi.schemas import (
     DAY,
     ID,
     JsonSchema,
-    answer,
     choice,
     done,
     flag,
     listing,
     own_url,
     record,
+    success,
     text,
     url,
 )
@@ -30,8 +30,8 @@ _CHANNEL: dict[str, JsonSchema] = {
 RESOURCE = Resource(
     name="Channels",
     description="""\
-A channel collects links, bio pages and QR codes. The item that was added last is listed first; its `date` is the day on
-which it was created.""",
+A channel collects links, bio pages and QR codes. Items are listed in the order in which they were added to the channel,
+newest first. `date` is the day on which the item itself was created.""",
     members={
         "name": Member("Reading", "Unique among your channels."),
         "description": Member("For the train", "A note for yourself."),
@@ -62,7 +62,7 @@ which it was created.""",
             "POST",
             "/api/channel/add",
             "Add a channel",
-            answer(**_CHANNEL),
+            success(**_CHANNEL),
             channels.NewChannel,
             {"name": "Reading", "description": "For the train", "color": "#3b82f6", "starred": True},
             codes=("channel_name_taken",),

@@ -3,12 +3,21 @@
 from linkmgr.api import domains
 from linkmgr.openapi.model import COUNTED, PAGING, Member, Operation, Resource
 from linkmgr.openapi.schemas import CREATED, ID, done, listing, reading, record, url, url_or_empty
+from linkmgr.outbound.domain_check import CHALLENGE_PATH
+from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT
 
 RESOURCE = Resource(
     name="Branded domains",
-    description="""\
-Point the domain to the server of this service before you add it. The service fetches a challenge from port 80 of the
-domain, or from the same path under `https` if port 80 redirects there.""",
+    description=f"""\
+Point the domain to the server of this service before you add it. The service then fetches
+`http://<domain>{CHALLENGE_PATH}<token>` and compares the response with the one that only this service can compute. A
+redirect to the same URL under `https` is followed. The IP address must be public, and the response must arrive within
+{DEADLINE:g} seconds. A process of the service fetches at most {MAX_CONCURRENT} URLs at a time; beyond that, the
+response is a 503.
+
+A branded domain has its own aliases. `/` redirects to `redirectroot`, and unknown paths redirect to `redirect404`.
+Sign-in, account pages and avatars exist only on the host of this service; on a branded domain they are unknown paths.
+The API, `/healthz` and `/metrics` are always a 404 there.""",
     members={
         "domain": Member("https://go.example.com", "Scheme and host name, without a port or a path."),
         "redirectroot": Member("https://example.com/", "The target of visits to `/`."),

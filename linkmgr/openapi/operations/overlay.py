@@ -17,12 +17,13 @@ from linkmgr.openapi.schemas import (
     text,
     url_or_empty,
 )
+from linkmgr.repository.interstitial import MAX_ANSWERS
 
 RESOURCE = Resource(
     name="CTA overlays",
     description=f"""\
-An overlay is shown above the target of a link. Name it as the `type` of a link: `overlay-17`. The meaning of `message`
-depends on the type:
+An overlay is shown above the target of a link. Send its id in the `type` of a link: `overlay-17`. The meaning of
+`message` depends on the type:
 
 - `contact`, `newsletter`, `message`: the text above the form or the button.
 - `poll`: the first line is the question, and each further line is a choice, at most {MAX_CHOICES}. Without choices
@@ -30,11 +31,13 @@ depends on the type:
 - `image`: the first line is the URL of the image, and the rest is its caption.
 - `coupon`: the text above the code, which is the `label`.
 
-The answers to `contact`, `newsletter` and `poll` are listed under the overlay.""",
+Visitors answer a `contact`, `newsletter` or `poll` overlay with a form, which the page sends to `/o/answer`. A form is
+valid for a day. An IP address can send 10 answers in 10 minutes; beyond that, the response is a 429. An overlay keeps
+at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones is a 403.""",
     members={
-        "type": Member("message", "The kind of overlay."),
+        "type": Member("message", "The type of the overlay."),
         "name": Member("Sale", "Its name in lists. Visitors do not see it."),
-        "message": Member("Everything must go.", "The text. Its form depends on the type, see above."),
+        "message": Member("Everything must go.", "The text. The description above has its form for each type."),
         "link": Member("https://example.com/sale", "The page that the button links to."),
         "label": Member(
             "Have a look", "The text of the button, the code of a `coupon`, or the alternative text of an `image`."
@@ -65,7 +68,7 @@ The answers to `contact`, `newsletter` and `poll` are listed under the overlay."
         Operation(
             "GET",
             "/api/overlay/{overlay_id}/answers",
-            "List the answers to the form of an overlay",
+            "List the answers to an overlay",
             listing("answers", "OverlayAnswer"),
             query=PAGING,
         ),

@@ -6,11 +6,11 @@ from linkmgr.openapi.schemas import CREATED, ID, TIMESTAMP, choice, done, listin
 
 RESOURCE = Resource(
     name="Pixels",
-    description="Pixels fire before the visitor of a link goes on. Name their ids as the `pixels` of a link.",
+    description="Pixels fire before the visitor of a link is redirected. Send their ids as the `pixels` of a link.",
     members={
         "type": Member("gtmpixel", "The network that the pixel reports to. It cannot be changed."),
         "name": Member("Shop", "Its name in lists."),
-        "tag": Member("GTM-ABC123", "The id that the network gave you."),
+        "tag": Member("GTM-ABC123", "The id that the network assigned to you."),
     },
     records={
         "Pixel": record(id=ID, type=choice(*pixels.TYPES), name=text("Shop"), tag=text("GTM-ABC123"), date=TIMESTAMP),

@@ -7,7 +7,7 @@ from linkmgr.openapi.schemas import ID, JsonSchema, all_of, choice, done, flag, 
 
 _LIMITS = {
     "links": "Links.",
-    "clicks": "Visits in a calendar month, over all links and QR codes. Further visitors are redirected, not counted.",
+    "clicks": "Visits in a calendar month, over all links and QR codes. Further visits work, but are not counted.",
     "retention": "Days that visits are kept. Totals remain.",
     "team": "Not used by this service.",
     "splash": "Splash pages.",
@@ -16,13 +16,13 @@ _LIMITS = {
     "domain": "Branded domains.",
     "custom": "Not used by this service.",
     "multiple": "Not used by this service.",
-    "alias": "Aliases of one's own, for links and bio pages.",
+    "alias": "Custom aliases of links and bio pages.",
     "device": "Targets by device.",
     "geo": "Targets by country.",
     "bundle": "Campaigns.",
     "parameters": "Link parameters.",
     "export": "Not used by this service.",
-    "api": "The API. Without it, every request is answered with 403.",
+    "api": "The API. Without it, the response to every request is a 403.",
 }
 
 
@@ -74,7 +74,7 @@ Administrators have no limits, except that `retention` also applies to them.""",
             "List plans",
             all_of("Plan"),
             access=Access.ADMINISTRATOR,
-            description="All plans in one answer: `limit` and `page` are ignored.",
+            description="All plans in one response: `limit` and `page` are ignored.",
         ),
         Operation(
             "PUT",

@@ -3,7 +3,9 @@
 from linkmgr.api import qr
 from linkmgr.fields import qr as qr_data
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource
-from linkmgr.openapi.schemas import ID, TIMESTAMP, answer, done, listing, number, own_url, record, ref, text
+from linkmgr.openapi.schemas import ID, TIMESTAMP, done, listing, number, own_url, record, ref, success, text
+from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT, MAX_REDIRECTS
+from linkmgr.qr.image import DEFAULT, MAX_SIZE, MIN_SIZE
 
 _CODES = (
     "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
@@ -12,25 +14,29 @@ _CODES = (
 
 RESOURCE = Resource(
     name="QR codes",
-    description="""\
-`link` is the URL of the image: a PNG of 400 pixels. `?size=` (64 to 4096) and `?format=svg` change that. The image
-contains a URL of this service that counts the scan and then acts by type, so an update also reaches printed codes. Only
-an image of the type `wifi` contains the data itself. A size that is too small for the code is a 400 that names the
-smallest one.
+    description=f"""\
+`link` is the URL of the image: a PNG of at most {DEFAULT} pixels. `?size=` ({MIN_SIZE} to {MAX_SIZE} pixels) and
+`?format=svg` change that. Each module of the code is a whole number of pixels, so the image can be smaller than `size`.
+A `size` that is too small for the code is a 400 that names the smallest one.
 
-A logo is fetched from public IP addresses only, from port 80 or 443, within 5 seconds and over at most 3 redirects.
+The image encodes a URL of this service that counts the scan and then acts by type, so an update also reaches printed
+codes. Only an image of the type `wifi` encodes the data itself.
+
+A logo is fetched from public IP addresses only, from port 80 or 443, within {DEADLINE:g} seconds and over at most
+{MAX_REDIRECTS} redirects. A process of the service fetches at most {MAX_CONCURRENT} URLs and renders one image at a
+time. If more are requested, the response can be a 503.
 
 The form of `data` depends on the type:
 
 - `text`: a string of at most 4096 characters.
 - `link`: a URL, neither on this service nor on a branded domain.
-- `phone`: a phone number: 2 to 40 digits, spaces and `+ * # ( ) . / -`.
+- `phone`: a phone number of 2 to 40 digits, spaces and `+ * # ( ) . / -`.
 - `vcard`, `email`, `sms`, `wifi`: an object, see below. `email` and `sms` also take the recipient alone.""",
     members={
-        "type": Member("text", "The kind of data. It cannot be changed."),
+        "type": Member("text", "The type of the data. It cannot be changed."),
         "data": Member("Hello", "The content of the code."),
         "name": Member("Poster", "Its name in lists. Without it, the name is derived from the data."),
-        "background": Member(qr.WHITE, "The color behind the code. It needs a contrast of 3 to 1."),
+        "background": Member(qr.WHITE, "The color behind the code. The contrast must be at least 3 to 1."),
         "foreground": Member("rgb(0,0,128)", "The color of the code."),
         "logo": Member(
             "https://example.com/logo.png",
@@ -84,13 +90,13 @@ The form of `data` depends on the type:
             "GET",
             "/api/qr/{qr_id}",
             "Read a QR code and its statistics",
-            answer(details=ref("QrCode"), data=ref("Statistics")),
+            success(details=ref("QrCode"), data=ref("Statistics")),
         ),
         Operation(
             "POST",
             "/api/qr/add",
             "Add a QR code",
-            answer(id=ID, link=own_url("qr/bcd234fgh567")),
+            success(id=ID, link=own_url("qr/bcd234fgh567")),
             qr.NewQr,
             {"type": "link", "data": "https://example.com/", "name": "Poster", "foreground": "rgb(0,0,128)"},
             codes=_CODES,

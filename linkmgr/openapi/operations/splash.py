@@ -6,7 +6,7 @@ from linkmgr.openapi.schemas import CREATED, ID, TIMESTAMP, done, listing, numbe
 
 RESOURCE = Resource(
     name="Splash pages",
-    description="A splash page is shown for some seconds before the target. Name its id as the `type` of a link.",
+    description="A splash page is shown for some seconds before the redirect. Send its id as the `type` of a link.",
     members={
         "name": Member("Launch", "Its name in lists. Visitors do not see it."),
         "title": Member("One moment", "The heading of the page."),

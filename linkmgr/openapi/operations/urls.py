@@ -7,7 +7,6 @@ from linkmgr.openapi.schemas import (
     ID,
     TIMESTAMP,
     JsonSchema,
-    answer,
     array_of,
     done,
     listing,
@@ -17,6 +16,7 @@ from linkmgr.openapi.schemas import (
     own_url,
     record,
     ref,
+    success,
     text,
     url,
 )
@@ -39,11 +39,12 @@ _CODES = (
 RESOURCE = Resource(
     name="Links",
     description="""\
-A visitor goes to the first target that matches: by device, then by country, then by language, then `url`. The
-`parameters` are added to whichever target was chosen.
+A visitor is redirected to the first target that matches: by device, then by country, then by language, then `url`. The
+`parameters` are added to any of them. The redirect is a 302, or a 303 after the form for the `password` of the link.
 
-Targets must be `http` or `https` URLs, and neither on this service nor on a branded domain. Elements of `geotarget`,
-`devicetarget`, `languagetarget`, `parameters` and `pixels` that do not have the form below are ignored.
+Targets must be `http` or `https` URLs, and neither on this service nor on a branded domain. If a later change causes a
+redirect loop all the same, visitors get an error page with the status 508. Elements of `geotarget`, `devicetarget`,
+`languagetarget`, `parameters` and `pixels` that do not have the form below are ignored.
 
 Without other members, or with default values only, a `url` that you have already shortened returns the existing link.
 
@@ -53,8 +54,8 @@ and host of the short URL.""",
         "url": Member("https://example.com/sale", "The target."),
         "custom": Member(
             "summer",
-            "The alias: the last part of the short URL. It is case-sensitive, unique on its domain, and not a word "
-            "that the service uses itself. Without it, the service generates 8 characters.",
+            "The alias: the last part of the short URL. It is case-sensitive, unique on its domain, and not a "
+            "reserved word such as `login`. Without it, the service generates 8 characters.",
         ),
         "domain": Member("https://go.example.com", 'The domain of the short URL. `""` means this service.'),
         "password": Member("correct horse", "Visitors must enter this password on every visit."),
@@ -126,13 +127,13 @@ and host of the short URL.""",
             "GET",
             "/api/url/{link_id}",
             "Read a link and its statistics",
-            answer(id=ID, details=ref("Link"), data=ref("Statistics")),
+            success(id=ID, details=ref("Link"), data=ref("Statistics")),
         ),
         Operation(
             "POST",
             "/api/url/add",
             "Shorten a URL",
-            answer(**_SHORT),
+            success(**_SHORT),
             urls.NewLink,
             {
                 "url": "https://example.com/sale",
@@ -147,7 +148,7 @@ and host of the short URL.""",
             "PUT",
             "/api/url/{link_id}/update",
             "Change a link",
-            answer(message=text("Link has been updated successfully."), **_SHORT),
+            success(message=text("Link has been updated successfully."), **_SHORT),
             urls.LinkChanges,
             {"url": "https://example.com/winter", "metatitle": "Winter sale"},
             codes=_CODES,

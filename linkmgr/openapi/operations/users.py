@@ -3,7 +3,7 @@
 from linkmgr.api import users
 from linkmgr.openapi.model import Access, Member, Operation, Resource, parameter
 from linkmgr.openapi.operations.account import ACCOUNT
-from linkmgr.openapi.schemas import ID, all_of, answer, done, own_url, reading, record, ref, text
+from linkmgr.openapi.schemas import ID, all_of, done, own_url, reading, record, ref, success, text
 
 RESOURCE = Resource(
     name="Users",
@@ -31,7 +31,7 @@ RESOURCE = Resource(
             ),
             codes=("other_secret",),
             access=Access.ADMINISTRATOR,
-            description="All users in one answer: `limit` and `page` are ignored.",
+            description="All users in one response: `limit` and `page` are ignored.",
         ),
         Operation(
             "GET",
@@ -45,7 +45,7 @@ RESOURCE = Resource(
             "POST",
             "/api/user/add",
             "Register a user",
-            answer(message=text("User has been registered."), data=ref("UserAdded")),
+            success(message=text("User has been registered."), data=ref("UserAdded")),
             users.NewUser,
             {"username": "carol", "email": "carol@example.com", "password": "correct horse"},
             codes=("username_taken", "email_taken", "plan_not_premium"),
@@ -64,9 +64,9 @@ RESOURCE = Resource(
             "GET",
             "/api/user/login/{user_id}",
             "Create a link that signs a user in",
-            answer(url=own_url("login/...")),
+            success(url=own_url("login/...")),
             access=Access.ADMINISTRATOR,
-            description="The link works once, within an hour.",
+            description="The link can be used once, within an hour.",
         ),
     ),
 )
