@@ -74,7 +74,7 @@ def add() -> Json:
 @bp.put("/qr/<id:qr_id>/update")
 def update(qr_id: int) -> Json:
     changes = body(QrChanges)
-    qr.update(user_id(), qr_id, **_prepared(qr.type_of(user_id(), qr_id), changes))
+    qr.update(user_id(), qr_id, **_prepared(qr.find_type(user_id(), qr_id), changes))
     return ok("QR has been updated successfully.")
 
 
