@@ -21,7 +21,8 @@ def all_plans() -> list[Row]:
 
 
 def subscribe(plan_id: int, user_id: int, *, type: str, expiration: str | None = None) -> None:  # noqa: A002 - the API's name
-    """Subscribe a user to a plan, for a calendar month or year. Lifetime and free plans do not expire."""
+    """Subscribe a user to a plan: until `expiration`, or for a calendar month or year, or for life. Free plans do not
+    expire."""
     subscribed = run(
         """
         UPDATE users
