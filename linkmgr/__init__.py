@@ -55,7 +55,7 @@ def create_app(**overrides: str) -> Flask:
         security_headers.init_app(app)
         auth.init_app(app, identify=callers.identify)
         rate_limit.init_app(app)
-        sessions.init_app(app, sessions.Store(find=login.signed_in, end=login.end))
+        sessions.init_app(app, sessions.Store(find=login.find_session, end=login.delete_session))
         cache.init_app(app)
         api.init_app(app)
         openapi.init_app(app)

@@ -100,7 +100,7 @@ def add_user(name: str, email: str, admin: bool, plan: int | None) -> None:
 @click.option("--rotate", is_flag=True, help="Replace the key first.")
 def user_key(name: str, rotate: bool) -> None:
     """Print the API key of a user, and nothing else."""
-    user_id = users.id_of(name)
+    user_id = users.find_id(name)
     if rotate:
         accounts.replace_key(user_id, **keys.new_key(user_id))
     click.echo(users.read(user_id)["apikey"])

@@ -8,7 +8,19 @@ import psycopg2
 
 from linkmgr.db.statements import row
 from linkmgr.fields import qr as qr_data
-from linkmgr.repository import bio, campaigns, channels, domains, interstitial, overlay, pixels, qr, splash, urls, users
+from linkmgr.repository import (
+    bio,
+    campaigns,
+    channels,
+    domains,
+    overlay,
+    overlay_answers,
+    pixels,
+    qr,
+    splash,
+    urls,
+    users,
+)
 from linkmgr.settings import settings
 from linkmgr.web import keys, passwords
 
@@ -158,7 +170,7 @@ def _furnish(user_id: int) -> None:
     """Gives the user something of everything."""
     domains.add(user_id, domain="https://go.example.com", redirectroot="https://example.com/")
     overlays = _overlays(user_id)
-    interstitial.add_answer(user_id, overlays["demo-news"], answer='{"email": "robin@example.com"}')
+    overlay_answers.add(user_id, overlays["demo-news"], answer='{"email": "robin@example.com"}')
     pixel_ids = [
         pixels.add(user_id, type="gapixel", name="Shop", tag="UA-12345678-1"),
         pixels.add(user_id, type="fbpixel", name="Spring campaign", tag="1234567890"),

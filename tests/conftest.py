@@ -115,7 +115,7 @@ def dsn() -> Iterator[str]:
 
 def _flush(response: Response) -> Response:
     """Visits are stored when the request is answered, so that a test can ask for them at once."""
-    recorder: VisitQueue = current_app.extensions["linkmgr_recorder"]
+    recorder: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
     recorder.flush()
     return response
 

@@ -4,7 +4,7 @@ import html
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from flask import Flask
@@ -12,6 +12,9 @@ from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
 from linkmgr.pages.interstitial import pixel_page, respond
+from linkmgr.repository import overlay as overlays
+from linkmgr.repository import splash as splash_pages
+from linkmgr.web.errors import AppError
 from tests.conftest import free_port
 from tests.factories import Sql
 
@@ -108,13 +111,22 @@ def link(user_id: int, kind: str = "direct", **members: Any) -> dict[str, Any]:
     return {"id": 1, "alias": "visited", "user_id": user_id, "type": kind, "url": TARGET, "title": ""} | ids | members
 
 
+def _overlaid(row: dict[str, Any]) -> dict[str, Any]:
+    """The splash page and the overlay of a link, as the statement for short links reads them."""
+    members: dict[str, Any] = {"splash": None, "overlay": None}
+    for name, read in (("splash", splash_pages.read), ("overlay", overlays.read)):
+        with suppress(AppError):
+            members[name] = read(row["user_id"], row[f"{name}_id"])
+    return members
+
+
 Show = Callable[..., TestResponse]
 
 
 def shown(make_app: Callable[..., Flask], row: dict[str, Any], target: str = TARGET, **settings: str) -> TestResponse:
     """The page of a link, as its short address answers."""
     made = make_app(**settings)
-    made.add_url_rule("/shown", view_func=lambda: respond(row, target))
+    made.add_url_rule("/shown", view_func=lambda: respond(row | _overlaid(row), target))
     return made.test_client().get("/shown")
 
 

@@ -36,7 +36,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 def statistics(sql: Sql, target_id: int) -> statements.Row:
     found = sql("SELECT data FROM statistics WHERE target_id = %(id)s", id=target_id)
-    return dict(found[0]["data"]) if found else visits.NONE
+    return dict(found[0]["data"]) if found else visits.NO_VISITS
 
 
 class Target:

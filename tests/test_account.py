@@ -73,11 +73,11 @@ def test_an_update_changes_only_what_was_sent(alice: Client, sql: Callable[..., 
 
 def test_a_new_password_ends_the_sessions_and_a_new_email_does_not(app: Flask, alice: Client) -> None:
     with app.app_context():
-        login.begin(alice.id, session=b"digest")
+        login.add_session(alice.id, session=b"digest")
         alice.put("/api/account/update", {"email": "new@example.org"})
-        assert login.signed_in(b"digest") == {"user_id": alice.id, "by_link": False}
+        assert login.find_session(b"digest") == {"user_id": alice.id, "by_link": False}
         alice.put("/api/account/update", {"password": "another one"})
-        assert login.signed_in(b"digest") is None
+        assert login.find_session(b"digest") is None
 
 
 @pytest.mark.parametrize(

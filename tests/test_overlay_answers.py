@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from linkmgr.pages.overlay_answers import ANSWERS, THANKS
-from linkmgr.repository import interstitial
+from linkmgr.repository import overlay_answers
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.interstitials import TARGET, Show, hrefs, link, overlay, shown
@@ -130,7 +130,7 @@ def test_one_address_sends_so_many_answers_and_no_more(form: Callable[..., Form]
 def test_an_overlay_keeps_so_many_answers_and_no_more(
     form: Callable[..., Form], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(interstitial, "MAX_ANSWERS", 2)
+    monkeypatch.setattr(overlay_answers, "MAX_ANSWERS", 2)
     full, other = form("newsletter"), form("newsletter")
     assert [full.send(NEWSLETTER).status_code for _ in range(2)] == [200, 200]
     refused = full.send(NEWSLETTER)

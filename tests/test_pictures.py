@@ -26,7 +26,7 @@ def test_what_one_process_drew_another_one_has(folder: Path) -> None:
 
 
 def test_the_oldest_go_when_there_are_too_many(folder: Path) -> None:
-    made = ImageCache(folder, most=4 * 4096)  # as much of a disk as four small files take
+    made = ImageCache(folder, max_bytes=4 * 4096)  # as much of a disk as four small files take
     (folder / "not one of ours").mkdir(parents=True)
     for number, tag in enumerate("abcdef"):
         made.put(tag, tag.encode())

@@ -124,7 +124,7 @@ def test_a_month_in_which_a_visit_is_stored_meanwhile_is_kept(
 ) -> None:
     sql(VISITS, id=visited[0], days=360, rows=1)
     with app.app_context():
-        assert not purge._drop(parts[1], if_empty=True)
+        assert not purge._drop_partition(parts[1], if_empty=True)
     assert counts(sql, parts[1]) == {visited[0]: 1}
 
 

@@ -2,6 +2,7 @@ import random
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from io import BytesIO
 from typing import Any
 from xml.etree import ElementTree
@@ -68,7 +69,7 @@ def made(client: Client, kind: str = "text", **sent: Any) -> str:
 
 def forget(client: Client) -> None:
     """The pictures that were drawn."""
-    shutil.rmtree(client.http.application.extensions["linkmgr_pictures"].folder)
+    shutil.rmtree(client.http.application.extensions["linkmgr_images"].folder)
 
 
 def fetched(client: Client, path: str, **headers: str) -> TestResponse:
@@ -93,7 +94,7 @@ def test_the_picture_of_each_type_is_read_back(alice: Client, kind: str, form: s
         answer = fetched(alice, f"{path}?format={form}" + (f"&size={size}" if size else ""))
         assert (answer.status_code, answer.mimetype) == (200, qr_image.FORMATS[form])
         image = pixels(answer.data, form)
-        assert fits(image, size or qr_image.DEFAULT)
+        assert fits(image, size or qr_image.DEFAULT_SIZE)
         found = decoded(image)
         assert (found.text, found.ec_level) == (expected, "H")
 
@@ -104,8 +105,8 @@ def test_the_picture_of_each_type_is_read_back(alice: Client, kind: str, form: s
 def test_colours_and_logos_do_not_hide_the_code(alice: Client, colours: str, logo: str | None, form: str) -> None:
     sent = COLOURS[colours] | ({"logo": logo_file(alice, logo)} if logo else {})
     path = made(alice, **sent)
-    background = tuple(qr_image._parts(sent.get("background", WHITE)))
-    for size in (64, 200, qr_image.DEFAULT):
+    background = tuple(qr_image._rgb(sent.get("background", WHITE)))
+    for size in (64, 200, qr_image.DEFAULT_SIZE):
         image = pixels(fetched(alice, f"{path}?format={form}&size={size}").data, form)
         assert image.getpixel((0, 0)) == image.getpixel((image.width - 1, image.height - 1)) == background
         assert decoded(image).text == f"{BASE_URL}/q/{code_of(path)}"
@@ -120,7 +121,7 @@ def test_codes_with_a_logo_are_read_whatever_they_hold(alice: Client, sql: Sql) 
         for _ in range(6):
             text = "".join(chance.choices("abcdefghijklmnop:/.;é", k=length))
             size = chance.choice((128, 200, 300))
-            picture = qr_image.picture(text, BLACK, WHITE, b"", form="png", most_pixels=size)
+            picture = qr_image.image_spec(text, BLACK, WHITE, b"", form="png", max_pixels=size)
             assert decoded(pixels(render(picture, logo), "png")).text == text
 
 
@@ -214,13 +215,13 @@ def test_one_picture_is_drawn_at_a_time_and_one_request_waits(
     def ask(size: int) -> TestResponse:
         return app.test_client().get(f"{path}?size={size}", headers={"Accept": "application/json"})
 
-    monkeypatch.setattr(qr_image, "draw", slowly)
-    monkeypatch.setattr(drawing, "_PATIENCE_SECONDS", 60)
+    monkeypatch.setattr(qr_image, "render", slowly)
+    monkeypatch.setattr(drawing, "_WAIT_SECONDS", 60)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(ask, 200)
         begun.acquire()
         second = pool.submit(ask, 210)  # the same picture
-        wait_until(lambda: drawing._places._value == 0)
+        wait_until(lambda: drawing._slots._value == 0)
         refused = ask(1000)
         ended.set()
     assert [each.result().status_code for each in (first, second)] == [200, 200]
@@ -252,12 +253,13 @@ def test_an_unchanged_picture_is_neither_drawn_nor_sent_again(
     tag = first.headers["ETag"]
     assert tag.startswith('"')
     assert first.headers["Cache-Control"] == "no-cache"
-    monkeypatch.setattr(qr_image, "draw", None)
+    monkeypatch.setattr(qr_image, "render", None)
     again = fetched(alice, path)
     assert (again.data, again.headers["ETag"]) == (first.data, tag)
     forget(alice)
-    read = qr.drawing
-    monkeypatch.setattr(qr, "drawing", lambda *code, with_logo: None if with_logo else read(*code, with_logo=False))
+    read = qr.image_source
+    without_logo = partial(read, with_logo=False)
+    monkeypatch.setattr(qr, "image_source", lambda *code, with_logo: None if with_logo else without_logo(*code))
     for sent in (tag, f'"other", {tag}', f"W/{tag}", "*"):
         unchanged = fetched(alice, path, If_None_Match=sent)
         assert (unchanged.status_code, unchanged.data, unchanged.headers["ETag"]) == (304, b"", tag)

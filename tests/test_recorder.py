@@ -13,7 +13,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import visits
-from linkmgr.visits.queue import WORN, Visit, VisitQueue
+from linkmgr.visits.queue import REPLACE_BYTES, Visit, VisitQueue
 from linkmgr.visits.spool import Full, Spool
 from linkmgr.web import metrics
 from tests.conftest import ROOT, Client, free_port, serving
@@ -30,7 +30,7 @@ import os, sys
 from linkmgr import create_app
 from linkmgr.recorder import Visit
 data_dir, url, target, user, at, number = sys.argv[1:]
-recorder = create_app(data_dir=data_dir, database_url=url).extensions["linkmgr_recorder"]
+recorder = create_app(data_dir=data_dir, database_url=url).extensions["linkmgr_visit_queue"]
 for _ in range(int(number)):
     recorder.add(Visit(int(target), int(user), float(at), "00", "Peru", "a.example", "Firefox", "Linux", None))
 os._exit(9)
@@ -44,7 +44,7 @@ def make_recorder(make_app: Callable[..., Flask], tmp_path: Path) -> Iterator[Ma
 
     def make(**settings: str) -> VisitQueue:
         app = make_app(data_dir=str(tmp_path), metrics_token=TOKEN, **settings)
-        made.append(app.extensions["linkmgr_recorder"])
+        made.append(app.extensions["linkmgr_visit_queue"])
         return made[-1]
 
     yield make
@@ -147,10 +147,10 @@ def test_a_repeated_batch_stores_nothing(app: Flask, target: Target, alice: Clie
     with app.app_context():
         assert visits.add("repeated", 0, 100, batch)
         assert not visits.add("repeated", 0, 100, batch)
-        assert visits.position("repeated") == 100
+        assert visits.stored_bytes("repeated") == 100
         assert not visits.add("repeated", 50, 200, batch)
         assert visits.add("repeated", 100, 200, batch)
-        visits.forget_spool("repeated")
+        visits.delete_spool("repeated")
         assert not visits.add("repeated", 200, 300, batch), "a gap is no beginning"
     assert target.clicks == 2
 
@@ -272,7 +272,7 @@ def test_stored_files_are_replaced_while_visits_arrive(
         list(pool.map(add, range(8)))
     assert recorder.flush()
     assert target.clicks == 6000
-    assert 6000 * len(line_of(target, alice)) > 3 * WORN
+    assert 6000 * len(line_of(target, alice)) > 3 * REPLACE_BYTES
     assert len(files(tmp_path)) == 1
 
 
@@ -296,7 +296,7 @@ def test_visitors_arrive_though_the_data_folder_cannot_be_written_to(
     for _ in range(3):
         target.visit()
     assert target.clicks == 0
-    assert counter(target.app.extensions["linkmgr_recorder"], "visits_lost") == 3
+    assert counter(target.app.extensions["linkmgr_visit_queue"], "visits_lost") == 3
     assert [record.message for record in caplog.records] == ["1 visits were lost"]
     (tmp_path / "visits").unlink()
     target.visit()

@@ -112,7 +112,7 @@ def test_a_private_link_leads_on_as_well(short: Make) -> None:
 
 def test_a_visitor_waits_for_one_statement(short: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     link = short()
-    monkeypatch.setattr(link.app.extensions["linkmgr_recorder"], "flush", lambda: True)
+    monkeypatch.setattr(link.app.extensions["linkmgr_visit_queue"], "flush", lambda: True)
     asked = []
     execute = statements.Database.execute
 

@@ -50,7 +50,7 @@ def links_to(*names: str) -> dict[str, str]:
     ],
 )
 def test_a_device_is_known_by_each_of_its_names(agent: str, names: list[str]) -> None:
-    assert set(names) <= set(targets.devices(agent))
+    assert set(names) <= set(targets.device_names(agent))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_device_is_known_by_each_of_its_names(agent: str, names: list[str]) ->
     ],
 )
 def test_a_device_is_not_another_one(agent: str, names: list[str]) -> None:
-    assert not set(names) & set(targets.devices(agent))
+    assert not set(names) & set(targets.device_names(agent))
 
 
 def test_a_device_has_its_own_target_the_most_telling_name_first(short: Make) -> None:
@@ -97,8 +97,8 @@ def test_without_a_file_of_countries_all_go_to_the_default(app: Flask, sql: Sql,
 
 
 def test_the_united_kingdom_has_two_codes() -> None:
-    assert list(targets.countries(Country("United Kingdom", "GB"))) == ["united kingdom", "gb", "uk"]
-    assert list(targets.countries(Country())) == []
+    assert list(targets.country_names(Country("United Kingdom", "GB"))) == ["united kingdom", "gb", "uk"]
+    assert list(targets.country_names(Country())) == []
 
 
 @pytest.mark.parametrize(

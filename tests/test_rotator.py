@@ -49,7 +49,7 @@ def test_it_leads_to_a_short_link_which_counts_the_click(app: Flask, sql: Sql, r
 
 def test_10000_calls_over_5_links_are_even_within_what_chance_allows(app: Flask, rotator: list[int]) -> None:
     with app.app_context():
-        chosen = Counter(found["id"] for _ in range(CALLS) if (found := public.rotated(None, "spring")))
+        chosen = Counter(found["id"] for _ in range(CALLS) if (found := public.random_link(None, "spring")))
     assert set(chosen) == set(rotator)
     expected = CALLS / LINKS
     assert sum((count - expected) ** 2 / expected for count in chosen.values()) < MAX_CHI_SQUARE
@@ -58,7 +58,7 @@ def test_10000_calls_over_5_links_are_even_within_what_chance_allows(app: Flask,
 def test_one_link_is_always_the_one(app: Flask, alice: Client, sql: Sql) -> None:
     [only] = fill(alice, sql, alice.add("/api/campaign/add", {"slug": "single", "public": True}), 1)
     with app.app_context():
-        assert {(public.rotated(None, "single") or {})["id"] for _ in range(20)} == {only}
+        assert {(public.random_link(None, "single") or {})["id"] for _ in range(20)} == {only}
 
 
 def test_links_that_are_over_are_not_chosen_and_private_ones_are(app: Flask, rotator: list[int], sql: Sql) -> None:
@@ -66,7 +66,7 @@ def test_links_that_are_over_are_not_chosen_and_private_ones_are(app: Flask, rot
     sql("UPDATE links SET public = false, expires = now() + interval '1 hour' WHERE id = %(id)s RETURNING 1",
         id=rotator[0])  # fmt: skip
     with app.app_context():
-        assert {(public.rotated(None, "spring") or {})["id"] for _ in range(60)} == set(rotator[:2])
+        assert {(public.random_link(None, "spring") or {})["id"] for _ in range(60)} == set(rotator[:2])
     sql("UPDATE links SET expires = now() RETURNING 1")
     assert app.test_client().get("/r/spring").status_code == 404
 
@@ -93,7 +93,7 @@ def test_a_campaign_that_ceases_to_be_public_ceases_to_rotate(app: Flask, alice:
 def test_deleted_links_are_chosen_no_more(app: Flask, rotator: list[int]) -> None:
     with app.app_context():
         statements.run("DELETE FROM links WHERE id = ANY(%(ids)s)", ids=rotator[1:])
-        assert {(public.rotated(None, "spring") or {})["id"] for _ in range(20)} == {rotator[0]}
+        assert {(public.random_link(None, "spring") or {})["id"] for _ in range(20)} == {rotator[0]}
 
 
 # --- large campaigns
@@ -127,7 +127,7 @@ def large(alice: Client, sql: Sql, raw: psycopg2.extensions.connection) -> Itera
 
 def chi_square(app: Flask, ids: list[int], draws: int) -> float:
     with app.app_context():
-        chosen = Counter((public.rotated(None, "large") or {})["id"] for _ in range(draws))
+        chosen = Counter((public.random_link(None, "large") or {})["id"] for _ in range(draws))
     assert set(chosen) <= set(ids)
     expected = draws / len(ids)
     return sum((chosen[link_id] - expected) ** 2 / expected for link_id in ids)
@@ -161,7 +161,7 @@ def test_the_choice_among_20000_links_reads_few_of_them(
 
     def rotate() -> None:
         with app.app_context():
-            assert public.rotated(None, "large")
+            assert public.random_link(None, "large")
 
     [read] = rows_read(monkeypatch, dsn, rotate)
     assert read < 2500

@@ -71,7 +71,7 @@ def paths(app: Flask, alice: Client, sql: Sql) -> list[str]:
 
 
 def visits(app: Flask, sql: Sql) -> int:
-    app.extensions["linkmgr_recorder"].flush()
+    app.extensions["linkmgr_visit_queue"].flush()
     [row] = sql("SELECT count(*) AS visits FROM visits")
     return int(row["visits"])
 

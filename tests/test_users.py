@@ -206,7 +206,7 @@ def add_many(app: Flask, number: int) -> None:
 def test_a_list_of_many_users_is_never_whole_in_memory(
     app: Flask, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(users, "AT_ONCE", 50)
+    monkeypatch.setattr(users, "BATCH_SIZE", 50)
     peaks = []
     for more in (100, 400):
         add_many(app, more)
@@ -223,7 +223,7 @@ def test_a_list_of_many_users_is_never_whole_in_memory(
 def test_users_of_several_chunks_are_listed_once_each_newest_first(
     app: Flask, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(users, "AT_ONCE", 7)
+    monkeypatch.setattr(users, "BATCH_SIZE", 7)
     add_many(app, 20)
     listed = [user["id"] for user in admin.get("/api/users").get_json()["data"]]
     assert listed == sorted(set(listed), reverse=True)

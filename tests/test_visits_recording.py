@@ -169,7 +169,7 @@ def test_months_that_nobodys_plan_keeps_are_dropped_whole(
 
 
 def test_purging_deletes_what_came_while_its_target_was_deleted(target: Target, sql: Sql, alice: Client) -> None:
-    recorder: VisitQueue = target.app.extensions["linkmgr_recorder"]
+    recorder: VisitQueue = target.app.extensions["linkmgr_visit_queue"]
     recorder.add(Visit(2**40, alice.id, time.time(), "00", "Peru", DIRECT, "Firefox", "Linux", "twitter"))
     assert recorder.flush()
     assert rows_of(sql, 2**40)["visits"] == 1

@@ -72,7 +72,7 @@ def add() -> Json:
 @bp.put("/qr/<id:qr_id>/update")
 def update(qr_id: int) -> Json:
     changes = body(QrChanges)
-    qr.update(user_id(), qr_id, **_prepare(qr.type_of(user_id(), qr_id), changes))
+    qr.update(user_id(), qr_id, **_prepare(qr.find_type(user_id(), qr_id), changes))
     return ok("QR has been updated successfully.")
 
 

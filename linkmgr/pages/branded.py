@@ -49,7 +49,7 @@ def _domain() -> Row | None:
     """Return the branded domain of the request, read at most once."""
     if "domain" not in g:
         name = host() or ""
-        g.domain = public.branded(name) if _can_be_branded(name) else None
+        g.domain = public.branded_domain(name) if _can_be_branded(name) else None
     domain: Row | None = g.domain
     return domain
 

@@ -18,7 +18,7 @@ LINKS_A_PAGE = 25
 
 @bp.get("/r/<word:slug>")
 def rotate(slug: str) -> Response:
-    link = public.rotated(branded.host(), slug)
+    link = public.random_link(branded.host(), slug)
     if link is None:
         raise AppError("campaign_missing")
     response = redirect(link["shorturl"], code=302)  # where the visit is recorded
@@ -28,7 +28,7 @@ def rotate(slug: str) -> Response:
 
 @loops.hop("campaign.rotate")
 def _rotated(host: str | None, slug: str) -> str | None:
-    link = public.rotated(host, slug)
+    link = public.random_link(host, slug)
     if link is None:
         raise NotFound
     return str(link["shorturl"])

@@ -17,7 +17,6 @@ from werkzeug.wrappers import Response
 from linkmgr.db.statements import Row
 from linkmgr.fields import overlays
 from linkmgr.pages import overlay_answers, pixel_tags
-from linkmgr.repository import interstitial
 from linkmgr.settings import settings
 from linkmgr.web import security_headers
 from linkmgr.web.errors import AppError
@@ -34,8 +33,8 @@ def respond(link: Row, target: str) -> ResponseReturnValue:
     match link["type"]:
         case "splash":
             return _splash(link, target)
-        case "overlay" if overlay := interstitial.overlay(link["user_id"], link["overlay_id"]):
-            return _overlay(link, target, overlay)
+        case "overlay" if link["overlay"]:
+            return _overlay(link, target, link["overlay"])
         case "overlay" | "frame" if _can_be_framed(target):
             return _page("go_frame.html", link, target)
         case _ if link["pixels"]:
@@ -45,7 +44,7 @@ def respond(link: Row, target: str) -> ResponseReturnValue:
 
 
 def _splash(link: Row, target: str) -> Response:
-    splash = interstitial.splash(link["user_id"], link["splash_id"]) or DEFAULT_SPLASH
+    splash = link["splash"] or DEFAULT_SPLASH
     return _page("go_splash.html", link, target, images=[splash["banner"]], splash=splash)
 
 

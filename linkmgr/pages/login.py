@@ -30,7 +30,7 @@ def _prepare(_state: object) -> None:
 def _owner(email: str, password: str) -> int | None:
     """Return the id of the user with this e-mail address and this password, and remember the browser.  An unknown
     e-mail address takes the same steps as a known one."""
-    account = login.password_of(email.replace("\0", ""))
+    account = login.find_credentials(email.replace("\0", ""))
     user_id, password_hash = account["id"] or 0, account["password_hash"] or _dummy_hash()
     own = known_browsers.limit(user_id, password_hash) or attempts.by_account(account["bucket"])
     if not attempts.matches(password, password_hash, attempts.by_sender(), own) or not user_id:
@@ -54,14 +54,14 @@ def sign_in() -> ResponseReturnValue:
         failed = AppError("sign_in_failed")
         return render_template("login.html", email=email, problem=failed.message), failed.status
     token = keys.new_token()
-    login.begin(user_id, session=keys.digest(token))
+    login.add_session(user_id, session=keys.digest(token))
     return _enter(token)
 
 
 @bp.get("/login/<token>")
 def offer(token: str) -> str:
     """Burns nothing, so that mail scanners and previews cannot use a link up."""
-    if not login.usable(keys.digest(token)):
+    if not login.is_usable(keys.digest(token)):
         raise AppError("link_spent")
     return render_template("login_link.html", signed_in=sessions.current() is not None)
 

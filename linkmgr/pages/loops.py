@@ -58,7 +58,7 @@ def refuse(address: str, *, branded: bool = True) -> None:
 
 def _onward(host: str, path: str) -> str | None:
     """Return the address that our answer redirects to, or None if it is no redirect or not ours."""
-    domain = None if is_own_host(host) else public.branded(host)
+    domain = None if is_own_host(host) else public.branded_domain(host)
     if not (domain or is_own_host(host)):
         return None
     if domain and path == "/":

@@ -11,7 +11,7 @@ from marshmallow import Schema
 from linkmgr.db.statements import Row
 from linkmgr.fields import overlays
 from linkmgr.fields.base import Choice, Email, New, Text, load
-from linkmgr.repository import callers, interstitial
+from linkmgr.repository import callers, overlay_answers
 from linkmgr.web import client_address, error_pages, security_headers
 from linkmgr.web.errors import AppError
 from linkmgr.web.responses import ok
@@ -65,11 +65,11 @@ def answer() -> ResponseReturnValue:
     except BadData:
         raise AppError("answer_unplaced") from None
     _count()
-    overlay = interstitial.overlay(user_id, overlay_id)
+    overlay = overlay_answers.overlay(user_id, overlay_id)
     if overlay is None:
         raise AppError("no_such_page")
     given = load(_form(overlay), request.form.to_dict())
-    interstitial.add_answer(user_id, overlay_id, answer=orjson.dumps(given).decode())
+    overlay_answers.add(user_id, overlay_id, answer=orjson.dumps(given).decode())
     if not error_pages.prefers_html():
         return ok(THANKS)
     return render_template("go_thanks.html", message=THANKS, target=target, host=urlsplit(target).hostname)

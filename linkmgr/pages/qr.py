@@ -27,13 +27,13 @@ def image(code: str) -> Response:
     """A browser asks each time whether its picture is still right, so that an update is seen at once.  The
     answer to that needs neither the logo nor a drawing."""
     wanted = form(), pixels(query_text("size"))
-    picture = _picture(code, qr.drawing(branded.host(), code, with_logo=False), *wanted)
+    picture = _picture(code, qr.image_source(branded.host(), code, with_logo=False), *wanted)
     if request.if_none_match.contains_weak(picture.tag):
         return answer(picture, b"", status=304)
     drawn = image_cache().get(picture.tag)
     if drawn is None:
         # Read again, since the tag must be the one of this logo.
-        found = qr.drawing(branded.host(), code, with_logo=True)
+        found = qr.image_source(branded.host(), code, with_logo=True)
         picture = _picture(code, found, *wanted)
         drawn = draw(picture, found["logo"])
     return answer(picture, drawn)
@@ -42,7 +42,7 @@ def image(code: str) -> Response:
 def draw(picture: ImageSpec, logo: bytes | None) -> bytes:
     """Draw a picture, unless another request drew it while this one waited."""
     kept = image_cache()
-    with drawing.alone():
+    with drawing.exclusive():
         drawn = kept.get(picture.tag)
         if drawn is None:
             drawn = qr_image.render(picture, logo)
@@ -57,7 +57,7 @@ def form() -> str:
 def pixels(text: str | None) -> int:
     """Return the requested size."""
     if text is None:
-        return qr_image.DEFAULT
+        return qr_image.DEFAULT_SIZE
     size = int(text) if re.fullmatch("[1-9][0-9]{1,3}", text) else 0
     if not qr_image.MIN_SIZE <= size <= qr_image.MAX_SIZE:
         raise AppError(
@@ -68,8 +68,8 @@ def pixels(text: str | None) -> int:
 
 def _picture(code: str, found: Row, form: str, size: int) -> ImageSpec:
     payload = qr_data.payload(found["type"], found["data"], f"{settings().base_url}/q/{code}")
-    return qr_image.picture(
-        payload, found["foreground"], found["background"], found["logo_hash"], form=form, most_pixels=size
+    return qr_image.image_spec(
+        payload, found["foreground"], found["background"], found["logo_hash"], form=form, max_pixels=size
     )
 
 

@@ -18,7 +18,7 @@ bp = Blueprint("scan", __name__)
 
 @bp.get("/q/<word:code>")
 def scan(code: str) -> Response:
-    found = public.scanned(branded.host(), code)
+    found = public.qr_code(branded.host(), code)
     if found is None:
         raise AppError("image_missing")
     if found["type"] == "link":
@@ -31,7 +31,7 @@ def scan(code: str) -> Response:
 
 @loops.hop("scan.scan")
 def _target(host: str | None, code: str) -> str | None:
-    found = public.scanned(host, code)
+    found = public.qr_code(host, code)
     if found is None:
         raise NotFound
     return str(found["data"]) if found["type"] == "link" else None

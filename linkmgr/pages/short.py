@@ -83,9 +83,9 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
 def _target(link: Row) -> str:
     """Device before country before language before default."""
     return (
-        (link["devices"] and targets.first_match(link["devices"], targets.devices(_agent())))
-        or (link["locations"] and targets.first_match(link["locations"], targets.countries(_country())))
-        or (link["languages"] and targets.first_match(link["languages"], targets.languages(_languages())))
+        (link["devices"] and targets.first_match(link["devices"], targets.device_names(_agent())))
+        or (link["locations"] and targets.first_match(link["locations"], targets.country_names(_country())))
+        or (link["languages"] and targets.first_match(link["languages"], targets.language_names(_languages())))
         or str(link["url"])
     )
 
@@ -110,7 +110,7 @@ def _onward(host: str | None, alias: str) -> str | None:
 
 
 def _country() -> geoip.Country:
-    return geoip.of(client_address.address())
+    return geoip.find_country(client_address.address())
 
 
 def _languages() -> list[str]:
@@ -162,9 +162,9 @@ def picture(alias: str, size: str | None = None) -> Response:
     link = public.short_link(branded.host(), alias)
     if link is None:
         raise AppError("image_missing")
-    form, most_pixels = qr.form(), qr.pixels(size or query_text("size"))
-    wanted = qr_image.picture(
-        _address(link), "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, most_pixels=most_pixels
+    form, max_pixels = qr.form(), qr.pixels(size or query_text("size"))
+    wanted = qr_image.image_spec(
+        _address(link), "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=max_pixels
     )
     if request.if_none_match.contains_weak(wanted.tag):
         return qr.answer(wanted, b"", status=304)

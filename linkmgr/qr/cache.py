@@ -1,6 +1,6 @@
-"""Pictures that were drawn, by their tags: files that all processes of a data folder share, so that each is drawn once.
+"""Cache of rendered images, by tag: files in the data folder, shared by all processes.
 
-They can be deleted at any time.  What cannot be read or written is drawn again.
+The files can be deleted at any time. An image that cannot be read or written is rendered again.
 """
 
 import zlib
@@ -13,35 +13,35 @@ from flask import Flask
 from linkmgr.settings import settings, this_app
 
 FOLDER = "pictures"
-_MOST = 64 << 20  # bytes, that the oldest have to go for
+MAX_BYTES = 64 << 20  # disk usage; the oldest files are deleted first
 _BLOCK = 4096  # bytes
-_CHECK = 4  # bytes: after a loss of power a file may be there without what was written to it
+_CHECKSUM = 4  # bytes; after a power failure a file may exist without its content
 
 
 class ImageCache:
-    def __init__(self, folder: Path, most: int = _MOST) -> None:
-        self.folder, self.most = folder, most
-        self._put = most  # bytes since files were deleted last: at first nobody knows how many others put
+    def __init__(self, folder: Path, max_bytes: int = MAX_BYTES) -> None:
+        self.folder, self.max_bytes = folder, max_bytes
+        self._added = max_bytes  # bytes since the last deletion; checks at the first put, as other processes add files
 
     def get(self, tag: str) -> bytes | None:
         with suppress(OSError):
-            found = (self.folder / tag).read_bytes()
-            picture = found[_CHECK:]
-            if found[:_CHECK] == _checksum(picture):
-                return picture
+            content = (self.folder / tag).read_bytes()
+            image = content[_CHECKSUM:]
+            if content[:_CHECKSUM] == _checksum(image):
+                return image
         return None
 
-    def put(self, tag: str, picture: bytes) -> None:
+    def put(self, tag: str, image: bytes) -> None:
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._write(tag, _checksum(picture) + picture)
-            self._put += _room(len(picture))
-            if self._put > self.most // 8:
-                self._put = 0
-                self._make_room()
+            self._write(tag, _checksum(image) + image)
+            self._added += _disk_usage(len(image))
+            if self._added > self.max_bytes // 8:
+                self._added = 0
+                self._delete_oldest()
 
     def _write(self, tag: str, content: bytes) -> None:
-        """Whole or not at all, whoever reads or writes it meanwhile."""
+        """Replace the file atomically, because other processes read and write it."""
         with NamedTemporaryFile(dir=self.folder, delete=False) as file:
             try:
                 file.write(content)
@@ -51,33 +51,33 @@ class ImageCache:
                 Path(file.name).unlink()
                 raise
 
-    def _make_room(self) -> None:
-        found = []
+    def _delete_oldest(self) -> None:
+        files = []
         for path in self.folder.iterdir():
-            with suppress(FileNotFoundError):  # another process deleted it
-                found.append((path.stat().st_mtime_ns, _room(path.stat().st_size), path))
-        held = sum(room for _, room, _ in found)
-        for _, room, path in sorted(found):
-            if held <= self.most:
+            with suppress(FileNotFoundError):  # deleted by another process
+                files.append((path.stat().st_mtime_ns, _disk_usage(path.stat().st_size), path))
+        total = sum(size for _, size, _ in files)
+        for _, size, path in sorted(files):
+            if total <= self.max_bytes:
                 break
-            held -= room
+            total -= size
             with suppress(OSError):
                 path.unlink()
 
 
-def _room(size: int) -> int:
-    """What a file of this size takes of a disk."""
+def _disk_usage(size: int) -> int:
+    """Return the disk usage of a file, in whole blocks."""
     return -(-size // _BLOCK) * _BLOCK
 
 
-def _checksum(picture: bytes) -> bytes:
-    return zlib.crc32(picture).to_bytes(_CHECK, "big")
+def _checksum(image: bytes) -> bytes:
+    return zlib.crc32(image).to_bytes(_CHECKSUM, "big")
 
 
 def init_app(app: Flask) -> None:
-    app.extensions["linkmgr_pictures"] = ImageCache(settings().folder / FOLDER)
+    app.extensions["linkmgr_images"] = ImageCache(settings().folder / FOLDER)
 
 
 def image_cache() -> ImageCache:
-    found: ImageCache = this_app().extensions["linkmgr_pictures"]
-    return found
+    cache: ImageCache = this_app().extensions["linkmgr_images"]
+    return cache

@@ -1,6 +1,7 @@
-"""A lock for work on images, which takes much memory: one thread of a process does it at a time.
+"""Lock for image processing, which needs much memory: one thread of a process at a time.
 
-Two of a worker's four threads stay free for other requests: one draws, one waits, and others are refused.
+One thread renders, one waits, and further requests fail with image_busy, so that two of a worker's four threads remain
+free for other requests.
 """
 
 import threading
@@ -9,22 +10,22 @@ from contextlib import contextmanager
 
 from linkmgr.web.errors import RETRY_SECONDS, AppError
 
-_PATIENCE_SECONDS = 1.0
-_places = threading.BoundedSemaphore(2)
-_drawing = threading.Lock()
+_WAIT_SECONDS = 1.0
+_slots = threading.BoundedSemaphore(2)
+_lock = threading.Lock()
 
 
 @contextmanager
-def alone() -> Iterator[None]:
-    """Wait for a moment until no other thread works on an image."""
-    if not _places.acquire(blocking=False):
+def exclusive() -> Iterator[None]:
+    """Hold the lock. Raise image_busy if two threads hold or wait for it, or after _WAIT_SECONDS."""
+    if not _slots.acquire(blocking=False):
         raise AppError("image_busy", seconds=RETRY_SECONDS)
     try:
-        if not _drawing.acquire(timeout=_PATIENCE_SECONDS):
+        if not _lock.acquire(timeout=_WAIT_SECONDS):
             raise AppError("image_busy", seconds=RETRY_SECONDS)
         try:
             yield
         finally:
-            _drawing.release()
+            _lock.release()
     finally:
-        _places.release()
+        _slots.release()

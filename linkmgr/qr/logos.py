@@ -1,6 +1,6 @@
-"""Logos of QR codes: a file of the data folder or an image of the web, as a small PNG of our own making.
+"""Logos of QR codes: files of the data folder or images from a URL, re-encoded as small PNG files.
 
-What is stored has passed through here, so that a picture never depends on a foreign server or a foreign decoder.
+All stored logos are re-encoded, so that rendering neither fetches URLs nor decodes images of unknown origin.
 """
 
 import os
@@ -17,41 +17,41 @@ from linkmgr.web.errors import AppError
 
 FOLDER = "logos"
 MAX_PIXELS = 4_000_000
-SIDE = 320  # pixels, the longer side of what is kept
+SIDE = 320  # pixels of the longer side of a stored logo
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}")
-# A photograph has about ten.  Each one is a pass over all pixels and may be a dozen bytes long.
+# A photograph has about ten. A scan of a dozen bytes can cost a pass over all pixels.
 _MAX_JPEG_SCANS = 100
 _JPEG_SCAN = b"\xff\xda"
 
-Image.MAX_IMAGE_PIXELS = None  # Pillow only warns above its own limit; ours is below
+Image.MAX_IMAGE_PIXELS = None  # Pillow only warns above its own limit, which is higher than ours
 
 
 def load(name: str) -> bytes:
-    """The logo of a file name or a URL, as a PNG; "" for none."""
+    """Return the logo with this file name or URL as PNG, or b"" for an empty name."""
     if not name:
         return b""
-    return _redrawn(fetch(name) if "://" in name else _read(name))
+    return _reencode(fetch(name) if "://" in name else _read(name))
 
 
 def _read(name: str) -> bytes:
     if not _NAME.fullmatch(name):
         raise AppError("logo_missing")
     try:
-        # A link would lead out of the folder, and a pipe would not end.
-        opened = os.open(settings().folder / FOLDER / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(opened, "rb") as file:
-            if not stat.S_ISREG(os.fstat(opened).st_mode):
+        # A symbolic link could point outside of the folder, and opening or reading a pipe could block.
+        descriptor = os.open(settings().folder / FOLDER / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise AppError("logo_missing")
             return file.read(MAX_BYTES + 1)
     except OSError:
         raise AppError("logo_missing") from None
 
 
-def _redrawn(image: bytes) -> bytes:
+def _reencode(image: bytes) -> bytes:
     if len(image) > MAX_BYTES:
         raise AppError("logo_unusable")
     try:
-        with drawing.alone():
+        with drawing.exclusive():
             return _png(image)
     except AppError:
         raise
@@ -61,19 +61,19 @@ def _redrawn(image: bytes) -> bytes:
 
 def _png(image: bytes) -> bytes:
     with Image.open(BytesIO(image), formats=("PNG", "JPEG")) as opened:
-        # Nothing is decoded before this: the size stands in the header.
+        # The size is in the header. Nothing has been decoded yet.
         if opened.width * opened.height > MAX_PIXELS:
             raise AppError("logo_unusable")
         if opened.format != "PNG" and image.count(_JPEG_SCAN) > _MAX_JPEG_SCANS:
             raise AppError("logo_unusable")
         upright = ImageOps.exif_transpose(opened)
-    if upright.mode == "I;16":  # convert() would cut off what is brighter than 255 of 65535
+    if upright.mode == "I;16":  # convert() would clip values above 255 of 65535
         upright = upright.point(lambda value: value / 256).convert("L")
-    drawn = upright.convert("RGBA")
-    drawn.thumbnail((SIDE, SIDE))
-    # A new image, so that no text, profile or place of the old one is kept.
-    clean = Image.new("RGBA", drawn.size)
-    clean.paste(drawn)
-    kept = BytesIO()
-    clean.save(kept, "PNG", optimize=True)
-    return kept.getvalue()
+    logo = upright.convert("RGBA")
+    logo.thumbnail((SIDE, SIDE))
+    # Copy the pixels to a new image, which has no metadata such as text, color profile or location.
+    clean = Image.new("RGBA", logo.size)
+    clean.paste(logo)
+    output = BytesIO()
+    clean.save(output, "PNG", optimize=True)
+    return output.getvalue()

@@ -1,4 +1,4 @@
-"""A user's own account, as the user sees and changes it."""
+"""The account of the signed-in user."""
 
 from linkmgr.db.statements import Row, row, run
 from linkmgr.settings import settings
@@ -6,9 +6,8 @@ from linkmgr.web.errors import not_found
 
 
 def overview(user_id: int) -> Row:
-    """What the account page shows: the account, its plan, how many rows of each kind are there, and the
-    clicks of this month."""
-    found = row(
+    """Return the account, its plan and, as `used`, the number of rows of each kind and the clicks of this month."""
+    account = row(
         """
         SELECT email, username, '/avatar/' || username || '.png' AS avatar, status, expires, registered,
                admin, plan, rate, limits, key_ciphertext, key_created,
@@ -23,29 +22,30 @@ def overview(user_id: int) -> Row:
         user_id=user_id,
         lifetime=settings().key_lifetime_days,
     )
-    if found is None:
+    if account is None:
         raise not_found("user")
-    return found
+    return account
 
 
 def password_hash(user_id: int) -> str:
-    found = row("SELECT password_hash FROM users WHERE id = %(user_id)s", user_id=user_id)
-    if found is None:
+    user = row("SELECT password_hash FROM users WHERE id = %(user_id)s", user_id=user_id)
+    if user is None:
         raise not_found("user")
-    return str(found["password_hash"])
+    return str(user["password_hash"])
 
 
 def update(
     user_id: int, *, email: str | None = None, password_hash: str | None = None, session: bytes | None = None
 ) -> None:
-    """A new password ends the user's browser sessions, but for the one that sent it, and unused login links."""
+    """Change the members that are not None. A new password ends all browser sessions except `session` and deletes
+    the login links."""
     run(
         """
-        WITH ended AS (
+        WITH sessions_ended AS (
             DELETE FROM sessions
              WHERE user_id = %(user_id)s AND %(password_hash)s::text IS NOT NULL
                AND digest IS DISTINCT FROM %(session)s::bytea),
-        spent AS (
+        links_deleted AS (
             DELETE FROM login_links
              WHERE user_id = %(user_id)s AND %(password_hash)s::text IS NOT NULL)
         UPDATE users
@@ -61,7 +61,7 @@ def update(
 
 
 def replace_key(user_id: int, *, key_digest: bytes, key_ciphertext: str) -> None:
-    """The key that the user had no longer holds from here on."""
+    """Store a new API key. The previous key is invalid from then on."""
     run(
         """
         UPDATE users

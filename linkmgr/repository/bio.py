@@ -30,7 +30,7 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 
 
 def read(user_id: int, bio_id: int) -> Row:
-    found = row(
+    bio_page = row(
         """
         SELECT id, name, alias, %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date
           FROM bios
@@ -40,9 +40,9 @@ def read(user_id: int, bio_id: int) -> Row:
         bio_id=bio_id,
         base=settings().base_url,
     )
-    if found is None:
+    if bio_page is None:
         raise not_found("bio page")
-    return found
+    return bio_page
 
 
 def add(
@@ -54,10 +54,10 @@ def add(
     theme: str = "light",
     links: Sequence[dict[str, Any]] = (),
 ) -> Row:
-    """Its `id`, `alias` and `shorturl`; without an alias it gets one."""
+    """Store a bio page, under a random alias if `alias` is None. Return its `id`, `alias` and `shorturl`."""
     members = {"name": name, "bio": bio, "theme": theme, "links": orjson.dumps(links).decode()}
     if alias is None:
-        added = with_random_alias(lambda free: _add(user_id, free, custom=False, **members))
+        added = with_random_alias(lambda alias: _add(user_id, alias, custom=False, **members))
     else:
         added = _add(user_id, alias, custom=True, **members)
     assert added is not None

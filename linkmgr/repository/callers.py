@@ -1,7 +1,8 @@
-"""The caller of a request, read by one statement, and counters of requests and attempts.
+"""The caller of a request, and counters of requests and attempts per window.
 
-A window that ends later than one that began now is left from a longer setting or from before the clock was set back:
-a new one begins. The 5 seconds are more than a statement takes, whose concurrent one may have begun the window later.
+If a stored window ends later than a window that begins now, it is invalid: a setting was shortened or the clock was set
+back. The statements then begin a new window. They allow 5 seconds, more than a statement takes, because a concurrent
+statement may have begun its window later.
 """
 
 from linkmgr.db.statements import Row, row, rows, run, run_unsynced
@@ -10,13 +11,15 @@ from linkmgr.web import rate_limit
 
 
 def identify(key_digest: bytes, address: str) -> Row:
-    """The caller as web.caller.Caller, and, where PostgreSQL keeps the counters, the request counted.
+    """Return the members of web.caller.Caller. If PostgreSQL keeps the counters, count the request and return `count`,
+    `until` and `now` too.
 
-    Requests with a key that does not hold are counted by their address, those of a user anew under another rate.
+    Requests without a valid key count against the IP address. The bucket of a user contains the plan's rate, so that
+    a new rate begins a new window.
     """
     window = rate_limit.window()
     if window is None:
-        found = row(
+        caller = row(
             """
             SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s) AS bucket,
                    caller.*
@@ -34,7 +37,7 @@ def identify(key_digest: bytes, address: str) -> Row:
             lifetime=settings().key_lifetime_days,
         )
     else:
-        found = row(
+        caller = row(
             """
             WITH caller AS (
                 SELECT CASE WHEN key_valid THEN id END AS id, admin, api,
@@ -44,7 +47,7 @@ def identify(key_digest: bytes, address: str) -> Row:
                        LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
                                        IS NOT FALSE AS key_valid) key
                  WHERE key_digest = %(key_digest)s),
-            counted AS (
+            counter AS (
                 INSERT INTO rate_windows AS w (bucket, count, until)
                 SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s), 1,
                        clock_timestamp() + make_interval(secs =>
@@ -58,7 +61,7 @@ def identify(key_digest: bytes, address: str) -> Row:
                                     THEN w.until ELSE excluded.until END
                 RETURNING bucket, count, date_part('epoch', until) AS until,
                           date_part('epoch', clock_timestamp()) AS now)
-            SELECT counted.*, caller.* FROM counted LEFT JOIN caller ON true
+            SELECT counter.*, caller.* FROM counter LEFT JOIN caller ON true
             """,
             key_digest=key_digest,
             address=address,
@@ -66,16 +69,16 @@ def identify(key_digest: bytes, address: str) -> Row:
             window=window,
             plan_window=rate_limit.PLAN_WINDOW,
         )
-    assert found is not None
-    return found
+    assert caller is not None
+    return caller
 
 
 def count(bucket: str, *, window: int, by: int = 1) -> Row:
-    """Add to a counter.  Return its count, and the seconds that are left of its window.
+    """Add `by` to a counter. Return its `count` and the `seconds` until its window ends.
 
-    With `by=0` nothing is added, but the row is locked all the same, so that concurrent callers get an order.
+    `by=0` adds nothing but still locks the row, so that concurrent requests are counted one after another.
     """
-    counted = run(
+    counter = run(
         """
         INSERT INTO rate_windows AS w (bucket, count, until)
         VALUES (%(bucket)s, %(by)s::integer,
@@ -93,12 +96,12 @@ def count(bucket: str, *, window: int, by: int = 1) -> Row:
         by=by,
         window=window,
     )
-    assert counted is not None
-    return counted
+    assert counter is not None
+    return counter
 
 
 def counts(buckets: list[str], *, window: int) -> list[Row]:
-    """Return the counters of these buckets whose window has not ended."""
+    """Return the `bucket`, `count` and `seconds` of each counter whose window has not ended."""
     return rows(
         """
         SELECT bucket, count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
@@ -111,19 +114,19 @@ def counts(buckets: list[str], *, window: int) -> list[Row]:
     )
 
 
-def delete_expired(most: int) -> int:
-    """Delete at most that many counters whose window ended long ago, and return how many were deleted."""
+def delete_expired(limit: int) -> int:
+    """Delete at most `limit` counters whose window ended more than an hour ago, and return their number."""
     deleted = run_unsynced(
         """
         WITH expired AS (
             DELETE FROM rate_windows
              WHERE bucket = ANY (ARRAY(SELECT bucket FROM rate_windows WHERE until < now() - interval '1 hour'
-                                        ORDER BY until LIMIT %(most)s FOR UPDATE SKIP LOCKED))
+                                        ORDER BY until LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
                AND until < now() - interval '1 hour'
             RETURNING 1)
         SELECT count(*) AS number FROM expired
         """,
-        most=most,
+        limit=limit,
     )
     assert deleted is not None
     return int(deleted["number"])

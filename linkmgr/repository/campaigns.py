@@ -1,4 +1,4 @@
-"""Campaigns, and the links in them."""
+"""Campaigns and their links."""
 
 from linkmgr.db.statements import Page, Row, page, row, run
 from linkmgr.repository.names import run_with_name
@@ -6,8 +6,8 @@ from linkmgr.settings import settings
 from linkmgr.web.errors import not_found
 
 
-def _with_addresses(campaign: Row) -> Row:
-    """The addresses of the rotator, which only a slug gives, and of the list, which every campaign has."""
+def _with_urls(campaign: Row) -> Row:
+    """Add the URL of the rotator, or False without a slug, and the URL of the list."""
     base, username, slug = settings().base_url, campaign.pop("username"), campaign.pop("slug")
     campaign["rotator"] = f"{base}/r/{slug}" if slug else False
     campaign["list"] = f"{base}/u/{username}/{slug or 'list'}-{campaign['id']}"
@@ -15,7 +15,7 @@ def _with_addresses(campaign: Row) -> Row:
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
-    found = page(
+    campaigns = page(
         """
         SELECT c.id, name, public, slug, username
           FROM campaigns c
@@ -29,11 +29,11 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
         number=number,
         user_id=user_id,
     )
-    return found._replace(rows=[_with_addresses(campaign) for campaign in found.rows])
+    return campaigns._replace(rows=[_with_urls(campaign) for campaign in campaigns.rows])
 
 
 def read(user_id: int, campaign_id: int) -> Row:
-    found = row(
+    campaign = row(
         """
         SELECT c.id, name, public, slug, username
           FROM campaigns c
@@ -43,9 +43,9 @@ def read(user_id: int, campaign_id: int) -> Row:
         user_id=user_id,
         campaign_id=campaign_id,
     )
-    if found is None:
+    if campaign is None:
         raise not_found("campaign")
-    return _with_addresses(found)
+    return _with_urls(campaign)
 
 
 def add(user_id: int, *, name: str, slug: str | None = None, public: bool = False) -> Row:
@@ -62,11 +62,11 @@ def add(user_id: int, *, name: str, slug: str | None = None, public: bool = Fals
         public=public,
     )
     assert added is not None
-    return _with_addresses(added)
+    return _with_urls(added)
 
 
 def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None, public: bool | None = None) -> Row:
-    """An empty slug takes the campaign's away, and its rotator with it."""
+    """Change the members that are not None. An empty slug removes the slug, and the rotator with it."""
     updated = run_with_name(
         """
         UPDATE campaigns
@@ -85,13 +85,15 @@ def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None
     )
     if updated is None:
         raise not_found("campaign")
-    return _with_addresses(updated)
+    return _with_urls(updated)
 
 
 def assign(user_id: int, campaign_id: int, link_id: int) -> None:
-    """A link is in one campaign at most: it leaves the one that it was in.  The campaign is locked, so that one
-    which is deleted meanwhile is missing here, rather than a broken reference."""
-    found = run(
+    """Move a link to a campaign. A link is in one campaign at most.
+
+    FOR KEY SHARE waits for a concurrent delete of the campaign, so that no reference to a deleted row is stored.
+    """
+    result = run(
         """
         WITH campaign AS (
             SELECT id FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s FOR KEY SHARE),
@@ -107,14 +109,14 @@ def assign(user_id: int, campaign_id: int, link_id: int) -> None:
         campaign_id=campaign_id,
         link_id=link_id,
     )
-    assert found is not None
-    for what in ("campaign", "link"):
-        if not found[what]:
-            raise not_found(what)
+    assert result is not None
+    for kind in ("campaign", "link"):
+        if not result[kind]:
+            raise not_found(kind)
 
 
 def delete(user_id: int, campaign_id: int) -> None:
-    """Its links are kept."""
+    """Delete a campaign. Its links remain."""
     deleted = run(
         "DELETE FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s RETURNING id",
         user_id=user_id,

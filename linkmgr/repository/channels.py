@@ -1,10 +1,10 @@
-"""Channels, and what stands on them."""
+"""Channels and their items."""
 
 from linkmgr.db.statements import Page, Row, page, row, run
 from linkmgr.settings import settings
 from linkmgr.web.errors import not_found
 
-ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # the API's types, and what people call them
+ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the API and their names in messages
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
@@ -24,8 +24,8 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 
 
 def items(user_id: int, channel_id: int, *, limit: int, number: int) -> Page:
-    """The last assigned first."""
-    found = page(
+    """List the items of a channel, the last assigned first."""
+    assigned = page(
         """
         SELECT CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio' ELSE 'qr' END AS type,
                coalesce(link_id, bio_id, qr_id) AS id,
@@ -53,18 +53,18 @@ def items(user_id: int, channel_id: int, *, limit: int, number: int) -> Page:
         channel_id=channel_id,
         base_url=settings().base_url,
     )
-    if not found.total and not _exists(user_id, channel_id):
+    if not assigned.total and not _exists(user_id, channel_id):
         raise not_found("channel")
-    return found
+    return assigned
 
 
 def _exists(user_id: int, channel_id: int) -> bool:
-    found = row(
-        "SELECT 1 AS found FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s",
+    channel = row(
+        "SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s",
         user_id=user_id,
         channel_id=channel_id,
     )
-    return found is not None
+    return channel is not None
 
 
 def add(user_id: int, *, name: str, color: str, description: str = "", starred: bool = False) -> Row:
@@ -85,9 +85,11 @@ def add(user_id: int, *, name: str, color: str, description: str = "", starred: 
 
 
 def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  # noqa: A002 - the API's name
-    """Twice is one assignment.  Channel and item are locked, so that what is deleted meanwhile is missing here,
-    rather than a broken reference."""
-    found = run(
+    """Assign an item to a channel. Repeated assignment has no effect.
+
+    FOR KEY SHARE waits for a concurrent delete of either, so that no reference to a deleted row is stored.
+    """
+    result = run(
         """
         WITH channel AS (
             SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s FOR KEY SHARE),
@@ -98,7 +100,7 @@ def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  
                            (SELECT id FROM bios WHERE user_id = %(user_id)s AND id = %(item_id)s
                                AND %(type)s = 'bio' FOR KEY SHARE) AS bio_id,
                            (SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = %(item_id)s
-                               AND %(type)s = 'qr' FOR KEY SHARE) AS qr_id) found
+                               AND %(type)s = 'qr' FOR KEY SHARE) AS qr_id) ids
              WHERE num_nonnulls(link_id, bio_id, qr_id) = 1),
         assigned AS (
             INSERT INTO channel_items (user_id, channel_id, link_id, bio_id, qr_id)
@@ -111,10 +113,10 @@ def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  
         item_id=item_id,
         type=type,
     )
-    assert found is not None
-    if not found["channel"]:
+    assert result is not None
+    if not result["channel"]:
         raise not_found("channel")
-    if not found["item"]:
+    if not result["item"]:
         raise not_found(ITEMS[type])
 
 
@@ -149,7 +151,7 @@ def update(
 
 
 def delete(user_id: int, channel_id: int) -> None:
-    """Its items are unassigned and kept."""
+    """Delete a channel. Its items remain."""
     deleted = run(
         "DELETE FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s RETURNING id",
         user_id=user_id,

@@ -22,7 +22,7 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 
 
 def read(user_id: int, domain_id: int) -> Row:
-    found = row(
+    domain = row(
         """
         SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404
           FROM domains
@@ -31,9 +31,9 @@ def read(user_id: int, domain_id: int) -> Row:
         user_id=user_id,
         domain_id=domain_id,
     )
-    if found is None:
+    if domain is None:
         raise not_found("domain")
-    return found
+    return domain
 
 
 def add(user_id: int, *, domain: str, redirectroot: str = "", redirect404: str = "") -> int:

@@ -1,14 +1,14 @@
-"""Signing in: single-use links, and the sessions of browsers."""
+"""Login links and browser sessions."""
 
 from linkmgr.db.statements import Row, row, run
 from linkmgr.web.errors import not_found
 
 
 def add_link(user_id: int, *, digest: bytes) -> None:
-    """Links that can no longer be used go by the way."""
+    """Store a login link, and delete expired ones."""
     added = run(
         """
-        WITH spent AS (DELETE FROM login_links WHERE created < now() - interval '1 hour')
+        WITH expired AS (DELETE FROM login_links WHERE created < now() - interval '1 hour')
         INSERT INTO login_links (digest, user_id)
         SELECT %(digest)s, id FROM users WHERE id = %(user_id)s
         RETURNING user_id
@@ -20,12 +20,12 @@ def add_link(user_id: int, *, digest: bytes) -> None:
         raise not_found("user")
 
 
-def usable(digest: bytes) -> bool:
-    """Whether a link would still sign in; burns nothing."""
+def is_usable(digest: bytes) -> bool:
+    """Return True if a login link can be used. Do not consume it."""
     return (
         row(
             """
-            SELECT 1 AS usable
+            SELECT user_id
               FROM login_links
              WHERE digest = %(digest)s AND used IS NULL AND created > now() - interval '1 hour'
             """,
@@ -36,29 +36,29 @@ def usable(digest: bytes) -> bool:
 
 
 def consume_link(digest: bytes, *, session: bytes) -> int | None:
-    """Consume a login link and create a session.  Return the user id, or None if the link cannot be used.  Exactly
+    """Consume a login link and create a session. Return the user id, or None if the link cannot be used. Exactly
     one of several concurrent attempts succeeds."""
-    begun = run(
+    added = run(
         """
-        WITH burnt AS (
+        WITH consumed AS (
             UPDATE login_links
                SET used = now()
              WHERE digest = %(digest)s AND used IS NULL AND created > now() - interval '1 hour'
             RETURNING user_id)
         INSERT INTO sessions (digest, user_id, by_link)
-        SELECT %(session)s, user_id, true FROM burnt
+        SELECT %(session)s, user_id, true FROM consumed
         RETURNING user_id
         """,
         digest=digest,
         session=session,
     )
-    return None if begun is None else int(begun["user_id"])
+    return None if added is None else int(added["user_id"])
 
 
-def begin(user_id: int, *, session: bytes) -> None:
+def add_session(user_id: int, *, session: bytes) -> None:
     run(
         """
-        WITH old AS (DELETE FROM sessions WHERE created < now() - interval '30 days')
+        WITH expired AS (DELETE FROM sessions WHERE created < now() - interval '30 days')
         INSERT INTO sessions (digest, user_id, by_link) VALUES (%(session)s, %(user_id)s, false)
         """,
         user_id=user_id,
@@ -66,8 +66,9 @@ def begin(user_id: int, *, session: bytes) -> None:
     )
 
 
-def signed_in(session: bytes) -> Row | None:
-    """The user of a session of the last 30 days, and whether a login link began it within the hour."""
+def find_session(session: bytes) -> Row | None:
+    """Return the user of a session, or None if it is unknown or older than 30 days. `by_link` is True within an hour of
+    the login link that created the session."""
     return row(
         """
         SELECT user_id, by_link AND created > now() - interval '1 hour' AS by_link
@@ -78,14 +79,14 @@ def signed_in(session: bytes) -> Row | None:
     )
 
 
-def end(session: bytes) -> None:
+def delete_session(session: bytes) -> None:
     run("DELETE FROM sessions WHERE digest = %(session)s", session=session)
 
 
-def password_of(email: str) -> Row:
-    """Return the id and the password hash of the account, both None if there is none, and the bucket of its wrong
-    passwords, which does not show the e-mail address."""
-    found = row(
+def find_credentials(email: str) -> Row:
+    """Return the id and password hash of the account, both None if it is unknown, and the bucket that counts its wrong
+    passwords. The bucket contains a digest, because e-mail addresses must not appear among the counters."""
+    account = row(
         """
         SELECT id, password_hash, 'account:' || encode(sha256(convert_to(lower(%(email)s), 'UTF8')), 'hex') AS bucket
           FROM (SELECT 1) always
@@ -93,5 +94,5 @@ def password_of(email: str) -> Row:
         """,
         email=email,
     )
-    assert found is not None
-    return found
+    assert account is not None
+    return account

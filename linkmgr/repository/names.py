@@ -1,6 +1,6 @@
-"""Names that are unique among all users.
+"""Aliases, campaign slugs and domains, which are unique over all users.
 
-The names of a deleted user are free at once, although the rows that have them wait to be deleted in batches.
+The names of a deleted user are available at once, although background jobs delete the rows later.
 """
 
 from typing import Any
@@ -9,19 +9,21 @@ from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Row, run
 
-# Each returns a row if no user holds the name.
+# Statements by violated constraint. Each releases the name if its owner was deleted, and returns a row unless an
+# existing user has it.
 _RELEASES = {
     "alias_taken": """
         WITH holder AS (
+            -- An update of only the domain brings no alias: the link keeps its own.
             SELECT link_id, bio_id
               FROM aliases
              WHERE domain_id = 0
                AND alias = coalesce(nullif(%(alias)s::text, ''),
                                     (SELECT alias FROM links WHERE id = %(link_id)s::bigint))),
-        link AS (
+        link_deleted AS (
             DELETE FROM links
              WHERE id = (SELECT link_id FROM holder) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)),
-        bio AS (
+        bio_deleted AS (
             DELETE FROM bios
              WHERE id = (SELECT bio_id FROM holder) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
         SELECT 1 AS free
@@ -36,7 +38,7 @@ _RELEASES = {
         SELECT 1 AS free
          WHERE NOT EXISTS (SELECT FROM campaigns JOIN users ON users.id = user_id WHERE slug = %(slug)s)
     """,
-    # The row stays as long as links refer to it.
+    # Rename the domain instead of deleting it: links may still refer to it.
     "domain_taken": """
         WITH released AS (
             UPDATE domains SET host = id || '.invalid'
@@ -49,8 +51,8 @@ _RELEASES = {
 
 
 def run_with_name(sql: str, **params: Any) -> Row | None:
-    """Run a statement that stores the name in the parameter alias, slug or domain.  If a deleted user holds the name,
-    release it and run the statement again."""
+    """Run a statement that stores the parameter alias, slug or domain, and return its first row. If the name belongs
+    to a deleted user, release it and run the statement again."""
     try:
         return run(sql, **params)
     except UniqueViolation as error:

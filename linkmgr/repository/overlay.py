@@ -1,4 +1,4 @@
-"""CTA overlays, and what visitors answered to those with a form."""
+"""CTA overlays, and the answers that visitors sent."""
 
 from linkmgr.db.statements import Page, Row, page, row, run
 from linkmgr.web.errors import not_found
@@ -21,7 +21,7 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 
 
 def read(user_id: int, overlay_id: int) -> Row:
-    found = row(
+    overlay = row(
         """
         SELECT id, type, name, message, link, label, position, color, background, created AS date
           FROM overlays
@@ -30,13 +30,13 @@ def read(user_id: int, overlay_id: int) -> Row:
         user_id=user_id,
         overlay_id=overlay_id,
     )
-    if found is None:
+    if overlay is None:
         raise not_found("overlay")
-    return found
+    return overlay
 
 
 def answers(user_id: int, overlay_id: int, *, limit: int, number: int) -> Page:
-    found = page(
+    sent = page(
         """
         SELECT id, answer, created AS date
           FROM overlay_answers
@@ -53,9 +53,9 @@ def answers(user_id: int, overlay_id: int, *, limit: int, number: int) -> Page:
         user_id=user_id,
         overlay_id=overlay_id,
     )
-    if not found.total:
-        read(user_id, overlay_id)
-    return found
+    if not sent.total:
+        read(user_id, overlay_id)  # raises not_found
+    return sent
 
 
 def add(
@@ -134,7 +134,7 @@ def update(
 
 
 def delete(user_id: int, overlay_id: int) -> None:
-    """Delete it with its answers, and keep the links that showed it.  They redirect directly."""
+    """Delete an overlay and its answers. Its links remain and redirect directly."""
     deleted = run(
         "DELETE FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s RETURNING id",
         user_id=user_id,

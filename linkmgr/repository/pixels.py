@@ -21,7 +21,7 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 
 
 def read(user_id: int, pixel_id: int) -> Row:
-    found = row(
+    pixel = row(
         """
         SELECT id, type, name, tag, created AS date
           FROM pixels
@@ -30,9 +30,9 @@ def read(user_id: int, pixel_id: int) -> Row:
         user_id=user_id,
         pixel_id=pixel_id,
     )
-    if found is None:
+    if pixel is None:
         raise not_found("pixel")
-    return found
+    return pixel
 
 
 def add(user_id: int, *, type: str, name: str, tag: str) -> int:  # noqa: A002 - the API's name

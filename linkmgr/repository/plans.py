@@ -1,4 +1,4 @@
-"""Plans, and who is subscribed to them."""
+"""Plans and subscriptions."""
 
 import json
 from typing import Any
@@ -21,7 +21,8 @@ def all_plans() -> list[Row]:
 
 
 def subscribe(plan_id: int, user_id: int, *, type: str, expiration: str | None = None) -> None:  # noqa: A002 - the API's name
-    """Calendar months and years; a lifetime has no end, and neither has a free plan."""
+    """Subscribe a user to a plan: until `expiration`, or for a calendar month or year, or for life. Free plans do not
+    expire."""
     subscribed = run(
         """
         UPDATE users
@@ -40,9 +41,8 @@ def subscribe(plan_id: int, user_id: int, *, type: str, expiration: str | None =
         expiration=expiration,
     )
     if subscribed is None:
-        known = row("SELECT EXISTS (SELECT FROM plans WHERE id = %(plan_id)s) AS plan", plan_id=plan_id)
-        assert known is not None
-        raise not_found("user" if known["plan"] else "plan")
+        plan = row("SELECT id FROM plans WHERE id = %(plan_id)s", plan_id=plan_id)
+        raise not_found("user" if plan else "plan")
 
 
 def add(
@@ -83,7 +83,7 @@ def edit(
     lifetime: float | None = None,
     rate: int | None = None,
 ) -> None:
-    """Only what is given changes; a rate of 0 takes the plan's own rate away.  `limits` may name some of them."""
+    """Change the members that are not None. A rate of 0 removes the plan's rate. Missing limits keep their values."""
     edited = run(
         """
         UPDATE plans

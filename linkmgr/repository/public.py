@@ -1,15 +1,15 @@
-"""Rows that visitors ask for by a public URL.
+"""Rows behind public URLs.
 
-A branded host serves only what its owner has.  What a deleted user leaves behind is not served: it waits to be deleted
-in batches.
+`host` is the host of a branded domain, or None for our own host. A branded domain serves only rows of its owner. Rows
+of deleted users are not served; background jobs delete them in batches.
 """
 
 from linkmgr.db.statements import Page, Row, page, row
 from linkmgr.settings import settings
 
 
-def scanned(host: str | None, code: str) -> Row | None:
-    """The QR code behind a picture."""
+def qr_code(host: str | None, code: str) -> Row | None:
+    """Return the QR code that was scanned. `target_branded` is True if its data is a URL on a branded domain."""
     return row(
         """
         SELECT id, user_id, type, data,
@@ -24,18 +24,19 @@ def scanned(host: str | None, code: str) -> Row | None:
 
 
 def short_link(host: str | None, alias: str) -> Row | None:
-    """Return the link and everything that decides what its visitor gets.  `host` is None for our own host; one that is
-    no branded domain has no links.  `base` is what the short URL begins with.  `url_branded`: the URL is on a branded
-    domain.  A link whose splash page or overlay has been deleted is direct."""
+    """Return the link, or None. An unknown host has no links.
+
+    `base` is the beginning of the short URL. `splash` and `overlay` are the row that the link shows, or None.
+    `url_branded` is True if the URL is on a branded domain. If the splash page or the overlay has been deleted, the
+    type is direct, until a background job updates the link.
+    """
     return row(
         """
-        SELECT l.id, l.user_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS base, l.alias, url, title,
-               metadescription, metaimage, splash_id, overlay_id, password_hash,
-               CASE WHEN splash_id IS NOT NULL
-                         AND NOT EXISTS (SELECT FROM splash_pages s WHERE s.user_id = l.user_id AND s.id = splash_id)
-                      OR overlay_id IS NOT NULL
-                         AND NOT EXISTS (SELECT FROM overlays o WHERE o.user_id = l.user_id AND o.id = overlay_id)
-                    THEN 'direct' ELSE type END AS type,
+        SELECT l.id, l.user_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS base, l.alias, url, l.title,
+               metadescription, metaimage, password_hash, to_json(splash) AS splash, to_json(overlay) AS overlay,
+               CASE WHEN splash_id IS NOT NULL AND splash.counter IS NULL
+                      OR overlay_id IS NOT NULL AND overlay.id IS NULL
+                    THEN 'direct' ELSE l.type END AS type,
                coalesce(expires <= now(), false) AS expired,
                locations, devices, languages, parameters, deeplink,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
@@ -46,6 +47,12 @@ def short_link(host: str | None, alias: str) -> Row | None:
           FROM aliases a
           JOIN links l ON l.id = a.link_id
           LEFT JOIN domains d ON d.id = l.domain_id
+          LEFT JOIN LATERAL (SELECT title, message, link, counter, banner
+                               FROM splash_pages s
+                              WHERE s.user_id = l.user_id AND s.id = l.splash_id) splash ON true
+          LEFT JOIN LATERAL (SELECT id, type, name, message, link, label, position, color, background
+                               FROM overlays o
+                              WHERE o.user_id = l.user_id AND o.id = l.overlay_id) overlay ON true
          WHERE a.alias = %(alias)s AND EXISTS (SELECT FROM users WHERE users.id = l.user_id)
            AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
                                   ELSE (SELECT id FROM live_domains WHERE host = %(host)s) END
@@ -57,7 +64,7 @@ def short_link(host: str | None, alias: str) -> Row | None:
 
 
 def bio(host: str | None, alias: str) -> Row | None:
-    """Return the bio page.  Branded hosts have none."""
+    """Return the bio page, or None. Branded domains have no bio pages."""
     return row(
         """
         SELECT b.id, b.user_id, b.alias, name, bio, theme, links
@@ -71,16 +78,16 @@ def bio(host: str | None, alias: str) -> Row | None:
     )
 
 
-def rotated(host: str | None, slug: str) -> Row | None:
-    """Return the short URL of a random link of the public campaign that has not expired.
+def random_link(host: str | None, slug: str) -> Row | None:
+    """Return the id and short URL of a random unexpired link of the public campaign, or None.
 
-    The time does not depend on the number of links.  `hashint8(id)` scatters the links over 2^32 places.  A try draws a
-    span of places that holds about 4 links and accepts it with a probability proportional to the number of unexpired
-    links in it, at most 20; then each of these is as likely as any other link of the campaign.  In a campaign of fewer
-    than 32 links, or after 200 tries in vain, it is one of the 1,000 links that expire last.
+    The time does not depend on the number of links. The index on `hashint8(id)` distributes the links over 2^32 hash
+    values. Each attempt draws a random range of hash values that contains about 4 links. It accepts the range with a
+    probability proportional to the number of unexpired links in it, at most 20, and then draws one of these. For a
+    campaign of fewer than 32 links, or after 200 rejected attempts, it draws one of the 1,000 links that expire last.
 
-    All unexpired links are equally likely, with one exception: where more than about 95 % have expired and more than
-    1,000 have not, the 1,000 that expire last are preferred.
+    All unexpired links are equally likely, with one exception: if more than about 95 % of the links have expired and
+    more than 1,000 have not, the 1,000 links that expire last are preferred.
     """
     return row(
         """
@@ -98,13 +105,14 @@ def rotated(host: str | None, slug: str) -> Row | None:
          CROSS JOIN LATERAL (
               (SELECT accepted.id, accepted.domain_id, accepted.alias
                  FROM (SELECT floor(random() * (4294967296 + c.span) - c.span)::bigint - 2147483648 AS start
-                         FROM generate_series(1, CASE WHEN c.span > 0 THEN 200 END)) try,
+                         FROM generate_series(1, CASE WHEN c.span > 0 THEN 200 END)) attempt,
                       LATERAL (SELECT id, domain_id, alias, count(*) OVER () AS unexpired
                                  FROM (SELECT id, domain_id, alias, expires
                                          FROM links
                                         WHERE campaign_id = c.id
-                                          AND hashint8(id) >= try.start AND hashint8(id) < try.start + c.span
-                                        LIMIT 20) spanned
+                                          AND hashint8(id) >= attempt.start
+                                          AND hashint8(id) < attempt.start + c.span
+                                        LIMIT 20) candidates
                                 WHERE (expires > now()) IS NOT FALSE
                                 ORDER BY random()
                                 LIMIT 1) accepted
@@ -116,7 +124,7 @@ def rotated(host: str | None, slug: str) -> Row | None:
                          FROM links
                         WHERE campaign_id = c.id
                         ORDER BY expires DESC
-                        LIMIT 1000) last
+                        LIMIT 1000) candidates
                 WHERE (expires > now()) IS NOT FALSE
                 ORDER BY random()
                 LIMIT 1)
@@ -130,7 +138,7 @@ def rotated(host: str | None, slug: str) -> Row | None:
 
 
 def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Row | None:
-    """The public campaign that all three parts of its list's address name."""
+    """Return the public campaign if all three parts of the URL of its list match, else None."""
     return row(
         """
         SELECT c.id, c.name, u.username
@@ -148,7 +156,7 @@ def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Ro
 
 
 def campaign_links(campaign_id: int, *, limit: int, number: int) -> Page:
-    """Those that are to be shown and not over.  Where one with a password leads is not told."""
+    """List the public links that have not expired. `url` is None for a link with a password."""
     return page(
         """
         SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s::text) || '/' || alias AS shorturl, title,
@@ -170,8 +178,8 @@ def campaign_links(campaign_id: int, *, limit: int, number: int) -> Page:
     )
 
 
-def branded(host: str) -> Row | None:
-    """Return the domain, if the host is one.  `redirects_branded`: one of its redirects leads to a branded domain."""
+def branded_domain(host: str) -> Row | None:
+    """Return the domain with this host, or None. `redirects_branded` is True if it redirects to a branded domain."""
     return row(
         """
         SELECT redirectroot, redirect404,

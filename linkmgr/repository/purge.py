@@ -1,8 +1,7 @@
-"""The purge of what has expired: visits, what is remembered of visitors, and counters.
+"""The purge of expired visits, of visitors without visits, and of counters.
 
-Nothing here holds a lock that grows with the rows: what is to be deleted is found without locks, and deleted in
-batches of a transaction each.  Partitions are dropped one at a time, in transactions that give up at once when others
-use the table.
+The number of rows does not affect how long locks are held: the purge selects rows without locks and deletes them in
+batches of one transaction each. It drops partitions one at a time, with a short lock timeout.
 """
 
 from collections.abc import Iterator
@@ -17,42 +16,43 @@ from linkmgr.repository.visits import create_partitions
 MAX_ROWS = 5000
 MAX_TARGETS = 1000
 _TRIES = 5
-_BRIEFLY = "SET LOCAL lock_timeout = '40ms'; SET LOCAL statement_timeout = '80ms'; "  # visits wait meanwhile
-_UNHURRIED = f"{UNSYNCED}SET LOCAL statement_timeout = 0; "
-_BY_INDEX = f"{_UNHURRIED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
+# New visits wait while a partition is dropped.
+_SHORT_TIMEOUTS = "SET LOCAL lock_timeout = '40ms'; SET LOCAL statement_timeout = '80ms'; "
+_NO_TIMEOUT = f"{UNSYNCED}SET LOCAL statement_timeout = 0; "
+_BY_INDEX = f"{_NO_TIMEOUT}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
 
 
 class Purged(NamedTuple):
-    visits: int  # deleted one by one
-    months: int  # dropped as a whole
+    visits: int  # deleted rows
+    months: int  # dropped partitions
 
 
 def purge() -> Purged:
-    """Delete visits past their owner's retention period, months that no owner retains as a whole, and what depended on
-    them.  The totals of statistics remain."""
+    """Delete visits past their owner's retention period, and visitors without visits. Drop the months that no owner
+    retains. The totals of the statistics remain."""
     create_partitions()
-    months = sum(_drop(partition) for partition in _expired_months())
-    visits = sum(_delete_expired(since, until) for since, until in _mixed_months())
+    months = sum(_drop_partition(partition) for partition in _expired_months())
+    visits = sum(_delete_expired(since, until) for since, until in _partly_expired_months())
     _delete_orphans()
     if visits or months:
         _delete_visitors()
     run_unsynced("DELETE FROM usage WHERE kind LIKE 'visits %%' AND kind < 'visits ' || to_char(now(), 'YYYY-MM')")
     while callers.delete_expired(MAX_ROWS) == MAX_ROWS:
         pass
-    return Purged(visits, months + sum(_drop(partition, if_empty=True) for partition in _empty_months()))
+    return Purged(visits, months + sum(_drop_partition(partition, if_empty=True) for partition in _empty_months()))
 
 
-def _unhurried(sql: str, **params: Any) -> list[Row]:
-    return database().execute(sql, params, idempotent=True, prelude=_UNHURRIED)
+def _rows(sql: str, **params: Any) -> list[Row]:
+    return database().execute(sql, params, idempotent=True, prelude=_NO_TIMEOUT)
 
 
 # --- months
 
 
 def _expired_months() -> list[str]:
-    """The past months that are older than the longest retention period.  Retention 0 is forever.  Administrators,
-    who have no other limits, have this one: it is what the account page says."""
-    found = _unhurried(
+    """Return the partitions that are older than the longest retention period. Retention 0 means forever. The retention
+    of a plan also applies to administrators, as their account page says."""
+    months = _rows(
         """
         SELECT partition::text
           FROM partitions,
@@ -61,31 +61,32 @@ def _expired_months() -> list[str]:
          WHERE until <= now() - make_interval(days => days)
         """
     )
-    return [month["partition"] for month in found]
+    return [month["partition"] for month in months]
 
 
 def _empty_months() -> list[str]:
-    found = _unhurried(
+    months = _rows(
         """
         SELECT partition::text
           FROM partitions
          WHERE until <= now() AND NOT EXISTS (SELECT FROM visits WHERE at >= since AND at < until)
         """
     )
-    return [month["partition"] for month in found]
+    return [month["partition"] for month in months]
 
 
-def _drop(partition: str, *, if_empty: bool = False) -> bool:
-    """Drop a partition unless others use it all the time, as while a dump is taken: then another day."""
+def _drop_partition(partition: str, *, if_empty: bool = False) -> bool:
+    """Drop a partition and return True. Return False if it is in use, for example by a backup; the next purge tries
+    again."""
     for _ in range(_TRIES):
         try:
-            [answer] = database().execute(
+            [result] = database().execute(
                 "SELECT drop_partition(%(partition)s::regclass, %(if_empty)s) AS dropped",
                 {"partition": partition, "if_empty": if_empty},
                 idempotent=False,
-                prelude=_BRIEFLY,
+                prelude=_SHORT_TIMEOUTS,
             )
-            return bool(answer["dropped"])
+            return bool(result["dropped"])
         except (LockNotAvailable, QueryCanceled):
             continue
     return False
@@ -94,9 +95,9 @@ def _drop(partition: str, *, if_empty: bool = False) -> bool:
 # --- visits past the retention period of their owners
 
 
-def _mixed_months() -> list[tuple[str, str]]:
-    """The months that have begun before the shortest retention period."""
-    found = _unhurried(
+def _partly_expired_months() -> list[tuple[str, str]]:
+    """Return the start and end of each month that contains visits past the shortest retention period."""
+    months = _rows(
         """
         SELECT since::text, until::text
           FROM partitions
@@ -104,40 +105,45 @@ def _mixed_months() -> list[tuple[str, str]]:
                           FROM accounts)
         """
     )
-    return [(month["since"], month["until"]) for month in found]
+    return [(month["since"], month["until"]) for month in months]
 
 
 def _delete_expired(since: str, until: str) -> int:
-    """Walk through the targets that were visited in a month, by the index."""
+    """Delete the expired visits of a month, in order of their targets. Return their number."""
     deleted, after = 0, 0
     while True:
         batch = _delete_batch(since, until, after)
         deleted += int(batch["deleted"])
-        if batch["deleted"] < MAX_ROWS:  # else there may be more of the same targets
+        if batch["deleted"] < MAX_ROWS:  # otherwise the same targets may have more
             if batch["last"] is None:
                 return deleted
             after = batch["last"]
 
 
 def _delete_batch(since: str, until: str, after: int) -> Row:
-    """Delete expired visits of the next targets.  `last` is the last of these, or None if there are none."""
+    """Delete at most MAX_ROWS expired visits of the next MAX_TARGETS targets that were visited in the month.
+
+    Return their number as `deleted`, and the id of the last target as `last`, None if there are no more targets. The
+    recursive query finds each next target by the index, without reading the visits between. The conditions on `at`
+    limit each part of the statement to one partition.
+    """
     [batch] = database().execute(
         """
-        WITH RECURSIVE walk AS (
+        WITH RECURSIVE visited AS (
             SELECT (SELECT target_id FROM visits
                      WHERE target_id > %(after)s AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
-                     ORDER BY target_id LIMIT 1) AS id, 1 AS place
+                     ORDER BY target_id LIMIT 1) AS id, 1 AS number
             UNION ALL
             SELECT (SELECT target_id FROM visits
-                     WHERE target_id > walk.id AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
-                     ORDER BY target_id LIMIT 1), place + 1
-              FROM walk
-             WHERE id IS NOT NULL AND place < %(targets)s),
+                     WHERE target_id > visited.id AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
+                     ORDER BY target_id LIMIT 1), number + 1
+              FROM visited
+             WHERE id IS NOT NULL AND number < %(max_targets)s),
         retained AS MATERIALIZED (
             SELECT targets.id, now() - make_interval(days => (limits ->> 'retention')::int) AS since
-              FROM (SELECT walk.id, coalesce((SELECT user_id FROM links WHERE links.id = walk.id),
-                                             (SELECT user_id FROM qrs WHERE qrs.id = walk.id)) AS user_id
-                      FROM walk) targets
+              FROM (SELECT visited.id, coalesce((SELECT user_id FROM links WHERE links.id = visited.id),
+                                                (SELECT user_id FROM qrs WHERE qrs.id = visited.id)) AS user_id
+                      FROM visited) targets
               JOIN accounts ON accounts.id = targets.user_id AND (limits ->> 'retention')::int > 0),
         deleted AS (
             DELETE FROM visits
@@ -147,69 +153,72 @@ def _delete_batch(since: str, until: str, after: int) -> Row:
                                                       WHERE target_id = retained.id AND at < retained.since
                                                         AND at >= %(since)s::timestamptz
                                                         AND at < %(until)s::timestamptz
-                                                      LIMIT %(most)s) expired
-                                      LIMIT %(most)s))
+                                                      LIMIT %(max_rows)s) expired
+                                      LIMIT %(max_rows)s))
                AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
             RETURNING 1)
-        SELECT (SELECT count(*) FROM deleted) AS deleted, (SELECT max(id) FROM walk) AS last
+        SELECT (SELECT count(*) FROM deleted) AS deleted, (SELECT max(id) FROM visited) AS last
         """,
-        {"since": since, "until": until, "after": after, "most": MAX_ROWS, "targets": MAX_TARGETS},
+        {"since": since, "until": until, "after": after, "max_rows": MAX_ROWS, "max_targets": MAX_TARGETS},
         idempotent=False,
         prelude=_BY_INDEX,
     )
     return batch
 
 
-# --- what is left of targets and visitors
+# --- deleted targets, and visitors without visits
 
 
-def _targets() -> Iterator[list[Row]]:
-    """The targets that were ever visited, some at a time."""
+def _target_batches() -> Iterator[list[Row]]:
+    """Yield all visited targets in batches. `orphaned` is True if the link or QR code has been deleted."""
     after = 0
-    while found := _unhurried(
+    while targets := _rows(
         """
         SELECT target_id, NOT EXISTS (SELECT FROM links WHERE id = target_id)
                           AND NOT EXISTS (SELECT FROM qrs WHERE id = target_id) AS orphaned
           FROM totals
          WHERE target_id > %(after)s
          ORDER BY target_id
-         LIMIT %(targets)s
+         LIMIT %(limit)s
         """,
         after=after,
-        targets=MAX_TARGETS,
+        limit=MAX_TARGETS,
     ):
-        yield found
-        after = found[-1]["target_id"]
+        yield targets
+        after = targets[-1]["target_id"]
 
 
 def _delete_orphans() -> None:
-    """Visits that were stored after their target was deleted."""
-    for found in _targets():
-        ids = [target["target_id"] for target in found if target["orphaned"]]
+    """Delete visits that were stored after their target was deleted."""
+    for targets in _target_batches():
+        ids = [target["target_id"] for target in targets if target["orphaned"]]
         while ids and not cleanup.targets({"ids": ids}):
             pass
 
 
 def _delete_visitors() -> None:
-    """Forget the visitors of whom no visit remains.  They are looked for before they are locked: the next visit of
-    such a visitor waits for a small batch at most.  EXCEPT reads each row once, however many a target has."""
-    for found in _targets():
-        while visitors := _unhurried(
+    """Delete visitors without visits.
+
+    Select them before the delete locks them: a new visit by such a visitor waits for one batch at most. EXCEPT reads
+    each row once, regardless of the number of visits of a target.
+    """
+    for targets in _target_batches():
+        while visitors := _rows(
             """
             SELECT target_id, visitor FROM visitors WHERE target_id = ANY (%(ids)s::bigint[])
             EXCEPT
             SELECT target_id, visitor FROM visits WHERE target_id = ANY (%(ids)s::bigint[])
              LIMIT 100000
             """,
-            ids=[target["target_id"] for target in found],
+            ids=[target["target_id"] for target in targets],
         ):
-            for first in range(0, len(visitors), MAX_ROWS):
-                batch = visitors[first : first + MAX_ROWS]
+            for start in range(0, len(visitors), MAX_ROWS):
+                batch = visitors[start : start + MAX_ROWS]
                 run_unsynced(
                     """
                     DELETE FROM visitors
-                     USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS gone (target_id, visitor)
-                     WHERE visitors.target_id = gone.target_id AND visitors.visitor = gone.visitor
+                     USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS stale (target_id, visitor)
+                     WHERE visitors.target_id = stale.target_id AND visitors.visitor = stale.visitor
                     """,
                     ids=[visitor["target_id"] for visitor in batch],
                     visitors=[visitor["visitor"] for visitor in batch],

@@ -1,4 +1,4 @@
-"""QR codes.  Their scans are counted in `totals`."""
+"""QR codes. Table `totals` counts their scans."""
 
 from typing import Any
 
@@ -30,8 +30,8 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 
 
 def read(user_id: int, qr_id: int) -> Row:
-    """The QR code, with its statistics as `statistics`."""
-    found = replica_row(
+    """Return the QR code and its `statistics`."""
+    code = replica_row(
         """
         SELECT id, %(base)s::text || '/qr/' || code AS link,
                coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
@@ -44,17 +44,17 @@ def read(user_id: int, qr_id: int) -> Row:
         qr_id=qr_id,
         base=settings().base_url,
     )
-    if found is None:
+    if code is None:
         raise not_found("QR code")
-    return found | {"statistics": found["statistics"] or visits.NONE}
+    return code | {"statistics": code["statistics"] or visits.NO_VISITS}
 
 
-def type_of(user_id: int, qr_id: int) -> str:
-    """Which never changes, so that it may be asked for before an update."""
-    found = row("SELECT type FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s", user_id=user_id, qr_id=qr_id)
-    if found is None:
+def find_type(user_id: int, qr_id: int) -> str:
+    """Return the type, which never changes, so that it can be read before an update."""
+    code = row("SELECT type FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s", user_id=user_id, qr_id=qr_id)
+    if code is None:
         raise not_found("QR code")
-    return str(found["type"])
+    return str(code["type"])
 
 
 def add(
@@ -68,7 +68,7 @@ def add(
     foreground: str,
     logo: bytes = b"",
 ) -> Row:
-    """Its `id` and `link`."""
+    """Store a QR code and return its `id` and `link`."""
     added = run(
         """
         INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo)
@@ -100,7 +100,8 @@ def update(
     foreground: str | None = None,
     logo: bytes | None = None,
 ) -> None:
-    """An empty logo takes the logo away.  Whether the colours fit is decided on the row as it becomes."""
+    """Change the members that are not None. An empty logo removes the logo. A constraint checks the contrast of the
+    resulting colors."""
     updated = run(
         """
         UPDATE qrs
@@ -134,9 +135,10 @@ def delete(user_id: int, qr_id: int) -> None:
         raise not_found("QR code")
 
 
-def drawing(host: str | None, code: str, *, with_logo: bool) -> Row:
-    """What the picture of a code is drawn from.  The logo itself is left where it is unless it is needed."""
-    found = row(
+def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:
+    """Return the data that the image of a QR code is rendered from. `logo` is None unless `with_logo`: it is large and
+    rarely needed."""
+    source = row(
         """
         SELECT type, data, foreground, background, logo_hash, CASE WHEN %(with_logo)s::boolean THEN logo END AS logo
           FROM qrs
@@ -147,6 +149,6 @@ def drawing(host: str | None, code: str, *, with_logo: bool) -> Row:
         code=code,
         with_logo=with_logo,
     )
-    if found is None:
+    if source is None:
         raise AppError("image_missing")
-    return found
+    return source

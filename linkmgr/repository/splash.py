@@ -21,7 +21,7 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 
 
 def read(user_id: int, splash_id: int) -> Row:
-    found = row(
+    splash_page = row(
         """
         SELECT id, name, title, message, link, counter, banner, created AS date
           FROM splash_pages
@@ -30,9 +30,9 @@ def read(user_id: int, splash_id: int) -> Row:
         user_id=user_id,
         splash_id=splash_id,
     )
-    if found is None:
+    if splash_page is None:
         raise not_found("splash page")
-    return found
+    return splash_page
 
 
 def add(
@@ -100,7 +100,7 @@ def update(
 
 
 def delete(user_id: int, splash_id: int) -> None:
-    """Keep the links that showed it.  They redirect directly."""
+    """Delete a splash page. Its links remain and redirect directly."""
     deleted = run(
         "DELETE FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s RETURNING id",
         user_id=user_id,

@@ -1,7 +1,7 @@
 """Short links.
 
-What a body names is stored by the one statement that stores the link.  The statement says itself why it stored
-nothing where that is no constraint: `refusal` is a key of errors.CATALOGUE.
+One statement stores a link with its pixels and its channel. If it stores nothing and no constraint was violated, it
+returns an error code of errors.CATALOGUE as `refusal`.
 """
 
 from collections.abc import Callable
@@ -17,21 +17,21 @@ from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError, not_found
 
-_TRIES = 5  # for an alias that is free, of 35 random bits
+_TRIES = 5  # random aliases of 35 bits, until one is free
 
-# The members of a body as parameters; None: not sent.
+# Members of a body that are parameters of the statements. A parameter is None if its member was not sent.
 _MEMBERS = ("url", "custom", "domain", "password_hash", "expiry", "type", "splash_id", "overlay_id", "metatitle",
             "metadescription", "metaimage", "description", "pixels", "campaign", "channel", "public")  # fmt: skip
 _JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")
 
 
-def _sent(members: Row) -> Row:
-    texts = {name: orjson.dumps(members[name]).decode() for name in _JSON if name in members}
-    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": []} | members | texts
+def _to_params(members: Row) -> Row:
+    encoded = {name: orjson.dumps(members[name]).decode() for name in _JSON if name in members}
+    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": []} | members | encoded
 
 
 def index(user_id: int, *, limit: int, number: int) -> Page:
-    """Its links are chosen by the index alone, so that a page far inside does not read what it passes over."""
+    """List links, newest first. An index-only subquery selects the ids, so that OFFSET skips no whole rows."""
     return page(
         """
         SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
@@ -51,7 +51,7 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 
 
 def search(user_id: int, *, q: str | None, by_clicks: bool, limit: int, number: int) -> Page:
-    """Of the user's links those with `q` in them, by their visits or their age.  Reads all of them."""
+    """List the links that contain `q`, by clicks or newest first. This reads all links of the user."""
     return page(
         """
         SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
@@ -109,8 +109,8 @@ def find_by_short_url(user_id: int, short: str, *, limit: int, number: int) -> P
 
 
 def read(user_id: int, link_id: int) -> Row:
-    """The link, with its statistics as `data`."""
-    found = replica_row(
+    """Return the link. Its statistics are the member `data`."""
+    link = replica_row(
         """
         SELECT l.id, alias, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, url AS longurl,
                title, description, locations AS location, devices AS device, expires AS expiry, created AS date, data
@@ -123,22 +123,23 @@ def read(user_id: int, link_id: int) -> Row:
         link_id=link_id,
         base=settings().base_url,
     )
-    if found is None:
+    if link is None:
         raise not_found("link")
-    return found | {"data": found["data"] or visits.NONE}
+    return link | {"data": link["data"] or visits.NO_VISITS}
 
 
-def _stored(answer: Row | None) -> Row:
-    """The id and the short URL that the statement gave, unless it refused."""
-    assert answer is not None
-    if answer["refusal"]:
-        raise AppError(answer["refusal"])
-    if answer["id"] is None:
+def _to_result(link: Row | None) -> Row:
+    """Return `id`, `shorturl` and `short` from the row of a statement, or raise its refusal."""
+    assert link is not None
+    if link["refusal"]:
+        raise AppError(link["refusal"])
+    if link["id"] is None:
         raise not_found("link")
-    return {"id": answer["id"], "shorturl": answer["shorturl"], "short": answer["shorturl"]}
+    return {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
 
 
 def with_random_alias(store: Callable[[str], Row | None]) -> Row | None:
+    """Return the row of `store`, called with random aliases until one is free."""
     for _ in range(_TRIES - 1):
         try:
             return store(new_alias())
@@ -149,17 +150,17 @@ def with_random_alias(store: Callable[[str], Row | None]) -> Row | None:
 
 
 def add(user_id: int, *, url: str, **members: Any) -> Row:
-    """Its `id`, `shorturl` and `short`."""
+    """Store a link and return its `id`, `shorturl` and `short`."""
     if not members.keys() - {"hosts"}:
-        return _stored(with_random_alias(lambda alias: _add_plain(user_id, alias, url, members.get("hosts", []))))
-    sent = _sent({"url": url} | members)
-    if sent["custom"]:
-        return _stored(_add(user_id, sent["custom"], sent))
-    return _stored(with_random_alias(lambda alias: _add(user_id, alias, sent)))
+        return _to_result(with_random_alias(lambda alias: _add_plain(user_id, alias, url, members.get("hosts", []))))
+    params = _to_params({"url": url} | members)
+    if params["custom"]:
+        return _to_result(_add(user_id, params["custom"], params))
+    return _to_result(with_random_alias(lambda alias: _add(user_id, alias, params)))
 
 
 def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | None:
-    """A link of nothing but its URL; when there is one already, that one."""
+    """Store a link without other members than its URL, or return the existing one."""
     return run(
         """
         WITH branded AS (
@@ -180,14 +181,14 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
     )
 
 
-def _add(user_id: int, alias: str, sent: Row) -> Row | None:
+def _add(user_id: int, alias: str, params: Row) -> Row | None:
     return run_with_name(
         """
-        WITH found AS (
+        WITH checked AS (
             SELECT d.id AS domain_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS host,
                    CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
                         WHEN %(domain)s::text <> '' AND d.id IS NULL THEN 'domain_unknown' END AS refusal
-              FROM (SELECT) one
+              FROM (SELECT) always
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
         added AS (
             INSERT INTO links (user_id, campaign_id, domain_id, alias, custom, url, title, description, type, splash_id,
@@ -201,26 +202,30 @@ def _add(user_id: int, alias: str, sent: Row) -> Row | None:
                    coalesce(%(parameters)s::jsonb, '[]'), coalesce(%(metadescription)s::text, ''),
                    coalesce(%(metaimage)s::text, ''), coalesce(%(deeplink)s::jsonb, '{}'),
                    coalesce(%(public)s::boolean, true)
-              FROM found
+              FROM checked
              WHERE refusal IS NULL
             RETURNING id, alias),
-        firing AS (
+        pixels_added AS (
             INSERT INTO link_pixels (user_id, link_id, pixel_id)
             SELECT %(user_id)s, id, pixel_id FROM added, unnest(%(pixels)s::bigint[]) AS pixels (pixel_id)),
-        standing AS (
+        channel_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT %(user_id)s, %(channel)s::bigint, id FROM added WHERE %(channel)s <> 0)
-        SELECT id, host || '/' || alias AS shorturl, refusal FROM found LEFT JOIN added ON true
+        SELECT id, host || '/' || alias AS shorturl, refusal FROM checked LEFT JOIN added ON true
         """,
-        **(sent | {"user_id": user_id, "alias": alias, "base": settings().base_url}),
+        **(params | {"user_id": user_id, "alias": alias, "base": settings().base_url}),
     )
 
 
 def update(user_id: int, link_id: int, **members: Any) -> Row:
-    """Writes what was sent.  A link that is changed no longer is what its URL alone would give."""
+    """Write the members that were sent, and return `id`, `shorturl` and `short`.
+
+    A changed link is no longer plain: a new link with the same URL must not return it. A stored target must not be
+    on the new domain of the link.
+    """
     updated = run_with_name(
         """
-        WITH found AS (
+        WITH checked AS (
             SELECT d.id AS domain_id,
                    CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
                         WHEN EXISTS (SELECT FROM links l, jsonb_path_query(
@@ -229,15 +234,15 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
                                       WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
                                         AND host_of(stored #>> '{}') = d.host) THEN 'link_branded'
                         WHEN %(domain)s::text <> '' AND d.id IS NULL THEN 'domain_unknown' END AS refusal
-              FROM (SELECT) one
+              FROM (SELECT) always
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
-        changed AS (
+        updated AS (
             UPDATE links l
                SET plain = plain AND NOT %(changed)s::boolean,
                    url = coalesce(%(url)s, url),
                    alias = coalesce(nullif(%(custom)s, ''), alias),
                    custom = custom OR coalesce(nullif(%(custom)s::text, '') <> alias, false),
-                   domain_id = CASE WHEN %(domain)s IS NULL THEN l.domain_id ELSE found.domain_id END,
+                   domain_id = CASE WHEN %(domain)s IS NULL THEN l.domain_id ELSE checked.domain_id END,
                    campaign_id = CASE WHEN %(campaign)s::bigint IS NULL THEN campaign_id
                                       ELSE nullif(%(campaign)s, 0) END,
                    type = coalesce(%(type)s, type),
@@ -256,25 +261,25 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
                    metaimage = coalesce(%(metaimage)s, metaimage),
                    deeplink = coalesce(%(deeplink)s, deeplink),
                    public = coalesce(%(public)s, public)
-              FROM found
+              FROM checked
              WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL
             RETURNING l.id, l.alias, l.domain_id),
-        standing AS (
+        channel_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, %(channel)s::bigint, id FROM changed WHERE %(channel)s <> 0
+            SELECT %(user_id)s, %(channel)s::bigint, id FROM updated WHERE %(channel)s <> 0
             ON CONFLICT DO NOTHING)
-        SELECT changed.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal,
-               CASE WHEN %(pixels)s::bigint[] IS NOT NULL AND changed.id IS NOT NULL
-                    THEN replace_link_pixels(%(user_id)s, changed.id, %(pixels)s) END
-          FROM found
-          LEFT JOIN changed ON true
-          LEFT JOIN domains d ON d.id = changed.domain_id
+        SELECT updated.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal,
+               CASE WHEN %(pixels)s::bigint[] IS NOT NULL AND updated.id IS NOT NULL
+                    THEN replace_link_pixels(%(user_id)s, updated.id, %(pixels)s) END
+          FROM checked
+          LEFT JOIN updated ON true
+          LEFT JOIN domains d ON d.id = updated.domain_id
         """,
-        **(_sent(members) | {"user_id": user_id, "link_id": link_id, "base": settings().base_url}),
+        **(_to_params(members) | {"user_id": user_id, "link_id": link_id, "base": settings().base_url}),
         alias=members.get("custom"),
         changed=bool(members.keys() - {"hosts"}),
     )
-    return _stored(updated)
+    return _to_result(updated)
 
 
 def delete(user_id: int, link_id: int) -> None:

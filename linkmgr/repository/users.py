@@ -1,4 +1,4 @@
-"""Users, as administrators see and manage them."""
+"""Users, for administrators."""
 
 from collections.abc import Iterator
 
@@ -7,23 +7,23 @@ from linkmgr.settings import settings
 from linkmgr.web import keys
 from linkmgr.web.errors import AppError, not_found
 
-AT_ONCE = 500  # users that are in memory while all of them are listed
+BATCH_SIZE = 500  # users in memory at a time while all are listed
 
 
-def _with_key(user: Row) -> Row:
+def _reveal_key(user: Row) -> Row:
     user["apikey"] = keys.reveal(user["id"], user["apikey"])
     return user
 
 
 def search(*, status: str | None = None, email: str | None = None) -> Iterator[list[Row]]:
-    """Newest first, some at a time; `email` is any part of the address, without regard to case."""
-    before = 2**63 - 1  # more than any id but one that no row has
-    while found := _next(before, status, email):
-        yield [_with_key(user) for user in found]
-        before = found[-1]["id"]
+    """Yield users in batches, newest first. `email` is a substring of the e-mail address, ignoring case."""
+    before = 2**63 - 1
+    while batch := _next_batch(before, status, email):
+        yield [_reveal_key(user) for user in batch]
+        before = batch[-1]["id"]
 
 
-def _next(before: int, status: str | None, email: str | None) -> list[Row]:
+def _next_batch(before: int, status: str | None, email: str | None) -> list[Row]:
     return rows(
         """
         SELECT id, email, username, %(base_url)s || '/avatar/' || username || '.png' AS avatar,
@@ -36,7 +36,7 @@ def _next(before: int, status: str | None, email: str | None) -> list[Row]:
          LIMIT %(limit)s
         """,
         before=before,
-        limit=AT_ONCE,
+        limit=BATCH_SIZE,
         status=status,
         email=email,
         base_url=settings().base_url,
@@ -44,7 +44,7 @@ def _next(before: int, status: str | None, email: str | None) -> list[Row]:
 
 
 def read(user_id: int) -> Row:
-    found = row(
+    user = row(
         """
         SELECT id, email, username, %(base_url)s || '/avatar/' || username || '.png' AS avatar,
                status, expires, registered, planid, key_ciphertext AS apikey
@@ -54,16 +54,16 @@ def read(user_id: int) -> Row:
         user_id=user_id,
         base_url=settings().base_url,
     )
-    if found is None:
+    if user is None:
         raise not_found("user")
-    return _with_key(found)
+    return _reveal_key(user)
 
 
 def next_id() -> int:
-    """Taken before the user is stored, since the API key is bound to it."""
-    taken = row("SELECT nextval(pg_get_serial_sequence('users', 'id')) AS id")
-    assert taken is not None
-    return int(taken["id"])
+    """Reserve the id of a new user. The API key is encrypted with it before the user is stored."""
+    sequence = row("SELECT nextval(pg_get_serial_sequence('users', 'id')) AS id")
+    assert sequence is not None
+    return int(sequence["id"])
 
 
 def add(
@@ -78,7 +78,7 @@ def add(
     planid: int | None = None,
     expiration: str | None = None,
 ) -> Row:
-    """Refuses a plan that is not a premium one."""
+    """Store a user and return its `id`, `email` and `username`. Raise plan_not_premium for an unknown or free plan."""
     added = run(
         """
         INSERT INTO users (id, username, email, password_hash, admin, plan_id, expires, key_digest, key_ciphertext)
@@ -103,8 +103,10 @@ def add(
 
 
 def delete(user_id: int, *, by: int) -> None:
-    """Everything that the user owns goes too.  The administrators are locked, in one order, so that two who
-    delete each other at once do not both succeed."""
+    """Delete a user and everything that the user owns.
+
+    Lock all administrators, ordered by id, so that two administrators who delete each other do not both succeed.
+    """
     if user_id == by:
         raise AppError("delete_self")
     deleted = run(
@@ -119,12 +121,12 @@ def delete(user_id: int, *, by: int) -> None:
         user_id=user_id,
     )
     if deleted is None:
-        read(user_id)
+        read(user_id)  # raises not_found
         raise AppError("delete_last_administrator")
 
 
-def id_of(username: str) -> int:
-    found = row("SELECT id FROM users WHERE lower(username) = lower(%(username)s)", username=username)
-    if found is None:
+def find_id(username: str) -> int:
+    user = row("SELECT id FROM users WHERE lower(username) = lower(%(username)s)", username=username)
+    if user is None:
         raise not_found("user")
-    return int(found["id"])
+    return int(user["id"])

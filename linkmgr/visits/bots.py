@@ -1,4 +1,4 @@
-"""User agents of programs: crawlers, previews, scanners and HTTP libraries."""
+"""Detection of bots: crawlers, link previews, scanners and HTTP libraries."""
 
 import re
 
@@ -6,8 +6,8 @@ import ua_parser
 from crawlerdetect.providers import crawlers, exclusions
 from ua_parser_rs import UserAgentExtractor
 
-# HTTP libraries and previews that crawlerdetect does not have.
-_MISSING = (
+# HTTP libraries and link previews that crawlerdetect does not list.
+_MORE_BOTS = (
     "cardyb",
     "insomnia/",
     "java-http-client/",
@@ -17,7 +17,7 @@ _MISSING = (
     "^(?:bun|deno)/",
     "^node$",
 )
-_APPS = (r"\bokhttp/[\d.]+",)  # a program for the package, but apps of people use this library
+_APPS = (r"\bokhttp/[\d.]+",)  # a bot for crawlerdetect, but mobile apps use this library
 
 
 def _lower(pattern: str) -> str:
@@ -25,21 +25,21 @@ def _lower(pattern: str) -> str:
     return re.sub(r"(\\.)|(.)", lambda match: match[1] or match[2].lower(), pattern)
 
 
-_PATTERNS = [_lower(pattern) for pattern in (*crawlers.data, *_MISSING)]
-# Only Python's engine has lookaround. It takes up to 26 ms for all patterns, where the one of ua-parser takes 0.03 ms.
+_PATTERNS = [_lower(pattern) for pattern in (*crawlers.data, *_MORE_BOTS)]
+# Only Python's re supports lookaround. It takes up to 26 ms for all patterns, the engine of ua-parser 0.03 ms.
 _LOOKAROUND = [pattern for pattern in _PATTERNS if re.search(r"\(\?<?[=!]", pattern)]
-_SLOW = re.compile("|".join(_LOOKAROUND or ["(?!)"]))
-_FAST = UserAgentExtractor(
+_PYTHON_MATCHER = re.compile("|".join(_LOOKAROUND or ["(?!)"]))
+_RUST_MATCHER = UserAgentExtractor(
     (pattern, "bot", None, None, None, None) for pattern in _PATTERNS if pattern not in _LOOKAROUND
 )
-# The usual parts of browsers' names, some of which look like a program's. The package removes them first, too.
-_BROWSERS = re.compile("|".join((*exclusions.data, *_APPS)), re.IGNORECASE)
+# Common parts of browser names, some of which match a pattern. Like crawlerdetect, remove them first.
+_BROWSER_WORDS = re.compile("|".join((*exclusions.data, *_APPS)), re.IGNORECASE)
 
 
 def is_bot(agent: str) -> bool:
-    """Return True if the user agent is empty or names a program."""
-    name = _BROWSERS.sub("", agent).lower().strip()
-    if not agent.strip() or _SLOW.search(name) or _FAST.extract(name):
+    """Return True if the user agent is empty or that of a bot."""
+    name = _BROWSER_WORDS.sub("", agent).lower().strip()
+    if not agent.strip() or _PYTHON_MATCHER.search(name) or _RUST_MATCHER.extract(name):
         return True
     device = ua_parser.parse_device(agent)
     return bool(device and device.family == "Spider")

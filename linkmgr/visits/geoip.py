@@ -1,4 +1,4 @@
-"""Which country an address is in, by the file that the setting GEOIP_DATABASE names."""
+"""Countries of IP addresses, from the file in the setting GEOIP_DATABASE."""
 
 from typing import Any, NamedTuple
 
@@ -9,36 +9,37 @@ from linkmgr.settings import InvalidSetting, settings, this_app
 
 
 class Country(NamedTuple):
-    """Its English name, and its code by ISO 3166; None: not known."""
+    """English name and ISO 3166 code of a country, or None where unknown."""
 
     name: str | None = None
     code: str | None = None
 
 
 def init_app(app: Flask) -> None:
-    app.extensions["linkmgr_countries"] = _opened(settings().geoip_database)
+    app.extensions["linkmgr_countries"] = _open(settings().geoip_database)
 
 
-def _opened(path: str) -> maxminddb.Reader | None:
+def _open(path: str) -> maxminddb.Reader | None:
     try:
         return maxminddb.open_database(path) if path else None
     except (OSError, maxminddb.InvalidDatabaseError):
         raise InvalidSetting("LINKMGR_GEOIP_DATABASE must be a readable .mmdb file.") from None
 
 
-def of(address: str) -> Country:
-    """Files hold a country with its names and its code, or both as texts of their own."""
+def find_country(address: str) -> Country:
+    """Return the country of an IP address. Records contain either a country object or the texts `country` and
+    `country_code`."""
     reader: maxminddb.Reader | None = this_app().extensions["linkmgr_countries"]
     try:
-        found: Any = reader.get(address) if reader else None
+        record: Any = reader.get(address) if reader else None
     except (ValueError, maxminddb.InvalidDatabaseError):
         return Country()
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         return Country()
-    country = found.get("country")
+    country = record.get("country")
     if isinstance(country, dict):
         return Country(_text(country.get("names", {}).get("en")), _text(country.get("iso_code")))
-    return Country(_text(country), _text(found.get("country_code")))
+    return Country(_text(country), _text(record.get("country_code")))
 
 
 def _text(value: Any) -> str | None:

@@ -1,4 +1,7 @@
-"""Which requests are visits, and what is noted of them: never an address, and never at the visitor's expense."""
+"""Decide which requests are visits, and record them.
+
+IP addresses are not stored. An error here does not affect the visitor.
+"""
 
 import re
 import time
@@ -21,10 +24,10 @@ from linkmgr.web import client_address, metrics
 UNKNOWN = "Unknown"
 DIRECT = "Direct, email and other"
 MAX_LABEL = 100
-MAX_AGENT = 512  # characters of a user agent that are looked at
+MAX_AGENT = 512  # characters of a user agent; the rest is ignored
 _HOST = re.compile(r"[a-z0-9._:-]{1,100}")
-# Headers of a browser that loads in advance, as WSGI names them.
-_AHEAD_OF_TIME = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
+# Headers that browsers send with a prefetch, as WSGI names them.
+_PREFETCH_HEADERS = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
 _SOCIAL = {
     "facebook.com": "facebook",
     "fb.com": "facebook",
@@ -37,7 +40,7 @@ _SOCIAL = {
     "ig.me": "instagram",
     "instagr.am": "instagram",
     "fb.watch": "facebook",
-    # The apps, which call themselves android-app://com.twitter.android
+    # Apps send referrers such as android-app://com.twitter.android
     "com.facebook.katana": "facebook",
     "com.facebook.orca": "facebook",
     "com.instagram.android": "instagram",
@@ -49,57 +52,57 @@ def init_app(app: Flask) -> None:
     secret = app.config["SECRET_KEY"].encode()
     derived = HKDF(hashes.SHA256(), length=32, salt=None, info=b"linkmgr visitors").derive(secret)
     app.extensions["linkmgr_visitors"] = derived
-    app.extensions["linkmgr_recorder"] = VisitQueue(app)
+    app.extensions["linkmgr_visit_queue"] = VisitQueue(app)
 
 
 def record(target_id: int, user_id: int) -> None:
-    """Counts the request as a visit of the user's target.  Whatever goes wrong here, the visitor still arrives."""
+    """Record the request as a visit of the user's target, unless it is a HEAD request, a prefetch or from a bot."""
     agent = request.headers.get("User-Agent", "")[:MAX_AGENT]
     if request.method == "HEAD" or _is_prefetch():
         return
     try:
-        program = _program(agent)
-        if program is None:
+        client = _client(agent)
+        if client is None:
             return
         referrer = _referrer()
-        recorder: VisitQueue = this_app().extensions["linkmgr_recorder"]
-        recorder.add(
+        queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
+        queue.add(
             Visit(
                 target_id=target_id,
                 user_id=user_id,
                 at=time.time(),
                 visitor=_visitor(target_id, agent),
-                country=_label(geoip.of(client_address.address()).name),
+                country=_label(geoip.find_country(client_address.address()).name),
                 referrer=referrer or DIRECT,
-                browser=program.browser,
-                os=program.os,
+                browser=client.browser,
+                os=client.os,
                 social=_social(referrer),
             )
         )
-    except Exception as error:  # a bug here must not keep anybody from the target
+    except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
         current_app.logger.warning("a visit of %s was not recorded", target_id, exc_info=error)
 
 
-class _Program(NamedTuple):
+class _Client(NamedTuple):
     browser: str
     os: str
 
 
 @lru_cache(maxsize=2048)
-def _program(agent: str) -> _Program | None:
-    """Return the visitor's browser and operating system, or None for a program."""
+def _client(agent: str) -> _Client | None:
+    """Return the visitor's browser and operating system, or None for a bot."""
     if bots.is_bot(agent):
         return None
     parsed = ua_parser.parse(agent)
-    return _Program(
+    return _Client(
         _label(parsed.user_agent.family if parsed.user_agent else None),
         _label(parsed.os.family if parsed.os else None),
     )
 
 
 def _is_prefetch() -> bool:
-    purposes = " ".join(filter(None, map(request.environ.get, _AHEAD_OF_TIME))).lower()
+    purposes = " ".join(filter(None, map(request.environ.get, _PREFETCH_HEADERS))).lower()
     return "prefetch" in purposes or "preview" in purposes or "prerender" in purposes
 
 
@@ -108,28 +111,28 @@ def _label(text: str | None) -> str:
 
 
 def _visitor(target_id: int, agent: str) -> str:
-    """The same for one person's visits of one target; tells nothing to who does not have our secret."""
-    person = f"{target_id} {client_address.address()} {agent}".encode("utf-8", "surrogatepass")
-    return blake2b(person, key=this_app().extensions["linkmgr_visitors"], digest_size=16).hexdigest()
+    """Return a keyed digest that is the same for all visits of a target with the same IP address and user agent."""
+    identity = f"{target_id} {client_address.address()} {agent}".encode("utf-8", "surrogatepass")
+    return blake2b(identity, key=this_app().extensions["linkmgr_visitors"], digest_size=16).hexdigest()
 
 
 def _referrer() -> str | None:
-    """The host of the page that the visitor comes from; None when that is ours or not told."""
-    given = request.environ.get("HTTP_REFERER")
-    host = _host(given) if given else None
+    """Return the host of the referrer, or None if it is our own or there is none."""
+    header = request.environ.get("HTTP_REFERER")
+    host = _host(header) if header else None
     return host if host and not is_own_host(host) and host != _host(f"//{request.host}") else None
 
 
 @lru_cache(maxsize=1024)
-def _host(address: str) -> str | None:
+def _host(url: str) -> str | None:
     try:
-        host = urlsplit(address).hostname or ""
+        host = urlsplit(url).hostname or ""
     except ValueError:
         return None
     return host if _HOST.fullmatch(host) else None
 
 
 def _social(referrer: str | None) -> str | None:
-    """The social network that the host belongs to, at any depth: l.facebook.com, www.instagram.com."""
+    """Return the social network of the host or of its parent domain, as of l.facebook.com, or None."""
     host = referrer or ""
     return _SOCIAL.get(host) or _SOCIAL.get(".".join(host.split(".")[-2:]))

@@ -1,8 +1,8 @@
-"""Spool files: visits in the data folder, one JSON line each, on their way to the database.
+"""Spool files in the data folder: visits that are not yet in the database, one JSON object per line.
 
-Each process appends to files of its own, so that a visit outlasts the process. A process holds a lock on its files;
-a file whose lock can be taken was left by a dead process, and any other one stores the rest of it. Space for the
-whole file is reserved when it is created, so that visits are kept while the disk is full. Unused space is NUL.
+Each process appends to its own files and holds a lock on them. A file that is not locked belongs to a dead process; any
+other process stores the rest of it. A new file reserves its whole size, filled with NUL, so that visits can be appended
+while the disk is full.
 """
 
 import fcntl
@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SIZE = 1024 * 1024  # bytes of a file
-_CHUNK = 256 * 1024  # bytes that are read at once
+_CHUNK = 256 * 1024  # bytes per read
 _ACTIVE, _DONE = ".spool", ".done"
 
 
 class Full(OSError):
-    """The file takes no more visits."""
+    """The file is full or sealed, or the disk is full."""
 
 
 class Spool:
@@ -39,7 +39,7 @@ class Spool:
         while True:
             path = folder / f"{secrets.token_hex(16)}{_ACTIVE}"
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            if not _lock(file, path):  # another process took the file for one of a dead process, and deletes it
+            if not _lock(file, path):  # another process adopted the file and deletes it
                 os.close(file)
                 continue
             try:
@@ -53,17 +53,17 @@ class Spool:
 
     @classmethod
     def adopt(cls, path: Path) -> "Spool | None":
-        """Open the file of a dead process. Return None if its process lives or another one has it."""
+        """Open and lock the file of a dead process. Return None if another process has it."""
         try:
             file = os.open(path, os.O_RDWR)
-        except (FileNotFoundError, PermissionError):  # deleted meanwhile, or of another user's process
+        except (FileNotFoundError, PermissionError):  # deleted in the meantime, or owned by another system user
             return None
         if not _lock(file, path):
             os.close(file)
             return None
         spool = cls(path, file)
         content = os.pread(file, os.fstat(file).st_size, 0)
-        spool.size = content.rfind(b"\n") + 1  # the process died while it wrote what follows
+        spool.size = content.rfind(b"\n") + 1  # the rest is an incomplete line or unused
         return spool
 
     @property
@@ -75,23 +75,23 @@ class Spool:
             if self._sealed or self.size + len(line) > SIZE:
                 raise Full("the spool file is full")
             if os.pwrite(self._file, line, self.size) < len(line):
-                raise OSError("only a part of a visit was written")
+                raise OSError("a visit was written incompletely")
             self.size += len(line)
 
     def seal(self) -> bool:
-        """Take no more visits, if all are stored. Return False if there are some that are not."""
+        """Accept no more visits, if all are stored. Return False if some are not."""
         with self._appending:
             self._sealed = self.stored == self.size
             return self._sealed
 
-    def read(self, most: int) -> list[bytes]:
-        """Return the next lines that are not stored, at most `most` of them."""
+    def read(self, limit: int) -> list[bytes]:
+        """Return the next lines that are not stored, at most `limit`."""
         content = os.pread(self._file, max(0, min(self.size - self.stored, _CHUNK)), self.stored)
-        lines = content.splitlines(keepends=True)[:most]
+        lines = content.splitlines(keepends=True)[:limit]
         return lines if not lines or lines[-1].endswith(b"\n") else lines[:-1] or lines
 
     def mark_done(self) -> None:
-        """Rename the file, so that it is not read again once the database has forgotten it."""
+        """Rename the file, so that it is not stored again after its position has been deleted."""
         self._path = self._path.rename(self._path.with_suffix(_DONE))
 
     def delete(self) -> None:
@@ -112,7 +112,7 @@ def orphans(folder: Path) -> Iterator[Spool]:
 
 
 def _lock(file: int, path: Path) -> bool:
-    """Lock the file, unless another process has it, or has renamed or deleted it."""
+    """Lock the file. Return False if another process has locked, renamed or deleted it."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return os.path.samestat(os.fstat(file), path.stat())

@@ -1,4 +1,8 @@
-"""Where the visitor of a short link goes.  Targets are chosen by lower-case names, the most telling one first."""
+"""The target URL of a visitor.
+
+The targets of a link are keyed by lower-case names. The functions yield names that match a visitor, the most specific
+first.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -20,14 +24,14 @@ _CRAWLER = re.compile(
 _APPLE = re.compile(r"\b(iPhone|iPad|iPod)\b")
 _TABLET = re.compile(r"iPad|Tablet|PlayBook|Kindle|Silk/|Android(?!.*Mobi)")
 _PHONE = re.compile(r"Mobi|iPhone|iPod|BlackBerry|Windows Phone")
-# What clients call a system besides its name for ua-parser.
+# Names of operating systems that clients use, by the name that ua-parser returns.
 _SYSTEMS = {
     "mac os x": ("mac", "macos", "mac os", "os x", "osx", "macintosh"),
     "ios": ("apple",),
     "blackberry os": ("blackberry",),
     "chrome os": ("chromeos", "chromebook"),
 }
-_KINDS = {
+_DEVICE_KINDS = {
     "tablet": ("tablet", "mobile"),
     "phone": ("phone", "smartphone", "mobile"),
     "desktop": ("desktop", "computer"),
@@ -43,7 +47,7 @@ _LANGUAGES = {
     "vi": "vietnamese", "zh": "chinese",
 }  # fmt: skip
 
-# What lists of languages write in brackets behind the name, by the codes of regions and scripts.
+# Regions and scripts by code, as language lists write them: Portuguese (Brazil).
 _REGIONS = {
     "ar": "argentina", "at": "austria", "au": "australia", "be": "belgium", "br": "brazil", "ca": "canada",
     "ch": "switzerland", "cn": "china", "co": "colombia", "de": "germany", "es": "spain", "fr": "france",
@@ -55,27 +59,28 @@ _SCRIPTS = {"zh-cn": "hans", "zh-sg": "hans", "zh-tw": "hant", "zh-hk": "hant", 
 
 
 def first_match(targets: Targets, names: Iterable[str]) -> str | None:
-    """The target of the first name that has one."""
+    """Return the target of the first name that has one, or None."""
     return next((targets[name] for name in names if name in targets), None)
 
 
 @lru_cache(maxsize=1024)
 def is_crawler(agent: str) -> bool:
-    """Whether a social network asks, in order to show a preview of the link."""
+    """Return True if a social network fetches the link to show a preview."""
     return _CRAWLER.search(agent) is not None
 
 
-def devices(agent: str) -> Iterator[str]:
-    """The model, the maker, the system with and without its version, and the kind of device."""
+def device_names(agent: str) -> Iterator[str]:
+    """Yield the model, the brand, the operating system with and without its version, and the kind of device."""
     parsed = ua_parser.parse(agent)
     if parsed.device:
         yield from (name.lower() for name in (parsed.device.family, parsed.device.brand) if name)
-    yield from _kinds(agent, parsed.os.family.lower() if parsed.os else "", parsed.os.major if parsed.os else None)
+    system, version = (parsed.os.family.lower(), parsed.os.major) if parsed.os else ("", None)
+    yield from _system_names(agent, system, version)
 
 
-def _kinds(agent: str, system: str, version: str | None) -> Iterator[str]:
+def _system_names(agent: str, system: str, version: str | None) -> Iterator[str]:
     kind = "tablet" if _TABLET.search(agent) else "phone" if _PHONE.search(agent) else "desktop" if system else ""
-    words = _KINDS.get(kind, ())
+    words = _DEVICE_KINDS.get(kind, ())
     for name in (system, *_SYSTEMS.get(system, ())):
         yield from (f"{name} {version}", *(f"{name} {word}" for word in words), name)
     if "linux" in agent.lower() and system not in ("linux", "android", "windows phone"):
@@ -83,36 +88,38 @@ def _kinds(agent: str, system: str, version: str | None) -> Iterator[str]:
     yield from words
 
 
-def countries(country: Country) -> Iterator[str]:
-    """By name, and by code, for which people write UK as well."""
+def country_names(country: Country) -> Iterator[str]:
+    """Yield the name and the code, and for the code GB also UK."""
     yield from (text.lower() for text in country if text)
     if country.code == "GB":
         yield "uk"
 
 
-def languages(accepted: Iterable[str]) -> Iterator[str]:
-    """`pt-BR` is also Portuguese; what a visitor likes best comes first, in all of its names."""
+def language_names(accepted: Iterable[str]) -> Iterator[str]:
+    """Yield all names of each accepted language, in the order of preference. `pt-BR` also matches Portuguese."""
     for code in accepted:
-        exact = code.lower()
-        primary, *others = exact.split("-")
+        tag = code.lower()
+        primary, *subtags = tag.split("-")
         name = _LANGUAGES.get(primary, primary)
-        yield from (exact, exact.replace("-", "_"))
-        yield from (f"{name} ({_REGIONS[other]})" for other in (*others, _SCRIPTS.get(exact)) if other in _REGIONS)
+        yield from (tag, tag.replace("-", "_"))
+        regions = [_REGIONS[subtag] for subtag in (*subtags, _SCRIPTS.get(tag)) if subtag in _REGIONS]
+        yield from (f"{name} ({region})" for region in regions)
         yield from (primary, name, f"{primary}-{primary}", f"{primary}_{primary}")
 
 
 def with_parameters(url: str, parameters: list[list[str]]) -> str:
-    """The URL with the parameters behind those that it has, and before its fragment."""
+    """Append parameters to the query of a URL."""
     if not parameters:
         return url
-    address, mark, fragment = url.partition("#")
-    joint = "?" if "?" not in address else "" if address[-1] in "?&" else "&"
-    return address + joint + urlencode([(name, value) for name, value in parameters], quote_via=quote) + mark + fragment
+    base, mark, fragment = url.partition("#")
+    separator = "?" if "?" not in base else "" if base[-1] in "?&" else "&"
+    query = urlencode([(name, value) for name, value in parameters], quote_via=quote)
+    return base + separator + query + mark + fragment
 
 
 def app_store_url(deeplink: dict[str, Any], agent: str) -> str | None:
-    """The address of the app in the store of the visitor's phone, unless it is not to be opened."""
-    if deeplink.get("auto") is False or "Windows Phone" in agent:  # calls itself all of the others
+    """Return the URL of the app in the store of the visitor's phone, or None if `auto` is off or there is none."""
+    if deeplink.get("auto") is False or "Windows Phone" in agent:  # its user agent also contains iPhone and Android
         return None
     name = "apple" if _APPLE.search(agent) else "google" if "Android" in agent else ""
     return deeplink.get(name) or None

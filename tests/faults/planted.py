@@ -29,5 +29,5 @@ def repeating() -> Flask:
 
 def forgetting() -> Flask:
     """Leaves the visits of dead processes alone."""
-    queue.VisitQueue._adopt = lambda self: True  # type: ignore[method-assign]
+    queue.VisitQueue._store_orphans = lambda self: True  # type: ignore[method-assign]
     return create_app()

@@ -17,7 +17,7 @@ from linkmgr.openapi.schemas import (
     text,
     url_or_empty,
 )
-from linkmgr.repository.interstitial import MAX_ANSWERS
+from linkmgr.repository.overlay_answers import MAX_ANSWERS
 
 RESOURCE = Resource(
     name="CTA overlays",

@@ -5,7 +5,7 @@ from linkmgr.fields import qr as qr_data
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource
 from linkmgr.openapi.schemas import ID, TIMESTAMP, done, listing, number, own_url, record, ref, success, text
 from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT, MAX_REDIRECTS
-from linkmgr.qr.image import DEFAULT, MAX_SIZE, MIN_SIZE
+from linkmgr.qr.image import DEFAULT_SIZE, MAX_SIZE, MIN_SIZE
 
 _CODES = (
     "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
@@ -15,7 +15,7 @@ _CODES = (
 RESOURCE = Resource(
     name="QR codes",
     description=f"""\
-`link` is the URL of the image: a PNG of at most {DEFAULT} pixels. `?size=` ({MIN_SIZE} to {MAX_SIZE} pixels) and
+`link` is the URL of the image: a PNG of at most {DEFAULT_SIZE} pixels. `?size=` ({MIN_SIZE} to {MAX_SIZE} pixels) and
 `?format=svg` change that. Each module of the code is a whole number of pixels, so the image can be smaller than `size`.
 A `size` that is too small for the code is a 400 that names the smallest one.
 

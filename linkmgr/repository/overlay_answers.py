@@ -1,0 +1,51 @@
+"""Answers of visitors to the form of an overlay."""
+
+from linkmgr.db.statements import Row, row, run
+from linkmgr.web.errors import AppError
+
+MAX_ANSWERS = 100_000  # per overlay
+
+
+def overlay(user_id: int, overlay_id: int) -> Row | None:
+    """Return the members of the overlay that its form depends on, or None."""
+    return row(
+        """
+        SELECT type, message
+          FROM overlays
+         WHERE user_id = %(user_id)s AND id = %(overlay_id)s
+           AND EXISTS (SELECT FROM users WHERE users.id = user_id)
+        """,
+        user_id=user_id,
+        overlay_id=overlay_id,
+    )
+
+
+def add(user_id: int, overlay_id: int, *, answer: str) -> None:
+    """Store an answer, which is JSON text. Raise an error if the overlay was deleted or has MAX_ANSWERS answers.
+
+    FOR KEY SHARE waits for a concurrent delete of the overlay, so that no answer to a deleted overlay is stored.
+    """
+    overlay = run(
+        """
+        WITH overlay AS (
+            SELECT user_id, id,
+                   NOT EXISTS (SELECT FROM overlay_answers WHERE overlay_id = %(overlay_id)s
+                               OFFSET %(max_answers)s - 1 LIMIT 1) AS accepts_answers
+              FROM overlays
+             WHERE user_id = %(user_id)s AND id = %(overlay_id)s
+               AND EXISTS (SELECT FROM users WHERE users.id = user_id)
+               FOR KEY SHARE),
+        added AS (
+            INSERT INTO overlay_answers (user_id, overlay_id, answer)
+            SELECT user_id, id, %(answer)s::json FROM overlay WHERE accepts_answers)
+        SELECT accepts_answers FROM overlay
+        """,
+        user_id=user_id,
+        overlay_id=overlay_id,
+        answer=answer,
+        max_answers=MAX_ANSWERS,
+    )
+    if overlay is None:
+        raise AppError("no_such_page")
+    if not overlay["accepts_answers"]:
+        raise AppError("answers_full")
