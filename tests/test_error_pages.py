@@ -31,6 +31,7 @@ def is_page(answer: TestResponse, status: int, title: str) -> bool:
 def test_a_page_that_is_not_there(app: Flask, accept: str) -> None:
     answer = asked(app, "/nowhere", Accept=accept)
     assert is_page(answer, 404, "There is nothing here")
+    assert '<a class="button quiet" href="/">Go to the home page</a>' in answer.text
     assert answer.headers["Cache-Control"] == "no-store"
 
 

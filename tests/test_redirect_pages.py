@@ -116,6 +116,7 @@ def test_an_expired_link_is_over_whatever_else_it_has(short: Make) -> None:
         assert answer.status_code == 410
         assert answer.headers["Cache-Control"] == "no-store"
         assert "This link has expired" in answer.text
+        assert '<a class="button quiet" href="/">Go to the home page</a>' in answer.text
         assert "example.com" not in answer.text
     assert link.clicks == 0
 
