@@ -23,7 +23,7 @@ bp = Blueprint("account_page", __name__, url_prefix="/account")
 bp.after_request(security_headers.keep_private)
 
 # Label, kind in the table `usage`, and the member of the plan's limits that limits it.
-USAGE = (
+USAGE_KINDS = (
     ("Links", "links", "links"),
     ("Clicks this month", "clicks", "clicks"),
     ("QR codes", "qrs", None),
@@ -73,7 +73,7 @@ def _limit(limits: Row, member: str | None) -> int | None:
 def _usage(account: Row) -> list[Usage]:
     return [
         Usage(label, account["used"].get(kind, 0), None if account["admin"] else _limit(account["limits"], member))
-        for label, kind, member in USAGE
+        for label, kind, member in USAGE_KINDS
     ]
 
 
