@@ -108,7 +108,9 @@ def test_a_host_that_is_none_is_a_malformed_request(
 @pytest.mark.parametrize("host", ["x y", "a:b:c", "[", "[::1", "\xfc..x", "-"])
 def test_an_odd_host_is_not_served(app: Flask, alice: Client, host: str) -> None:
     for path in ("/", "/nowhere", "/login"):
-        assert is_page(asked(app, path, Host=host), 404, "There is nothing here")
+        answer = asked(app, path, Host=host)
+        assert is_page(answer, 404, "There is nothing here")
+        assert "home page" not in answer.text
     assert alice.get("/api/account", headers={"Host": host}).get_json()["code"] == "unknown_host"
 
 
