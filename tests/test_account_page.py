@@ -95,7 +95,7 @@ def test_no_limits_bind_an_administrator(app: Flask, register: Callable[..., Cli
 
 def test_the_end_of_a_plan_is_shown(browser: FlaskClient, alice: Client, sql: Callable[..., list[Row]]) -> None:
     sql("UPDATE users SET expires = '2999-01-02 03:04:05+00' RETURNING 1")
-    assert "Paid until 2999-01-02 03:04:05 UTC." in browser.get("/account").text
+    assert "Expires on 2999-01-02 03:04:05 UTC." in browser.get("/account").text
 
 
 def test_the_key_is_shown_to_whoever_gives_the_password(browser: FlaskClient, alice: Client) -> None:
@@ -227,7 +227,7 @@ def test_signing_out_ends_the_session(app: Flask, browser: FlaskClient, sql: Cal
     other = signed_in(app)
     answer = browser.post("/account/sign-out")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/login")
-    assert "You have signed out." in browser.get("/login").text
+    assert "You have been signed out." in browser.get("/login").text
     assert browser.get("/account").status_code == 303
     thief = app.test_client()
     thief.set_cookie("linkmgr", cookie.value)

@@ -91,7 +91,7 @@ def test_the_picture_is_drawn_of_any_name(app: Flask, alice: Client, name: str, 
 def test_without_text_and_links_it_still_is_a_page(app: Flask, alice: Client) -> None:
     text = page(app, alice, bio="", links=[])
     assert "There are no links here yet." in text
-    assert '<meta name="description" content="Links of Dana Müller">' in text
+    assert '<meta name="description" content="Links by Dana Müller">' in text
 
 
 def test_all_that_the_user_typed_is_escaped(app: Flask, alice: Client) -> None:

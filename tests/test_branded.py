@@ -54,7 +54,7 @@ def test_the_root_and_unknown_paths_lead_where_the_owner_wants(fetch: Fetch, hos
 def test_without_redirects_there_is_a_plain_page_and_the_404_page(fetch: Fetch) -> None:
     root = fetch("/")
     assert root.status_code == 200
-    assert f"{HOST} makes long addresses short." in root.text
+    assert f"open a short link on {HOST}" in root.text
     assert root.headers["Content-Security-Policy"].startswith("default-src 'none'")
     assert {path: fetch(path).status_code for path in PATHS[1:]} == dict.fromkeys(PATHS[1:], 404)
 

@@ -60,11 +60,11 @@ def test_a_login_link_leads_to_the_account_where_the_key_is_replaced(
     assert alice.key
     assert alice.key not in browser.driver.page_source
 
-    browser.click("Show the key")
+    browser.click("Show key")
     browser.wait_for("/account/key")
     assert browser.find("#api-key").text == alice.key
-    browser.click("Replace the key")
-    browser.click("Replace the key now")
+    browser.click("Replace key")
+    browser.click("Replace key now")
     browser.wait_for_text("This is your new API key.")
     key = browser.find("#api-key").text
     assert key != alice.key
@@ -72,7 +72,7 @@ def test_a_login_link_leads_to_the_account_where_the_key_is_replaced(
 
     browser.click("Sign out")
     browser.wait_for("/login")
-    assert "You have signed out." in browser.text
+    assert "You have been signed out." in browser.text
     browser.open(f"{base}/account")
     assert browser.path == "/login"
     browser.open(link)
@@ -94,7 +94,7 @@ def test_signing_in_and_out_needs_no_mouse(browser: Browser, base: str, alice: C
     browser.press("alice@example.com", Keys.TAB, PASSWORD, Keys.ENTER)
     browser.wait_for("/account")
     browser.press(Keys.TAB)
-    assert browser.driver.switch_to.active_element.text == "Skip to the content"
+    assert browser.driver.switch_to.active_element.text == "Skip to content"
     browser.press(Keys.TAB, Keys.TAB)
     focused = browser.driver.switch_to.active_element
     assert focused.text == "Sign out"
@@ -122,7 +122,7 @@ def test_a_new_password_ends_other_browsers_and_keeps_this_one(browser: Browser,
     browser.wait_for("/account")
     browser.find("#password").send_keys("another horse")
     browser.find("#password-password").send_keys(PASSWORD)
-    browser.click("Change the password")
+    browser.click("Change password")
     browser.wait_for_text("Your password has been changed.")
 
 
@@ -171,16 +171,16 @@ def test_every_page_fits_a_phone_and_names_what_can_be_used(
     browser.open(login_link(base, admin, longest))
     browser.wait_for("/account")
     look("/account")
-    browser.click("Show the key")
+    browser.click("Show key")
     browser.wait_for("/account/key")
     measure("/account/key")
     assert backgrounds == {"rgba(245, 246, 250, 1)" if scheme == "light" else "rgba(14, 16, 22, 1)"}
 
 
 def test_the_key_is_copied(alices: Browser, alice: Client) -> None:
-    alices.click("Show the key")
+    alices.click("Show key")
     alices.wait_for("/account/key")
-    alices.click("Copy the key")
+    alices.click("Copy key")
     alices.wait_for_text("Copied")
     assert alices.run("return getSelection().toString()") == alice.key
 
@@ -192,9 +192,9 @@ def test_it_works_over_plain_http_where_browsers_do_not_tell_the_site(
     port = local.rsplit(":", 1)[1]
     browser.open(login_link(local, admin, alice).replace("links.test", f"links.test:{port}"))
     browser.wait_for("/account")
-    browser.click("Show the key")
+    browser.click("Show key")
     browser.wait_for("/account/key")
-    browser.click("Copy the key")
+    browser.click("Copy key")
     browser.click("Sign out")
     browser.wait_for("/login")
 

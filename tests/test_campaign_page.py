@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
-from linkmgr.pages.campaign import LINKS_A_PAGE
+from linkmgr.pages.campaign import LINKS_PER_PAGE
 from tests import factories
 from tests.browser import PHONE, Browser
 from tests.conftest import BASE_URL, Client
@@ -64,10 +64,10 @@ def test_without_a_slug_its_address_says_list(app: Flask, alice: Client) -> None
 
 def test_it_is_paged(app: Flask, alice: Client, sql: Sql) -> None:
     campaign_id, path = campaign(alice)
-    fill(alice, sql, campaign_id, *[(f"https://example.com/{n}", f"Link {n:03}.") for n in range(LINKS_A_PAGE + 1)])
+    fill(alice, sql, campaign_id, *[(f"https://example.com/{n}", f"Link {n:03}.") for n in range(LINKS_PER_PAGE + 1)])
     browser = app.test_client()
     first, second = browser.get(path).text, browser.get(f"{path}?page=2").text
-    assert first.count("<li>") == LINKS_A_PAGE
+    assert first.count("<li>") == LINKS_PER_PAGE
     assert "Page 1 of 2" in first
     assert f'href="{path}?page=2"' in first
     assert "Link 000." not in first
@@ -119,7 +119,7 @@ def test_a_list_is_opened_and_one_of_its_links_followed_on_a_phone(
 def test_its_pages_are_turned_by_keyboard(browser: Browser, serve: Callable[..., str], alice: Client, sql: Sql) -> None:
     base = serve("--workers", "1")
     campaign_id, path = campaign(alice)
-    fill(alice, sql, campaign_id, *[(f"https://example.com/{n}", f"Link {n}") for n in range(LINKS_A_PAGE + 1)])
+    fill(alice, sql, campaign_id, *[(f"https://example.com/{n}", f"Link {n}") for n in range(LINKS_PER_PAGE + 1)])
     browser.open(base + path)
     browser.run("document.querySelector('[rel=next]').focus()")
     browser.press(Keys.ENTER)

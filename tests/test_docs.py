@@ -193,7 +193,7 @@ def test_a_refusal_is_shown_as_it_came(docs: Browser) -> None:
     docs.run("location.hash = 'pixels_read'")
     docs.find("#pixels_read-pixel_id").send_keys("17", Keys.ENTER)
     docs.wait_for_text("HTTP 401")
-    assert '"code": "key_missing"' in docs.find("#pixels_read .answer").text
+    assert '"code": "key_missing"' in docs.find("#pixels_read .response").text
 
 
 @pytest.mark.browser
@@ -249,6 +249,6 @@ def test_it_fits_a_phone_and_names_what_can_be_used(docs: Browser, scheme: str) 
 def test_without_scripts_there_is_nothing_that_does_not_work(docs: Browser) -> None:
     docs.scripts(run=False)
     docs.driver.refresh()
-    assert [each for each in docs.all("form, .answer") if each.is_displayed()] == []
+    assert [each for each in docs.all("form, .response") if each.is_displayed()] == []
     docs.find("#account_update summary").click()
     assert "email_taken" in docs.find("#account_update").text

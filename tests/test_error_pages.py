@@ -31,6 +31,7 @@ def is_page(answer: TestResponse, status: int, title: str) -> bool:
 def test_a_page_that_is_not_there(app: Flask, accept: str) -> None:
     answer = asked(app, "/nowhere", Accept=accept)
     assert is_page(answer, 404, "Page not found")
+    assert '<a class="button quiet" href="/">Go to the home page</a>' in answer.text
     assert answer.headers["Cache-Control"] == "no-store"
 
 
@@ -113,7 +114,9 @@ def test_a_host_that_is_none_is_a_malformed_request(
 @pytest.mark.parametrize("host", ["x y", "a:b:c", "[", "[::1", "\xfc..x", "-"])
 def test_an_odd_host_is_not_served(app: Flask, alice: Client, host: str) -> None:
     for path in ("/", "/nowhere", "/login"):
-        assert is_page(asked(app, path, Host=host), 404, "Page not found")
+        answer = asked(app, path, Host=host)
+        assert is_page(answer, 404, "Page not found")
+        assert "home page" not in answer.text
     assert alice.get("/api/account", headers={"Host": host}).get_json()["code"] == "unknown_host"
 
 

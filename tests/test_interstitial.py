@@ -246,7 +246,7 @@ def test_tags_of_two_parts_are_taken_apart(type_: str, tag: str, address: str) -
 
 OVERLAYS: list[tuple[str, dict[str, str], list[str]]] = [
     ("message", {"link": "https://example.com/a", "label": "Read on"}, ["What do you think?", "Read on</a>"]),
-    ("contact", {}, ['name="name"', 'name="email"', "<textarea", "Send</button>"]),
+    ("contact", {}, ['name="name"', 'name="email"', "<textarea", "Send message</button>"]),
     ("newsletter", {"label": "Join"}, ['name="email"', "Join</button>"]),
     ("poll", {"message": "Tea?\nBlack\nGreen\n\nBlack"}, ["Tea?", 'value="Black"', 'value="Green"', "Vote<"]),
     ("poll", {"message": "Tea?\nOf course"}, ["Tea?", 'value="Of course"']),

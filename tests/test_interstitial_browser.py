@@ -81,7 +81,7 @@ def test_who_does_not_want_to_wait_goes_on(
 ) -> None:
     browser.scripts(run=run)
     browser.open(links("splash", splash_id=splash(sql, alice.id, counter=60)))
-    browser.click("Go on now")
+    browser.click("Continue now")
     arrive(browser)
 
 
@@ -131,7 +131,7 @@ def test_an_answer_is_sent_from_above_the_frame(
     made = overlay(sql, alice.id, "contact", message="Write to us")
     browser.open(links("overlay", overlay_id=made))
     browser.find("#overlay-name").send_keys("Jo", Keys.TAB, "jo@example.com", Keys.TAB, "Hello", Keys.TAB, Keys.ENTER)
-    browser.wait_for_text("Thank you")
+    browser.wait_for_text("Thank you. Your answer has been sent.")
     assert not browser.find(".overlay form").is_displayed()
     assert browser.path == "/visited"
     answers = sql("SELECT answer FROM overlay_answers WHERE overlay_id = %(id)s", id=made)
@@ -148,7 +148,7 @@ def test_without_scripts_an_answer_is_sent_as_well(
     browser.click("Vote")
     browser.wait_for("/o/answer")
     assert [row["answer"] for row in sql("SELECT answer FROM overlay_answers")] == [{"choice": "Green"}]
-    browser.click(f"Go on to {SITE}")
+    browser.click(f"Continue to {SITE}")
     arrive(browser)
 
 
@@ -170,7 +170,7 @@ def test_an_overlay_is_hidden_and_shown_without_a_mouse(
     if run:
         email.send_keys(Keys.ESCAPE)
         assert not email.is_displayed()
-        assert browser.driver.switch_to.active_element.text == "Show the message"
+        assert browser.driver.switch_to.active_element.text == "Show message"
 
 
 @pytest.mark.parametrize(

@@ -143,8 +143,8 @@ def test_a_link_does_not_replace_somebody_who_is_signed_in_unasked(
     path = link(admin, alice)
     page = browser.get(path).text
     assert "<script" not in page
-    assert "You are signed in already." in page
-    assert '<button class="button wide">Sign out and use the link</button>' in page
+    assert "You are already signed in." in page
+    assert '<button class="button wide">Sign out and use this link</button>' in page
     assert "bob@example.com" in browser.get("/account").text
     assert browser.post(path).status_code == 303
     assert "alice@example.com" in browser.get("/account").text

@@ -100,14 +100,14 @@ def test_a_password_is_mistyped_then_leads_on(person: Browser, base: str, site: 
     person.wait_for_text("The password for this link is wrong.")
     assert person.find("[role=alert]").is_displayed()
     person.press(SECRET)
-    person.click("Go on")
+    person.click("Continue")
     person.wait_for_text("You are at /inside")
     locked.wait_for_clicks(1)
 
 
 def test_an_expired_link_says_so(browser: Browser, base: str, short: Make) -> None:
     browser.open(base + short(expires="2020-01-01 00:00:00+00").path)
-    assert "This link is over" in browser.text
+    assert "This link has expired" in browser.text
     assert browser.run("return performance.getEntriesByType('navigation')[0].responseStatus") == 410
 
 

@@ -35,7 +35,7 @@ def test_a_password_is_asked_for_before_anything_of_the_link_is_told(locked: Sho
         page = locked.ask(agent=agent)
         assert page.status_code == 200
         assert page.headers["Cache-Control"] == "no-store"
-        assert "This link has a password" in page.text
+        assert "This link is protected by a password" in page.text
         assert "example.com" not in page.text
     assert locked.ask(method="HEAD").status_code == 200
     assert locked.clicks == 0
@@ -46,7 +46,7 @@ def test_the_right_password_leads_on_and_counts_once(locked: Short) -> None:
     assert (answer.status_code, answer.headers["Location"]) == (303, TARGET)
     assert answer.headers["Cache-Control"] == "no-store"
     assert locked.clicks == 1
-    assert "This link has a password" in locked.ask().text, "each visit asks again"
+    assert "This link is protected by a password" in locked.ask().text, "each visit asks again"
 
 
 @pytest.mark.parametrize("password", ["", "open", SECRET + " ", SECRET.upper(), SECRET + "\0", "x" * 5000, "\ud800"])
@@ -115,7 +115,8 @@ def test_an_expired_link_is_over_whatever_else_it_has(short: Make) -> None:
     for answer in (link.ask(), link.ask(agent=FACEBOOK), unlock(link)):
         assert answer.status_code == 410
         assert answer.headers["Cache-Control"] == "no-store"
-        assert "This link is over" in answer.text
+        assert "This link has expired" in answer.text
+        assert '<a class="button quiet" href="/">Go to the home page</a>' in answer.text
         assert "example.com" not in answer.text
     assert link.clicks == 0
 

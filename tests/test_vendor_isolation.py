@@ -162,7 +162,7 @@ def test_a_vendors_script_reaches_nothing_of_the_service(
     assert (page, referrer) == (f"{address}/pixels", address)
     assert administrator.driver.current_url == address
     assert admin.get("/api/account").status_code == 200, "the key is still the same"
-    administrator.find("[data-onward], .top .button").click()
+    administrator.find("[data-target], .top .button").click()
     administrator.wait_for("/")
     assert "shop.test" in administrator.driver.current_url
 

@@ -1,4 +1,4 @@
-"""What people and machines see outside of the API: one module a kind of address."""
+"""Pages and other URLs outside the API. Each module serves one kind of URL."""
 
 from functools import cached_property
 
@@ -38,22 +38,22 @@ BLUEPRINTS = (
 
 
 class WordConverter(BaseConverter):
-    """What names, slugs and codes are made of; a path with anything else is none of ours."""
+    """A user name, a slug or a QR code in a path."""
 
     regex = "[A-Za-z0-9_.-]{1,64}"
 
 
 class AliasConverter(BaseConverter):
-    """The names of short links and bio pages.  A word that another address begins with is none."""
+    """The alias of a short link or bio page. The first word of any other route is never an alias."""
 
-    regex = r"(?!api\Z)[A-Za-z0-9_-]{3,50}"  # else "api" in front of "qr" has it take GET
+    regex = r"(?!api\Z)[A-Za-z0-9_-]{3,50}"  # without the lookahead, /api/qr would match /<alias>/qr
 
     @cached_property
-    def _taken(self) -> set[str]:
+    def _reserved(self) -> set[str]:
         return {rule.rule.split("/", 2)[1] for rule in self.map.iter_rules()}
 
     def to_python(self, value: str) -> str:
-        if value in self._taken:
+        if value in self._reserved:
             raise ValidationError
         return value
 

@@ -1,4 +1,4 @@
-"""/account: what a user sees and changes in a browser."""
+"""/account: the account page and its forms."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -22,8 +22,8 @@ from linkmgr.web.errors import AppError
 bp = Blueprint("account_page", __name__, url_prefix="/account")
 bp.after_request(security_headers.keep_private)
 
-# What is counted: its heading, its name in the table `usage`, and the member of the plan's limits that bounds it.
-COUNTED = (
+# Label, kind in the table `usage`, and the member of the plan's limits that limits it.
+USAGE_KINDS = (
     ("Links", "links", "links"),
     ("Clicks this month", "clicks", "clicks"),
     ("QR codes", "qrs", None),
@@ -42,11 +42,11 @@ FEATURES = {
     "device": "Targets by device",
     "parameters": "Link parameters",
 }
-_TOLD_ON_THE_PAGE = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
+_FLASHED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
 
 
-class Use(NamedTuple):
-    """A line of the plan: what there is of what is allowed.  No limit: None; not in the plan: 0."""
+class Usage(NamedTuple):
+    """Usage of one kind of object. The limit is None if there is none, and 0 if the plan excludes the kind."""
 
     label: str
     used: int
@@ -62,19 +62,18 @@ class NewPassword(New):
 
 
 def _limit(limits: Row, member: str | None) -> int | None:
-    allowed = 0 if member is None else limits[member]
-    if isinstance(allowed, dict):
-        if allowed["enabled"] != "1":
+    limit = 0 if member is None else limits[member]
+    if isinstance(limit, dict):
+        if limit["enabled"] != "1":
             return 0
-        allowed = int(allowed.get("count", 0))
-    return allowed or None
+        limit = int(limit.get("count", 0))
+    return limit or None
 
 
-def _uses(account: Row) -> list[Use]:
-    """Limits do not bind administrators."""
+def _usage(account: Row) -> list[Usage]:
     return [
-        Use(label, account["used"].get(kind, 0), None if account["admin"] else _limit(account["limits"], member))
-        for label, kind, member in COUNTED
+        Usage(label, account["used"].get(kind, 0), None if account["admin"] else _limit(account["limits"], member))
+        for label, kind, member in USAGE_KINDS
     ]
 
 
@@ -84,72 +83,77 @@ def _features(account: Row) -> dict[str, bool]:
     }
 
 
-def _page(*, with_key: bool = False, notice: str | None = None, problem: str | None = None) -> str:
-    """`notice` and `problem` are what came of a form of the key's."""
+def _page(*, with_key: bool = False, success: str | None = None, error: str | None = None) -> str:
+    """Render the page. `success` and `error` are messages above the forms for the API key."""
     account = accounts.overview(g.user_id)
     return render_template(
         "account.html",
         account=account,
         key=keys.reveal(g.user_id, account["key_ciphertext"]) if with_key else None,
-        notice=notice,
-        problem=problem,
-        uses=_uses(account),
+        success=success,
+        error=error,
+        usage=_usage(account),
         features=_features(account),
         rate=f"{account['rate']} per minute" if account["rate"] else settings().rate_limit,
-        knows_no_password=g.by_link,
+        by_link=g.by_link,
     )
 
 
 @bp.before_request
 def _require_session() -> Response | None:
-    found = sessions.current()
-    if found is None:
+    session = sessions.current()
+    if session is None:
         return redirect(url_for("login.form"), code=303)
-    g.user_id, g.by_link, g.session = found["user_id"], found["by_link"], sessions.digest()
+    g.user_id, g.by_link, g.session = session["user_id"], session["by_link"], sessions.digest()
     return None
 
 
-def _change(function: Callable[[], str]) -> Callable[[], Response]:
-    """Leads back to the account page, with what came of the change."""
+def _flash_result(view: Callable[[], str]) -> Callable[[], Response]:
+    """Redirect to the account page, which shows the message or the error of the view."""
 
-    @wraps(function)
-    def changed() -> Response:
+    @wraps(view)
+    def wrapper() -> Response:
         try:
-            flash(function(), "success")
+            flash(view(), "success")
         except (AppError, psycopg2.IntegrityError) as error:
-            refusal = error if isinstance(error, AppError) else errors.from_constraint(error)
-            if refusal is None or refusal.status not in _TOLD_ON_THE_PAGE:
+            app_error = error if isinstance(error, AppError) else errors.from_constraint(error)
+            if app_error is None or app_error.status not in _FLASHED_STATUSES:
                 raise
-            flash(refusal.message, "error")
+            flash(app_error.message, "error")
         return redirect(url_for("account_page.show"), code=303)
 
-    return changed
+    return wrapper
 
 
-def _confirm() -> None:
-    """Ask for the current password, so that an unattended browser is not enough to take over the account.  A session
-    that a login link began within the hour needs none, for users who forgot their password.  Wrong passwords are
-    limited per session and not per account, so that strangers cannot keep the owner from a change."""
+def _confirm_password() -> None:
+    """Check the current password, so that nobody can take over the account with an unattended browser.
+
+    Users who forgot their password use a login link: for an hour, its session needs no password. Wrong passwords are
+    limited per session, not per account, so that strangers cannot lock out the owner.
+    """
     if g.by_link:
         return
-    current, limit = accounts.password_hash(g.user_id), Limit(f"session:{g.session.hex()}")
-    if not attempts.matches(request.form.get("current_password", ""), current, attempts.by_sender(), limit):
+    password = request.form.get("current_password", "")
+    limits = attempts.by_client(), Limit(f"session:{g.session.hex()}")
+    if not attempts.matches(password, accounts.password_hash(g.user_id), *limits):
         raise AppError("password_wrong")
 
 
-def _with_key(function: Callable[[], str | None]) -> Callable[[], ResponseReturnValue]:
-    """Shows the key, and what the function says of it, once the password is confirmed.  The answer to a form is
-    the only page that has the key: nothing that can be opened again leads there."""
+def _show_key(view: Callable[[], str | None]) -> Callable[[], ResponseReturnValue]:
+    """Render the page with the API key and the message of the view, after checking the password.
 
-    @wraps(function)
-    def confirmed() -> ResponseReturnValue:
+    Only responses to POST contain the key, so that no URL in the browser history shows it.
+    """
+
+    @wraps(view)
+    def wrapper() -> ResponseReturnValue:
         try:
-            _confirm()
-        except AppError as refusal:
-            return _page(problem=refusal.message), refusal.status
-        return _page(notice=function(), with_key=True)
+            _confirm_password()
+        except AppError as error:
+            return _page(error=error.message), error.status
+        return _page(success=view(), with_key=True)
 
-    return confirmed
+    return wrapper
 
 
 @bp.get("")
@@ -160,38 +164,38 @@ def show() -> str:
 @bp.get("/key")
 @bp.get("/key/replace")
 def return_to_key() -> Response:
-    """For who opens the address of a form's answer again."""
+    """Redirect browsers that reload the URL of a form."""
     return redirect(url_for("account_page.show", _anchor="key"), code=303)
 
 
 @bp.post("/key")
-@_with_key
+@_show_key
 def show_key() -> None:
     return None
 
 
 @bp.post("/key/replace")
-@_with_key
+@_show_key
 def replace_key() -> str:
     accounts.replace_key(g.user_id, **keys.new_key(g.user_id))
     return "This is your new API key. The old one no longer works."
 
 
 @bp.post("/email")
-@_change
+@_flash_result
 def change_email() -> str:
-    new = load(NewEmail, request.form.to_dict())
-    _confirm()
-    accounts.update(g.user_id, **new)
-    return f"Your e-mail address is now {new['email']}."
+    changes = load(NewEmail, request.form.to_dict())
+    _confirm_password()
+    accounts.update(g.user_id, **changes)
+    return f"Your e-mail address is now {changes['email']}."
 
 
 @bp.post("/password")
-@_change
+@_flash_result
 def change_password() -> str:
-    new = load(NewPassword, request.form.to_dict())
-    _confirm()
-    password_hash = passwords.hashed(new["password"])
+    changes = load(NewPassword, request.form.to_dict())
+    _confirm_password()
+    password_hash = passwords.hashed(changes["password"])
     accounts.update(g.user_id, password_hash=password_hash, session=g.session)
     known_browsers.remember(g.user_id, password_hash)
     return "Your password has been changed. Other browsers have been signed out."
@@ -200,5 +204,5 @@ def change_password() -> str:
 @bp.post("/sign-out")
 def sign_out() -> Response:
     sessions.end()
-    flash("You have signed out.", "success")
+    flash("You have been signed out.", "success")
     return redirect(url_for("login.form"), code=303)

@@ -1,9 +1,8 @@
-"""Password checks that limit wrong passwords.
+"""Password checks with a limit on wrong passwords.
 
-An attempt is counted after its comparison, and the order of counting decides: a wrong password adds one, a right one
-adds nothing, and either is refused if the limit was reached before it.  So any number of right passwords succeed at
-once, exactly as many wrong ones as the limit could have been right, and a process that dies during a comparison
-leaves nothing behind.
+An attempt is counted after the comparison. A wrong password adds one and a correct one adds nothing; both fail if the
+limit was reached before. Therefore any number of correct passwords succeed at the same time, no more concurrent guesses
+get an answer than the limit allows, and a process that dies during a comparison leaves no trace.
 """
 
 from typing import NamedTuple
@@ -13,20 +12,20 @@ from linkmgr.repository import callers
 from linkmgr.web import client_address, passwords
 from linkmgr.web.errors import AppError
 
-ATTEMPTS, WINDOW = 10, 600  # wrong passwords from one IP address, known browser or session, and in how many seconds
-PER_ACCOUNT = 50  # wrong passwords for one e-mail address, from everywhere, in the same time
+ATTEMPTS, WINDOW = 10, 600  # wrong passwords per IP address, known browser or session; seconds
+PER_ACCOUNT = 50  # wrong passwords per e-mail address, from all IP addresses, in the same window
 
 
 class Limit(NamedTuple):
-    """The wrong passwords that a bucket takes in the window."""
+    """The limit on wrong passwords for a bucket in one window."""
 
     bucket: str
-    most: int = ATTEMPTS
+    max_failures: int = ATTEMPTS
     code: str = "too_many_sign_ins"
 
 
-def by_sender(where: str = "login") -> Limit:
-    return Limit(f"{where}:{client_address.network()}")
+def by_client(scope: str = "login") -> Limit:
+    return Limit(f"{scope}:{client_address.network()}")
 
 
 def by_account(bucket: str) -> Limit:
@@ -34,19 +33,18 @@ def by_account(bucket: str) -> Limit:
 
 
 def matches(password: str, password_hash: str, *limits: Limit) -> bool:
-    """Compare a password.  Refuse if any limit was reached before or during the comparison."""
+    """Compare a password. Raise an error if any limit was reached before or during the comparison."""
     failures = {row["bucket"]: row for row in callers.counts([limit.bucket for limit in limits], window=WINDOW)}
     for limit in limits:
         if limit.bucket in failures:
-            _refuse(limit, failures[limit.bucket], before=failures[limit.bucket]["count"])
-    right = passwords.matches(password, password_hash)
-    wrong = int(not right)
+            _enforce(limit, failures[limit.bucket])
+    is_correct = passwords.matches(password, password_hash)
     for limit in limits:
-        counted = callers.count(limit.bucket, by=wrong, window=WINDOW)
-        _refuse(limit, counted, before=counted["count"] - wrong)
-    return right
+        counter = callers.count(limit.bucket, by=int(not is_correct), window=WINDOW)
+        _enforce(limit, counter, added=int(not is_correct))
+    return is_correct
 
 
-def _refuse(limit: Limit, counted: Row, *, before: int) -> None:
-    if before >= limit.most:
-        raise AppError(limit.code, seconds=min(max(counted["seconds"], 1), WINDOW))
+def _enforce(limit: Limit, counter: Row, *, added: int = 0) -> None:
+    if counter["count"] - added >= limit.max_failures:
+        raise AppError(limit.code, seconds=min(max(counter["seconds"], 1), WINDOW))

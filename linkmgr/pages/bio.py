@@ -1,4 +1,4 @@
-"""/<alias> of a bio page: a person's links.  linkmgr/pages/short.py finds it."""
+"""Bio pages. linkmgr/pages/short.py routes /<alias> to them."""
 
 import re
 import unicodedata
@@ -15,23 +15,23 @@ def show(bio: Row) -> ResponseReturnValue:
     page = render_template(
         "bio.html",
         bio=bio,
-        address=f"{settings().base_url}/{bio['alias']}",
-        avatar=url_for("avatar.draw", username=_drawn_as(bio["name"]) or bio["alias"]),
+        url=f"{settings().base_url}/{bio['alias']}",
+        avatar=url_for("avatar.draw", username=_avatar_name(bio["name"]) or bio["alias"]),
         base=settings().base_url,
         hosts=[_host(link["url"]) for link in bio["links"]],
         summary=" ".join(bio["bio"].split()),
     )
-    return page, {"Cache-Control": "no-cache"}  # so that an update is seen at once
+    return page, {"Cache-Control": "no-cache"}  # updates take effect immediately
 
 
-def _drawn_as(name: str) -> str | None:
-    """The name in the letters that avatars are drawn of, where it has any."""
+def _avatar_name(name: str) -> str | None:
+    """Return the name reduced to the characters that avatars accept, or None if too few are left."""
     ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     words = re.sub("[^A-Za-z0-9]+", "-", ascii_only).strip("-")[:50]
     return words if len(words) >= 3 else None  # noqa: PLR2004
 
 
 def _host(url: str) -> str:
-    """What a visitor is told of where a link leads; nothing of our short links, which tell nothing themselves."""
+    """Return the host to display for a URL, or an empty string for our own short links, whose host says nothing."""
     host = url.split("/")[2]
     return "" if host == urlsplit(settings().base_url).netloc else host.removeprefix("www.")

@@ -1,4 +1,4 @@
-"""Hosts: our own, branded domains with a root and a not-found page of their own, and no others.
+"""Host names: the service's own, and branded domains with their root and not-found redirects.
 
 Under any other host only health, metrics and the domain challenge respond. Otherwise links could redirect to
 themselves through another name, and DNS rebinding would reach the API.
@@ -21,10 +21,11 @@ from linkmgr.settings import settings, this_app
 from linkmgr.web.errors import AppError
 from linkmgr.web.request import Request, current
 
-# First words of the paths that exist under our own name only: for people, who are redirected, and for programs.
+# First path segments that exist only on the service's own host. On branded domains PAGES
+# redirect to redirect404, and PROGRAMS are a plain 404.
 PAGES = ("login", "account", "avatar")
 PROGRAMS = ("api", "healthz", "metrics")
-_CHALLENGE = "challenge.prove"  # responds before a domain is branded
+_CHALLENGE = "challenge.prove"  # responds on any host, before its domain is added
 _UNKNOWN_HOST_ENDPOINTS = ("health.healthz", "metrics.scrape")
 _FILE_ENDPOINTS = ("static", "home.favicon", "home.robots")
 
@@ -32,7 +33,8 @@ _FILE_ENDPOINTS = ("static", "home.favicon", "home.robots")
 def init_app(app: Flask) -> None:
     """Call this before the other hooks are registered: auth would count requests to hosts that have no API."""
     app.extensions["linkmgr_netloc"] = urlsplit(settings().base_url).netloc.lower()
-    app.before_request(_choose)
+    # Run before authentication, which would count requests against the rate limit of an API that this host lacks.
+    app.before_request(_check_host)
     app.after_request(_not_found)
 
 
@@ -63,8 +65,8 @@ def _begins_with(words: tuple[str, ...]) -> bool:
 
 
 def _ends_as_404(request: Request, name: str) -> bool:
-    """Return True if a request under a name that is not a branded domain ends as a 404 without a lookup here: the
-    statement for a short link reads the domain itself. `_not_found` then finds out why."""
+    """Return True if the request becomes a 404 without a lookup here when the host is not a branded domain: the
+    statement for a short link reads the domain itself. `_not_found` then determines the error."""
     if not _can_be_branded(name) or _begins_with(PAGES + PROGRAMS):
         return False
     if request.endpoint == "short.visit":
@@ -72,9 +74,9 @@ def _ends_as_404(request: Request, name: str) -> bool:
     return isinstance(request.routing_exception, NotFound)
 
 
-def _choose() -> AnyResponse | str | None:
+def _check_host() -> AnyResponse | str | None:
     request = current()
-    if isinstance(request.routing_exception, BadRequest):  # the host is malformed, and nothing is served under it
+    if isinstance(request.routing_exception, BadRequest):  # malformed host
         raise request.routing_exception
     name = host()
     if name is None or request.endpoint == _CHALLENGE or _ends_as_404(request, name):
@@ -82,7 +84,7 @@ def _choose() -> AnyResponse | str | None:
     try:
         domain = _domain()
     except psycopg2.Error:
-        if request.endpoint in _FILE_ENDPOINTS:  # the error pages of branded domains need their style
+        if request.endpoint in _FILE_ENDPOINTS:  # error pages need the style sheet
             return None
         raise
     if domain is None:
@@ -110,7 +112,7 @@ def _redirect(domain: Row, member: str) -> AnyResponse:
 def _not_found(response: Response) -> AnyResponse:
     if response.status_code != HTTPStatus.NOT_FOUND or host() is None or _begins_with(PROGRAMS):
         return response
-    with suppress(psycopg2.Error):  # then our own page has to do
+    with suppress(psycopg2.Error):  # without the database, keep the plain 404 page
         domain = _domain()
         app = this_app()
         if domain is None:
@@ -118,6 +120,6 @@ def _not_found(response: Response) -> AnyResponse:
         if domain["redirect404"]:
             try:
                 return _redirect(domain, "redirect404")
-            except AppError as refusal:  # an error raised here has no handler
-                return app.make_response(app.handle_user_exception(refusal))
+            except AppError as error:  # Flask does not handle errors raised in after_request
+                return app.make_response(app.handle_user_exception(error))
     return response

@@ -1,4 +1,4 @@
-"""/r/<slug>: one of a campaign's links, and /u/<username>/<slug>-<id>: all of them."""
+"""/r/<slug>: redirect to one of a campaign's links. /u/<username>/<slug>-<id>: list all of them."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from linkmgr.web.errors import AppError
 
 bp = Blueprint("campaign", __name__)
 
-LINKS_A_PAGE = 25
+LINKS_PER_PAGE = 25
 
 
 @bp.get("/r/<word:slug>")
@@ -21,7 +21,7 @@ def rotate(slug: str) -> Response:
     link = public.random_link(branded.host(), slug)
     if link is None:
         raise AppError("campaign_missing")
-    response = redirect(link["shorturl"], code=302)  # where the visit is recorded
+    response = redirect(link["shorturl"], code=302)  # the short link records the visit
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -35,21 +35,21 @@ def _rotated(host: str | None, slug: str) -> str | None:
 
 
 @bp.get("/u/<word:username>/<word:slug>-<id:campaign_id>")
-def links(username: str, slug: str, campaign_id: int) -> str:
+def show(username: str, slug: str, campaign_id: int) -> str:
     number = page_number()
     campaign = public.campaign(branded.host(), username, slug, campaign_id)
     if campaign is None:
         raise AppError("campaign_missing")
-    found = public.campaign_links(campaign_id, limit=LINKS_A_PAGE, number=number)
-    last = max(1, -(-found.total // LINKS_A_PAGE))
+    links = public.campaign_links(campaign_id, limit=LINKS_PER_PAGE, number=number)
+    last = max(1, -(-links.total // LINKS_PER_PAGE))
     if number > last:
         raise AppError("no_such_page")
     return render_template(
-        "campaign.html", campaign=campaign, links=found.rows, page=number, last=last, path=request.path
+        "campaign.html", campaign=campaign, links=links.rows, page=number, last=last, path=request.path
     )
 
 
-@loops.hop("campaign.links")
+@loops.hop("campaign.show")
 def _list(host: str | None, **arguments: Any) -> None:
     if public.campaign(host, **arguments) is None:
         raise NotFound

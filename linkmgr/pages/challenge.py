@@ -1,4 +1,4 @@
-"""/.well-known/linkmgr/<token>: what proves, under any name, that the name leads to this service."""
+"""/.well-known/linkmgr/<token>: the response that proves that a host name points to this service."""
 
 from flask import Blueprint, Response, request
 

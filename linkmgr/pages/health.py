@@ -1,4 +1,4 @@
-"""/healthz: whether the service can do its work."""
+"""/healthz: respond with 200 if the database responds."""
 
 from flask import Blueprint
 

@@ -1,4 +1,4 @@
-"""/, and what browsers and crawlers ask every host for."""
+"""/, /favicon.ico and /robots.txt."""
 
 from flask import Blueprint, current_app, redirect, url_for
 from werkzeug.wrappers import Response

@@ -1,10 +1,10 @@
-"""Pages that a visitor of a short link sees before going on: a splash page, a frame, an overlay, pixels.
+"""Pages that a visitor of a short link sees before the target: splash page, frame, overlay and pixels.
 
-A browser does not tell a page that what it frames refused to be framed, and looking at the target from here
-would be slow and would see another answer than the visitor.  So the plain way on stands above every frame.
+Browsers do not report that a site refuses to be framed. Fetching the target to find out would be slow and could return
+another response than the visitor gets. Therefore a plain link to the target stands above every frame.
 
-These pages have the origin of the service, and with it the visitor's session.  So they run no foreign script: those
-of pixels run in a frame of their own, which has no origin (see `pixel_page`).
+These pages share the origin of the service, and with it the visitor's session. Therefore they run no third-party
+scripts. Pixel scripts run in a frame without an origin (see `pixel_page`).
 """
 
 import re
@@ -27,7 +27,7 @@ _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNO
 
 
 def respond(link: Row, target: str) -> ResponseReturnValue:
-    """The page of a link that is more than a redirect, or the redirect."""
+    """Render the page of a link that is more than a redirect, or redirect if its page cannot be shown."""
     if urlsplit(target).scheme not in ("http", "https"):
         raise AppError("no_such_page")
     match link["type"]:
@@ -84,13 +84,13 @@ def _page(template: str, link: Row, target: str, images: list[str] | None = None
 
 
 def pixel_page(link: Row) -> Response:
-    """Run the vendors' scripts of a link, in a frame of its page.
+    """Render the frame that runs the pixel scripts of a link.
 
-    The policy takes the origin away from this page, in the frame and when it is opened alone: its scripts have
-    neither cookies nor access to other pages of the service, and cannot send forms, open windows or lead away.
+    The policy removes the origin of this page, also when it is opened outside the frame. Its scripts can neither read
+    cookies nor access other pages of the service, and they cannot submit forms, open windows or navigate.
     """
     pixels = pixel_tags.pixels(link["pixels"])
-    # The title is for the vendors' reports.  A link with a password tells nothing here, where nobody is asked for it.
+    # Vendors report the title. This page asks for no password, so it must not reveal the title of a protected link.
     title = (not link["password_hash"] and link["title"]) or link["alias"]
     response = _private(make_response(render_template("pixels.html", pixels=pixels, title=title)))
     sources = pixel_tags.sources(pixels)
@@ -117,9 +117,9 @@ def _private(response: Response) -> Response:
 
 
 def _policy(images: list[str], *, framed: bool, pixels: bool) -> str:
-    """Return the policy of a page: as strict as on every other, but for the images and frames that it needs."""
+    """Return the usual policy of pages, extended by the images and frames of this page."""
     nonce = f"'nonce-{security_headers.nonce()}'"
-    # What is framed may go wherever its visitor takes it.
+    # Visitors can navigate inside the frame to any site.
     frames = ["http:", "https:"] if framed else ["'self'"] if pixels else ["'none'"]
     return _written(
         {
@@ -145,13 +145,13 @@ def _is_http(address: str) -> bool:
 
 
 def _source(address: str) -> str:
-    """What lets a page load from there; of one that a policy cannot hold, such as IPv6, the scheme."""
+    """Return the origin of a URL, or only its scheme if a policy cannot express the host, as for IPv6."""
     found = _ORIGIN.match(address)
     return found[0] if found else f"{address.split(':', 1)[0]}:"
 
 
 def _can_be_framed(target: str) -> bool:
-    """No browser shows plain HTTP inside of a page that came over TLS."""
+    """Return False for plain HTTP inside HTTPS, which browsers block."""
     return target.startswith("https:") or not (request.is_secure or settings().base_url.startswith("https:"))
 
 

@@ -1,7 +1,7 @@
-"""Browsers that have signed in to an account before, so that strangers who guess its password cannot lock them out.
+"""Cookies for browsers that have signed in before, so that strangers who guess passwords cannot lock out the owner.
 
-The cookie holds a random name, by which the wrong passwords of this browser are counted, and a signature that binds it
-to the account and to its present password: it helps with no other account, and a new password ends it.
+The cookie contains a random name, under which the wrong passwords of this browser are counted, and a signature over
+the name, the account and its current password hash. It is invalid for other accounts and after a password change.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from linkmgr.settings import settings
 from linkmgr.web import keys
 
 _LIFETIME = timedelta(days=365)
-_PATH = "/login"  # the only pages that read it
+_PATH = "/login"  # no other page reads the cookie
 
 
 def _cookie() -> str:
@@ -27,18 +27,18 @@ def _secure() -> bool:
 
 
 def _signer() -> Signer:
-    secrets = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]  # the last one signs
+    secrets = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]  # the last key signs
     return Signer(secrets, salt="linkmgr known browser", digest_method=hashlib.sha256)
 
 
-def _signed(name: str, user_id: int, password_hash: str) -> str:
+def _payload(name: str, user_id: int, password_hash: str) -> str:
     return f"{name} {user_id} {password_hash}"
 
 
 def remember(user_id: int, password_hash: str) -> None:
     """Send the cookie with the response to this request."""
     name = keys.new_token()
-    value = f"{name}.{_signer().get_signature(_signed(name, user_id, password_hash)).decode()}"
+    value = f"{name}.{_signer().get_signature(_payload(name, user_id, password_hash)).decode()}"
 
     @after_this_request
     def send(response: Response) -> Response:
@@ -49,7 +49,7 @@ def remember(user_id: int, password_hash: str) -> None:
 
 
 def limit(user_id: int, password_hash: str) -> Limit | None:
-    """Return the limit of this browser, or None if it has not signed in to the account with its present password."""
+    """Return the limit of this browser, or None if it never signed in to the account with the current password."""
     name, _, signature = request.cookies.get(_cookie(), "").partition(".")
-    known = _signer().verify_signature(_signed(name, user_id, password_hash), signature)
-    return Limit(f"browser:{name}") if known else None
+    is_valid = _signer().verify_signature(_payload(name, user_id, password_hash), signature)
+    return Limit(f"browser:{name}") if is_valid else None

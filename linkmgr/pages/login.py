@@ -1,4 +1,4 @@
-"""/login, and /login/<token>: single-use links.  Both lead to the account page."""
+"""/login, and /login/<token> for single-use login links. Both redirect to the account page."""
 
 from functools import cache
 
@@ -18,22 +18,24 @@ bp.after_request(security_headers.keep_private)
 
 @cache
 def _dummy_hash() -> str:
-    """What the password is compared with when nobody has the e-mail address, so that it takes as long."""
+    """Return a hash to compare with for unknown e-mail addresses, so that they take as long as known ones."""
     return passwords.hashed(keys.new_token())
 
 
 @bp.record_once
-def _prepare(_state: object) -> None:
-    _dummy_hash()  # the first to ask must not wait for it longer than others
+def _cache_dummy_hash(_state: object) -> None:
+    _dummy_hash()  # compute it at startup, because a slower first request would reveal an unknown address
 
 
-def _owner(email: str, password: str) -> int | None:
-    """Return the id of the user with this e-mail address and this password, and remember the browser.  An unknown
-    e-mail address takes the same steps as a known one."""
+def _authenticate(email: str, password: str) -> int | None:
+    """Return the id of the user with this e-mail address and password, or None, and remember the browser.
+
+    Unknown and known e-mail addresses take the same steps, so that timing does not reveal accounts.
+    """
     account = login.find_credentials(email.replace("\0", ""))
     user_id, password_hash = account["id"] or 0, account["password_hash"] or _dummy_hash()
-    own = known_browsers.limit(user_id, password_hash) or attempts.by_account(account["bucket"])
-    if not attempts.matches(password, password_hash, attempts.by_sender(), own) or not user_id:
+    limit = known_browsers.limit(user_id, password_hash) or attempts.by_account(account["bucket"])
+    if not attempts.matches(password, password_hash, attempts.by_client(), limit) or not user_id:
         return None
     known_browsers.remember(user_id, password_hash)
     return int(user_id)
@@ -49,33 +51,33 @@ def form() -> ResponseReturnValue:
 @bp.post("/login")
 def sign_in() -> ResponseReturnValue:
     email = request.form.get("email", "").strip()
-    user_id = _owner(email, request.form.get("password", ""))
+    user_id = _authenticate(email, request.form.get("password", ""))
     if user_id is None:
-        failed = AppError("sign_in_failed")
-        return render_template("login.html", email=email, problem=failed.message), failed.status
+        error = AppError("sign_in_failed")
+        return render_template("login.html", email=email, error=error.message), error.status
     token = keys.new_token()
     login.add_session(user_id, session=keys.digest(token))
-    return _enter(token)
+    return _start_session(token)
 
 
 @bp.get("/login/<token>")
-def offer(token: str) -> str:
-    """Burns nothing, so that mail scanners and previews cannot use a link up."""
+def confirm_link(token: str) -> str:
+    """Show the sign-in button. GET does not consume the link, because mail scanners and link previews fetch it."""
     if not login.is_usable(keys.digest(token)):
         raise AppError("link_spent")
     return render_template("login_link.html", signed_in=sessions.current() is not None)
 
 
 @bp.post("/login/<token>")
-def use(token: str) -> Response:
+def use_link(token: str) -> Response:
     session = keys.new_token()
     user_id = login.consume_link(keys.digest(token), session=keys.digest(session))
     if user_id is None:
         raise AppError("link_spent")
     known_browsers.remember(user_id, accounts.password_hash(user_id))
-    return _enter(session)
+    return _start_session(session)
 
 
-def _enter(token: str) -> Response:
+def _start_session(token: str) -> Response:
     sessions.begin(token)
     return redirect(url_for("account_page.show"), code=303)

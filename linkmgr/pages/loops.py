@@ -1,8 +1,8 @@
-"""Refuse redirects that would send a visitor in a circle through our own hosts.
+"""Refuse redirects that would send a visitor in a loop through our own hosts.
 
 Creates and updates refuse a target on a branded domain, but the target of a link can become one later: a link moves
-onto a domain, or a domain is added. So an address on one of our hosts is followed before a visitor is sent there,
-through what our pages would answer that visitor.
+onto a domain, or a domain is added. Before a visitor is redirected to a URL on one of our hosts, the redirects that our
+pages would return are therefore followed.
 """
 
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from linkmgr.web.request import current
 
 MAX_HOPS = 10
 
-# Takes the branded host (None: our own) and the arguments of the view. Returns the address that the visitor is sent
-# to, or None if there is a page. Raises NotFound if there is nothing.
+# Takes the branded host, or None for our own, and the arguments of the view. Returns the URL of the redirect, or None
+# if the view renders a page. Raises NotFound if the view does.
 Hop = Callable[..., str | None]
 _hops: dict[str, Hop] = {}  # by endpoint
 
 
 def hop(endpoint: str) -> Callable[[Hop], Hop]:
-    """Register where the view of an endpoint sends a visitor."""
+    """Register the function that returns the redirect of an endpoint."""
 
     def register(function: Hop) -> Hop:
         _hops[endpoint] = function
@@ -34,30 +34,30 @@ def hop(endpoint: str) -> Callable[[Hop], Hop]:
     return register
 
 
-def refuse(address: str, *, branded: bool = True) -> None:
-    """Raise redirect_loop if the address leads back to a place on the way, or further than MAX_HOPS.
+def refuse(url: str, *, branded: bool = True) -> None:
+    """Raise redirect_loop if the redirects from the URL form a loop or exceed MAX_HOPS.
 
-    `branded=False` says that it is on no branded domain, which saves asking the database.
+    `branded=False` means that the URL is not on a branded domain, which saves a query.
     """
-    if not branded and not is_own_host(urlsplit(address).hostname or ""):
+    if not branded and not is_own_host(urlsplit(url).hostname or ""):
         return
     request = current()
-    passed = {(urlsplit(f"//{request.host}").hostname, request.path)}
+    visited = {(urlsplit(f"//{request.host}").hostname, request.path)}
     for _ in range(MAX_HOPS):
-        parts = urlsplit(address)
-        place = parts.hostname or "", unquote(parts.path) or "/"
-        if place in passed:
+        parts = urlsplit(url)
+        page = parts.hostname or "", unquote(parts.path) or "/"
+        if page in visited:
             raise AppError("redirect_loop")
-        passed.add(place)
-        onward = _onward(*place)
-        if onward is None:
+        visited.add(page)
+        location = _location(*page)
+        if location is None:
             return
-        address = onward
+        url = location
     raise AppError("redirect_loop")
 
 
-def _onward(host: str, path: str) -> str | None:
-    """Return the address that our answer redirects to, or None if it is no redirect or not ours."""
+def _location(host: str, path: str) -> str | None:
+    """Return the URL that our response redirects to, or None if it is no redirect or the host is not ours."""
     domain = None if is_own_host(host) else public.branded_domain(host)
     if not (domain or is_own_host(host)):
         return None
@@ -66,7 +66,7 @@ def _onward(host: str, path: str) -> str | None:
     try:
         endpoint, arguments = this_app().url_map.bind("").match(path)
         if endpoint not in _hops:
-            raise NotFound  # taken for missing without a look, so that no circle through redirect404 is overlooked
+            raise NotFound  # assume a 404, so that no loop through redirect404 is missed
         return _hops[endpoint](host if domain else None, **arguments)
     except HTTPException:
         return domain["redirect404"] or None if domain else None

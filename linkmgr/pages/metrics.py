@@ -1,4 +1,4 @@
-"""/metrics: what Prometheus is told, when it knows the token."""
+"""/metrics: the metrics for Prometheus, protected by a token."""
 
 import hmac
 from collections.abc import Iterator
@@ -18,26 +18,26 @@ from linkmgr.web.metrics import Metrics, metrics
 bp = Blueprint("metrics", __name__)
 
 
-class _Everything(Collector):
-    def __init__(self, counted: Metrics) -> None:
-        self.counted = counted
+class _AllMetrics(Collector):
+    def __init__(self, counters: Metrics) -> None:
+        self.counters = counters
 
     def collect(self) -> Iterator[Metric]:
-        yield from self.counted.collect()
-        with suppress(psycopg2.Error):  # what can be told while the database is away is told
-            for name, number in connections.count().items():
-                doc = "Connections to PostgreSQL, of all processes and machines."
-                yield GaugeMetricFamily(f"linkmgr_database_connections_{name}", doc, value=number)
+        yield from self.counters.collect()
+        with suppress(psycopg2.Error):  # the counters are available without the database
+            for name, value in connections.count().items():
+                help_text = "PostgreSQL connections of all processes and machines."
+                yield GaugeMetricFamily(f"linkmgr_database_connections_{name}", help_text, value=value)
 
 
 @bp.get("/metrics")
 def scrape() -> Response:
-    counted = metrics()
-    if counted is None:
+    counters = metrics()
+    if counters is None:
         raise AppError("no_such_page")
-    given = request.headers.get("Authorization", "").encode("utf-8", "replace")
-    if not hmac.compare_digest(given, f"Bearer {settings().metrics_token}".encode()):
+    authorization = request.headers.get("Authorization", "").encode("utf-8", "replace")
+    if not hmac.compare_digest(authorization, f"Bearer {settings().metrics_token}".encode()):
         raise AppError("metrics_token")
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Everything(counted))
+    registry.register(_AllMetrics(counters))
     return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})

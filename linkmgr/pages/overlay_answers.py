@@ -1,4 +1,4 @@
-"""/o/answer: what visitors fill into the form of an overlay."""
+"""/o/answer: answers to the forms of overlays."""
 
 from urllib.parse import urlsplit
 
@@ -19,9 +19,9 @@ from linkmgr.web.responses import ok
 bp = Blueprint("overlay_answers", __name__)
 bp.after_request(security_headers.keep_private)
 
-ANSWERS, WINDOW = 10, 600  # that are taken from one address, and in how many seconds
-_PAGE_SECONDS = 24 * 60 * 60  # that a page with a form may stand open
-THANKS = "Thank you, your answer has been sent."
+ANSWERS, WINDOW = 10, 600  # answers per IP address; seconds
+_MAX_PAGE_AGE = 24 * 60 * 60  # seconds between opening a page and sending its form
+THANKS = "Thank you. Your answer has been sent."
 
 
 class Contact(New):
@@ -34,48 +34,51 @@ class Newsletter(New):
     email = Email(required=True)
 
 
-def _form(overlay: Row) -> type[Schema]:
+def _schema(overlay: Row) -> type[Schema]:
     match overlay["type"]:
         case "contact":
             return Contact
         case "newsletter":
             return Newsletter
         case "poll":
-            chosen = Choice(overlays.choices(overlay["message"]), required=True)
-            return New.from_dict({"choice": chosen}, name="Poll")
+            choice = Choice(overlays.choices(overlay["message"]), required=True)
+            return New.from_dict({"choice": choice}, name="Poll")
         case _:
             raise AppError("no_such_page")
 
 
-def _seal() -> URLSafeTimedSerializer:
+def _serializer() -> URLSafeTimedSerializer:
     keys = [*current_app.config["SECRET_KEY_FALLBACKS"], current_app.config["SECRET_KEY"]]
     return URLSafeTimedSerializer(keys, salt="linkmgr overlays")
 
 
 def sealed(user_id: int, overlay_id: int, target: str) -> str:
-    """Goes with the form: which overlay it answers, and where its visitor was going.  Nobody else can make one,
-    so that an answer comes from a page that we showed, and the way on from it is no open redirect."""
-    return str(_seal().dumps([user_id, overlay_id, target]))
+    """Return a signed form field with the overlay and the visitor's target.
+
+    The signature ensures that the form comes from one of our pages, and that the link to the target on the next page is
+    no open redirect.
+    """
+    return str(_serializer().dumps([user_id, overlay_id, target]))
 
 
 @bp.post("/o/answer")
 def answer() -> ResponseReturnValue:
     try:
-        user_id, overlay_id, target = _seal().loads(request.form.get("page", ""), max_age=_PAGE_SECONDS)
+        user_id, overlay_id, target = _serializer().loads(request.form.get("page", ""), max_age=_MAX_PAGE_AGE)
     except BadData:
         raise AppError("answer_unplaced") from None
-    _count()
+    _enforce_limit()
     overlay = overlay_answers.overlay(user_id, overlay_id)
     if overlay is None:
         raise AppError("no_such_page")
-    given = load(_form(overlay), request.form.to_dict())
-    overlay_answers.add(user_id, overlay_id, answer=orjson.dumps(given).decode())
+    values = load(_schema(overlay), request.form.to_dict())
+    overlay_answers.add(user_id, overlay_id, answer=orjson.dumps(values).decode())
     if not error_pages.prefers_html():
         return ok(THANKS)
     return render_template("go_thanks.html", message=THANKS, target=target, host=urlsplit(target).hostname)
 
 
-def _count() -> None:
-    sent = callers.count(f"answer:{client_address.network()}", window=WINDOW)
-    if sent["count"] > ANSWERS:
-        raise AppError("too_many_answers", seconds=max(1, sent["seconds"]))
+def _enforce_limit() -> None:
+    counter = callers.count(f"answer:{client_address.network()}", window=WINDOW)
+    if counter["count"] > ANSWERS:
+        raise AppError("too_many_answers", seconds=max(1, counter["seconds"]))

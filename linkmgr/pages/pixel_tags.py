@@ -1,7 +1,7 @@
-"""What each type of pixel loads, and which hosts the page's policy must open for it.
+"""Scripts of each type of pixel, and the hosts that the page's Content-Security-Policy must allow for them.
 
-How a loaded script is told its tag stands in static/pixels.js.  A container of Tag Manager gets no nonce, so that
-code which its owner wrote into it does not run under our name; what it may load is what stands here.
+static/pixels.js passes the tags to the scripts. A Tag Manager container gets no nonce, so that custom code in it does
+not run on our pages; it may load only from the hosts listed here.
 """
 
 import re
@@ -19,44 +19,44 @@ _ADS = (
 
 
 class Vendor(NamedTuple):
-    """In the addresses {tag} is the user's tag; some tags are {first} and {rest}, with a '/' or ':' between."""
+    """URL templates and hosts of a vendor. {tag} is the user's tag, {first} and {rest} its parts around '/' or ':'."""
 
     script: str
-    sends: tuple[str, ...] = ()  # what its images and requests go to
-    scripts: tuple[str, ...] = ()  # what its script loads more of, besides its own host
+    endpoints: tuple[str, ...] = ()  # hosts that receive requests and images
+    scripts: tuple[str, ...] = ()  # hosts of further scripts, besides the host of `script`
     frames: tuple[str, ...] = ()
-    images: tuple[str, ...] = ()  # what a browser without scripts loads
-    frame: str = ""  # the same, where the vendor has a page instead
+    images: tuple[str, ...] = ()  # images for browsers without scripts
+    frame: str = ""  # page for browsers without scripts, for vendors without an image
 
 
 VENDORS = {
     "gtmpixel": Vendor(
         f"{_TAG_MANAGER}/gtm.js?id={{tag}}",
-        sends=(*_ANALYTICS, "https://www.google.com"),
+        endpoints=(*_ANALYTICS, "https://www.google.com"),
         frames=(_TAG_MANAGER,),
         frame=f"{_TAG_MANAGER}/ns.html?id={{tag}}",
     ),
-    "gapixel": Vendor(f"{_TAG_MANAGER}/gtag/js?id={{tag}}", sends=_ANALYTICS),
+    "gapixel": Vendor(f"{_TAG_MANAGER}/gtag/js?id={{tag}}", endpoints=_ANALYTICS),
     "fbpixel": Vendor(
         "https://connect.facebook.net/en_US/fbevents.js",
-        sends=("https://www.facebook.com", "https://connect.facebook.net"),
+        endpoints=("https://www.facebook.com", "https://connect.facebook.net"),
         images=("https://www.facebook.com/tr?id={tag}&ev=PageView&noscript=1",),
     ),
     "adwordspixel": Vendor(
         f"{_TAG_MANAGER}/gtag/js?id={{first}}",
-        sends=(*_ADS, _TAG_MANAGER),
+        endpoints=(*_ADS, _TAG_MANAGER),
         scripts=_ADS[:3],
         frames=("https://td.doubleclick.net", _TAG_MANAGER),
         images=("https://www.googleadservices.com/pagead/conversion/{number}/?label={rest}&guid=ON&script=0",),
     ),
     "linkedinpixel": Vendor(
         "https://snap.licdn.com/li.lms-analytics/insight.min.js",
-        sends=("https://px.ads.linkedin.com", "https://px4.ads.linkedin.com", "https://www.linkedin.com"),
+        endpoints=("https://px.ads.linkedin.com", "https://px4.ads.linkedin.com", "https://www.linkedin.com"),
         images=("https://px.ads.linkedin.com/collect/?pid={tag}&fmt=gif",),
     ),
     "twitterpixel": Vendor(
         "https://static.ads-twitter.com/uwt.js",
-        sends=("https://analytics.twitter.com", "https://t.co", "https://ads-api.x.com"),
+        endpoints=("https://analytics.twitter.com", "https://t.co", "https://ads-api.x.com"),
         images=(
             "https://analytics.twitter.com/i/adsct?txn_id={tag}&p_id=Twitter",
             "https://t.co/i/adsct?txn_id={tag}&p_id=Twitter",
@@ -64,35 +64,35 @@ VENDORS = {
     ),
     "adrollpixel": Vendor(
         "https://s.adroll.com/j/{first}/roundtrip.js",
-        sends=("https://d.adroll.com", "https://s.adroll.com"),
+        endpoints=("https://d.adroll.com", "https://s.adroll.com"),
         scripts=("https://d.adroll.com",),
     ),
     "quorapixel": Vendor(
         "https://a.quora.com/qevents.js",
-        sends=("https://q.quora.com",),
+        endpoints=("https://q.quora.com",),
         images=("https://q.quora.com/_/ad/{tag}/pixel?tag=ViewContent&noscript=1",),
     ),
     "pinterest": Vendor(
         "https://s.pinimg.com/ct/core.js",
-        sends=("https://ct.pinterest.com",),
+        endpoints=("https://ct.pinterest.com",),
         scripts=("https://ct.pinterest.com",),
         frames=("https://ct.pinterest.com",),
         images=("https://ct.pinterest.com/v3/?event=init&tid={tag}&noscript=1",),
     ),
     "bing": Vendor(
         "https://bat.bing.com/bat.js",
-        sends=("https://bat.bing.com", "https://bat.bing.net"),
+        endpoints=("https://bat.bing.com", "https://bat.bing.net"),
         images=("https://bat.bing.com/action/0?ti={tag}&Ver=2",),
     ),
     "snapchat": Vendor(
         "https://sc-static.net/scevent.min.js",
-        sends=("https://tr.snapchat.com", "https://tr-shadow.snapchat.com", "https://pixel.tapad.com"),
+        endpoints=("https://tr.snapchat.com", "https://tr-shadow.snapchat.com", "https://pixel.tapad.com"),
         scripts=("https://tr.snapchat.com",),
         frames=("https://tr.snapchat.com",),
     ),
     "reddit": Vendor(
         "https://www.redditstatic.com/ads/pixel.js",
-        sends=(
+        endpoints=(
             "https://alb.reddit.com",
             "https://pixel-config.reddit.com",
             "https://conversions-config.reddit.com",
@@ -103,7 +103,7 @@ VENDORS = {
 
 
 class Pixel(NamedTuple):
-    """A user's pixel as a page loads it."""
+    """A user's pixel with its expanded URLs."""
 
     vendor: Vendor
     type: str
@@ -127,16 +127,16 @@ def pixels(rows: list[dict[str, Any]] | None) -> list[Pixel]:
     return [pixel(row["type"], row["tag"]) for row in rows or []]
 
 
-def _host(address: str) -> str:
-    return "/".join(address.split("/", 3)[:3])
+def _origin(url: str) -> str:
+    return "/".join(url.split("/", 3)[:3])
 
 
 def sources(loaded: list[Pixel]) -> dict[str, list[str]]:
-    """The hosts that a page with these pixels needs, by the directive of its policy."""
-    vendors = [each.vendor for each in loaded]
+    """Return the hosts that a page with these pixels must allow, by directive of its policy."""
+    vendors = [pixel.vendor for pixel in loaded]
     return {
-        "script-src": [source for each in vendors for source in (_host(each.script), *each.scripts)],
-        "img-src": [source for each in vendors for source in (*each.sends, *map(_host, each.images))],
-        "connect-src": [source for each in vendors for source in each.sends],
-        "frame-src": [source for each in vendors for source in each.frames],
+        "script-src": [source for vendor in vendors for source in (_origin(vendor.script), *vendor.scripts)],
+        "img-src": [source for vendor in vendors for source in (*vendor.endpoints, *map(_origin, vendor.images))],
+        "connect-src": [source for vendor in vendors for source in vendor.endpoints],
+        "frame-src": [source for vendor in vendors for source in vendor.frames],
     }

@@ -1,4 +1,4 @@
-"""/qr/<code>: the picture of a QR code."""
+"""/qr/<code>: the image of a QR code."""
 
 import re
 
@@ -18,44 +18,45 @@ from linkmgr.web.errors import AppError
 
 bp = Blueprint("qr_image", __name__)
 
-# A picture is used inside of other pages.  Opened by itself, an SVG is a page, and may do nothing.
+# An SVG that is opened directly is a page, so this policy blocks everything but embedded images.
 _POLICY = "default-src 'none'; img-src data:; sandbox"
 
 
 @bp.get("/qr/<word:code>")
 def image(code: str) -> Response:
-    """A browser asks each time whether its picture is still right, so that an update is seen at once.  The
-    answer to that needs neither the logo nor a drawing."""
-    wanted = form(), pixels(query_text("size"))
-    picture = _picture(code, qr.image_source(branded.host(), code, with_logo=False), *wanted)
-    if request.if_none_match.contains_weak(picture.tag):
-        return answer(picture, b"", status=304)
-    drawn = image_cache().get(picture.tag)
-    if drawn is None:
-        # Read again, since the tag must be the one of this logo.
-        found = qr.image_source(branded.host(), code, with_logo=True)
-        picture = _picture(code, found, *wanted)
-        drawn = draw(picture, found["logo"])
-    return answer(picture, drawn)
+    """Return the image, or 304 if the browser's copy is current, which needs neither the logo nor rendering.
+
+    Browsers revalidate the image on each use, so that updates take effect immediately.
+    """
+    options = requested_format(), requested_size(query_text("size"))
+    spec = _spec(code, qr.image_source(branded.host(), code, with_logo=False), *options)
+    if request.if_none_match.contains_weak(spec.tag):
+        return image_response(spec, b"", status=304)
+    content = image_cache().get(spec.tag)
+    if content is None:
+        # The code may have changed since the first read, and the tag must match this logo.
+        row = qr.image_source(branded.host(), code, with_logo=True)
+        spec = _spec(code, row, *options)
+        content = render(spec, row["logo"])
+    return image_response(spec, content)
 
 
-def draw(picture: ImageSpec, logo: bytes | None) -> bytes:
-    """Draw a picture, unless another request drew it while this one waited."""
-    kept = image_cache()
+def render(spec: ImageSpec, logo: bytes | None) -> bytes:
+    """Render and cache an image, unless another request did so while this one waited."""
+    cache = image_cache()
     with drawing.exclusive():
-        drawn = kept.get(picture.tag)
-        if drawn is None:
-            drawn = qr_image.render(picture, logo)
-            kept.put(picture.tag, drawn)
-    return drawn
+        content = cache.get(spec.tag)
+        if content is None:
+            content = qr_image.render(spec, logo)
+            cache.put(spec.tag, content)
+    return content
 
 
-def form() -> str:
+def requested_format() -> str:
     return query_choice("format", tuple(qr_image.FORMATS)) or "png"
 
 
-def pixels(text: str | None) -> int:
-    """Return the requested size."""
+def requested_size(text: str | None) -> int:
     if text is None:
         return qr_image.DEFAULT_SIZE
     size = int(text) if re.fullmatch("[1-9][0-9]{1,3}", text) else 0
@@ -66,17 +67,17 @@ def pixels(text: str | None) -> int:
     return size
 
 
-def _picture(code: str, found: Row, form: str, size: int) -> ImageSpec:
-    payload = qr_data.payload(found["type"], found["data"], f"{settings().base_url}/q/{code}")
+def _spec(code: str, row: Row, form: str, size: int) -> ImageSpec:
+    payload = qr_data.payload(row["type"], row["data"], f"{settings().base_url}/q/{code}")
     return qr_image.image_spec(
-        payload, found["foreground"], found["background"], found["logo_hash"], form=form, max_pixels=size
+        payload, row["foreground"], row["background"], row["logo_hash"], form=form, max_pixels=size
     )
 
 
-def answer(picture: ImageSpec, drawn: bytes, status: int = 200) -> Response:
-    response = Response(drawn, status, mimetype=qr_image.FORMATS[picture.format])
-    response.set_etag(picture.tag)
+def image_response(spec: ImageSpec, content: bytes, status: int = 200) -> Response:
+    response = Response(content, status, mimetype=qr_image.FORMATS[spec.format])
+    response.set_etag(spec.tag)
     response.headers["Cache-Control"] = "no-cache"
-    response.headers["X-Accel-Expires"] = "@1"  # the same to nginx, which would else not store it: long out of date
+    response.headers["X-Accel-Expires"] = "@1"  # let nginx store the image as expired and revalidate it
     response.headers["Content-Security-Policy"] = _POLICY
     return response

@@ -1,2 +1,2 @@
-// Opens the app, or its page in the store; where neither takes over, the page and its way on stay.
+// Open the app or its page in the store. If neither opens, the visitor uses the links of this page.
 location.assign(document.querySelector("[data-app]").href);

@@ -1,10 +1,10 @@
-// Buttons that copy the text of the element that they name; without scripts they stay hidden.
+// Buttons that copy the text of the element in data-copy. They stay hidden without JavaScript.
 for (const button of document.querySelectorAll("[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
     const source = document.getElementById(button.dataset.copy);
     getSelection().selectAllChildren(source);
-    // Over plain HTTP there is no navigator.clipboard.
+    // Browsers define navigator.clipboard only in secure contexts.
     if (navigator.clipboard) await navigator.clipboard.writeText(source.textContent);
     else document.execCommand("copy");
     button.textContent = "Copied";

@@ -1,20 +1,20 @@
-// /api/docs: sends the forms, keeps the curl commands up to date, and finds operations.  The page can be read without.
+// /api/docs: send requests, update the curl commands and filter operations. The page is readable without JavaScript.
 const key = document.getElementById("api-key");
 const filter = document.getElementById("filter");
 const operations = [...document.querySelectorAll(".operation")];
 
-function element(name, text, kind = "") {
-  const made = document.createElement(name);
-  made.textContent = text;
-  made.className = kind;
-  return made;
+function element(name, text, className = "") {
+  const node = document.createElement(name);
+  node.textContent = text;
+  node.className = className;
+  return node;
 }
 
-function request(form, filled = (value) => value) {
+function request(form, fill = (value) => value) {
   let path = form.dataset.path;
   const query = new URLSearchParams();
   for (const input of form.querySelectorAll("[data-place]")) {
-    if (input.dataset.place === "path") path = path.replace(`{${input.name}}`, encodeURIComponent(filled(input.value)));
+    if (input.dataset.place === "path") path = path.replace(`{${input.name}}`, encodeURIComponent(fill(input.value)));
     else if (input.value) query.set(input.name, input.value);
   }
   const headers = key.value ? { Authorization: `Bearer ${key.value.trim()}` } : {};
@@ -26,7 +26,7 @@ function request(form, filled = (value) => value) {
   return [query.size ? `${path}?${query}` : path, options];
 }
 
-// The form as a command.  The key stays out of the page, so that others cannot read it there.
+// Return the request of the form as a curl command, without the key, which must not appear on the screen.
 function command(form) {
   const [path, { method, headers, body }] = request(form, (value) => value || "17");
   const quoted = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
@@ -42,7 +42,7 @@ async function copy(button) {
   const text = pre.textContent.replace("API_KEY", key.value.trim() || "API_KEY");
   if (navigator.clipboard) await navigator.clipboard.writeText(text);
   else {
-    // Over plain HTTP there is no navigator.clipboard.
+    // Browsers define navigator.clipboard only in secure contexts.
     const area = element("textarea", text);
     button.after(area);
     area.select();
@@ -52,15 +52,15 @@ async function copy(button) {
   button.textContent = "Copied";
 }
 
-async function shown(response) {
+async function render(response) {
   const text = await response.text();
-  const left = response.headers.get("X-RateLimit-Remaining");
+  const remaining = response.headers.get("X-RateLimit-Remaining");
   const limit = response.headers.get("X-RateLimit-Limit");
   let body = text;
   try {
     body = JSON.stringify(JSON.parse(text), null, 2);
   } catch {
-    // A proxy in front of the service may answer in another form.
+    // A proxy in front of the service may not respond with JSON.
   }
   const pre = element("pre", body, "text");
   pre.tabIndex = 0;
@@ -68,7 +68,7 @@ async function shown(response) {
   pre.setAttribute("aria-label", "Response");
   const status = `HTTP ${response.status}`;
   return [
-    element("p", left === null ? status : `${status}, ${left} of ${limit} requests left`, `notice ${response.ok ? "success" : "error"}`),
+    element("p", remaining === null ? status : `${status}, ${remaining} of ${limit} requests remaining`, `notice ${response.ok ? "success" : "error"}`),
     pre,
   ];
 }
@@ -76,18 +76,18 @@ async function shown(response) {
 async function send(event) {
   event.preventDefault();
   const form = event.target;
-  const answer = form.querySelector(".answer");
+  const output = form.querySelector(".response");
   const button = form.querySelector("button");
   button.disabled = true;
   try {
-    answer.replaceChildren(...(await shown(await fetch(...request(form)))));
+    output.replaceChildren(...(await render(await fetch(...request(form)))));
   } catch {
-    answer.replaceChildren(element("p", "The service could not be reached.", "notice error"));
+    output.replaceChildren(element("p", "The service could not be reached. Please try again.", "notice error"));
   }
   button.disabled = false;
 }
 
-function find() {
+function filterOperations() {
   const words = filter.value.toLowerCase().split(/\s+/);
   for (const operation of operations) {
     const text = operation.querySelector("summary").textContent.toLowerCase();
@@ -95,13 +95,13 @@ function find() {
   }
   for (const section of document.querySelectorAll("section.card"))
     section.hidden = !section.querySelector(".operation:not([hidden])");
-  const found = operations.filter((operation) => !operation.hidden).length;
-  document.getElementById("found").textContent = filter.value ? `${found} of ${operations.length} operations` : "";
+  const matches = operations.filter((operation) => !operation.hidden).length;
+  document.getElementById("matches").textContent = filter.value ? `${matches} of ${operations.length} operations` : "";
 }
 
-function openNamed() {
-  const named = document.getElementById(location.hash.slice(1));
-  if (named?.classList.contains("operation")) named.open = true;
+function openTarget() {
+  const target = document.getElementById(location.hash.slice(1));
+  if (target?.classList.contains("operation")) target.open = true;
 }
 
 for (const form of document.querySelectorAll(".trial")) {
@@ -118,6 +118,6 @@ for (const button of document.querySelectorAll(".copy")) {
 const settings = document.getElementById("settings");
 settings.hidden = false;
 settings.addEventListener("submit", (event) => event.preventDefault());
-filter.addEventListener("input", find);
-addEventListener("hashchange", openNamed);
-openNamed();
+filter.addEventListener("input", filterOperations);
+addEventListener("hashchange", openTarget);
+openTarget();

@@ -1,21 +1,21 @@
-// Takes the visitor on: when the seconds are over, or as soon as the pixels have fired and within a second.
-const onward = document.querySelector("[data-onward]");
-const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+// Redirect the visitor after the countdown; without one, when the pixels have fired, but after at most one second.
+const target = document.querySelector("[data-target]");
+const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 async function countDown(counter) {
   const end = performance.now() + counter.textContent * 1000;
-  for (let left = end; left > 0; left = end - performance.now()) {
+  for (let remaining = end; remaining > 0; remaining = end - performance.now()) {
     counter.textContent = Math.ceil((end - performance.now()) / 1000);
-    await wait(Math.min(left, 100));
+    await wait(Math.min(remaining, 100));
   }
   counter.textContent = 0;
 }
 
-// The frame of the pixels has no origin: its messages are known by their window.
+// The pixel frame has no origin, so its messages are identified by their window.
 const pixels = document.querySelector("[data-pixels]");
-const fired = new Promise((done) => addEventListener("message", ({ source }) => source === pixels?.contentWindow && done()));
+const fired = new Promise((resolve) => addEventListener("message", ({ source }) => source === pixels?.contentWindow && resolve()));
 
 const counter = document.querySelector("[data-counter]");
-const over = counter ? countDown(counter) : Promise.race([fired, wait(1000)]);
-// Back leads past this page.
-over.then(() => location.replace(onward.href));
+const ready = counter ? countDown(counter) : Promise.race([fired, wait(1000)]);
+// replace() keeps this page out of the history, so that Back skips it.
+ready.then(() => location.replace(target.href));

@@ -1,4 +1,4 @@
-// Escape hides the overlay; its form is sent without leaving the page that lies below.
+// Hide the overlay with Escape, and send its form without leaving the framed page.
 const overlay = document.querySelector(".overlay");
 const form = overlay.querySelector("form");
 
@@ -10,16 +10,16 @@ document.addEventListener("keydown", (event) => {
 
 form?.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const said = overlay.querySelector("[role=status]");
+  const status = overlay.querySelector("[role=status]");
   const button = form.querySelector("button");
   button.disabled = true;
   try {
     const body = new URLSearchParams(new FormData(form));
-    const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" } });
-    said.textContent = (await answer.json()).message;
-    form.hidden = answer.ok;
+    const response = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/json" } });
+    status.textContent = (await response.json()).message;
+    form.hidden = response.ok;
   } catch {
-    said.textContent = "That could not be sent: please try again.";
+    status.textContent = "Your answer could not be sent. Please try again.";
   }
   button.disabled = false;
 });

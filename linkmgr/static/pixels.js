@@ -1,39 +1,38 @@
-// Fires the page's pixels as their vendors' own tags do.  Tells the page above once all of their scripts have come,
-// or failed to, and have had a moment to make their calls.
+// Run the page's pixels as their vendors' own tags do. Notify the parent page once all scripts have loaded or failed,
+// plus a delay for their calls.
 {
-  const MOMENT = 400; // milliseconds
+  const DELAY = 400; // milliseconds
 
-  // This page has no cookies (its policy has `sandbox`), and reading them would throw, which vendors do not expect.
+  // The page's `sandbox` policy makes document.cookie throw, which vendors' scripts do not expect.
   Object.defineProperty(document, "cookie", { value: "", writable: true });
 
   const scripts = new Map();
 
-  // Each vendor's script is loaded once, however many of its pixels there are.
-  const load = (address, loaded) => {
-    if (!scripts.has(address)) {
-      scripts.set(address, new Promise((done) => {
+  // Load each script only once.
+  const load = (url, onload) => {
+    if (!scripts.has(url)) {
+      scripts.set(url, new Promise((resolve) => {
         const script = document.createElement("script");
-        script.src = address;
+        script.src = url;
         script.async = true;
-        script.addEventListener("load", done);
-        script.addEventListener("error", done);
+        script.addEventListener("load", resolve);
+        script.addEventListener("error", resolve);
         document.head.append(script);
       }));
     }
-    if (loaded) scripts.set(`${address}#${scripts.size}`, scripts.get(address).then(loaded));
+    if (onload) scripts.set(`${url}#${scripts.size}`, scripts.get(url).then(onload));
   };
 
-  // The function that a tag calls before its script is there: it keeps the calls in `queue`, and leaves them to
-  // the script's `method` afterwards.
-  const tag = (name, queue, method, more) => {
+  // Define the function that a tag calls: it adds calls to `queue` until the vendor's script defines `method`.
+  const tag = (name, queue, method, properties) => {
     if (!window[name]) {
       const call = (...values) => (method && call[method] ? call[method](...values) : call[queue].push(values));
-      window[name] = Object.assign(call, { [queue]: [] }, more);
+      window[name] = Object.assign(call, { [queue]: [] }, properties);
     }
     return window[name];
   };
 
-  // Google's scripts know their calls by being `arguments`.
+  // Google's scripts only accept `arguments` objects.
   function gtag() {
     window.dataLayer.push(arguments);
   }
@@ -87,9 +86,9 @@
       pintrk("load", id);
       pintrk("page");
     },
-    bing(id, address) {
+    bing(id, url) {
       window.uetq ??= [];
-      load(address, () => {
+      load(url, () => {
         if (!window.UET) return;
         window.uetq = new window.UET({ ti: id, q: window.uetq });
         window.uetq.push("pageLoad");
@@ -112,5 +111,5 @@
     load(dataset.script);
   }
 
-  Promise.all(scripts.values()).then(() => setTimeout(() => parent.postMessage("fired", "*"), MOMENT));
+  Promise.all(scripts.values()).then(() => setTimeout(() => parent.postMessage("fired", "*"), DELAY));
 }

@@ -1,2 +1,2 @@
-// Sends the page's form as soon as it is there.
+// Submit the form when the page opens.
 document.forms[0].submit();
