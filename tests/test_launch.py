@@ -115,6 +115,9 @@ def test_dev_starts_where_it_was_and_ctrl_c_leaves_nothing_running(start: Callab
     first = start("dev").started()
     key = first.key("demo")
     assert first.get("/api/account", key) == 200
+    assert '"path":"/api/account"' not in first.output(), "requests push the keys off the screen"
+    eventually(lambda: '"path":"/api/account"' in (first.data.parent / "access.log").read_text())
+    assert f"Listening at: 127.0.0.1:{first.port} " in first.output()
     assert first.ctrl_c() == 0
     assert first.processes() == []
     began = time.monotonic()
@@ -227,7 +230,7 @@ def test_a_port_in_use_is_one_sentence(start: Callable[..., Service]) -> None:
         port = taken.getsockname()[1]
         refused = start("dev", PORT=str(port))
         assert refused.process.wait(60) == 1
-    assert refused.output().startswith(f"Port {port} is in use: stop what listens there, or choose another one")
+    assert refused.output().startswith(f"Port {port} is in use. Stop the program that listens there, or choose another")
     assert refused.output().count("\n") == 1
 
 
