@@ -239,7 +239,7 @@ def test_a_port_in_use_is_one_sentence(start: Callable[..., Service]) -> None:
     [
         ("#!/bin/sh\ncase $2 in *version*) echo too old >&2; exit 1;; esac", "too old"),
         ("#!/bin/sh\ncase $2 in *venv*) exit 1;; esac", "a python has no venv module: apt-get install python3-venv"),
-        (None, "There is no ./a python here: apt-get install python3 python3-venv"),
+        (None, "./a python is missing: apt-get install python3 python3-venv"),
     ],
 )
 def test_make_names_what_the_machine_lacks(folder: Path, python: str | None, sentence: str) -> None:
@@ -254,6 +254,12 @@ def test_make_names_what_the_machine_lacks(folder: Path, python: str | None, sen
     assert sentence in made.stderr.splitlines()[0]
     assert len(made.stderr.splitlines()) == 2
     assert not (folder / ".venv").exists()
+
+
+def test_make_help_lists_every_target() -> None:
+    printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    [targets] = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert re.findall(r"^make (\S+) +\w", printed, re.MULTILINE) == targets.split()
 
 
 def test_an_older_python_is_refused_by_its_version(folder: Path) -> None:
