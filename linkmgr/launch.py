@@ -56,7 +56,7 @@ def _prepare_dev(config: Settings) -> Callable[[], None]:
     url = config.base_url
 
     def introduce() -> None:
-        _say(f"\nlinkmgr is on {url}\n")
+        _say(f"\nlinkmgr is running at {url}\n")
         for name, key in keys.items():
             _say(f"  API key of {name + ':':<7}{key}")
         _say(f"\nTry it:\n  curl -H 'Authorization: Bearer {list(keys.values())[-1]}' {url}/api/account\n")
@@ -79,7 +79,7 @@ def _prepare_run(config: Settings) -> Callable[[], None]:
         users.read(user["id"])
 
     def introduce() -> None:
-        _say(f"linkmgr is on {config.base_url}")
+        _say(f"linkmgr is running at {config.base_url}")
         if not has_admin:
             _say(
                 "There is no administrator yet. Add one and print the API key:\n"

@@ -50,7 +50,7 @@ class Service:
             )
 
     def started(self) -> "Service":
-        eventually(lambda: "linkmgr is on" in self.output() or self.process.poll() is not None, 30)
+        eventually(lambda: "linkmgr is running" in self.output() or self.process.poll() is not None, 30)
         assert self.process.poll() is None, self.output()
         return self
 
