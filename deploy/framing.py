@@ -63,9 +63,9 @@ class Incoming:
             self._length = 0 if self.partial else int(digits)
             self.partial |= self._length > MAX_BODY
         if (b"expect", b"100-continue") in fields and b" HTTP/1.1\r\n" in self.data[:end]:
-            self._take_expectation(end)
+            self._remove_expectation(end)
 
-    def _take_expectation(self, end: int) -> None:
+    def _remove_expectation(self, end: int) -> None:
         """Remove the header. gunicorn would send 100 Continue only after a thread gets the request."""
         head = _EXPECT.sub(b"", self.data[:end])
         self.data[:end] = head

@@ -112,7 +112,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         """Read a request. gunicorn calls this for a kept-alive connection that is readable or has buffered bytes."""
         conn.incoming = _Incoming(conn.parser.unreader.take_buffered())
         if conn.incoming.data and conn.incoming.is_complete():
-            self._hand_over(conn)
+            self._dispatch(conn)
             return
         self._receive(conn, registered=False)
 
@@ -128,15 +128,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if received:
             incoming.data += received
         if received and incoming.is_complete():
-            self._forget(conn, registered=registered)
-            self._hand_over(conn)
+            self._unregister(conn, registered=registered)
+            self._dispatch(conn)
         elif received == b"":
-            self._forget(conn, registered=registered)
+            self._unregister(conn, registered=registered)
             if incoming.data:
                 self._refuse(conn, 400, "Bad Request")
             self._close(conn)
         elif excess := incoming.excess():
-            self._forget(conn, registered=registered)
+            self._unregister(conn, registered=registered)
             self._refuse(conn, *excess)
             self._linger(conn)
         else:
@@ -149,7 +149,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             if not registered:
                 self.poller.register(conn.sock, EVENT_READ, partial(self._receive, conn))
 
-    def _hand_over(self, conn: _Connection) -> None:
+    def _dispatch(self, conn: _Connection) -> None:
         conn.parser.unreader.unread(bytes(conn.incoming.data))
         conn.incoming.data.clear()
         super().enqueue_req(conn)
@@ -174,11 +174,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             sent = conn.sock.flush()
         except OSError:
             conn.sock.unsent.clear()
-            self._forget(conn)
+            self._unregister(conn)
             self._close(conn)
             return
         if sent:
-            self._forget(conn)
+            self._unregister(conn)
             self.finish_request(conn, fs)
 
     def _linger(self, conn: _Connection) -> None:
@@ -198,7 +198,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         except OSError:
             received = b""
         if not received:
-            self._forget(conn)
+            self._unregister(conn)
             self._close(conn)
 
     def murder_pending(self) -> None:
@@ -208,7 +208,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             return
         self._next_check = now + _CHECK_SECONDS
         for conn in [conn for conn, deadline in self._deadlines.items() if deadline <= now]:
-            self._forget(conn)
+            self._unregister(conn)
             if conn.incoming.data and not conn.sock.unsent:
                 self._refuse(conn, 408, "Request Timeout")
             self._close(conn)
@@ -217,7 +217,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         with suppress(OSError):  # the client has disconnected
             gunicorn.util.write_error(conn.sock, status, reason, "")
 
-    def _forget(self, conn: _Connection, *, registered: bool = True) -> None:
+    def _unregister(self, conn: _Connection, *, registered: bool = True) -> None:
         if registered:
             del self._deadlines[conn]
             self.poller.unregister(conn.sock)
