@@ -74,7 +74,7 @@ class _Socket(socket.socket):
 class _Connection(TConn):  # type: ignore[misc]
     incoming: Any
 
-    def close(self, graceful: bool = False) -> None:  # gunicorn's would block the event loop for 2 s
+    def close(self, graceful: bool = False) -> None:  # gunicorn would block the event loop for 2 s
         super().close()
 
 
@@ -86,7 +86,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
 
     def init_process(self) -> None:
         _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))  # worker_connections may exhaust 1024
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))  # 1024 may be too few
         super().init_process()
 
     def accept(self, listener: Any) -> bool:
