@@ -32,7 +32,7 @@ def postgres() -> AbstractContextManager[object]:
     return nullcontext() if settings().database_url else embedded.server(settings().folder / "postgres")
 
 
-def _sentence(error: Exception) -> str:
+def _message(error: Exception) -> str:
     match error:
         case SchemaTooOld():
             return migrations.state()
@@ -68,7 +68,7 @@ class _Group(AppGroup):
                     except (click.ClickException, click.exceptions.Exit):
                         raise
                     except Exception as error:
-                        raise click.ClickException(_sentence(error)) from error
+                        raise click.ClickException(_message(error)) from error
 
             return decorate(wrapped)
 
