@@ -75,7 +75,7 @@ def test_a_rotated_key_replaces_the_old_one(flask: Flaskline, alice: Client) -> 
         (["users", "add", "other", "o@example.com", "--plan", "1"], "no premium plan with id 1: see 'plans list'."),
         (["users", "add", "other", "o@example.com", "--plan", "99"], "no premium plan with id 99: see 'plans list'."),
         (["users", "add", "other", "o@example.com", "--plan", "9" * 30], "is not in the range 1<=x<=92233720368547758"),
-        (["users", "add", "other", "o@example.com", "--plan", "gold"], "'gold' is not a valid integer."),
+        (["users", "add", "other", "o@example.com", "--plan", "gold"], "'gold' is not a valid integer range."),
         (["users", "key", "nobody"], "There is no user named 'nobody'."),
         (["users", "key", "\udcff"], "An argument is not UTF-8."),
         (["plans", "add", "Pro"], "There already is a plan with this name."),
