@@ -1,50 +1,54 @@
 .DEFAULT_GOAL := dev
-.PHONY: dev run test test-fast fuzz faults lint check bench bench-scale
+.PHONY: help dev run test test-fast fuzz faults lint check bench bench-scale
 VENV := .venv
 PYTHON ?= python3
-PIP := -m pip install --quiet --quiet --disable-pip-version-check
+# On a terminal, pip shows its progress. Standard output is no terminal inside of $$(...).
+PIP := -m pip install --disable-pip-version-check $$(test -t 2 || echo --quiet --quiet)
 
-dev: $(VENV)/serve  ## the service on this machine, with demonstration data
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*  ## /make \1\t/p' Makefile | expand -t 20
+
+dev: $(VENV)/serve  ## start the service for development, with demonstration data (default)
 	@$(VENV)/bin/python -m linkmgr.launch dev
 
-run: $(VENV)/serve  ## the service as in production
+run: $(VENV)/serve  ## start the service as in production
 	@$(VENV)/bin/python -m linkmgr.launch run
 
-test: $(VENV)/test  ## every test
+test: $(VENV)/test  ## run all tests
 	@$(VENV)/bin/python -m pytest
 
-test-fast: $(VENV)/test  ## every test that needs neither a whole service nor a browser, in under 90 seconds
+test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in under 90 seconds
 	@$(VENV)/bin/python -m pytest -m "not slow and not browser"
 
-fuzz: $(VENV)/test  ## schemathesis against the running service, for five minutes
+fuzz: $(VENV)/test  ## test the running service with schemathesis for five minutes
 	@$(VENV)/bin/python -m tests.fuzz.run 300
 
-faults: $(VENV)/test  ## what is lost while what it stands on fails
+faults: $(VENV)/test  ## stop, kill and block PostgreSQL, workers and Redis under load, and report losses
 	@$(VENV)/bin/python -m tests.faults
 
-lint: $(VENV)/test  ## the linters
+lint: $(VENV)/test  ## run the linters
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/python -m mypy
 
-check: lint test  ## what .ci/run asks for
+check: lint test  ## run the linters and all tests, as .ci/run does
 
-bench: $(VENV)/serve  ## how fast it is, as a share of what the machine can do
+bench: $(VENV)/serve  ## measure the speed, relative to a Flask application that returns a constant
 	@$(VENV)/bin/python -m bench
 
-bench-scale: $(VENV)/serve  ## how fast it stays with a million rows
+bench-scale: $(VENV)/serve  ## compare the speed with a million rows and with a thousand
 	@$(VENV)/bin/python -m bench.scale
 
 $(VENV)/serve: requirements.txt
-	@command -v "$(PYTHON)" >/dev/null || { echo "There is no $(PYTHON) here: apt-get install python3 python3-venv" >&2; exit 1; }
+	@command -v "$(PYTHON)" >/dev/null || { echo "$(PYTHON) is missing: apt-get install python3 python3-venv" >&2; exit 1; }
 	@"$(PYTHON)" -c 'import sys; sys.version_info >= (3, 11) or sys.exit("linkmgr needs Python 3.11 or later, and %s is %d.%d: run make PYTHON=python3.12 ..." % (sys.argv[1], *sys.version_info[:2]))' "$(PYTHON)"
 	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) has no venv module: apt-get install python3-venv" >&2; exit 1; }
-	@echo "Installing what the service runs on, once ..."
-	@test -x $(VENV)/bin/pip || "$(PYTHON)" -m venv $(VENV)
+	@test -x $(VENV)/bin/pip || { echo "Creating the virtual environment $(VENV) ..." && "$(PYTHON)" -m venv $(VENV); }
+	@echo "Installing the packages of requirements.txt into $(VENV) (once, about a minute) ..."
 	@$(VENV)/bin/python $(PIP) -r requirements.txt
 	@touch $@
 
 $(VENV)/test: $(VENV)/serve tests/requirements.txt
-	@echo "Installing what the tests run on, once ..."
+	@echo "Installing the packages of tests/requirements.txt into $(VENV) (once) ..."
 	@$(VENV)/bin/python $(PIP) -r tests/requirements.txt
 	@touch $@

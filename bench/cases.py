@@ -1,4 +1,4 @@
-"""What is asked of the service: a wrk script for each thing that is measured."""
+"""The measured requests: a wrk script for each."""
 
 import secrets
 from collections.abc import Callable
@@ -15,27 +15,27 @@ _AGENTS = [
 
 
 def _get(path: str, headers: dict[str, str]) -> str:
-    given = "".join(f"wrk.headers['{name}'] = '{value}'\n" for name, value in headers.items())
-    return f"{given}wrk.path = '{path}'\n"
+    lines = "".join(f"wrk.headers['{name}'] = '{value}'\n" for name, value in headers.items())
+    return f"{lines}wrk.path = '{path}'\n"
 
 
 def _post(path: str, body: str, headers: dict[str, str]) -> str:
-    """A body that was never sent before, each time: it has a place for the session and one for the number."""
+    """Send a different body each time. `body` has placeholders for the number of the run and of the request."""
     return f"""
         wrk.method = "POST"
         wrk.headers["Authorization"] = "{headers["Authorization"]}"
         wrk.headers["Content-Type"] = "application/json"
         math.randomseed(tonumber(tostring({{}}):match("0x(%x+)"), 16) + os.time())
-        local session, sent = math.random(2 ^ 31), 0
+        local run, sent = math.random(2 ^ 31), 0
         function request()
             sent = sent + 1
-            return wrk.format(nil, "{path}", nil, string.format('{body}', session, sent))
+            return wrk.format(nil, "{path}", nil, string.format('{body}', run, sent))
         end
     """
 
 
 def _visits() -> str:
-    """Visits of a hundred links by thirty browsers from three sites."""
+    """Visit a hundred links with thirty browsers from three sites."""
     agents = ", ".join(f'"{agent}"' for agent in _AGENTS)
     return f"""
         local agents, sent = {{ {agents} }}, 0
@@ -48,8 +48,8 @@ def _visits() -> str:
     """
 
 
-def _pictures() -> str:
-    """Images of many codes in many sizes, so that few are requested twice."""
+def _images() -> str:
+    """Request images of random codes in random sizes, so that few are in the cache."""
     return f"""
         function request()
             return wrk.format("GET", string.format("/qr/code-%d?size=%d", math.random({QRS}), math.random(300, 600)))
@@ -59,8 +59,8 @@ def _pictures() -> str:
 
 class Case(NamedTuple):
     script: str  # for wrk
-    request: Callable[[], dict[str, Any]]  # one like it, for Flask's test client
-    alone: bool = False  # measured at one connection only, because the service refuses more at a time
+    request: Callable[[], dict[str, Any]]  # the same request for Flask's test client
+    serial: bool = False  # sent over one connection, because the service refuses concurrent ones
 
 
 def _reading(path: str, headers: dict[str, str]) -> Case:
@@ -69,8 +69,8 @@ def _reading(path: str, headers: dict[str, str]) -> Case:
 
 def _writing(path: str, body: str, headers: dict[str, str]) -> Case:
     def request() -> dict[str, Any]:
-        sent = body % (secrets.randbits(64), 0)
-        return {"path": path, "method": "POST", "headers": headers, "data": sent, "content_type": "application/json"}
+        data = body % (secrets.randbits(64), 0)
+        return {"path": path, "method": "POST", "headers": headers, "data": data, "content_type": "application/json"}
 
     return Case(_post(path, body, headers), request)
 
@@ -81,17 +81,17 @@ def page(data: Data, number: int) -> Case:
 
 def all_cases(data: Data, base: str) -> dict[str, Case]:
     key = {"Authorization": f"Bearer {data.key}"}
-    with urlopen(f"{base}/qr/{BUSY}") as picture:
-        tag = {"If-None-Match": picture.headers["ETag"]}
+    with urlopen(f"{base}/qr/{BUSY}") as response:
+        condition = {"If-None-Match": response.headers["ETag"]}
 
     return {
         "account": _reading("/api/account", key),
         "list of 15": _reading("/api/urls?limit=15", key),
         "single read with statistics": _reading(f"/api/url/{data.link}", key),
-        "create": _writing("/api/channel/add", '{"name": "%x %d"}', key),
+        "create a channel": _writing("/api/channel/add", '{"name": "%x %d"}', key),
         "create a link": _writing("/api/url/add", '{"url": "https://example.com/%x/%d"}', key),
-        "redirect with its visit": Case(_visits(), lambda: {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}),
-        "QR image made": Case(_pictures(), lambda: {"path": "/qr/code-1"}, alone=True),
-        "QR image from its ETag": _reading(f"/qr/{BUSY}", tag),
+        "redirect and visit": Case(_visits(), lambda: {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}),
+        "QR image, rendered": Case(_images(), lambda: {"path": "/qr/code-1"}, serial=True),
+        "QR image, not modified": _reading(f"/qr/{BUSY}", condition),
         "healthz": _reading("/healthz", {}),
     }

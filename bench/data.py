@@ -1,4 +1,4 @@
-"""The rows that are measured on: one user with many links, of which one, and one QR code, has many visits."""
+"""The measured data: a user with many links and QR codes. One link and one QR code have many visits."""
 
 from contextlib import closing
 from typing import NamedTuple
@@ -11,10 +11,10 @@ from linkmgr.db.statements import database, row
 from linkmgr.repository import users
 from linkmgr.web import keys
 
-BUSY = "busy"  # the alias of the link and the code of the QR code that have the visits
+BUSY = "busy"  # alias of the link and code of the QR code that have the visits
 QRS = 2000
 
-# A limit on links, so that creating one has it checked, that is never reached.
+# A limit that is never reached, so that the service checks it on each create.
 _PLAN = """
     INSERT INTO plans (name, free, limits)
     SELECT 'Bench', false, (limits::jsonb || '{"links": 1000000000}')::json FROM plans WHERE name = 'Business'
@@ -32,7 +32,7 @@ _QRS = """
            'rgb(255,255,255)', 'rgb(0,0,0)'
       FROM generate_series(0, %(qrs)s) n
 """
-# Few labels are common and most are rare, as everywhere: the n-th is seen n times less than the first.
+# As in real traffic, few labels are common and most are rare: the n-th occurs 1/n times as often as the first.
 _VISITS = """
     INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
     SELECT target.id, now() - random() * interval '20 days', sha256(int4send((random() * %(visits)s)::int)),
@@ -41,7 +41,7 @@ _VISITS = """
       FROM (SELECT id FROM links WHERE alias = %(busy)s UNION ALL SELECT id FROM qrs WHERE code = %(busy)s) target,
            generate_series(1, %(visits)s) n
 """
-# The visits above reach into the month before, of which a new database has no part.
+# Some of the visits are in the previous month, for which a new database has no partition.
 _MONTH = """
     DO $$ BEGIN
         EXECUTE format('CREATE TABLE visits_before PARTITION OF visits FOR VALUES FROM (%%L) TO (%%L)',
@@ -67,7 +67,7 @@ _BREAKDOWNS = """
 class Data(NamedTuple):
     dsn: str
     key: str
-    link: int  # the busy one
+    link: int  # id of the link with the visits
 
 
 def settings(dsn: str) -> dict[str, str]:
@@ -75,7 +75,7 @@ def settings(dsn: str) -> dict[str, str]:
 
 
 def make(dsn: str, *, links: int, visits: int) -> Data:
-    """Fills an empty database."""
+    """Fill an empty database."""
     app = create_app(**settings(dsn))
     with app.app_context():
         migrations.upgrade(create=True)
@@ -84,31 +84,31 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
             cursor.execute("SET statement_timeout = 0; SET synchronous_commit = off")
             cursor.execute(_PLAN)
             [(plan,)] = cursor.fetchall()
-            new = keys.new_key(user_id)
-            users.add(user_id, username="bench", email="bench@example.com", password_hash="", planid=plan, **new)
+            key = keys.new_key(user_id)
+            users.add(user_id, username="bench", email="bench@example.com", password_hash="", planid=plan, **key)
             values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
             for statement in (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _BREAKDOWNS):
                 cursor.execute(statement, values)
             cursor.execute("VACUUM ANALYZE")
-        found = row("SELECT id FROM links WHERE alias = %(busy)s", busy=BUSY)
-        assert found
-        return Data(dsn, users.read(user_id)["apikey"], found["id"])
+        link = row("SELECT id FROM links WHERE alias = %(busy)s", busy=BUSY)
+        assert link
+        return Data(dsn, users.read(user_id)["apikey"], link["id"])
 
 
-def add_users(made: Data, number: int) -> None:
-    """Users whose keys can be shown; the user who measures becomes an administrator."""
-    app = create_app(**settings(made.dsn))
+def add_users(data: Data, number: int) -> None:
+    """Add users with valid keys, and make the first user an administrator."""
+    app = create_app(**settings(data.dsn))
     with app.app_context(), closing(database().connect()) as connection, connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0; UPDATE users SET admin = true; SELECT max(id) FROM users")
         [(last,)] = cursor.fetchall()
-        added = [
+        values = [
             {"id": user_id, "name": f"user-{user_id}", **keys.new_key(user_id)}
             for user_id in range(last + 1, last + 1 + number)
         ]
         execute_values(
             cursor,
             "INSERT INTO users (id, username, email, password_hash, key_digest, key_ciphertext) VALUES %s",
-            added,
+            values,
             "(%(id)s, %(name)s, %(name)s || '@example.com', '', %(key_digest)s, %(key_ciphertext)s)",
             page_size=1000,
         )

@@ -1,4 +1,4 @@
-"""How long the delete of a row takes that many others depend on, and how long until these are gone."""
+"""Measure the delete of a row with many dependent rows, and the background job that deletes or clears them."""
 
 import statistics
 import time
@@ -11,7 +11,10 @@ import psycopg2
 from bench.data import Data
 
 FEW = 1_000
-TURNS = 3
+ROUNDS = 3
+HEAD = f"""
+| Delete | Time relative to {FEW:,} dependent rows | Time | All dependent rows deleted or cleared after |
+|---|--:|--:|--:|"""
 
 _LINKS = """
     INSERT INTO links (user_id, alias, url)
@@ -32,15 +35,15 @@ _REFER = """
 class Case(NamedTuple):
     rows: int
     path: str
-    parent: str  # makes it
-    dependants: str  # makes them
+    parent: str  # SQL that creates the row
+    dependants: str  # SQL that creates the dependent rows
 
 
 CASES = {
     "a link with 1,000,000 visits": Case(
         1_000_000,
         "url",
-        "INSERT INTO links (user_id, alias, url) VALUES (%(user_id)s, 'delete-' || %(turn)s, '') RETURNING id",
+        "INSERT INTO links (user_id, alias, url) VALUES (%(user_id)s, 'delete-' || %(round)s, '') RETURNING id",
         _VISITS,
     ),
     "a user with 150,000 links": Case(
@@ -48,7 +51,9 @@ CASES = {
         "user",
         """
         INSERT INTO users (username, email, password_hash, key_digest, key_ciphertext, plan_id)
-        SELECT 'delete-' || %(turn)s, 'delete-' || %(turn)s, '', %(turn)s::bytea, '', id FROM plans WHERE name = 'Pro'
+        SELECT 'delete-' || %(round)s, 'delete-' || %(round)s, '', %(round)s::bytea, '', id
+          FROM plans
+         WHERE name = 'Pro'
         RETURNING id
         """,
         _LINKS.replace("%(owner)s", "%(parent)s"),
@@ -62,24 +67,24 @@ CASES = {
     "a campaign with 200,000 links": Case(
         200_000,
         "campaign",
-        "INSERT INTO campaigns (user_id, name, public) VALUES (%(user_id)s, 'delete-' || %(turn)s, true) RETURNING id",
+        "INSERT INTO campaigns (user_id, name, public) VALUES (%(user_id)s, 'delete-' || %(round)s, true) RETURNING id",
         _REFER.format("campaign_id = %(parent)s"),
     ),
 }
 
 
-def _seconds(base: str, made: Data, case: Case, rows: int, turn: str) -> tuple[float, float]:
-    """Seconds of the delete, and until all dependants are gone."""
-    with closing(psycopg2.connect(made.dsn)) as connection, connection.cursor() as cursor:
+def _seconds(base: str, data: Data, case: Case, rows: int, name: str) -> tuple[float, float]:
+    """Return the seconds until the response, and until no job is left."""
+    with closing(psycopg2.connect(data.dsn)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
         cursor.execute("SET statement_timeout = 0; UPDATE users SET admin = true WHERE username = 'bench' RETURNING id")
-        values: dict[str, Any] = {"user_id": cursor.fetchall()[0][0], "rows": rows, "turn": turn}
+        values: dict[str, Any] = {"user_id": cursor.fetchall()[0][0], "rows": rows, "round": name}
         cursor.execute(case.parent, values)
         values["parent"] = cursor.fetchall()[0][0]
         cursor.execute(case.dependants, values)
         cursor.execute("ANALYZE; CHECKPOINT")
-        headers = {"Authorization": f"Bearer {made.key}"}
-        with urlopen(Request(f"{base}/api/account", headers=headers)):  # what comes first pays for the checkpoint
+        headers = {"Authorization": f"Bearer {data.key}"}
+        with urlopen(Request(f"{base}/api/account", headers=headers)):  # the first request after a checkpoint is slower
             pass
         began = time.monotonic()
         delete = Request(f"{base}/api/{case.path}/{values['parent']}/delete", method="DELETE", headers=headers)
@@ -92,15 +97,16 @@ def _seconds(base: str, made: Data, case: Case, rows: int, turn: str) -> tuple[f
             time.sleep(0.1)
 
 
-def compare(base: str, made: Data, *, times: int = 1, turns: int = TURNS) -> dict[str, float]:
-    """How many times as long each takes as with 1,000, in alternating turns."""
+def compare(base: str, data: Data) -> dict[str, float]:
+    """Measure few and many dependent rows alternately, and return the ratio of the response times by case."""
+    print(HEAD)
     ratios = {}
     for name, case in CASES.items():
         few, many = [], []
-        for turn in range(turns):
-            few.append(_seconds(base, made, case, FEW, f"few-{turn}")[0])
-            many.append(_seconds(base, made, case, case.rows * times, f"many-{turn}"))
-        seconds, gone = (statistics.median(values) for values in zip(*many, strict=True))
-        ratios[name] = round(seconds / statistics.median(few), 2)
-        print(f"{name:34}{ratios[name]:8.2f}  {seconds * 1000:7.1f} ms, all gone after {gone:.0f} s", flush=True)
+        for number in range(ROUNDS):
+            few.append(_seconds(base, data, case, FEW, f"few-{number}")[0])
+            many.append(_seconds(base, data, case, case.rows, f"many-{number}"))
+        response, done = (statistics.median(values) for values in zip(*many, strict=True))
+        ratios[name] = round(response / statistics.median(few), 2)
+        print(f"| {name} | {ratios[name]:.2f} | {response * 1000:.1f} ms | {done:.0f} s |", flush=True)
     return ratios

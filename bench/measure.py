@@ -1,4 +1,4 @@
-"""A turn of wrk at a server, and what it cost."""
+"""Run wrk against a server, and measure throughput and processor time."""
 
 import os
 import re
@@ -8,51 +8,51 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-_TICKS = os.sysconf("SC_CLK_TCK")  # a second of processor time, as /proc counts it
+_TICKS = os.sysconf("SC_CLK_TCK")  # units of processor time in /proc per second
 
 
 def cpu(pid: int) -> float:
-    """Seconds of processor time that the process and its children have taken."""
+    """Return the processor time of a process and its children in seconds."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    except FileNotFoundError:  # PostgreSQL's helpers come and go
+    except FileNotFoundError:  # PostgreSQL starts and stops background processes
         return 0.0
     return (int(fields[11]) + int(fields[12])) / _TICKS + sum(cpu(int(child)) for child in children)
 
 
 def wrk(url: str, script: str, connections: int, seconds: int) -> tuple[int, float]:
-    """How many requests were answered, and in how many seconds."""
+    """Return the number of completed requests, and the seconds that they took."""
     if not shutil.which("wrk"):
         raise SystemExit("wrk is missing: apt-get install wrk")
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script)
         file.flush()
         options = ["-t1", f"-c{connections}", f"-d{seconds}s", "-s", file.name]
-        printed = subprocess.run(["wrk", *options, url], capture_output=True, text=True, check=True).stdout
-    if refused := re.search(r"Non-2xx.*|Socket errors.*", printed):
-        raise SystemExit(f"{url}: {refused[0]}")
-    found = re.search(r"(\d+) requests in ([\d.]+)s", printed)
-    assert found
-    return int(found[1]), float(found[2])
+        output = subprocess.run(["wrk", *options, url], capture_output=True, text=True, check=True).stdout
+    if error := re.search(r"Non-2xx.*|Socket errors.*", output):
+        raise SystemExit(f"{url}: {error[0]}")
+    summary = re.search(r"(\d+) requests in ([\d.]+)s", output)
+    assert summary
+    return int(summary[1]), float(summary[2])
 
 
-class Turn(NamedTuple):
-    rate: float  # requests a second
-    service: float  # microseconds of processor time a request
-    database: float
+class Sample(NamedTuple):
+    rate: float  # requests per second
+    service: float  # microseconds of processor time per request
+    database: float  # the same for PostgreSQL
 
 
 class Target(NamedTuple):
-    """Where a case is measured, and the processes that work for it."""
+    """A URL, the wrk script that requests it, and the ids of the processes that serve it."""
 
     url: str
     script: str
     service: int
     database: int
 
-    def turn(self, connections: int) -> Turn:
+    def sample(self, connections: int) -> Sample:
         before = cpu(self.service), cpu(self.database)
-        answered, seconds = wrk(self.url, self.script, connections, 1)
+        requests, seconds = wrk(self.url, self.script, connections, 1)
         after = cpu(self.service), cpu(self.database)
-        return Turn(answered / seconds, *((b - a) / answered * 1e6 for a, b in zip(before, after, strict=True)))
+        return Sample(requests / seconds, *((b - a) / requests * 1e6 for a, b in zip(before, after, strict=True)))

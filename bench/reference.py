@@ -1,4 +1,4 @@
-"""What everything is measured against: the machine, gunicorn and Flask, answering a constant."""
+"""The reference of all measurements: gunicorn and Flask, returning a constant."""
 
 from flask import Flask
 

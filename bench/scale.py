@@ -1,5 +1,4 @@
-"""python -m bench.scale: the time of a request with a million links and visits, as a multiple of its time with a
-thousand; the time of a delete that leaves many rows behind; and the memory of the service."""
+"""python -m bench.scale: compare a million links and visits with a thousand, and measure deletes and memory."""
 
 import json
 import statistics
@@ -15,15 +14,18 @@ from bench.measure import Target
 from bench.servers import gunicorn, postgres
 
 FEW, MANY = 1_000, 1_000_000
-TURNS = 5
+ROUNDS = 5
 CONNECTIONS = 16
 RESULTS = Path(__file__).with_name("scale.json")
-MEASURED = ("list of 15", "create a link", "single read with statistics", "redirect with its visit")
+MEASURED = ("list of 15", "create a link", "single read with statistics", "redirect and visit")
 DEEP = ("page in the middle", "last page")
+HEAD = f"""
+| Request | Time with {MANY:,} links and visits, relative to {FEW:,} |
+|---|--:|"""
 
 
-def _database(dsn: str, name: str) -> str:
-    """A further database of the server."""
+def _create_database(dsn: str, name: str) -> str:
+    """Create another database on the server, and return its DSN."""
     connection = psycopg2.connect(dsn)
     connection.autocommit = True
     with connection.cursor() as cursor:
@@ -32,19 +34,20 @@ def _database(dsn: str, name: str) -> str:
     return urlsplit(dsn)._replace(path=f"/{name}").geturl()
 
 
-def _scripts(base: str, made: data.Data, links: int) -> dict[str, str]:
-    found = cases.all_cases(made, base)
-    pages = {name: cases.page(made, links // 15 // part) for name, part in zip(DEEP, (2, 1), strict=True)}
-    return {name: case.script for name, case in (found | pages).items() if name in MEASURED + DEEP}
+def _scripts(base: str, rows: data.Data, links: int) -> dict[str, str]:
+    pages = {name: cases.page(rows, links // 15 // part) for name, part in zip(DEEP, (2, 1), strict=True)}
+    requests = cases.all_cases(rows, base) | pages
+    return {name: case.script for name, case in requests.items() if name in MEASURED + DEEP}
 
 
 def compare(few: dict[str, Target], many: dict[str, Target]) -> dict[str, float]:
-    """How many times as long each takes, in alternating turns."""
+    """Measure both services alternately, and return the ratio of the response times by request."""
+    print(HEAD)
     ratios = {}
     for name, target in few.items():
-        turns = [target.turn(CONNECTIONS).rate / many[name].turn(CONNECTIONS).rate for _ in range(TURNS)]
-        ratios[name] = round(statistics.median(turns), 2)
-        print(f"{name:30}{ratios[name]:8.2f}", flush=True)
+        samples = [target.sample(CONNECTIONS).rate / many[name].sample(CONNECTIONS).rate for _ in range(ROUNDS)]
+        ratios[name] = round(statistics.median(samples), 2)
+        print(f"| {name} | {ratios[name]:.2f} |", flush=True)
     return ratios
 
 
@@ -52,19 +55,18 @@ def run() -> None:
     with ExitStack() as stack:
         dsn, database = stack.enter_context(postgres())
         targets = []
-        for rows in (FEW, MANY):
-            print(f"making {rows:,} links and visits ...", flush=True)
-            made = data.make(_database(dsn, f"bench{rows}"), links=rows, visits=rows)
-            base, service = stack.enter_context(gunicorn("app:app", **data.settings(made.dsn)))
-            scripts = _scripts(base, made, rows)
+        for number in (FEW, MANY):
+            print(f"Creating {number:,} links and visits ...", flush=True)
+            rows = data.make(_create_database(dsn, f"bench{number}"), links=number, visits=number)
+            base, service = stack.enter_context(gunicorn("app:app", **data.settings(rows.dsn)))
+            scripts = _scripts(base, rows, number)
             targets.append({name: Target(base, script, service, database) for name, script in scripts.items()})
-        print(f"\n{'':30}{'times as long':>15}")
-        found = {
+        results = {
             "ratios": compare(*targets),
-            "deletes": deletes.compare(base, made),
-            "memory": memory.measure(base, service, made),
+            "deletes": deletes.compare(base, rows),
+            "memory": memory.measure(base, service, rows),
         }
-        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

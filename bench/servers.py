@@ -1,4 +1,4 @@
-"""What is measured, all of it real: PostgreSQL that waits for the disk, and gunicorn as `make run` starts it."""
+"""The servers that are measured: PostgreSQL with durable writes, and gunicorn as `make run` starts it."""
 
 import os
 import shutil
@@ -19,10 +19,10 @@ _START_SECONDS = 20
 
 @contextmanager
 def postgres() -> Iterator[tuple[str, int]]:
-    """The DSN and the process of a durable server in a folder of its own, on the disk that `var` lies on."""
+    """Run a durable server with its data below `var`. Yield its DSN and its process id."""
     (ROOT / "var").mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=ROOT / "var") as folder:
-        Path(folder).chmod(0o755)  # the server runs as another user when this is root
+        Path(folder).chmod(0o755)  # if started by root, the server runs as another user
         with embedded.running(Path(folder, "postgres")) as server:
             pid = int((server.data / "postmaster.pid").read_text().split()[0])
             yield embedded.dsn(Path(folder, "postgres")), pid
@@ -37,7 +37,7 @@ def _free_port() -> int:
 
 @contextmanager
 def gunicorn(app: str, *options: str, **settings: str) -> Iterator[tuple[str, int]]:
-    """The address and the process of an application under deploy/gunicorn.conf.py."""
+    """Run an application with deploy/gunicorn.conf.py. Yield its URL and its process id."""
     port = _free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
     environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {"PORT": str(port)}

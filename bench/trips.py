@@ -1,4 +1,4 @@
-"""How often the service goes to the database for one request, counted where it does."""
+"""Count the round trips to the database of one request."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,27 +9,27 @@ from flask import Flask
 from linkmgr.db.statements import Database
 
 
-class _Cursor(psycopg2.extensions.cursor):
+class _CountingCursor(psycopg2.extensions.cursor):
     trips = 0
 
     def execute(self, *arguments: Any) -> None:
-        _Cursor.trips += 1
+        _CountingCursor.trips += 1
         super().execute(*arguments)
 
 
-class _Counting(Database):
+class _CountingDatabase(Database):
     def connect(self) -> psycopg2.extensions.connection:
         connection = super().connect()
-        connection.cursor_factory = _Cursor
+        connection.cursor_factory = _CountingCursor
         return connection
 
 
 def count(app: Flask, request: Callable[[], dict[str, Any]]) -> int:
-    """Of the second request like it: the first one prepares its statements."""
-    used: Database = app.extensions["linkmgr_database"]
-    counting = _Counting(used.dsn, used.prepare, used.on_connect)
+    """Return the round trips of the second such request. The first one also prepares the statements."""
+    database: Database = app.extensions["linkmgr_database"]
+    counting = _CountingDatabase(database.dsn, database.prepare, database.on_connect)
     app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = counting
     app.test_client().open(**request())
-    before = _Cursor.trips
+    before = _CountingCursor.trips
     app.test_client().open(**request())
-    return _Cursor.trips - before
+    return _CountingCursor.trips - before

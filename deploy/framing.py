@@ -1,4 +1,4 @@
-"""How far a request has arrived."""
+"""Detect when a request has arrived completely, without parsing it."""
 
 import re
 
@@ -13,15 +13,15 @@ _EXPECT = re.compile(rb"\r\nexpect:[^\r\n]*", re.IGNORECASE)
 class Incoming:
     """The bytes of one request.
 
-    They may be passed on late, but never early: a thread would wait for the missing ones.
+    Passing them on late is harmless. Passing them on early makes a thread wait for the rest.
     """
 
     def __init__(self, data: bytes) -> None:
         self.data = bytearray(data)
         self.body = 0  # index of the body; 0 until the headers are complete
-        self.partial = False  # passed on without the rest, because it will be refused
+        self.partial = False  # passed on without the rest, because gunicorn or the application will refuse it
         self.expects_continue = False
-        self._length: int | None = 0  # of the body; None: it is chunked
+        self._length: int | None = 0  # of the body, or None if it is chunked
         self._next = 0  # index from which to look for the end of the headers, or for the next chunk
         self._decoded = 0  # bytes of the chunks before that index
 
@@ -39,7 +39,7 @@ class Incoming:
         return len(self.data) >= self.body + self._length
 
     def excess(self) -> tuple[int, str] | None:
-        """Return the status and reason with which to refuse an incomplete request that is too large already."""
+        """Return the status and reason phrase for an incomplete request that is already too large."""
         if self.body:
             too_large = len(self.data) - self.body > _MAX_CHUNKED
             return (413, "Content Too Large") if too_large else None
@@ -63,17 +63,17 @@ class Incoming:
             self._length = 0 if self.partial else int(digits)
             self.partial |= self._length > MAX_BODY
         if (b"expect", b"100-continue") in fields and b" HTTP/1.1\r\n" in self.data[:end]:
-            self._take_expectation(end)
+            self._remove_expectation(end)
 
-    def _take_expectation(self, end: int) -> None:
-        """Remove the header, because gunicorn would send 100 Continue only once a thread has the request."""
+    def _remove_expectation(self, end: int) -> None:
+        """Remove the header. gunicorn would send 100 Continue only after a thread gets the request."""
         head = _EXPECT.sub(b"", self.data[:end])
         self.data[:end] = head
         self.body = self._next = len(head) + 4
         self.expects_continue = True
 
     def _has_all_chunks(self) -> bool:
-        """Follow the chunks as far as they have arrived.  gunicorn refuses malformed ones."""
+        """Advance over the chunks that have arrived. gunicorn refuses malformed ones."""
         while (end := self.data.find(b"\r\n", self._next)) >= 0:
             try:
                 size = int(self.data[self._next : end].partition(b";")[0], 16)

@@ -1,4 +1,4 @@
-"""gunicorn, as `make run` starts it.  GUNICORN_CMD_ARGS and WEB_CONCURRENCY override what stands here."""
+"""Configuration of gunicorn. GUNICORN_CMD_ARGS and WEB_CONCURRENCY take precedence."""
 
 import gc
 import json
@@ -20,48 +20,48 @@ from gunicorn.glogging import Logger
 
 _WORKERS = os.environ.get("WEB_CONCURRENCY") or str(os.cpu_count() or 1)
 if not re.fullmatch("[1-9][0-9]{0,2}", _WORKERS):
-    raise SystemExit(f"WEB_CONCURRENCY must be a number of workers from 1; it is {_WORKERS!r}.")
+    raise SystemExit(f"WEB_CONCURRENCY must be a number of workers from 1 to 999; it is {_WORKERS!r}.")
 
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(_WORKERS)
-threads = 4  # of a worker: best in the benchmarks, and enough that two outbound fetches leave some for others
-reuse_port = True  # the kernel spreads connections; keep-alive ones would crowd one worker
+threads = 4  # per worker: fastest in the benchmarks, and outbound fetches leave some for other requests
+reuse_port = True  # the kernel distributes connections; otherwise one worker may get most kept-alive connections
 timeout = 30
 graceful_timeout = 30
-limit_request_line = 8190  # bytes, gunicorn's most: campaigns and mailers append long queries
-sendfile = False  # it would wait for the client; the worker does not
-keepalive = 75  # seconds; longer than nginx keeps its connections, so that it never sends into one that closes
+limit_request_line = 8190  # bytes, gunicorn's maximum: campaigns and mailers append long queries
+sendfile = False  # it blocks until the client has read the file
+keepalive = 75  # seconds; longer than in nginx, so that nginx never uses a connection that gunicorn is closing
 accesslog = "-"
-control_socket_disable = True  # all masters of one user would share it
-# gunicorn trusts peers on the same machine, which any client is behind a proxy there: no header may change the path or
-# the scheme. LINKMGR_TRUSTED_PROXIES decides about X-Forwarded-For and X-Forwarded-Proto.
+control_socket_disable = True  # all masters of the same user would share it
+# gunicorn trusts headers from the same machine. Behind a local proxy every request comes from there, so no header may
+# change the path or the scheme. LINKMGR_TRUSTED_PROXIES controls X-Forwarded-For and X-Forwarded-Proto.
 forwarded_allow_ips = ""
 forwarder_headers = ""
 secure_scheme_headers: dict[str, str] = {}
 
-# The token of a login link, however its path is written, and whatever else is as long as a key or a token.
+# The token of a login link in any encoding of its path, and any other text as long as a key or a token.
 _SECRETS = re.compile(
     r"(?P<login>(?:l|%6c)(?:o|%6f)(?:g|%67)(?:i|%69)(?:n|%6e))(?:/|%(?:25)*2f)[^\s\"']{16,}|[A-Za-z0-9_-]{40,}",
     re.IGNORECASE,
 )
 _MICROSECOND = timedelta(microseconds=1)
-_SHORTEST_SECRET = len("login/") + 16
-_SAFE = "/:@!$&()*+,;="  # besides letters, digits and _.-~: what stands in a path as it is
+_MIN_SECRET_LENGTH = len("login/") + 16
+_SAFE = "/:@!$&()*+,;="  # besides letters, digits and _.-~: not percent-encoded in the log
 _PLAIN = re.compile(rf"[A-Za-z0-9_.~{re.escape(_SAFE)}-]*")
 
 
 def _without_secrets(text: str) -> str:
-    return _SECRETS.sub(lambda found: "login/-" if found["login"] else "-", text)
+    return _SECRETS.sub(lambda match: "login/-" if match["login"] else "-", text)
 
 
 def _path(decoded: str) -> str:
-    """As it is logged, whatever was sent: without blanks, quotes, line breaks and secrets."""
+    """Return the path for the log: percent-encoded and without secrets."""
     path = decoded if _PLAIN.fullmatch(decoded) else quote(decoded, _SAFE, encoding="latin-1")
-    return _without_secrets(path) if len(path) > _SHORTEST_SECRET else path
+    return _without_secrets(path) if len(path) > _MIN_SECRET_LENGTH else path
 
 
-class _Discreet(logging.Formatter):
-    """Writes what another formatter does, tracebacks included, without secrets."""
+class _RedactingFormatter(logging.Formatter):
+    """Remove secrets from the output of another formatter, tracebacks included."""
 
     def __init__(self, inner: logging.Formatter) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class _Discreet(logging.Formatter):
 
 
 def _log_request(**members: Any) -> None:
-    """One line of JSON.  gunicorn's own way to its format costs several times as much."""
+    """Log one line of JSON. Formatting by gunicorn takes several times as long."""
     line = orjson.dumps({"time": datetime.now(UTC), **members}, option=orjson.OPT_UTC_Z)
     logging.getLogger("gunicorn.access").info(line.decode())
 
@@ -81,11 +81,16 @@ class _Logger(Logger):  # type: ignore[misc]
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
         for handler in self.error_log.handlers:
-            handler.setFormatter(_Discreet(handler.formatter or logging.Formatter()))
+            handler.setFormatter(_RedactingFormatter(handler.formatter or logging.Formatter()))
+
+    def info(self, msg: str, *args: Any, **kwargs: Any) -> None:
+        if msg.startswith("Listening at"):  # with reuse_port the master has no socket, and its address is empty
+            args = (", ".join(self.cfg.bind), *args[1:])
+        super().info(msg, *args, **kwargs)
 
     def access(self, resp: Any, req: Any, environ: dict[str, Any], request_time: timedelta) -> None:
         if not (self.access_log_enabled and hasattr(resp, "status_code")):
-            return  # nobody began to answer: gunicorn will, by _write_error
+            return  # the application sent no response; _write_error sends and logs one
         _log_request(
             method=environ["REQUEST_METHOD"],
             path=_path(environ["PATH_INFO"]),
@@ -99,15 +104,16 @@ class _Logger(Logger):  # type: ignore[misc]
 logger_class = _Logger
 
 
-# Not imported: the master would keep the old code when it is reloaded.
+# Not imported, because the master would keep the old code on reload.
 worker_class = runpy.run_path(str(Path(__file__).with_name("worker.py")))["Worker"]
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start the background threads.  Exempt what is loaded from garbage collection, which costs more than it finds."""
-    from linkmgr import Service  # noqa: PLC0415 - what the master imports is not reloaded
-    from linkmgr.db import jobs  # noqa: PLC0415 - what the master imports is not reloaded
-    from linkmgr.visits import queue  # noqa: PLC0415 - what the master imports is not reloaded
+    """Start the background threads. Exempt loaded modules from garbage collection, which would scan them in vain."""
+    # Imported here, because modules that the master imports are not reloaded.
+    from linkmgr import Service  # noqa: PLC0415
+    from linkmgr.db import jobs  # noqa: PLC0415
+    from linkmgr.visits import queue  # noqa: PLC0415
 
     gc.collect()
     gc.freeze()
@@ -118,8 +124,8 @@ def post_worker_init(worker: Any) -> None:
 
 
 def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -> None:
-    """Answer malformed and unfinished requests as the API does, instead of in HTML.  They are not counted, so that
-    the headers say that nothing remains until it may be tried again."""
+    """Send the JSON error of the API for a malformed or incomplete request, instead of gunicorn's HTML. Such requests
+    are not counted against the rate limit, so the headers report 0 remaining requests."""
     from limits import parse  # noqa: PLC0415
 
     from linkmgr.settings import Settings  # noqa: PLC0415

@@ -1,7 +1,7 @@
-"""A gunicorn worker that slow clients cannot stop.
+"""A gunicorn worker that slow clients cannot block.
 
 gunicorn's threads read requests and write responses with blocking calls, so a few slow clients occupy all of them.
-In this worker the event loop reads each request, and a thread gets it once it is complete.  The event loop also sends
+In this worker the event loop reads each request, and a thread gets it once it is complete. The event loop also sends
 the part of a response that the kernel did not accept at once.
 """
 
@@ -20,15 +20,15 @@ from typing import Any
 import gunicorn.util
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-SECONDS = 10  # for a request from its first byte, and for the first byte of a new connection
-_SEND_SECONDS = 60  # for what the client has to read of a response
-_MAX_UNSENT = 1 << 20  # bytes of a response that are buffered; a thread waits with what exceeds them
-_LINGER_SECONDS = 2  # for a client that still sends the rest of a refused request
-_CHECK_SECONDS = 0.5  # between two looks for exceeded deadlines
-_OVERLAP_SECONDS = 0.3  # more than the workers that replace one need to listen
+SECONDS = 10  # timeout of a request from its first byte, and of the first byte of a new connection
+_SEND_SECONDS = 60  # timeout of a client that reads a response
+_MAX_UNSENT = 1 << 20  # bytes of a response to buffer; beyond that the thread waits for the client
+_LINGER_SECONDS = 2  # to discard the rest of a refused request
+_CHECK_SECONDS = 0.5  # between two checks of the deadlines
+_OVERLAP_SECONDS = 0.3  # longer than a new worker takes to listen
 _BLOCK = 16 << 10
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-# Not imported: gunicorn's master would keep the old code when it is reloaded.
+# Not imported, because gunicorn's master would keep the old code on reload.
 _Incoming = runpy.run_path(str(Path(__file__).with_name("framing.py")))["Incoming"]
 
 
@@ -50,7 +50,7 @@ class _Socket(socket.socket):
             self._wait()
 
     def flush(self) -> bool:
-        """Send what the kernel accepts.  Return True when nothing is left."""
+        """Send as much as the kernel accepts. Return True when everything is sent."""
         del self.unsent[: self._send_now(self.unsent)]
         return not self.unsent
 
@@ -74,7 +74,7 @@ class _Socket(socket.socket):
 class _Connection(TConn):  # type: ignore[misc]
     incoming: Any
 
-    def close(self, graceful: bool = False) -> None:  # gunicorn's would block the event loop for 2 s
+    def close(self, graceful: bool = False) -> None:  # gunicorn would block the event loop for 2 s
         super().close()
 
 
@@ -85,34 +85,34 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         self._next_check = 0.0
 
     def init_process(self) -> None:
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # else worker_connections could exhaust 1024
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))  # 1024 may be too few
         super().init_process()
 
     def accept(self, listener: Any) -> bool:
-        """Accept a connection.  Return False if there is none."""
+        """Accept a connection. Return False if there is none."""
         try:
-            accepted, client = listener.accept()
+            connection, client = listener.accept()
         except OSError as error:
             if error.errno not in (errno.EAGAIN, errno.ECONNABORTED):
                 raise
             return False
-        sock = _Socket(accepted.family, accepted.type, accepted.proto, accepted.detach())
-        # A second line of defense: no read of a thread takes longer.
+        sock = _Socket(connection.family, connection.type, connection.proto, connection.detach())
+        # A second line of defense: limits a blocking read in a thread.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", SECONDS, 0))
         self.nr_conns += 1
         if self.nr_conns == self.worker_connections and self.keepalived_conns:
-            self.keepalived_conns[0].timeout = 0  # gunicorn closes it after this round, so that others can connect
-        connection = _Connection(self.cfg, sock, client, listener.getsockname())
-        connection.init()
-        self.enqueue_req(connection)
+            self.keepalived_conns[0].timeout = 0  # gunicorn closes it after these events, which frees a slot
+        conn = _Connection(self.cfg, sock, client, listener.getsockname())
+        conn.init()
+        self.enqueue_req(conn)
         return True
 
     def enqueue_req(self, conn: _Connection) -> None:
-        """Read a request.  gunicorn calls this for a kept connection that is readable or has buffered bytes."""
+        """Read a request. gunicorn calls this for a kept-alive connection that is readable or has buffered bytes."""
         conn.incoming = _Incoming(conn.parser.unreader.take_buffered())
         if conn.incoming.data and conn.incoming.is_complete():
-            self._hand_over(conn)
+            self._dispatch(conn)
             return
         self._receive(conn, registered=False)
 
@@ -128,28 +128,28 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if received:
             incoming.data += received
         if received and incoming.is_complete():
-            self._forget(conn, registered=registered)
-            self._hand_over(conn)
+            self._unregister(conn, registered=registered)
+            self._dispatch(conn)
         elif received == b"":
-            self._forget(conn, registered=registered)
+            self._unregister(conn, registered=registered)
             if incoming.data:
                 self._refuse(conn, 400, "Bad Request")
             self._close(conn)
         elif excess := incoming.excess():
-            self._forget(conn, registered=registered)
+            self._unregister(conn, registered=registered)
             self._refuse(conn, *excess)
             self._linger(conn)
         else:
             if incoming.expects_continue:
                 incoming.expects_continue = False
-                with suppress(OSError):  # the next read will tell that the client is gone
+                with suppress(OSError):  # the next read detects that the client has disconnected
                     conn.sock.sendall(_CONTINUE)
             if starts:
                 self._deadlines[conn] = time.monotonic() + SECONDS
             if not registered:
                 self.poller.register(conn.sock, EVENT_READ, partial(self._receive, conn))
 
-    def _hand_over(self, conn: _Connection) -> None:
+    def _dispatch(self, conn: _Connection) -> None:
         conn.parser.unreader.unread(bytes(conn.incoming.data))
         conn.incoming.data.clear()
         super().enqueue_req(conn)
@@ -160,7 +160,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         return super().handle_request(req, conn)
 
     def finish_request(self, conn: _Connection, fs: Any) -> None:
-        """Called in the event loop when a thread has answered."""
+        """Send the rest of a response. gunicorn calls this in the event loop when a thread is done."""
         if conn.sock.unsent and conn.sock.fileno() >= 0:
             self._deadlines[conn] = time.monotonic() + _SEND_SECONDS
             self.poller.register(conn.sock, EVENT_WRITE, partial(self._send, conn, fs))
@@ -174,15 +174,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             sent = conn.sock.flush()
         except OSError:
             conn.sock.unsent.clear()
-            self._forget(conn)
+            self._unregister(conn)
             self._close(conn)
             return
         if sent:
-            self._forget(conn)
+            self._unregister(conn)
             self.finish_request(conn, fs)
 
     def _linger(self, conn: _Connection) -> None:
-        """Close once the client has stopped sending, or it would lose the response."""
+        """Close the connection once the client has stopped sending. Closing earlier would discard the response."""
         try:
             conn.sock.shutdown(socket.SHUT_WR)
         except OSError:
@@ -198,26 +198,26 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         except OSError:
             received = b""
         if not received:
-            self._forget(conn)
+            self._unregister(conn)
             self._close(conn)
 
     def murder_pending(self) -> None:
-        """Called by gunicorn after each round of events."""
+        """Close connections that have exceeded their deadline. gunicorn calls this after each round of events."""
         now = time.monotonic()
         if now < self._next_check:
             return
         self._next_check = now + _CHECK_SECONDS
         for conn in [conn for conn, deadline in self._deadlines.items() if deadline <= now]:
-            self._forget(conn)
+            self._unregister(conn)
             if conn.incoming.data and not conn.sock.unsent:
                 self._refuse(conn, 408, "Request Timeout")
             self._close(conn)
 
     def _refuse(self, conn: _Connection, status: int, reason: str) -> None:
-        with suppress(OSError):  # the client is gone
+        with suppress(OSError):  # the client has disconnected
             gunicorn.util.write_error(conn.sock, status, reason, "")
 
-    def _forget(self, conn: _Connection, *, registered: bool = True) -> None:
+    def _unregister(self, conn: _Connection, *, registered: bool = True) -> None:
         if registered:
             del self._deadlines[conn]
             self.poller.unregister(conn.sock)
@@ -227,14 +227,17 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         conn.close()
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """With `reuse_port` each worker has a socket of its own.  Connections arrive there as long as it is open, so
-        a stopping worker accepts those that wait and closes it.  gunicorn would leave it open and drop them."""
+        """Accept the waiting connections before a stopping worker closes its socket.
+
+        With `reuse_port` each worker has its own socket, and connections arrive there as long as it is open. gunicorn
+        would leave it open and drop them.
+        """
         if self.alive or enabled:
             super().set_accept_enabled(enabled)
             return
         end = time.monotonic() + _OVERLAP_SECONDS
-        while (left := end - time.monotonic()) > 0:
-            self.wait_for_and_dispatch_events(timeout=left)
+        while (remaining := end - time.monotonic()) > 0:
+            self.wait_for_and_dispatch_events(timeout=remaining)
         super().set_accept_enabled(False)
         for listener in self.sockets:
             while self.accept(listener):

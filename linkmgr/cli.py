@@ -1,4 +1,4 @@
-"""The command line: flask --app app users|plans|database|visits ..."""
+"""The commands of python -m linkmgr and of flask --app app."""
 
 import json
 import re
@@ -19,20 +19,20 @@ from linkmgr.db import backup, embedded, migrations
 from linkmgr.db.statements import SchemaTooOld
 from linkmgr.fields.base import MAX_ID, load
 from linkmgr.fields.plan_limits import UNLIMITED, PlanLimits, PlanName
-from linkmgr.repository import account as accounts
-from linkmgr.repository import plans, purge, users
+from linkmgr.repository import account, plans, purge, users
 from linkmgr.settings import settings
 from linkmgr.web import keys, passwords
+from linkmgr.web.errors import AppError
 
 MAX_PER_MINUTE = 1_000_000
 
 
 def postgres() -> AbstractContextManager[object]:
-    """The private server, for as long as a command runs; nothing where the database is elsewhere."""
+    """Run the private PostgreSQL server while a command runs, unless LINKMGR_DATABASE_URL names another one."""
     return nullcontext() if settings().database_url else embedded.server(settings().folder / "postgres")
 
 
-def _sentence(error: Exception) -> str:
+def _message(error: Exception) -> str:
     match error:
         case SchemaTooOld():
             return migrations.describe()
@@ -40,18 +40,19 @@ def _sentence(error: Exception) -> str:
             return f"The database cannot be used: {str(error).splitlines()[0]}."
         case InvalidToken():
             return (
-                "The API key was encrypted with another secret: name it in LINKMGR_SECRET_KEY_FALLBACKS, or --rotate."
+                "The API key was encrypted with another secret. Add that secret to LINKMGR_SECRET_KEY_FALLBACKS, or "
+                "replace the key with --rotate."
             )
         case UnicodeError():
             return "An argument is not UTF-8."
-    # A refusal has its sentence from the same handlers as the API's.
+    # Use the messages of the API.
     with current_app.test_request_context("/api"):
-        answer: Any = current_app.handle_user_exception(error)
-    return str(answer[0]["message"])
+        response: Any = current_app.handle_user_exception(error)
+    return str(response[0]["message"])
 
 
 class _Group(AppGroup):
-    """Commands that have the database, and whose refusals are sentences rather than traces."""
+    """Commands that use the database and report errors in one sentence, without a traceback."""
 
     def command(  # type: ignore[override]
         self, *args: Any, **kwargs: Any
@@ -60,76 +61,85 @@ class _Group(AppGroup):
 
         def with_database(function: Callable[..., Any]) -> click.Command:
             @wraps(function)
-            def wrapped(*values: Any, **named: Any) -> Any:
+            def wrapped(*args: Any, **kwargs: Any) -> Any:
                 with postgres():
                     try:
-                        return function(*values, **named)
+                        return function(*args, **kwargs)
                     except (click.ClickException, click.exceptions.Exit):
                         raise
                     except Exception as error:
-                        raise click.ClickException(_sentence(error)) from error
+                        raise click.ClickException(_message(error)) from error
 
             return decorate(wrapped)
 
         return with_database
 
 
-users_group = _Group("users", help="Users and their API keys.")
-plans_group = _Group("plans", help="What users can be subscribed to.")
-database_group = _Group("database", help="The database and its schema.")
-visits_group = _Group("visits", help="What is kept of visits.")
+users_group = _Group("users", help="Add users and print their API keys.")
+plans_group = _Group("plans", help="List, add and change plans.")
+database_group = _Group("database", help="Create, upgrade, check, back up and restore the database.")
+visits_group = _Group("visits", help="Delete visits that have reached their retention period.")
+GROUPS = (users_group, plans_group, database_group, visits_group)
 
 
 @users_group.command("add")
 @click.argument("name")
 @click.argument("email")
 @click.option("--admin", is_flag=True, help="Make the user an administrator.")
-@click.option("--plan", type=int, help="The id of a premium plan.")
+@click.option("--plan", type=click.IntRange(1, MAX_ID), help="Id of a premium plan. Default: the free plan.")
 def add_user(name: str, email: str, admin: bool, plan: int | None) -> None:
-    """Register a user and print the password that was made."""
+    """Add a user and print the generated password."""
     password = keys.new_token()
-    new = load(NewUser, {"username": name, "email": email, "password": password, "planid": plan})
-    new["password_hash"] = passwords.hashed(new.pop("password"))
+    members = load(NewUser, {"username": name, "email": email, "password": password, "planid": plan})
+    members["password_hash"] = passwords.hashed(members.pop("password"))
     user_id = users.next_id()
-    users.add(user_id, **keys.new_key(user_id), **new, admin=admin)
+    try:
+        users.add(user_id, **keys.new_key(user_id), **members, admin=admin)
+    except AppError as error:
+        if error.code != "plan_not_premium":
+            raise
+        raise click.ClickException(f"There is no premium plan with id {plan}: see 'plans list'.") from error
     click.echo(f"{name} has been registered. Password: {password}")
 
 
 @users_group.command("key")
 @click.argument("name")
-@click.option("--rotate", is_flag=True, help="Replace the key first.")
+@click.option("--rotate", is_flag=True, help="Replace the key first. The old key stops working.")
 def user_key(name: str, rotate: bool) -> None:
-    """Print the API key of a user, and nothing else."""
-    user_id = users.find_id(name)
+    """Print the API key of a user."""
+    try:
+        user_id = users.find_id(name)
+    except AppError as error:
+        raise click.ClickException(f"There is no user named {name!r}.") from error
     if rotate:
-        accounts.replace_key(user_id, **keys.new_key(user_id))
+        account.replace_key(user_id, **keys.new_key(user_id))
     click.echo(users.read(user_id)["apikey"])
 
 
 @plans_group.command("list")
 def list_plans() -> None:
-    """Print every plan, one JSON object a line."""
+    """Print all plans, one JSON object per line."""
     for plan in plans.all_plans():
         click.echo(json.dumps(plan))
 
 
-def _price(text: str) -> float:
-    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,2})?", text):
-        raise ValueError
-    return float(text)
+class _Price(click.ParamType[float]):
+    name = "price"
 
-
-_price.__name__ = "price"  # as click's messages name it
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,2})?", value):
+            self.fail(f"{value!r} is not a price such as 5 or 49.99.", param, ctx)
+        return float(value)
 
 
 def _plan_options(command: Callable[..., None]) -> Callable[..., None]:
     rate = click.IntRange(0, MAX_PER_MINUTE)
     for option in (
-        click.option("--monthly", type=_price, help="The price of a month."),
-        click.option("--yearly", type=_price, help="The price of a year."),
-        click.option("--lifetime", type=_price, help="The price of no end."),
-        click.option("--rate", type=rate, help="Its own requests per minute; 0 for none of its own."),
-        click.option("--limits", default="{}", help="A JSON object with some or all members of the limits."),
+        click.option("--monthly", type=_Price(), help="Price per month."),
+        click.option("--yearly", type=_Price(), help="Price per year."),
+        click.option("--lifetime", type=_Price(), help="Price of a subscription without an end."),
+        click.option("--rate", type=rate, help="Requests per minute. 0: the default of LINKMGR_RATE_LIMIT."),
+        click.option("--limits", default="{}", help="JSON object with some or all members of the plan's limits."),
     ):
         command = option(command)
     return command
@@ -137,42 +147,46 @@ def _plan_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _limits(text: str) -> dict[str, Any]:
     try:
-        given = json.loads(text)
+        limits = json.loads(text)
     except (ValueError, RecursionError):
-        given = None
-    if not isinstance(given, dict):
+        limits = None
+    if not isinstance(limits, dict):
         raise click.BadParameter("It must be a JSON object.", param_hint="--limits")
-    return load(PlanLimits, given)
+    return load(PlanLimits, limits)
 
 
 @plans_group.command("add")
 @click.argument("name")
-@click.option("--free", is_flag=True, help="A plan without prices and without expiry.")
+@click.option("--free", is_flag=True, help="The plan has no prices and its subscriptions do not expire.")
 @_plan_options
 def add_plan(name: str, free: bool, limits: str, **numbers: float | None) -> None:
-    """Add a plan; limits that are not given are unlimited."""
-    given: dict[str, Any] = {member: value for member, value in numbers.items() if value}
-    if free and given.keys() - {"rate"}:
+    """Add a plan. Limits that --limits does not set are unlimited."""
+    values: dict[str, Any] = {member: value for member, value in numbers.items() if value}
+    if free and values.keys() - {"rate"}:
         raise click.UsageError("A free plan has no prices.")
     plan = load(PlanName, {"name": name})
-    plan_id = plans.add(**plan, free=free, limits=UNLIMITED | _limits(limits), **given)
+    plan_id = plans.add(**plan, free=free, limits=UNLIMITED | _limits(limits), **values)
     click.echo(f"{name} has been added as plan {plan_id}.")
 
 
 @plans_group.command("edit")
 @click.argument("plan_id", type=click.IntRange(1, MAX_ID))
-@click.option("--name", help="Its new name.")
+@click.option("--name", help="New name.")
 @_plan_options
 def edit_plan(plan_id: int, name: str | None, limits: str, **numbers: Any) -> None:
-    """Change what is given and nothing else."""
+    """Change the given properties of a plan."""
     plan = {} if name is None else load(PlanName, {"name": name})
-    plans.edit(plan_id, limits=_limits(limits), **plan, **numbers)
+    changes = {member: value for member, value in numbers.items() if value is not None}
+    changed_limits = _limits(limits)
+    if not (plan or changes or changed_limits):
+        raise click.UsageError("Nothing to change: use at least one option.")
+    plans.edit(plan_id, limits=changed_limits, **plan, **changes)
     click.echo(f"Plan {plan_id} has been changed.")
 
 
 @database_group.command("create")
 def create_database() -> None:
-    """Make the tables in an empty database."""
+    """Create the tables in an empty database."""
     if migrations.current_version() == 0:
         migrations.upgrade(create=True)
     migrations.require_current()
@@ -181,7 +195,7 @@ def create_database() -> None:
 
 @database_group.command("upgrade")
 def upgrade_database() -> None:
-    """Bring an older database up to date."""
+    """Upgrade the database to the schema of this program."""
     migrations.upgrade(create=False)
     migrations.require_current()
     click.echo(migrations.describe())
@@ -189,7 +203,7 @@ def upgrade_database() -> None:
 
 @database_group.command("check")
 def check_database() -> None:
-    """Tell whether the database fits the program; exit 1 when it does not."""
+    """Print the schema version. Exit with 1 if the database is empty or needs an upgrade."""
     migrations.require_current()
     click.echo(migrations.describe())
 
@@ -197,14 +211,15 @@ def check_database() -> None:
 @database_group.command("backup")
 @click.argument("file", type=click.Path(path_type=Path))
 def backup_database(file: Path) -> None:
-    """Dump the database into a new file, while the service runs."""
+    """Dump the database to a new file. The service may be running."""
     backup.dump(file)
+    click.echo(f"The database has been dumped to {file.resolve()} ({file.stat().st_size:,} bytes).")
 
 
 @database_group.command("restore")
 @click.argument("file", type=click.Path(path_type=Path, exists=True))
 def restore_database(file: Path) -> None:
-    """Fill an empty database from such a file, before the service starts."""
+    """Restore a dump into an empty database. Do this before you start the service."""
     backup.restore(file)
     migrations.require_current()
     click.echo(migrations.describe())
@@ -212,11 +227,11 @@ def restore_database(file: Path) -> None:
 
 @visits_group.command("purge")
 def purge_visits() -> None:
-    """Delete the visits that are older than their owners' plans keep them."""
+    """Delete expired visits and rate limit counters. Run this every day."""
     purged = purge.purge()
-    click.echo(f"{purged.visits} visits have been deleted, and {purged.months} months dropped.")
+    click.echo(f"{purged.visits} visits deleted, {purged.months} monthly partitions dropped.")
 
 
 def init_app(app: Flask) -> None:
-    for group in (users_group, plans_group, database_group, visits_group):
+    for group in GROUPS:
         app.cli.add_command(group)

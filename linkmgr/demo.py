@@ -1,4 +1,4 @@
-"""What `make dev` puts into an empty database: an administrator, and a user with something of everything."""
+"""Demonstration data of `make dev`: an administrator, and a user with rows of every kind."""
 
 import secrets
 from contextlib import suppress
@@ -28,11 +28,11 @@ ADMIN, DEMO = "admin", "demo"
 
 
 def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
-    """Registers the user unless there is one with that name."""
-    known = row("SELECT id FROM users WHERE username = %(name)s", name=name)
-    if known:
-        return int(known["id"])
-    found = row("SELECT id FROM plans WHERE name = %(plan)s AND NOT free", plan=plan)
+    """Return the id of the user, who is added if missing."""
+    user = row("SELECT id FROM users WHERE username = %(name)s", name=name)
+    if user:
+        return int(user["id"])
+    premium = row("SELECT id FROM plans WHERE name = %(plan)s AND NOT free", plan=plan)
     user_id = users.next_id()
     users.add(
         user_id,
@@ -40,14 +40,14 @@ def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
         email=f"{name}@example.com",
         password_hash=passwords.hashed(secrets.token_urlsafe()),
         admin=admin,
-        planid=found["id"] if found else None,
+        planid=premium["id"] if premium else None,
         **keys.new_key(user_id),
     )
     return user_id
 
 
 def _links(user_id: int, pixel_ids: list[int], splash_id: int, overlays: dict[str, int]) -> dict[str, int]:
-    """A link of each kind, by its alias."""
+    """Add a link of each kind, and return their ids by alias."""
     site, framed = "https://www.postgresql.org", "https://example.com/"
     kinds: dict[str, dict[str, Any]] = {
         "about-pg": {"url": f"{site}/about/", "metatitle": "About PostgreSQL", "pixels": pixel_ids},
@@ -71,14 +71,14 @@ def _splash(user_id: int) -> int:
         user_id,
         name="One moment",
         title="A word from our bakery",
-        message="The rye bread is back, from Thursday to Saturday.\nWe take you on in a moment.",
+        message="The rye bread is back, from Thursday to Saturday.\nYou will be redirected in a moment.",
         link="https://example.com/",
         counter=10,
     )
 
 
 def _overlays(user_id: int) -> dict[str, int]:
-    """An overlay of most types, by the aliases of the links that show them."""
+    """Add an overlay of most types, and return their ids by the alias of the link that shows them."""
     members: dict[str, dict[str, str]] = {
         "demo-news": {
             "type": "newsletter",
@@ -116,13 +116,13 @@ def _overlays(user_id: int) -> dict[str, int]:
             "link": "https://example.com/",
         },
     }
-    return {alias: overlay.add(user_id, **each) for alias, each in members.items()}
+    return {alias: overlay.add(user_id, **values) for alias, values in members.items()}
 
 
 def _bio(user_id: int) -> int:
-    """A page that leads to what there is to try."""
+    """Add a bio page that links to the other demonstration data."""
     titles = {
-        "about-pg": "A link that tells its pixels",
+        "about-pg": "A link with tracking pixels",
         "pg-docs": "A link with targets by device, country and language",
         "pg-download": "A splash page",
         "demo-news": "A newsletter",
@@ -166,8 +166,8 @@ def _codes(user_id: int) -> list[int]:
     ]
 
 
-def _furnish(user_id: int) -> None:
-    """Gives the user something of everything."""
+def _add_rows(user_id: int) -> None:
+    """Add rows of every kind."""
     domains.add(user_id, domain="https://go.example.com", redirectroot="https://example.com/")
     overlays = _overlays(user_id)
     overlay_answers.add(user_id, overlays["demo-news"], answer='{"email": "robin@example.com"}')
@@ -180,7 +180,7 @@ def _furnish(user_id: int) -> None:
     campaigns.add(user_id, name="Draft")
     for alias in ("about-pg", "pg-news", "pg-docs"):
         campaigns.assign(user_id, spring["id"], links[alias])
-    shelf = channels.add(user_id, name="Favourites", color="#f97316", description="What we show first", starred=True)
+    shelf = channels.add(user_id, name="Favorites", color="#f97316", description="What we show first", starred=True)
     channels.add(user_id, name="Archive", color="#64748b")
     items = {"links": list(links.values()), "bio": [_bio(user_id)], "qr": _codes(user_id)}
     for kind, item_ids in items.items():
@@ -188,18 +188,18 @@ def _furnish(user_id: int) -> None:
             channels.assign(user_id, shelf["id"], item_id, type=kind)
 
 
-def _is_bare(user_id: int) -> bool:
-    """Whether the user never had anything: `usage` remembers what was deleted as well."""
-    return row("SELECT 1 AS had FROM usage WHERE user_id = %(user_id)s LIMIT 1", user_id=user_id) is None
+def _is_new(user_id: int) -> bool:
+    """Return True if the user never had any rows. `usage` keeps the counters of deleted rows."""
+    return row("SELECT 1 FROM usage WHERE user_id = %(user_id)s LIMIT 1", user_id=user_id) is None
 
 
 def seed(*, with_demo: bool) -> dict[str, str]:
-    """The API keys by user name."""
+    """Add the users that are missing, and return the API keys by user name."""
     ids = {ADMIN: _user(ADMIN, admin=True)}
     if with_demo:
         ids[DEMO] = _user(DEMO, plan="Pro")
-        if _is_bare(ids[DEMO]):
-            # Somebody else may have taken one of the names since an earlier `demo` was deleted.
+        if _is_new(ids[DEMO]):
+            # After an earlier `demo` was deleted, another user may have taken one of its aliases.
             with suppress(psycopg2.errors.UniqueViolation):
-                _furnish(ids[DEMO])
+                _add_rows(ids[DEMO])
     return {name: users.read(user_id)["apikey"] for name, user_id in ids.items()}

@@ -1,6 +1,6 @@
-"""Starts the service with all that it needs and stops it without leaving anything behind.
+"""Start the service with its private PostgreSQL, and stop both together.
 
-python -m linkmgr.launch dev    with demonstration data and reload
+python -m linkmgr.launch dev    with demonstration data and automatic reload
 python -m linkmgr.launch run    as in production
 """
 
@@ -26,9 +26,8 @@ from linkmgr.repository import users
 from linkmgr.settings import Settings, port, settings
 
 ROOT = Path(__file__).parent.parent
-_DEV_OPTIONS = ["--reload", "--workers", "1", "--graceful-timeout", "3"]
 _POLL_SECONDS = 0.2
-_STOP_SECONDS = 35  # more than gunicorn gives its workers
+_STOP_SECONDS = 35  # longer than gunicorn's graceful_timeout
 
 
 def _say(text: str) -> None:
@@ -42,50 +41,64 @@ def _check_port(port: int) -> None:
         try:
             probe.bind(("127.0.0.1", port))
         except PermissionError:
-            raise SystemExit(f"Port {port} is open to root only: choose another one: PORT=5000 make ...") from None
+            raise SystemExit(f"Only root may listen on port {port}. Choose another one: PORT=5000 make ...") from None
         except OSError:
             raise SystemExit(
-                f"Port {port} is in use: stop what listens there, or choose another one: PORT=5001 make ..."
+                f"Port {port} is in use. Stop the program that listens there, or choose another: PORT=5001 make ..."
             ) from None
 
 
-def _prepare_dev(configured: Settings) -> Callable[[], None]:
+def _prepare_dev(config: Settings) -> Callable[[], None]:
     migrations.upgrade(create=True)
-    keys = demo.seed(with_demo=configured.demo == "1")
-    url = configured.base_url
+    keys = demo.seed(with_demo=config.demo == "1")
+    url = config.base_url
 
     def introduce() -> None:
-        _say(f"\nlinkmgr is on {url}\n")
+        _say(f"\nlinkmgr is running at {url}\n")
         for name, key in keys.items():
             _say(f"  API key of {name + ':':<7}{key}")
         _say(f"\nTry it:\n  curl -H 'Authorization: Bearer {list(keys.values())[-1]}' {url}/api/account\n")
-        _say("Unlike in production: the code is loaded again when it changes, there is demonstration data,")
-        checked = "domains are taken at their word" if configured.domain_check == "off" else "domains are checked"
-        _say(f"{checked}, and the address is one of this machine only. Ctrl-C stops it.\n")
+        domains = "not verified" if config.domain_check == "off" else "verified"
+        _say("Unlike in production, the code is reloaded when it changes, there is demonstration data,")
+        _say(f"branded domains are {domains}, and the URL works on this machine only.")
+        _say(f"Requests are logged to {_access_log(config)}. Press Ctrl-C to stop.\n")
 
     return introduce
 
 
-def _prepare_run(configured: Settings) -> Callable[[], None]:
+def _prepare_run(config: Settings) -> Callable[[], None]:
     if migrations.current_version() == 0:
-        _say("Making the tables in the empty database ...")
+        _say("Creating the tables in the empty database ...")
         migrations.upgrade(create=True)
     migrations.require_current()
-    administered = row("SELECT EXISTS (SELECT FROM users WHERE admin) AS found") == {"found": True}
-    # A secret that does not fit must be told at the start, and not by the first list of users.
-    if any_user := row("SELECT id FROM users LIMIT 1"):
-        users.read(any_user["id"])
+    has_admin = row("SELECT FROM users WHERE admin LIMIT 1") is not None
+    # Decrypt a key, so that a wrong secret stops the start instead of the first list of users.
+    if user := row("SELECT id FROM users LIMIT 1"):
+        users.read(user["id"])
 
     def introduce() -> None:
-        _say(f"linkmgr is on {configured.base_url}")
-        if not administered:
+        _say(f"linkmgr is running at {config.base_url}")
+        if not has_admin:
             _say(
-                "It has no administrator yet. Make one and print the API key:\n"
+                "There is no administrator yet. Add one and print the API key:\n"
                 "  .venv/bin/flask --app app users add NAME EMAIL --admin\n"
                 "  .venv/bin/flask --app app users key NAME"
             )
 
     return introduce
+
+
+def _access_log(config: Settings) -> Path:
+    return config.folder / "access.log"
+
+
+def _dev_options(config: Settings) -> list[str]:
+    """Return the options of gunicorn for `make dev`. Requests are logged to a file, so that the terminal keeps showing
+    the API keys."""
+    log = _access_log(config)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)
+    return ["--reload", "--workers", "1", "--graceful-timeout", "3", "--access-logfile", str(log)]
 
 
 def _listens(port: int) -> bool:
@@ -95,16 +108,16 @@ def _listens(port: int) -> bool:
 
 
 def _serve(options: list[str], postgres: embedded.Server | None, introduce: Callable[[], None]) -> int:
-    """Runs gunicorn until it ends or a signal comes, and keeps the private server alive meanwhile."""
+    """Run gunicorn until it exits or a signal arrives. Restart the private server if it dies."""
     parent = os.getpid()
     gunicorn = subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "gunicorn", "--config", ROOT / "deploy/gunicorn.conf.py", *options, "app:app"],
         cwd=ROOT,
-        # Ctrl-C is for the launcher: a worker that hears of it twice, from the terminal and its master, may hang.
+        # Only the launcher gets Ctrl-C: a worker that gets it from the terminal and from its master may hang.
         start_new_session=True,
         preexec_fn=lambda: embedded.stop_with_parent(signal.SIGTERM, parent),  # noqa: PLW1509 - no threads here
     )
-    # New code without another master: the workers are replaced, the old ones finish what they have begun.
+    # gunicorn replaces its workers, which load the new code. The old ones complete their requests.
     signal.signal(signal.SIGHUP, lambda *_: gunicorn.send_signal(signal.SIGHUP))
     introduced = False
     try:
@@ -114,7 +127,7 @@ def _serve(options: list[str], postgres: embedded.Server | None, introduce: Call
                 introduced = True
             time.sleep(_POLL_SECONDS)
             if postgres:
-                with suppress(OSError):  # out of memory, or the like: tried again
+                with suppress(OSError):  # such as out of memory; the next round tries again
                     postgres.ensure()
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -138,21 +151,21 @@ def main(mode: str) -> int:
         os.environ.setdefault("LINKMGR_SERVE_LOOPBACK", "1")
     signal.signal(signal.SIGTERM, _stop)
     with create_app().app_context():
-        configured = settings()
-        folder = None if configured.database_url else configured.folder / "postgres"
+        config = settings()
+        folder = None if config.database_url else config.folder / "postgres"
         if folder:
             _say(f"Starting PostgreSQL in {embedded.data_folder(folder)} ...")
         with embedded.running(folder) if folder else nullcontext() as postgres:
             try:
-                introduce = _prepare_dev(configured) if mode == "dev" else _prepare_run(configured)
+                introduce = _prepare_dev(config) if mode == "dev" else _prepare_run(config)
             except psycopg2.OperationalError as error:
                 raise SystemExit(f"The database cannot be used: {str(error).splitlines()[0]}.") from None
             except InvalidToken:
                 raise SystemExit(
-                    "The API keys were encrypted with another secret: name it in LINKMGR_SECRET_KEY_FALLBACKS."
+                    "The API keys were encrypted with another secret. Add it to LINKMGR_SECRET_KEY_FALLBACKS."
                 ) from None
             database().close_idle()
-            return _serve(_DEV_OPTIONS if mode == "dev" else [], postgres, introduce)
+            return _serve(_dev_options(config) if mode == "dev" else [], postgres, introduce)
 
 
 if __name__ == "__main__":

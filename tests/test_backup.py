@@ -111,6 +111,7 @@ def test_a_dump_under_load_restores_into_an_equal_service(
     assert dumped.returncode == 0, dumped.stderr
     assert min(during) > 0, "there was load while it was dumped"
     [file] = (tmp_path / "dumps").iterdir()
+    assert dumped.stdout == f"The database has been dumped to {file} ({file.stat().st_size:,} bytes).\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
     restored = script("restore", file, database_url=empty)

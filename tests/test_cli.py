@@ -5,9 +5,11 @@ import re
 from collections.abc import Callable
 
 import pytest
-from click.testing import Result
+from click.testing import CliRunner, Result
 from flask import Flask
+from flask.cli import ScriptInfo
 
+from linkmgr.__main__ import main
 from tests.conftest import Client
 
 Flaskline = Callable[..., Result]
@@ -70,21 +72,31 @@ def test_a_rotated_key_replaces_the_old_one(flask: Flaskline, alice: Client) -> 
         (["users", "add", "other", "ALICE@example.com"], "This e-mail address is already in use."),
         (["users", "add", "a b", "other@example.com"], "username must be"),
         (["users", "add", "other", "nowhere"], "email must be a valid e-mail address."),
-        (["users", "add", "other", "other@example.com", "--plan", "1"], "planid must be the id of a premium plan."),
-        (["users", "add", "other", "o@example.com", "--plan", "9" * 30], "planid must be the id of a premium plan."),
-        (["users", "add", "other", "o@example.com", "--plan", "gold"], "'gold' is not a valid integer."),
-        (["users", "key", "nobody"], "There is no user with this id."),
+        (["users", "add", "other", "o@example.com", "--plan", "1"], "no premium plan with id 1: see 'plans list'."),
+        (["users", "add", "other", "o@example.com", "--plan", "99"], "no premium plan with id 99: see 'plans list'."),
+        (["users", "add", "other", "o@example.com", "--plan", "9" * 30], "is not in the range 1<=x<=92233720368547758"),
+        (["users", "add", "other", "o@example.com", "--plan", "gold"], "'gold' is not a valid integer range."),
+        (["users", "key", "nobody"], "There is no user named 'nobody'."),
         (["users", "key", "\udcff"], "An argument is not UTF-8."),
         (["plans", "add", "Pro"], "A plan with this name already exists. Choose another name."),
         (["plans", "add", ""], "name must not be empty."),
         (["plans", "add", "x" * 51], "name must be at most 50 characters."),
         (["plans", "add", "Gratis", "--free", "--monthly", "5"], "A free plan has no prices."),
         (["plans", "edit", "999999", "--monthly", "5"], "There is no plan with this id."),
+        (["plans", "edit", "1"], "Nothing to change: use at least one option."),
+        (["plans", "edit", "1", "--limits", "{}"], "Nothing to change: use at least one option."),
+        (["plans", "edit", "1", "--monthly", "cheap"], "'cheap' is not a price such as 5 or 49.99."),
         (["plans", "edit", "9" * 30], "is not in the range 1<=x<=9223372036854775807."),
     ],
 )
 def test_a_refusal_is_a_sentence(flask: Flaskline, alice: Client, arguments: list[str], sentence: str) -> None:
     refused(flask(*arguments), sentence)
+
+
+def test_the_package_runs_the_same_commands_with_its_own_help(app: Flask, flask: Flaskline) -> None:
+    assert "Administer linkmgr" in CliRunner().invoke(main, ["--help"]).output
+    plans = CliRunner().invoke(main, ["plans", "list"], obj=ScriptInfo(create_app=lambda: app))
+    assert plans.output == flask("plans", "list").output
 
 
 def test_a_key_of_another_secret_is_a_sentence(make_app: Callable[..., Flask], alice: Client) -> None:

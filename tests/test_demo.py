@@ -45,7 +45,7 @@ def test_its_bio_page_leads_to_what_there_is_to_try(app: Flask, clients: dict[st
     assert "Dana Demo" in browser.get(urlsplit(page["shorturl"]).path).text
     shown = {link["title"]: browser.get(link["url"].removeprefix(BASE_URL)) for link in page["links"]}
     assert {title: answer.status_code for title, answer in shown.items()} == {
-        "A link that tells its pixels": 200,
+        "A link with tracking pixels": 200,
         "A link with targets by device, country and language": 302,
         "A splash page": 200,
         "A newsletter": 200,

@@ -1,5 +1,6 @@
 """What stands in deploy/ for other programs to read: they accept it, and it names what there is."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from flask import Flask
 
 from linkmgr.settings import Settings
 from tests.conftest import ROOT
@@ -71,6 +73,29 @@ def test_every_setting_that_is_named_exists() -> None:
     names = {f"LINKMGR_{field.name.upper()}" for field in fields(Settings)}
     for path in TEXTS:
         assert set(re.findall("LINKMGR_[A-Z_]*[A-Z]", path.read_text())) <= names, path
+
+
+def test_the_containers_purge_every_day(app: Flask, dsn: str, tmp_path: Path) -> None:
+    [command] = re.findall(r"command: \[sh, -c, (.+)\]", (DEPLOY / "compose.yaml").read_text())
+    (tmp_path / "sleep").write_text("#!/bin/sh\necho slept $1\n")
+    (tmp_path / "sleep").chmod(0o755)
+
+    def run(database_url: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", "-c", command.replace(".venv/bin/flask", f"'{sys.executable}' -m flask")],
+            cwd=ROOT,
+            env=os.environ
+            | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+            | {"LINKMGR_DATABASE_URL": database_url, "LINKMGR_DATA_DIR": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    assert run(dsn).stdout == "0 visits deleted, 0 monthly partitions dropped.\nslept 86400\n"
+    failed = run("postgresql://127.0.0.1:1/none")
+    assert failed.returncode != 0, "the container is not restarted at once"
+    assert failed.stdout == ""
 
 
 def test_what_the_containers_are_made_of_exists() -> None:

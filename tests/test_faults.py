@@ -1,41 +1,43 @@
-"""The service under load while what it stands on fails: the short form of `make faults`, which makes every fault."""
+"""Faults under load. `make faults` injects all of them."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.faults import attacks, making, stage
-from tests.faults.row import run
-from tests.faults.stage import Database, Stage
+from tests.faults import attacks, deployment, injection
+from tests.faults.deployment import Database, Deployment
+from tests.faults.run import run
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[tuple[Database, Path]]:
-    with stage.folder() as where, stage.postgres(where) as database:
+    with deployment.folder() as where, deployment.postgres(where) as database:
         yield database, where
 
 
 @pytest.fixture(scope="module")
-def direct(place: tuple[Database, Path]) -> Iterator[Stage]:
+def direct(place: tuple[Database, Path]) -> Iterator[Deployment]:
     database, _ = place
-    with stage.service(database) as on:
-        yield on
+    with deployment.service(database) as target:
+        yield target
 
 
-@pytest.mark.parametrize("fault", [making.STOP, making.TERMINATE, making.WORKERS], ids=lambda fault: str(fault.title))
-def test_nothing_is_lost_or_doubled_and_errors_say_when_to_come_again(direct: Stage, fault: making.Fault) -> None:
+@pytest.mark.parametrize(
+    "fault", [injection.STOP, injection.TERMINATE, injection.WORKERS], ids=lambda fault: str(fault.title)
+)
+def test_no_write_is_lost_or_duplicated_and_errors_have_retry_after(direct: Deployment, fault: injection.Fault) -> None:
     assert run(direct, fault).problems == []
 
 
-def test_a_write_whose_answer_is_lost_is_an_error_and_is_not_sent_again(place: tuple[Database, Path]) -> None:
-    with stage.proxied(*place) as on:
-        row = run(on, making.ANSWER)
+def test_a_write_whose_response_is_lost_is_an_error_and_is_not_repeated(place: tuple[Database, Path]) -> None:
+    with deployment.proxied(*place) as target:
+        row = run(target, injection.RESPONSE)
     assert row.problems == []
-    assert row.unsure > 0
+    assert row.unacknowledged > 0
 
 
-def test_requests_for_large_images_hold_nobody_up(direct: Stage) -> None:
+def test_requests_for_large_images_do_not_delay_other_clients(direct: Deployment) -> None:
     assert attacks.run(direct, attacks.IMAGES).problems == []

@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("openapi",),
     ("cli", "demo"),
     ("__init__",),
-    ("launch",),
+    ("__main__", "launch"),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

@@ -50,7 +50,7 @@ class Service:
             )
 
     def started(self) -> "Service":
-        eventually(lambda: "linkmgr is on" in self.output() or self.process.poll() is not None, 30)
+        eventually(lambda: "linkmgr is running" in self.output() or self.process.poll() is not None, 30)
         assert self.process.poll() is None, self.output()
         return self
 
@@ -115,6 +115,9 @@ def test_dev_starts_where_it_was_and_ctrl_c_leaves_nothing_running(start: Callab
     first = start("dev").started()
     key = first.key("demo")
     assert first.get("/api/account", key) == 200
+    assert '"path":"/api/account"' not in first.output(), "requests push the keys off the screen"
+    eventually(lambda: '"path":"/api/account"' in (first.data.parent / "access.log").read_text())
+    assert f"Listening at: 127.0.0.1:{first.port} " in first.output()
     assert first.ctrl_c() == 0
     assert first.processes() == []
     began = time.monotonic()
@@ -227,7 +230,7 @@ def test_a_port_in_use_is_one_sentence(start: Callable[..., Service]) -> None:
         port = taken.getsockname()[1]
         refused = start("dev", PORT=str(port))
         assert refused.process.wait(60) == 1
-    assert refused.output().startswith(f"Port {port} is in use: stop what listens there, or choose another one")
+    assert refused.output().startswith(f"Port {port} is in use. Stop the program that listens there, or choose another")
     assert refused.output().count("\n") == 1
 
 
@@ -236,7 +239,7 @@ def test_a_port_in_use_is_one_sentence(start: Callable[..., Service]) -> None:
     [
         ("#!/bin/sh\ncase $2 in *version*) echo too old >&2; exit 1;; esac", "too old"),
         ("#!/bin/sh\ncase $2 in *venv*) exit 1;; esac", "a python has no venv module: apt-get install python3-venv"),
-        (None, "There is no ./a python here: apt-get install python3 python3-venv"),
+        (None, "./a python is missing: apt-get install python3 python3-venv"),
     ],
 )
 def test_make_names_what_the_machine_lacks(folder: Path, python: str | None, sentence: str) -> None:
@@ -251,6 +254,12 @@ def test_make_names_what_the_machine_lacks(folder: Path, python: str | None, sen
     assert sentence in made.stderr.splitlines()[0]
     assert len(made.stderr.splitlines()) == 2
     assert not (folder / ".venv").exists()
+
+
+def test_make_help_lists_every_target() -> None:
+    printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    [targets] = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert re.findall(r"^make (\S+) +\w", printed, re.MULTILINE) == targets.split()
 
 
 def test_an_older_python_is_refused_by_its_version(folder: Path) -> None:

@@ -141,7 +141,7 @@ def test_purging_deletes_visits_that_are_older_than_the_plan_keeps_them(
         """
     )
     before = {plan: target.statistics() for plan, target in targets.items()}
-    assert purge(located).startswith("5 visits have been deleted, and ")
+    assert purge(located).startswith("5 visits deleted, ")
     assert {plan: rows_of(sql, target.id)["visits"] for plan, target in targets.items()} == {
         "Free": 2,
         "Pro": 3,
@@ -150,7 +150,7 @@ def test_purging_deletes_visits_that_are_older_than_the_plan_keeps_them(
     }
     assert rows_of(sql, targets["Free"].id)["visitors"] == 2, "nobody is remembered longer than the visits"
     assert {plan: target.statistics() for plan, target in targets.items()} == before
-    assert purge(located) == "0 visits have been deleted, and 0 months dropped.\n"
+    assert purge(located) == "0 visits deleted, 0 monthly partitions dropped.\n"
     [months] = sql("SELECT count(DISTINCT date_trunc('month', at)) AS n FROM visits")
     assert parts(sql) == months["n"] + MONTHS_AHEAD, "months without a visit are gone"
 
@@ -162,7 +162,7 @@ def test_months_that_nobodys_plan_keeps_are_dropped_whole(
     for number in range(3):
         target.visit(address=f"192.0.2.{number}")
     sql("UPDATE visits SET at = now() - interval '300 days' RETURNING 1")
-    assert purge(located) == "0 visits have been deleted, and 12 months dropped.\n"
+    assert purge(located) == "0 visits deleted, 12 monthly partitions dropped.\n"
     assert rows_of(sql, target.id)["visitors"] == 0
     assert parts(sql) == 1 + MONTHS_AHEAD
     assert target.clicks == 3

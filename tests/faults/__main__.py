@@ -1,97 +1,101 @@
-"""python -m tests.faults: the service under load while what it stands on fails.  Prints the table; 1: it was harmed."""
+"""python -m tests.faults: inject faults and attacks under load, and print what was lost.
+
+Exits with 1 if a write was lost or duplicated, if an error was not as specified, or if a planted bug was not detected.
+"""
 
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.faults import attacks, making, stage
-from tests.faults.making import Fault
-from tests.faults.row import HEAD, Row, run
-from tests.faults.stage import Database, Stage
+from tests.faults import attacks, deployment, injection
+from tests.faults.deployment import Database, Deployment
+from tests.faults.injection import Fault
+from tests.faults.run import HEAD, Row, run
 
 _DIRECT = (
-    making.RESTART,
-    making.STOP,
-    making.KILL,
-    making.KILL_BACKEND,
-    making.TERMINATE,
-    making.SLOTS,
-    making.LOCK,
-    making.WORKER,
-    making.WORKERS,
-    making.RELOAD,
+    injection.RESTART,
+    injection.STOP,
+    injection.KILL,
+    injection.KILL_BACKEND,
+    injection.TERMINATE,
+    injection.SLOTS,
+    injection.LOCK,
+    injection.WORKER,
+    injection.WORKERS,
+    injection.RELOAD,
 )
-_PROXIED = (making.ANSWER, making.VISITS_ANSWER)
-_REDIS = (making.FREEZE, making.NO_REDIS)
+_PROXIED = (injection.RESPONSE, injection.VISITS_RESPONSE)
+_REDIS = (injection.FREEZE, injection.NO_REDIS)
 _TRIES = 5
 
 
-def _rows(on: Stage, faults: tuple[Fault, ...]) -> Iterator[Row]:
+def _rows(target: Deployment, faults: tuple[Fault, ...]) -> Iterator[Row]:
     for fault in faults:
-        yield run(on, fault)
+        yield run(target, fault)
 
 
-def _all(database: Database, where: Path) -> Iterator[Row]:
-    with stage.service(database) as on:
-        yield from _rows(on, _DIRECT)
-    with stage.proxied(database, where) as on:
-        yield from _rows(on, _PROXIED)
+def _inject_all(database: Database, where: Path) -> Iterator[Row]:
+    with deployment.service(database) as target:
+        yield from _rows(target, _DIRECT)
+    with deployment.proxied(database, where) as target:
+        yield from _rows(target, _PROXIED)
     if shutil.which("redis-server"):
-        with stage.counted_in_redis(database, where) as on:
-            yield from _rows(on, _REDIS)
+        with deployment.with_redis(database, where) as target:
+            yield from _rows(target, _REDIS)
     else:
-        print("Redis is not harmed: there is none here (apt-get install redis-server).")
-    with stage.small_disk(where / "disk") as disk:
+        print("Faults of Redis are skipped: redis-server is missing (apt-get install redis-server).", file=sys.stderr)
+    with deployment.small_disk(where / "disk") as disk:
         if disk:
-            with stage.postgres(disk) as small, stage.service(small) as on:
-                yield run(on, making.DISK)
+            with deployment.postgres(disk) as small, deployment.service(small) as target:
+                yield run(target, injection.DISK)
         else:
-            print("No disk is filled: only root may have one in memory.")
+            print("The full disk is skipped: only root may mount a small file system.", file=sys.stderr)
 
 
-def _attacked(database: Database) -> Iterator[attacks.Row]:
+def _attack_all(database: Database) -> Iterator[attacks.Row]:
     slow = attacks.SLOW if shutil.which("slowhttptest") else ()
     if not slow:
-        print("There are no slow clients: slowhttptest is missing (apt-get install slowhttptest).")
+        print("Slow clients are skipped: slowhttptest is missing (apt-get install slowhttptest).", file=sys.stderr)
     for attack in (*slow, attacks.IMAGES):
-        with stage.service(database) as on:
-            yield attacks.run(on, attack)
+        with deployment.service(database) as target:
+            yield attacks.run(target, attack)
 
 
-def _seen(database: Database, where: Path) -> Iterator[str]:
-    """Whether loss and doubling are seen where there is some: what is wrong with the sight."""
-    with stage.service(database, "tests.faults.planted:unflushed()") as on:
-        losses = (run(on, making.STOP).lost for _ in range(_TRIES))
+def _verify_detection(database: Database, where: Path) -> Iterator[str]:
+    """Run services with planted bugs, and yield a problem for each bug that is not detected."""
+    with deployment.service(database, "tests.faults.planted:unsynced()") as target:
+        losses = (run(target, injection.STOP).lost for _ in range(_TRIES))
         lost = next(filter(None, losses), 0)
-    print(f"Planted, no flush before the answer: {lost} acknowledged writes lost when PostgreSQL is stopped at once.")
-    with stage.proxied(database, where, "tests.faults.planted:repeating()") as on:
-        doubled = run(on, making.ANSWER).doubled
-    print(f"Planted, a write is sent again when its answer was lost: {doubled} doubled.")
-    with stage.service(database, "tests.faults.planted:forgetting()") as on:
-        row = run(on, making.WORKER)
-        forgotten = row.led_on - row.counted
-    print(f"Planted, nobody stores the visits of a killed worker: {forgotten} visits lost.")
+    print("\n| Planted bug | Fault | Detected |\n|---|---|---|")
+    print(f"| response before the write is on disk | {injection.STOP.title} | {lost} writes lost |")
+    with deployment.proxied(database, where, "tests.faults.planted:repeating()") as target:
+        duplicated = run(target, injection.RESPONSE).duplicated
+    print(f"| writes repeated after a lost response | {injection.RESPONSE.title} | {duplicated} writes duplicated |")
+    with deployment.service(database, "tests.faults.planted:not_adopting()") as target:
+        row = run(target, injection.WORKER)
+        lost_visits = row.redirects - row.counted
+    print(f"| visits of dead processes not stored | {injection.WORKER.title} | {lost_visits} visits lost |")
     if not lost:
-        yield "a loss would not be seen"
-    if not doubled:
-        yield "a doubled write would not be seen"
-    if forgotten <= 0:
-        yield "a lost visit would not be seen"
+        yield "a lost write was not detected"
+    if not duplicated:
+        yield "a duplicated write was not detected"
+    if lost_visits <= 0:
+        yield "a lost visit was not detected"
 
 
 def main() -> int:
     problems: list[str] = []
-    with stage.folder() as where, stage.postgres(where) as database:
+    with deployment.folder() as where, deployment.postgres(where) as database:
         print(HEAD)
-        for row in _all(database, where):
+        for row in _inject_all(database, where):
             print(row, flush=True)
             problems += [f"{row.title}: {problem}" for problem in row.problems]
-        print(attacks.HEAD)
-        for attacked in _attacked(database):
-            print(attacked, flush=True)
-            problems += [f"{attacked.title}: {problem}" for problem in attacked.problems]
-        problems += _seen(database, where)
+        print(f"\n{attacks.HEAD}")
+        for result in _attack_all(database):
+            print(result, flush=True)
+            problems += [f"{result.title}: {problem}" for problem in result.problems]
+        problems += _verify_detection(database, where)
     for problem in problems:
         print(problem, file=sys.stderr)
     return bool(problems)

@@ -1,4 +1,4 @@
-"""Attacks by slow clients and by requests for large images, and the figures that the service stays under."""
+"""Attacks by slow clients and with requests for large images, and the limits that the service must keep."""
 
 import json
 import secrets
@@ -17,23 +17,23 @@ from typing import NamedTuple
 from PIL import Image
 
 from linkmgr.qr import logos
+from tests.faults.deployment import Deployment
 from tests.faults.load import CLIENTS, Load
-from tests.faults.stage import Stage
 
-SECONDS = 6  # of an attack
+SECONDS = 6  # duration of an attack
 CONNECTIONS = 400
-DRAWERS = 32
+IMAGE_CLIENTS = 32
 MAX_HEALTH = 1.0  # seconds
-MAX_MEMORY = 250  # MiB of each worker
+MAX_MEMORY = 250  # MiB per worker
 HEAD = (
-    "| attack under load | answered | failed | longest wait: health | writes | reads | visits"
-    " | memory of a worker |\n|---|---|---|---|---|---|---|---|"
+    "| Attack | Successful requests | Failed | Longest wait: health | Writes | Reads | Visits"
+    " | Memory of a worker |\n|---|--:|--:|--:|--:|--:|--:|--:|"
 )
 
 
 class Attack(NamedTuple):
     title: str
-    make: Callable[[Stage], None]
+    inject: Callable[[Deployment], None]
 
 
 @dataclass
@@ -49,8 +49,8 @@ class Row:
         health = self.waits[0]
         return (
             [f"{self.failed} requests of normal clients failed"] * bool(self.failed)
-            + [f"/healthz took {health:.1f} s, at most {MAX_HEALTH} s are allowed"] * (health > MAX_HEALTH)
-            + [f"a worker takes {self.memory:.0f} MiB, at most {MAX_MEMORY} are allowed"] * (self.memory > MAX_MEMORY)
+            + [f"/healthz took {health:.1f} s; the limit is {MAX_HEALTH} s"] * (health > MAX_HEALTH)
+            + [f"a worker uses {self.memory:.0f} MiB; the limit is {MAX_MEMORY} MiB"] * (self.memory > MAX_MEMORY)
         )
 
     def __str__(self) -> str:
@@ -58,17 +58,17 @@ class Row:
         return f"| {self.title} | {self.answered} | {self.failed} | {waits} | {self.memory:.0f} MiB |"
 
 
-class _Watch:
-    """The longest response time of /healthz and the largest worker, while the block runs."""
+class _Monitor:
+    """Measure the longest response time of /healthz and the memory of the largest worker, while the block runs."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.longest = self.memory = 0.0
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self.max_wait = self.memory = 0.0
         self._ended = threading.Event()
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        thread = threading.Thread(target=self._watch)
+        thread = threading.Thread(target=self._measure)
         thread.start()
         try:
             yield
@@ -76,13 +76,13 @@ class _Watch:
             self._ended.set()
             thread.join()
 
-    def _watch(self) -> None:
+    def _measure(self) -> None:
         while not self._ended.wait(0.05):
             began = time.monotonic()
-            with suppress(OSError), urllib.request.urlopen(f"{self.stage.base}/healthz", timeout=30) as answer:
-                answer.read()
-            self.longest = max(self.longest, time.monotonic() - began)
-            self.memory = max(self.memory, *(_resident(pid) for pid in self.stage.workers()))
+            with suppress(OSError), urllib.request.urlopen(f"{self.deployment.base}/healthz", timeout=30) as response:
+                response.read()
+            self.max_wait = max(self.max_wait, time.monotonic() - began)
+            self.memory = max(self.memory, *(_resident(pid) for pid in self.deployment.workers()))
 
 
 def _resident(pid: int) -> float:
@@ -91,65 +91,61 @@ def _resident(pid: int) -> float:
     return int(status["VmRSS"].split()[0]) / 1024
 
 
-def run(stage: Stage, attack: Attack) -> Row:
+def run(deployment: Deployment, attack: Attack) -> Row:
     tag = secrets.token_hex(8)
-    stage.link(tag)
-    load, watch = Load(stage.base, stage.key, tag, tag), _Watch(stage)
-    with load.running(), watch.running():
-        attack.make(stage)
-    failed = sum(not answer.succeeded for answer in load.answers)
-    waits = (watch.longest, *(load.outage(kind) for kind in CLIENTS))
-    return Row(attack.title, len(load.answers) - failed, failed, waits, watch.memory)
+    deployment.link(tag)
+    load, monitor = Load(deployment.base, deployment.key, tag, tag), _Monitor(deployment)
+    with load.running(), monitor.running():
+        attack.inject(deployment)
+    failed = sum(not response.succeeded for response in load.responses)
+    waits = (monitor.max_wait, *(load.outage(kind) for kind in CLIENTS))
+    return Row(attack.title, len(load.responses) - failed, failed, waits, monitor.memory)
 
 
-def _slowly(kind: str) -> Callable[[Stage], None]:
-    def make(stage: Stage) -> None:
+def _slow_clients(kind: str) -> Callable[[Deployment], None]:
+    def attack(deployment: Deployment) -> None:
         options = ["-c", str(CONNECTIONS), "-r", "200", "-i", "2", "-l", str(SECONDS)]
-        command = ["slowhttptest", kind, *options, "-u", f"{stage.base}/static/style.css"]
+        command = ["slowhttptest", kind, *options, "-u", f"{deployment.base}/static/style.css"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=60)
 
-    return make
+    return attack
 
 
-def _add_code(stage: Stage, logo: str) -> str:
+def _add_code(deployment: Deployment, logo: str) -> str:
     body = json.dumps({"type": "text", "data": "Hello", "logo": logo}).encode()
-    headers = {"Authorization": f"Bearer {stage.key}", "Content-Type": "application/json"}
-    request = urllib.request.Request(f"{stage.base}/api/qr/add", body, headers)
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return str(json.load(answer)["link"]).rpartition("/")[2]
+    headers = {"Authorization": f"Bearer {deployment.key}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{deployment.base}/api/qr/add", body, headers)
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return str(json.load(response)["link"]).rpartition("/")[2]
 
 
-def _draw(stage: Stage) -> None:
-    """Request many sizes of a code for each client, so that no image was drawn before."""
-    folder = stage.database.server.data.parent / logos.FOLDER
+def _request_images(deployment: Deployment) -> None:
+    """Request a QR code in many sizes from each client, so that no image is in the cache."""
+    folder = deployment.database.server.data.parent / logos.FOLDER
     folder.mkdir(exist_ok=True)
     noise = BytesIO()
     Image.effect_noise((1000, 1000), 200).save(noise, "PNG")
     (folder / "noise.png").write_bytes(noise.getvalue())
-    codes = [_add_code(stage, "noise.png") for _ in range(DRAWERS)]
+    codes = [_add_code(deployment, "noise.png") for _ in range(IMAGE_CLIENTS)]
     end = time.monotonic() + SECONDS
 
-    def draw(code: str) -> None:
+    def request_sizes(code: str) -> None:
         for size in range(2048, 64, -30):
             if time.monotonic() > end:
                 return
-            with (
-                suppress(urllib.error.HTTPError),
-                urllib.request.urlopen(  # most get a 503
-                    f"{stage.base}/qr/{code}?size={size}", timeout=30
-                ) as answer,
-            ):
-                answer.read()
+            url = f"{deployment.base}/qr/{code}?size={size}"
+            with suppress(urllib.error.HTTPError), urllib.request.urlopen(url, timeout=30) as response:  # most: 503
+                response.read()
 
-    clients = [threading.Thread(target=draw, args=(code,)) for code in codes]
+    clients = [threading.Thread(target=request_sizes, args=(code,)) for code in codes]
     for client in clients:
         client.start()
     for client in clients:
         client.join()
 
 
-IMAGES = Attack(f"{DRAWERS} clients request large images", _draw)
+IMAGES = Attack(f"{IMAGE_CLIENTS} clients request large images", _request_images)
 SLOW = tuple(
-    Attack(f"{CONNECTIONS} slow connections: {title}", _slowly(kind))
+    Attack(f"{CONNECTIONS} slow connections: {title}", _slow_clients(kind))
     for kind, title in (("-H", "headers"), ("-B", "bodies"), ("-R", "ranges"), ("-X", "reading"))
 )

@@ -1,4 +1,4 @@
-"""Who uses the service while it is harmed: writers, readers of lists, and visitors of a short link."""
+"""The load during a fault: clients that add links, read lists, and visit a short link."""
 
 import http.client
 import json
@@ -13,50 +13,50 @@ from urllib.parse import urlsplit
 from tests.targets import FIREFOX
 
 CLIENTS = {"writes": 6, "reads": 2, "visits": 2}
-_PAUSE = 0.001  # of a client between its requests: the machine is not what is tried here
+_PAUSE = 0.001  # seconds between requests of a client, so that the machine is not overloaded
 _MAX_WAIT = 30
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     kind: str
     at: float
-    status: int  # 0: the connection was dropped
-    url: str = ""  # of the link that a writer asked for
-    fault: str = ""  # what is wrong with the shape of an error
+    status: int  # or 0 if the connection was closed without a response
+    url: str = ""  # of the link that a write adds
+    fault: str = ""  # why an error response is not as specified
 
     @property
     def succeeded(self) -> bool:
         return self.status in (200, 302) and not self.fault
 
 
-def fault_of(kind: str, answer: http.client.HTTPResponse, body: bytes) -> str:
-    """What an answer must not look like: a refusal other than 503, or one that does not say when to come again."""
-    if answer.status == (302 if kind == "visits" else 200):
+def fault_of(kind: str, response: http.client.HTTPResponse, body: bytes) -> str:
+    """Return what is wrong with a response, or "". Errors must be 503, in the format of the API, with Retry-After."""
+    if response.status == (302 if kind == "visits" else 200):
         return ""
-    if answer.status != 503:
-        return f"the status is {answer.status}: {body[:200]!r}"
-    if not answer.headers.get("Retry-After", "").isdigit():
-        return "there is no Retry-After"
+    if response.status != 503:
+        return f"the status is {response.status}: {body[:200]!r}"
+    if not response.headers.get("Retry-After", "").isdigit():
+        return "Retry-After is missing"
     if kind != "visits":
-        return "" if _enveloped(answer, body) else f"it is not the envelope: {body[:200]!r}"
+        return "" if _is_api_error(response, body) else f"it is not an error of the API: {body[:200]!r}"
     return ""
 
 
-def _enveloped(answer: http.client.HTTPResponse, body: bytes) -> bool:
+def _is_api_error(response: http.client.HTTPResponse, body: bytes) -> bool:
     with suppress(ValueError):
-        told = json.loads(body)
-        members = set(told) == {"error", "message", "code"} and told["error"] == 1
-        return members and answer.headers.get_content_type() == "application/json"
+        error = json.loads(body)
+        members = set(error) == {"error", "message", "code"} and error["error"] == 1
+        return members and response.headers.get_content_type() == "application/json"
     return False
 
 
 class Load:
-    """`with load.running(): ...`; `answers` has all that came of it."""
+    """Clients that send requests during `with load.running()`. `responses` contains all responses."""
 
     def __init__(self, base: str, key: str, alias: str, tag: str) -> None:
         self.host = urlsplit(base).netloc
         self.key, self.alias, self.tag = key, alias, tag
-        self.answers: list[Answer] = []
+        self.responses: list[Response] = []
         self.began = self.ended = 0.0
         self._stop = threading.Event()
 
@@ -79,13 +79,13 @@ class Load:
             self.ended = time.monotonic()
 
     def all_succeeded_since(self, moment: float) -> bool:
-        recent = {answer.kind for answer in list(self.answers) if answer.succeeded and answer.at > moment}
+        recent = {response.kind for response in list(self.responses) if response.succeeded and response.at > moment}
         return recent == set(CLIENTS)
 
     def outage(self, kind: str) -> float:
-        """The longest span without a success, in seconds."""
-        good = [answer.at for answer in self.answers if answer.kind == kind and answer.succeeded]
-        times = [self.began, *sorted(good), self.ended]
+        """Return the longest time without a successful request, in seconds."""
+        successes = [response.at for response in self.responses if response.kind == kind and response.succeeded]
+        times = [self.began, *sorted(successes), self.ended]
         return max(after - before for before, after in pairwise(times))
 
     def _client(self, kind: str, name: str) -> None:
@@ -93,32 +93,32 @@ class Load:
             for number in count():
                 url = f"https://example.com/{self.tag}/{name}-{number}" if kind == "writes" else ""
                 try:
-                    self._answered(connection, kind, url)
+                    self._request(connection, kind, url)
                 except (OSError, http.client.HTTPException) as error:
                     connection.close()
-                    self.answers.append(Answer(kind, time.monotonic(), 0, url, f"{type(error).__name__}: {error}"))
+                    self.responses.append(Response(kind, time.monotonic(), 0, url, f"{type(error).__name__}: {error}"))
                 if self._stop.wait(_PAUSE):
                     return
 
-    def _answered(self, connection: http.client.HTTPConnection, kind: str, url: str) -> None:
-        kept = connection.sock is not None
+    def _request(self, connection: http.client.HTTPConnection, kind: str, url: str) -> None:
+        reused = connection.sock is not None
         try:
             self._send(connection, kind, url)
-            answer = connection.getresponse()
+            response = connection.getresponse()
         except ConnectionError:
             connection.close()
-            if not kept:
+            if not reused:
                 raise
-            self._answered(connection, kind, url)  # it was closed while it was idle, as any server may
+            self._request(connection, kind, url)  # servers may close idle connections
             return
-        body = answer.read()
-        self.answers.append(Answer(kind, time.monotonic(), answer.status, url, fault_of(kind, answer, body)))
+        body = response.read()
+        self.responses.append(Response(kind, time.monotonic(), response.status, url, fault_of(kind, response, body)))
 
     def _send(self, connection: http.client.HTTPConnection, kind: str, url: str) -> None:
-        """Readers keep their connections."""
+        """Send a request. Only readers keep their connections."""
         headers = {"Authorization": f"Bearer {self.key}", "Connection": "keep-alive" if kind == "reads" else "close"}
         if kind == "writes":
-            # A title, since a link of nothing but its URL is never made twice.
+            # Without a title, the service returns an existing link with the same URL.
             body = json.dumps({"url": url, "metatitle": "A link"})
             connection.request("POST", "/api/url/add", body, headers | {"Content-Type": "application/json"})
         elif kind == "reads":

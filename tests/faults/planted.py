@@ -1,4 +1,4 @@
-"""Services that are wrong on purpose, which shows that the loss and the doubling would be seen."""
+"""Services with a planted bug, to verify that `make faults` detects losses and duplicates."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,14 +10,14 @@ from linkmgr.db import session, statements
 from linkmgr.visits import queue
 
 
-def unflushed() -> Flask:
-    """Answers before the write is on the disk."""
+def unsynced() -> Flask:
+    """Respond before the write is on disk."""
     session.STARTUP_OPTIONS += " -c synchronous_commit=off"
     return create_app()
 
 
 def repeating() -> Flask:
-    """Sends a write again when its answer was lost."""
+    """Repeat a write whose response was lost."""
     execute: Callable[..., Any] = statements.Database.execute
 
     def again(self: statements.Database, sql: str, params: statements.Row, **options: Any) -> Any:
@@ -27,7 +27,7 @@ def repeating() -> Flask:
     return create_app()
 
 
-def forgetting() -> Flask:
-    """Leaves the visits of dead processes alone."""
+def not_adopting() -> Flask:
+    """Do not store the visits of processes that died."""
     queue.VisitQueue._store_orphans = lambda self: True  # type: ignore[method-assign]
     return create_app()

@@ -1,4 +1,4 @@
-"""Between the service and PostgreSQL: swallows the answer to statements that were executed, and hangs up."""
+"""A proxy in front of PostgreSQL that drops responses to executed statements and closes the connection."""
 
 import re
 import socket
@@ -12,39 +12,39 @@ _EXECUTE = re.compile(rb"EXECUTE (s[0-9a-f]+)")
 
 
 class Proxy:
-    """`swallows` tells of a statement's text whether its answer shall be lost."""
+    """`drops` returns True for the SQL of a statement whose response is to be dropped."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
-        self.swallows: Callable[[bytes], bool] = lambda _statement: False
+        self.drops: Callable[[bytes], bool] = lambda _statement: False
 
     def serve(self, listener: socket.socket) -> None:
         with suppress(OSError):  # the listener is closed at the end
             while True:
                 client, _ = listener.accept()
-                threading.Thread(target=self._connected, args=(client,), daemon=True).start()
+                threading.Thread(target=self._serve_connection, args=(client,), daemon=True).start()
 
-    def _connected(self, client: socket.socket) -> None:
+    def _serve_connection(self, client: socket.socket) -> None:
         server = socket.socket(socket.AF_UNIX)
         mute = threading.Event()
         with client, server, suppress(OSError):
             server.connect(str(self.target))
-            threading.Thread(target=self._answers, args=(client, server, mute), daemon=True).start()
-            self._statements(client, server, mute)
+            threading.Thread(target=self._forward_responses, args=(client, server, mute), daemon=True).start()
+            self._forward_statements(client, server, mute)
 
-    def _statements(self, client: socket.socket, server: socket.socket, mute: threading.Event) -> None:
+    def _forward_statements(self, client: socket.socket, server: socket.socket, mute: threading.Event) -> None:
         prepared: dict[bytes, bytes] = {}
-        while sent := client.recv(65536):
-            if made := _PREPARE.search(sent):
-                prepared[made[1]] = made[2]
-            elif (run := _EXECUTE.search(sent)) and self.swallows(prepared.get(run[1], b"")):
+        while data := client.recv(65536):
+            if match := _PREPARE.search(data):
+                prepared[match[1]] = match[2]
+            elif (match := _EXECUTE.search(data)) and self.drops(prepared.get(match[1], b"")):
                 mute.set()
-            server.sendall(sent)
+            server.sendall(data)
 
-    def _answers(self, client: socket.socket, server: socket.socket, mute: threading.Event) -> None:
+    def _forward_responses(self, client: socket.socket, server: socket.socket, mute: threading.Event) -> None:
         with suppress(OSError):
-            while (answer := server.recv(65536)) and not mute.is_set():
-                client.sendall(answer)
+            while (data := server.recv(65536)) and not mute.is_set():
+                client.sendall(data)
         for side in (client, server):
             with suppress(OSError):
                 side.shutdown(socket.SHUT_RDWR)
@@ -52,7 +52,7 @@ class Proxy:
 
 @contextmanager
 def between(folder: Path, target: Path) -> Iterator[Proxy]:
-    """A proxy that listens in the folder under the name that the target has in its own."""
+    """Run a proxy that listens on a socket in the folder, with the same file name as the target."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(folder / target.name))
         listener.listen(100)

@@ -1,4 +1,4 @@
-"""What is harmed, all of it real: a durable PostgreSQL of its own, the service under gunicorn, and a Redis."""
+"""Start what the faults are injected into: a durable PostgreSQL, the service under gunicorn, and Redis."""
 
 import os
 import secrets
@@ -28,7 +28,7 @@ from tests.faults.proxy import Proxy, between
 TARGET = "https://example.com/"
 _SOCKET = ".s.PGSQL.5432"
 _STEP = 0.1
-_CALLS = 16  # after which every worker has been reached
+_CALLS = 16  # enough to reach every worker
 _DISK = "192m"
 _USER = """
     WITH business AS (UPDATE plans SET rate = NULL WHERE name = 'Business' RETURNING id)
@@ -39,7 +39,7 @@ _LINK = "INSERT INTO links (user_id, alias, url) VALUES (%(user_id)s, %(alias)s,
 
 @dataclass
 class Database:
-    """A PostgreSQL that is started again when it dies, as the launcher does it, while somebody waits here."""
+    """A PostgreSQL server. While a caller waits here, it is restarted when it dies, as the launcher does."""
 
     server: Server
     dsn: str
@@ -47,12 +47,12 @@ class Database:
     def wait(self, seconds: float) -> None:
         self.until(lambda: False, seconds)
 
-    def until(self, holds: Callable[[], bool], seconds: float) -> bool:
+    def until(self, condition: Callable[[], bool], seconds: float) -> bool:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             with suppress(OSError):
                 self.server.ensure()
-            if holds():
+            if condition():
                 return True
             time.sleep(_STEP)
         return False
@@ -65,34 +65,34 @@ class Database:
         connection.autocommit = True
         return connection
 
-    def ask(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
+    def query(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         with closing(self.connect()) as connection, connection.cursor() as cursor:
             cursor.execute(sql, values)
             return cursor.fetchall() if cursor.description else []
 
-    def asks(self) -> bool:
+    def is_available(self) -> bool:
         with suppress(psycopg2.Error):
-            return bool(self.ask("SELECT 1"))
+            return bool(self.query("SELECT 1"))
         return False
 
 
 @dataclass
-class Stage:
-    """The service over a database, with a user."""
+class Deployment:
+    """The service with its database and a user."""
 
     database: Database
     base: str
-    master: int  # gunicorn's process
+    master: int  # process id of gunicorn's master
     user_id: int
     key: str
     proxy: Proxy | None = None
-    redis: int = 0  # its process
+    redis: int = 0  # process id
 
     def workers(self) -> set[int]:
         return {int(pid) for pid in Path(f"/proc/{self.master}/task/{self.master}/children").read_text().split()}
 
     def link(self, alias: str) -> int:
-        [(link,)] = self.database.ask(_LINK, user_id=self.user_id, alias=alias, url=TARGET)
+        [(link,)] = self.database.query(_LINK, user_id=self.user_id, alias=alias, url=TARGET)
         return int(link)
 
 
@@ -108,7 +108,7 @@ def settings(database: Database) -> dict[str, str]:
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """One that PostgreSQL's user may enter, too."""
+    """Create a temporary folder that PostgreSQL's user can enter."""
     with tempfile.TemporaryDirectory(prefix="linkmgr-faults-", ignore_cleanup_errors=True) as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -127,47 +127,47 @@ def _register(database: Database) -> tuple[int, str]:
     with create_app(**settings(database)).app_context():
         user_id = users.next_id()
         name = f"user-{user_id}"
-        new = keys.new_key(user_id)
-        users.add(user_id, username=name, email=f"{name}@example.com", password_hash="", **new)
-        database.ask(_USER, user_id=user_id)
+        key = keys.new_key(user_id)
+        users.add(user_id, username=name, email=f"{name}@example.com", password_hash="", **key)
+        database.query(_USER, user_id=user_id)
         return user_id, str(users.read(user_id)["apikey"])
 
 
 @contextmanager
-def service(database: Database, app: str = "app:app", **options: str) -> Iterator[Stage]:
+def service(database: Database, app: str = "app:app", **options: str) -> Iterator[Deployment]:
     user_id, key = _register(database)
     with gunicorn(app, "--workers", "2", **(settings(database) | options)) as (base, master):
         for _ in range(_CALLS):
             with urllib.request.urlopen(f"{base}/healthz", timeout=30):
                 pass
-        yield Stage(database, base, master, user_id, key)
+        yield Deployment(database, base, master, user_id, key)
 
 
 @contextmanager
-def proxied(database: Database, where: Path, app: str = "app:app") -> Iterator[Stage]:
-    """Whose statements all pass a proxy."""
+def proxied(database: Database, where: Path, app: str = "app:app") -> Iterator[Deployment]:
+    """Run the service with a proxy between it and PostgreSQL."""
     sockets = where / secrets.token_hex(4)
     sockets.mkdir()
-    through = f"postgresql://postgres@/linkmgr?host={sockets}"
+    dsn = f"postgresql://postgres@/linkmgr?host={sockets}"
     with (
         between(sockets, Path(parse_dsn(database.dsn)["host"], _SOCKET)) as proxy,
-        service(database, app, database_url=through) as stage,
+        service(database, app, database_url=dsn) as deployment,
     ):
-        stage.proxy = proxy
-        yield stage
+        deployment.proxy = proxy
+        yield deployment
 
 
 @contextmanager
-def counted_in_redis(database: Database, where: Path) -> Iterator[Stage]:
+def with_redis(database: Database, where: Path) -> Iterator[Deployment]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
     command = ["redis-server", "--port", port, "--save", "", "--dir", str(where), "--bind", "127.0.0.1"]
     redis = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
-        with service(database, rate_limit_storage=f"redis://127.0.0.1:{port}/0") as stage:
-            stage.redis = redis.pid
-            yield stage
+        with service(database, rate_limit_storage=f"redis://127.0.0.1:{port}/0") as deployment:
+            deployment.redis = redis.pid
+            yield deployment
     finally:
         redis.send_signal(signal.SIGCONT)
         redis.kill()
@@ -176,7 +176,7 @@ def counted_in_redis(database: Database, where: Path) -> Iterator[Stage]:
 
 @contextmanager
 def small_disk(where: Path) -> Iterator[Path | None]:
-    """A file system of its own in memory; None where this user may not have one."""
+    """Mount a small file system in memory. Yield None if this user may not mount."""
     where.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={_DISK},mode=755", "linkmgr-faults", str(where)]
     if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
