@@ -1,4 +1,4 @@
-"""The service under load while what it stands on fails: the short form of `make faults`, which makes every fault."""
+"""The service under load while a component fails: the short form of `make faults`, which injects every fault."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,16 +26,16 @@ def direct(place: tuple[Database, Path]) -> Iterator[Stage]:
 
 
 @pytest.mark.parametrize("fault", [making.STOP, making.TERMINATE, making.WORKERS], ids=lambda fault: str(fault.title))
-def test_nothing_is_lost_or_doubled_and_errors_say_when_to_come_again(direct: Stage, fault: making.Fault) -> None:
+def test_no_write_is_lost_or_doubled_and_errors_have_retry_after(direct: Stage, fault: making.Fault) -> None:
     assert run(direct, fault).problems == []
 
 
-def test_a_write_whose_answer_is_lost_is_an_error_and_is_not_sent_again(place: tuple[Database, Path]) -> None:
+def test_a_write_whose_response_is_lost_is_an_error_and_is_not_repeated(place: tuple[Database, Path]) -> None:
     with stage.proxied(*place) as on:
         row = run(on, making.ANSWER)
     assert row.problems == []
     assert row.unsure > 0
 
 
-def test_requests_for_large_images_hold_nobody_up(direct: Stage) -> None:
+def test_requests_for_large_images_do_not_block_others(direct: Stage) -> None:
     assert attacks.run(direct, attacks.IMAGES).problems == []

@@ -1,4 +1,4 @@
-"""What a list reads: the caller's own rows, however many others have."""
+"""A list reads only the caller's rows, however many rows other users have."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from flask import Flask
 from linkmgr.db import statements
 from tests.conftest import Client
 
-# A path, its table, and what n rows of it hold besides their owner.
+# A path, its table, and the columns of n rows besides their owner.
 LISTS = {
     "/api/pixels": ("pixels", {"type": "'bing'", "name": "'n'", "tag": "'t'"}),
     "/api/urls": ("links", {"alias": "%(user_id)s::bigint || '-' || n", "url": "'https://example.org/' || n"}),
@@ -17,13 +17,13 @@ LISTS = {
 
 
 def removed_by_filters(plan: dict[str, Any], table: str) -> int:
-    """Of the table: one that has few rows, as `usage` has here, may well be read whole."""
+    """Count rows of this table only: PostgreSQL may scan a small table, such as `usage`, completely."""
     below = sum(removed_by_filters(each, table) for each in plan.get("Plans", []))
     return below + (int(plan.get("Rows Removed by Filter", 0)) if plan.get("Relation Name") == table else 0)
 
 
 def plan_of(statement: str, given: dict[str, Any]) -> dict[str, Any]:
-    """As the service prepares and runs the statement."""
+    """Return the plan of the statement as the service prepares and executes it."""
     prepare, execute = statements._prepared(statement)
     with statements.database().connect() as connection, connection.cursor() as cursor:
         cursor.execute(prepare)
@@ -34,7 +34,7 @@ def plan_of(statement: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_the_list_of_a_user_with_few_rows_passes_over_nobody_elses(
+def test_the_list_of_a_user_with_few_rows_reads_no_rows_of_other_users(
     app: Flask, alice: Client, bob: Client, path: str
 ) -> None:
     table, columns = LISTS[path]

@@ -59,7 +59,7 @@ def put(client: Client, name: str, data: bytes) -> str:
 
 
 def logo_file(client: Client, name: str) -> str:
-    """The file name of one of LOGOS."""
+    """Return the file name of one of LOGOS."""
     return put(client, f"{name}.png", LOGOS[name]())
 
 
@@ -97,14 +97,14 @@ def test_png_and_jpeg_of_every_kind_become_a_small_png(alice: Client, sql: Sql, 
     assert max(found.size) <= logos.SIDE
 
 
-def test_a_grey_of_16_bits_stays_grey(alice: Client, sql: Sql) -> None:
+def test_a_16_bit_grayscale_image_stays_grayscale(alice: Client, sql: Sql) -> None:
     alice.add("/api/qr/add", TEXT | {"logo": put(alice, "grey.png", image("I;16", colour=32768))})
     assert kept(sql).getpixel((0, 0)) == (128, 128, 128, 255)
 
 
-def test_a_photograph_stands_upright_and_forgets_where_it_was_taken(alice: Client, sql: Sql) -> None:
+def test_a_photograph_is_upright_and_loses_its_location(alice: Client, sql: Sql) -> None:
     exif = Image.Exif()
-    exif[0x0112] = 6  # turned by 90 degrees
+    exif[0x0112] = 6  # rotated by 90 degrees
     exif[0x010E] = "the secret place"
     data = image("RGB", (200, 100), "JPEG", exif=exif, comment="secret", icc_profile=b"secret")
     alice.add("/api/qr/add", TEXT | {"logo": put(alice, "photo.jpg", data)})
@@ -114,7 +114,7 @@ def test_a_photograph_stands_upright_and_forgets_where_it_was_taken(alice: Clien
 
 
 def bomb() -> bytes:
-    """A few bytes that would become 2.5 gigapixels."""
+    """Return a few bytes that decode to 2.5 gigapixels."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
@@ -129,7 +129,7 @@ def bomb() -> bytes:
 
 
 def many_scans() -> bytes:
-    """A JPEG whose last pass over all pixels is repeated: a minute of work in 1 MiB."""
+    """Return a JPEG whose last pass over all pixels is repeated: a minute of decoding in 1 MiB."""
     data = image("RGB", (2000, 2000), "JPEG", progressive=True)
     last, end = data.rindex(b"\xff\xda"), data.rindex(b"\xff\xd9")
     return data[:last] + data[last:end] * 20000 + data[end:]
@@ -158,7 +158,7 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>ale
         image() + bytes(1 << 20),
     ],
 )
-def test_what_is_no_small_png_or_jpeg_is_refused(alice: Client, data: bytes) -> None:
+def test_a_file_that_is_no_small_png_or_jpeg_is_rejected(alice: Client, data: bytes) -> None:
     answer = alice.post("/api/qr/add", TEXT | {"logo": put(alice, "logo.png", data)})
     assert (answer.status_code, answer.get_json()["message"]) == (400, UNUSABLE)
     assert alice.get("/api/qr").get_json()["data"]["result"] == 0
@@ -185,7 +185,7 @@ def test_only_a_file_of_the_folder_itself_is_read(alice: Client, name: str) -> N
     assert answer.get_json()["message"] in (MISSING, "logo must not hold control characters.")
 
 
-def test_a_logo_of_the_web_is_fetched_once_and_kept(alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_logo_from_a_url_is_fetched_once_and_stored(alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def answer(request: Any) -> None:
@@ -207,7 +207,7 @@ def test_a_logo_is_only_fetched_from_public_web_servers(alice: Client, url: str)
     assert alice.get("/api/qr").get_json()["data"]["result"] == 0
 
 
-def test_a_page_instead_of_an_image_is_refused(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_instead_of_an_image_is_rejected(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     with foreign.server(foreign.answering(b"<!doctype html>")) as port:
         foreign.publish(monkeypatch, {"logos.example.com:80": port})
         answer = alice.post("/api/qr/add", TEXT | {"logo": "http://logos.example.com/"})
@@ -229,10 +229,8 @@ def test_an_update_keeps_replaces_and_removes_the_logo(alice: Client, sql: Sql) 
     assert sql("SELECT logo, logo_hash FROM qrs") == [{"logo": None, "logo_hash": None}]
 
 
-def test_slow_servers_of_logos_do_not_hold_up_the_service(
-    app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only so many fetches of a process wait at once; who comes then is told to come again."""
+def test_slow_logo_servers_do_not_block_the_service(app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limit the concurrent fetches of a process; a further request gets a 503 with Retry-After."""
     begun, ended = threading.Semaphore(0), threading.Event()
 
     def silent(_: BaseHTTPRequestHandler) -> None:

@@ -1,4 +1,4 @@
-"""The private PostgreSQL: shared, taken over, restarted; nothing lost and nothing left behind."""
+"""The private PostgreSQL server: sharing, takeover, restart, durability and cleanup."""
 
 import os
 import pwd
@@ -32,7 +32,7 @@ with private_postgres.server(Path(sys.argv[1])) as dsn:
 
 
 def alive(data: Path) -> dict[int, int]:
-    """The processes whose working directory is the data folder, those of its server, and the user of each."""
+    """Return the processes that run in the data folder (the server's processes), each with its user."""
     found = {}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -64,7 +64,7 @@ def postmaster(data: Path) -> int:
 
 @contextmanager
 def owner(data: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that has the cluster's server running."""
+    """Start another process that runs the cluster's server."""
     program = [sys.executable, "-c", OWNER, str(data)]
     with subprocess.Popen(program, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin
@@ -76,7 +76,7 @@ def owner(data: Path) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def owner_as(user: str, data: Path) -> Iterator[None]:
-    """The same as another user, without a new program, since a virtual environment may be closed to that user."""
+    """Start it as another user, by fork, because that user may have no access to the virtual environment."""
     (started, start), (ended, end) = os.pipe(), os.pipe()
     account = pwd.getpwnam(user)
     child = os.fork()
@@ -108,7 +108,7 @@ def room() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def made(room: Path) -> Path:
-    """A cluster with one row in it, stopped."""
+    """A stopped cluster with one row."""
     with embedded.server(room / "postgres") as dsn:
         ask(dsn, "CREATE TABLE kept AS SELECT 'data' AS what")
     return room / "postgres"
@@ -123,7 +123,7 @@ def data(made: Path) -> Iterator[Path]:
 
 
 @linux
-def test_a_throw_away_server_leaves_nothing_behind() -> None:
+def test_a_temporary_server_leaves_no_files() -> None:
     with embedded.running(None) as server:
         data, sockets = server.data, server.sockets
         assert alive(data)
@@ -133,7 +133,7 @@ def test_a_throw_away_server_leaves_nothing_behind() -> None:
 
 
 @linux
-def test_a_second_process_shares_the_server_and_takes_over_when_the_first_leaves(data: Path) -> None:
+def test_a_second_process_shares_the_server_and_takes_over_when_the_first_ends(data: Path) -> None:
     with owner(data) as first, embedded.running(data) as shared:
         before = postmaster(data)
         assert ask(embedded.dsn(data), "SELECT what FROM kept") == "data"
@@ -147,7 +147,7 @@ def test_a_second_process_shares_the_server_and_takes_over_when_the_first_leaves
 
 
 @linux
-def test_a_process_that_shares_leaves_the_server_running(data: Path) -> None:
+def test_a_process_that_shares_the_server_leaves_it_running(data: Path) -> None:
     with owner(data):
         before = postmaster(data)
         with embedded.server(data):
@@ -157,7 +157,7 @@ def test_a_process_that_shares_leaves_the_server_running(data: Path) -> None:
 
 
 @linux
-def test_the_server_ends_with_a_process_that_is_killed(data: Path) -> None:
+def test_the_server_stops_with_a_process_that_is_killed(data: Path) -> None:
     with owner(data) as process:
         process.kill()
         process.wait()
@@ -165,7 +165,7 @@ def test_the_server_ends_with_a_process_that_is_killed(data: Path) -> None:
 
 
 @linux
-def test_a_pid_file_whose_number_now_belongs_to_another_process_does_not_stop_the_start(data: Path) -> None:
+def test_a_pid_file_with_the_pid_of_another_process_does_not_block_the_start(data: Path) -> None:
     with owner(data) as process:
         for pid in [process.pid, *alive(data)]:
             with suppress(ProcessLookupError):
@@ -186,14 +186,14 @@ def test_a_pid_file_whose_number_now_belongs_to_another_process_does_not_stop_th
 def test_a_killed_postmaster_is_started_again(data: Path) -> None:
     with embedded.running(data) as server:
         before = postmaster(data)
-        time.sleep(1)  # a server that dies at once is not started again at once
+        time.sleep(1)  # the restart of a server that dies early is delayed
         os.kill(before, signal.SIGKILL)
         eventually(lambda: server.ensure() is None and server._ready() and postmaster(data) != before)  # type: ignore[func-returns-value]
         assert ask(embedded.dsn(data), "SELECT what FROM kept") == "data"
 
 
 @linux
-def test_a_server_of_somebody_else_on_the_folder_is_left_alone(data: Path) -> None:
+def test_a_server_of_another_installation_on_the_folder_is_left_alone(data: Path) -> None:
     programs, _ = binaries.find(int((data / "PG_VERSION").read_text()))
     folder = binaries.readable(programs, embedded._user(data))
     user = data.stat().st_uid if os.geteuid() == 0 else None
@@ -217,14 +217,14 @@ def test_a_server_that_cannot_start_is_reported_soon_with_its_log(data: Path) ->
     configuration.write_text(before)
 
 
-def test_the_environment_does_not_lead_elsewhere(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_do_not_redirect_the_connection(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"PGPORT": "1", "PGHOST": "nowhere", "PGUSER": "x", "LC_ALL": "xx_XX", "LANG": "xx"}.items():
         monkeypatch.setenv(name, value)
     with embedded.server(data) as dsn:
         assert ask(dsn, "SELECT what FROM kept") == "data"
 
 
-def test_what_users_sent_is_not_in_the_log(data: Path) -> None:
+def test_user_data_is_not_in_the_log(data: Path) -> None:
     with embedded.running(data) as server:
         with pytest.raises(psycopg2.DataError):
             ask(embedded.dsn(data), "SELECT 'hidden'::integer")
@@ -234,7 +234,7 @@ def test_what_users_sent_is_not_in_the_log(data: Path) -> None:
 
 
 @linux
-def test_a_folder_that_cannot_be_written_is_a_sentence() -> None:
+def test_a_read_only_folder_is_reported_in_one_sentence() -> None:
     with pytest.raises(binaries.Unavailable, match=r"PostgreSQL cannot run in /proc/none/postgres: .*\."):
         embedded.server(Path("/proc/none/postgres")).__enter__()
 
@@ -259,7 +259,7 @@ def test_an_ordinary_user_has_a_server_and_root_shares_and_runs_it(room: Path) -
 
 @linux
 @as_root
-def test_in_a_folder_that_only_root_may_enter_the_cluster_lies_elsewhere(
+def test_in_a_folder_that_only_root_may_enter_the_cluster_is_stored_elsewhere(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (embedded, binaries):
@@ -279,7 +279,7 @@ def test_in_a_folder_that_only_root_may_enter_the_cluster_lies_elsewhere(
 
 
 @as_root
-def test_programs_that_the_server_may_not_enter_are_copied_with_their_libraries(
+def test_programs_that_the_server_user_cannot_access_are_copied_with_their_libraries(
     room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(binaries, "SHARED", room / "copies")

@@ -1,4 +1,4 @@
-"""What the README says is true: its operations, settings, commands, targets and paths exist and stand there."""
+"""The README agrees with the program: operations, settings, commands, make targets and paths."""
 
 import re
 from dataclasses import fields
@@ -16,20 +16,20 @@ from tests.conftest import ROOT
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_table_of_operations_is_that_of_the_program() -> None:
+def test_the_table_of_operations_matches_the_program() -> None:
     listed = re.findall(r"^\| (GET|POST|PUT|DELETE) \| `(/api/[^`]+)` \|", README, re.MULTILINE)
     paths = [(operation, operation.path.replace("{type}", ":type")) for operation in OPERATIONS]
     documented = [(operation.method, re.sub(r"{\w+}", ":id", path)) for operation, path in paths]
     assert sorted(listed) == sorted(set(documented) - {("GET", "/api/openapi.json")})
 
 
-def test_the_table_of_codes_is_the_catalogue() -> None:
+def test_the_table_of_codes_matches_the_catalog() -> None:
     listed = re.findall(r"^\| `(\w+)` \| (\d+) \| (.*) \|$", README, re.MULTILINE)
     sentences = {code: re.sub(":[a-z]+}", "}", sentence) for code, (_, sentence) in CATALOGUE.items()}
     assert listed == [(code, str(status), sentences[code]) for code, (status, _) in CATALOGUE.items()]
 
 
-def test_the_table_of_settings_is_that_of_the_program() -> None:
+def test_the_table_of_settings_matches_the_program() -> None:
     listed = re.findall(r"^\| `LINKMGR_(\w+)` \| (.*?) \| (.*) \|$", README, re.MULTILINE)
     expected = [
         (field.name.upper(), "" if field.default in ("", None) else f"`{field.default}`", field.metadata["doc"])
@@ -43,7 +43,7 @@ def test_every_setting_that_is_mentioned_exists() -> None:
     assert set(re.findall(rf"{PREFIX}([A-Z_]+[A-Z])", README)) <= names
 
 
-def test_the_list_of_commands_is_that_of_the_program(app: Flask) -> None:
+def test_the_list_of_commands_matches_the_program(app: Flask) -> None:
     listed = re.findall(r"^\| `(\w+ \w+)[^`]*` \|", README, re.MULTILINE)
     groups = ("users", "plans", "database", "visits")
     commands = [
@@ -63,7 +63,7 @@ def test_every_make_target_that_is_mentioned_exists(target: str) -> None:
     assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
-def test_the_bounds_of_what_is_fetched_are_those_of_the_program() -> None:
+def test_the_limits_of_outbound_fetches_match_the_program() -> None:
     [bounds] = re.findall(r"- \*\*What is fetched\*\*.*?\n(?=\n|- )", README, re.DOTALL)
     numbers = re.findall(r"(\w+)[ \n]+(?:redirects|MiB|seconds|at[ \n]a[ \n]time)", bounds)
     assert numbers == [

@@ -1,4 +1,4 @@
-"""Where a short link leads: by device, country and language, with its parameters."""
+"""The target of a short link: by device, country and language, with its parameters."""
 
 import pytest
 from flask import Flask
@@ -49,7 +49,7 @@ def links_to(*names: str) -> dict[str, str]:
         (BLACKBERRY, ["blackberry", "mobile", "blackberry 10"]),
     ],
 )
-def test_a_device_is_known_by_each_of_its_names(agent: str, names: list[str]) -> None:
+def test_each_user_agent_form_of_a_device_is_recognized(agent: str, names: list[str]) -> None:
     assert set(names) <= set(targets.devices(agent))
 
 
@@ -67,11 +67,11 @@ def test_a_device_is_known_by_each_of_its_names(agent: str, names: list[str]) ->
         ("", ["desktop", "mobile", "tablet", "linux"]),
     ],
 )
-def test_a_device_is_not_another_one(agent: str, names: list[str]) -> None:
+def test_similar_user_agents_are_not_that_device(agent: str, names: list[str]) -> None:
     assert not set(names) & set(targets.devices(agent))
 
 
-def test_a_device_has_its_own_target_the_most_telling_name_first(short: Make) -> None:
+def test_a_device_has_its_own_target_and_the_most_specific_name_wins(short: Make) -> None:
     link = short(devices=links_to("iphone", "ios", "mobile", "windows 10", "windows"))
     assert link.leads_to(agent=IPHONE) == "https://example.com/0"
     assert link.leads_to(agent=IPAD) == "https://example.com/1"
@@ -91,7 +91,7 @@ def test_a_country_has_its_own_target_by_name_or_code(short: Make) -> None:
         assert link.leads_to(address="2001:db8::1") == TARGET
 
 
-def test_without_a_file_of_countries_all_go_to_the_default(app: Flask, sql: Sql, alice: Client) -> None:
+def test_without_a_geoip_file_all_visitors_get_the_default_target(app: Flask, sql: Sql, alice: Client) -> None:
     link = Short(app, sql, alice.id, locations=links_to("peru", "unknown", "none"))
     assert link.leads_to(address=PERU) == TARGET
 
@@ -121,7 +121,7 @@ def test_the_united_kingdom_has_two_codes() -> None:
         (";q=x,,," * 500, None),
     ],
 )
-def test_a_language_has_its_own_target_as_the_visitor_likes_them(
+def test_a_language_has_its_own_target_by_the_visitors_preference(
     short: Make, accepted: str, expected: str | None
 ) -> None:
     languages = links_to("fr", "pt-br", "german", "chinese")
@@ -153,7 +153,7 @@ def test_a_language_may_be_written_with_its_region(short: Make, target: str, acc
     assert link.leads_to(Accept_Language="zh") == link.leads_to(Accept_Language="pt-PT, es-ES, en-US") == TARGET
 
 
-def test_the_visitors_own_region_comes_first(short: Make) -> None:
+def test_the_visitors_own_region_has_precedence(short: Make) -> None:
     link = short(languages=links_to("portuguese", "portuguese (brazil)", "chinese (traditional)", "zh"))
     assert link.leads_to(Accept_Language="pt-BR") == "https://example.com/1"
     assert link.leads_to(Accept_Language="pt-PT") == "https://example.com/0"
@@ -161,7 +161,7 @@ def test_the_visitors_own_region_comes_first(short: Make) -> None:
     assert link.leads_to(Accept_Language="zh-CN") == "https://example.com/3"
 
 
-def test_the_device_comes_before_the_country_before_the_language_before_the_default(short: Make) -> None:
+def test_the_order_is_device_country_language_default(short: Make) -> None:
     every = {
         "devices": {"iphone": "https://example.com/device"},
         "locations": {"peru": "https://example.com/country"},
@@ -188,11 +188,11 @@ def test_the_device_comes_before_the_country_before_the_language_before_the_defa
         ("https://example.com/?a=0", "https://example.com/?a=0&a=1&b=2"),
     ],
 )
-def test_parameters_go_behind_the_query_and_before_the_fragment(url: str, expected: str) -> None:
+def test_parameters_are_added_after_the_query_and_before_the_fragment(url: str, expected: str) -> None:
     assert targets.with_parameters(url, [["a", "1"], ["b", "2"]]) == expected
 
 
-def test_parameters_are_encoded_and_go_to_every_target(short: Make) -> None:
+def test_parameters_are_encoded_and_added_to_every_target(short: Make) -> None:
     parameters = [["utm source", "a&b=c#d"], ["näme", "x\r\nSet-Cookie: y"], ["utm", ""]]
     link = short(parameters=parameters, devices={"iphone": "https://example.com/i?k=v"})
     query = "utm%20source=a%26b%3Dc%23d&n%C3%A4me=x%0D%0ASet-Cookie%3A%20y&utm="

@@ -1,4 +1,4 @@
-"""The colours of the style sheet can be read on each other, light and dark (WCAG 2: 4.5 to 1)."""
+"""The contrast of the colors in the style sheet, light and dark (WCAG 2: at least 4.5 to 1)."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-# Text, and what it stands on.
+# Text colors and their background colors.
 PAIRS = [
     ("text", "page"),
     ("text", "surface"),
@@ -40,7 +40,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("text", "behind"), PAIRS)
-def test_text_stands_out(scheme: str, text: str, behind: str) -> None:
+def test_text_has_enough_contrast(scheme: str, text: str, behind: str) -> None:
     colours = schemes()[scheme]
     darker, lighter = sorted(luminance(colours[name]) for name in (text, behind))
     assert (lighter + 0.05) / (darker + 0.05) >= 4.5

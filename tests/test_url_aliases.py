@@ -1,4 +1,4 @@
-"""The names of links: chosen, reserved, generated and taken."""
+"""Link aliases: chosen, reserved, generated and taken."""
 
 import pytest
 from flask import Flask
@@ -16,12 +16,12 @@ def test_an_alias_may_be_chosen(alice: Client, alias: str) -> None:
 
 
 @pytest.mark.parametrize("alias", ["ab", "x" * 51, "a b", "a.b", "a/b", "äöü", "abc\n", " abc", "a%20b", " "])
-def test_an_alias_of_other_characters_is_refused(alice: Client, alias: str) -> None:
+def test_an_alias_with_other_characters_is_rejected(alice: Client, alias: str) -> None:
     assert refused(alice, custom=alias) == "custom must be 3 to 50 letters, digits, '_' or '-'."
 
 
 @pytest.mark.parametrize("alias", ["api", "API", "login", "Account", "avatar", "healthz", "static", "admin", "robots"])
-def test_a_word_that_the_service_uses_is_refused(alice: Client, alias: str) -> None:
+def test_a_reserved_word_is_rejected(alice: Client, alias: str) -> None:
     assert refused(alice, custom=alias) == "custom must not be a word that the service uses itself."
     alice.add("/api/domain/add", {"domain": "https://go.example.net"})
     assert "the service uses" in refused(alice, custom=alias, domain="go.example.net")
@@ -35,14 +35,14 @@ def test_the_first_words_of_all_paths_are_reserved(app: Flask, alice: Client) ->
         assert "the service uses" in refused(alice, custom=word)
 
 
-def test_generated_aliases_are_never_refused_as_chosen_ones(alice: Client) -> None:
+def test_generated_aliases_are_valid_as_chosen_ones(alice: Client) -> None:
     made = {links.new_alias() for _ in range(50)}
     assert len(made) == 50
     for alias in made:
         alice.add("/api/url/add", {"url": PAGE, "custom": alias})
 
 
-def test_an_alias_is_taken_once_on_each_host_and_by_its_exact_letters(alice: Client, bob: Client, sql: Sql) -> None:
+def test_an_alias_is_unique_per_host_and_case_sensitive(alice: Client, bob: Client, sql: Sql) -> None:
     taken = "This alias is taken: choose another one."
     alice.add("/api/domain/add", {"domain": "https://go.example.net"})
     for members in ({"custom": "Spring"}, {"custom": "spring"}, {"custom": "Spring", "domain": "go.example.net"}):
