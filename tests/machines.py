@@ -16,7 +16,7 @@ from psycopg2.extensions import parse_dsn
 from linkmgr.db import embedded
 from linkmgr.db.binaries import find, readable
 from tests.conftest import ROOT, free_port
-from tests.test_private_postgres import ask, eventually
+from tests.test_embedded import ask, eventually
 
 
 def answers(dsn: str) -> bool:

@@ -21,7 +21,7 @@ from werkzeug.test import EnvironBuilder, TestResponse
 from werkzeug.wrappers import Request
 
 from tests.conftest import BASE_URL, ROOT, free_port
-from tests.test_private_postgres import eventually
+from tests.test_embedded import eventually
 
 OWN, BRANDED = "go.example.org", "brand.example.net"
 SERVED = {"Host": urlsplit(BASE_URL).netloc}  # the host name that nginx forwards

@@ -18,7 +18,7 @@ from flask import Flask
 from linkmgr.db import binaries
 from tests.conftest import MANY, ROOT, Client
 from tests.factories import Sql
-from tests.test_private_postgres import eventually
+from tests.test_embedded import eventually
 
 pytestmark = pytest.mark.slow
 

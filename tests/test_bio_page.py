@@ -12,7 +12,7 @@ from linkmgr.api.bio import THEMES
 from tests.browser import DESKTOP, PHONE, Browser
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.test_security_headers import POLICY
-from tests.test_style import luminance
+from tests.test_stylesheet import luminance
 
 LINKS = [
     {"title": "My shop", "url": "https://www.example.com/shop?a=1&b=2"},

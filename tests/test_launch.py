@@ -21,7 +21,7 @@ from linkmgr.db import migrations
 from linkmgr.db.statements import VERSION
 from linkmgr.settings import settings
 from tests.conftest import ROOT, Client, free_port
-from tests.test_private_postgres import alive, eventually, postmaster
+from tests.test_embedded import alive, eventually, postmaster
 
 pytestmark = [
     pytest.mark.slow,

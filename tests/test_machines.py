@@ -18,7 +18,7 @@ from tests.nginx import Nginx
 from tests.operations import KEYED, Call
 from tests.races import at_once, meanwhile
 from tests.stage import Stage
-from tests.test_private_postgres import ask, eventually
+from tests.test_embedded import ask, eventually
 
 pytestmark = pytest.mark.slow
 

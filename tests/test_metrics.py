@@ -16,7 +16,7 @@ from werkzeug.test import TestResponse
 from linkmgr.web.metrics import Metrics
 from tests.conftest import ROOT, Client
 from tests.targets import FIREFOX
-from tests.test_private_postgres import eventually
+from tests.test_embedded import eventually
 
 TOKEN = "a-token-of-the-tests"
 Samples = dict[tuple[str, ...], float]

@@ -21,7 +21,7 @@ from tests.factories import Sql
 from tests.nginx import BRANDED, OWN, SERVED, Nginx
 from tests.operations import KEYED, Call
 from tests.stage import Stage
-from tests.test_private_postgres import eventually
+from tests.test_embedded import eventually
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from tests import factories, machines
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.races import at_once
-from tests.test_private_postgres import ask, eventually
+from tests.test_embedded import ask, eventually
 
 pytestmark = pytest.mark.slow
 

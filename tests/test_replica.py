@@ -11,7 +11,7 @@ from tests import machines
 from tests.conftest import Client
 from tests.machines import Replica
 from tests.races import at_once
-from tests.test_private_postgres import ask, eventually
+from tests.test_embedded import ask, eventually
 
 pytestmark = pytest.mark.slow
 

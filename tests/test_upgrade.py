@@ -13,7 +13,7 @@ from linkmgr.db.statements import VERSION
 from tests import nginx
 from tests.conftest import MANY, Client
 from tests.races import meanwhile
-from tests.test_private_postgres import ask, eventually
+from tests.test_embedded import ask, eventually
 
 pytestmark = pytest.mark.slow
 
