@@ -57,7 +57,7 @@ def overlay(sql: Sql, user_id: int, kind: str, **members: Any) -> int:
 
 
 @contextmanager
-def served(make_app: Callable[..., Flask]) -> Iterator[str]:
+def run_service(make_app: Callable[..., Flask]) -> Iterator[str]:
     """Serve the service on a port of this process for a whole test module, and return its base URL."""
     port = free_port()
     base = f"http://127.0.0.1:{port}"
@@ -111,14 +111,16 @@ def link(user_id: int, kind: str = "direct", **members: Any) -> dict[str, Any]:
 Show = Callable[..., TestResponse]
 
 
-def shown(make_app: Callable[..., Flask], row: dict[str, Any], target: str = TARGET, **settings: str) -> TestResponse:
+def link_page(
+    make_app: Callable[..., Flask], row: dict[str, Any], target: str = TARGET, **settings: str
+) -> TestResponse:
     """Return the page of a link, as its short URL serves it."""
     made = make_app(**settings)
     made.add_url_rule("/shown", view_func=lambda: respond(row, target))
     return made.test_client().get("/shown")
 
 
-def pixels_shown(make_app: Callable[..., Flask], row: dict[str, Any]) -> TestResponse:
+def pixels_page(make_app: Callable[..., Flask], row: dict[str, Any]) -> TestResponse:
     """Return the page of a link's pixels, as the frame in the link's page loads it."""
     made = make_app()
     made.add_url_rule("/shown", view_func=lambda: pixel_page(row))

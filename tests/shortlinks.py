@@ -49,7 +49,7 @@ class Short:
             environ_base={"REMOTE_ADDR": address},
         )
 
-    def leads_to(self, **request: Any) -> str:
+    def redirect_target(self, **request: Any) -> str:
         answer = self.ask(**request)
         assert answer.status_code == 302, answer.text
         assert answer.headers["Cache-Control"] == "no-store"

@@ -15,7 +15,7 @@ def fetched(app: Flask, path: str, **headers: str) -> TestResponse:
     return app.test_client().get(path, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
-def drawn(app: Flask, name: str) -> Image.Image:
+def avatar_image(app: Flask, name: str) -> Image.Image:
     answer = fetched(app, f"/avatar/{name}.png")
     assert (answer.status_code, answer.mimetype) == (200, "image/png")
     image = Image.open(io.BytesIO(answer.data))
@@ -26,7 +26,7 @@ def drawn(app: Flask, name: str) -> Image.Image:
 def test_the_url_in_the_api_is_an_image(app: Flask, alice: Client) -> None:
     avatar: Any = alice.get("/api/account").get_json()["data"]["avatar"]
     assert fetched(app, avatar.removeprefix(BASE_URL)).mimetype == "image/png"
-    assert drawn(app, "alice").size == (256, 256)
+    assert avatar_image(app, "alice").size == (256, 256)
 
 
 def test_unused_names_get_an_avatar_of_the_same_form(app: Flask, alice: Client) -> None:
@@ -37,7 +37,7 @@ def test_unused_names_get_an_avatar_of_the_same_form(app: Flask, alice: Client) 
 
 
 def test_upper_case_gives_the_same_image(app: Flask) -> None:
-    assert drawn(app, "Alice").tobytes() == drawn(app, "alice").tobytes()
+    assert avatar_image(app, "Alice").tobytes() == avatar_image(app, "alice").tobytes()
 
 
 def test_an_image_in_the_browser_cache_is_not_sent_again(app: Flask) -> None:
@@ -50,7 +50,7 @@ def test_an_image_in_the_browser_cache_is_not_sent_again(app: Flask) -> None:
 
 @pytest.mark.parametrize("name", ["___", "-.-", "a.b", "7up", "x" * 50, "..."])
 def test_every_valid_username_has_an_avatar(app: Flask, name: str) -> None:
-    drawn(app, name)
+    avatar_image(app, name)
 
 
 @pytest.mark.parametrize("name", ["ab", "x" * 51, "a b c", "%C3%A9t%C3%A9", "abc%0A", "%00%00%00", "abc.png/"])

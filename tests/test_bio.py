@@ -182,7 +182,7 @@ def move_link(client: Client, alias: str) -> Any:
     return client.put(f"/api/url/{link_id}/update", {"custom": alias})
 
 
-def told(answer: Any) -> tuple[int, str]:
+def status_and_message(answer: Any) -> tuple[int, str]:
     return answer.status_code, answer.get_json().get("message", "")
 
 
@@ -190,7 +190,7 @@ def told(answer: Any) -> tuple[int, str]:
 @pytest.mark.parametrize("first", [make_bio, make_link])
 def test_an_alias_that_is_taken_is_rejected(alice: Client, bob: Client, first: Ask, ask: Ask) -> None:
     assert first(bob, "wanted").status_code == 200
-    assert told(ask(alice, "wanted")) == (400, TAKEN)
+    assert status_and_message(ask(alice, "wanted")) == (400, TAKEN)
     assert ask(alice, "Wanted").status_code == 200
 
 
@@ -199,7 +199,7 @@ def test_a_bio_page_waits_for_the_link_that_is_being_created(
     alice: Client, bob: Client, raw: psycopg2.extensions.connection, ask: Ask
 ) -> None:
     answer = during(raw, NEW.format("links", "url", bob.id), lambda: ask(alice, "wanted"))
-    assert told(answer) == (400, TAKEN)
+    assert status_and_message(answer) == (400, TAKEN)
 
 
 @pytest.mark.parametrize("ask", [make_link, move_link])
@@ -207,7 +207,7 @@ def test_a_link_waits_for_the_bio_page_that_is_being_created(
     alice: Client, bob: Client, raw: psycopg2.extensions.connection, ask: Ask
 ) -> None:
     answer = during(raw, NEW.format("bios", "name", bob.id), lambda: ask(alice, "wanted"))
-    assert told(answer) == (400, TAKEN)
+    assert status_and_message(answer) == (400, TAKEN)
 
 
 def test_of_40_concurrent_requests_for_one_alias_exactly_one_gets_it(

@@ -136,19 +136,19 @@ READ = [("text", "sky"), ("text", "ground"), ("muted", "sky"), ("muted", "ground
 SEEN = [("accent", "sky"), ("accent", "ground")]  # the outline of the focused element
 
 
-def colours(theme: str) -> dict[str, str]:
+def colors(theme: str) -> dict[str, str]:
     light = STYLE[: STYLE.index("}")]
     return dict(re.findall("--([a-z-]+): #([0-9a-f]{6});", light + NAMED.get(theme, "")))
 
 
 def contrast(theme: str, one: str, other: str) -> float:
-    darker, lighter = sorted(luminance(colours(theme)[name]) for name in (one, other))
+    darker, lighter = sorted(luminance(colors(theme)[name]) for name in (one, other))
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def test_each_theme_has_its_colors_and_auto_those_of_light_and_dark() -> None:
     assert set(NAMED) | {"light"} == set(THEMES)
-    assert colours("auto") == colours("dark")
+    assert colors("auto") == colors("dark")
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -70,4 +70,4 @@ def test_a_visitor_is_counted_once_whatever_port_the_proxy_adds(target: Target) 
 
 def test_a_target_by_country_is_selected_whatever_port_the_proxy_adds(short: Make) -> None:
     link = short(locations={"peru": "https://example.com/peru"})
-    assert link.leads_to(address=f"{geoip.PERU}:4711") == "https://example.com/peru"
+    assert link.redirect_target(address=f"{geoip.PERU}:4711") == "https://example.com/peru"

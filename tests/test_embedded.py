@@ -98,27 +98,27 @@ def owner_as(user: str, data: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def room() -> Iterator[Path]:
+def shared_folder() -> Iterator[Path]:
     """A folder that every user may enter, with a space in its path."""
-    made = Path(tempfile.mkdtemp(prefix="linkmgr test ", dir="/tmp")).resolve()
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
+    folder = Path(tempfile.mkdtemp(prefix="linkmgr test ", dir="/tmp")).resolve()
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
-def made(room: Path) -> Path:
+def stopped_cluster(shared_folder: Path) -> Path:
     """A stopped cluster with one row."""
-    with embedded.server(room / "postgres") as dsn:
+    with embedded.server(shared_folder / "postgres") as dsn:
         ask(dsn, "CREATE TABLE kept AS SELECT 'data' AS what")
-    return room / "postgres"
+    return shared_folder / "postgres"
 
 
 @pytest.fixture
-def data(made: Path) -> Iterator[Path]:
-    yield made
-    assert not alive(made)
-    with embedded.server(made) as dsn:
+def data(stopped_cluster: Path) -> Iterator[Path]:
+    yield stopped_cluster
+    assert not alive(stopped_cluster)
+    with embedded.server(stopped_cluster) as dsn:
         assert ask(dsn, "SELECT what FROM kept") == "data"
 
 
@@ -241,8 +241,8 @@ def test_a_read_only_folder_is_reported_in_one_sentence() -> None:
 
 @linux
 @as_root
-def test_an_ordinary_user_has_a_server_and_root_shares_and_runs_it(room: Path) -> None:
-    home = room / "home"
+def test_an_ordinary_user_has_a_server_and_root_shares_and_runs_it(shared_folder: Path) -> None:
+    home = shared_folder / "home"
     home.mkdir(mode=0o700)
     shutil.chown(home, "nobody")
     data = home / "postgres"
@@ -260,15 +260,15 @@ def test_an_ordinary_user_has_a_server_and_root_shares_and_runs_it(room: Path) -
 @linux
 @as_root
 def test_in_a_folder_that_only_root_may_enter_the_cluster_is_stored_elsewhere(
-    room: Path, monkeypatch: pytest.MonkeyPatch
+    shared_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (embedded, binaries):
-        monkeypatch.setattr(module, "SHARED", room / "shared")
-    closed = room / "closed"
+        monkeypatch.setattr(module, "SHARED", shared_folder / "shared")
+    closed = shared_folder / "closed"
     closed.mkdir(mode=0o700)
     mask = os.umask(0o077)
     with embedded.running(closed / "postgres") as server:
-        assert server.data.is_relative_to(room / "shared")
+        assert server.data.is_relative_to(shared_folder / "shared")
         assert server.data == embedded.located(closed / "postgres")
         assert ask(embedded.dsn(closed / "postgres"), "SELECT 1") == "1"
     assert os.umask(mask) == 0o077
@@ -280,21 +280,23 @@ def test_in_a_folder_that_only_root_may_enter_the_cluster_is_stored_elsewhere(
 
 @as_root
 def test_programs_that_the_server_user_cannot_access_are_copied_with_their_libraries(
-    room: Path, monkeypatch: pytest.MonkeyPatch
+    shared_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(binaries, "SHARED", room / "copies")
-    closed = room / "venv"
+    monkeypatch.setattr(binaries, "SHARED", shared_folder / "copies")
+    closed = shared_folder / "venv"
     closed.mkdir(mode=0o700)
     programs, major = binaries.find(None)
     package = programs.parent.parent
     for folder in (package, package.with_name(package.name + ".libs")):
         if folder.exists():
             shutil.copytree(folder, closed / folder.name, symlinks=True)
-    user = embedded._user(room / "none")
+    user = embedded._user(shared_folder / "none")
     copy = binaries.readable(closed / programs.relative_to(package.parent), user)
-    assert copy.is_relative_to(room / "copies")
+    assert copy.is_relative_to(shared_folder / "copies")
     printed = subprocess.run(
         [copy / "postgres", "--version"], user=user.pw_uid, capture_output=True, text=True, check=True
     )
     assert f"(PostgreSQL) {major}" in printed.stdout
-    assert [path.name for path in (room / "copies").iterdir()] == [copy.relative_to(room / "copies").parts[0]]
+    assert [path.name for path in (shared_folder / "copies").iterdir()] == [
+        copy.relative_to(shared_folder / "copies").parts[0]
+    ]

@@ -13,12 +13,12 @@ from linkmgr.api.pixels import TYPES
 from linkmgr.pages import pixel_tags
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.interstitials import TARGET, Show, hrefs, link, overlay, pixels_shown, policy, refresh, shown, splash
+from tests.interstitials import TARGET, Show, hrefs, link, link_page, overlay, pixels_page, policy, refresh, splash
 
 
 @pytest.fixture
 def show(make_app: Callable[..., Flask], app: Flask) -> Show:
-    return partial(shown, make_app)
+    return partial(link_page, make_app)
 
 
 # --- splash pages
@@ -163,7 +163,7 @@ def test_every_type_of_pixel_has_its_vendor() -> None:
 
 @pytest.fixture
 def fire(make_app: Callable[..., Flask], app: Flask) -> Callable[..., TestResponse]:
-    return partial(pixels_shown, make_app)
+    return partial(pixels_page, make_app)
 
 
 PIXEL = {"type": "fbpixel", "tag": "12"}

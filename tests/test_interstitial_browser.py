@@ -14,7 +14,7 @@ from tests import foreign
 from tests.browser import DESKTOP, PHONE, Browser
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.interstitials import add_link, overlay, served, splash
+from tests.interstitials import add_link, overlay, run_service, splash
 
 pytestmark = pytest.mark.browser
 
@@ -23,7 +23,7 @@ SITE = "shop.test"
 
 @pytest.fixture(scope="module")
 def base(make_app: Callable[..., Flask], app: Flask) -> Iterator[str]:
-    with served(make_app) as address:
+    with run_service(make_app) as address:
         yield address
 
 

@@ -20,11 +20,11 @@ Visit = Callable[..., TestResponse]
 def visit(app: Flask, alice: Client) -> Visit:
     """Create a link of alice and visit it."""
 
-    def made(agent: str = "Mozilla/5.0 Firefox/140.0", **members: Any) -> TestResponse:
+    def visit_new_link(agent: str = "Mozilla/5.0 Firefox/140.0", **members: Any) -> TestResponse:
         short = alice.post("/api/url/add", {"url": PAGE} | members).get_json()["shorturl"]
         return app.test_client().get("/" + short.rpartition("/")[2], headers={"User-Agent": agent})
 
-    return made
+    return visit_new_link
 
 
 def test_the_default_value_of_one_member_is_an_ordinary_value_in_others(

@@ -27,7 +27,7 @@ UNUSABLE = "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."
 
 def image(mode: str = "RGB", size: tuple[int, int] = (200, 100), form: str = "PNG", **options: Any) -> bytes:
     written = BytesIO()
-    Image.new(mode, size, options.pop("colour", 0)).save(written, form, **options)
+    Image.new(mode, size, options.pop("color", 0)).save(written, form, **options)
     return written.getvalue()
 
 
@@ -41,7 +41,7 @@ def noise() -> bytes:
 
 LOGOS: dict[str, Callable[[], bytes]] = {
     "noise": noise,
-    "plain": lambda: image("RGB", (1000, 1000), colour=(200, 0, 0)),
+    "plain": lambda: image("RGB", (1000, 1000), color=(200, 0, 0)),
     "clear": lambda: image("RGBA", (64, 64)),
     "wide": lambda: image("L", (800, 8)),
 }
@@ -63,7 +63,7 @@ def logo_file(client: Client, name: str) -> str:
     return put(client, f"{name}.png", LOGOS[name]())
 
 
-def kept(sql: Sql) -> Image.Image:
+def stored_logo(sql: Sql) -> Image.Image:
     with Image.open(BytesIO(sql("SELECT logo FROM qrs")[0]["logo"])) as opened:
         assert opened.format == "PNG"
         opened.load()
@@ -80,7 +80,7 @@ def kept(sql: Sql) -> Image.Image:
         image("P"),
         image("P", transparency=bytes(range(256))),
         image("1"),
-        image("I;16", colour=40000),
+        image("I;16", color=40000),
         image("RGB", form="JPEG"),
         image("L", form="JPEG"),
         image("CMYK", form="JPEG"),
@@ -92,14 +92,14 @@ def kept(sql: Sql) -> Image.Image:
 )
 def test_png_and_jpeg_of_every_kind_become_a_small_png(alice: Client, sql: Sql, data: bytes) -> None:
     alice.add("/api/qr/add", TEXT | {"logo": put(alice, "logo", data)})
-    found = kept(sql)
+    found = stored_logo(sql)
     assert found.mode == "RGBA"
     assert max(found.size) <= logos.SIDE
 
 
 def test_a_16_bit_grayscale_image_stays_grayscale(alice: Client, sql: Sql) -> None:
-    alice.add("/api/qr/add", TEXT | {"logo": put(alice, "grey.png", image("I;16", colour=32768))})
-    assert kept(sql).getpixel((0, 0)) == (128, 128, 128, 255)
+    alice.add("/api/qr/add", TEXT | {"logo": put(alice, "grey.png", image("I;16", color=32768))})
+    assert stored_logo(sql).getpixel((0, 0)) == (128, 128, 128, 255)
 
 
 def test_a_photograph_is_upright_and_loses_its_location(alice: Client, sql: Sql) -> None:
@@ -108,7 +108,7 @@ def test_a_photograph_is_upright_and_loses_its_location(alice: Client, sql: Sql)
     exif[0x010E] = "the secret place"
     data = image("RGB", (200, 100), "JPEG", exif=exif, comment="secret", icc_profile=b"secret")
     alice.add("/api/qr/add", TEXT | {"logo": put(alice, "photo.jpg", data)})
-    found = kept(sql)
+    found = stored_logo(sql)
     assert found.size == (100, 200)
     assert found.info == {}
 
@@ -196,7 +196,7 @@ def test_a_logo_from_a_url_is_fetched_once_and_stored(alice: Client, sql: Sql, m
         foreign.publish(monkeypatch, {"logos.example.com:80": port})
         made = alice.post("/api/qr/add", TEXT | {"logo": "http://logos.example.com/a.jpg"}).get_json()
     assert asked == ["/a.jpg"]
-    assert kept(sql).size == (320, 256)
+    assert stored_logo(sql).size == (320, 256)
     assert alice.http.get(made["link"].removeprefix(BASE_URL)).status_code == 200
     assert len(asked) == 1
 
@@ -216,15 +216,15 @@ def test_a_page_instead_of_an_image_is_rejected(alice: Client, monkeypatch: pyte
 
 def test_an_update_keeps_replaces_and_removes_the_logo(alice: Client, sql: Sql) -> None:
     qr_id = alice.add("/api/qr/add", TEXT | {"logo": logo_file(alice, "noise")})
-    first = kept(sql)
+    first = stored_logo(sql)
     update = f"/api/qr/{qr_id}/update"
     for unsent in ({}, {"logo": None}):
         alice.put(update, {"data": "y"} | unsent)
-        assert kept(sql) == first
+        assert stored_logo(sql) == first
     alice.put(update, {"data": "y", "logo": logo_file(alice, "wide")})
-    assert kept(sql).size == (320, 3)
+    assert stored_logo(sql).size == (320, 3)
     assert alice.put(update, {"data": "y", "logo": "none.png"}).status_code == 400
-    assert kept(sql).size == (320, 3)
+    assert stored_logo(sql).size == (320, 3)
     alice.put(update, {"data": "y", "logo": ""})
     assert sql("SELECT logo, logo_hash FROM qrs") == [{"logo": None, "logo_hash": None}]
 

@@ -107,7 +107,7 @@ def replaced(ids: list[int], place: int, by: int) -> list[int]:
     return [by if each == place else own for each, own in enumerate(ids)]
 
 
-def told(answer: TestResponse) -> tuple[int, bytes, list[tuple[str, str]]]:
+def comparable(answer: TestResponse) -> tuple[int, bytes, list[tuple[str, str]]]:
     """Return everything in a response that reveals data: all of it except the rate limit headers and the request id."""
     headers = [header for header in answer.headers if not header[0].startswith(("X-RateLimit", "X-Request-Id"))]
     return answer.status_code, answer.data, sorted(headers)
@@ -171,8 +171,8 @@ def test_each_id_of_another_user_is_the_same_404_as_an_id_that_never_existed(
     for place in range(len(own)):
         answers = [ask(client, call, replaced(own, place, other)) for other in (foreign[place], GHOST)]
         assert answers[0].status_code == 404
-        assert told(answers[0]) == told(answers[1])
-    assert told(ask(client, call, foreign)) == told(ask(client, call, [GHOST] * len(own)))
+        assert comparable(answers[0]) == comparable(answers[1])
+    assert comparable(ask(client, call, foreign)) == comparable(ask(client, call, [GHOST] * len(own)))
     assert dump() == before
 
 
@@ -185,7 +185,7 @@ def test_administration_is_forbidden_to_users_even_for_themselves(
     before = dump()
     answer = ask(client, call, ids)
     assert answer.status_code == 403
-    assert told(answer) == told(ask(client, call, [GHOST] * len(ids)))
+    assert comparable(answer) == comparable(ask(client, call, [GHOST] * len(ids)))
     assert dump() == before
 
 

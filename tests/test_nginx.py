@@ -232,19 +232,19 @@ def test_an_image_is_cached_and_revalidated_each_time(front: Nginx, alice: Clien
     made = alice.post("/api/qr/add", {"type": "wifi", "data": {"ssid": "home"}}).get_json()
     path = made["link"].removeprefix(BASE_URL)
 
-    def asked() -> list[int]:
+    def statuses() -> list[int]:
         return [line["status"] for line in logged(log) if line["path"] == path]
 
     first, second = front.ask(path, headers=SERVED), front.ask(path, headers=SERVED)
     assert first.data == second.data == alice.http.get(path).data
-    eventually(lambda: asked() == [200, 304])  # the second was revalidated, and sent by nginx
+    eventually(lambda: statuses() == [200, 304])  # the second was revalidated, and sent by nginx
     assert front.ask(path, headers=SERVED | {"If-None-Match": first.headers["ETag"]}).status_code == 304
     assert second.headers["Cache-Control"] == "no-cache"
     assert "X-Accel-Expires" not in second.headers
     alice.put(f"/api/qr/{made['id']}/update", {"data": {"ssid": "away"}})
     third = front.ask(path, headers=SERVED)
     assert third.data == alice.http.get(path).data != first.data
-    eventually(lambda: asked() == [200, 304, 304, 200])
+    eventually(lambda: statuses() == [200, 304, 304, 200])
     alice.delete(f"/api/qr/{made['id']}/delete")
     assert front.ask(path, headers=SERVED).status_code == 404
 

@@ -15,12 +15,12 @@ from linkmgr.pages.overlay_answers import ANSWERS, THANKS
 from linkmgr.repository import interstitial
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.interstitials import TARGET, Show, hrefs, link, overlay, shown
+from tests.interstitials import TARGET, Show, hrefs, link, link_page, overlay
 
 
 @pytest.fixture
 def show(make_app: Callable[..., Flask], app: Flask) -> Show:
-    return partial(shown, make_app)
+    return partial(link_page, make_app)
 
 
 class Form:

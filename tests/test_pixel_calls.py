@@ -149,7 +149,7 @@ def certificate(folder: Path) -> ssl.SSLContext:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Vendors, webdriver.Chrome]]:
+def vendors_and_chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Vendors, webdriver.Chrome]]:
     """The vendors, and a Chromium that resolves all names to them except those that end in .test."""
     vendors = Vendors()
     with foreign.server(vendors.answer, certificate(tmp_path_factory.mktemp("tls"))) as port:
@@ -161,17 +161,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Vendors, 
 
 
 @pytest.fixture
-def vendors(served: tuple[Vendors, webdriver.Chrome]) -> Vendors:
-    found = served[0]
+def vendors(vendors_and_chromium: tuple[Vendors, webdriver.Chrome]) -> Vendors:
+    found = vendors_and_chromium[0]
     found.asked.clear()
     found.answers.set()
     return found
 
 
 @pytest.fixture
-def buyer(served: tuple[Vendors, webdriver.Chrome]) -> Iterator[Browser]:
+def buyer(vendors_and_chromium: tuple[Vendors, webdriver.Chrome]) -> Iterator[Browser]:
     """A browser without earlier visits."""
-    found = Browser(served[1])
+    found = Browser(vendors_and_chromium[1])
     yield found
     found.scripts(run=True)
     complaints = found.complaints()
@@ -181,7 +181,7 @@ def buyer(served: tuple[Vendors, webdriver.Chrome]) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def base(make_app: Callable[..., Flask], app: Flask) -> Iterator[str]:
-    with interstitials.served(make_app) as address:
+    with interstitials.run_service(make_app) as address:
         yield address
 
 

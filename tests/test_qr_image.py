@@ -25,9 +25,9 @@ from tests.targets import wait_until
 from tests.test_logos import LOGOS, logo_file
 from tests.test_qr import DATA
 
-COLOURS = {
+COLORS = {
     "dark on light": {},
-    "coloured": {"foreground": "rgb(140,0,60)", "background": "rgb(255,236,150)"},
+    "colored": {"foreground": "rgb(140,0,60)", "background": "rgb(255,236,150)"},
     "light on dark": {"foreground": "rgb(255,255,255)", "background": "rgb(0,40,90)"},
     "just enough": {"foreground": "rgb(148,148,148)"},
 }
@@ -59,7 +59,7 @@ def address_of(link: str) -> str:
     return link.removeprefix(BASE_URL)
 
 
-def made(client: Client, kind: str = "text", **sent: Any) -> str:
+def add_code(client: Client, kind: str = "text", **sent: Any) -> str:
     """Create a code and return the path of its image."""
     answer = client.post("/api/qr/add", {"type": kind, "data": DATA[kind]} | sent)
     assert answer.status_code == 200, answer.text
@@ -86,7 +86,7 @@ def row_of(sql: Sql, path: str) -> int:
 @pytest.mark.parametrize("form", ["png", "svg"])
 @pytest.mark.parametrize("kind", DATA)
 def test_the_image_of_each_type_can_be_decoded(alice: Client, kind: str, form: str) -> None:
-    path = made(alice, kind, logo=logo_file(alice, "noise"))
+    path = add_code(alice, kind, logo=logo_file(alice, "noise"))
     expected = WIFI if kind == "wifi" else f"{BASE_URL}/q/{code_of(path)}"
     # A wireless network and its password in a code with a logo need more than 64 modules.
     for size in (None, 80 if kind == "wifi" else 64, 200, 2048):
@@ -100,10 +100,10 @@ def test_the_image_of_each_type_can_be_decoded(alice: Client, kind: str, form: s
 
 @pytest.mark.parametrize("form", ["png", "svg"])
 @pytest.mark.parametrize("logo", [None, *LOGOS])
-@pytest.mark.parametrize("colours", COLOURS)
-def test_codes_with_colors_and_logos_can_be_decoded(alice: Client, colours: str, logo: str | None, form: str) -> None:
-    sent = COLOURS[colours] | ({"logo": logo_file(alice, logo)} if logo else {})
-    path = made(alice, **sent)
+@pytest.mark.parametrize("colors", COLORS)
+def test_codes_with_colors_and_logos_can_be_decoded(alice: Client, colors: str, logo: str | None, form: str) -> None:
+    sent = COLORS[colors] | ({"logo": logo_file(alice, logo)} if logo else {})
+    path = add_code(alice, **sent)
     background = tuple(qr_image._parts(sent.get("background", WHITE)))
     for size in (64, 200, qr_image.DEFAULT):
         image = pixels(fetched(alice, f"{path}?format={form}&size={size}").data, form)
@@ -113,7 +113,7 @@ def test_codes_with_colors_and_logos_can_be_decoded(alice: Client, colours: str,
 
 def test_codes_with_a_logo_can_be_decoded_for_any_data(alice: Client, sql: Sql) -> None:
     logo_file(alice, "noise")
-    made(alice, logo="noise.png")
+    add_code(alice, logo="noise.png")
     logo = bytes(sql("SELECT logo FROM qrs")[0]["logo"])
     chance = random.Random(7)  # noqa: S311
     for length in (10, 20, 30, 45, 60, 90, 130, 180, 230):
@@ -125,7 +125,7 @@ def test_codes_with_a_logo_can_be_decoded_for_any_data(alice: Client, sql: Sql) 
 
 
 def test_the_longest_wifi_data_fits_with_a_logo(alice: Client) -> None:
-    path = made(alice, "wifi", data=MAX_WIFI, logo=logo_file(alice, "noise"))
+    path = add_code(alice, "wifi", data=MAX_WIFI, logo=logo_file(alice, "noise"))
     assert decoded(pixels(fetched(alice, f"{path}?size=200").data, "png")).text == payload("wifi", MAX_WIFI, "")
     answer = fetched(alice, f"{path}?size=64", Accept="application/json")
     assert answer.status_code == 400
@@ -136,18 +136,18 @@ def test_the_longest_wifi_data_fits_with_a_logo(alice: Client) -> None:
 
 @pytest.mark.parametrize("ssid", ["Café", "日本", "ABCD", "Привет", "12345", "🏠"])
 def test_a_wifi_name_may_use_any_script(alice: Client, ssid: str) -> None:
-    path = made(alice, "wifi", data={"ssid": ssid})
+    path = add_code(alice, "wifi", data={"ssid": ssid})
     assert decoded(pixels(fetched(alice, path).data, "png")).text == f"WIFI:T:nopass;S:{ssid};;"
 
 
 def test_without_a_logo_the_error_correction_level_is_lower(alice: Client) -> None:
-    plain = decoded(pixels(fetched(alice, made(alice)).data, "png"))
+    plain = decoded(pixels(fetched(alice, add_code(alice)).data, "png"))
     assert plain.ec_level in "MQ"
 
 
 @pytest.mark.parametrize("size", [64, 65, 199, 200, 1000, 2048])
 def test_modules_are_whole_pixels_with_a_quiet_zone_of_four_modules(alice: Client, size: int) -> None:
-    image = pixels(fetched(alice, f"{made(alice)}?size={size}").data, "png").convert("L")
+    image = pixels(fetched(alice, f"{add_code(alice)}?size={size}").data, "png").convert("L")
     assert set(image.tobytes()) == {0, 255}
     code = image.point(lambda value: 255 - value)
     box = code.getbbox()
@@ -163,14 +163,14 @@ def test_modules_are_whole_pixels_with_a_quiet_zone_of_four_modules(alice: Clien
 
 
 def test_sizes_with_the_same_module_width_share_an_image(alice: Client) -> None:
-    path = made(alice)
+    path = add_code(alice)
     answers = [fetched(alice, f"{path}?size={size}") for size in range(1900, 2049, 7)]
     assert len({answer.headers["ETag"] for answer in answers}) == len({answer.data for answer in answers}) <= 6
 
 
 @pytest.mark.parametrize("query", ["", "?format=png&size=400", "?size=", "?format="])
 def test_a_png_of_400_pixels_is_the_default(alice: Client, query: str) -> None:
-    answer = fetched(alice, made(alice) + query)
+    answer = fetched(alice, add_code(alice) + query)
     assert answer.mimetype == "image/png"
     assert fits(pixels(answer.data, "png"), 400)
 
@@ -181,7 +181,7 @@ def test_a_png_of_400_pixels_is_the_default(alice: Client, query: str) -> None:
      "size=" + "9" * 300, "size=%00", "format=gif", "format=PNG", "format=%00"],
 )  # fmt: skip
 def test_other_sizes_and_formats_are_rejected(alice: Client, query: str) -> None:
-    assert fetched(alice, f"{made(alice)}?{query}").status_code == 400
+    assert fetched(alice, f"{add_code(alice)}?{query}").status_code == 400
     assert fetched(alice, f"{short_link(alice)}/qr?{query}").status_code == 400
 
 
@@ -204,7 +204,7 @@ def test_the_image_of_a_short_link_has_a_format_and_a_size(alice: Client) -> Non
 def test_one_image_is_rendered_at_a_time_and_one_request_waits(
     app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, begun, ended = made(alice), threading.Semaphore(0), threading.Event()
+    path, begun, ended = add_code(alice), threading.Semaphore(0), threading.Event()
 
     def slowly(picture: qr_image.ImageSpec, logo: bytes | None) -> bytes:
         begun.release()
@@ -231,14 +231,14 @@ def test_one_image_is_rendered_at_a_time_and_one_request_waits(
 
 @pytest.mark.parametrize("code", ["x", "%00", "a%00b", "%ED%A0%80", "x" * 3000, "%D9%A3", "a'b", "..", "a%2Fb"])
 def test_an_unknown_code_is_not_found(alice: Client, code: str) -> None:
-    made(alice)
+    add_code(alice)
     answer = fetched(alice, f"/qr/{code}")
     assert answer.status_code == 404
     assert answer.mimetype == "text/html"
 
 
 def test_the_id_in_the_url_is_case_sensitive(alice: Client, sql: Sql) -> None:
-    path = made(alice)
+    path = add_code(alice)
     sql("UPDATE qrs SET code = 'abcDEF' WHERE id = %(id)s RETURNING 1", id=row_of(sql, path))
     assert [fetched(alice, f"/qr/{code}").status_code for code in ("abcDEF", "ABCDEF")] == [200, 404]
 
@@ -247,7 +247,7 @@ def test_the_id_in_the_url_is_case_sensitive(alice: Client, sql: Sql) -> None:
 def test_an_unchanged_image_is_neither_rendered_nor_sent_again(
     alice: Client, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    path = made(alice, logo=logo_file(alice, "noise")) + query
+    path = add_code(alice, logo=logo_file(alice, "noise")) + query
     first = fetched(alice, path)
     tag = first.headers["ETag"]
     assert tag.startswith('"')
@@ -268,7 +268,7 @@ def test_an_unchanged_image_is_neither_rendered_nor_sent_again(
     "changes", [{"foreground": "rgb(0,0,90)"}, {"background": "rgb(255,255,0)"}, {"logo": ""}, {"logo": "plain.png"}]
 )
 def test_an_update_takes_effect_at_once(alice: Client, sql: Sql, changes: dict[str, str]) -> None:
-    path = made(alice, logo=logo_file(alice, "noise"))
+    path = add_code(alice, logo=logo_file(alice, "noise"))
     logo_file(alice, "plain")
     before = fetched(alice, path)
     alice.put(f"/api/qr/{row_of(sql, path)}/update", {"data": "y"} | changes)
@@ -279,14 +279,14 @@ def test_an_update_takes_effect_at_once(alice: Client, sql: Sql, changes: dict[s
 
 
 def test_an_update_of_the_data_does_not_change_the_image(alice: Client, sql: Sql) -> None:
-    path = made(alice)
+    path = add_code(alice)
     before = fetched(alice, path)
     alice.put(f"/api/qr/{row_of(sql, path)}/update", {"data": "another text"})
     assert fetched(alice, path, If_None_Match=before.headers["ETag"]).status_code == 304
 
 
 def test_an_update_of_wifi_data_changes_the_image(alice: Client, sql: Sql) -> None:
-    path = made(alice, "wifi")
+    path = add_code(alice, "wifi")
     before = fetched(alice, path)
     alice.put(f"/api/qr/{row_of(sql, path)}/update", {"data": {"ssid": "Other"}})
     after = fetched(alice, path, If_None_Match=before.headers["ETag"])
@@ -295,7 +295,7 @@ def test_an_update_of_wifi_data_changes_the_image(alice: Client, sql: Sql) -> No
 
 @pytest.mark.parametrize("form", ["png", "svg"])
 def test_equal_input_gives_equal_bytes(alice: Client, form: str) -> None:
-    path = made(alice, logo=logo_file(alice, "noise"))
+    path = add_code(alice, logo=logo_file(alice, "noise"))
     first = fetched(alice, f"{path}?format={form}")
     forget(alice)
     second = fetched(alice, f"{path}?format={form}")
@@ -303,7 +303,7 @@ def test_equal_input_gives_equal_bytes(alice: Client, form: str) -> None:
 
 
 def test_an_image_opened_as_a_page_can_run_nothing(alice: Client) -> None:
-    answer = fetched(alice, f"{made(alice, logo=logo_file(alice, 'noise'))}?format=svg")
+    answer = fetched(alice, f"{add_code(alice, logo=logo_file(alice, 'noise'))}?format=svg")
     assert answer.headers["Content-Security-Policy"] == "default-src 'none'; img-src data:; sandbox"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     tags = {element.tag.partition("}")[2] for element in ElementTree.fromstring(answer.data).iter()}  # noqa: S314
@@ -311,13 +311,13 @@ def test_an_image_opened_as_a_page_can_run_nothing(alice: Client) -> None:
 
 
 def test_an_image_needs_no_key_and_has_no_rate_limit(alice: Client) -> None:
-    answer = fetched(alice, made(alice))
+    answer = fetched(alice, add_code(alice))
     assert answer.status_code == 200
     assert "X-RateLimit-Limit" not in answer.headers
 
 
 def test_a_head_request_responds_like_a_get(alice: Client) -> None:
-    path = made(alice)
+    path = add_code(alice)
     head, get = alice.http.head(path), fetched(alice, path)
     assert (head.status_code, head.data, head.headers["ETag"]) == (200, b"", get.headers["ETag"])
     assert head.content_length == len(get.data)

@@ -19,8 +19,8 @@ OURS = "127.0.0.1:5000"
 
 def test_it_redirects_to_the_target_and_counts_the_visit(short: Make) -> None:
     link = short()
-    assert link.leads_to() == TARGET
-    assert link.leads_to(path="/") == TARGET
+    assert link.redirect_target() == TARGET
+    assert link.redirect_target(path="/") == TARGET
     assert link.clicks == 2
 
 
@@ -36,12 +36,12 @@ def test_an_alias_is_case_sensitive_and_matched_completely(short: Make) -> None:
     ]
     answers = [link.app.test_client().get(path) for path in paths]
     assert {(answer.status_code, answer.mimetype) for answer in answers} == {(404, "text/html")}
-    assert link.leads_to() == TARGET
+    assert link.redirect_target() == TARGET
 
 
 @pytest.mark.parametrize("alias", ["abc", "x" * 50, "-_-", "123", "qrs", "API"])
 def test_aliases_of_every_form_redirect(short: Make, alias: str) -> None:
-    assert short(alias=alias).leads_to() == TARGET
+    assert short(alias=alias).redirect_target() == TARGET
 
 
 def first_words(app: Flask) -> set[str]:
@@ -69,7 +69,7 @@ def test_each_host_has_links_of_its_own(short: Make, alice: Client, bob: Client,
     bobs.brand("bob.example.org")
     sql("UPDATE links SET alias = 'sale' RETURNING 1")
     targets = {
-        host: ours.leads_to(Host=host)
+        host: ours.redirect_target(Host=host)
         for host in (OURS, BRANDED, f"{BRANDED}:8080", "GO.example.org.", "bob.example.org")
     }
     assert targets == {
@@ -106,7 +106,7 @@ def test_a_bio_page_is_shown_on_our_host_only(app: Flask, alice: Client, sql: Sq
 
 def test_a_private_link_redirects_as_well(short: Make) -> None:
     link = short(public=False)
-    assert link.leads_to() == TARGET
+    assert link.redirect_target() == TARGET
     assert link.clicks == 1
 
 
@@ -121,7 +121,7 @@ def test_a_visitor_waits_for_one_statement(short: Make, monkeypatch: pytest.Monk
         return execute(self, sql, *rest, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(statements.Database, "execute", count)
-    assert link.leads_to(Host=OURS) == TARGET
+    assert link.redirect_target(Host=OURS) == TARGET
     assert len(asked) == 1
 
 
@@ -130,8 +130,8 @@ def test_a_visitor_waits_for_one_statement(short: Make, monkeypatch: pytest.Monk
 
 def test_head_and_prefetch_redirect_and_are_not_counted(short: Make) -> None:
     link = short()
-    assert link.leads_to(method="HEAD") == TARGET
-    assert link.leads_to(Sec_Purpose="prefetch") == TARGET
+    assert link.redirect_target(method="HEAD") == TARGET
+    assert link.redirect_target(Sec_Purpose="prefetch") == TARGET
     assert link.clicks == 0
 
 
@@ -158,7 +158,7 @@ def test_head_and_prefetch_redirect_and_are_not_counted(short: Make) -> None:
 )
 def test_crawlers_are_redirected_and_not_counted(short: Make, agent: str) -> None:
     link = short()
-    assert link.leads_to(agent=agent) == TARGET
+    assert link.redirect_target(agent=agent) == TARGET
     assert link.clicks == 0
 
 

@@ -121,7 +121,7 @@ def test_an_expired_link_shows_the_expiry_page_whatever_else_is_set(short: Make)
 
 
 def test_a_link_that_expires_later_redirects(short: Make) -> None:
-    assert short(expires="2999-01-01 00:00:00+00").leads_to() == TARGET
+    assert short(expires="2999-01-01 00:00:00+00").redirect_target() == TARGET
 
 
 def test_an_expired_link_on_a_branded_domain_is_not_an_unknown_path(short: Make, alice: Client, sql: Sql) -> None:
@@ -151,7 +151,7 @@ def test_crawlers_of_social_networks_get_a_preview_and_visitors_the_target(short
     ):
         assert tag in page.text
     assert link.clicks == 0
-    assert link.leads_to() == TARGET
+    assert link.redirect_target() == TARGET
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_search_engines_and_in_app_browsers_are_redirected(short: Make) -> None:
         f"{IPHONE} [Pinterest/iOS]",
         f"{IPHONE} Instagram 300.0",
     ):
-        assert link.leads_to(agent=agent) == TARGET
+        assert link.redirect_target(agent=agent) == TARGET
 
 
 def test_the_preview_of_a_branded_link_has_its_own_url(short: Make, alice: Client, sql: Sql) -> None:
@@ -233,7 +233,7 @@ def test_a_phone_opens_its_app_or_is_redirected(short: Make, agent: str, store: 
     ],
 )
 def test_all_others_are_redirected(short: Make, agent: str, deeplink: dict[str, Any]) -> None:
-    assert short(deeplink=deeplink).leads_to(agent=agent) == TARGET
+    assert short(deeplink=deeplink).redirect_target(agent=agent) == TARGET
 
 
 def test_a_splash_page_opens_the_app_and_a_frame_shows_the_target(short: Make) -> None:

@@ -105,7 +105,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Attacke
 
 @pytest.fixture(scope="module")
 def base(make_app: Callable[..., Flask], app: Flask) -> Iterator[str]:
-    with interstitials.served(make_app) as address:
+    with interstitials.run_service(make_app) as address:
         yield address
 
 
