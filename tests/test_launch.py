@@ -12,14 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg2
 import pytest
-from cryptography.fernet import InvalidToken
 from flask import Flask
 
-from linkmgr import launch
-from linkmgr.db import migrations
-from linkmgr.db.statements import VERSION
-from linkmgr.settings import settings
 from tests.conftest import ROOT, Client, free_port
 from tests.test_embedded import alive, eventually, postmaster
 
@@ -190,10 +186,17 @@ def test_hup_replaces_the_workers_and_no_request_is_lost(start: Callable[..., Se
     assert service.process.poll() is None
 
 
-def test_run_refuses_an_older_schema_and_names_the_command(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migrations, "VERSION", VERSION + 1)
-    with app.app_context(), pytest.raises(SystemExit, match="run 'flask --app app database upgrade'"):
-        launch._prepare_run(settings())
+def test_run_refuses_an_older_schema_and_names_the_command(
+    start: Callable[..., Service], dsn: str, app: Flask, raw: psycopg2.extensions.connection
+) -> None:
+    with raw.cursor() as cursor:
+        cursor.execute("UPDATE schema_version SET version = version - 1")
+        try:
+            refused = start("run", LINKMGR_DATABASE_URL=dsn)
+            assert refused.process.wait(60) == 1
+        finally:
+            cursor.execute("UPDATE schema_version SET version = version + 1")
+    assert "run 'flask --app app database upgrade'" in refused.output()
 
 
 @pytest.mark.parametrize(
@@ -286,8 +289,9 @@ def test_the_command_line_shares_the_database_of_a_running_service(start: Callab
 
 
 def test_a_start_with_another_secret_is_refused_before_the_first_request(
-    make_app: Callable[..., Flask], register: Callable[..., Client]
+    start: Callable[..., Service], dsn: str, register: Callable[..., Client]
 ) -> None:
     register("alice")
-    with make_app(secret_key="another secret than the one before").app_context(), pytest.raises(InvalidToken):
-        launch._prepare_run(settings())
+    refused = start("run", LINKMGR_DATABASE_URL=dsn, LINKMGR_SECRET_KEY="another secret than the one before")
+    assert refused.process.wait(60) == 1
+    assert "LINKMGR_SECRET_KEY_FALLBACKS" in refused.output()
