@@ -68,9 +68,9 @@ def certify(folder: Path, name: str) -> None:
     (lineage / "privkey.pem").write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
-    told = {"RENEWED_LINEAGE": str(lineage), "RENEWED_DOMAINS": name}
+    hook_environment = {"RENEWED_LINEAGE": str(lineage), "RENEWED_DOMAINS": name}
     own = {"CERTIFICATES": str(installed), "NGINX_GROUP": str(os.getgid())}
-    subprocess.run([ROOT / "deploy/certificate"], env=os.environ | told | own, check=True)
+    subprocess.run([ROOT / "deploy/certificate"], env=os.environ | hook_environment | own, check=True)
 
 
 class Nginx:

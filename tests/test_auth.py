@@ -60,7 +60,7 @@ def test_a_plan_without_the_api_refuses_every_call(
     answer = alice.get("/api/account")
     assert answer.status_code == 403
     assert answer.get_json()["message"] == "Your plan does not include the API: ask an administrator for another plan."
-    assert admin.get("/api/account").status_code == 200, "an administrator is bound by no plan"
+    assert admin.get("/api/account").status_code == 200, "plans do not limit administrators"
 
 
 def test_administration_is_forbidden_to_users(alice: Client) -> None:

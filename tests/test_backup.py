@@ -109,7 +109,7 @@ def test_a_dump_under_load_restores_into_an_equal_service(
         for writer in writers:
             writer.join()
     assert dumped.returncode == 0, dumped.stderr
-    assert min(during) > 0, "there was load while it was dumped"
+    assert min(during) > 0, "there was load during the dump"
     [file] = (tmp_path / "dumps").iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -134,7 +134,7 @@ def test_only_the_newest_dumps_are_kept(script: Script, app: Flask, tmp_path: Pa
     older.touch()
     assert script("backup", tmp_path, 2).returncode == 0
     kept = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
-    assert older.exists(), "what lies in a folder there is somebody else's"
+    assert older.exists(), "files in a folder there belong to another program"
     assert (kept[0], kept[1]) == ("another file", "linkmgr-20200101T020000Z.dump")
     assert len(kept) == 3
 

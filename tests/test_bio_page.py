@@ -43,9 +43,9 @@ def test_it_shows_its_owner_and_the_links_in_order(app: Flask, alice: Client) ->
 
 def test_previews_get_title_description_and_image(app: Flask, alice: Client) -> None:
     text = page(app, alice)
-    told = dict(re.findall('<meta (?:name|property)="([a-z:]+)" content="(.*?)">', text))
-    image = told["og:image"]
-    assert told == {
+    metadata = dict(re.findall('<meta (?:name|property)="([a-z:]+)" content="(.*?)">', text))
+    image = metadata["og:image"]
+    assert metadata == {
         "viewport": "width=device-width, initial-scale=1",
         "description": "I bake. In Köln.",
         "og:type": "profile",

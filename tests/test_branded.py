@@ -101,7 +101,7 @@ def test_short_urls_work_on_a_branded_domain_as_on_our_own_host(fetch: Fetch, al
     assert fetch(short.removeprefix(BASE_URL), "127.0.0.1:5000").headers["Location"] == "https://example.com/page"
     assert fetch(f"/u/alice/spring-{campaign['id']}").status_code == 200
     assert fetch(f"/qr/{code}").mimetype == "image/png"
-    assert fetch(f"/qr/{code}").data == fetch(f"/qr/{code}", "127.0.0.1:5000").data, "its picture leads to BASE_URL"
+    assert fetch(f"/qr/{code}").data == fetch(f"/qr/{code}", "127.0.0.1:5000").data, "its image contains BASE_URL"
     with fetch("/static/style.css") as sheet:
         assert sheet.status_code == 200
     assert alice.get(f"/api/qr/{made['id']}").get_json()["data"]["clicks"] == 1

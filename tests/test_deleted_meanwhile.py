@@ -47,8 +47,8 @@ def test_a_login_link_for_a_user_who_is_being_deleted_is_invalid(
 def test_writes_around_the_delete_of_their_user_succeed_or_are_refused(
     app: Flask, admin: Client, register: Callable[..., Client]
 ) -> None:
-    for turn in range(5):
-        carol = register(f"carol{turn}")
+    for number in range(5):
+        carol = register(f"carol{number}")
 
         def write(number: int, carol: Client = carol) -> int:
             client = Client(app.test_client(), carol.key)

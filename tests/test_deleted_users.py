@@ -90,7 +90,7 @@ def test_the_names_of_a_deleted_user_are_free_at_once(
         "domain": {"domain": f"https://{HOST}"},
         "campaign": {"name": "s", "slug": "sale"},
     }.items():
-        assert bob.post(f"/api/{path}/add", sent).status_code == 400, "a living user's name was taken"
+        assert bob.post(f"/api/{path}/add", sent).status_code == 400, "the name of an existing user was accepted"
 
 
 def test_updates_take_the_names_of_a_deleted_user_too(admin: Client, alice: Client, carol: Client) -> None:

@@ -129,7 +129,7 @@ def test_a_name_whose_server_is_slow_does_not_pass(checked: Client, web: Web, mo
 
 
 def test_a_name_that_does_not_resolve_does_not_pass(checked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    # libcurl never queries DNS for a name below .onion, nor for a CNAME to one.
+    # libcurl never queries DNS for a name below .onion, which replaces the domain here.
     monkeypatch.setitem(fetch.OPTIONS, pycurl.CONNECT_TO, ["go.example.com:80:nowhere.onion:80"])
     assert refusal(checked) == unproven("does not resolve to any address")
 

@@ -20,7 +20,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the processes of a cluster are found in /proc")
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else: run the tests as root too")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user: run the tests as root too")
 OWNER = """
 import sys
 from pathlib import Path

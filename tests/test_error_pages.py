@@ -71,7 +71,7 @@ def test_too_many_attempts_return_a_page_with_retry_after(app: Flask) -> None:
     assert is_page(answer, 429, "Slow down, please")
     assert 0 < int(answer.headers["Retry-After"]) <= attempts.WINDOW
     assert f"try again in {answer.headers['Retry-After']} seconds" in answer.text
-    assert "Try again</a>" not in answer.text, "it would not send the form once more"
+    assert "Try again</a>" not in answer.text, "it would not send the form again"
 
 
 def test_while_the_database_is_unavailable(make_app: Callable[..., Flask]) -> None:

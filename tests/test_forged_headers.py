@@ -81,5 +81,5 @@ def test_of_a_trusted_proxy_only_the_address_and_the_scheme_are_used(
         assert answers(base, requests, (name, value)) == plain, name
     *others, signed_in = answers(base, requests, ("X-Forwarded-Proto", "https"), ("X-Forwarded-For", "192.0.2.1"))
     assert others == plain[:-1]
-    assert signed_in[0] == 401, "by https the origin is ours"
+    assert signed_in[0] == 401, "over https the origin is our own"
     assert sql("SELECT 1 FROM hits WHERE bucket = 'address:192.0.2.1'")

@@ -254,4 +254,4 @@ def test_slow_logo_servers_do_not_block_the_service(app: Flask, alice: Client, m
         assert not any(each.done() for each in waiting)
         ended.set()
         assert [each.result().status_code for each in waiting] == [400] * fetch.MAX_CONCURRENT
-        assert ask().status_code == 400, "there is room again"
+        assert ask().status_code == 400, "the limit of fetches is free again"

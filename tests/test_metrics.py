@@ -100,7 +100,7 @@ def test_without_the_token_no_metrics_are_returned(measured: Flask, app: Flask) 
         answer = ask(measured, given)
         assert (answer.status_code, answer.get_json()["error"]) == (401, 1)
         assert answer.headers["WWW-Authenticate"] == "Bearer"
-    assert ask(app, f"Bearer {TOKEN}").status_code == 404, "nor where none is set"
+    assert ask(app, f"Bearer {TOKEN}").status_code == 404, "no metrics without a token in the settings"
     assert not (Path(app.extensions["linkmgr_settings"].data_dir) / "metrics").exists()
 
 

@@ -108,9 +108,9 @@ def test_a_browser_with_http_2_gets_the_same(front: Nginx) -> None:
     if not shutil.which("curl"):
         pytest.skip("curl is missing: apt-get install curl")
     asked = ["curl", "--silent", "--insecure", "--http2", "--connect-to", f"::127.0.0.1:{front.https}"]
-    told = ["--data-binary", "@-", "--write-out", "\n%{http_version} %{http_code} %{content_type}"]
+    output_options = ["--data-binary", "@-", "--write-out", "\n%{http_version} %{http_code} %{content_type}"]
     printed = subprocess.run(
-        [*asked, *told, f"https://{OWN}/api/pixel/add"],
+        [*asked, *output_options, f"https://{OWN}/api/pixel/add"],
         input="x" * (64 * 1024 + 1),
         capture_output=True,
         text=True,

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.browser
 class Case(NamedTuple):
     tag: str
     script: str  # requested by the page
-    calls: str  # the variable in the page that queues the tag's calls until the script is loaded
+    calls: str  # an expression for the calls that the tag queues until the script is loaded
     home: str  # the URL to which the vendor's script sends them
     sent: Any
 

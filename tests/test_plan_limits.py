@@ -33,7 +33,7 @@ TABLES = {
     "bundle": "campaigns",
 }
 SAID = TABLES | {"splash": "splash pages"}
-COUNTED = [feature for feature in CREATES if feature != "bundle"]  # a switch without a count
+COUNTED = [feature for feature in CREATES if feature != "bundle"]  # a bundle has no count
 
 over_features = pytest.mark.parametrize("feature", CREATES)
 over_counted = pytest.mark.parametrize("feature", COUNTED)

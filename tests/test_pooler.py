@@ -19,7 +19,7 @@ from tests.test_embedded import ask, eventually
 
 pytestmark = pytest.mark.slow
 
-TOLD = "SELECT name, setting FROM pg_settings WHERE lower(name) = ANY (%(names)s) ORDER BY name"
+APPLIED = "SELECT name, setting FROM pg_settings WHERE lower(name) = ANY (%(names)s) ORDER BY name"
 
 
 @pytest.fixture
@@ -41,12 +41,12 @@ def pooled(make_app: Callable[..., Flask], app: Flask, through: str) -> Iterator
 
 
 def test_session_settings_apply_directly_and_in_each_transaction_behind_the_pooler(app: Flask, pooled: Flask) -> None:
-    told = []
-    for each in (app, pooled):
-        with each.app_context():
-            told.append(statements.rows(TOLD, names=[*session.SETTINGS]))
-    assert told[0] == told[1]
-    assert len(told[0]) == len(session.SETTINGS)
+    applied = []
+    for service in (app, pooled):
+        with service.app_context():
+            applied.append(statements.rows(APPLIED, names=[*session.SETTINGS]))
+    assert applied[0] == applied[1]
+    assert len(applied[0]) == len(session.SETTINGS)
 
 
 def test_only_unsynced_writes_do_not_wait_for_the_disk(pooled: Flask) -> None:

@@ -137,13 +137,13 @@ def test_an_update_changes_only_what_was_sent(alice: Client, sql: Sql) -> None:
 
 def test_deleting_a_code_deletes_its_image(alice: Client) -> None:
     made = alice.post("/api/qr/add", TEXT).get_json()
-    picture = made["link"].removeprefix(BASE_URL)
-    assert alice.http.get(picture).status_code == 200
+    image_path = made["link"].removeprefix(BASE_URL)
+    assert alice.http.get(image_path).status_code == 200
     answer = alice.delete(f"/api/qr/{made['id']}/delete")
     assert answer.get_json() == {"error": 0, "message": "QR Code has been deleted successfully."}
     assert alice.get("/api/qr").get_json()["data"]["result"] == 0
     assert alice.delete(f"/api/qr/{made['id']}/delete").status_code == 404
-    assert alice.http.get(picture).status_code == 404
+    assert alice.http.get(image_path).status_code == 404
 
 
 def test_another_users_code_is_not_found(alice: Client, bob: Client, sql: Sql) -> None:

@@ -36,11 +36,11 @@ WIFI = r"WIFI:T:WPA;S:Home\; sweet;P:p\:a\"ss\,w\\rd;;"
 MAX_WIFI = {"ssid": ";" * 32, "encryption": "WPA", "password": '"' * 64}
 
 
-def pixels(picture: bytes, form: str) -> Image.Image:
+def pixels(data: bytes, form: str) -> Image.Image:
     """Return the image as Pillow decodes it. An independent program renders the SVG."""
     if form == "svg":
-        picture = bytes(resvg_py.svg_to_bytes(svg_string=picture.decode(), skip_system_fonts=True))
-    with Image.open(BytesIO(picture)) as image:
+        data = bytes(resvg_py.svg_to_bytes(svg_string=data.decode(), skip_system_fonts=True))
+    with Image.open(BytesIO(data)) as image:
         return image.convert("RGB")
 
 
@@ -66,7 +66,7 @@ def add_code(client: Client, kind: str = "text", **sent: Any) -> str:
     return address_of(answer.get_json()["link"])
 
 
-def forget(client: Client) -> None:
+def clear_cache(client: Client) -> None:
     """Delete the rendered images from the cache."""
     shutil.rmtree(client.http.application.extensions["linkmgr_pictures"].folder)
 
@@ -255,7 +255,7 @@ def test_an_unchanged_image_is_neither_rendered_nor_sent_again(
     monkeypatch.setattr(qr_image, "render", None)
     again = fetched(alice, path)
     assert (again.data, again.headers["ETag"]) == (first.data, tag)
-    forget(alice)
+    clear_cache(alice)
     read = qr.drawing
     monkeypatch.setattr(qr, "drawing", lambda *code, with_logo: None if with_logo else read(*code, with_logo=False))
     for sent in (tag, f'"other", {tag}', f"W/{tag}", "*"):
@@ -297,7 +297,7 @@ def test_an_update_of_wifi_data_changes_the_image(alice: Client, sql: Sql) -> No
 def test_equal_input_gives_equal_bytes(alice: Client, form: str) -> None:
     path = add_code(alice, logo=logo_file(alice, "noise"))
     first = fetched(alice, f"{path}?format={form}")
-    forget(alice)
+    clear_cache(alice)
     second = fetched(alice, f"{path}?format={form}")
     assert first.data == second.data
 

@@ -27,7 +27,7 @@ def limited(make_app: Callable[..., Flask], app: Flask) -> Flask:
     return make_app(rate_limit="30 per minute")
 
 
-def spend(client: Client, times: int, path: str = "/api/account") -> Counter[int]:
+def send_calls(client: Client, times: int, path: str = "/api/account") -> Counter[int]:
     return Counter(client.get(path).status_code for _ in range(times))
 
 
@@ -39,7 +39,7 @@ def test_the_31st_request_of_a_minute_is_refused_with_the_time_to_wait(
     first = alice.get("/api/account")
     assert (first.headers["X-RateLimit-Limit"], first.headers["X-RateLimit-Remaining"]) == ("30", "29")
     assert before + 60 <= int(first.headers["X-RateLimit-Reset"]) <= before + 65
-    assert spend(alice, LIMIT - 1) == {200: LIMIT - 1}
+    assert send_calls(alice, LIMIT - 1) == {200: LIMIT - 1}
     refused = alice.get("/api/account")
     assert refused.status_code == 429
     assert refused.headers["X-RateLimit-Remaining"] == "0"
@@ -71,28 +71,28 @@ def test_the_window_ends_by_the_clock_of_the_database(
     limited: Flask, register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
 ) -> None:
     alice = register("alice", plan="Free", via=limited)
-    assert spend(alice, LIMIT + 1)[429] == 1
+    assert send_calls(alice, LIMIT + 1)[429] == 1
     sql("UPDATE hits SET until = clock_timestamp() RETURNING 1")
     assert alice.get("/api/account").headers["X-RateLimit-Remaining"] == "29"
 
 
 def test_users_have_separate_limits(limited: Flask, register: Callable[..., Client]) -> None:
     alice, bob = register("alice", plan="Free", via=limited), register("bob", plan="Free", via=limited)
-    assert spend(alice, LIMIT + 1)[429] == 1
+    assert send_calls(alice, LIMIT + 1)[429] == 1
     assert bob.get("/api/account").headers["X-RateLimit-Remaining"] == "29"
 
 
 def test_a_plan_may_have_its_own_rate(limited: Flask, register: Callable[..., Client]) -> None:
     alice = register("alice", plan="Pro", via=limited)
     assert alice.get("/api/account").headers["X-RateLimit-Limit"] == "120"
-    assert spend(alice, 120) == {200: 119, 429: 1}
+    assert send_calls(alice, 120) == {200: 119, 429: 1}
 
 
 def test_another_plan_starts_another_window(
     make_app: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
 ) -> None:
     alice = register("alice", plan="Free", via=make_app(rate_limit="3 per day"))
-    assert spend(alice, 5) == {200: 3, 429: 2}
+    assert send_calls(alice, 5) == {200: 3, 429: 2}
     sql(
         "UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Pro') WHERE id = %(id)s RETURNING 1",
         id=alice.id,
@@ -105,7 +105,7 @@ def test_invalid_keys_are_counted_by_ip_address_and_block_neither_valid_keys_nor
 ) -> None:
     alice = register("alice", plan="Free", via=limited)
     thief, nobody = Client(limited.test_client(), "guess"), Client(limited.test_client())
-    assert spend(thief, 20) + spend(nobody, 20) == {401: LIMIT, 429: 10}
+    assert send_calls(thief, 20) + send_calls(nobody, 20) == {401: LIMIT, 429: 10}
     assert alice.get("/api/account").headers["X-RateLimit-Remaining"] == "29"
     assert limited.test_client().get("/healthz").status_code == 200
     elsewhere = thief.get("/api/account", environ_base={"REMOTE_ADDR": "192.0.2.1"})
@@ -148,7 +148,7 @@ def fetch(base: str, key: str) -> tuple[int, bool]:
     return answer.status, {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"} <= headers
 
 
-def storm(base: str, key: str, requests: int = 200) -> Counter[tuple[int, bool]]:
+def send_concurrent_calls(base: str, key: str, requests: int = 200) -> Counter[tuple[int, bool]]:
     with ThreadPoolExecutor(40) as pool:
         return Counter(pool.map(lambda _: fetch(base, key), range(requests)))
 
@@ -161,7 +161,7 @@ def test_of_200_concurrent_requests_to_4_workers_postgresql_admits_exactly_30(
 ) -> None:
     alice = register("alice", plan="Free")
     assert alice.key
-    assert storm(serve("--workers", "4"), alice.key) == EXACTLY_30
+    assert send_concurrent_calls(serve("--workers", "4"), alice.key) == EXACTLY_30
 
 
 def test_of_200_concurrent_requests_to_4_workers_redis_admits_exactly_30(
@@ -169,13 +169,13 @@ def test_of_200_concurrent_requests_to_4_workers_redis_admits_exactly_30(
 ) -> None:
     alice = register("alice", plan="Free")
     assert alice.key
-    assert storm(serve("--workers", "4", rate_limit_storage=redis_url), alice.key) == EXACTLY_30
+    assert send_concurrent_calls(serve("--workers", "4", rate_limit_storage=redis_url), alice.key) == EXACTLY_30
 
 
 # --- when the storage is unavailable
 
 
-def harm(redis_url: str, fault: signal.Signals) -> None:
+def send_signal(redis_url: str, fault: signal.Signals) -> None:
     with Redis.from_url(redis_url) as redis:
         pid = redis.info("server")["process_id"]
     os.kill(pid, fault)
@@ -200,8 +200,8 @@ def test_without_redis_requests_are_counted_in_the_process(
     over_redis = make_app(rate_limit="30 per minute", rate_limit_storage=redis_url)
     alice = register("alice", plan="Free", via=over_redis)
     assert alice.get("/api/account").status_code == 200
-    harm(redis_url, fault)
-    assert spend(alice, LIMIT + 1) == {200: LIMIT, 429: 1}
+    send_signal(redis_url, fault)
+    assert send_calls(alice, LIMIT + 1) == {200: LIMIT, 429: 1}
 
 
 def test_all_requests_that_wait_for_an_unresponsive_redis_are_answered(
@@ -210,7 +210,7 @@ def test_all_requests_that_wait_for_an_unresponsive_redis_are_answered(
     over_redis = make_app(rate_limit_storage=redis_url)
     alice = register("alice", via=over_redis)
     assert alice.get("/api/account").status_code == 200
-    harm(redis_url, signal.SIGSTOP)
+    send_signal(redis_url, signal.SIGSTOP)
     clients = [Client(over_redis.test_client(), alice.key) for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
         answers = pool.map(lambda client: client.get("/api/account").status_code, clients)

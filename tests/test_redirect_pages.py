@@ -247,9 +247,9 @@ def test_a_splash_page_opens_the_app_and_a_frame_shows_the_target(short: Make) -
 # --- the QR code
 
 
-def decoded(picture: bytes) -> tuple[str, tuple[int, int]]:
+def decoded(data: bytes) -> tuple[str, tuple[int, int]]:
     """Return the data of the code, and its size."""
-    image = Image.open(BytesIO(picture))
+    image = Image.open(BytesIO(data))
     [found] = zxingcpp.read_barcodes(image)
     return found.text, image.size
 

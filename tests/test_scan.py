@@ -86,7 +86,7 @@ def test_an_email_has_its_subject_and_body(scan: Scan) -> None:
         "subject": [data["subject"]],
         "body": ["first line\r\nsecond & last"],
     }
-    assert "+" not in parts.query, "mail programs show a plus as it is"
+    assert "+" not in parts.query, "mail programs do not decode a plus"
     assert "Caf\xe9? 100% &#34;yes&#34; &amp; more" in page.text
 
 

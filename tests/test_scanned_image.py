@@ -16,8 +16,8 @@ PAGE = "https://example.com/menu"
 
 def test_the_decoded_image_opens_the_target_and_is_counted(located: Flask, alice: Client) -> None:
     code = alice.post("/api/qr/add", {"type": "link", "data": PAGE}).get_json()
-    picture = located.test_client().get(urlsplit(code["link"]).path)
-    with Image.open(io.BytesIO(picture.data)) as image:
+    response = located.test_client().get(urlsplit(code["link"]).path)
+    with Image.open(io.BytesIO(response.data)) as image:
         [found] = zxingcpp.read_barcodes(image, formats=zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode))
     assert found.text.startswith(f"{BASE_URL}/q/")
 

@@ -228,9 +228,11 @@ def test_another_users_row_is_the_same_error_as_a_missing_row(
     link_id = alice.add("/api/url/add", {"url": PAGE})
     before = other.sql("SELECT * FROM links")
     assert refused(alice, **{member: foreign}) == refused(alice, **{member: ghost})
-    told = [alice.put(f"/api/url/{link_id}/update", {member: each, "description": "x"}) for each in (foreign, ghost)]
-    assert [answer.status_code for answer in told] == [400, 400]
-    assert told[0].data == told[1].data
+    responses = [
+        alice.put(f"/api/url/{link_id}/update", {member: each, "description": "x"}) for each in (foreign, ghost)
+    ]
+    assert [answer.status_code for answer in responses] == [400, 400]
+    assert responses[0].data == responses[1].data
     assert other.sql("SELECT * FROM links") == before
     assert other.sql("SELECT 1 FROM link_pixels UNION ALL SELECT 1 FROM channel_items") == []
 

@@ -158,7 +158,7 @@ def test_a_vendors_script_has_no_access_to_the_service(
     WebDriverWait(administrator.driver, 40, 0.1).until(lambda _: "done" in attacker.reports)
     page, referrer = attacker.reports.pop("page"), attacker.reports.pop("referrer")
     assert {name: got for name, got in attacker.reports.items() if got} == {}
-    assert len(attacker.reports) == 15, "each attack was made"
+    assert len(attacker.reports) == 15, "every attack ran"
     assert (page, referrer) == (f"{address}/pixels", address)
     assert administrator.driver.current_url == address
     assert admin.get("/api/account").status_code == 200, "the key is still the same"

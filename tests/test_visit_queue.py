@@ -151,7 +151,7 @@ def test_a_repeated_batch_stores_nothing(app: Flask, target: Target, alice: Clie
         assert not visits.add("repeated", 50, 200, batch)
         assert visits.add("repeated", 100, 200, batch)
         visits.forget_spool("repeated")
-        assert not visits.add("repeated", 200, 300, batch), "a gap is no beginning"
+        assert not visits.add("repeated", 200, 300, batch), "the batch must start where the last one ended"
     assert target.clicks == 2
 
 
@@ -279,7 +279,7 @@ def test_stored_files_are_replaced_while_visits_arrive(
 def test_a_file_that_is_being_deleted_accepts_no_more_visits(tmp_path: Path) -> None:
     spool = Spool.create(tmp_path)
     spool.append(b"1\n")
-    assert not spool.seal(), "it holds a visit that is not stored"
+    assert not spool.seal(), "it contains a visit that is not stored"
     spool.append(b"2\n")
     spool.stored = spool.size
     assert spool.seal()

@@ -158,7 +158,7 @@ def test_a_visitor_is_one_address_with_one_user_agent_at_one_target(target: Targ
     other.visit(address="192.0.2.1")
     assert other.statistics()["uniqueClicks"] == 1
     digests = sql("SELECT DISTINCT visitor FROM visits")
-    assert len(digests) == 4, "the same person cannot be recognised at another target"
+    assert len(digests) == 4, "the same visitor has another digest for another target"
 
 
 def test_no_ip_address_is_stored(target: Target, raw: psycopg2.extensions.connection) -> None:

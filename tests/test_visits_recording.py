@@ -148,11 +148,11 @@ def test_the_purge_deletes_visits_past_the_retention_of_the_plan(
         "Business": 4,
         "administrator": 2,
     }
-    assert rows_of(sql, targets["Free"].id)["visitors"] == 2, "nobody is remembered longer than the visits"
+    assert rows_of(sql, targets["Free"].id)["visitors"] == 2, "visitors are stored no longer than their visits"
     assert {plan: target.statistics() for plan, target in targets.items()} == before
     assert purge(located) == "0 visits have been deleted, and 0 months dropped.\n"
     [months] = sql("SELECT count(DISTINCT date_trunc('month', at)) AS n FROM visits")
-    assert parts(sql) == months["n"] + MONTHS_AHEAD, "months without a visit are gone"
+    assert parts(sql) == months["n"] + MONTHS_AHEAD, "months without a visit are dropped"
 
 
 def test_months_that_no_plan_retains_are_dropped_as_partitions(
