@@ -151,7 +151,7 @@ def test_a_repeated_batch_stores_nothing(app: Flask, target: Target, alice: Clie
         assert not visits.add("repeated", 50, 200, batch)
         assert visits.add("repeated", 100, 200, batch)
         visits.forget_spool("repeated")
-        assert not visits.add("repeated", 200, 300, batch), "the batch must start where the last one ended"
+        assert not visits.add("repeated", 200, 300, batch), "a deleted file must start at position 0"
     assert target.clicks == 2
 
 
