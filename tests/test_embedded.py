@@ -24,8 +24,8 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become ano
 OWNER = """
 import sys
 from pathlib import Path
-from linkmgr import private_postgres
-with private_postgres.server(Path(sys.argv[1])) as dsn:
+from linkmgr.db import embedded
+with embedded.server(Path(sys.argv[1])) as dsn:
     print(dsn, flush=True)
     sys.stdin.read()
 """
