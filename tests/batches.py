@@ -1,4 +1,4 @@
-"""Many rows that depend on one, and jobs that are killed between two batches."""
+"""Links that refer to one row, and background jobs that are killed between two batches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from linkmgr.db import jobs
 from tests.factories import Sql
 
 MANY = 2_500
-BATCH = 10_000  # rows that a batch may read and write, its cascades included
+BATCH = 10_000  # rows that a batch may read and write, cascades included
 VISITS = """
     WITH visited AS (
         INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
@@ -30,7 +30,7 @@ STATISTICS = """
 
 @pytest.fixture
 def links(sql: Sql, alice: Any) -> list[int]:
-    """Many links of alice."""
+    """Add many links of alice."""
     made = sql(
         """
         INSERT INTO links (user_id, alias, url)
@@ -45,7 +45,7 @@ def links(sql: Sql, alice: Any) -> list[int]:
 
 @pytest.fixture
 def run_jobs(app: Flask) -> Callable[[], None]:
-    """Runs the background jobs that are due, and those that they enqueue."""
+    """Run the background jobs that are due, and the jobs that they enqueue."""
 
     def run() -> None:
         with app.app_context():
@@ -57,7 +57,7 @@ def run_jobs(app: Flask) -> Callable[[], None]:
 
 @pytest.fixture
 def one_batch(app: Flask, sql: Sql) -> Callable[[], bool]:
-    """Runs one batch of a job in a process that is then killed, and lets its lease run out."""
+    """Run one batch of a job in a process that is then killed, and let its lease expire."""
 
     def run() -> bool:
         with app.app_context():
@@ -71,7 +71,7 @@ def one_batch(app: Flask, sql: Sql) -> Callable[[], bool]:
 
 
 def _killed(_: float) -> bool:
-    raise KeyboardInterrupt  # which no handler of exceptions sees
+    raise KeyboardInterrupt  # not caught by any exception handler
 
 
 def go(app: Flask, path: str, host: str = "127.0.0.1:5000") -> TestResponse:

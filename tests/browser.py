@@ -1,4 +1,4 @@
-"""A headless Chromium, and the check that no page makes it complain."""
+"""A headless Chromium that fails the test if a page logs an error or violates its policy."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -40,7 +40,7 @@ class Browser:
         self.driver.get(address)
 
     def size(self, width: int, height: int) -> None:
-        """Of the page: a window cannot be as narrow as a phone."""
+        """Set the size of the page. A window cannot be as narrow as a phone."""
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < DESKTOP[0]}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
@@ -58,7 +58,7 @@ class Browser:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
 
     def click(self, text: str) -> None:
-        """The link, button or summary that says so."""
+        """Click the link, button or summary with this text."""
         which = f"//*[self::a or self::button or self::summary][normalize-space()='{text}']"
         self.driver.find_element(By.XPATH, which).click()
 
@@ -66,19 +66,19 @@ class Browser:
         ActionChains(self.driver).send_keys(*keys).perform()
 
     def wait_for(self, path: str) -> None:
-        """Until the page there is whole: its address changes before its first element is there."""
+        """Wait until the page at this path is complete. The URL changes before the first element exists."""
         self._until(lambda: path == self.path and self._is_whole())
 
     def wait_for_text(self, text: str) -> None:
-        """For an answer at the address that the page had before."""
+        """Wait for a response at the same URL as the previous page."""
         self._until(lambda: text in self.text and self._is_whole())
 
     def wait_for_focus(self, name: str) -> None:
-        """The page is whole before its `autofocus` has been followed, and what is typed until then is lost."""
+        """Wait for `autofocus`, which takes effect after the page is complete; earlier keystrokes are lost."""
         self._until(lambda: bool(self.run("return document.activeElement.id") == name))
 
     def _until(self, condition: Callable[[], bool]) -> None:
-        # The driver has an error for every way in which a page can vanish while it is asked.
+        # The driver raises a different error for each way in which a page can disappear during a command.
         WebDriverWait(self.driver, 10, 0.05, [WebDriverException]).until(lambda _: condition())
 
     def _is_whole(self) -> bool:
@@ -96,7 +96,7 @@ class Browser:
         return self.driver.execute_script(script)
 
     def complaints(self) -> list[str]:
-        """What the console shows, but for answers with an error status: violations of the policy above all."""
+        """Return the console messages, policy violations above all, without responses that have an error status."""
         log = self.driver.get_log("browser")  # type: ignore[no-untyped-call]
         return [entry["message"] for entry in log if entry["source"] != "network"]
 
@@ -125,7 +125,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chr
 
 @pytest.fixture
 def browser(chromium: webdriver.Chrome) -> Iterator[Browser]:
-    """At a desktop's size, with no cookies."""
+    """A browser with a desktop window and no cookies."""
     found = Browser(chromium)
     found.size(*DESKTOP)
     chromium.execute_cdp_cmd("Network.clearBrowserCookies", {})

@@ -1,4 +1,4 @@
-"""The definitions of everything in a database, from PostgreSQL's catalogs."""
+"""The definitions of all objects in a database, read from PostgreSQL's catalogs."""
 
 _NAMESPACE = "'public'::regnamespace"
 _DEFINITIONS = f"""

@@ -1,4 +1,4 @@
-"""The cast: alice and bob own things, admin administers, anonymous has no key; each is a client of the API."""
+"""Fixtures: alice and bob own data, admin administers, anonymous has no key. Each is an API client."""
 
 import json
 import os
@@ -43,10 +43,10 @@ BASE_URL = "http://127.0.0.1:5000"
 PASSWORD = "correct horse"
 MANY = "1000000 per minute"
 
-# A test that hashes a password should not take the time that makes hashes strong.
+# Strong password hashes would slow down every test that creates one.
 passwords.hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
-# Neither the settings of who runs the tests nor what `make test` hands down to a `make` that a test runs.
+# Remove the settings of the calling environment, and what `make test` passes on to a `make` that a test runs.
 for name in [
     name for name in os.environ if name.startswith("LINKMGR_") or name in ("MAKELEVEL", "MAKEFLAGS", "MFLAGS")
 ]:
@@ -54,7 +54,7 @@ for name in [
 
 
 class Client:
-    """A caller of the API, who checks on every answer what the specification says of all of them."""
+    """An API client that checks on every response what the specification says of all responses."""
 
     def __init__(self, http: FlaskClient, key: str | None = None, user_id: int = 0, username: str = "") -> None:
         self.http, self.key, self.id, self.username = http, key, user_id, username
@@ -81,7 +81,7 @@ class Client:
         return self.call("DELETE", path, **options)
 
     def add(self, path: str, members: Any = None) -> int:
-        """Creates what must be created, and gives its id."""
+        """Create a resource and return its id."""
         response = self.post(path, members)
         assert response.status_code == 200, response.text
         return int(response.get_json()["id"])
@@ -145,7 +145,7 @@ def app(make_app: Callable[..., Flask]) -> Flask:
 
 @pytest.fixture
 def sql(app: Flask) -> Callable[..., list[statements.Row]]:
-    """Runs a statement behind the service's back."""
+    """Execute a statement directly in the database."""
 
     def run(statement: str, **params: Any) -> list[statements.Row]:
         with app.app_context():
@@ -156,7 +156,7 @@ def sql(app: Flask) -> Callable[..., list[statements.Row]]:
 
 @pytest.fixture
 def register(app: Flask, sql: Callable[..., list[statements.Row]]) -> Callable[..., Client]:
-    """Makes a user, by default on the plan without limits, and a client with the user's key."""
+    """Create a user, by default on a plan without limits, and a client with the user's key."""
 
     def make(username: str, *, admin: bool = False, plan: str = "Business", via: Flask = app) -> Client:
         with app.app_context():
@@ -206,7 +206,7 @@ def free_port() -> int:
 
 @contextmanager
 def serving(port: int, log: Path, *options: str, application: str = "app:app", **settings: str) -> Iterator[str]:
-    """The service under gunicorn, as `make run` starts it; gives its address."""
+    """Run the service under gunicorn, as `make run` does, and return its base URL."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
     environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {"PORT": str(port)}
     with log.open("ab") as output:
@@ -232,7 +232,7 @@ def serving(port: int, log: Path, *options: str, application: str = "app:app", *
 
 @pytest.fixture
 def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Starts the service under gunicorn on the database of the tests."""
+    """Start the service under gunicorn on the database of the tests."""
     running = []
 
     def start(*options: str, **settings: str) -> str:
@@ -250,7 +250,7 @@ def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
 
 @contextmanager
 def redis(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """A Redis of the test's own: its address and its process."""
+    """Start a Redis server for the test and return its URL and its process."""
     if not shutil.which("redis-server"):
         pytest.skip("redis-server is missing: apt-get install redis-server")
     port = free_port()
@@ -272,7 +272,7 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
 
 @pytest.fixture
 def raw(dsn: str) -> Iterator[psycopg2.extensions.connection]:
-    """A connection of the test's own, for what the service must not see."""
+    """A separate database connection, independent of the service."""
     connection = psycopg2.connect(dsn)
     connection.autocommit = True
     yield connection
@@ -283,7 +283,7 @@ def raw(dsn: str) -> Iterator[psycopg2.extensions.connection]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """In CI a skipped test is a failed one: what it needs must be installed."""
+    """Fail skipped tests in CI, where everything that they need must be installed."""
     report = yield
     if report.skipped and os.environ.get("CI"):
         report.outcome = "failed"

@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the check that it has an answer."""
+"""The OpenAPI document, and the check that it describes a response."""
 
 from functools import cache
 from typing import Any
@@ -16,12 +16,12 @@ ELSEWHERE = (
     "no_such_operation",
     "unknown_host",
     "bad_request",
-)  # said of paths and hosts, before there is an operation
+)  # errors of paths and hosts, raised before an operation is selected
 
 
 @cache
 def app() -> Flask:
-    """The service, for its route table alone."""
+    """The service, used for its route table only."""
     return create_app(secret_key="unused" * 6, database_url="postgresql://unused")
 
 
@@ -33,7 +33,7 @@ def document() -> dict[str, Any]:
 
 @cache
 def validator(name: str) -> jsonschema_rs.Draft202012Validator:
-    """Of one of the document's named schemas."""
+    """Return the validator of a named schema of the document."""
     return validator_of({"$ref": f"#/components/schemas/{name}"})
 
 
@@ -61,7 +61,7 @@ def _answers(path: str, method: str, status: int) -> jsonschema_rs.Draft202012Va
 
 @cache
 def _path(path: str, method: str) -> str | None:
-    """In the document; None: there is no such operation."""
+    """Return the path in the document, or None if there is no such operation."""
     try:
         rule, _ = app().url_map.bind("").match(path, method, return_rule=True)
     except HTTPException:
@@ -70,7 +70,7 @@ def _path(path: str, method: str) -> str | None:
 
 
 def check(response: TestResponse) -> None:
-    """That the document has this answer of this operation, with this code and these members."""
+    """Check that the document describes this response: its operation, error code and members."""
     method = response.request.method
     path = _path(response.request.path, method)
     if path is None or method == "HEAD" or response.get_json().get("code") in ELSEWHERE:

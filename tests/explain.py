@@ -1,4 +1,4 @@
-"""Plans of the statements that the service runs."""
+"""Plans of the statements that the service executes."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Things of a user as rows, for tests that do not ask how they are made.  `sql` is the fixture of that name."""
+"""Insert rows of a user directly, for tests that do not depend on how they are created. `sql` is the fixture."""
 
 from collections.abc import Callable
 from itertools import count
@@ -41,7 +41,7 @@ def overlay(sql: Sql, user_id: int) -> int:
 
 
 def answer(sql: Sql, user_id: int) -> int:
-    """To the newest overlay that the user has."""
+    """Add an answer to the user's newest overlay."""
     return _id(
         sql(
             """

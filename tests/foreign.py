@@ -1,4 +1,4 @@
-"""Web servers of other people: real ones on loopback, under public names."""
+"""Web servers of third parties: real servers on loopback under public names."""
 
 import ssl
 import threading
@@ -27,7 +27,7 @@ def answering(body: bytes, status: int = 200, **headers: str) -> Answer:
 
 @contextmanager
 def server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
-    """A web server that answers every GET so; gives its port."""
+    """Start a web server that answers every GET with this response, and return its port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -44,7 +44,7 @@ def server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
         thread.start()
         try:
             yield listening.server_port
-        finally:  # else a test that fails would wait for the thread
+        finally:  # otherwise a failing test would wait for the thread
             listening.shutdown()
             thread.join()
 
@@ -61,6 +61,6 @@ def publish(monkeypatch: pytest.MonkeyPatch, ports: dict[str, int]) -> None:
 
 
 def resolve(monkeypatch: pytest.MonkeyPatch, **addresses: str) -> None:
-    """What names resolve to; 'go_example_com' stands for go.example.com."""
+    """Set the addresses that names resolve to. `go_example_com` means go.example.com."""
     pinned = [f"{name.replace('_', '.')}:80:{address}" for name, address in addresses.items()]
     monkeypatch.setitem(fetch.OPTIONS, pycurl.RESOLVE, pinned)

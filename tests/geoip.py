@@ -1,4 +1,4 @@
-"""Small .mmdb files, made when a test needs them."""
+"""Small .mmdb files, created for a test."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ _COUNTRIES: dict[str, Any] = {
 
 
 def write(path: Path) -> str:
-    """Names countries in both ways that such files do; gives the setting."""
+    """Write countries in both forms that such files use, and return the setting."""
     writer = MMDBWriter(ip_version=6, ipv4_compatible=True, database_type="Test-Country")
     for network, record in _COUNTRIES.items():
         writer.insert_network(IPSet([network]), record)

@@ -1,4 +1,4 @@
-"""Links that show something before they lead on, and what can be read off their pages."""
+"""Links with an interstitial page, and helpers that read their pages."""
 
 import html
 import re
@@ -60,8 +60,8 @@ def overlay(sql: Sql, user_id: int, kind: str, **members: Any) -> int:
 
 
 @contextmanager
-def served(make_app: Callable[..., Flask]) -> Iterator[str]:
-    """The service on a port of this process, for the tests of a whole module; gives its address."""
+def run_service(make_app: Callable[..., Flask]) -> Iterator[str]:
+    """Serve the service on a port of this process for a whole test module, and return its base URL."""
     port = free_port()
     base = f"http://127.0.0.1:{port}"
     server = make_server("127.0.0.1", port, make_app(base_url=base), threaded=True)
@@ -74,7 +74,7 @@ def served(make_app: Callable[..., Flask]) -> Iterator[str]:
 
 
 def add_link(sql: Sql, user_id: int, kind: str, url: str, pixels: tuple[tuple[str, str], ...] = (), **ids: int) -> str:
-    """Stores a link with its pixels, each a type and a tag; gives its alias."""
+    """Add a link with its pixels, given as pairs of type and tag, and return its alias."""
     alias = "visited"
     [made] = sql(
         """
@@ -106,7 +106,7 @@ def add_link(sql: Sql, user_id: int, kind: str, url: str, pixels: tuple[tuple[st
 
 
 def link(user_id: int, kind: str = "direct", **members: Any) -> dict[str, Any]:
-    """As the address of a short link reads it."""
+    """Return the link as the query of the redirect returns it."""
     ids: dict[str, Any] = {"splash_id": None, "overlay_id": None, "pixels": [], "password_hash": None}
     return {"id": 1, "alias": "visited", "user_id": user_id, "type": kind, "url": TARGET, "title": ""} | ids | members
 
@@ -123,15 +123,17 @@ def _overlaid(row: dict[str, Any]) -> dict[str, Any]:
 Show = Callable[..., TestResponse]
 
 
-def shown(make_app: Callable[..., Flask], row: dict[str, Any], target: str = TARGET, **settings: str) -> TestResponse:
-    """The page of a link, as its short address answers."""
+def link_page(
+    make_app: Callable[..., Flask], row: dict[str, Any], target: str = TARGET, **settings: str
+) -> TestResponse:
+    """Return the page of a link, as its short URL serves it."""
     made = make_app(**settings)
     made.add_url_rule("/shown", view_func=lambda: respond(row | _overlaid(row), target))
     return made.test_client().get("/shown")
 
 
-def pixels_shown(make_app: Callable[..., Flask], row: dict[str, Any]) -> TestResponse:
-    """The page of a link's pixels, as the frame in the page of the link loads it."""
+def pixels_page(make_app: Callable[..., Flask], row: dict[str, Any]) -> TestResponse:
+    """Return the page of a link's pixels, as the frame in the link's page loads it."""
     made = make_app()
     made.add_url_rule("/shown", view_func=lambda: pixel_page(row))
     return made.test_client().get("/shown")
@@ -143,7 +145,7 @@ def policy(answer: TestResponse) -> dict[str, list[str]]:
 
 
 def refresh(answer: TestResponse) -> tuple[int, str]:
-    """Where the page takes a browser without scripts, and after how many seconds."""
+    """Return the target of the page's refresh for browsers without scripts, and its delay in seconds."""
     [found] = re.findall(r'<noscript><meta http-equiv="refresh" content="(\d+); url=(.+?)"></noscript>', answer.text)
     return int(found[0]), html.unescape(found[1])
 

@@ -1,4 +1,4 @@
-"""What stands between the service and its database on several machines: a pooler, and a streaming replica."""
+"""Components of an installation on several machines: a connection pooler and a streaming replica."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from psycopg2.extensions import parse_dsn
 from linkmgr.db import embedded
 from linkmgr.db.binaries import find_server, make_readable
 from tests.conftest import ROOT, free_port
-from tests.test_private_postgres import ask, eventually
+from tests.test_embedded import ask, eventually
 
 
 def answers(dsn: str) -> bool:
@@ -27,14 +27,14 @@ def answers(dsn: str) -> bool:
 
 
 class Replica:
-    """A running one."""
+    """A running streaming replica."""
 
     def __init__(self, primary: str, server: embedded.Server) -> None:
         self.primary, self.server = primary, server
         self.dsn = embedded._dsn(server.data)
 
     def start(self) -> None:
-        """For the first time, or after its death."""
+        """Start the server, for the first time or after it was killed."""
 
         def started() -> bool:
             self.server.ensure()
@@ -43,14 +43,14 @@ class Replica:
         eventually(started)
 
     def signal(self, number: signal.Signals) -> None:
-        """To all of its processes."""
+        """Send a signal to all processes of the server."""
         postmaster = int((self.server.data / "postmaster.pid").read_text().split()[0])
         children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
         for process in (postmaster, *map(int, children)):
             os.kill(process, number)
 
     def catch_up(self) -> None:
-        """Waits until it has all that the primary has."""
+        """Wait until the replica has replayed everything that the primary has written."""
         written = ask(self.primary, "SELECT pg_current_wal_insert_lsn()")
         ask(self.primary, "SET synchronous_commit = on; SELECT pg_logical_emit_message(true, 'tests', '')")
         eventually(lambda: ask(self.dsn, f"SELECT pg_last_wal_replay_lsn() >= '{written}'") == "True")
@@ -80,7 +80,7 @@ def replica(primary: str) -> Iterator[Replica]:
 
 @contextmanager
 def pooler(dsn: str, folder: Path) -> Iterator[str]:
-    """Debian's pgbouncer with deploy/pgbouncer.ini, but for what is yours there; gives the DSN through it."""
+    """Run Debian's pgbouncer with deploy/pgbouncer.ini and local settings, and return the DSN."""
     if not shutil.which("pgbouncer"):
         pytest.skip("pgbouncer is missing: apt-get install pgbouncer")
     target = parse_dsn(dsn)
@@ -97,7 +97,7 @@ def pooler(dsn: str, folder: Path) -> Iterator[str]:
     for theirs, ours in changes.items():
         assert theirs in text
         text = text.replace(theirs, ours)
-    configured = Path(target["host"]) / f"pgbouncer-{port}.ini"  # where the server's user may read it
+    configured = Path(target["host"]) / f"pgbouncer-{port}.ini"  # readable by the server's user
     configured.write_text(text)
     configured.chmod(0o644)
     identity: dict[str, Any] = {"user": user, "extra_groups": []} if os.geteuid() == 0 else {}

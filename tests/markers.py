@@ -1,4 +1,4 @@
-"""Markers that follow from what a test starts, so that `make test-fast` leaves it out."""
+"""Markers derived from the fixtures of a test, so that `make test-fast` skips slow tests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Debian's nginx with the configuration of deploy/, and a client that talks to the service through it."""
+"""Debian's nginx with the configuration in deploy/, and a client that calls the service through it."""
 
 import os
 import shutil
@@ -21,10 +21,10 @@ from werkzeug.test import EnvironBuilder, TestResponse
 from werkzeug.wrappers import Request
 
 from tests.conftest import BASE_URL, ROOT, free_port
-from tests.test_private_postgres import eventually
+from tests.test_embedded import eventually
 
 OWN, BRANDED = "go.example.org", "brand.example.net"
-SERVED = {"Host": urlsplit(BASE_URL).netloc}  # nginx passes it on, and the service of the tests has this name
+SERVED = {"Host": urlsplit(BASE_URL).netloc}  # the host name that nginx forwards
 
 _MAIN = """
 daemon off;
@@ -46,7 +46,7 @@ http {{
 
 
 def certify(folder: Path, name: str) -> None:
-    """A certificate that signs itself, laid where nginx finds it as certbot has it done."""
+    """Create a self-signed certificate in the folder layout of certbot, where nginx looks for it."""
     key = ec.generate_private_key(ec.SECP256R1())
     issued = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
@@ -68,13 +68,13 @@ def certify(folder: Path, name: str) -> None:
     (lineage / "privkey.pem").write_bytes(
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
-    told = {"RENEWED_LINEAGE": str(lineage), "RENEWED_DOMAINS": name}
+    hook_environment = {"RENEWED_LINEAGE": str(lineage), "RENEWED_DOMAINS": name}
     own = {"CERTIFICATES": str(installed), "NGINX_GROUP": str(os.getgid())}
-    subprocess.run([ROOT / "deploy/certificate"], env=os.environ | told | own, check=True)
+    subprocess.run([ROOT / "deploy/certificate"], env=os.environ | hook_environment | own, check=True)
 
 
 class Nginx:
-    """A running one.  `ask` is a request to it; `open` is one as a FlaskClient's, so that a Client can use it."""
+    """A running nginx. `ask` sends a request; `open` takes the arguments of a FlaskClient, so a Client accepts it."""
 
     def __init__(self, folder: Path, http: int, https: int) -> None:
         self.folder, self.http, self.https = folder, http, https
@@ -85,7 +85,7 @@ class Nginx:
         return False
 
     def connect(self, name: str | None = OWN) -> socket.socket:
-        """By TLS under a name whose certificate must fit, or without."""
+        """Connect over TLS under a name that the certificate must match, or over plain HTTP."""
         plain = socket.create_connection(("127.0.0.1", self.https if name else self.http), timeout=20)
         if name is None:
             return plain
@@ -127,7 +127,7 @@ class Nginx:
 
 @contextmanager
 def running(folder: Path, *services: int) -> Iterator[Nginx]:
-    """With deploy/nginx as it is, but for what the comments there call yours, in front of services on these ports."""
+    """Run nginx with deploy/nginx, local settings replaced, in front of services on these ports."""
     if not shutil.which("nginx"):
         pytest.skip("nginx is missing: apt-get install nginx")
     shutil.copytree(ROOT / "deploy/nginx", folder, dirs_exist_ok=True)
@@ -141,7 +141,7 @@ def running(folder: Path, *services: int) -> Iterator[Nginx]:
     (folder / "linkmgr/listen_https.conf").write_text(f"listen 127.0.0.1:{https} ssl http2 default_server;")
     for name in (OWN, BRANDED):
         certify(folder, name)
-    user = "user root;" if os.geteuid() == 0 else ""  # whose workers may enter the folder
+    user = "user root;" if os.geteuid() == 0 else ""  # workers need access to the folder
     (folder / "nginx.conf").write_text(_MAIN.format(folder=folder, user=user))
     log = folder / "nginx.log"
     with log.open("wb") as output:

@@ -1,4 +1,4 @@
-"""The operations of the API as calls, derived from linkmgr/openapi/operations."""
+"""The API operations as calls, derived from linkmgr/openapi/operations."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import OPERATIONS, member
 from linkmgr.repository.channels import ITEMS
 
-ITEM = {"links": "link", "bio": "bio", "qr": "qr"}  # the rows of tests/factories.py by the types of items
+ITEM = {"links": "link", "bio": "bio", "qr": "qr"}  # maps item types to the rows of tests/factories.py
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Call:
 
     @property
     def rows(self) -> list[str]:
-        """The kinds of rows that the path names, as in tests/factories.py."""
+        """Return the kinds of rows in the path, named as in tests/factories.py."""
         return re.findall(r"{(\w+)_id}", self.path)
 
     def path_of(self, ids: list[int]) -> str:
@@ -40,7 +40,7 @@ class Call:
         return re.sub(r"{\w+}", lambda _: str(next(remaining)), self.path)
 
     def bodies(self) -> list[dict[str, Any] | None]:
-        """Return a body of the required members, and one of all members. Without required members, take the first."""
+        """Return a body of the required members (the first member if none is required), and one of all members."""
         if self.operation.body is None:
             return [None]
         complete, fields = self.complete(), self.operation.body().fields

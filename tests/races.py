@@ -1,4 +1,4 @@
-"""What happens at the same time, made to happen."""
+"""Helpers for concurrent requests and transactions."""
 
 import threading
 import time
@@ -18,8 +18,8 @@ def at_once(times: int, call: Callable[[int], T], *, threads: int = 16) -> list[
 
 
 def during(connection: psycopg2.extensions.connection, statement: str, call: Callable[[], T]) -> T:
-    """What `call` gives when `statement` is under way in another transaction, which is committed once the call
-    waits for it."""
+    """Run `call` while `statement` is under way in another transaction. Commit it once the call waits for it, and
+    return the result of the call."""
     with connection.cursor() as cursor, ThreadPoolExecutor(1) as pool:
         cursor.execute("BEGIN")
         cursor.execute(statement)
@@ -38,7 +38,7 @@ def during(connection: psycopg2.extensions.connection, statement: str, call: Cal
 
 @contextmanager
 def meanwhile(*calls: Callable[[], T]) -> Iterator[list[T]]:
-    """Each call again and again in a thread of its own while the block runs: what they gave so far."""
+    """Repeat each call in a thread of its own while the block runs, and collect the results."""
     gave: list[T] = []
     ended = threading.Event()
 

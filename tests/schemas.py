@@ -1,4 +1,4 @@
-"""Databases that are emptied after a test, that a test creates and upgrades by itself, and migrations for them."""
+"""Databases that are cleaned after a test, or created and upgraded by a test, and their migrations."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,7 +39,7 @@ def flask(fresh: Flask) -> Callable[..., Result]:
 
 @pytest.fixture
 def migrate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., None]:
-    """Give the program these migrations, numbered from its next version on, after one that it must not run again."""
+    """Install these migrations, numbered from the next version on, after one that must not run again."""
 
     def write(**steps: str) -> None:
         monkeypatch.setattr(migrations, "MIGRATIONS", tmp_path)
@@ -53,8 +53,8 @@ def migrate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., No
 
 @pytest.fixture(scope="session")
 def emptying(app: Flask) -> str:
-    """Statements that leave the database as it was made, without foreign keys and triggers.  DELETE is faster than
-    TRUNCATE on tables this small."""
+    """Return the statements that restore the database, without foreign keys and triggers. DELETE is faster than
+    TRUNCATE on small tables."""
     with app.app_context():
         tables = statements.rows(
             """

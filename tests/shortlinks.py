@@ -1,4 +1,4 @@
-"""A short link with any of its columns, and how visitors ask for it."""
+"""A short link with any column values, and requests of visitors for it."""
 
 import json
 from collections.abc import Callable
@@ -49,14 +49,14 @@ class Short:
             environ_base={"REMOTE_ADDR": address},
         )
 
-    def leads_to(self, **request: Any) -> str:
+    def redirect_target(self, **request: Any) -> str:
         answer = self.ask(**request)
         assert answer.status_code == 302, answer.text
         assert answer.headers["Cache-Control"] == "no-store"
         return str(answer.headers["Location"])
 
     def brand(self, host: str = BRANDED, *, scheme: str = "https") -> None:
-        """Moves the link to a new domain of its owner."""
+        """Move the link to a new domain of its owner."""
         self.sql(
             """
             INSERT INTO domains (user_id, scheme, host)
@@ -78,7 +78,7 @@ class Short:
         return int(statistics(self.sql, self.id)["clicks"])
 
     def wait_for_clicks(self, number: int) -> None:
-        """Of a service in processes of its own, which records in the background."""
+        """Wait until the clicks are recorded, for a service that runs in other processes."""
         wait_until(lambda: self.clicks >= number)
         assert self.clicks == number
 
@@ -88,5 +88,5 @@ Make = Callable[..., Short]
 
 @pytest.fixture
 def short(located: Flask, sql: Sql, alice: Any) -> Make:
-    """Makes a link of alice."""
+    """Create a link of alice."""
     return lambda **columns: Short(located, sql, alice.id, **columns)

@@ -39,7 +39,7 @@ class Stage:
         return re.sub(r"{(\w+)_id}", lambda found: str(ids[found[1]]), call.path)
 
     def bodies(self, call: Call) -> list[dict[str, Any] | None]:
-        """Return the bodies of a call, with ids that exist in place of those of the examples."""
+        """Return the bodies of a call, with existing ids in place of those of the examples."""
         existing: dict[str, Any] = {"planid": self.ids["plan"]}
         if call.path.startswith("/api/url/"):
             existing |= {name: self.ids[name] for name in ("campaign", "channel")}

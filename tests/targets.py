@@ -1,4 +1,4 @@
-"""A target that visitors open, and the service with a file of countries."""
+"""A target that visitors open, and a service with a GeoIP file."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ FIREFOX = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:143.0) Gecko/20100101 Fi
 
 @pytest.fixture(scope="session")
 def located(make_app: Callable[..., Flask], tmp_path_factory: pytest.TempPathFactory) -> Flask:
-    """The service with a file of countries."""
+    """The service with a GeoIP file."""
     return make_app(geoip_database=geoip.write(tmp_path_factory.mktemp("geoip") / "test.mmdb"))
 
 

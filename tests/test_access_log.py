@@ -1,4 +1,4 @@
-"""One line of JSON a request, and the id by which answer, access log and error log belong together."""
+"""The access log: one line of JSON for each request, and the request id shared by response and logs."""
 
 import json
 import re
@@ -29,7 +29,7 @@ class Log:
         return status, answered
 
     def lines(self) -> list[dict[str, Any]]:
-        """Of the requests after the start; gunicorn writes each before it closes the connection."""
+        """Return the lines after the start. gunicorn writes each before it closes the connection."""
         [log] = self.folder.glob("gunicorn-*.log")
         found = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
         return [line for line in found if line["path"] != "/healthz"]
@@ -41,7 +41,7 @@ def log(serve: Callable[..., str], tmp_path: Path) -> Log:
 
 
 @pytest.mark.slow
-def test_a_line_tells_what_was_asked_and_answered(log: Log, alice: Client) -> None:
+def test_a_line_describes_the_request_and_the_response(log: Log, alice: Client) -> None:
     log.ask("/api/account?short=hidden", Authorization=f"Bearer {alice.key}", X_Request_Id="of-the.client_1")
     log.ask("/nothing")
     known, unknown = log.lines()
@@ -55,7 +55,7 @@ def test_a_line_tells_what_was_asked_and_answered(log: Log, alice: Client) -> No
 
 
 @pytest.mark.slow
-def test_no_path_breaks_its_line_or_holds_a_secret(log: Log, alice: Client) -> None:
+def test_no_path_breaks_its_line_or_logs_a_secret(log: Log, alice: Client) -> None:
     paths = {
         '/a"b': "/a%22b",
         "/a%0D%0Ab": "/a%0D%0Ab",
@@ -72,7 +72,7 @@ def test_no_path_breaks_its_line_or_holds_a_secret(log: Log, alice: Client) -> N
 
 
 @pytest.mark.slow
-def test_gunicorns_own_answers_have_a_line_and_an_id_too(log: Log) -> None:
+def test_gunicorns_own_responses_have_a_line_and_an_id_too(log: Log) -> None:
     for request in (b"NONSENSE\r\n\r\n", b"GET /api/account HTTP/1.1\r\nBad Name: 1\r\n\r\n"):
         status, headers, _ = send(log.base, request)
         line = log.lines()[-1]
@@ -81,7 +81,7 @@ def test_gunicorns_own_answers_have_a_line_and_an_id_too(log: Log) -> None:
     assert len(log.lines()) == 2
 
 
-def test_a_plain_id_is_taken_and_any_other_replaced(app: Flask) -> None:
+def test_a_valid_request_id_is_accepted_and_any_other_replaced(app: Flask) -> None:
     client = app.test_client()
     for given in ("a", "0f-Z_.9", "linkmgr", "x" * 39, "1f0f0a2e-8a0e-4b6e-9d6c-2f4f1c1d2e3f"):
         assert client.get("/nothing", headers={"X-Request-Id": given}).headers.getlist("X-Request-Id") == [given]
@@ -93,7 +93,7 @@ def test_a_plain_id_is_taken_and_any_other_replaced(app: Flask) -> None:
     assert client.get("/").headers["X-Request-Id"] != client.get("/").headers["X-Request-Id"]
 
 
-def test_a_bug_is_logged_with_the_id_of_its_answer(
+def test_a_bug_is_logged_with_the_id_of_its_response(
     app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object, **__: object) -> None:

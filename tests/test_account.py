@@ -47,14 +47,14 @@ def test_the_status_follows_from_the_plan_and_the_clock(
     assert alice.get("/api/account").get_json()["data"]["status"] == status
 
 
-def test_a_post_is_answered_as_a_get_whatever_it_sends(alice: Client) -> None:
+def test_a_post_responds_like_a_get_whatever_its_body(alice: Client) -> None:
     read = alice.get("/api/account").get_json()
     assert alice.post("/api/account").get_json() == read
     assert alice.post("/api/account", {"email": "other@example.com"}).get_json() == read
     assert alice.get("/api/account").get_json() == read
 
 
-def test_an_administrator_is_one_whatever_the_plan(admin: Client) -> None:
+def test_an_administrator_has_the_status_admin_on_any_plan(admin: Client) -> None:
     assert admin.get("/api/account").get_json()["data"]["status"] == "admin"
 
 
@@ -96,7 +96,7 @@ def test_a_new_password_ends_the_sessions_and_a_new_email_does_not(app: Flask, a
         ({"email": "BOB@example.com"}, "This e-mail address is already in use."),
     ],
 )
-def test_an_update_that_does_not_fit_changes_nothing(
+def test_an_invalid_update_changes_nothing(
     alice: Client, bob: Client, sql: Callable[..., list[statements.Row]], sent: dict[str, Any], message: str
 ) -> None:
     before = sql("SELECT * FROM users ORDER BY id")

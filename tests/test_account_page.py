@@ -1,4 +1,4 @@
-"""The account page: what it shows, and what can be changed on it."""
+"""The account page: its content and its forms."""
 
 import re
 from collections.abc import Callable
@@ -20,7 +20,7 @@ def signed_in(app: Flask, email: str = "alice@example.com", password: str = PASS
 
 @pytest.fixture
 def browser(app: Flask, alice: Client) -> FlaskClient:
-    """Alice's, signed in by her password."""
+    """A browser of alice, signed in by password."""
     return signed_in(app)
 
 
@@ -32,7 +32,7 @@ def by_link(app: Flask, admin: Client, user: Client) -> FlaskClient:
 
 
 def send(browser: FlaskClient, path: str, **fields: str) -> str:
-    """Sends a form, and gives the page that it leads to."""
+    """Send a form and return the page that it redirects to."""
     answer = browser.post(path, data=fields)
     assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
     return browser.get("/account").text
@@ -43,7 +43,7 @@ def words(page: str) -> str:
 
 
 def use_of(page: str, label: str) -> str:
-    """The amount that stands beside a label of the plan, as it reads."""
+    """Return the text of the amount next to a plan limit."""
     amount = re.search(f'<span>{label}</span>\\s*<span class="amount">(.*?)</span>', page, re.DOTALL)
     assert amount
     return words(re.sub("<.*?>", "", amount[1]))
@@ -86,7 +86,7 @@ def test_a_feature_that_the_plan_lacks_is_marked(
     assert 'class="included">API' in words(page)
 
 
-def test_no_limits_bind_an_administrator(app: Flask, register: Callable[..., Client]) -> None:
+def test_no_limits_apply_to_an_administrator(app: Flask, register: Callable[..., Client]) -> None:
     register("root", admin=True, plan="Free")
     page = signed_in(app, "root@example.com").get("/account").text
     assert use_of(page, "Links") == "0 no limit"
@@ -98,7 +98,7 @@ def test_the_end_of_a_plan_is_shown(browser: FlaskClient, alice: Client, sql: Ca
     assert "Expires on 2999-01-02 03:04:05 UTC." in browser.get("/account").text
 
 
-def test_the_key_is_shown_to_whoever_gives_the_password(browser: FlaskClient, alice: Client) -> None:
+def test_the_key_is_shown_after_the_password_is_entered(browser: FlaskClient, alice: Client) -> None:
     assert alice.key
     assert alice.key not in browser.get("/account").text
     answer = browser.post("/account/key", data={"current_password": PASSWORD})
@@ -110,7 +110,7 @@ def test_the_key_is_shown_to_whoever_gives_the_password(browser: FlaskClient, al
 
 @pytest.mark.parametrize("path", ["/account/key", "/account/key/replace"])
 @pytest.mark.parametrize("fields", [{}, {"current_password": "x"}])
-def test_an_unattended_browser_gives_no_key(
+def test_an_unattended_browser_does_not_reveal_the_key(
     browser: FlaskClient, alice: Client, path: str, fields: dict[str, str]
 ) -> None:
     answer = browser.post(path, data=fields)
@@ -121,7 +121,7 @@ def test_an_unattended_browser_gives_no_key(
     assert alice.get("/api/account").status_code == 200
 
 
-def test_a_link_of_the_last_hour_shows_the_key(app: Flask, admin: Client, alice: Client) -> None:
+def test_a_login_link_used_within_an_hour_shows_the_key(app: Flask, admin: Client, alice: Client) -> None:
     assert alice.key
     assert alice.key in by_link(app, admin, alice).post("/account/key").text
 
@@ -141,7 +141,7 @@ def test_a_new_email_signs_in(app: Flask, browser: FlaskClient) -> None:
     signed_in(app, "new@example.org")
 
 
-def test_a_new_password_ends_other_browsers_and_keeps_this_one(app: Flask, browser: FlaskClient, bob: Client) -> None:
+def test_a_new_password_ends_other_sessions_and_keeps_this_one(app: Flask, browser: FlaskClient, bob: Client) -> None:
     other, of_bob = signed_in(app), signed_in(app, "bob@example.com")
     page = send(browser, "/account/password", password="another horse", current_password=PASSWORD)
     assert "Your password has been changed." in page
@@ -172,7 +172,7 @@ def test_a_new_password_ends_other_browsers_and_keeps_this_one(app: Flask, brows
         ("/account/password", {}, "password is required."),
     ],
 )
-def test_a_change_that_does_not_fit_is_told_and_changes_nothing(
+def test_an_invalid_change_is_reported_and_changes_nothing(
     app: Flask, browser: FlaskClient, path: str, fields: dict[str, str], message: str
 ) -> None:
     assert message in send(browser, path, **fields)
@@ -189,12 +189,12 @@ def test_the_current_password_cannot_be_guessed_quickly(browser: FlaskClient) ->
     assert "Too many wrong passwords" in answer.text
 
 
-def test_the_current_password_can_be_given_as_often_as_it_is_asked_for(browser: FlaskClient) -> None:
+def test_the_correct_password_can_be_entered_any_number_of_times(browser: FlaskClient) -> None:
     for _ in range(attempts.ATTEMPTS + 2):
         assert browser.post("/account/key", data={"current_password": PASSWORD}).status_code == 200
 
 
-def test_whoever_forgot_the_password_sets_a_new_one_by_a_link(
+def test_a_user_who_forgot_the_password_sets_a_new_one_by_a_link(
     app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]
 ) -> None:
     browser = by_link(app, admin, alice)
@@ -206,7 +206,7 @@ def test_whoever_forgot_the_password_sets_a_new_one_by_a_link(
     assert "Your current password is wrong." in send(browser, "/account/password", password="taken over")
 
 
-def test_a_new_password_ends_the_links_that_nobody_has_used(
+def test_a_new_password_revokes_unused_login_links(
     app: Flask, browser: FlaskClient, admin: Client, alice: Client, bob: Client
 ) -> None:
     def path(user: Client) -> str:
@@ -236,7 +236,7 @@ def test_signing_out_ends_the_session(app: Flask, browser: FlaskClient, sql: Cal
 
 
 @pytest.mark.parametrize("path", ["key", "key/replace", "email", "password", "sign-out"])
-def test_nothing_changes_for_somebody_who_is_not_signed_in(app: Flask, alice: Client, path: str) -> None:
+def test_nothing_changes_without_a_session(app: Flask, alice: Client, path: str) -> None:
     answer = app.test_client().post(f"/account/{path}", data={"email": "e@example.org", "password": "another horse"})
     assert (answer.status_code, answer.headers["Location"]) == (303, "/login")
     assert alice.get("/api/account").get_json()["data"]["email"] == "alice@example.com"

@@ -1,4 +1,4 @@
-"""Dumps taken under load, and the services that they are restored into."""
+"""Dumps taken under load, and the services restored from them."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from flask import Flask
 from linkmgr.db import binaries
 from tests.conftest import MANY, ROOT, Client
 from tests.factories import Sql
-from tests.test_private_postgres import eventually
+from tests.test_embedded import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ Script = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def script(app: Flask, dsn: str) -> Script:
-    """Runs deploy/backup or deploy/restore on the database of the tests, or on another."""
+    """Run deploy/backup or deploy/restore on the database of the tests, or on another."""
 
     def run(name: str, *arguments: object, database_url: str = dsn, **settings: str) -> Any:
         given = {"DATABASE_URL": database_url, "DATA_DIR": app.extensions["linkmgr_settings"].data_dir} | settings
@@ -44,7 +44,7 @@ def script(app: Flask, dsn: str) -> Script:
 
 @pytest.fixture
 def empty(dsn: str, raw: psycopg2.extensions.connection) -> Iterator[str]:
-    """An empty database beside that of the tests."""
+    """An empty database next to that of the tests."""
     with raw.cursor() as cursor:
         cursor.execute("CREATE DATABASE restored TEMPLATE template0")
         yield dsn.replace("/linkmgr?", "/restored?")
@@ -53,7 +53,7 @@ def empty(dsn: str, raw: psycopg2.extensions.connection) -> Iterator[str]:
 
 @pytest.fixture
 def busy(register: Callable[..., Client], sql: Sql) -> Client:
-    """An administrator on a plan without a rate of its own, so that the setting counts."""
+    """An administrator on a plan without its own rate, so that the setting applies."""
     sql("INSERT INTO plans (name, free, limits) SELECT 'Many', false, limits FROM plans WHERE name = 'Pro' RETURNING 1")
     return register("busy", admin=True, plan="Many")
 
@@ -66,7 +66,7 @@ def call(base: str, key: str | None, path: str, members: dict[str, str] | None =
 
 
 class Writer(threading.Thread):
-    """Adds one QR code or pixel after the other; remembers what was acknowledged."""
+    """Add QR codes or pixels one by one, and remember those that were acknowledged."""
 
     def __init__(self, base: str, key: str | None, kind: str, members: dict[str, str]) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ def test_a_dump_under_load_restores_into_an_equal_service(
         for writer in writers:
             writer.join()
     assert dumped.returncode == 0, dumped.stderr
-    assert min(during) > 0, "there was load while it was dumped"
+    assert min(during) > 0, "there was load during the dump"
     [file] = (tmp_path / "dumps").iterdir()
     assert dumped.stdout == f"The database has been dumped to {file} ({file.stat().st_size:,} bytes).\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -126,7 +126,7 @@ def test_a_dump_under_load_restores_into_an_equal_service(
     assert call(again, busy.key, "/api/pixel/add", {"type": "bing", "name": "new", "tag": "1"})["error"] == 0
 
 
-def test_the_newest_dumps_are_kept(script: Script, app: Flask, tmp_path: Path) -> None:
+def test_only_the_newest_dumps_are_kept(script: Script, app: Flask, tmp_path: Path) -> None:
     for hour in range(3):
         (tmp_path / f"linkmgr-20200101T0{hour}0000Z.dump").touch()
     (tmp_path / "another file").touch()
@@ -135,12 +135,12 @@ def test_the_newest_dumps_are_kept(script: Script, app: Flask, tmp_path: Path) -
     older.touch()
     assert script("backup", tmp_path, 2).returncode == 0
     kept = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
-    assert older.exists(), "what lies in a folder there is somebody else's"
+    assert older.exists(), "files in a folder there belong to another program"
     assert (kept[0], kept[1]) == ("another file", "linkmgr-20200101T020000Z.dump")
     assert len(kept) == 3
 
 
-def test_what_cannot_be_dumped_or_restored_is_one_sentence(
+def test_a_failed_dump_or_restore_is_reported_in_one_sentence(
     script: Script, app: Flask, empty: str, tmp_path: Path
 ) -> None:
     (tmp_path / "broken.dump").write_text("nonsense")
@@ -157,7 +157,7 @@ def test_what_cannot_be_dumped_or_restored_is_one_sentence(
     assert list(tmp_path.glob("**/*.part")) == []
 
 
-def test_the_private_postgresql_is_dumped_and_restored_whether_it_runs_or_not(script: Script, tmp_path: Path) -> None:
+def test_the_private_postgresql_is_dumped_and_restored_running_or_stopped(script: Script, tmp_path: Path) -> None:
     def private(name: str, folder: str, *arguments: object) -> str:
         done = script(name, *arguments, database_url="", DATA_DIR=str(tmp_path / folder))
         assert done.returncode == 0, done.stderr
@@ -176,7 +176,7 @@ def test_the_private_postgresql_is_dumped_and_restored_whether_it_runs_or_not(sc
     assert "which is up to date" in private("restore", "new", file)
 
 
-def test_the_programs_are_those_of_the_server_or_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_programs_are_of_the_server_version_or_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for version in (15, 17, 18):
         folder = tmp_path / str(version)
         folder.mkdir()

@@ -18,7 +18,7 @@ TAKEN = "This alias is already in use. Choose another one."
 
 
 def read(client: Client, bio_id: int) -> dict[str, Any]:
-    """Its members, but for the id, the address and the date."""
+    """Return the members except the id, the URL and the date."""
     answer = client.get(f"/api/bio/{bio_id}")
     assert answer.status_code == 200
     data: dict[str, Any] = answer.get_json()["data"]
@@ -28,7 +28,7 @@ def read(client: Client, bio_id: int) -> dict[str, Any]:
     return data
 
 
-def test_what_a_user_has_is_listed_and_nobody_elses(alice: Client, bob: Client) -> None:
+def test_a_list_contains_only_the_users_own_bio_pages(alice: Client, bob: Client) -> None:
     bio_id = alice.add("/api/bio/add", FULL)
     bob.add("/api/bio/add", {"name": "Bob"})
     data = alice.get("/api/bio").get_json()["data"]
@@ -44,14 +44,14 @@ def test_what_a_user_has_is_listed_and_nobody_elses(alice: Client, bob: Client) 
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_a_bio_page_of_each_theme_is_read_as_it_was_sent(alice: Client, theme: str) -> None:
+def test_a_bio_page_of_each_theme_is_returned_as_it_was_sent(alice: Client, theme: str) -> None:
     answer = alice.post("/api/bio/add", FULL | {"theme": theme}).get_json()
     bio_id = answer["id"]
     assert answer == {"error": 0, "id": bio_id, "alias": "dana", "shorturl": f"{BASE_URL}/dana"}
     assert read(alice, bio_id) == FULL | {"theme": theme}
 
 
-def test_only_the_name_is_needed_and_an_alias_is_made(alice: Client) -> None:
+def test_only_the_name_is_required_and_an_alias_is_generated(alice: Client) -> None:
     answers = [alice.post("/api/bio/add", {"name": "Dana", "alias": "", "links": None}).get_json() for _ in range(2)]
     aliases = [answer["alias"] for answer in answers]
     assert aliases[0] != aliases[1]
@@ -83,14 +83,14 @@ def test_an_update_changes_only_what_was_sent(alice: Client, member: str, value:
     assert read(alice, bio_id) == FULL | {member: value}
 
 
-def test_an_update_may_name_what_is_already_so(alice: Client) -> None:
+def test_an_update_may_repeat_the_current_values(alice: Client) -> None:
     bio_id = alice.add("/api/bio/add", FULL)
     assert alice.put(f"/api/bio/{bio_id}/update", FULL).status_code == 200
     assert alice.put(f"/api/bio/{bio_id}/update", {}).status_code == 200
     assert read(alice, bio_id) == FULL
 
 
-def test_a_deleted_bio_page_is_gone_and_its_alias_free(alice: Client, bob: Client) -> None:
+def test_deleting_a_bio_page_frees_its_alias(alice: Client, bob: Client) -> None:
     bio_id = alice.add("/api/bio/add", FULL)
     answer = alice.delete(f"/api/bio/{bio_id}/delete")
     assert answer.get_json() == {"error": 0, "message": "Bio page has been deleted successfully."}
@@ -99,13 +99,13 @@ def test_a_deleted_bio_page_is_gone_and_its_alias_free(alice: Client, bob: Clien
     assert bob.post("/api/bio/add", FULL).status_code == 200
 
 
-def test_addresses_are_kept_in_ascii_and_may_be_our_own_short_links(alice: Client) -> None:
+def test_urls_are_stored_in_ascii_and_may_be_our_own_short_links(alice: Client) -> None:
     links = [{"title": "Mine", "url": f"{BASE_URL}/abc"}, {"title": "Bücher", "url": "https://bücher.example/ä"}]
     kept = [links[0], {"title": "Bücher", "url": "https://xn--bcher-kva.example/%C3%A4"}]
     assert read(alice, alice.add("/api/bio/add", {"name": "Dana", "links": links}))["links"] == kept
 
 
-def test_members_of_a_link_that_have_no_meaning_are_not_kept(alice: Client) -> None:
+def test_unknown_members_of_a_bio_link_are_not_stored(alice: Client) -> None:
     bio_id = alice.add("/api/bio/add", FULL | {"links": [LINKS[0] | {"icon": "x"}]})
     assert read(alice, bio_id)["links"] == LINKS[:1]
 
@@ -144,14 +144,14 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("sent", "message"), WRONG)
-def test_a_bio_page_that_does_not_fit_is_refused(alice: Client, sent: dict[str, Any], message: str) -> None:
+def test_an_invalid_bio_page_is_rejected(alice: Client, sent: dict[str, Any], message: str) -> None:
     answer = alice.post("/api/bio/add", FULL | sent)
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)
     assert alice.get("/api/bio").get_json()["data"]["result"] == 0
 
 
 @pytest.mark.parametrize(("sent", "message"), WRONG)
-def test_an_update_that_does_not_fit_changes_nothing(alice: Client, sent: dict[str, Any], message: str) -> None:
+def test_an_invalid_update_changes_nothing(alice: Client, sent: dict[str, Any], message: str) -> None:
     bio_id = alice.add("/api/bio/add", FULL)
     answer = alice.put(f"/api/bio/{bio_id}/update", {"bio": "Changed"} | sent)
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)
@@ -182,35 +182,37 @@ def move_link(client: Client, alias: str) -> Any:
     return client.put(f"/api/url/{link_id}/update", {"custom": alias})
 
 
-def told(answer: Any) -> tuple[int, str]:
+def status_and_message(answer: Any) -> tuple[int, str]:
     return answer.status_code, answer.get_json().get("message", "")
 
 
 @pytest.mark.parametrize("ask", [make_bio, move_bio, make_link, move_link])
 @pytest.mark.parametrize("first", [make_bio, make_link])
-def test_an_alias_that_is_taken_is_refused(alice: Client, bob: Client, first: Ask, ask: Ask) -> None:
+def test_an_alias_that_is_taken_is_rejected(alice: Client, bob: Client, first: Ask, ask: Ask) -> None:
     assert first(bob, "wanted").status_code == 200
-    assert told(ask(alice, "wanted")) == (400, TAKEN)
+    assert status_and_message(ask(alice, "wanted")) == (400, TAKEN)
     assert ask(alice, "Wanted").status_code == 200
 
 
 @pytest.mark.parametrize("ask", [make_bio, move_bio])
-def test_a_bio_page_waits_for_the_link_that_is_being_made(
+def test_a_bio_page_waits_for_the_link_that_is_being_created(
     alice: Client, bob: Client, raw: psycopg2.extensions.connection, ask: Ask
 ) -> None:
     answer = during(raw, NEW.format("links", "url", bob.id), lambda: ask(alice, "wanted"))
-    assert told(answer) == (400, TAKEN)
+    assert status_and_message(answer) == (400, TAKEN)
 
 
 @pytest.mark.parametrize("ask", [make_link, move_link])
-def test_a_link_waits_for_the_bio_page_that_is_being_made(
+def test_a_link_waits_for_the_bio_page_that_is_being_created(
     alice: Client, bob: Client, raw: psycopg2.extensions.connection, ask: Ask
 ) -> None:
     answer = during(raw, NEW.format("bios", "name", bob.id), lambda: ask(alice, "wanted"))
-    assert told(answer) == (400, TAKEN)
+    assert status_and_message(answer) == (400, TAKEN)
 
 
-def test_of_40_who_want_one_alias_at_once_exactly_one_gets_it(app: Flask, alice: Client, bob: Client, sql: Sql) -> None:
+def test_of_40_concurrent_requests_for_one_alias_exactly_one_gets_it(
+    app: Flask, alice: Client, bob: Client, sql: Sql
+) -> None:
     def ask(number: int) -> int:
         client = Client(app.test_client(), (alice, bob)[number // 2 % 2].key)
         answer: int = (make_bio, make_link)[number % 2](client, "wanted").status_code
@@ -251,7 +253,7 @@ def test_a_link_under_a_branded_domain_may_have_the_alias_of_a_bio_page(alice: C
 
 
 @pytest.mark.parametrize("taken_by", [make_bio, make_link])
-def test_an_alias_that_is_made_is_made_again_when_it_is_taken(
+def test_a_generated_alias_that_is_taken_is_generated_again(
     alice: Client, monkeypatch: pytest.MonkeyPatch, taken_by: Ask
 ) -> None:
     assert taken_by(alice, "wanted").status_code == 200

@@ -1,4 +1,4 @@
-"""/<alias> of a bio page: what it shows, and that it can be used and read."""
+"""/<alias> of a bio page: its content, its themes and its accessibility."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from linkmgr.api.bio import THEMES
 from tests.browser import DESKTOP, PHONE, Browser
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.test_security_headers import POLICY
-from tests.test_style import luminance
+from tests.test_stylesheet import luminance
 
 LINKS = [
     {"title": "My shop", "url": "https://www.example.com/shop?a=1&b=2"},
@@ -28,7 +28,7 @@ def page(app: Flask, client: Client, **members: Any) -> str:
     return answer.text
 
 
-def test_it_shows_who_it_is_of_and_the_links_in_their_order(app: Flask, alice: Client) -> None:
+def test_it_shows_its_owner_and_the_links_in_order(app: Flask, alice: Client) -> None:
     text = page(app, alice)
     assert '<html lang="en" class="bio forest">' in text
     assert '<h1 dir="auto">Dana Müller</h1>' in text
@@ -41,11 +41,11 @@ def test_it_shows_who_it_is_of_and_the_links_in_their_order(app: Flask, alice: C
     assert re.findall("<small>(.+)</small>", text) == ["example.com", "example.org"]
 
 
-def test_previews_are_told_what_it_is(app: Flask, alice: Client) -> None:
+def test_previews_get_title_description_and_image(app: Flask, alice: Client) -> None:
     text = page(app, alice)
-    told = dict(re.findall('<meta (?:name|property)="([a-z:]+)" content="(.*?)">', text))
-    image = told["og:image"]
-    assert told == {
+    metadata = dict(re.findall('<meta (?:name|property)="([a-z:]+)" content="(.*?)">', text))
+    image = metadata["og:image"]
+    assert metadata == {
         "viewport": "width=device-width, initial-scale=1",
         "description": "I bake. In Köln.",
         "og:type": "profile",
@@ -60,14 +60,14 @@ def test_previews_are_told_what_it_is(app: Flask, alice: Client) -> None:
     assert app.test_client().get(image).mimetype == "image/png"
 
 
-def test_what_is_long_is_cut_for_previews_alone(app: Flask, alice: Client) -> None:
+def test_long_text_is_cut_only_in_previews(app: Flask, alice: Client) -> None:
     text = page(app, alice, bio="bread " * 300)
     assert f'<meta name="description" content="{"bread " * 32}bread…">' in text
     assert "bread " * 299 in text
 
 
 @pytest.mark.parametrize("alias", ["---", "___", "a-b", "x" * 50])
-def test_the_picture_is_drawn_of_the_alias_when_the_name_has_no_letters(app: Flask, alice: Client, alias: str) -> None:
+def test_the_image_uses_the_alias_when_the_name_has_no_letters(app: Flask, alice: Client, alias: str) -> None:
     assert f'src="/avatar/{alias}.png"' in page(app, alice, name="...", alias=alias)
     assert app.test_client().get(f"/avatar/{alias}.png").status_code == 200
 
@@ -83,18 +83,18 @@ def test_the_picture_is_drawn_of_the_alias_when_the_name_has_no_letters(app: Fla
         ("x" * 255, "x" * 50),
     ],
 )
-def test_the_picture_is_drawn_of_any_name(app: Flask, alice: Client, name: str, drawn: str) -> None:
+def test_any_name_has_an_image(app: Flask, alice: Client, name: str, drawn: str) -> None:
     assert f'<img class="face" src="/avatar/{drawn}.png"' in page(app, alice, name=name)
     assert app.test_client().get(f"/avatar/{drawn}.png").status_code == 200
 
 
-def test_without_text_and_links_it_still_is_a_page(app: Flask, alice: Client) -> None:
+def test_a_page_without_text_and_links_works(app: Flask, alice: Client) -> None:
     text = page(app, alice, bio="", links=[])
     assert "There are no links here yet." in text
     assert '<meta name="description" content="Links by Dana Müller">' in text
 
 
-def test_all_that_the_user_typed_is_escaped(app: Flask, alice: Client) -> None:
+def test_all_text_of_the_user_is_escaped(app: Flask, alice: Client) -> None:
     evil = '"><script>alert(1)</script>{{7*7}}'
     text = page(app, alice, name=evil, bio=evil, links=[{"title": evil, "url": "https://example.com/'\"><b>"}])
     assert "<script" not in text
@@ -102,7 +102,7 @@ def test_all_that_the_user_typed_is_escaped(app: Flask, alice: Client) -> None:
     assert text.count("{{7*7}}") == 7
 
 
-def test_nothing_foreign_is_loaded_and_no_script_runs(app: Flask, alice: Client) -> None:
+def test_no_external_resource_is_loaded_and_no_script_runs(app: Flask, alice: Client) -> None:
     alice.add("/api/bio/add", DANA)
     answer = app.test_client().get("/dana")
     assert answer.headers["Content-Security-Policy"] == POLICY
@@ -116,7 +116,7 @@ def test_our_own_short_links_are_shown_without_a_host(app: Flask, alice: Client)
     assert "<small>" not in text
 
 
-def test_it_is_there_as_long_as_the_bio_page_is_and_under_its_exact_alias(app: Flask, alice: Client) -> None:
+def test_it_exists_as_long_as_the_bio_page_and_only_under_its_exact_alias(app: Flask, alice: Client) -> None:
     bio_id = alice.add("/api/bio/add", DANA)
     browser = app.test_client()
     assert [browser.get(path).status_code for path in ("/dana", "/Dana", "/dan", "/danas")] == [200, 404, 404, 404]
@@ -133,26 +133,26 @@ STYLE = (ROOT / "linkmgr/static/bio.css").read_text()
 NAMED = dict(re.findall(r"\.bio\.([a-z]+) {(.+?)}", STYLE, re.DOTALL))
 READ = [("text", "sky"), ("text", "ground"), ("muted", "sky"), ("muted", "ground"), ("on-button", "button"),
         ("on-button", "button-hover"), ("on-button-muted", "button"), ("on-button-muted", "button-hover")]  # fmt: skip
-SEEN = [("accent", "sky"), ("accent", "ground")]  # the outline of what has the focus
+SEEN = [("accent", "sky"), ("accent", "ground")]  # the outline of the focused element
 
 
-def colours(theme: str) -> dict[str, str]:
+def colors(theme: str) -> dict[str, str]:
     light = STYLE[: STYLE.index("}")]
     return dict(re.findall("--([a-z-]+): #([0-9a-f]{6});", light + NAMED.get(theme, "")))
 
 
 def contrast(theme: str, one: str, other: str) -> float:
-    darker, lighter = sorted(luminance(colours(theme)[name]) for name in (one, other))
+    darker, lighter = sorted(luminance(colors(theme)[name]) for name in (one, other))
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def test_each_theme_has_its_colours_and_auto_those_of_light_and_dark() -> None:
+def test_each_theme_has_its_colors_and_auto_those_of_light_and_dark() -> None:
     assert set(NAMED) | {"light"} == set(THEMES)
-    assert colours("auto") == colours("dark")
+    assert colors("auto") == colors("dark")
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_text_stands_out_in_each_theme(theme: str) -> None:
+def test_text_has_enough_contrast_in_each_theme(theme: str) -> None:
     assert {pair: contrast(theme, *pair) >= 4.5 for pair in READ} == dict.fromkeys(READ, True)
     assert {pair: contrast(theme, *pair) >= 3 for pair in SEEN} == dict.fromkeys(SEEN, True)
 
@@ -168,7 +168,7 @@ def base(serve: Callable[..., str]) -> str:
 
 
 @pytest.mark.browser
-def test_its_links_are_followed_by_keyboard(browser: Browser, base: str, alice: Client) -> None:
+def test_its_links_work_with_the_keyboard(browser: Browser, base: str, alice: Client) -> None:
     links = [{"title": "First", "url": f"{base}/nowhere"}, {"title": "Second", "url": f"{base}/robots.txt"}]
     alice.add("/api/bio/add", DANA | {"links": links})
     browser.open(f"{base}/dana")
@@ -191,7 +191,7 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, base: str, alice: Cl
 
 
 @pytest.mark.browser
-def test_auto_follows_the_visitors_system_and_the_others_do_not(browser: Browser, base: str, alice: Client) -> None:
+def test_only_auto_follows_the_visitors_color_scheme(browser: Browser, base: str, alice: Client) -> None:
     seen = {}
     for theme in ("auto", "light", "dark"):
         alice.add("/api/bio/add", DANA | {"alias": theme, "theme": theme})

@@ -1,4 +1,4 @@
-"""Branded domains by Host: what they serve, and what does not exist there."""
+"""Branded domains, selected by the Host header: the paths that they serve and those that they do not."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ Fetch = Callable[..., TestResponse]
 
 @pytest.fixture
 def fetch(app: Flask) -> Fetch:
-    """Asks a host, by default the branded one, for a path."""
+    """Send a request to a host, by default the branded one."""
 
     def get(path: str, host: str = HOST, method: str = "GET") -> TestResponse:
         return app.test_client().open(path, method=method, headers={"Host": host})
@@ -42,7 +42,7 @@ PATHS = ["/", "/nothing", "/q/nothing", "/r/nothing", "/u/nobody/list-1", "/qr/n
 
 @pytest.mark.usefixtures("redirecting")
 @pytest.mark.parametrize("host", [HOST, "GO.example.ORG", f"{HOST}.", f"{HOST}:8080"])
-def test_the_root_and_unknown_paths_lead_where_the_owner_wants(fetch: Fetch, host: str) -> None:
+def test_the_root_and_unknown_paths_redirect_as_the_owner_configured(fetch: Fetch, host: str) -> None:
     answers = {path: fetch(path, host) for path in PATHS}
     assert {answer.status_code for answer in answers.values()} == {302}
     assert answers.pop("/").headers["Location"] == ROOT
@@ -62,14 +62,14 @@ def test_without_redirects_there_is_a_plain_page_and_the_404_page(fetch: Fetch) 
 @pytest.mark.usefixtures("redirecting")
 @pytest.mark.parametrize("path", ["/login", "/login/x", "/account", "/account/key", "/avatar/alice.png"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_our_pages_do_not_exist_there(fetch: Fetch, path: str, method: str) -> None:
+def test_our_own_pages_do_not_exist_on_a_branded_domain(fetch: Fetch, path: str, method: str) -> None:
     answer = fetch(path, method=method)
     assert (answer.status_code, answer.headers["Location"]) == (302, NOT_FOUND)
 
 
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("path", ["/login", "/login/x", "/account", "/avatar/alice.png"])
-def test_without_a_redirect_our_pages_are_like_any_unknown_path(fetch: Fetch, path: str) -> None:
+def test_without_a_redirect_our_own_pages_are_404_like_any_unknown_path(fetch: Fetch, path: str) -> None:
     assert fetch(path).status_code == 404
     assert fetch(path).text == fetch("/nothing").text
 
@@ -88,7 +88,7 @@ def test_what_programs_ask_for_does_not_exist_there(fetch: Fetch, sql: Sql, path
 
 
 @pytest.mark.usefixtures("redirecting")
-def test_the_short_addresses_work_there_as_under_our_own_name(fetch: Fetch, alice: Client, sql: Sql) -> None:
+def test_short_urls_work_on_a_branded_domain_as_on_our_own_host(fetch: Fetch, alice: Client, sql: Sql) -> None:
     made = alice.post("/api/qr/add", {"type": "link", "data": "https://example.com/menu"}).get_json()
     campaign = alice.post("/api/campaign/add", {"slug": "spring", "public": True}).get_json()
     link_id = factories.link(sql, alice.id, url="https://example.com/page")
@@ -99,7 +99,7 @@ def test_the_short_addresses_work_there_as_under_our_own_name(fetch: Fetch, alic
     assert fetch(short.removeprefix(BASE_URL), "127.0.0.1:5000").headers["Location"] == "https://example.com/page"
     assert fetch(f"/u/alice/spring-{campaign['id']}").status_code == 200
     assert fetch(f"/qr/{code}").mimetype == "image/png"
-    assert fetch(f"/qr/{code}").data == fetch(f"/qr/{code}", "127.0.0.1:5000").data, "its picture leads to BASE_URL"
+    assert fetch(f"/qr/{code}").data == fetch(f"/qr/{code}", "127.0.0.1:5000").data, "its image contains BASE_URL"
     with fetch("/static/style.css") as sheet:
         assert sheet.status_code == 200
     assert alice.get(f"/api/qr/{made['id']}").get_json()["data"]["clicks"] == 1
@@ -115,7 +115,7 @@ def test_pages_of_the_branded_domain_count_as_direct(app: Flask, alice: Client) 
 
 @pytest.mark.usefixtures("redirecting")
 @pytest.mark.parametrize("host", ["[::1]:5000", "localhost"])
-def test_another_name_of_the_service_is_never_in_a_url(fetch: Fetch, alice: Client, host: str) -> None:
+def test_another_host_name_of_the_service_never_appears_in_a_url(fetch: Fetch, alice: Client, host: str) -> None:
     assert fetch("/healthz", host).status_code == 200
     assert fetch("/nothing", host).status_code == 404
     answer = alice.post("/api/campaign/add", {"slug": "spring"}, headers={"Host": host})
@@ -139,16 +139,14 @@ def test_our_own_host_costs_no_query(fetch: Fetch, monkeypatch: pytest.MonkeyPat
     assert fetch("/", "127.0.0.1:5000").status_code == 302
 
 
-def test_while_the_database_is_away_a_branded_domain_still_answers(make_app: Callable[..., Flask]) -> None:
+def test_while_the_database_is_unavailable_a_branded_domain_still_responds(make_app: Callable[..., Flask]) -> None:
     lost = make_app(database_url="postgresql://postgres@127.0.0.1:1/linkmgr").test_client()
     statuses = {path: lost.get(path, headers={"Host": HOST}).status_code for path in ("/", "/no/thing", "/q/code")}
     assert statuses == {"/": 503, "/no/thing": 404, "/q/code": 503}
 
 
 @pytest.mark.usefixtures("plain")
-def test_under_a_branded_host_there_is_nothing_of_other_users(
-    fetch: Fetch, alice: Client, bob: Client, sql: Sql
-) -> None:
+def test_a_branded_host_serves_nothing_of_other_users(fetch: Fetch, alice: Client, bob: Client, sql: Sql) -> None:
     for owner, status in ((alice, {200, 302}), (bob, {404})):
         code = owner.add("/api/qr/add", {"type": "link", "data": "https://example.com/"})
         [found] = sql("SELECT code FROM qrs WHERE id = %(id)s", id=code)

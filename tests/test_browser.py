@@ -1,5 +1,5 @@
-"""Signing in, the account page and error pages in Chromium.  The fixture `browser` also sees to it that no page
-breaks its own policy or has an error on the console."""
+"""Sign-in, the account page and error pages in Chromium. The fixture `browser` also checks that no page violates its
+own policy or logs an error on the console."""
 
 import json
 import threading
@@ -23,7 +23,7 @@ def base(serve: Callable[..., str]) -> str:
 
 
 def api(base: str, key: str, path: str = "/api/account") -> int:
-    """The status of a call of the API."""
+    """Return the status of an API call."""
     call = urllib.request.Request(base + path, headers={"Authorization": f"Bearer {key}"})
     try:
         with urllib.request.urlopen(call, timeout=10) as answer:
@@ -34,7 +34,7 @@ def api(base: str, key: str, path: str = "/api/account") -> int:
 
 
 def login_link(base: str, admin: Client, user: Client) -> str:
-    """As the API of the running service gives it."""
+    """Return a login link from the API of the running service."""
     headers = {"Authorization": f"Bearer {admin.key}"}
     call = urllib.request.Request(f"{base}/api/user/login/{user.id}", headers=headers)
     with urllib.request.urlopen(call, timeout=10) as answer:
@@ -43,13 +43,13 @@ def login_link(base: str, admin: Client, user: Client) -> str:
 
 @pytest.fixture
 def alices(browser: Browser, base: str, admin: Client, alice: Client) -> Browser:
-    """On alice's account page."""
+    """A browser on alice's account page."""
     browser.open(login_link(base, admin, alice))
     browser.wait_for("/account")
     return browser
 
 
-def test_a_login_link_leads_to_the_account_where_the_key_is_replaced(
+def test_a_login_link_opens_the_account_where_the_key_is_replaced(
     browser: Browser, base: str, admin: Client, alice: Client
 ) -> None:
     link = login_link(base, admin, alice)
@@ -103,7 +103,7 @@ def test_signing_in_and_out_needs_no_mouse(browser: Browser, base: str, alice: C
     browser.wait_for("/login")
 
 
-def test_a_wrong_password_keeps_the_email_and_says_so(browser: Browser, base: str, alice: Client) -> None:
+def test_a_wrong_password_shows_an_error_and_keeps_the_email(browser: Browser, base: str, alice: Client) -> None:
     browser.open(f"{base}/login")
     browser.wait_for_focus("email")
     browser.press("alice@example.com", Keys.TAB, "wrong horse", Keys.ENTER)
@@ -115,7 +115,7 @@ def test_a_wrong_password_keeps_the_email_and_says_so(browser: Browser, base: st
     browser.wait_for("/account")
 
 
-def test_a_new_password_ends_other_browsers_and_keeps_this_one(browser: Browser, base: str, alice: Client) -> None:
+def test_a_new_password_ends_other_sessions_and_keeps_this_one(browser: Browser, base: str, alice: Client) -> None:
     browser.open(f"{base}/login")
     browser.wait_for_focus("email")
     browser.press("alice@example.com", Keys.TAB, PASSWORD, Keys.ENTER)
@@ -126,7 +126,9 @@ def test_a_new_password_ends_other_browsers_and_keeps_this_one(browser: Browser,
     browser.wait_for_text("Your password has been changed.")
 
 
-def test_the_key_is_shown_and_replaced_without_a_mouse_and_in_sight(browser: Browser, base: str, alice: Client) -> None:
+def test_the_key_is_shown_and_replaced_with_the_keyboard_and_stays_visible(
+    browser: Browser, base: str, alice: Client
+) -> None:
     browser.size(*PHONE)
     browser.open(f"{base}/login")
     browser.wait_for_focus("email")
@@ -146,7 +148,7 @@ def test_the_key_is_shown_and_replaced_without_a_mouse_and_in_sight(browser: Bro
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_fits_a_phone_and_names_what_can_be_used(
+def test_every_page_fits_a_phone_and_labels_its_controls(
     browser: Browser, base: str, admin: Client, register: Callable[..., Client], scheme: str
 ) -> None:
     longest = register("x" * 50, plan="Free")
@@ -185,7 +187,7 @@ def test_the_key_is_copied(alices: Browser, alice: Client) -> None:
     assert alices.run("return getSelection().toString()") == alice.key
 
 
-def test_it_works_over_plain_http_where_browsers_do_not_tell_the_site(
+def test_it_works_over_plain_http_where_browsers_send_no_sec_fetch_site(
     browser: Browser, serve: Callable[..., str], admin: Client, alice: Client
 ) -> None:
     local = serve("--graceful-timeout", "0", base_url="http://links.test", serve_loopback="1")
@@ -201,7 +203,7 @@ def test_it_works_over_plain_http_where_browsers_do_not_tell_the_site(
 
 @pytest.fixture
 def foreign_page() -> Iterator[Callable[[str], str]]:
-    """Serves one page from a port of its own, which for cookies is the same site."""
+    """Serve one page from another port, which is the same site as far as cookies are concerned."""
     servers = []
 
     def start(html: str) -> str:

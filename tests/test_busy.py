@@ -1,4 +1,4 @@
-"""A database that answers, but not in time or not with success, is busy and not unavailable."""
+"""A database that responds late or with an error is reported as busy, not as unavailable."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -63,7 +63,7 @@ def test_a_statement_past_its_timeout(alice: Client, raw: Raw, caplog: pytest.Lo
     ["40P01", "40001", "25P03", "53000", "53100", "53200", "55P03", "57014", "58030"],
     ids=["deadlock", "serialization", "idle", "resources", "disk full", "memory", "lock", "canceled", "I/O error"],
 )
-def test_an_error_that_another_try_may_not_meet(
+def test_an_error_that_a_retry_may_not_meet(
     alice: Client, raw: Raw, caplog: pytest.LogCaptureFixture, sqlstate: str
 ) -> None:
     with failing(raw, f"RAISE EXCEPTION 'simulated' USING ERRCODE = '{sqlstate}'"):
@@ -73,7 +73,7 @@ def test_an_error_that_another_try_may_not_meet(
 
 
 @pytest.mark.parametrize("sqlstate", ["57P01", "57P02", "57P03", "25006"])
-def test_a_server_that_takes_no_statements_is_unavailable(
+def test_a_server_that_accepts_no_statements_is_unavailable(
     alice: Client, raw: Raw, caplog: pytest.LogCaptureFixture, sqlstate: str
 ) -> None:
     with failing(raw, f"RAISE EXCEPTION 'simulated' USING ERRCODE = '{sqlstate}'"):

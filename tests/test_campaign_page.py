@@ -1,4 +1,4 @@
-"""/u/<username>/<slug or list>-<id>: a campaign's links as a page."""
+"""/u/<username>/<slug or list>-<id>: the links of a campaign as a page."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,13 +15,13 @@ from tests.factories import Sql
 
 
 def campaign(client: Client, **members: Any) -> tuple[int, str]:
-    """Its id and the path of its list."""
+    """Return the id of a campaign and the path of its list."""
     made = client.post("/api/campaign/add", {"name": "Spring", "public": True} | members).get_json()
     return made["id"], urlsplit(made["list"]).path
 
 
 def fill(client: Client, sql: Sql, campaign_id: int, *links: tuple[str, str]) -> list[str]:
-    """The aliases of the new links."""
+    """Add links and return their aliases."""
     ids = [factories.link(sql, client.id, url=url, title=title) for url, title in links]
     for link_id in ids:
         client.post(f"/api/campaign/{campaign_id}/assign/{link_id}")
@@ -42,7 +42,7 @@ def test_it_shows_the_links_newest_first(app: Flask, alice: Client, sql: Sql) ->
     assert "<small>https://example.com/2?a=1&amp;b=2</small>" in page.text
 
 
-def test_private_links_are_not_on_it_and_those_of_a_branded_domain_have_its_address(
+def test_private_links_are_omitted_and_links_on_a_branded_domain_have_its_url(
     app: Flask, alice: Client, sql: Sql
 ) -> None:
     campaign_id, path = campaign(alice)
@@ -56,7 +56,7 @@ def test_private_links_are_not_on_it_and_those_of_a_branded_domain_have_its_addr
     assert f'href="https://go.example.org/{branded}"' in page
 
 
-def test_without_a_slug_its_address_says_list(app: Flask, alice: Client) -> None:
+def test_without_a_slug_its_url_contains_list(app: Flask, alice: Client) -> None:
     campaign_id, path = campaign(alice)
     assert path == f"/u/alice/list-{campaign_id}"
     assert "There are no links here yet." in app.test_client().get(path).text
@@ -79,7 +79,7 @@ def test_it_is_paged(app: Flask, alice: Client, sql: Sql) -> None:
         assert browser.get(f"{path}?{query}").text == first
 
 
-def test_every_part_of_its_address_must_fit(app: Flask, alice: Client, bob: Client, sql: Sql) -> None:
+def test_every_part_of_its_url_must_match(app: Flask, alice: Client, bob: Client, sql: Sql) -> None:
     campaign_id, path = campaign(alice, slug="spring")
     private_id, private = campaign(alice, name="Private", public=False)
     foreign_id, _ = campaign(bob, slug="foreign")
@@ -116,7 +116,9 @@ def test_a_list_is_opened_and_one_of_its_links_followed_on_a_phone(
     browser.wait_for("/healthz")
 
 
-def test_its_pages_are_turned_by_keyboard(browser: Browser, serve: Callable[..., str], alice: Client, sql: Sql) -> None:
+def test_its_pages_can_be_browsed_with_the_keyboard(
+    browser: Browser, serve: Callable[..., str], alice: Client, sql: Sql
+) -> None:
     base = serve("--workers", "1")
     campaign_id, path = campaign(alice)
     fill(alice, sql, campaign_id, *[(f"https://example.com/{n}", f"Link {n}") for n in range(LINKS_PER_PAGE + 1)])

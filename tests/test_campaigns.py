@@ -18,7 +18,7 @@ def listed(client: Client) -> list[dict[str, Any]]:
     return campaigns
 
 
-def test_a_campaign_is_answered_and_listed_with_its_addresses(alice: Client) -> None:
+def test_a_campaign_is_returned_and_listed_with_its_urls(alice: Client) -> None:
     answer = alice.post("/api/campaign/add", {"name": "Spring", "slug": "spring-1", "public": True}).get_json()
     campaign_id = answer["id"]
     addresses = {"rotator": f"{BASE_URL}/r/spring-1", "list": f"{BASE_URL}/u/alice/spring-1-{campaign_id}"}
@@ -36,14 +36,14 @@ def test_a_campaign_is_answered_and_listed_with_its_addresses(alice: Client) -> 
 
 
 @pytest.mark.parametrize("sent", [None, {}, {"name": None, "slug": None, "public": None}, {"name": "", "slug": ""}])
-def test_a_campaign_needs_nothing_and_is_then_private_and_without_a_rotator(alice: Client, sent: Any) -> None:
+def test_a_campaign_needs_no_members_and_is_then_private_without_a_rotator(alice: Client, sent: Any) -> None:
     answer = alice.post("/api/campaign/add", sent).get_json()
     assert re.fullmatch("Campaign [0-9a-f]{12}", answer["domain"])
     assert (answer["public"], answer["rotator"]) == (False, False)
     assert answer["list"] == f"{BASE_URL}/u/alice/list-{answer['id']}"
 
 
-def test_one_campaign_is_read_as_it_is_listed(alice: Client) -> None:
+def test_one_campaign_is_returned_as_it_is_listed(alice: Client) -> None:
     first, _ = (alice.add("/api/campaign/add", {"name": name, "slug": name}) for name in ("one", "two"))
     listed = alice.get("/api/campaigns").get_json()["data"]["campaigns"][1]
     assert alice.get(f"/api/campaign/{first}").get_json() == {"error": 0, "data": listed}
@@ -71,7 +71,7 @@ def test_campaigns_without_a_name_do_not_collide(alice: Client) -> None:
         ({"public": 1}, "public must be true or false."),
     ],
 )
-def test_a_campaign_that_does_not_fit_is_refused(alice: Client, sent: dict[str, Any], message: str) -> None:
+def test_an_invalid_campaign_is_rejected(alice: Client, sent: dict[str, Any], message: str) -> None:
     created = alice.post("/api/campaign/add", sent)
     assert (created.status_code, created.get_json()["message"]) == (400, message)
     campaign_id = alice.add("/api/campaign/add", {"name": "Spring"})
@@ -80,7 +80,7 @@ def test_a_campaign_that_does_not_fit_is_refused(alice: Client, sent: dict[str, 
     assert [campaign["name"] for campaign in listed(alice)] == ["Spring"]
 
 
-def test_an_update_changes_only_what_was_sent_and_answers_like_a_create(alice: Client) -> None:
+def test_an_update_changes_only_what_was_sent_and_responds_like_a_create(alice: Client) -> None:
     campaign_id = alice.add("/api/campaign/add", {"name": "Spring", "slug": "spring", "public": True})
     answer = alice.put(f"/api/campaign/{campaign_id}/update", {"name": "Summer"}).get_json()
     assert answer == {
@@ -97,7 +97,7 @@ def test_an_update_changes_only_what_was_sent_and_answers_like_a_create(alice: C
     assert listed(alice)[0]["rotator"] == f"{BASE_URL}/r/sun"
 
 
-def test_an_empty_slug_takes_the_rotator_away_and_frees_the_slug(alice: Client, bob: Client) -> None:
+def test_an_empty_slug_removes_the_rotator_and_frees_the_slug(alice: Client, bob: Client) -> None:
     campaign_id = alice.add("/api/campaign/add", {"name": "Spring", "slug": "spring"})
     answer = alice.put(f"/api/campaign/{campaign_id}/update", {"name": "Spring", "slug": ""}).get_json()
     assert (answer["rotator"], answer["list"]) == (False, f"{BASE_URL}/u/alice/list-{campaign_id}")
@@ -111,7 +111,7 @@ def test_an_update_needs_the_name(alice: Client, sent: dict[str, Any]) -> None:
     assert (answer.status_code, answer.get_json()["message"]) == (400, "name is required.")
 
 
-def test_names_are_unique_for_a_user_and_slugs_over_all(alice: Client, bob: Client) -> None:
+def test_names_are_unique_per_user_and_slugs_over_all_users(alice: Client, bob: Client) -> None:
     alice.add("/api/campaign/add", {"name": "Spring", "slug": "spring"})
     other = alice.add("/api/campaign/add", {"name": "Summer"})
     taken = [
@@ -137,9 +137,7 @@ def test_of_concurrent_creates_with_one_slug_one_succeeds(app: Flask, alice: Cli
     assert alice.get("/api/campaigns").get_json()["data"]["result"] == 1
 
 
-def test_a_deleted_campaign_is_gone_and_its_links_are_kept(
-    alice: Client, sql: Sql, run_jobs: Callable[[], None]
-) -> None:
+def test_deleting_a_campaign_keeps_its_links(alice: Client, sql: Sql, run_jobs: Callable[[], None]) -> None:
     campaign_id, link_id = alice.add("/api/campaign/add"), factories.link(sql, alice.id)
     alice.post(f"/api/campaign/{campaign_id}/assign/{link_id}")
     answer = alice.delete(f"/api/campaign/{campaign_id}/delete")
@@ -150,7 +148,7 @@ def test_a_deleted_campaign_is_gone_and_its_links_are_kept(
     assert alice.delete(f"/api/campaign/{campaign_id}/delete").status_code == 404
 
 
-def test_an_assigned_link_is_in_the_campaign_and_leaves_the_one_before(alice: Client, sql: Sql) -> None:
+def test_an_assigned_link_leaves_its_previous_campaign(alice: Client, sql: Sql) -> None:
     link_id = factories.link(sql, alice.id)
     for campaign_id in (alice.add("/api/campaign/add"), alice.add("/api/campaign/add")):
         for _ in range(2):
@@ -159,7 +157,7 @@ def test_an_assigned_link_is_in_the_campaign_and_leaves_the_one_before(alice: Cl
         assert sql("SELECT campaign_id FROM links") == [{"campaign_id": campaign_id}]
 
 
-def test_a_missing_campaign_is_told_from_a_missing_link(alice: Client, bob: Client, sql: Sql) -> None:
+def test_a_missing_campaign_and_a_missing_link_have_different_errors(alice: Client, bob: Client, sql: Sql) -> None:
     campaign_id, link_id = alice.add("/api/campaign/add"), factories.link(sql, alice.id)
     foreign_campaign, foreign_link = bob.add("/api/campaign/add"), factories.link(sql, bob.id)
     for missing in (foreign_campaign, foreign_campaign + 1, 0, 2**70):
@@ -172,7 +170,7 @@ def test_a_missing_campaign_is_told_from_a_missing_link(alice: Client, bob: Clie
 
 
 @pytest.mark.parametrize(("statement", "what"), [("DELETE FROM campaigns", "campaign"), ("DELETE FROM links", "link")])
-def test_what_is_deleted_while_it_is_assigned_is_missing(
+def test_rows_deleted_during_the_assignment_are_not_found(
     alice: Client, sql: Sql, raw: psycopg2.extensions.connection, statement: str, what: str
 ) -> None:
     path = f"/api/campaign/{alice.add('/api/campaign/add')}/assign/{factories.link(sql, alice.id)}"

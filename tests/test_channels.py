@@ -18,7 +18,7 @@ def items(client: Client, channel_id: int) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_channel_is_answered_and_listed_as_it_was_sent(alice: Client) -> None:
+def test_a_channel_is_returned_and_listed_as_it_was_sent(alice: Client) -> None:
     answer = alice.post("/api/channel/add", CHANNEL).get_json()
     channel = {"id": answer["id"]} | CHANNEL
     assert answer == {"error": 0} | channel
@@ -60,7 +60,7 @@ COLOR = "color must be a color such as #f50 or #ff5500."
         ({"starred": "yes"}, "starred must be true or false."),
     ],
 )
-def test_a_channel_that_does_not_fit_is_refused(alice: Client, sent: dict[str, Any], message: str) -> None:
+def test_an_invalid_channel_is_rejected(alice: Client, sent: dict[str, Any], message: str) -> None:
     created = alice.post("/api/channel/add", CHANNEL | sent)
     assert (created.status_code, created.get_json()["message"]) == (400, message)
     channel_id = alice.add("/api/channel/add", CHANNEL)
@@ -69,7 +69,7 @@ def test_a_channel_that_does_not_fit_is_refused(alice: Client, sent: dict[str, A
     assert alice.get("/api/channels").get_json()["data"]["channels"] == [{"id": channel_id} | CHANNEL]
 
 
-def test_a_channel_without_a_name_is_refused(alice: Client) -> None:
+def test_a_channel_without_a_name_is_rejected(alice: Client) -> None:
     answer = alice.post("/api/channel/add", {"color": "#fff"})
     assert (answer.status_code, answer.get_json()["message"]) == (400, "name is required.")
 
@@ -92,12 +92,12 @@ def test_an_update_changes_only_what_was_sent(alice: Client, sent: dict[str, Any
     assert alice.get("/api/channels").get_json()["data"]["channels"] == [{"id": channel_id} | CHANNEL | changed]
 
 
-def test_an_empty_update_of_a_foreign_channel_is_a_404_like_any_other(alice: Client, bob: Client) -> None:
+def test_an_empty_update_of_another_users_channel_is_a_404_like_any_other(alice: Client, bob: Client) -> None:
     channel_id = alice.add("/api/channel/add", CHANNEL)
     assert bob.put(f"/api/channel/{channel_id}/update", {}).status_code == 404
 
 
-def test_names_are_unique_for_a_user(alice: Client, bob: Client) -> None:
+def test_names_are_unique_per_user(alice: Client, bob: Client) -> None:
     alice.add("/api/channel/add", {"name": "Shop"})
     other = alice.add("/api/channel/add", {"name": "Blog"})
     taken = [
@@ -144,7 +144,7 @@ def test_items_of_the_three_types_are_listed_the_last_assigned_first(alice: Clie
     }
 
 
-def test_a_link_without_a_title_is_called_by_its_url(alice: Client, sql: Sql) -> None:
+def test_a_link_without_a_title_has_its_url_as_title(alice: Client, sql: Sql) -> None:
     channel_id = alice.add("/api/channel/add", CHANNEL)
     link_id = factories.link(sql, alice.id, url="https://example.com/a")
     alice.post(f"/api/channel/{channel_id}/assign/links/{link_id}")
@@ -160,7 +160,7 @@ def test_an_empty_channel_is_an_empty_list_and_a_missing_one_a_404(alice: Client
 
 
 @pytest.mark.parametrize("kind", factories.ITEMS)
-def test_assigning_twice_is_one_assignment_also_at_once(app: Flask, alice: Client, sql: Sql, kind: str) -> None:
+def test_repeated_and_concurrent_assignments_count_as_one(app: Flask, alice: Client, sql: Sql, kind: str) -> None:
     channel_id, item_id = alice.add("/api/channel/add", CHANNEL), factories.ITEMS[kind](sql, alice.id)
 
     def assign(_: int) -> int:
@@ -172,7 +172,7 @@ def test_assigning_twice_is_one_assignment_also_at_once(app: Flask, alice: Clien
 
 
 @pytest.mark.parametrize("kind", ["link", "LINKS", "bios", "splash", "%00", "*"])
-def test_an_unknown_type_of_item_is_refused(alice: Client, sql: Sql, kind: str) -> None:
+def test_an_unknown_type_of_item_is_rejected(alice: Client, sql: Sql, kind: str) -> None:
     channel_id, link_id = alice.add("/api/channel/add", CHANNEL), factories.link(sql, alice.id)
     answer = alice.post(f"/api/channel/{channel_id}/assign/{kind}/{link_id}")
     assert (answer.status_code, answer.get_json()["message"]) == (400, "type must be one of links, bio, qr.")
@@ -180,7 +180,7 @@ def test_an_unknown_type_of_item_is_refused(alice: Client, sql: Sql, kind: str) 
 
 
 @pytest.mark.parametrize(("kind", "called"), [("links", "link"), ("bio", "bio page"), ("qr", "QR code")])
-def test_a_missing_channel_is_told_from_a_missing_item(
+def test_a_missing_channel_and_a_missing_item_have_different_errors(
     alice: Client, bob: Client, sql: Sql, kind: str, called: str
 ) -> None:
     make = factories.ITEMS[kind]
@@ -195,7 +195,7 @@ def test_a_missing_channel_is_told_from_a_missing_item(
     assert sql("SELECT id FROM channel_items") == []
 
 
-def test_an_id_of_another_type_is_not_taken_for_one_of_this_type(alice: Client, sql: Sql) -> None:
+def test_an_id_of_another_item_type_is_not_found(alice: Client, sql: Sql) -> None:
     channel_id, link_id = alice.add("/api/channel/add", CHANNEL), factories.link(sql, alice.id)
     assert alice.post(f"/api/channel/{channel_id}/assign/qr/{link_id}").status_code == 404
 
@@ -223,7 +223,7 @@ def test_a_deleted_item_leaves_its_channels(alice: Client, sql: Sql) -> None:
 
 
 @pytest.mark.parametrize(("statement", "what"), [("DELETE FROM channels", "channel"), ("DELETE FROM links", "link")])
-def test_what_is_deleted_while_it_is_assigned_is_missing(
+def test_rows_deleted_during_the_assignment_are_not_found(
     alice: Client, sql: Sql, raw: psycopg2.extensions.connection, statement: str, what: str
 ) -> None:
     path = f"/api/channel/{alice.add('/api/channel/add', CHANNEL)}/assign/links/{factories.link(sql, alice.id)}"
@@ -231,7 +231,7 @@ def test_what_is_deleted_while_it_is_assigned_is_missing(
     assert (answer.status_code, answer.get_json()["message"]) == (404, f"There is no {what} with this id.")
 
 
-def test_a_link_on_a_branded_domain_stands_there_with_that_address(alice: Client) -> None:
+def test_a_link_on_a_branded_domain_is_listed_with_its_url_there(alice: Client) -> None:
     alice.add("/api/domain/add", {"domain": "https://brand.example.net"})
     new = {"url": "https://example.org/", "custom": "sale", "domain": "brand.example.net"}
     channel_id, link_id = alice.add("/api/channel/add", {"name": "News"}), alice.add("/api/url/add", new)

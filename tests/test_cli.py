@@ -1,4 +1,4 @@
-"""The command line: users, keys, plans; one sentence and a non-zero exit for each refusal."""
+"""The command line: users, keys and plans. Every error is one sentence and a non-zero exit status."""
 
 import json
 import re
@@ -22,7 +22,7 @@ def flask(app: Flask) -> Flaskline:
 
 @pytest.fixture
 def plan(flask: Flaskline) -> Callable[..., str]:
-    """Adds a plan and gives its id."""
+    """Add a plan and return its id."""
 
     def add(*options: str) -> str:
         return str(re.findall(r"\d+", flask("plans", "add", "Tiny", *options).output)[-1])
@@ -42,7 +42,7 @@ def refused(result: Result, sentence: str) -> None:
     assert "Traceback" not in result.output
 
 
-def test_the_first_administrator_is_made_and_uses_the_key(app: Flask, flask: Flaskline) -> None:
+def test_the_first_administrator_is_created_and_uses_the_key(app: Flask, flask: Flaskline) -> None:
     added = flask("users", "add", "root", "root@example.com", "--admin")
     assert added.exit_code == 0
     assert re.fullmatch(r"root has been registered\. Password: \S{43}\n", added.output)
@@ -89,7 +89,7 @@ def test_a_rotated_key_replaces_the_old_one(flask: Flaskline, alice: Client) -> 
         (["plans", "edit", "9" * 30], "is not in the range 1<=x<=9223372036854775807."),
     ],
 )
-def test_a_refusal_is_a_sentence(flask: Flaskline, alice: Client, arguments: list[str], sentence: str) -> None:
+def test_an_error_is_one_sentence(flask: Flaskline, alice: Client, arguments: list[str], sentence: str) -> None:
     refused(flask(*arguments), sentence)
 
 
@@ -105,7 +105,7 @@ def test_a_key_of_another_secret_is_a_sentence(make_app: Callable[..., Flask], a
     assert runner.invoke(args=["users", "key", "alice", "--rotate"]).exit_code == 0
 
 
-def test_a_database_that_is_away_is_a_sentence(make_app: Callable[..., Flask]) -> None:
+def test_an_unavailable_database_is_one_sentence(make_app: Callable[..., Flask]) -> None:
     runner = make_app(database_url="postgresql://127.0.0.1:1/none").test_cli_runner()
     for command in (["users", "key", "alice"], ["database", "check"]):
         refused(runner.invoke(args=command), "The database cannot be used: connection")
@@ -120,7 +120,7 @@ def test_a_plan_starts_without_limits(flask: Flaskline, plan: Callable[..., str]
     assert (limits["links"], limits["pixels"], limits["api"]) == (0, {"enabled": "1", "count": "0"}, {"enabled": "1"})
 
 
-def test_an_edit_changes_what_is_given_and_nothing_else(flask: Flaskline, plan: Callable[..., str]) -> None:
+def test_an_edit_changes_only_the_given_options(flask: Flaskline, plan: Callable[..., str]) -> None:
     plan_id = plan("--monthly", "5")
     before = stored(flask, plan_id)
     changes = ["--name", "Small", "--yearly", "50", "--limits", '{"pixels": {"enabled": "1", "count": "2"}}']
@@ -156,7 +156,7 @@ def test_an_edit_changes_what_is_given_and_nothing_else(flask: Flaskline, plan: 
         '{"rockets": {"enabled": "1"}}',
     ],
 )
-def test_limits_cannot_be_made_invalid(flask: Flaskline, plan: Callable[..., str], limits: str) -> None:
+def test_invalid_limits_are_rejected(flask: Flaskline, plan: Callable[..., str], limits: str) -> None:
     plan_id = plan()
     before = stored(flask, plan_id)
     refused(flask("plans", "edit", plan_id, "--limits", limits), "")
@@ -166,7 +166,7 @@ def test_limits_cannot_be_made_invalid(flask: Flaskline, plan: Callable[..., str
 
 @pytest.mark.parametrize("option", ["--monthly", "--yearly", "--lifetime", "--rate"])
 @pytest.mark.parametrize("value", ["nan", "inf", "-1", "1e9", "9999999999", "five"])
-def test_numbers_of_a_plan_cannot_be_made_invalid(
+def test_invalid_numbers_of_a_plan_are_rejected(
     flask: Flaskline, plan: Callable[..., str], option: str, value: str
 ) -> None:
     plan_id = plan()
@@ -177,7 +177,7 @@ def test_numbers_of_a_plan_cannot_be_made_invalid(
     assert stored(flask, plan_id) == before
 
 
-def test_a_rate_of_its_own_can_be_given_and_taken_away(
+def test_a_plans_own_rate_can_be_set_and_removed(
     flask: Flaskline, plan: Callable[..., str], register: Callable[..., Client]
 ) -> None:
     plan_id = plan("--rate", "60")

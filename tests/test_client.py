@@ -1,4 +1,4 @@
-"""A client that a public generator makes of the document creates, reads, changes and deletes each resource."""
+"""A client generated from the document creates, reads, changes and deletes each resource."""
 
 import importlib
 import subprocess
@@ -20,14 +20,14 @@ Members = dict[str, Any]
 
 @dataclass(frozen=True)
 class Resource:
-    """As the generated client names it: the package of its operations, and the beginning of their names."""
+    """The names in the generated client: the package of the operations, and the prefix of their names."""
 
     package: str
     name: str
     new: Members
     changes: Members
-    changed: Members = field(default_factory=dict)  # what is read then, where it differs from what was sent
-    key: str = "data"  # where a read has the record
+    changed: Members = field(default_factory=dict)  # members on read that differ from those sent
+    key: str = "data"  # the member of the response that holds the record
 
 
 RESOURCES = [
@@ -56,7 +56,7 @@ RESOURCES = [
 
 
 class Generated:
-    """The client of the running service, in the hands of one user."""
+    """The generated client, used by one user against the running service."""
 
     def __init__(self, name: str, base: str, key: str, opened: ExitStack) -> None:
         self.name = name
@@ -66,7 +66,7 @@ class Generated:
         return importlib.import_module(f"{self.name}.{path}")
 
     def call(self, package: str, operation: str, *ids: int | str, body: Members | None = None) -> Members:
-        """The body's class is the one that the operation's parameter asks for; the answer is one of its classes."""
+        """Build the body from the class of the operation's parameter, and check the class of the response."""
         called = self.module(f"api.{package}.{operation}")
         sent = {} if body is None else {"body": self.body(called, body)}
         answer = called.sync(*ids, client=self.http, **sent)
@@ -121,7 +121,7 @@ def lives(client: Generated, it: Resource) -> None:
 
 
 def channel(client: Generated) -> None:
-    """What is read of one are its items."""
+    """Run the cycle for a channel, whose read returns its items."""
     link = client.call("links", "urls_add", body={"url": "https://example.com/b"})["id"]
     added = client.call("channels", "channels_add", body={"name": "News"})["id"]
     assert client.call("channels", "channels_assign", added, "links", link)["error"] == 0
@@ -139,7 +139,7 @@ def account(client: Generated) -> None:
 
 
 def user(client: Generated) -> None:
-    """Changed by a subscription."""
+    """Run the cycle for a user, who is changed by a subscription."""
     new = {"username": "carol", "email": "carol@example.com", "password": "12345"}
     added = client.call("users", "users_add", body=new)["data"]["id"]
     plan = next(plan["id"] for plan in client.call("plans", "plans_index")["data"] if not plan["free"])

@@ -1,7 +1,5 @@
-"""Each documented operation is called. tests/conftest.py compares every answer with the document.
-
-The form of an error is asserted there too; here each kind of error is caused for each operation.
-"""
+"""Contract tests: call each documented operation. tests/conftest.py compares every response with the document and
+checks the form of errors. This module causes each kind of error for each operation."""
 
 import re
 from typing import Any
@@ -38,7 +36,7 @@ def lists_in(value: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize(("call", "index"), BODIES)
-def test_the_answer_is_that_of_the_document(stage: Stage, call: Call, index: int) -> None:
+def test_the_response_matches_the_document(stage: Stage, call: Call, index: int) -> None:
     answer = stage.caller(call).call(call.method, stage.path(call), stage.bodies(call)[index])
     assert answer.status_code == 200
     response = document()["paths"][call.operation.path][call.method.lower()]["responses"]["200"]
@@ -80,9 +78,7 @@ def test_each_required_member_is_named_when_it_is_missing(stage: Stage, call: Ca
 
 
 @with_body
-def test_each_value_that_the_document_does_not_allow_is_refused_with_the_name_of_its_member(
-    stage: Stage, call: Call
-) -> None:
+def test_each_value_that_the_document_forbids_is_rejected_with_the_name_of_its_member(stage: Stage, call: Call) -> None:
     assert call.operation.body
     body = stage.bodies(call)[0] or {}
     for name, validator in property_validators(call.operation.body.__name__).items():
@@ -95,7 +91,7 @@ def test_each_value_that_the_document_does_not_allow_is_refused_with_the_name_of
 
 
 def is_lenient(name: str, value: Any) -> bool:
-    """Return True if clients rely on the value: in a link, elements of another form are ignored, and PHP sends [] for
+    """Return True if clients rely on the value: in a link, malformed array elements are ignored, and PHP sends [] for
     an empty object."""
     return (name != "links" and value == [5]) or (name == "deeplink" and value in ([], {"x": 1}))
 
@@ -107,12 +103,12 @@ def test_each_id_that_does_not_exist_is_not_found(stage: Stage, call: Call) -> N
         assert stage.caller(call).call(call.method, path, stage.bodies(call)[-1]).status_code == 404, path
 
 
-def test_every_route_of_the_api_is_an_operation_and_the_reverse(app: Flask) -> None:
+def test_every_route_of_the_api_is_documented_and_the_reverse(app: Flask) -> None:
     assert set(rules(app)) == {(operation.method, operation.path) for operation in OPERATIONS}
 
 
 @over_calls
-def test_a_path_names_the_methods_that_it_takes(stage: Stage, call: Call) -> None:
+def test_a_path_lists_its_methods(stage: Stage, call: Call) -> None:
     answer = stage.caller(call).call("PATCH", stage.path(call))
     assert answer.status_code == 405
     taken = {operation.method for operation in OPERATIONS if operation.path == call.operation.path}

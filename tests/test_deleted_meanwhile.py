@@ -1,4 +1,4 @@
-"""A user who is deleted while the user's own requests are under way."""
+"""A user who is deleted during the user's own requests."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -25,7 +25,7 @@ CREATES = {
 
 
 @pytest.mark.parametrize("kind", CREATES)
-def test_a_write_that_waits_for_the_delete_of_its_user_is_told_that_the_key_is_gone(
+def test_a_write_that_waits_for_the_delete_of_its_user_reports_an_invalid_key(
     app: Flask, alice: Client, raw: psycopg2.extensions.connection, kind: str
 ) -> None:
     client = Client(app.test_client(), alice.key)
@@ -36,7 +36,7 @@ def test_a_write_that_waits_for_the_delete_of_its_user_is_told_that_the_key_is_g
     assert answer.headers["WWW-Authenticate"] == "Bearer"
 
 
-def test_a_sign_in_link_for_a_user_who_is_being_deleted_is_for_nobody(
+def test_a_login_link_for_a_user_who_is_being_deleted_is_invalid(
     app: Flask, admin: Client, alice: Client, raw: psycopg2.extensions.connection
 ) -> None:
     client = Client(app.test_client(), admin.key)
@@ -47,8 +47,8 @@ def test_a_sign_in_link_for_a_user_who_is_being_deleted_is_for_nobody(
 def test_writes_around_the_delete_of_their_user_succeed_or_are_refused(
     app: Flask, admin: Client, register: Callable[..., Client]
 ) -> None:
-    for turn in range(5):
-        carol = register(f"carol{turn}")
+    for number in range(5):
+        carol = register(f"carol{number}")
 
         def write(number: int, carol: Client = carol) -> int:
             client = Client(app.test_client(), carol.key)

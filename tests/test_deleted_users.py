@@ -1,4 +1,4 @@
-"""A deleted user is gone at once with all that the user owned, whose rows jobs delete."""
+"""Deleting a user takes effect immediately for everything the user owned. Background jobs delete the rows."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ HOST = "go.example.org"
 
 @pytest.fixture
 def carol(register: Callable[..., Client], sql: Sql) -> Client:
-    """A user with one of everything, under names that others may want."""
+    """A user with one row of each kind, under names that other users may take."""
     made = register("carol")
     made.add("/api/domain/add", {"domain": f"https://{HOST}", "redirectroot": "https://example.com/root"})
     campaign = made.post("/api/campaign/add", {"name": "Sale", "slug": "sale", "public": True}).get_json()["id"]
@@ -34,7 +34,7 @@ def carol(register: Callable[..., Client], sql: Sql) -> Client:
 
 
 def public(carol: Client, sql: Sql) -> list[tuple[str, str]]:
-    """Every public path of the user's things, and its host."""
+    """Return every public path of the user's data and its host."""
     ours = "127.0.0.1:5000"
     [code] = sql("SELECT code FROM qrs WHERE user_id = %(id)s", id=carol.id)
     [listed] = sql("SELECT id FROM campaigns WHERE slug = 'sale'")
@@ -43,7 +43,7 @@ def public(carol: Client, sql: Sql) -> list[tuple[str, str]]:
     return [(path, ours) for path in paths] + [("/branded", HOST)]
 
 
-def test_a_deleted_user_is_gone_at_once_with_all_that_was_served(
+def test_a_deleted_users_public_paths_stop_working_at_once(
     app: Flask, admin: Client, carol: Client, sql: Sql, run_jobs: Callable[[], None]
 ) -> None:
     things = public(carol, sql)
@@ -90,7 +90,7 @@ def test_the_names_of_a_deleted_user_are_free_at_once(
         "domain": {"domain": f"https://{HOST}"},
         "campaign": {"name": "s", "slug": "sale"},
     }.items():
-        assert bob.post(f"/api/{path}/add", sent).status_code == 400, "a living user's name was taken"
+        assert bob.post(f"/api/{path}/add", sent).status_code == 400, "the name of an existing user was accepted"
 
 
 def test_updates_take_the_names_of_a_deleted_user_too(admin: Client, alice: Client, carol: Client) -> None:

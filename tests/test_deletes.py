@@ -1,4 +1,4 @@
-"""Deletes are final at once and cost the same at any size.  Jobs delete what depended on the row."""
+"""Deletes take effect immediately at the same cost for any size. Background jobs delete the dependent rows."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,7 +38,7 @@ PARENTS = {
 
 @pytest.fixture
 def parent(sql: Sql, alice: Client, links: list[int]) -> Callable[[str], int]:
-    """Makes something of alice that all her links refer to."""
+    """Create a row that all links of alice refer to."""
 
     def make(kind: str) -> int:
         made = factories.ALL[kind](sql, alice.id)
@@ -48,7 +48,7 @@ def parent(sql: Sql, alice: Client, links: list[int]) -> Callable[[str], int]:
     return make
 
 
-# --- what many links refer to
+# --- rows that many links refer to
 
 
 @pytest.mark.parametrize("kind", PARENTS)
@@ -102,7 +102,7 @@ def test_a_batch_is_small_and_skips_rows_that_others_use(
     assert not any(cost.exclusive for cost in spent)
 
 
-def test_a_batch_waits_for_no_link_that_somebody_changes_and_comes_back_to_it(
+def test_a_batch_skips_a_locked_link_and_returns_to_it(
     app: Flask, alice: Client, sql: Sql, raw: Connection, parent: Add
 ) -> None:
     made = parent("campaign")
@@ -119,7 +119,7 @@ def test_a_batch_waits_for_no_link_that_somebody_changes_and_comes_back_to_it(
 
 
 @pytest.mark.parametrize("kind", ["splash", "overlay", "campaign", "channel", "pixel"])
-def test_a_link_that_waits_for_the_delete_of_what_it_names_is_refused(
+def test_a_link_that_waits_for_the_delete_of_a_row_it_names_is_rejected(
     app: Flask, alice: Client, sql: Sql, raw: Connection, kind: str
 ) -> None:
     made = factories.ALL[kind](sql, alice.id)
@@ -137,7 +137,7 @@ def test_a_link_that_waits_for_the_delete_of_what_it_names_is_refused(
 
 
 @pytest.mark.parametrize("kind", ["splash", "overlay", "campaign", "channel", "pixel"])
-def test_no_reference_crosses_tenants_even_by_sql(alice: Client, bob: Client, sql: Sql, kind: str) -> None:
+def test_no_reference_crosses_users_even_by_sql(alice: Client, bob: Client, sql: Sql, kind: str) -> None:
     theirs = factories.ALL[kind](sql, bob.id)
     factories.link(sql, alice.id)
     with pytest.raises(psycopg2.IntegrityError) as refused:
@@ -163,7 +163,7 @@ def test_a_batch_does_not_read_the_visits_of_other_links(
         cursor.execute("ANALYZE visits, visitors, target_breakdowns, totals")
     alice.delete(f"/api/url/{link}/delete")
     spent = costs(monkeypatch, raw, run_jobs)
-    assert max(cost.rows for cost in spent) < 5_000  # a thousand labels, each read, found again and deleted
+    assert max(cost.rows for cost in spent) < 5_000  # a thousand labels, each read, found and deleted
     assert {visit["target_id"] for visit in sql(STATISTICS)} == {popular}
 
 

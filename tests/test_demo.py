@@ -1,4 +1,4 @@
-"""What `make dev` starts with."""
+"""The demo data of `make dev`."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -23,7 +23,7 @@ def lengths(client: Client) -> dict[str, int]:
     return {path: client.get(path).get_json()["data"]["result"] for path in paths}
 
 
-def test_demo_has_something_in_each_list_and_admin_has_nothing(clients: dict[str, Client]) -> None:
+def test_demo_has_rows_in_each_list_and_admin_has_none(clients: dict[str, Client]) -> None:
     assert set(clients) == {"admin", "demo"}
     assert clients["demo"].get("/api/account").get_json()["data"]["status"] == "pro"
     assert all(lengths(clients["demo"]).values())
@@ -38,7 +38,7 @@ def test_a_channel_of_demo_has_items_of_the_three_types(clients: dict[str, Clien
     assert {item["type"] for item in items} == {"links", "bio", "qr"}
 
 
-def test_its_bio_page_leads_to_what_there_is_to_try(app: Flask, clients: dict[str, Client]) -> None:
+def test_its_bio_page_links_to_the_demo_of_each_feature(app: Flask, clients: dict[str, Client]) -> None:
     bio_id = clients["demo"].get("/api/bio").get_json()["data"]["bios"][0]["id"]
     page = clients["demo"].get(f"/api/bio/{bio_id}").get_json()["data"]
     browser = app.test_client()
@@ -61,14 +61,16 @@ def test_its_bio_page_leads_to_what_there_is_to_try(app: Flask, clients: dict[st
     assert "RYE-10" in shown["A coupon"].text
 
 
-def test_an_overlay_of_demo_was_answered(clients: dict[str, Client]) -> None:
+def test_an_overlay_of_demo_has_an_answer(clients: dict[str, Client]) -> None:
     overlays = clients["demo"].get("/api/overlay").get_json()["data"]["cta"]
     newsletter = next(each["id"] for each in overlays if each["type"] == "newsletter")
     answers = clients["demo"].get(f"/api/overlay/{newsletter}/answers").get_json()["data"]["answers"]
     assert [each["answer"] for each in answers] == [{"email": "robin@example.com"}]
 
 
-def test_it_is_put_there_once_whatever_is_deleted_later(app: Flask, clients: dict[str, Client], sql: Sql) -> None:
+def test_the_data_is_created_only_once_even_if_it_is_deleted_later(
+    app: Flask, clients: dict[str, Client], sql: Sql
+) -> None:
     before = lengths(clients["demo"])
     assert demo.seed(with_demo=True) == {name: client.key for name, client in clients.items()}
     assert lengths(clients["demo"]) == before
@@ -84,7 +86,7 @@ def test_without_demo_there_is_an_administrator_only(app: Flask, sql: Sql) -> No
     assert sql("SELECT username FROM users") == [{"username": "admin"}]
 
 
-def test_a_name_that_somebody_else_took_does_not_stop_the_start(app: Flask, alice: Client) -> None:
+def test_a_name_taken_by_another_user_does_not_stop_the_start(app: Flask, alice: Client) -> None:
     alice.add("/api/campaign/add", {"slug": "spring"})
     with app.app_context():
         assert set(demo.seed(with_demo=True)) == {"admin", "demo"}

@@ -1,4 +1,4 @@
-"""What stands in deploy/ for other programs to read: they accept it, and it names what there is."""
+"""The configuration files in deploy/: other programs accept them, and what they name exists."""
 
 import os
 import re
@@ -26,7 +26,7 @@ systemd = pytest.mark.skipif(
 
 @pytest.fixture
 def units(tmp_path: Path) -> Path:
-    """The units, as of a service that is installed here."""
+    """The units, with the paths of a service installed here."""
     folder = tmp_path / "units"
     shutil.copytree(DEPLOY / "systemd", folder, symlinks=True)
     for unit in folder.glob("*.service"):
@@ -36,23 +36,23 @@ def units(tmp_path: Path) -> Path:
 
 
 def _escaped(path: Path) -> str:
-    """A path as a word of a command line in a unit."""
+    """Return a path escaped as a word of a command line in a unit."""
     return str(path).replace(" ", r"\x20")
 
 
 @systemd
 @pytest.mark.parametrize("unit", UNITS)
-def test_systemd_takes_the_unit(units: Path, unit: str) -> None:
+def test_systemd_accepts_the_unit(units: Path, unit: str) -> None:
     verified = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", units / unit], capture_output=True, text=True, check=False
     )
-    # It also reads, and may complain of, what else is installed.
+    # It also reads other installed units and may complain about them.
     assert [line for line in verified.stderr.splitlines() if "linkmgr" in line] == []
 
 
 @systemd
 @pytest.mark.parametrize("unit", [unit for unit in UNITS if unit.endswith(".service")])
-def test_a_service_can_do_little_harm(units: Path, unit: str) -> None:
+def test_the_service_is_sandboxed(units: Path, unit: str) -> None:
     judged = subprocess.run(
         ["systemd-analyze", "security", "--offline=true", "--threshold=25", units / unit],
         capture_output=True,
@@ -63,7 +63,7 @@ def test_a_service_can_do_little_harm(units: Path, unit: str) -> None:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: str(path.name))
-def test_a_script_is_one_and_says_how_it_is_called(script: Path) -> None:
+def test_a_script_is_executable_and_prints_its_usage(script: Path) -> None:
     assert script.stat().st_mode & 0o111
     assert f"# deploy/{script.name} " in script.read_text()
     assert subprocess.run(["sh", "-n", script], check=False).returncode == 0

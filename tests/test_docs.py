@@ -1,4 +1,4 @@
-"""/api/docs: the document for people."""
+"""/api/docs: the API reference as a page."""
 
 import html
 import json
@@ -35,7 +35,7 @@ def test_every_operation_is_on_it_also_without_scripts(app: Flask) -> None:
     assert set(re.findall('<details class="operation" id="([a-z_]+)">', page.text)) == OPERATIONS
 
 
-def test_it_takes_nothing_from_elsewhere_and_talks_to_this_service_alone(app: Flask) -> None:
+def test_it_loads_no_external_resource_and_connects_to_this_service_only(app: Flask) -> None:
     page = app.test_client().get("/api/docs")
     [nonce] = re.findall('nonce="(.+?)"', page.text)
     policy = f"{POLICY}; connect-src 'self'; script-src 'nonce-{nonce}'"
@@ -43,9 +43,7 @@ def test_it_takes_nothing_from_elsewhere_and_talks_to_this_service_alone(app: Fl
     assert re.findall(r'(?:src|href)="(?!/|#)', page.text) == []
 
 
-def test_it_is_counted_and_carries_the_limits_like_all_of_the_api(
-    make_app: Callable[..., Flask], alice: Client
-) -> None:
+def test_it_counts_against_the_rate_limit_like_all_of_the_api(make_app: Callable[..., Flask], alice: Client) -> None:
     reader = make_app(rate_limit="1 per minute").test_client()
     pages = [reader.get("/api/docs") for _ in range(2)]
     assert [page.status_code for page in pages] == [200, 429]
@@ -60,7 +58,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,imag
     [(BROWSER, "text/html"), ({"Accept": "*/*"}, "application/json"), ({}, "application/json")],
     ids=["browser", "curl", "program"],
 )
-def test_beyond_the_rate_limit_a_browser_gets_a_page_and_a_program_json(
+def test_over_the_rate_limit_a_browser_gets_a_page_and_a_program_json(
     make_app: Callable[..., Flask], alice: Client, headers: dict[str, str], mimetype: str
 ) -> None:
     reader = make_app(rate_limit="1 per minute").test_client()
@@ -90,7 +88,7 @@ def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page:
      "at most 10", "or a 303 after the form", "at most 100,000 answers", "`/o/answer`", "at most 1,000", "`Other`",
      "/.well-known/linkmgr/", "at most 2 URLs", "a 404 there", "`/api/openapi.json` need no key"],
 )  # fmt: skip
-def test_what_the_specification_leaves_open_is_on_it(page: str, text: str) -> None:
+def test_the_rules_that_the_specification_leaves_open_are_on_it(page: str, text: str) -> None:
     assert re.sub("`(.+?)`", r"<code>\1</code>", text) in page
 
 
@@ -142,7 +140,7 @@ def test_every_command_works_when_it_is_copied(service: str, stage: Stage) -> No
     with urllib.request.urlopen(f"{service}/api/docs") as response:
         shown = commands(response.read().decode())
     assert set(shown) == OPERATIONS
-    routes = {call.operation: call for call in reversed(CALLS)}  # of the items on a channel, a link comes last
+    routes = {call.operation: call for call in reversed(CALLS)}  # a link is the last item on a channel
     ids = {(method.upper(), path): operation["operationId"] for path, methods in document()["paths"].items()
            for method, operation in methods.items()}  # fmt: skip
     order = ["GET", "POST", "PUT", "DELETE"]
@@ -189,7 +187,7 @@ def test_an_operation_is_found_and_tried_with_the_keyboard_alone(docs: Browser, 
 
 
 @pytest.mark.browser
-def test_a_refusal_is_shown_as_it_came(docs: Browser) -> None:
+def test_an_error_response_is_shown_unchanged(docs: Browser) -> None:
     docs.run("location.hash = 'pixels_read'")
     docs.find("#pixels_read-pixel_id").send_keys("17", Keys.ENTER)
     docs.wait_for_text("HTTP 401")
@@ -197,7 +195,7 @@ def test_a_refusal_is_shown_as_it_came(docs: Browser) -> None:
 
 
 @pytest.mark.browser
-def test_what_stands_in_the_path_and_the_query_is_sent(docs: Browser, alice: Client) -> None:
+def test_path_and_query_parameters_of_the_form_are_sent(docs: Browser, alice: Client) -> None:
     channel = alice.add("/api/channel/add", {"name": "News"})
     docs.find("#api-key").send_keys(str(alice.key))
     docs.run("location.hash = 'channels_read'")
@@ -236,7 +234,7 @@ def test_a_copied_command_has_the_key_that_the_page_does_not_show(docs: Browser)
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_and_names_what_can_be_used(docs: Browser, scheme: str) -> None:
+def test_it_fits_a_phone_and_labels_its_controls(docs: Browser, scheme: str) -> None:
     docs.size(*PHONE)
     docs.scheme(scheme)
     docs.run("document.querySelectorAll('details').forEach(details => details.open = true)")
@@ -246,7 +244,7 @@ def test_it_fits_a_phone_and_names_what_can_be_used(docs: Browser, scheme: str) 
 
 
 @pytest.mark.browser
-def test_without_scripts_there_is_nothing_that_does_not_work(docs: Browser) -> None:
+def test_without_scripts_no_broken_controls_are_shown(docs: Browser) -> None:
     docs.scripts(run=False)
     docs.driver.refresh()
     assert [each for each in docs.all("form, .response") if each.is_displayed()] == []

@@ -23,14 +23,14 @@ Web = Callable[..., int]
 
 @pytest.fixture
 def checked(make_app: Callable[..., Flask], register: Callable[..., Client], app: Flask) -> Client:
-    """A user of a service that checks the domains."""
+    """A user of a service that checks domains."""
     service = make_app(domain_check="http", base_url="https://go.example.org", serve_loopback="1")
     return register("carol", via=service)
 
 
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    """Starts a foreign web server as go.example.com."""
+    """Start a foreign web server as go.example.com."""
     running = ExitStack()
 
     def start(answer: Answer) -> int:
@@ -57,7 +57,7 @@ def unproven(found: str) -> str:
     return f"go.example.com {found}. Point it to the server of https://go.example.org, then try again."
 
 
-def test_a_domain_that_leads_to_the_service_passes(
+def test_a_domain_that_points_to_the_service_passes(
     checked: Client, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(monkeypatch, {"go.example.com:80": urlsplit(serve()).port or 0})
@@ -81,7 +81,7 @@ def test_a_foreign_server_does_not_pass(checked: Client, web: Web, status: int) 
     assert refusal(checked) == unproven("resolves to 127.0.0.1, where another server responded")
 
 
-def test_a_foreign_server_that_repeats_what_it_knows_does_not_pass(checked: Client, web: Web) -> None:
+def test_a_foreign_server_that_echoes_the_request_does_not_pass(checked: Client, web: Web) -> None:
     def repeat(request: BaseHTTPRequestHandler) -> None:
         token = request.path.rsplit("/", 1)[1]
         answering(hashlib.sha256(f"domain challenge go.example.com {token}".encode()).hexdigest().encode())(request)
@@ -91,10 +91,10 @@ def test_a_foreign_server_that_repeats_what_it_knows_does_not_pass(checked: Clie
 
 
 @pytest.mark.parametrize("towards", ["go.example.org", "relay.example.com"])
-def test_a_foreign_server_that_sends_on_to_the_service_does_not_pass(
+def test_a_foreign_server_that_redirects_to_the_service_does_not_pass(
     checked: Client, web: Web, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch, towards: str
 ) -> None:
-    """Neither to the service's own name, nor to somebody who asks the service in the name of the domain."""
+    """Redirect to the service's own name, and proxy the request under the name of the domain."""
     ours = serve()
 
     def send_on(request: BaseHTTPRequestHandler) -> None:
@@ -110,7 +110,7 @@ def test_a_foreign_server_that_sends_on_to_the_service_does_not_pass(
     assert refusal(checked) == unproven("resolves to 127.0.0.1, where another server responded")
 
 
-def test_a_name_that_resolves_to_an_inner_address_does_not_pass(
+def test_a_name_that_resolves_to_a_private_address_does_not_pass(
     checked: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolve(monkeypatch, go_example_com="10.0.0.1")
@@ -129,12 +129,12 @@ def test_a_name_whose_server_is_slow_does_not_pass(checked: Client, web: Web, mo
 
 
 def test_a_name_that_does_not_resolve_does_not_pass(checked: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    # libcurl never asks DNS for a name below .onion, nor for one that this name stands for.
+    # libcurl never queries DNS for a name below .onion, which replaces the domain here.
     monkeypatch.setitem(fetch.OPTIONS, pycurl.CONNECT_TO, ["go.example.com:80:nowhere.onion:80"])
     assert refusal(checked) == unproven("does not resolve to an IP address")
 
 
-def test_what_does_not_fit_is_refused_before_anything_is_fetched(checked: Client, web: Web) -> None:
+def test_an_invalid_name_is_rejected_before_anything_is_fetched(checked: Client, web: Web) -> None:
     asked = []
     web(lambda request: asked.append(request.path))
     assert refusal(checked, redirectroot="x").startswith("redirectroot must")
@@ -142,7 +142,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_fetched(checked: Client
     assert asked == []
 
 
-def test_every_challenge_is_answered_differently_under_every_name(app: Flask) -> None:
+def test_every_challenge_has_a_different_response_under_every_name(app: Flask) -> None:
     answers = set()
     for host in ("go.example.com", "www.example.com"):
         for token in ("a", "b"):
@@ -154,7 +154,7 @@ def test_every_challenge_is_answered_differently_under_every_name(app: Flask) ->
     assert again.text in answers
 
 
-def test_a_check_that_finds_no_room_to_fetch_is_to_be_tried_again(
+def test_a_check_beyond_the_limit_of_fetches_is_to_be_retried(
     checked: Client, web: Web, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web(answering(b"never asked"))

@@ -42,7 +42,7 @@ def test_a_domain_is_listed_as_it_was_sent(alice: Client) -> None:
     }
 
 
-def test_one_domain_is_read_as_it_is_listed(alice: Client) -> None:
+def test_one_domain_is_returned_as_it_is_listed(alice: Client) -> None:
     first, _ = (alice.add("/api/domain/add", {"domain": f"https://{name}.example.com"}) for name in ("one", "two"))
     listed = alice.get("/api/domains").get_json()["data"]["domains"][1]
     assert alice.get(f"/api/domain/{first}").get_json() == {"error": 0, "data": listed}
@@ -67,7 +67,7 @@ def test_an_update_changes_only_what_was_sent(alice: Client) -> None:
     assert listed(alice) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""}]
 
 
-def test_a_deleted_domain_is_gone_and_free_for_others(alice: Client, bob: Client) -> None:
+def test_a_deleted_domain_is_free_for_other_users(alice: Client, bob: Client) -> None:
     domain_id = alice.add("/api/domain/add", DOMAIN)
     answer = alice.delete(f"/api/domain/{domain_id}/delete")
     assert answer.get_json() == {"error": 0, "message": "Domain has been deleted successfully."}
@@ -76,7 +76,7 @@ def test_a_deleted_domain_is_gone_and_free_for_others(alice: Client, bob: Client
     bob.add("/api/domain/add", DOMAIN)
 
 
-def test_a_name_belongs_to_one_user_however_it_is_written(alice: Client, bob: Client) -> None:
+def test_a_name_belongs_to_one_user_in_any_spelling(alice: Client, bob: Client) -> None:
     alice.add("/api/domain/add", DOMAIN)
     for client in (alice, bob):
         for domain in ("https://go.example.com", "http://GO.example.com", "https://go.example.com./"):
@@ -97,7 +97,7 @@ def test_a_name_belongs_to_one_user_however_it_is_written(alice: Client, bob: Cl
         ("https://1.2.3.example.com", "https://1.2.3.example.com"),
     ],
 )
-def test_a_name_is_kept_as_dns_knows_it(alice: Client, sent: str, kept: str) -> None:
+def test_a_name_is_stored_in_its_dns_form(alice: Client, sent: str, kept: str) -> None:
     alice.add("/api/domain/add", {"domain": sent})
     assert listed(alice)[0]["domain"] == kept
 
@@ -144,13 +144,13 @@ INVALID = "domain must contain a valid host name."
         (f"https://{'a' * 3000}.com", "domain must be at most 2048 characters."),
     ],
 )
-def test_a_name_that_cannot_be_a_branded_domain_is_refused(alice: Client, domain: Any, message: str) -> None:
+def test_a_name_that_cannot_be_a_branded_domain_is_rejected(alice: Client, domain: Any, message: str) -> None:
     assert refusal(alice, domain=domain) == message
     assert listed(alice) == []
 
 
 @pytest.mark.parametrize("host", ["go.example.org", "GO.example.org.", "my.go.example.org"])
-def test_the_names_of_the_service_itself_are_refused(
+def test_the_names_of_the_service_itself_are_rejected(
     make_app: Callable[..., Flask], register: Callable[..., Client], app: Flask, host: str
 ) -> None:
     alice = register("alice", via=make_app(base_url="https://go.example.org", serve_loopback="1"))
@@ -160,7 +160,7 @@ def test_the_names_of_the_service_itself_are_refused(
     alice.add("/api/domain/add", {"domain": "https://notgo.example.org"})
 
 
-# --- where they send
+# --- redirects
 
 OURS = ("127.0.0.1", "127.0.0.1.", "\uff11\uff12\uff17.0.0.1", "127\u30020.0.1\u3002")
 
@@ -176,7 +176,7 @@ OURS = ("127.0.0.1", "127.0.0.1.", "\uff11\uff12\uff17.0.0.1", "127\u30020.0.1\u
         *((f"http://{host}:5000/x", "{} must not point to this service.") for host in OURS),
     ],
 )
-def test_a_redirect_that_does_not_fit_is_refused(alice: Client, member: str, sent: Any, message: str) -> None:
+def test_an_invalid_redirect_is_rejected(alice: Client, member: str, sent: Any, message: str) -> None:
     assert refusal(alice, **DOMAIN, **{member: sent}) == message.format(member)
     domain_id = alice.add("/api/domain/add", DOMAIN | {member: ABOUT})
     assert alice.put(f"/api/domain/{domain_id}/update", {member: sent}).status_code == 400
@@ -185,7 +185,7 @@ def test_a_redirect_that_does_not_fit_is_refused(alice: Client, member: str, sen
 
 @pytest.mark.parametrize("member", ["redirectroot", "redirect404"])
 @pytest.mark.parametrize("form", ["https://{}", "http://{}/x", "https://{}:8443/", "https://{}?a", "https://{}#a"])
-def test_a_redirect_to_a_branded_domain_is_refused(alice: Client, bob: Client, member: str, form: str) -> None:
+def test_a_redirect_to_a_branded_domain_is_rejected(alice: Client, bob: Client, member: str, form: str) -> None:
     bob.add("/api/domain/add", {"domain": "https://bob.example.com"})
     own, bobs = ({member: form.format(host)} for host in ("GO.example.com", "bob.example.com"))
     assert refusal(alice, **DOMAIN, **own) == CIRCLE
@@ -199,7 +199,7 @@ def test_a_redirect_to_a_branded_domain_is_refused(alice: Client, bob: Client, m
 
 
 @pytest.mark.parametrize(("member", "other"), [("redirectroot", "redirect404"), ("redirect404", "redirectroot")])
-def test_a_redirect_to_what_became_a_branded_domain_does_not_forbid_other_changes(
+def test_a_redirect_to_a_later_branded_domain_does_not_block_other_changes(
     alice: Client, member: str, other: str
 ) -> None:
     domain_id = alice.add("/api/domain/add", DOMAIN | {member: "https://shop.example.com/"})
@@ -209,7 +209,7 @@ def test_a_redirect_to_what_became_a_branded_domain_does_not_forbid_other_change
     assert listed(alice)[1][other] == LOST
 
 
-def test_of_two_domains_that_lead_to_each_other_only_one_is_added(
+def test_of_two_domains_that_redirect_to_each_other_only_one_is_added(
     alice: Client, bob: Client, raw: psycopg2.extensions.connection
 ) -> None:
     first = f"""

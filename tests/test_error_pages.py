@@ -1,4 +1,4 @@
-"""Failures are pages for people, and JSON for programs."""
+"""Errors are HTML pages for browsers and JSON for programs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ def asked(app: Flask, path: str, method: str = "GET", **headers: str) -> TestRes
 
 
 def is_page(answer: TestResponse, status: int, title: str) -> bool:
-    """Whether it is an error page: of the same frame as all others, not kept, and telling nothing of programs."""
+    """Return True if the response is an error page: shared layout, not cached, without API details."""
     assert (answer.status_code, answer.mimetype) == (status, "text/html")
     assert '<link rel="stylesheet" href="/static/style.css">' in answer.text
     assert f"<h1>{title}</h1>" in answer.text
@@ -28,21 +28,21 @@ def is_page(answer: TestResponse, status: int, title: str) -> bool:
 
 
 @pytest.mark.parametrize("accept", [CHROMIUM, "*/*", "text/html", ""])
-def test_a_page_that_is_not_there(app: Flask, accept: str) -> None:
+def test_an_unknown_path_is_an_error_page(app: Flask, accept: str) -> None:
     answer = asked(app, "/nowhere", Accept=accept)
     assert is_page(answer, 404, "Page not found")
     assert '<a class="button quiet" href="/">Go to the home page</a>' in answer.text
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_a_program_that_asks_for_json_gets_it(app: Flask) -> None:
+def test_a_program_that_accepts_json_gets_json(app: Flask) -> None:
     answer = asked(app, "/nowhere", Accept="application/json")
     assert answer.status_code == 404
     assert (answer.get_json()["error"], answer.get_json()["code"]) == (1, "no_such_page")
 
 
 @pytest.mark.parametrize("path", ["/api", "/api/nowhere", "/api/account", "/healthz/", "/healthz"])
-def test_what_programs_ask_for_is_never_a_page(app: Flask, path: str) -> None:
+def test_paths_that_only_programs_request_never_return_a_page(app: Flask, path: str) -> None:
     for method in ("GET", "POST"):
         answer = asked(app, path, method, Accept=CHROMIUM)
         assert answer.mimetype == "application/json"
@@ -53,7 +53,7 @@ def test_a_spent_link_is_gone(app: Flask) -> None:
     assert is_page(asked(app, "/login/token", "POST"), 410, "Link no longer valid")
 
 
-def test_a_method_that_a_page_does_not_take(app: Flask) -> None:
+def test_a_method_that_a_page_does_not_support(app: Flask) -> None:
     for path, method, allowed in (("/account/email", "GET", "POST"), ("/login", "PUT", "GET, POST")):
         answer = asked(app, path, method)
         assert is_page(answer, 405, "Invalid request")
@@ -65,7 +65,7 @@ def test_a_body_that_is_too_large(app: Flask) -> None:
     assert is_page(answer, 413, "Request too large")
 
 
-def test_too_many_tries_say_when_to_come_back(app: Flask) -> None:
+def test_too_many_attempts_return_a_page_with_retry_after(app: Flask) -> None:
     for _ in range(attempts.ATTEMPTS):
         asked(app, "/login", "POST")
     answer = asked(app, "/login", "POST")
@@ -75,7 +75,7 @@ def test_too_many_tries_say_when_to_come_back(app: Flask) -> None:
     assert "Try again</a>" not in answer.text, "it would not send the form once more"
 
 
-def test_while_the_database_is_away(make_app: Callable[..., Flask]) -> None:
+def test_while_the_database_is_unavailable(make_app: Callable[..., Flask]) -> None:
     stranded = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")
     browser = stranded.test_client()
     answer = browser.get("/login/token")
@@ -87,14 +87,14 @@ def test_while_the_database_is_away(make_app: Callable[..., Flask]) -> None:
         assert style.status_code == 200
     assert browser.get("/no/where").status_code == 404
     assert browser.get("/avatar/alice.png", base_url=BASE_URL).status_code == 200
-    assert browser.get("/login", base_url=BASE_URL).status_code == 200  # nobody is signed in: nothing is asked of it
+    assert browser.get("/login", base_url=BASE_URL).status_code == 200  # no session, so no query
 
 
 @pytest.mark.parametrize("host", ["brand.test..", f"{'a' * 70}.test", ".", "..", "a..b"])
-def test_a_host_that_is_none_is_a_malformed_request(
+def test_an_invalid_host_is_a_malformed_request(
     make_app: Callable[..., Flask], host: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stranded = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")  # nothing is asked of it
+    stranded = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")  # no query
     for path in ("/", "/nowhere", "/q/code", "/alias", "/static/style.css", "/login"):
         assert is_page(asked(stranded, path, Host=host, Accept=CHROMIUM), 400, "Invalid request"), path
     for path in ("/healthz", "/alias"):
@@ -112,7 +112,7 @@ def test_a_host_that_is_none_is_a_malformed_request(
 
 
 @pytest.mark.parametrize("host", ["x y", "a:b:c", "[", "[::1", "\xfc..x", "-"])
-def test_an_odd_host_is_not_served(app: Flask, alice: Client, host: str) -> None:
+def test_an_unusual_host_is_not_served(app: Flask, alice: Client, host: str) -> None:
     for path in ("/", "/nowhere", "/login"):
         answer = asked(app, path, Host=host)
         assert is_page(answer, 404, "Page not found")
@@ -120,7 +120,7 @@ def test_an_odd_host_is_not_served(app: Flask, alice: Client, host: str) -> None
     assert alice.get("/api/account", headers={"Host": host}).get_json()["code"] == "unknown_host"
 
 
-def test_a_bug_is_told_even_when_no_page_can_be_made(
+def test_a_bug_is_reported_even_when_no_page_can_be_rendered(
     app: Flask, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: Any, **__: Any) -> None:
@@ -138,7 +138,7 @@ def test_a_bug_is_told_even_when_no_page_can_be_made(
     assert failed["message"].endswith("report request id mine.")
 
 
-def test_what_a_person_typed_is_shown_as_text(app: Flask, alice: Client) -> None:
+def test_text_from_the_request_is_escaped(app: Flask, alice: Client) -> None:
     answer = app.test_client().post("/login", data={"email": '"><script>alert(1)</script>', "password": "x"})
     assert "<script>" not in answer.text
     assert "&lt;script&gt;" in answer.text

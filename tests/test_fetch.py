@@ -27,7 +27,7 @@ Publish = Callable[..., int]
 
 @pytest.fixture
 def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Publish]:
-    """Starts a web server under a public name."""
+    """Start a web server under a public name."""
     running = ExitStack()
 
     def start(answer: Answer, name: str = f"{NAME}:80", **options: ssl.SSLContext) -> int:
@@ -87,21 +87,21 @@ def test_a_public_address_is_allowed_on_the_ports_of_the_web(address: str) -> No
         *("169.254.169.254", "10.0.0.1", "0", "\uff11\uff12\uff17.0.0.1"),
     ],
 )
-def test_no_writing_of_an_inner_address_gets_through(host: str) -> None:
+def test_no_spelling_of_a_private_address_is_allowed(host: str) -> None:
     assert REFUSED in refusal(f"http://{host}/")
 
 
-def test_the_ports_of_other_services_are_refused() -> None:
+def test_the_ports_of_other_services_are_rejected() -> None:
     assert REFUSED in refusal("http://9.9.9.9:22/")
 
 
-def test_a_name_that_resolves_inside_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_resolves_to_a_private_address_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     resolve(monkeypatch, go_example_com="127.0.0.1")
     assert refusal("http://go.example.com/") == f"Fetching from go.example.com {REFUSED}"
 
 
 def test_the_address_is_checked_when_the_socket_is_opened(web: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name that was public a moment ago and is not any more: what a check before the connection would miss."""
+    """Resolve a public name to a private address later. A check before the connection would miss it."""
     port = web(answering(b"secret"))
     asked = []
 
@@ -128,7 +128,7 @@ def test_the_address_is_checked_when_the_socket_is_opened(web: Publish, monkeypa
         ),
     ],
 )
-def test_a_redirect_to_where_nothing_may_be_fetched_is_refused(
+def test_a_redirect_to_a_forbidden_url_is_rejected(
     web: Publish, monkeypatch: pytest.MonkeyPatch, location: str
 ) -> None:
     web(sent_on_to(location))
@@ -148,12 +148,12 @@ def test_three_redirects_are_followed_and_no_more(web: Publish) -> None:
 
 
 @pytest.mark.parametrize("status", [204, 304, 404, 500])
-def test_only_200_is_an_answer(web: Publish, status: int) -> None:
+def test_any_status_other_than_200_is_an_error(web: Publish, status: int) -> None:
     web(answering(b"", status))
     assert f"answered {status} instead of 200" in refusal(URL)
 
 
-def test_a_fetch_that_takes_too_long_is_cut(web: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fetch_that_takes_too_long_is_aborted(web: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
     def trickle(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         request.end_headers()
@@ -166,7 +166,7 @@ def test_a_fetch_that_takes_too_long_is_cut(web: Publish, monkeypatch: pytest.Mo
     assert refusal(URL) == f"{NAME} did not respond within 0.3 seconds. Try again later."
 
 
-def test_redirects_do_not_begin_the_time_anew(web: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redirects_do_not_extend_the_timeout(web: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
     def slowly(request: BaseHTTPRequestHandler) -> None:
         time.sleep(0.15)
         counting_down(request)
@@ -176,14 +176,14 @@ def test_redirects_do_not_begin_the_time_anew(web: Publish, monkeypatch: pytest.
     assert "did not respond within" in refusal(URL + "3")
 
 
-def test_an_answer_that_is_too_large_is_cut(web: Publish) -> None:
+def test_a_response_that_is_too_large_is_aborted(web: Publish) -> None:
     web(answering(b"x" * fetch.MAX_BYTES))
     assert len(fetch.fetch(URL)) == fetch.MAX_BYTES
     web(answering(b"x" * (fetch.MAX_BYTES + 1)))
     assert refusal(URL) == f"The response from {NAME} is too large. The limit is 1 MiB."
 
 
-def test_an_answer_that_does_not_tell_its_size_is_cut(web: Publish) -> None:
+def test_a_response_without_a_size_is_aborted_at_the_limit(web: Publish) -> None:
     def endless(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         request.end_headers()
@@ -194,7 +194,7 @@ def test_an_answer_that_does_not_tell_its_size_is_cut(web: Publish) -> None:
     assert "is too large. The limit is 1 MiB." in refusal(URL)
 
 
-def test_a_server_that_is_down_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_down_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     publish(monkeypatch, {f"{NAME}:80": free_port()})
     assert refusal(URL) == f"Could not connect to {NAME}. Check that its web server is reachable."
 
@@ -221,7 +221,7 @@ def test_what_is_not_an_address_of_the_web_is_refused(url: str) -> None:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> Path:
-    """A certificate that its server made itself, and its key."""
+    """A self-signed certificate and its key."""
     file = tmp_path / "certificate.pem"
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
@@ -241,7 +241,7 @@ def certificate(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tls(monkeypatch: pytest.MonkeyPatch, certificate: Path) -> ssl.SSLContext:
-    """That of a server whose certificate is trusted."""
+    """A server with a trusted certificate."""
     monkeypatch.setitem(fetch.OPTIONS, pycurl.CAINFO, str(certificate))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate)
@@ -267,7 +267,7 @@ def test_the_certificate_of_a_server_is_checked(
         ("/a", False),
     ],
 )
-def test_redirects_can_be_held_to_the_same_address_under_https(
+def test_redirects_can_be_restricted_to_the_same_url_under_https(
     monkeypatch: pytest.MonkeyPatch, tls: ssl.SSLContext, location: str, followed: bool
 ) -> None:
     with server(sent_on_to(location)) as plain, server(answering(b"hello"), tls=tls) as secure:

@@ -1,4 +1,4 @@
-"""Request headers that change path, scheme, host or client for some server or library, sent to the service."""
+"""Forged request headers that change path, scheme, host or client for some server or library."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ FORGED = [
     ("QUERY_STRING", "order=click"),
     ("PROXY_PROTOCOL", "TCP4"),
 ]
-# Headers that gunicorn reads together: two that contradict each other are a 400 where it believes them.
+# Headers that gunicorn evaluates together: a contradiction is a 400 where it trusts them.
 PAIRS = [("X-Forwarded-Proto", "https"), ("X-Forwarded-Ssl", "off")]
 Answer = tuple[int, str | None, bytes]  # status, Location, body
 
@@ -41,7 +41,7 @@ FORM = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 0\r\
 
 @pytest.fixture
 def requests(alice: Client, sql: Sql) -> list[bytes]:
-    """The starts of requests whose answers depend on path, scheme, host and client."""
+    """Return the starts of requests whose responses depend on path, scheme, host and client."""
     link_id = factories.link(sql, alice.id, url="https://example.com/page")
     [link] = sql("SELECT alias FROM links WHERE id = %(id)s", id=link_id)
     paths = ("/", f"/{link['alias']}", "/evil", "/healthz", "/account", "/api/account", "/api/nothing")
@@ -71,7 +71,7 @@ def test_no_header_changes_path_scheme_host_or_client(
     assert {row["bucket"] for row in sql("SELECT bucket FROM rate_windows")} == {"address:127.0.0.1"}
 
 
-def test_of_a_trusted_proxy_only_the_address_and_the_scheme_count(
+def test_of_a_trusted_proxy_only_the_address_and_the_scheme_are_used(
     serve: Callable[..., str], requests: list[bytes], sql: Sql
 ) -> None:
     base = serve("--workers", "1", rate_limit="1000000 per minute", trusted_proxies="1")

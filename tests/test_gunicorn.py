@@ -1,4 +1,4 @@
-"""What gunicorn itself answers and logs (deploy/gunicorn.conf.py)."""
+"""Responses and logs of gunicorn itself (deploy/gunicorn.conf.py)."""
 
 import json
 import socket
@@ -51,7 +51,7 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         assert headers["X-RateLimit-Reset"].isdigit()
 
 
-def test_clients_that_send_half_a_request_hold_nobody_up(serve: Callable[..., str]) -> None:
+def test_clients_that_send_half_a_request_do_not_block_others(serve: Callable[..., str]) -> None:
     base = serve("--workers", "1", "--threads", "4")
     half = b"POST /api/url/add HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"
     with ExitStack() as stack:
@@ -61,7 +61,7 @@ def test_clients_that_send_half_a_request_hold_nobody_up(serve: Callable[..., st
             assert send(base, b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")[0] == 200
 
 
-def test_a_page_is_found_with_a_long_query(base: str) -> None:
+def test_a_page_works_with_a_long_query(base: str) -> None:
     for path, expected in (("/login", 200), ("/nothing/here", 404)):
         status, headers, _ = send(
             base, b"GET %s?%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % (path.encode(), b"a" * 8000)
@@ -69,7 +69,7 @@ def test_a_page_is_found_with_a_long_query(base: str) -> None:
         assert (status, headers["Content-Type"]) == (expected, "text/html; charset=utf-8")
 
 
-# Each is read by the service, by werkzeug, by gunicorn or by a proxy.
+# The service, werkzeug, gunicorn or a proxy reads each of these.
 HEADERS = (
     "Accept", "Accept-Language", "Authorization", "Content-Length", "Content-Type", "Cookie", "Expect", "Forwarded",
     "From", "Host", "If-None-Match", "Origin", "Purpose", "Range", "Referer", "SCRIPT_NAME", "Sec-Fetch-Site",
@@ -139,7 +139,9 @@ def chunk(data: bytes) -> bytes:
     ],
     ids=["chunks", "long", "malformed chunk", "chunks without an end", "whole", "cut", "too long"],
 )
-def test_a_body_is_read_whole_or_refused(base: str, alice: Client, framing: bytes, body: bytes, expected: int) -> None:
+def test_a_body_is_read_completely_or_rejected(
+    base: str, alice: Client, framing: bytes, body: bytes, expected: int
+) -> None:
     for path in (b"/api/pixel/add", b"/login"):
         head = b"POST %s HTTP/1.1\r\nAuthorization: Bearer %s\r\n" % (path, str(alice.key).encode())
         kind = b"application/json" if b"api" in path else b"application/x-www-form-urlencoded"

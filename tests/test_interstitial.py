@@ -1,4 +1,4 @@
-"""What a visitor sees before going on, as it is without scripts: splash page, frame, overlay, pixels."""
+"""Interstitial pages without scripts: splash page, frame, overlay and pixels."""
 
 import html
 import re
@@ -13,18 +13,18 @@ from linkmgr.api.pixels import TYPES
 from linkmgr.pages import pixel_tags
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.interstitials import TARGET, Show, hrefs, link, overlay, pixels_shown, policy, refresh, shown, splash
+from tests.interstitials import TARGET, Show, hrefs, link, link_page, overlay, pixels_page, policy, refresh, splash
 
 
 @pytest.fixture
 def show(make_app: Callable[..., Flask], app: Flask) -> Show:
-    return partial(shown, make_app)
+    return partial(link_page, make_app)
 
 
 # --- splash pages
 
 
-def test_a_splash_page_shows_what_its_owner_wrote_and_leads_on(show: Show, alice: Client, sql: Sql) -> None:
+def test_a_splash_page_shows_the_owners_text_and_links_to_the_target(show: Show, alice: Client, sql: Sql) -> None:
     given = {
         "title": "Sale <today>",
         "message": "Half price\nuntil noon",
@@ -44,16 +44,14 @@ def test_a_splash_page_shows_what_its_owner_wrote_and_leads_on(show: Show, alice
 
 
 @pytest.mark.parametrize("splash_id", [None, 1])
-def test_a_splash_page_that_is_gone_is_replaced_by_a_plain_one(
-    show: Show, alice: Client, splash_id: int | None
-) -> None:
+def test_a_deleted_splash_page_is_replaced_by_a_plain_one(show: Show, alice: Client, splash_id: int | None) -> None:
     answer = show(link(alice.id, "splash", splash_id=splash_id, title="Spring sale"))
     assert "Spring sale</h1>" in answer.text
     assert "shop.example.com" in answer.text
     assert refresh(answer) == (5, TARGET)
 
 
-def test_nobody_shows_the_splash_page_of_another_user(show: Show, alice: Client, bob: Client, sql: Sql) -> None:
+def test_the_splash_page_of_another_user_is_never_shown(show: Show, alice: Client, bob: Client, sql: Sql) -> None:
     answer = show(link(alice.id, "splash", splash_id=splash(sql, bob.id, title="Bob's")))
     assert "Bob" not in answer.text
 
@@ -61,7 +59,7 @@ def test_nobody_shows_the_splash_page_of_another_user(show: Show, alice: Client,
 # --- frames
 
 
-def test_a_frame_has_a_plain_way_on_beside_it(show: Show, alice: Client) -> None:
+def test_a_frame_has_a_link_to_its_target_next_to_it(show: Show, alice: Client) -> None:
     answer = show(link(alice.id, "frame"))
     assert f'<iframe class="frame" src="{html.escape(TARGET).replace("&#x27;", "&#39;")}"' in answer.text
     assert TARGET in hrefs(answer)
@@ -71,7 +69,7 @@ def test_a_frame_has_a_plain_way_on_beside_it(show: Show, alice: Client) -> None
 
 
 @pytest.mark.parametrize("kind", ["frame", "overlay"])
-def test_what_is_framed_takes_the_visitor_away_only_when_told_to(
+def test_a_framed_site_navigates_the_page_only_after_a_user_gesture(
     show: Show, alice: Client, sql: Sql, kind: str
 ) -> None:
     answer = show(link(alice.id, kind, overlay_id=overlay(sql, alice.id, "message")))
@@ -89,7 +87,7 @@ def test_what_is_framed_takes_the_visitor_away_only_when_told_to(
     ]
 
 
-def test_what_no_browser_would_frame_is_not_framed(show: Show, alice: Client, sql: Sql) -> None:
+def test_a_target_that_browsers_refuse_to_frame_is_not_framed(show: Show, alice: Client, sql: Sql) -> None:
     secure, plain = "https://localhost", "http://shop.example.com/"
     answer = show(link(alice.id, "frame"), plain, base_url=secure)
     assert (answer.status_code, answer.headers["Location"]) == (302, plain)
@@ -100,17 +98,17 @@ def test_what_no_browser_would_frame_is_not_framed(show: Show, alice: Client, sq
     assert "<iframe" in show(link(alice.id, "frame"), TARGET, base_url=secure).text
 
 
-def test_an_overlay_that_is_gone_leaves_the_frame(show: Show, alice: Client) -> None:
+def test_a_deleted_overlay_leaves_the_frame(show: Show, alice: Client) -> None:
     answer = show(link(alice.id, "overlay"))
     assert "<iframe" in answer.text
     assert "<details" not in answer.text
 
 
-# --- what all pages have in common
+# --- common to all pages
 
 
 @pytest.mark.parametrize("kind", ["direct", "splash", "frame", "overlay"])
-def test_pages_are_not_kept_and_open_to_nothing_foreign(show: Show, alice: Client, kind: str) -> None:
+def test_pages_are_not_cached_and_allow_no_external_sources_by_default(show: Show, alice: Client, kind: str) -> None:
     answer = show(link(alice.id, kind, title="</title><script>"))
     assert answer.headers["Cache-Control"] == "no-store"
     assert answer.headers["Referrer-Policy"] == "strict-origin-when-cross-origin"
@@ -122,19 +120,19 @@ def test_pages_are_not_kept_and_open_to_nothing_foreign(show: Show, alice: Clien
 
 @pytest.mark.parametrize("target", ["javascript:alert(1)", "data:text/html,x", "//example.com/", "ftp://example.com/"])
 @pytest.mark.parametrize("kind", ["direct", "splash", "frame", "overlay"])
-def test_only_web_addresses_are_led_to(show: Show, alice: Client, kind: str, target: str) -> None:
+def test_only_http_and_https_targets_are_redirected_to(show: Show, alice: Client, kind: str, target: str) -> None:
     answer = show(link(alice.id, kind), target)
     assert answer.status_code == 404
     assert target not in answer.text
 
 
-def test_an_address_that_a_policy_cannot_hold_opens_its_scheme(show: Show, alice: Client, sql: Sql) -> None:
+def test_a_url_that_a_policy_cannot_express_allows_its_scheme(show: Show, alice: Client, sql: Sql) -> None:
     answer = show(link(alice.id, "splash", splash_id=splash(sql, alice.id, banner="https://[2001:db8::1]/banner.png")))
     assert policy(answer)["img-src"] == ["'self'", "data:", "https:"]
 
 
 @pytest.mark.parametrize("host", ["my_shop.example.com", "bücher.example", "jo@example.com", "example.com:80x", "a;b"])
-def test_an_address_is_never_cut_to_another_host(show: Show, alice: Client, sql: Sql, host: str) -> None:
+def test_a_url_is_never_truncated_to_another_host(show: Show, alice: Client, sql: Sql, host: str) -> None:
     message = f"https://{host}/a.png"
     answer = show(link(alice.id, "overlay", overlay_id=overlay(sql, alice.id, "image", message=message)))
     assert f'src="{message}"' in answer.text
@@ -142,7 +140,7 @@ def test_an_address_is_never_cut_to_another_host(show: Show, alice: Client, sql:
 
 
 @pytest.mark.parametrize("rest", ["", "?w=1", "#top", "/a.png", ":8443", ":8443/a.png"])
-def test_an_address_opens_its_own_origin(show: Show, alice: Client, sql: Sql, rest: str) -> None:
+def test_a_url_allows_its_own_origin(show: Show, alice: Client, sql: Sql, rest: str) -> None:
     banner = f"https://cdn.example.com{rest}"
     answer = show(link(alice.id, "splash", splash_id=splash(sql, alice.id, banner=banner)))
     port = ":8443" if "8443" in rest else ""
@@ -165,14 +163,14 @@ def test_every_type_of_pixel_has_its_vendor() -> None:
 
 @pytest.fixture
 def fire(make_app: Callable[..., Flask], app: Flask) -> Callable[..., TestResponse]:
-    return partial(pixels_shown, make_app)
+    return partial(pixels_page, make_app)
 
 
 PIXEL = {"type": "fbpixel", "tag": "12"}
 
 
 @pytest.mark.parametrize("kind", ["direct", "splash", "frame", "overlay"])
-def test_pages_of_every_kind_frame_their_pixels_and_load_nothing_of_vendors(
+def test_pages_of_every_kind_frame_their_pixels_and_load_nothing_from_vendors(
     show: Show, alice: Client, sql: Sql, kind: str
 ) -> None:
     ids = {"overlay_id": overlay(sql, alice.id, "message")} if kind == "overlay" else {}
@@ -207,7 +205,7 @@ def test_a_pixel_of_every_type_is_loaded_without_an_origin(
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_without_scripts_the_visitor_goes_on(show: Show, alice: Client) -> None:
+def test_without_scripts_the_visitor_is_redirected(show: Show, alice: Client) -> None:
     assert refresh(show(link(alice.id, pixels=[PIXEL]))) == (1, TARGET)
 
 
@@ -220,7 +218,7 @@ def test_without_scripts_images_are_loaded(fire: Callable[..., TestResponse], al
     assert policy(answer)["frame-src"] == ["https://www.googletagmanager.com"]
 
 
-def test_a_page_of_pixels_is_open_to_their_vendors_only(fire: Callable[..., TestResponse], alice: Client) -> None:
+def test_a_page_of_pixels_allows_only_their_vendors(fire: Callable[..., TestResponse], alice: Client) -> None:
     given = policy(fire(link(alice.id, pixels=[{"type": "quorapixel", "tag": "1"}])))
     assert given["script-src"][1:] == ["https://a.quora.com"]
     assert given["connect-src"] == ["https://q.quora.com"]
@@ -237,7 +235,7 @@ def test_a_page_of_pixels_is_open_to_their_vendors_only(fire: Callable[..., Test
         ("adrollpixel", "..", "https://s.adroll.com/j/../roundtrip.js"),
     ],
 )
-def test_tags_of_two_parts_are_taken_apart(type_: str, tag: str, address: str) -> None:
+def test_tags_of_two_parts_are_split(type_: str, tag: str, address: str) -> None:
     assert pixel_tags.pixel(type_, tag).script == address
 
 
@@ -264,7 +262,7 @@ OVERLAYS: list[tuple[str, dict[str, str], list[str]]] = [
 
 
 @pytest.mark.parametrize("given", OVERLAYS)
-def test_an_overlay_shows_what_its_type_is_for(
+def test_an_overlay_shows_the_content_of_its_type(
     show: Show, alice: Client, sql: Sql, given: tuple[str, dict[str, str], list[str]]
 ) -> None:
     kind, members, texts = given
@@ -276,7 +274,7 @@ def test_an_overlay_shows_what_its_type_is_for(
     assert ("<form" in answer.text) == (kind in ("contact", "newsletter", "poll"))
 
 
-def test_colours_reach_the_style_and_nothing_else_does(show: Show, alice: Client, sql: Sql) -> None:
+def test_colors_are_the_only_input_in_the_style(show: Show, alice: Client, sql: Sql) -> None:
     def style(color: str) -> str:
         answer = show(link(alice.id, "overlay", overlay_id=overlay(sql, alice.id, "message", color=color)))
         [(nonce, found)] = re.findall(r'<style nonce="(.+?)">(.*?)</style>', answer.text)

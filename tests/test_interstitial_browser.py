@@ -1,4 +1,4 @@
-"""What a visitor of a short link sees in Chromium before going on."""
+"""Interstitial pages of short links in Chromium."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from tests import foreign
 from tests.browser import DESKTOP, PHONE, Browser
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.interstitials import add_link, overlay, served, splash
+from tests.interstitials import add_link, overlay, run_service, splash
 
 pytestmark = pytest.mark.browser
 
@@ -23,12 +23,12 @@ SITE = "shop.test"
 
 @pytest.fixture(scope="module")
 def base(make_app: Callable[..., Flask], app: Flask) -> Iterator[str]:
-    with served(make_app) as address:
+    with run_service(make_app) as address:
         yield address
 
 
 def shop(request: BaseHTTPRequestHandler) -> None:
-    """Somebody's site, with a page that forbids to be framed."""
+    """A site of a third party, with a page that forbids framing."""
     framing = "DENY" if request.path.startswith("/deny") else "ALLOWALL"
     page = b'<!doctype html><link rel="icon" href="data:,"><h1>The shop</h1><a href="/inside">Inside</a>'
     foreign.answering(page, Content_Type="text/html", X_Frame_Options=framing)(request)
@@ -42,7 +42,7 @@ def target() -> Iterator[str]:
 
 @pytest.fixture
 def links(sql: Sql, alice: Client, base: str, target: str) -> Callable[..., str]:
-    """Makes a link of alice to a page of the shop; gives its address."""
+    """Create a link of alice to a page of the shop, and return its URL."""
 
     def make(kind: str, *, page: str = "", pixels: tuple[tuple[str, str], ...] = (), **ids: int) -> str:
         return f"{base}/{add_link(sql, alice.id, kind, target + page, pixels, **ids)}"
@@ -58,9 +58,7 @@ def arrive(browser: Browser, page: str = "/") -> None:
 # --- splash pages
 
 
-def test_the_counter_counts_down_and_arrives(
-    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql
-) -> None:
+def test_the_countdown_ends_at_the_target(browser: Browser, links: Callable[..., str], alice: Client, sql: Sql) -> None:
     browser.open("about:blank")
     browser.open(links("splash", splash_id=splash(sql, alice.id, title="Welcome", counter=4)))
     assert browser.find("h1").text == "Welcome"
@@ -76,7 +74,7 @@ def test_the_counter_counts_down_and_arrives(
 
 
 @pytest.mark.parametrize("run", [True, False])
-def test_who_does_not_want_to_wait_goes_on(
+def test_the_visitor_can_skip_the_countdown(
     browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, run: bool
 ) -> None:
     browser.scripts(run=run)
@@ -86,7 +84,7 @@ def test_who_does_not_want_to_wait_goes_on(
 
 
 @pytest.mark.parametrize("kind", ["splash", "direct"])
-def test_without_scripts_the_page_leads_on_by_itself(
+def test_without_scripts_the_page_redirects_by_itself(
     browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, kind: str
 ) -> None:
     browser.scripts(run=False)
@@ -97,7 +95,7 @@ def test_without_scripts_the_page_leads_on_by_itself(
 # --- frames
 
 
-def test_a_frame_shows_the_site_and_leads_to_it(browser: Browser, links: Callable[..., str]) -> None:
+def test_a_frame_shows_the_site_and_links_to_it(browser: Browser, links: Callable[..., str]) -> None:
     browser.open(links("frame"))
     frame = browser.find(".frame")
     assert frame.size["width"] == DESKTOP[0]
@@ -125,7 +123,7 @@ def test_a_site_that_forbids_framing_is_one_click_away(browser: Browser, links: 
 # --- overlays
 
 
-def test_an_answer_is_sent_from_above_the_frame(
+def test_an_answer_is_sent_from_the_overlay_above_the_frame(
     browser: Browser, links: Callable[..., str], alice: Client, sql: Sql
 ) -> None:
     made = overlay(sql, alice.id, "contact", message="Write to us")
@@ -153,7 +151,7 @@ def test_without_scripts_an_answer_is_sent_as_well(
 
 
 @pytest.mark.parametrize("run", [True, False])
-def test_an_overlay_is_hidden_and_shown_without_a_mouse(
+def test_an_overlay_is_hidden_and_shown_with_the_keyboard(
     browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, run: bool
 ) -> None:
     browser.scripts(run=run)

@@ -1,4 +1,4 @@
-"""Background jobs: leases, failures, takeover."""
+"""Background jobs: leases, failures and takeover."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ Handler = Callable[[Row], bool]
 
 
 def noting(ran: list[int], *, times: int) -> Handler:
-    """A handler that notes the number of its job, and is done after so many batches."""
+    """Return a handler that records the number of its job and ends after this number of batches."""
 
     def batch(argument: Row) -> bool:
         ran.append(argument["number"])
@@ -46,7 +46,7 @@ def enqueue(sql: Sql) -> Callable[..., None]:
 
 @pytest.fixture
 def handle(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Handler], None]:
-    """Registers a handler for a kind of job."""
+    """Register a handler for a kind of job."""
     return lambda kind, handler: monkeypatch.setitem(jobs.HANDLERS, kind, handler)
 
 
@@ -59,7 +59,7 @@ def run_next(app: Flask) -> Callable[..., bool]:
     return run
 
 
-def test_jobs_run_batch_by_batch_in_the_order_they_came_and_are_then_gone(
+def test_jobs_run_batch_by_batch_in_order_and_are_deleted_when_done(
     enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool], sql: Sql
 ) -> None:
     ran: list[int] = []
@@ -70,7 +70,7 @@ def test_jobs_run_batch_by_batch_in_the_order_they_came_and_are_then_gone(
     assert sql("SELECT FROM jobs") == []
 
 
-def test_each_job_is_taken_by_one_of_many_processes(
+def test_each_job_is_taken_by_exactly_one_of_many_processes(
     enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool]
 ) -> None:
     ran: list[int] = []
@@ -80,7 +80,7 @@ def test_each_job_is_taken_by_one_of_many_processes(
     assert sorted(ran) == list(range(1, 41))
 
 
-def test_a_failed_job_is_tried_again_later_and_holds_no_other_up(
+def test_a_failed_job_is_retried_later_and_does_not_block_others(
     enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool], sql: Sql
 ) -> None:
     ran: list[int] = []
@@ -104,11 +104,11 @@ def test_a_failed_job_is_tried_again_later_and_holds_no_other_up(
     assert delays == [4, 64, jobs._MAX_DELAY]
 
 
-def test_a_process_that_was_frozen_past_its_lease_does_not_end_the_job_of_another(
+def test_a_process_that_was_suspended_past_its_lease_does_not_end_the_job_of_another(
     enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool], sql: Sql
 ) -> None:
     def freeze(_: Row) -> bool:
-        assert jobs.take(["slow"], lease=60) is None, "the lease holds"
+        assert jobs.take(["slow"], lease=60) is None, "the lease has not expired"
         sql("UPDATE jobs SET due = now() RETURNING 1")
         assert jobs.take(["slow"], lease=60), "another process takes it"
         return True
@@ -119,7 +119,7 @@ def test_a_process_that_was_frozen_past_its_lease_does_not_end_the_job_of_anothe
     assert sql("SELECT attempts, due > now() AS leased FROM jobs") == [{"attempts": 2, "leased": True}]
 
 
-def test_a_process_that_ends_puts_its_job_back(
+def test_a_process_that_ends_releases_its_job(
     enqueue: Callable[..., None], handle: Callable[[str, Handler], None], run_next: Callable[..., bool], sql: Sql
 ) -> None:
     handle("long", lambda _: False)
@@ -128,7 +128,7 @@ def test_a_process_that_ends_puts_its_job_back(
     assert sql("SELECT attempts, due <= now() AS due FROM jobs") == [{"attempts": 0, "due": True}]
 
 
-def test_a_long_job_is_put_behind_the_others_after_a_slice_of_time(
+def test_a_long_job_yields_to_the_others_after_a_time_slice(
     enqueue: Callable[..., None],
     handle: Callable[[str, Handler], None],
     run_next: Callable[..., bool],
@@ -143,7 +143,7 @@ def test_a_long_job_is_put_behind_the_others_after_a_slice_of_time(
     assert ran == [1, 2] * 3
 
 
-def test_a_job_of_a_kind_that_only_a_newer_version_knows_is_left_to_it(
+def test_a_job_of_a_kind_that_only_a_newer_version_supports_is_left_to_it(
     enqueue: Callable[..., None], run_next: Callable[..., bool], sql: Sql
 ) -> None:
     enqueue("invented later")
@@ -156,7 +156,7 @@ def children(pid: int) -> list[int]:
 
 
 @pytest.mark.slow
-def test_a_process_that_serves_runs_jobs_and_takes_over_from_one_that_was_killed(
+def test_a_serving_process_runs_jobs_and_takes_over_from_one_that_was_killed(
     serve: Callable[..., str], sql: Sql, raw: psycopg2.extensions.connection
 ) -> None:
     before = set(children(os.getpid()))
@@ -170,13 +170,13 @@ def test_a_process_that_serves_runs_jobs_and_takes_over_from_one_that_was_killed
         os.kill(killed, signal.SIGKILL)
         cursor.execute("ROLLBACK")
     assert sql("SELECT attempts, due > now() AS leased FROM jobs") == [{"attempts": 1, "leased": True}]
-    sql("UPDATE jobs SET due = now() RETURNING 1")  # its lease runs out
+    sql("UPDATE jobs SET due = now() RETURNING 1")  # expire its lease
     wait_until(lambda: not sql("SELECT FROM jobs"))
     assert children(master) != [killed]
 
 
 @pytest.mark.slow
-def test_jobs_go_on_after_the_database_was_away(
+def test_jobs_continue_after_the_database_was_unavailable(
     serve: Callable[..., str], sql: Sql, raw: psycopg2.extensions.connection
 ) -> None:
     serve("--workers=1")

@@ -1,4 +1,4 @@
-"""Starting and stopping: `make dev` and `make run` as the launcher does them, and what they ask of the machine."""
+"""The launcher behind `make dev` and `make run`: start, stop and requirements."""
 
 import os
 import re
@@ -12,16 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg2
 import pytest
-from cryptography.fernet import InvalidToken
 from flask import Flask
 
-from linkmgr import launch
-from linkmgr.db import migrations
-from linkmgr.db.statements import VERSION
-from linkmgr.settings import settings
 from tests.conftest import ROOT, Client, free_port
-from tests.test_private_postgres import alive, eventually, postmaster
+from tests.test_embedded import alive, eventually, postmaster
 
 pytestmark = [
     pytest.mark.slow,
@@ -30,7 +26,7 @@ pytestmark = [
 
 
 class Service:
-    """The launcher with its own data folder and port, in a process group as a terminal makes it."""
+    """The launcher with its own data folder and port, in its own process group as in a terminal."""
 
     def __init__(self, mode: str, folder: Path, **environment: str) -> None:
         self.port, self.data = free_port(), folder / "postgres"
@@ -45,7 +41,7 @@ class Service:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
-                # A shell has what it runs in the background ignore Ctrl-C, which is inherited.
+                # A shell makes background processes ignore Ctrl-C, and children inherit that.
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - one thread
             )
 
@@ -71,7 +67,7 @@ class Service:
             return 0
 
     def processes(self) -> list[int]:
-        """The launcher, gunicorn and its workers, and the server's."""
+        """Return the processes of the launcher, gunicorn, its workers and the database server."""
         found = list(alive(self.data))
         for process in Path("/proc").glob("[0-9]*"):
             try:
@@ -111,7 +107,7 @@ def start(folder: Path) -> Iterator[Callable[..., Service]]:
     eventually(lambda: not any(service.processes() for service in services))
 
 
-def test_dev_starts_where_it_was_and_ctrl_c_leaves_nothing_running(start: Callable[..., Service]) -> None:
+def test_dev_restarts_with_its_data_and_ctrl_c_stops_every_process(start: Callable[..., Service]) -> None:
     first = start("dev").started()
     key = first.key("demo")
     assert first.get("/api/account", key) == 200
@@ -131,7 +127,7 @@ def test_dev_starts_where_it_was_and_ctrl_c_leaves_nothing_running(start: Callab
 def test_dev_survives_the_death_of_its_database(start: Callable[..., Service]) -> None:
     service = start("dev").started()
     key = service.key("demo")
-    time.sleep(1)  # a server that dies at once is not started again at once
+    time.sleep(1)  # the launcher delays the restart of a server that dies early
     os.kill(postmaster(service.data), signal.SIGKILL)
     answers = set()
 
@@ -145,7 +141,7 @@ def test_dev_survives_the_death_of_its_database(start: Callable[..., Service]) -
 
 
 @pytest.mark.parametrize("who", ["launcher", "everything"])
-def test_a_killed_service_leaves_nothing_running_and_starts_again(start: Callable[..., Service], who: str) -> None:
+def test_a_killed_service_leaves_no_process_and_starts_again(start: Callable[..., Service], who: str) -> None:
     service = start("dev").started()
     key = service.key("admin")
     for pid in [service.process.pid] if who == "launcher" else service.processes():
@@ -155,7 +151,7 @@ def test_a_killed_service_leaves_nothing_running_and_starts_again(start: Callabl
     assert start("dev").started().key("admin") == key
 
 
-def test_a_fresh_run_has_a_schema_and_says_how_to_make_an_administrator(start: Callable[..., Service]) -> None:
+def test_a_first_run_creates_the_schema_and_prints_how_to_add_an_administrator(start: Callable[..., Service]) -> None:
     service = start("run").started()
     assert "users add NAME EMAIL --admin" in service.output()
     assert "API key" in service.output()
@@ -166,9 +162,7 @@ def test_a_fresh_run_has_a_schema_and_says_how_to_make_an_administrator(start: C
     assert service.processes() == []
 
 
-def test_with_a_database_of_its_own_no_postgresql_is_started(
-    start: Callable[..., Service], dsn: str, app: Flask
-) -> None:
+def test_with_a_database_url_no_postgresql_is_started(start: Callable[..., Service], dsn: str, app: Flask) -> None:
     service = start("run", LINKMGR_DATABASE_URL=dsn).started()
     assert service.get("/healthz") == 200
     assert not service.data.exists()
@@ -179,7 +173,7 @@ def test_hup_replaces_the_workers_and_no_request_is_lost(start: Callable[..., Se
     service = start("run", LINKMGR_DATABASE_URL=dsn).started()
     before = set(service.processes())
     answers = []
-    # A client that keeps its connection keeps the old worker, which must take no other meanwhile.
+    # A client that keeps its connection keeps the old worker, which must accept no other connection meanwhile.
     with socket.create_connection(("127.0.0.1", service.port)) as kept:
         kept.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
         assert b" 200 " in kept.recv(4096)
@@ -195,10 +189,17 @@ def test_hup_replaces_the_workers_and_no_request_is_lost(start: Callable[..., Se
     assert service.process.poll() is None
 
 
-def test_run_refuses_an_older_schema_with_the_sentence(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migrations, "VERSION", VERSION + 1)
-    with app.app_context(), pytest.raises(SystemExit, match="run 'flask --app app database upgrade'"):
-        launch._prepare_run(settings())
+def test_run_refuses_an_older_schema_and_names_the_command(
+    start: Callable[..., Service], dsn: str, app: Flask, raw: psycopg2.extensions.connection
+) -> None:
+    with raw.cursor() as cursor:
+        cursor.execute("UPDATE schema_version SET version = version - 1")
+        try:
+            refused = start("run", LINKMGR_DATABASE_URL=dsn)
+            assert refused.process.wait(60) == 1
+        finally:
+            cursor.execute("UPDATE schema_version SET version = version + 1")
+    assert "run 'flask --app app database upgrade'" in refused.output()
 
 
 @pytest.mark.parametrize(
@@ -215,7 +216,7 @@ def test_run_refuses_an_older_schema_with_the_sentence(app: Flask, monkeypatch: 
         ),
     ],
 )
-def test_what_stops_the_start_is_one_sentence(
+def test_an_error_at_the_start_is_one_sentence(
     start: Callable[..., Service], environment: dict[str, str], sentence: str
 ) -> None:
     refused = start("run", **environment)
@@ -242,7 +243,7 @@ def test_a_port_in_use_is_one_sentence(start: Callable[..., Service]) -> None:
         (None, "./a python is missing: apt-get install python3 python3-venv"),
     ],
 )
-def test_make_names_what_the_machine_lacks(folder: Path, python: str | None, sentence: str) -> None:
+def test_make_names_the_missing_programs(folder: Path, python: str | None, sentence: str) -> None:
     for name in ("Makefile", "requirements.txt"):
         shutil.copy(ROOT / name, folder)
     if python:
@@ -296,9 +297,10 @@ def test_the_command_line_shares_the_database_of_a_running_service(start: Callab
     assert service.get("/healthz") == 200
 
 
-def test_a_start_with_another_secret_is_refused_before_anybody_asks_for_a_key(
-    make_app: Callable[..., Flask], register: Callable[..., Client]
+def test_a_start_with_another_secret_is_refused_before_the_first_request(
+    start: Callable[..., Service], dsn: str, register: Callable[..., Client]
 ) -> None:
     register("alice")
-    with make_app(secret_key="another secret than the one before").app_context(), pytest.raises(InvalidToken):
-        launch._prepare_run(settings())
+    refused = start("run", LINKMGR_DATABASE_URL=dsn, LINKMGR_SECRET_KEY="another secret than the one before")
+    assert refused.process.wait(60) == 1
+    assert "LINKMGR_SECRET_KEY_FALLBACKS" in refused.output()

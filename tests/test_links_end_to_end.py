@@ -1,4 +1,4 @@
-"""Links made by the API and visited: what neither the answers of the API nor the pages show alone."""
+"""Links from the API call to the visit: behavior that neither API responses nor pages show alone."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,25 +18,25 @@ Visit = Callable[..., TestResponse]
 
 @pytest.fixture
 def visit(app: Flask, alice: Client) -> Visit:
-    """Makes a link of alice and visits it."""
+    """Create a link of alice and visit it."""
 
-    def made(agent: str = "Mozilla/5.0 Firefox/140.0", **members: Any) -> TestResponse:
+    def visit_new_link(agent: str = "Mozilla/5.0 Firefox/140.0", **members: Any) -> TestResponse:
         short = alice.post("/api/url/add", {"url": PAGE} | members).get_json()["shorturl"]
         return app.test_client().get("/" + short.rpartition("/")[2], headers={"User-Agent": agent})
 
-    return made
+    return visit_new_link
 
 
-def test_the_word_of_one_member_s_default_is_a_value_in_all_others(app: Flask, alice: Client, visit: Visit) -> None:
+def test_the_default_value_of_one_member_is_an_ordinary_value_in_others(
+    app: Flask, alice: Client, visit: Visit
+) -> None:
     assert visit(password="public").status_code == 200, "the form"
     added = alice.post("/api/url/add", {"url": PAGE, "custom": "public", "metatitle": "public"}).get_json()
     assert added["shorturl"].endswith("/public")
     assert alice.get(f"/api/url/{added['id']}").get_json()["details"]["title"] == "public"
 
 
-def test_a_list_of_links_tells_no_target_that_a_password_guards_and_none_that_is_over(
-    app: Flask, alice: Client
-) -> None:
+def test_a_list_of_links_hides_targets_behind_a_password_or_an_expiry(app: Flask, alice: Client) -> None:
     campaign = alice.post("/api/campaign/add", {"name": "Mine", "public": True}).get_json()
     for members in ({"password": "x"}, {"expiry": "2020-01-01"}, {"description": "open"}):
         url = f"https://example.com/{next(iter(members))}"
@@ -50,7 +50,7 @@ def test_a_list_of_links_tells_no_target_that_a_password_guards_and_none_that_is
     ("path", "new", "prefix"),
     [("splash", {"name": "Wait"}, ""), ("overlay", {"type": "message", "name": "Look"}, "overlay-")],
 )
-def test_links_lead_on_directly_when_what_they_showed_is_deleted(
+def test_links_redirect_directly_when_their_interstitial_is_deleted(
     alice: Client, app: Flask, path: str, new: dict[str, str], prefix: str
 ) -> None:
     shown = alice.add(f"/api/{path}/add", new)
@@ -70,14 +70,14 @@ def test_links_lead_on_directly_when_what_they_showed_is_deleted(
     ],
     ids=["address", "long parameter", "many parameters"],
 )
-def test_no_address_becomes_longer_than_servers_and_browsers_take(alice: Client, members: dict[str, Any]) -> None:
+def test_no_url_exceeds_the_limits_of_servers_and_browsers(alice: Client, members: dict[str, Any]) -> None:
     answer = alice.post("/api/url/add", {"url": PAGE} | members)
     assert answer.status_code == 400
     assert "at most 2048 characters" in answer.get_json()["message"]
 
 
 @pytest.mark.parametrize("members", [{}, {"url": PAGE, "devicetarget": [{"device": "iphone", "link": "LATE"}]}])
-def test_a_link_is_not_moved_to_the_domain_that_it_leads_to(alice: Client, members: dict[str, Any]) -> None:
+def test_a_link_cannot_be_moved_to_the_domain_of_its_target(alice: Client, members: dict[str, Any]) -> None:
     late = "https://late.example.net/circle"
     if members:
         members["devicetarget"][0]["link"] = late
@@ -87,13 +87,13 @@ def test_a_link_is_not_moved_to_the_domain_that_it_leads_to(alice: Client, membe
     assert (answer.status_code, "branded domain" in answer.get_json()["message"]) == (400, True)
 
 
-def test_an_app_that_is_not_to_be_opened_is_not(visit: Visit) -> None:
+def test_an_app_is_opened_only_when_the_link_says_so(visit: Visit) -> None:
     store = {"apple": "https://apps.apple.com/app/id1"}
     assert visit(IPHONE, deeplink=store).status_code == 200
     assert visit(IPHONE, deeplink=store | {"auto": False}).headers["Location"] == PAGE
 
 
-def test_a_plan_without_custom_short_names_has_none_for_bio_pages_either(alice: Client, sql: Sql) -> None:
+def test_a_plan_without_custom_aliases_has_none_for_bio_pages_either(alice: Client, sql: Sql) -> None:
     bio = alice.add("/api/bio/add", {"name": "Me"})
     sql(
         """

@@ -1,4 +1,4 @@
-"""Signing in by password and by link."""
+"""Sign-in by password and by login link."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ def is_signed_in(browser: FlaskClient) -> bool:
 
 
 @pytest.mark.parametrize("email", ["alice@example.com", "ALICE@Example.com", " alice@example.com "])
-def test_the_right_password_leads_to_the_account(browser_of: FlaskClient, alice: Client, email: str) -> None:
+def test_the_correct_password_redirects_to_the_account(browser_of: FlaskClient, alice: Client, email: str) -> None:
     assert not is_signed_in(browser_of)
     answer = sign_in(browser_of, email)
     assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
@@ -57,7 +57,7 @@ def test_the_right_password_leads_to_the_account(browser_of: FlaskClient, alice:
         ("x" * 5000, "y" * 5000),
     ],
 )
-def test_anything_else_is_refused_with_one_sentence(
+def test_every_failed_sign_in_has_the_same_message(
     browser_of: FlaskClient, alice: Client, email: str, password: str
 ) -> None:
     answer = sign_in(browser_of, email, password)
@@ -66,13 +66,13 @@ def test_anything_else_is_refused_with_one_sentence(
     assert not is_signed_in(browser_of)
 
 
-def test_a_form_without_its_fields_is_refused(browser_of: FlaskClient) -> None:
+def test_a_form_without_its_fields_is_rejected(browser_of: FlaskClient) -> None:
     assert browser_of.post("/login").status_code == 401
     assert browser_of.post("/login", json={"email": "a"}).status_code == 401
     assert browser_of.post("/login", data=b"\xff\x00=%", content_type="multipart/form-data").status_code == 401
 
 
-def test_an_unknown_email_costs_the_same_hash_as_a_known_one(
+def test_an_unknown_email_costs_the_same_hash_as_an_existing_one(
     app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared = []
@@ -90,13 +90,13 @@ def test_an_unknown_email_costs_the_same_hash_as_a_known_one(
     assert compared[0] == compared[1]
 
 
-def test_passwords_cannot_be_guessed_quickly(
+def test_password_attempts_are_limited(
     app: Flask, browser_of: FlaskClient, alice: Client, sql: Callable[..., list[Row]]
 ) -> None:
     with ThreadPoolExecutor(4) as pool:
         tries = [pool.submit(sign_in, app.test_client(), "alice@example.com", f"guess {n}") for n in range(20)]
     assert [each.result().status_code for each in tries].count(401) == attempts.ATTEMPTS
-    assert sign_in(browser_of).status_code == 429  # the right password is not told apart
+    assert sign_in(browser_of).status_code == 429  # the same response for the correct password
     other = browser_of.post(
         "/login", data={"email": "alice@example.com", "password": PASSWORD}, environ_base={"REMOTE_ADDR": "192.0.2.7"}
     )
@@ -106,7 +106,7 @@ def test_passwords_cannot_be_guessed_quickly(
     assert sign_in(app.test_client()).status_code == 303
 
 
-def test_right_passwords_are_no_guesses_and_make_no_room_for_more(app: Flask, alice: Client) -> None:
+def test_correct_passwords_do_not_count_and_do_not_reset_the_limit(app: Flask, alice: Client) -> None:
     for _ in range(attempts.ATTEMPTS + 2):
         assert sign_in(app.test_client()).status_code == 303
     answers = []
@@ -135,7 +135,7 @@ def test_a_link_signs_in_once(app: Flask, admin: Client, alice: Client) -> None:
     assert is_signed_in(browser)
 
 
-def test_a_link_does_not_replace_somebody_who_is_signed_in_unasked(
+def test_a_link_replaces_an_existing_session_only_after_confirmation(
     app: Flask, admin: Client, alice: Client, bob: Client
 ) -> None:
     browser = app.test_client()
@@ -151,7 +151,7 @@ def test_a_link_does_not_replace_somebody_who_is_signed_in_unasked(
     assert "<script" in app.test_client().get(link(admin, alice)).text
 
 
-def test_a_link_of_an_hour_ago_is_gone(app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]) -> None:
+def test_a_link_expires_after_an_hour(app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]) -> None:
     path = link(admin, alice)
     sql("UPDATE login_links SET created = created - interval '59 minutes' RETURNING 1")
     assert app.test_client().get(path).status_code == 200
@@ -160,7 +160,7 @@ def test_a_link_of_an_hour_ago_is_gone(app: Flask, admin: Client, alice: Client,
     assert app.test_client().post(path).status_code == 410
 
 
-def test_signing_in_makes_a_new_session_and_ends_the_one_before(
+def test_sign_in_creates_a_new_session_and_ends_the_previous_one(
     app: Flask, browser_of: FlaskClient, alice: Client, sql: Callable[..., list[Row]]
 ) -> None:
     sign_in(browser_of)
@@ -177,12 +177,12 @@ def test_signing_in_makes_a_new_session_and_ends_the_one_before(
 
 
 @pytest.mark.parametrize("query", ["?next=https://evil.example", "?next=//evil.example", "?url=/\\evil.example"])
-def test_signing_in_leads_nowhere_else(browser_of: FlaskClient, alice: Client, query: str) -> None:
+def test_sign_in_redirects_to_the_account_only(browser_of: FlaskClient, alice: Client, query: str) -> None:
     answer = browser_of.post(f"/login{query}", data={"email": "alice@example.com", "password": PASSWORD})
     assert answer.headers["Location"] == "/account"
 
 
-def test_somebody_signed_in_need_not_do_it_again(browser_of: FlaskClient, alice: Client) -> None:
+def test_a_signed_in_user_is_redirected_to_the_account(browser_of: FlaskClient, alice: Client) -> None:
     assert (browser_of.get("/").status_code, browser_of.get("/").headers["Location"]) == (302, "/login")
     assert browser_of.get("/login").status_code == 200
     sign_in(browser_of)
@@ -190,7 +190,7 @@ def test_somebody_signed_in_need_not_do_it_again(browser_of: FlaskClient, alice:
 
 
 @pytest.mark.parametrize(("path", "kind"), [("/favicon.ico", "image/"), ("/robots.txt", "text/plain")])
-def test_what_every_host_is_asked_for(browser_of: FlaskClient, path: str, kind: str) -> None:
+def test_favicon_and_robots_txt_are_served(browser_of: FlaskClient, path: str, kind: str) -> None:
     with browser_of.get(path) as answer:
         assert answer.status_code == 200
         assert str(answer.mimetype).startswith(kind)
@@ -202,7 +202,7 @@ def test_a_session_ends_after_30_days(browser_of: FlaskClient, alice: Client, sq
     assert browser_of.get("/account").headers["Location"] == "/login"
 
 
-def test_a_forged_cookie_is_nobodys(app: Flask, make_app: Callable[..., Flask], alice: Client) -> None:
+def test_a_forged_cookie_has_no_session(app: Flask, make_app: Callable[..., Flask], alice: Client) -> None:
     other = make_app(secret_key="another secret" * 3).test_client()
     sign_in(other)
     cookie = other.get_cookie("linkmgr")

@@ -1,4 +1,4 @@
-"""Limits on wrong passwords: per account, per known browser and per session, besides the one per IP address."""
+"""Limits on wrong passwords: per account, per known browser and per session, in addition to the one per IP address."""
 
 from collections.abc import Callable
 from itertools import count
@@ -22,19 +22,19 @@ _NETWORK = count(1)
 def sign_in(
     browser: FlaskClient, email: str = "alice@example.com", password: str = PASSWORD, *, address: str = ""
 ) -> TestResponse:
-    """Send the form, from an IP address that no other attempt came from unless one is named."""
+    """Send the form, by default from an IP address that no other attempt used."""
     number = next(_NETWORK)
     sender = {"REMOTE_ADDR": address or f"198.51.{number // 250}.{number % 250}"}
     return browser.post("/login", data={"email": email, "password": password}, environ_base=sender)
 
 
 def guess(app: Flask, email: str = "alice@example.com") -> list[int]:
-    """Send as many wrong passwords as an account takes, each from another IP address."""
+    """Send as many wrong passwords as an account allows, each from another IP address."""
     return [sign_in(app.test_client(), email, "guess").status_code for _ in range(attempts.PER_ACCOUNT)]
 
 
 @pytest.mark.parametrize("email", ["alice@example.com", "nobody@example.com"])
-def test_one_email_takes_50_wrong_passwords_whatever_they_come_from(
+def test_one_email_has_50_wrong_passwords_from_any_addresses(
     app: Flask, alice: Client, bob: Client, email: str
 ) -> None:
     assert guess(app, email) == [401] * 50
@@ -47,7 +47,7 @@ def test_one_email_takes_50_wrong_passwords_whatever_they_come_from(
     assert sign_in(app.test_client(), "bob@example.com").status_code == 303
 
 
-def test_known_and_unknown_accounts_are_refused_alike(app: Flask, alice: Client) -> None:
+def test_existing_and_unknown_accounts_have_the_same_limit(app: Flask, alice: Client) -> None:
     pages = []
     for email in ("alice@example.com", "nobody@example.com"):
         guess(app, email)
@@ -63,14 +63,14 @@ def test_the_window_of_an_account_ends(app: Flask, alice: Client, sql: Callable[
     assert sign_in(app.test_client()).status_code == 303
 
 
-def test_the_counter_does_not_hold_the_email(app: Flask, sql: Callable[..., list[Row]]) -> None:
+def test_the_counter_does_not_store_the_email(app: Flask, sql: Callable[..., list[Row]]) -> None:
     for email in ("nobody@example.com", "x" * 5000 + "@example.com"):
         assert sign_in(app.test_client(), email).status_code == 401
     buckets = [row["bucket"] for row in sql("SELECT bucket FROM rate_windows WHERE bucket LIKE 'account:%%'")]
     assert [len(bucket) for bucket in buckets] == [len("account:") + 64] * 2
 
 
-def test_a_browser_that_has_signed_in_before_gets_in_while_strangers_are_locked_out(
+def test_a_known_browser_signs_in_while_others_are_locked_out(
     app: Flask, admin: Client, alice: Client, bob: Client
 ) -> None:
     browser, linked, of_bob = app.test_client(), by_link(app, admin, alice), app.test_client()
@@ -83,7 +83,7 @@ def test_a_browser_that_has_signed_in_before_gets_in_while_strangers_are_locked_
     assert sign_in(of_bob).status_code == 429
 
 
-def test_a_known_browser_has_ten_wrong_passwords_of_its_own(app: Flask, alice: Client) -> None:
+def test_a_known_browser_has_its_own_limit_of_ten_wrong_passwords(app: Flask, alice: Client) -> None:
     browser, other = app.test_client(), app.test_client()
     sign_in(browser)
     sign_in(other)
@@ -93,7 +93,7 @@ def test_a_known_browser_has_ten_wrong_passwords_of_its_own(app: Flask, alice: C
     assert sign_in(app.test_client()).status_code == 303
 
 
-def test_a_new_password_ends_known_browsers_but_the_one_that_sent_it(app: Flask, alice: Client) -> None:
+def test_a_new_password_revokes_known_browsers_except_the_current_one(app: Flask, alice: Client) -> None:
     browser, other = app.test_client(), app.test_client()
     sign_in(browser)
     sign_in(other)
@@ -103,7 +103,7 @@ def test_a_new_password_ends_known_browsers_but_the_one_that_sent_it(app: Flask,
     assert sign_in(other, password="another horse").status_code == 429
 
 
-def test_a_cookie_that_the_service_did_not_make_helps_nobody(
+def test_a_cookie_that_the_service_did_not_sign_has_no_effect(
     app: Flask, make_app: Callable[..., Flask], alice: Client
 ) -> None:
     browser = make_app(secret_key="another secret of at least 32 characters").test_client()
@@ -132,7 +132,7 @@ def test_an_earlier_secret_still_signs_the_cookie(app: Flask, make_app: Callable
 
 
 @pytest.mark.parametrize(("base_url", "secure"), [("http://127.0.0.1:5000", False), ("https://go.example.org", True)])
-def test_the_cookie_is_kept_for_a_year_and_from_scripts(
+def test_the_cookie_lasts_a_year_and_is_hidden_from_scripts(
     make_app: Callable[..., Flask], alice: Client, base_url: str, secure: bool
 ) -> None:
     browser = make_app(base_url=base_url, serve_loopback="1").test_client()
@@ -152,14 +152,14 @@ def test_a_login_link_works_while_the_account_is_locked(app: Flask, admin: Clien
     assert sign_in(browser, password="another horse").status_code == 303
 
 
-def test_strangers_do_not_keep_the_owner_from_confirming_a_change(app: Flask, alice: Client) -> None:
+def test_attempts_of_others_do_not_block_the_owners_confirmation(app: Flask, alice: Client) -> None:
     browser = app.test_client()
     sign_in(browser)
     guess(app)
     assert browser.post("/account/key", data={"current_password": PASSWORD}).status_code == 200
 
 
-def test_a_session_takes_ten_wrong_confirmations_whatever_they_come_from(app: Flask, alice: Client) -> None:
+def test_a_session_has_ten_wrong_confirmations_from_any_addresses(app: Flask, alice: Client) -> None:
     browser = app.test_client()
     sign_in(browser)
     statuses = [
@@ -172,7 +172,7 @@ def test_a_session_takes_ten_wrong_confirmations_whatever_they_come_from(app: Fl
     assert sign_in(browser).status_code == 303
 
 
-def test_a_link_has_no_limit_over_all_addresses(short: Make) -> None:
+def test_a_login_link_has_no_limit_over_all_addresses(short: Make) -> None:
     link = short(password_hash=passwords.hashed("open sesame"))
     for number in range(attempts.PER_ACCOUNT + 1):
         answer = link.ask(method="POST", data={"password": "guess"}, address=f"198.51.100.{number}")

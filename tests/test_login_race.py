@@ -18,7 +18,7 @@ from tests.shortlinks import Make
 
 
 def use(link: str) -> tuple[int, bool]:
-    """The status, and whether the answer signs in."""
+    """Consume the link. Return the status, and True if the response signs in."""
     address = urlsplit(link)
     connection = http.client.HTTPConnection(address.netloc, timeout=30)
     headers = {"Origin": f"{address.scheme}://{address.netloc}", "Content-Length": "0"}
@@ -57,7 +57,7 @@ def costly(sql: Sql, alice: Client) -> str:
 
 
 @pytest.mark.usefixtures("costly")
-def test_40_right_passwords_at_once_and_one_more_sign_in(serve: Callable[..., str]) -> None:
+def test_40_concurrent_correct_passwords_and_one_more_sign_in(serve: Callable[..., str]) -> None:
     base = serve("--workers", "2")
     statuses = at_once(40, lambda _: post(base, "/login", email="alice@example.com", password=PASSWORD), threads=40)
     assert statuses == [303] * 40
@@ -65,7 +65,7 @@ def test_40_right_passwords_at_once_and_one_more_sign_in(serve: Callable[..., st
 
 
 @pytest.mark.usefixtures("costly")
-def test_of_40_wrong_passwords_at_once_ten_are_answered(serve: Callable[..., str]) -> None:
+def test_of_40_concurrent_wrong_passwords_ten_are_checked(serve: Callable[..., str]) -> None:
     base = serve("--workers", "2")
     statuses = at_once(40, lambda n: post(base, "/login", email="alice@example.com", password=f"guess {n}"), threads=40)
     assert Counter(statuses) == {401: 10, 429: 30}
@@ -73,7 +73,7 @@ def test_of_40_wrong_passwords_at_once_ten_are_answered(serve: Callable[..., str
 
 
 @pytest.mark.usefixtures("costly")
-def test_right_passwords_among_wrong_ones_take_nothing_from_the_limit(serve: Callable[..., str]) -> None:
+def test_correct_passwords_among_wrong_ones_do_not_use_up_the_limit(serve: Callable[..., str]) -> None:
     base = serve("--workers", "2")
 
     def attempt(number: int) -> int:
@@ -84,7 +84,7 @@ def test_right_passwords_among_wrong_ones_take_nothing_from_the_limit(serve: Cal
     assert [attempt(0), attempt(0)] == [401, 429]
 
 
-def test_40_visitors_with_the_password_of_a_link_all_arrive(
+def test_40_concurrent_visitors_with_the_password_of_a_link_are_redirected(
     serve: Callable[..., str], short: Make, costly: str, sql: Sql
 ) -> None:
     base, link = serve("--workers", "2"), short(password_hash=costly)
@@ -97,10 +97,10 @@ def test_40_visitors_with_the_password_of_a_link_all_arrive(
 
 @pytest.mark.usefixtures("alice")
 @pytest.mark.parametrize(("bucket", "limit"), [("login:127.0.0.1", 10), ("account:%", 50)])
-def test_a_right_password_is_refused_once_the_last_wrong_one_has_been_counted(
+def test_a_correct_password_is_refused_after_the_last_wrong_one_is_counted(
     app: Flask, raw: psycopg2.extensions.connection, sql: Sql, bucket: str, limit: int
 ) -> None:
-    """Both were compared at the same time: the order in which they are counted decides."""
+    """Compare both passwords at the same time: the order in which they are counted decides."""
 
     def sign_in(password: str) -> int:
         sent = {"email": "alice@example.com", "password": password}

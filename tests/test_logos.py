@@ -27,7 +27,7 @@ UNUSABLE = "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."
 
 def image(mode: str = "RGB", size: tuple[int, int] = (200, 100), form: str = "PNG", **options: Any) -> bytes:
     written = BytesIO()
-    Image.new(mode, size, options.pop("colour", 0)).save(written, form, **options)
+    Image.new(mode, size, options.pop("color", 0)).save(written, form, **options)
     return written.getvalue()
 
 
@@ -41,7 +41,7 @@ def noise() -> bytes:
 
 LOGOS: dict[str, Callable[[], bytes]] = {
     "noise": noise,
-    "plain": lambda: image("RGB", (1000, 1000), colour=(200, 0, 0)),
+    "plain": lambda: image("RGB", (1000, 1000), color=(200, 0, 0)),
     "clear": lambda: image("RGBA", (64, 64)),
     "wide": lambda: image("L", (800, 8)),
 }
@@ -59,11 +59,11 @@ def put(client: Client, name: str, data: bytes) -> str:
 
 
 def logo_file(client: Client, name: str) -> str:
-    """The file name of one of LOGOS."""
+    """Return the file name of one of LOGOS."""
     return put(client, f"{name}.png", LOGOS[name]())
 
 
-def kept(sql: Sql) -> Image.Image:
+def stored_logo(sql: Sql) -> Image.Image:
     with Image.open(BytesIO(sql("SELECT logo FROM qrs")[0]["logo"])) as opened:
         assert opened.format == "PNG"
         opened.load()
@@ -80,7 +80,7 @@ def kept(sql: Sql) -> Image.Image:
         image("P"),
         image("P", transparency=bytes(range(256))),
         image("1"),
-        image("I;16", colour=40000),
+        image("I;16", color=40000),
         image("RGB", form="JPEG"),
         image("L", form="JPEG"),
         image("CMYK", form="JPEG"),
@@ -92,29 +92,29 @@ def kept(sql: Sql) -> Image.Image:
 )
 def test_png_and_jpeg_of_every_kind_become_a_small_png(alice: Client, sql: Sql, data: bytes) -> None:
     alice.add("/api/qr/add", TEXT | {"logo": put(alice, "logo", data)})
-    found = kept(sql)
+    found = stored_logo(sql)
     assert found.mode == "RGBA"
     assert max(found.size) <= logos.SIDE
 
 
-def test_a_grey_of_16_bits_stays_grey(alice: Client, sql: Sql) -> None:
-    alice.add("/api/qr/add", TEXT | {"logo": put(alice, "grey.png", image("I;16", colour=32768))})
-    assert kept(sql).getpixel((0, 0)) == (128, 128, 128, 255)
+def test_a_16_bit_grayscale_image_stays_grayscale(alice: Client, sql: Sql) -> None:
+    alice.add("/api/qr/add", TEXT | {"logo": put(alice, "grey.png", image("I;16", color=32768))})
+    assert stored_logo(sql).getpixel((0, 0)) == (128, 128, 128, 255)
 
 
-def test_a_photograph_stands_upright_and_forgets_where_it_was_taken(alice: Client, sql: Sql) -> None:
+def test_a_photograph_is_upright_and_loses_its_location(alice: Client, sql: Sql) -> None:
     exif = Image.Exif()
-    exif[0x0112] = 6  # turned by 90 degrees
+    exif[0x0112] = 6  # rotated by 90 degrees
     exif[0x010E] = "the secret place"
     data = image("RGB", (200, 100), "JPEG", exif=exif, comment="secret", icc_profile=b"secret")
     alice.add("/api/qr/add", TEXT | {"logo": put(alice, "photo.jpg", data)})
-    found = kept(sql)
+    found = stored_logo(sql)
     assert found.size == (100, 200)
     assert found.info == {}
 
 
 def bomb() -> bytes:
-    """A few bytes that would become 2.5 gigapixels."""
+    """Return a few bytes that decode to 2.5 gigapixels."""
 
     def chunk(name: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
@@ -129,7 +129,7 @@ def bomb() -> bytes:
 
 
 def many_scans() -> bytes:
-    """A JPEG whose last pass over all pixels is repeated: a minute of work in 1 MiB."""
+    """Return a JPEG whose last pass over all pixels is repeated: a minute of decoding in 1 MiB."""
     data = image("RGB", (2000, 2000), "JPEG", progressive=True)
     last, end = data.rindex(b"\xff\xda"), data.rindex(b"\xff\xd9")
     return data[:last] + data[last:end] * 20000 + data[end:]
@@ -158,7 +158,7 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>ale
         image() + bytes(1 << 20),
     ],
 )
-def test_what_is_no_small_png_or_jpeg_is_refused(alice: Client, data: bytes) -> None:
+def test_a_file_that_is_no_small_png_or_jpeg_is_rejected(alice: Client, data: bytes) -> None:
     answer = alice.post("/api/qr/add", TEXT | {"logo": put(alice, "logo.png", data)})
     assert (answer.status_code, answer.get_json()["message"]) == (400, UNUSABLE)
     assert alice.get("/api/qr").get_json()["data"]["result"] == 0
@@ -185,7 +185,7 @@ def test_only_a_file_of_the_folder_itself_is_read(alice: Client, name: str) -> N
     assert answer.get_json()["message"] in (MISSING, "logo must not contain control characters.")
 
 
-def test_a_logo_of_the_web_is_fetched_once_and_kept(alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_logo_from_a_url_is_fetched_once_and_stored(alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
     def answer(request: Any) -> None:
@@ -196,7 +196,7 @@ def test_a_logo_of_the_web_is_fetched_once_and_kept(alice: Client, sql: Sql, mon
         foreign.publish(monkeypatch, {"logos.example.com:80": port})
         made = alice.post("/api/qr/add", TEXT | {"logo": "http://logos.example.com/a.jpg"}).get_json()
     assert asked == ["/a.jpg"]
-    assert kept(sql).size == (320, 256)
+    assert stored_logo(sql).size == (320, 256)
     assert alice.http.get(made["link"].removeprefix(BASE_URL)).status_code == 200
     assert len(asked) == 1
 
@@ -207,7 +207,7 @@ def test_a_logo_is_only_fetched_from_public_web_servers(alice: Client, url: str)
     assert alice.get("/api/qr").get_json()["data"]["result"] == 0
 
 
-def test_a_page_instead_of_an_image_is_refused(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_instead_of_an_image_is_rejected(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     with foreign.server(foreign.answering(b"<!doctype html>")) as port:
         foreign.publish(monkeypatch, {"logos.example.com:80": port})
         answer = alice.post("/api/qr/add", TEXT | {"logo": "http://logos.example.com/"})
@@ -216,23 +216,21 @@ def test_a_page_instead_of_an_image_is_refused(alice: Client, monkeypatch: pytes
 
 def test_an_update_keeps_replaces_and_removes_the_logo(alice: Client, sql: Sql) -> None:
     qr_id = alice.add("/api/qr/add", TEXT | {"logo": logo_file(alice, "noise")})
-    first = kept(sql)
+    first = stored_logo(sql)
     update = f"/api/qr/{qr_id}/update"
     for unsent in ({}, {"logo": None}):
         alice.put(update, {"data": "y"} | unsent)
-        assert kept(sql) == first
+        assert stored_logo(sql) == first
     alice.put(update, {"data": "y", "logo": logo_file(alice, "wide")})
-    assert kept(sql).size == (320, 3)
+    assert stored_logo(sql).size == (320, 3)
     assert alice.put(update, {"data": "y", "logo": "none.png"}).status_code == 400
-    assert kept(sql).size == (320, 3)
+    assert stored_logo(sql).size == (320, 3)
     alice.put(update, {"data": "y", "logo": ""})
     assert sql("SELECT logo, logo_hash FROM qrs") == [{"logo": None, "logo_hash": None}]
 
 
-def test_slow_servers_of_logos_do_not_hold_up_the_service(
-    app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only so many fetches of a process wait at once; who comes then is told to come again."""
+def test_slow_logo_servers_do_not_block_the_service(app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limit the concurrent fetches of a process; a further request gets a 503 with Retry-After."""
     begun, ended = threading.Semaphore(0), threading.Event()
 
     def silent(_: BaseHTTPRequestHandler) -> None:
@@ -256,4 +254,4 @@ def test_slow_servers_of_logos_do_not_hold_up_the_service(
         assert not any(each.done() for each in waiting)
         ended.set()
         assert [each.result().status_code for each in waiting] == [400] * fetch.MAX_CONCURRENT
-        assert ask().status_code == 400, "there is room again"
+        assert ask().status_code == 400, "the limit of fetches is free again"

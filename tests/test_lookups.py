@@ -14,7 +14,7 @@ HOSTS = 2000
 
 @pytest.fixture
 def host(alice: Client, raw: psycopg2.extensions.connection) -> Iterator[str]:
-    """One of many domains that have a link with the alias `sale`."""
+    """Return one of many domains that have a link with the alias `sale`."""
     with raw.cursor() as cursor:
         cursor.execute(
             """

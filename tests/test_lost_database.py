@@ -1,4 +1,4 @@
-"""A database that goes away, or that can only be read: no fault of ours, and soon over."""
+"""A lost or read-only database is reported as unavailable, and requests recover as soon as it is back."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,18 +34,20 @@ def failing_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return fail
 
 
-def test_a_read_is_repeated_after_a_loss_without_a_name(alice: Client, failing_once: Callable[[str], None]) -> None:
+def test_a_read_is_retried_after_a_connection_loss_without_a_specific_error(
+    alice: Client, failing_once: Callable[[str], None]
+) -> None:
     failing_once("FROM pixels")
     assert alice.get("/api/pixels").status_code == 200
 
 
-def test_a_write_is_not_and_is_answered_503(alice: Client, failing_once: Callable[[str], None]) -> None:
+def test_a_write_is_not_retried_and_returns_503(alice: Client, failing_once: Callable[[str], None]) -> None:
     failing_once("INSERT INTO pixels")
     assert alice.post("/api/pixel/add", PIXEL).status_code == 503
     assert alice.get("/api/pixels").get_json()["data"]["result"] == 0
 
 
-def test_a_database_that_can_only_be_read_is_away_until_it_can_be_written(
+def test_a_read_only_database_is_unavailable_until_it_accepts_writes(
     make_app: Callable[..., Flask], alice: Client, raw: psycopg2.extensions.connection
 ) -> None:
     standby = Client(make_app().test_client(), alice.key)
@@ -60,7 +62,7 @@ def test_a_database_that_can_only_be_read_is_away_until_it_can_be_written(
     assert standby.post("/api/pixel/add", PIXEL).status_code == 200
 
 
-def test_the_connection_that_was_used_last_is_used_next_by_whichever_thread(app: Flask) -> None:
+def test_the_last_used_connection_is_reused_first_by_any_thread(app: Flask) -> None:
     def process(_number: int) -> Any:
         with app.app_context():
             return statements.rows("SELECT pg_backend_pid() AS pid")[0]["pid"]
@@ -71,7 +73,7 @@ def test_the_connection_that_was_used_last_is_used_next_by_whichever_thread(app:
     assert len({at_once(1, process)[0] for _ in range(5)}) == 1
 
 
-def test_a_connection_that_was_left_in_the_midst_of_something_is_not_used_again(app: Flask) -> None:
+def test_a_connection_left_in_a_transaction_is_not_reused(app: Flask) -> None:
     class Cursor(psycopg2.extensions.cursor):
         def execute(self, *arguments: Any) -> None:
             super().execute("BEGIN")
@@ -86,7 +88,7 @@ def test_a_connection_that_was_left_in_the_midst_of_something_is_not_used_again(
         assert statements.rows("SELECT 1 AS found") == [{"found": 1}]
 
 
-def test_a_read_is_repeated_on_a_new_connection_though_others_came_back_dead(
+def test_a_read_is_retried_on_a_new_connection_when_the_unused_ones_are_dead(
     app: Flask, raw: psycopg2.extensions.connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with app.app_context():

@@ -1,4 +1,4 @@
-"""Two services with data folders of their own behind nginx, over pgbouncer, a replica and Redis: all real."""
+"""Two services with separate data folders behind nginx, pgbouncer, a replica and Redis, all of them real."""
 
 import signal
 import subprocess
@@ -18,7 +18,7 @@ from tests.nginx import Nginx
 from tests.operations import KEYED, Call
 from tests.races import at_once, meanwhile
 from tests.stage import Stage
-from tests.test_private_postgres import ask, eventually
+from tests.test_embedded import ask, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ class Site(NamedTuple):
     counters: "subprocess.Popen[bytes]"
 
     def client(self, caller: Client) -> Client:
-        """The same caller, by way of nginx."""
+        """Return the same client, connected through nginx."""
         return Client(self.front, caller.key, caller.id, caller.username)  # type: ignore[arg-type]
 
 
@@ -92,7 +92,7 @@ def kill_redis(site: Site) -> None:
 
 
 @pytest.mark.parametrize("kill", [kill_redis, kill_the_replica])
-def test_a_loss_costs_no_request(
+def test_the_loss_of_a_component_costs_no_request(
     site: Site, app: Flask, register: Callable[..., Client], kill: Callable[[Site], None]
 ) -> None:
     app.test_cli_runner().invoke(args=["plans", "add", "Fast", "--monthly=1", "--rate=1000000"])

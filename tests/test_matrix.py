@@ -1,4 +1,4 @@
-"""The access matrix: every operation of the API for every kind of caller."""
+"""The access matrix: every API operation for every kind of caller."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ WITH_ID = [call for call in OF_USERS if call.rows]
 
 
 class World:
-    """Alice with one of everything and others who should not reach it."""
+    """Alice with one row of each kind, and other users who must not reach them."""
 
     def __init__(self, app: Flask, register: Callable[..., Client], sql: Sql) -> None:
         self.app, self.register, self.sql = app, register, sql
@@ -36,7 +36,7 @@ class World:
         self.made: dict[tuple[str, str], int] = {}
 
     def id(self, what: str, actor: str) -> int:
-        """Of the actor's own; made when it is first asked for."""
+        """Return the id of a row of the actor, created on first use."""
         if (what, actor) not in self.made:
             self.made[what, actor] = self._make(what, self.clients[actor])
         return self.made[what, actor]
@@ -60,7 +60,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def aging(make_app: Callable[..., Flask]) -> Flask:
-    """The service whose keys expire."""
+    """The service with expiring keys."""
     return make_app(key_lifetime_days="30")
 
 
@@ -74,7 +74,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 @pytest.fixture
 def dump(raw: psycopg2.extensions.connection) -> Callable[[], Rows]:
-    """Every row of every table but the counters of requests."""
+    """Every row of every table except the rate limit counters."""
 
     def read() -> Rows:
         with raw.cursor() as cursor:
@@ -109,15 +109,15 @@ def replaced(ids: list[int], place: int, by: int) -> list[int]:
     return [by if each == place else own for each, own in enumerate(ids)]
 
 
-def told(answer: TestResponse) -> tuple[int, bytes, list[tuple[str, str]]]:
-    """All that an answer tells, but for the rate limit."""
+def comparable(answer: TestResponse) -> tuple[int, bytes, list[tuple[str, str]]]:
+    """Return everything in a response that reveals data: all of it except the rate limit headers and the request id."""
     headers = [header for header in answer.headers if not header[0].startswith(("X-RateLimit", "X-Request-Id"))]
     return answer.status_code, answer.data, sorted(headers)
 
 
 @pytest.mark.parametrize("caller", ["anonymous", "bad key", "expired key", "deleted user"])
 @over(KEYED)
-def test_without_a_valid_key_nothing_is_told_and_nothing_changes(
+def test_without_a_valid_key_nothing_is_revealed_and_nothing_changes(
     world: World, dump: Callable[[], Rows], call: Call, caller: str
 ) -> None:
     ids = world.ids(call, "owner")
@@ -137,7 +137,7 @@ def test_without_a_valid_key_nothing_is_told_and_nothing_changes(
 
 
 @over(KEYED)
-def test_the_owners_key_no_longer_opens_anything_once_it_has_expired(world: World, call: Call) -> None:
+def test_the_owners_key_is_refused_after_it_has_expired(world: World, call: Call) -> None:
     ids = world.ids(call, "owner")
     world.sql("UPDATE users SET key_created = now() - interval '31 days'")
     assert ask(world.clients["owner"], call, ids).status_code == 401
@@ -145,7 +145,7 @@ def test_the_owners_key_no_longer_opens_anything_once_it_has_expired(world: Worl
 
 @pytest.mark.parametrize("actor", ["owner", "other", "administrator"])
 @over(WITHOUT_ID)
-def test_a_route_without_an_id_works_on_what_the_caller_owns_alone(
+def test_a_route_without_an_id_uses_only_the_callers_rows(
     world: World, dump: Callable[[], Rows], call: Call, actor: str
 ) -> None:
     world.fill("owner")
@@ -159,13 +159,13 @@ def test_a_route_without_an_id_works_on_what_the_caller_owns_alone(
 
 
 @over(WITH_ID)
-def test_the_owner_may(world: World, call: Call) -> None:
+def test_the_owner_is_allowed(world: World, call: Call) -> None:
     assert ask(world.clients["owner"], call, world.ids(call, "owner")).status_code == 200
 
 
 @pytest.mark.parametrize("actor", ["other", "administrator"])
 @over(WITH_ID)
-def test_each_id_of_somebody_else_is_answered_as_one_that_never_existed(
+def test_each_id_of_another_user_is_the_same_404_as_an_id_that_never_existed(
     world: World, dump: Callable[[], Rows], call: Call, actor: str
 ) -> None:
     client, foreign, own = world.clients[actor], world.ids(call, "owner"), world.ids(call, actor)
@@ -173,31 +173,31 @@ def test_each_id_of_somebody_else_is_answered_as_one_that_never_existed(
     for place in range(len(own)):
         answers = [ask(client, call, replaced(own, place, other)) for other in (foreign[place], GHOST)]
         assert answers[0].status_code == 404
-        assert told(answers[0]) == told(answers[1])
-    assert told(ask(client, call, foreign)) == told(ask(client, call, [GHOST] * len(own)))
+        assert comparable(answers[0]) == comparable(answers[1])
+    assert comparable(ask(client, call, foreign)) == comparable(ask(client, call, [GHOST] * len(own)))
     assert dump() == before
 
 
 @pytest.mark.parametrize("actor", ["owner", "other"])
 @over(OF_ADMINISTRATORS)
-def test_administration_is_closed_to_users_also_for_themselves(
+def test_administration_is_forbidden_to_users_even_for_themselves(
     world: World, dump: Callable[[], Rows], call: Call, actor: str
 ) -> None:
     client, ids = world.clients[actor], world.ids(call, "owner")
     before = dump()
     answer = ask(client, call, ids)
     assert answer.status_code == 403
-    assert told(answer) == told(ask(client, call, [GHOST] * len(ids)))
+    assert comparable(answer) == comparable(ask(client, call, [GHOST] * len(ids)))
     assert dump() == before
 
 
 @over(OF_ADMINISTRATORS)
-def test_administrators_may(world: World, call: Call) -> None:
+def test_administrators_are_allowed(world: World, call: Call) -> None:
     assert ask(world.clients["administrator"], call, world.ids(call, "owner")).status_code == 200
 
 
 @over(OF_ADMINISTRATORS)
-def test_an_administrator_who_names_what_does_not_exist_changes_nothing(
+def test_an_administrator_who_names_a_missing_row_changes_nothing(
     world: World, dump: Callable[[], Rows], call: Call
 ) -> None:
     ids = world.ids(call, "owner")

@@ -1,4 +1,4 @@
-"""/metrics: what is counted, over all processes, and for whom."""
+"""/metrics: counters over all processes, and access to them."""
 
 import json
 import re
@@ -16,14 +16,14 @@ from werkzeug.test import TestResponse
 from linkmgr.web.metrics import Metrics
 from tests.conftest import ROOT, Client
 from tests.targets import FIREFOX
-from tests.test_private_postgres import eventually
+from tests.test_embedded import eventually
 
 TOKEN = "a-token-of-the-tests"
 Samples = dict[tuple[str, ...], float]
 
 
 def samples(text: str) -> Samples:
-    """By name and the values of the labels: le, method, route, status."""
+    """Return the samples by name and label values (le, method, route, status)."""
     families = text_string_to_metric_families(text)
     return {
         (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
@@ -68,7 +68,7 @@ def test_requests_are_counted_by_route_method_and_status(measured: Flask, regist
     assert scrape(alice)["linkmgr_requests_total", "GET", "/metrics", "200"] == 1
 
 
-def test_what_happens_inside_is_counted(
+def test_internal_events_are_counted(
     make_app: Callable[..., Flask], measured: Flask, register: Callable[..., Client], tmp_path: Path
 ) -> None:
     limited = make_app(metrics_token=TOKEN, data_dir=str(tmp_path), rate_limit="3 per day")
@@ -91,7 +91,7 @@ def test_every_metric_is_documented(measured: Flask, app: Flask) -> None:
     assert set(re.findall(r"`(linkmgr_\w+)`", (ROOT / "deploy/README.md").read_text())) == served
 
 
-def test_without_the_token_nothing_is_told(measured: Flask, app: Flask) -> None:
+def test_without_the_token_no_metrics_are_returned(measured: Flask, app: Flask) -> None:
     def ask(of: Flask, given: str | None) -> TestResponse:
         headers = {} if given is None else {"Authorization": given}
         return of.test_client().get("/metrics", headers=headers | {"Accept": "text/html"})
@@ -100,11 +100,13 @@ def test_without_the_token_nothing_is_told(measured: Flask, app: Flask) -> None:
         answer = ask(measured, given)
         assert (answer.status_code, answer.get_json()["error"]) == (401, 1)
         assert answer.headers["WWW-Authenticate"] == "Bearer"
-    assert ask(app, f"Bearer {TOKEN}").status_code == 404, "nor where none is set"
+    assert ask(app, f"Bearer {TOKEN}").status_code == 404, "no metrics without a token in the settings"
     assert not (Path(app.extensions["linkmgr_settings"].data_dir) / "metrics").exists()
 
 
-def test_while_the_database_is_away_the_counters_are_told(make_app: Callable[..., Flask], tmp_path: Path) -> None:
+def test_while_the_database_is_unavailable_the_counters_are_returned(
+    make_app: Callable[..., Flask], tmp_path: Path
+) -> None:
     lost = make_app(
         metrics_token=TOKEN, data_dir=str(tmp_path), database_url="postgresql://postgres@127.0.0.1:1/linkmgr"
     )
@@ -115,7 +117,7 @@ def test_while_the_database_is_away_the_counters_are_told(make_app: Callable[...
     assert ("linkmgr_database_connections_open",) not in found
 
 
-def test_a_process_takes_over_where_a_dead_one_stopped(measured: Flask, app: Flask, tmp_path: Path) -> None:
+def test_a_process_continues_the_counters_of_a_dead_one(measured: Flask, app: Flask, tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     first, second = Metrics(measured, folder), Metrics(measured, folder)
     first.count("visits_lost", 2)
@@ -129,7 +131,7 @@ def test_a_process_takes_over_where_a_dead_one_stopped(measured: Flask, app: Fla
     assert lost.samples[0].value == 9
 
 
-def test_a_file_of_another_version_is_begun_anew(measured: Flask, tmp_path: Path) -> None:
+def test_a_file_of_another_version_is_replaced(measured: Flask, tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
     (folder / "0.cells").write_bytes(b"\xff" * 8000)
@@ -141,7 +143,9 @@ def test_a_file_of_another_version_is_begun_anew(measured: Flask, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_every_worker_tells_of_all(serve: Callable[..., str], app: Flask, alice: Client, tmp_path: Path) -> None:
+def test_every_worker_reports_the_counters_of_all(
+    serve: Callable[..., str], app: Flask, alice: Client, tmp_path: Path
+) -> None:
     (tmp_path / "secret_key").write_text(app.config["SECRET_KEY"])
     base = serve("--workers", "3", metrics_token=TOKEN, data_dir=str(tmp_path), rate_limit="1000 per minute")
 
@@ -159,16 +163,16 @@ def test_every_worker_tells_of_all(serve: Callable[..., str], app: Flask, alice:
     assert json.loads(refused.value.read())["error"] == 1
 
 
-def test_the_cells_have_their_place_on_the_disk(
+def test_the_counter_file_is_allocated_on_the_disk(
     measured: Flask, register: Callable[..., Client], tmp_path: Path
 ) -> None:
-    """A sparse file would end the process where the disk is full."""
+    """Writing to a sparse file would end the process when the disk is full."""
     register("alice", via=measured).get("/api/pixels")
     found = (tmp_path / "metrics/0.cells").stat()
     assert found.st_blocks * 512 >= found.st_size
 
 
-def test_requests_are_answered_where_there_is_no_place_to_count_them(
+def test_requests_are_answered_when_the_counters_cannot_be_stored(
     measured: Flask, register: Callable[..., Client], tmp_path: Path
 ) -> None:
     (tmp_path / "metrics").write_text("")

@@ -1,4 +1,4 @@
-"""Databases of past versions, upgraded."""
+"""Upgrades of databases that past versions created."""
 
 from collections.abc import Callable
 from itertools import count
@@ -47,7 +47,7 @@ def definitions(app: Flask, dsn: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("past", PAST, ids=lambda path: f"version {path.stem}")
-def test_an_upgraded_database_is_like_a_fresh_one_and_works(
+def test_an_upgraded_database_equals_a_new_one_and_works(
     empty: str, fresh: Flask, flask: Callable[..., Result], definitions: list[tuple[Any, ...]], past: Path
 ) -> None:
     execute(empty, past.read_text())
@@ -73,7 +73,7 @@ def test_an_upgraded_database_is_like_a_fresh_one_and_works(
     assert owner.get(f"/api/urls?short={BASE_URL}/sale").get_json()["data"]["result"] == 1
 
 
-def test_no_alias_is_lost_that_is_stored_during_the_upgrade(empty: str, flask: Callable[..., Result]) -> None:
+def test_no_alias_stored_during_the_upgrade_is_lost(empty: str, flask: Callable[..., Result]) -> None:
     execute(empty, PAST[0].read_text())
     execute(empty, USER)
     execute(empty, "INSERT INTO links (user_id, alias, url) SELECT 1, 'old' || n, '' FROM generate_series(1, 20000) n")

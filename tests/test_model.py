@@ -1,4 +1,4 @@
-"""Two tenants against a plain model: whatever they do, each has what the model says and nothing of the other's."""
+"""A model-based test with two tenants: after any sequence of calls, each has the rows of the model and no others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ Records = dict[int, dict[str, Any]]
 Changes = dict[str, Any]
 
 tenants = st.sampled_from(["alice", "bob"])
-intrusions = st.sampled_from([False, False, False, True])  # whether the other tenant tries it
+intrusions = st.sampled_from([False, False, False, True])  # True if the other tenant tries the call
 texts = st.text(st.characters(codec="utf-8", min_codepoint=0x20, exclude_characters="\x7f"), min_size=1, max_size=20)
 # Few names, so that they collide.
 names = st.sampled_from(["Shop", "shop", "Blog", "été"]) | texts.filter(lambda text: text.strip() != "")
@@ -40,7 +40,7 @@ campaign_changes = st.fixed_dictionaries(
 
 
 class Thing(NamedTuple):
-    """Something that was made; it may have been deleted since."""
+    """A row that was created and may have been deleted since."""
 
     kind: str
     owner: str
@@ -49,7 +49,7 @@ class Thing(NamedTuple):
 
 @dataclass
 class Tenant:
-    """What a user should have: records by their ids."""
+    """The expected rows of a user, by id."""
 
     client: Client
     pixels: Records = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Tenant:
     channels: Records = field(default_factory=dict)
     qrs: Records = field(default_factory=dict)
     links: Records = field(default_factory=dict)  # with the campaigns that they are in
-    items: dict[int, list[tuple[str, int]]] = field(default_factory=dict)  # of channels, the last assigned first
+    items: dict[int, list[tuple[str, int]]] = field(default_factory=dict)  # by channel, the last assigned first
 
     def of(self, kind: str) -> Records:
         records: Records = getattr(self, kind)
@@ -65,7 +65,7 @@ class Tenant:
 
 
 def taken(records: Records, sent: Changes, member: str, but: int | None = None) -> bool:
-    """Whether another of the records has the member that is sent."""
+    """Return True if another record has the member that is sent."""
     value = sent.get(member)
     return bool(value) and any(record.get(member) == value for record_id, record in records.items() if record_id != but)
 
@@ -96,7 +96,7 @@ class TwoTenants(RuleBasedStateMachine):
         return self.tenants[thing.owner if not intrudes else "bob" if thing.owner == "alice" else "alice"]
 
     def expect(self, answer: TestResponse, *, owned: bool = True, refused: bool = False) -> bool:
-        """Whether the call succeeded, which it must have just when the model says so."""
+        """Return True if the call succeeded, and fail if the model expects otherwise."""
         assert answer.status_code == (404 if not owned else 400 if refused else 200), answer.text
         return owned and not refused
 
@@ -104,7 +104,7 @@ class TwoTenants(RuleBasedStateMachine):
         everybodys = {key: record for each in self.tenants.values() for key, record in each.campaigns.items()}
         return taken(tenant.campaigns, sent, "name", but) or taken(everybodys, sent, "slug", but)
 
-    # --- making
+    # --- creates
 
     @rule(target=pixels, owner=tenants, sent=pixels_sent)
     def add_pixel(self, owner: str, sent: Changes) -> Thing:
@@ -148,7 +148,7 @@ class TwoTenants(RuleBasedStateMachine):
         tenant.links[link_id] = {"campaign_id": None}
         return Thing("links", owner, link_id)
 
-    # --- changing
+    # --- updates
 
     @rule(pixel=pixels, intrudes=intrusions, changes=pixel_changes)
     def update_pixel(self, pixel: Thing, intrudes: bool, changes: Changes) -> None:
@@ -212,7 +212,7 @@ class TwoTenants(RuleBasedStateMachine):
             if thing.kind == "campaigns" and link["campaign_id"] == thing.id:
                 link["campaign_id"] = None
 
-    # --- what must hold: after each step for the kind that it touched, and in the end for all
+    # --- invariants: after each step for the kind that it changed, and at the end for all
 
     @invariant()
     def each_has_what_the_model_says(self) -> None:
@@ -236,7 +236,7 @@ class TwoTenants(RuleBasedStateMachine):
     def listed(self, tenant: Tenant, key: str, path: str) -> list[dict[str, Any]]:
         data = tenant.client.get(f"/api/{path}?limit=1000").get_json()["data"]
         assert data["result"] == len(data[key])
-        unknown = {"date", "link", "scans", "list"}  # to the model
+        unknown = {"date", "link", "scans", "list"}  # equals the model
         return [{name: record[name] for name in record if name not in unknown} for record in data[key]]
 
 

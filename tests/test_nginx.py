@@ -1,4 +1,4 @@
-"""The service behind nginx, as deploy/nginx sets it up."""
+"""The service behind nginx with the configuration in deploy/nginx."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ from tests.factories import Sql
 from tests.nginx import BRANDED, OWN, SERVED, Nginx
 from tests.operations import KEYED, Call
 from tests.stage import Stage
-from tests.test_private_postgres import eventually
+from tests.test_embedded import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -31,12 +31,12 @@ PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the service behind nginx."""
+    """The log of the service behind nginx."""
     return tmp_path_factory.mktemp("service") / "log"
 
 
 def logged(log: Path) -> list[dict[str, Any]]:
-    """The requests, each of which is written after its answer."""
+    """Return the logged requests. Each is written after its response."""
     return [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line[0] + line[-1] == "{\n"]
 
 
@@ -56,7 +56,7 @@ def front(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx
 
 @pytest.fixture
 def through(front: Nginx) -> Callable[[Client], Client]:
-    """The same caller, by way of nginx."""
+    """Return the same client, connected through nginx."""
     return lambda client: Client(front, client.key, client.id, client.username)  # type: ignore[arg-type]
 
 
@@ -73,7 +73,7 @@ def test_the_contract_holds_through_nginx(
 
 
 def failed(answer: TestResponse, status: int, code: str) -> None:
-    """An answer of nginx's own under /api: all that is said of the service's."""
+    """Check an error of nginx itself under /api, which meets all rules of the service's own errors."""
     body = answer.get_json()
     assert (answer.status_code, answer.mimetype) == (status, "application/json")
     assert (body.pop("error"), body.pop("code")) == (1, code)
@@ -86,7 +86,7 @@ def failed(answer: TestResponse, status: int, code: str) -> None:
     assert answer.headers["X-Request-Id"]
 
 
-def test_what_nginx_answers_by_itself_is_json_to_programs_and_a_page_to_people(front: Nginx) -> None:
+def test_errors_of_nginx_itself_are_json_for_programs_and_a_page_for_browsers(front: Nginx) -> None:
     large, long = "x" * (64 * 1024 + 1), "a" * 9000
     for tls in (True, False):
         name = OWN if tls else BRANDED
@@ -104,13 +104,13 @@ def test_what_nginx_answers_by_itself_is_json_to_programs_and_a_page_to_people(f
     assert largest.status_code == 401
 
 
-def test_a_browser_that_speaks_http_2_gets_the_same(front: Nginx) -> None:
+def test_a_browser_with_http_2_gets_the_same(front: Nginx) -> None:
     if not shutil.which("curl"):
         pytest.skip("curl is missing: apt-get install curl")
     asked = ["curl", "--silent", "--insecure", "--http2", "--connect-to", f"::127.0.0.1:{front.https}"]
-    told = ["--data-binary", "@-", "--write-out", "\n%{http_version} %{http_code} %{content_type}"]
+    output_options = ["--data-binary", "@-", "--write-out", "\n%{http_version} %{http_code} %{content_type}"]
     printed = subprocess.run(
-        [*asked, *told, f"https://{OWN}/api/pixel/add"],
+        [*asked, *output_options, f"https://{OWN}/api/pixel/add"],
         input="x" * (64 * 1024 + 1),
         capture_output=True,
         text=True,
@@ -121,7 +121,7 @@ def test_a_browser_that_speaks_http_2_gets_the_same(front: Nginx) -> None:
     assert json.loads(body)["code"] == "too_large"
 
 
-def test_a_service_that_is_away_is_a_503_that_says_when_to_come_again(tmp_path: Path) -> None:
+def test_an_unavailable_service_is_a_503_with_retry_after(tmp_path: Path) -> None:
     with nginx.running(tmp_path, free_port()) as front:
         for method in ("GET", "POST"):
             failed(front.ask("/api/account", method=method), 503, "unavailable")
@@ -129,7 +129,7 @@ def test_a_service_that_is_away_is_a_503_that_says_when_to_come_again(tmp_path: 
         assert (page.status_code, page.mimetype, page.headers["Retry-After"]) == (503, "text/html", "2")
 
 
-def test_a_request_is_sent_to_another_service_unless_it_may_have_been_done(
+def test_a_request_is_retried_on_another_service_unless_it_may_have_been_executed(
     port: int, tmp_path: Path, alice: Client
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as broken:
@@ -152,7 +152,7 @@ def test_a_request_is_sent_to_another_service_unless_it_may_have_been_done(
 
 
 def break_off(server: socket.socket) -> None:
-    """Reads requests and closes without an answer."""
+    """Read requests and close the connection without a response."""
     while True:
         try:
             connection, _ = server.accept()
@@ -162,7 +162,7 @@ def break_off(server: socket.socket) -> None:
             connection.recv(65536)
 
 
-def test_what_a_client_says_of_its_address_changes_nothing(front: Nginx, sql: Sql) -> None:
+def test_forged_headers_do_not_change_the_client_address(front: Nginx, sql: Sql) -> None:
     for number in range(5):
         forged = {
             "X-Forwarded-For": f"203.0.113.{number}",
@@ -178,12 +178,12 @@ def test_what_a_client_says_of_its_address_changes_nothing(front: Nginx, sql: Sq
     assert counted["count"] == 5
 
 
-def test_a_request_has_one_id_everywhere(front: Nginx, log: Path) -> None:
+def test_a_request_has_the_same_id_everywhere(front: Nginx, log: Path) -> None:
     given = front.ask("/api/account", headers={"X-Request-Id": "of-the.client"}).headers["X-Request-Id"]
     made = front.ask("/api/account", headers={"X-Request-Id": "not plain"}).headers["X-Request-Id"]
     assert given == "of-the.client"
     for secret in (f"linkmgr_{TOKEN}", TOKEN, "linkmgr_x"):
-        for method in ("GET", "TRACE"):  # of which nginx refuses the latter itself
+        for method in ("GET", "TRACE"):  # nginx itself rejects the latter
             answer = front.ask("/api/account", method=method, headers={"X-Request-Id": secret})
             assert secret not in str(answer.headers)
     eventually(lambda: [line["request"] for line in logged(log)][-5:-3] == [given, made])
@@ -205,7 +205,7 @@ def test_a_branded_domain_is_served_by_both_schemes_with_its_own_certificate(fro
         assert front.ask("/metrics", BRANDED, tls=tls).status_code == 404
 
 
-def test_a_certificate_that_comes_later_is_used_at_once(front: Nginx, alice: Client) -> None:
+def test_a_new_certificate_is_used_at_once(front: Nginx, alice: Client) -> None:
     later = "later.example.net"
     alice.add("/api/domain/add", {"domain": f"https://{later}", "redirectroot": "https://example.com/"})
     with socket.create_connection(("127.0.0.1", front.https)) as plain, pytest.raises(ssl.SSLError, match="alert"):
@@ -215,7 +215,7 @@ def test_a_certificate_that_comes_later_is_used_at_once(front: Nginx, alice: Cli
     assert [path.name for path in (front.folder / "linkmgr/certificates").glob("*later*")] == [f"{later}.pem"]
 
 
-def test_our_own_name_is_served_by_https_only_but_for_challenges(front: Nginx) -> None:
+def test_our_own_host_is_served_over_https_only_except_for_challenges(front: Nginx) -> None:
     for method in ("GET", "POST"):
         answer = front.ask("/login?next=1", method=method, tls=False)
         assert (answer.status_code, answer.headers["Location"]) == (308, f"https://{OWN}/login?next=1")
@@ -228,28 +228,28 @@ def test_our_own_name_is_served_by_https_only_but_for_challenges(front: Nginx) -
         assert len(front.ask("/.well-known/linkmgr/token", name, tls=False).text) == 64 or name == OWN
 
 
-def test_a_picture_is_kept_and_asked_about_each_time(front: Nginx, alice: Client, log: Path) -> None:
+def test_an_image_is_cached_and_revalidated_each_time(front: Nginx, alice: Client, log: Path) -> None:
     made = alice.post("/api/qr/add", {"type": "wifi", "data": {"ssid": "home"}}).get_json()
     path = made["link"].removeprefix(BASE_URL)
 
-    def asked() -> list[int]:
+    def statuses() -> list[int]:
         return [line["status"] for line in logged(log) if line["path"] == path]
 
     first, second = front.ask(path, headers=SERVED), front.ask(path, headers=SERVED)
     assert first.data == second.data == alice.http.get(path).data
-    eventually(lambda: asked() == [200, 304])  # the second was asked about, and sent by nginx
+    eventually(lambda: statuses() == [200, 304])  # the second was revalidated, and sent by nginx
     assert front.ask(path, headers=SERVED | {"If-None-Match": first.headers["ETag"]}).status_code == 304
     assert second.headers["Cache-Control"] == "no-cache"
     assert "X-Accel-Expires" not in second.headers
     alice.put(f"/api/qr/{made['id']}/update", {"data": {"ssid": "away"}})
     third = front.ask(path, headers=SERVED)
     assert third.data == alice.http.get(path).data != first.data
-    eventually(lambda: asked() == [200, 304, 304, 200])
+    eventually(lambda: statuses() == [200, 304, 304, 200])
     alice.delete(f"/api/qr/{made['id']}/delete")
     assert front.ask(path, headers=SERVED).status_code == 404
 
 
-def test_slow_clients_stop_nobody(front: Nginx, alice: Client) -> None:
+def test_slow_clients_do_not_block_others(front: Nginx, alice: Client) -> None:
     slow: list[Any] = []
     for number in range(60):
         connection = front.connect(OWN if number % 10 == 0 else None)

@@ -21,7 +21,7 @@ from tests.document import document, property_validators, validator, validator_o
 from tests.operations import KEYED, Call
 from tests.stage import Stage
 
-# What the pages and the command line refuse, and what is said before there is an operation.
+# Error codes of pages and the command line, and those raised before an operation is selected.
 NOT_OF_OPERATIONS = {
     "headers_too_large", "request_timeout", "expectation_failed", "not_implemented", "redirect_loop", "unknown_host",
     "metrics_token", "no_such_page", "method_not_allowed", "plan_name_taken", "image_missing",
@@ -38,13 +38,15 @@ WITH_BODY = [operation for operation in OPERATIONS if operation.body]
 over_operations = pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS_OF_DOCUMENT)
 
 
-def test_it_is_valid() -> None:
+def test_the_document_is_valid() -> None:
     validate(document())
     assert document()["openapi"].startswith("3.1")
 
 
 @over_operations
-def test_an_operation_tells_all_that_a_program_must_know(path: str, method: str, operation: dict[str, Any]) -> None:
+def test_an_operation_describes_everything_that_a_client_needs(
+    path: str, method: str, operation: dict[str, Any]
+) -> None:
     assert operation["summary"]
     assert operation["tags"]
     assert {"200", "400", "429", "500", "503"} <= set(operation["responses"])
@@ -60,12 +62,12 @@ def test_an_operation_tells_all_that_a_program_must_know(path: str, method: str,
         assert headers == expected | ({"Retry-After"} if status in ("429", "503") else set())
 
 
-def test_every_refusal_of_the_api_is_in_it() -> None:
+def test_every_error_code_of_the_api_is_in_the_document() -> None:
     written = json.dumps(document())
     assert {code for code in CATALOGUE if f'"{code}"' not in written} == NOT_OF_OPERATIONS
 
 
-def test_it_is_read_without_a_key_and_only_once(anonymous: Client, make_app: Callable[..., Flask]) -> None:
+def test_it_is_read_without_a_key_and_created_only_once(anonymous: Client, make_app: Callable[..., Flask]) -> None:
     answer = anonymous.http.get("/api/openapi.json")
     assert (answer.status_code, answer.mimetype) == (200, "application/json")
     assert answer.get_json()["servers"] == [{"url": BASE_URL}]
@@ -81,12 +83,12 @@ def test_it_is_read_without_a_key_and_only_once(anonymous: Client, make_app: Cal
     assert elsewhere["servers"] == [{"url": public}]
 
 
-def test_it_is_counted_by_the_address(app: Flask, make_app: Callable[..., Flask], alice: Client) -> None:
+def test_it_is_counted_by_the_ip_address(app: Flask, make_app: Callable[..., Flask], alice: Client) -> None:
     limited = make_app(rate_limit="2 per minute").test_client()
     assert [limited.get("/api/openapi.json").status_code for _ in range(3)] == [200, 200, 429]
 
 
-def test_it_does_not_hold_up_the_start() -> None:
+def test_it_does_not_delay_the_start() -> None:
     script = "import sys, app; sys.exit('apispec' in sys.modules)"
     environment = {"LINKMGR_SECRET_KEY": "unused" * 6, "LINKMGR_DATABASE_URL": "postgresql://unused"}
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=True)
@@ -97,7 +99,7 @@ def test_it_does_not_hold_up_the_start() -> None:
 
 @pytest.fixture
 def read_by(monkeypatch: pytest.MonkeyPatch) -> list[type[Schema]]:
-    """The schemas of the bodies that are read."""
+    """Record the schema of each body that is read."""
     found: list[type[Schema]] = []
     load = base.load
 
@@ -110,7 +112,9 @@ def read_by(monkeypatch: pytest.MonkeyPatch) -> list[type[Schema]]:
 
 
 @pytest.mark.parametrize("call", KEYED, ids=str)
-def test_the_body_is_what_the_operation_reads(stage: Stage, read_by: list[type[Schema]], call: Call) -> None:
+def test_the_documented_body_is_the_one_that_the_operation_reads(
+    stage: Stage, read_by: list[type[Schema]], call: Call
+) -> None:
     body = call.operation.body
     sent = stage.bodies(call)
     path = stage.path(call)
@@ -132,7 +136,7 @@ def test_an_example_can_be_sent(app: Flask, operation: Operation) -> None:
 
 
 @pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.body.__name__)
-def test_a_member_has_an_example_that_it_allows(operation: Operation) -> None:
+def test_a_member_has_a_valid_example(operation: Operation) -> None:
     assert operation.body
     for name, property_validator in property_validators(operation.body.__name__).items():
         property_validator.validate(member(operation.body, name).example)
@@ -147,14 +151,14 @@ def test_no_member_is_described_that_no_body_has(resource: Resource) -> None:
 
 
 @pytest.mark.parametrize(("kind", "schema"), qr.OBJECTS.items())
-def test_the_examples_of_the_data_of_a_qr_code_make_one(alice: Client, kind: str, schema: type[Schema]) -> None:
+def test_the_examples_of_qr_code_data_create_one(alice: Client, kind: str, schema: type[Schema]) -> None:
     data = {name: member(schema, name).example for name in schema().fields}
     validator(schema.__name__).validate(data)
     assert alice.post("/api/qr/add", {"type": kind, "data": data}).status_code == 200
 
 
 @over_operations
-def test_an_example_is_an_answer(path: str, method: str, operation: dict[str, Any]) -> None:
+def test_an_example_is_a_valid_response(path: str, method: str, operation: dict[str, Any]) -> None:
     content = operation["responses"]["200"]["content"]["application/json"]
     assert "example" in content or operation["operationId"] == "openapi_document"
     validator_of(content["schema"]).validate(content.get("example", {}))

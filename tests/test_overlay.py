@@ -27,7 +27,7 @@ CHOICES = "message must have a question and at most 10 choices, each on its own 
 
 
 def read(client: Client, overlay_id: int) -> dict[str, Any]:
-    """Its members, but for the id and the date."""
+    """Return the members except the id and the date."""
     answer = client.get(f"/api/overlay/{overlay_id}")
     assert answer.status_code == 200
     data: dict[str, Any] = answer.get_json()["data"]
@@ -37,7 +37,7 @@ def read(client: Client, overlay_id: int) -> dict[str, Any]:
 
 
 def answered(sql: Sql, user_id: int, overlay_id: int, **answer: Any) -> int:
-    """As a visitor's form stores it."""
+    """Add an answer as a visitor's form stores it."""
     added = sql(
         """
         INSERT INTO overlay_answers (user_id, overlay_id, answer)
@@ -51,7 +51,7 @@ def answered(sql: Sql, user_id: int, overlay_id: int, **answer: Any) -> int:
     return int(added[0]["id"])
 
 
-def test_what_a_user_has_is_listed_and_nobody_elses(alice: Client, bob: Client, sql: Sql) -> None:
+def test_a_list_contains_only_the_users_own_overlays(alice: Client, bob: Client, sql: Sql) -> None:
     made = factories.overlay(sql, alice.id)
     factories.overlay(sql, bob.id)
     data = alice.get("/api/overlay").get_json()["data"]
@@ -68,12 +68,12 @@ def test_what_a_user_has_is_listed_and_nobody_elses(alice: Client, bob: Client, 
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_an_overlay_of_each_type_is_read_as_it_was_sent(alice: Client, kind: str) -> None:
+def test_an_overlay_of_each_type_is_returned_as_it_was_sent(alice: Client, kind: str) -> None:
     sent = FULL | {"type": kind} | ({"message": "https://example.com/a.png\nSale"} if kind == "image" else {})
     assert read(alice, alice.add("/api/overlay/add", sent)) == sent
 
 
-def test_only_type_and_name_are_needed(alice: Client) -> None:
+def test_only_type_and_name_are_required(alice: Client) -> None:
     overlay_id = alice.add("/api/overlay/add", {"type": "contact", "name": "Talk to us", "label": "", "color": None})
     assert read(alice, overlay_id) == {
         "type": "contact",
@@ -88,7 +88,7 @@ def test_only_type_and_name_are_needed(alice: Client) -> None:
 
 
 @pytest.mark.parametrize("position", POSITIONS)
-def test_it_stands_at_each_position(alice: Client, position: str) -> None:
+def test_every_position_is_accepted(alice: Client, position: str) -> None:
     assert read(alice, alice.add("/api/overlay/add", FULL | {"position": position}))["position"] == position
 
 
@@ -112,7 +112,7 @@ def test_an_update_changes_only_what_was_sent(alice: Client, member: str, value:
     assert read(alice, overlay_id) == FULL | {member: value}
 
 
-def test_optional_texts_are_emptied_and_the_others_are_not(alice: Client) -> None:
+def test_optional_texts_can_be_cleared_and_required_ones_cannot(alice: Client) -> None:
     overlay_id = alice.add("/api/overlay/add", FULL)
     empty = {"message": "", "link": "", "label": ""}
     assert alice.put(f"/api/overlay/{overlay_id}/update", empty | {"color": None}).status_code == 200
@@ -121,13 +121,13 @@ def test_optional_texts_are_emptied_and_the_others_are_not(alice: Client) -> Non
         assert alice.put(f"/api/overlay/{overlay_id}/update", {member: ""}).status_code == 400
 
 
-def test_a_poll_has_up_to_ten_choices_besides_doubles(alice: Client) -> None:
+def test_a_poll_has_up_to_ten_distinct_choices(alice: Client) -> None:
     message = "Q?\n\n" + "\r\n".join("abcdefghijjj")
     overlay_id = alice.add("/api/overlay/add", FULL | {"type": "poll", "message": message})
     assert read(alice, overlay_id)["message"] == message
 
 
-def test_a_deleted_overlay_is_gone_with_its_answers_and_its_links_stay(
+def test_deleting_an_overlay_deletes_its_answers_and_keeps_its_links(
     alice: Client, sql: Sql, run_jobs: Callable[[], None]
 ) -> None:
     overlay_id = alice.add("/api/overlay/add", FULL)
@@ -148,7 +148,7 @@ def test_a_deleted_overlay_is_gone_with_its_answers_and_its_links_stay(
     assert sql("SELECT FROM overlay_answers") == []
 
 
-def test_answers_are_listed_newest_first_to_the_owner_alone(alice: Client, bob: Client, sql: Sql) -> None:
+def test_answers_are_listed_newest_first_only_to_the_owner(alice: Client, bob: Client, sql: Sql) -> None:
     overlay_id, other_id = (alice.add("/api/overlay/add", FULL | {"type": "contact"}) for _ in range(2))
     first = answered(sql, alice.id, overlay_id, email="one@example.com", message="Hello\nthere")
     second = answered(sql, alice.id, overlay_id, email="two@example.com")
@@ -198,14 +198,14 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("sent", "message"), WRONG)
-def test_an_overlay_that_does_not_fit_is_refused(alice: Client, sent: dict[str, Any], message: str) -> None:
+def test_an_invalid_overlay_is_rejected(alice: Client, sent: dict[str, Any], message: str) -> None:
     answer = alice.post("/api/overlay/add", FULL | sent)
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)
     assert alice.get("/api/overlay").get_json()["data"]["result"] == 0
 
 
 @pytest.mark.parametrize(("sent", "message"), WRONG)
-def test_an_update_that_does_not_fit_changes_nothing(alice: Client, sent: dict[str, Any], message: str) -> None:
+def test_an_invalid_update_changes_nothing(alice: Client, sent: dict[str, Any], message: str) -> None:
     overlay_id = alice.add("/api/overlay/add", FULL)
     answer = alice.put(f"/api/overlay/{overlay_id}/update", {"label": "Changed"} | sent)
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)

@@ -1,4 +1,4 @@
-"""The forms of overlays: what is kept of what visitors send, and what is not."""
+"""Overlay forms: validation, storage and limits of visitors' answers."""
 
 import json
 import re
@@ -15,16 +15,16 @@ from linkmgr.pages.overlay_answers import ANSWERS, THANKS
 from linkmgr.repository import overlay_answers
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.interstitials import TARGET, Show, hrefs, link, overlay, shown
+from tests.interstitials import TARGET, Show, hrefs, link, link_page, overlay
 
 
 @pytest.fixture
 def show(make_app: Callable[..., Flask], app: Flask) -> Show:
-    return partial(shown, make_app)
+    return partial(link_page, make_app)
 
 
 class Form:
-    """The form of an overlay of alice, as a visitor got it."""
+    """The form of an overlay of alice, as a visitor receives it."""
 
     def __init__(self, show: Show, app: Flask, sql: Sql, user_id: int, kind: str, **members: str) -> None:
         self.http: FlaskClient = app.test_client()
@@ -55,7 +55,7 @@ CONTACT = {"name": "Jo", "email": "jo@example.com", "message": "Hello\r\n<b>you<
     ("kind", "fields"),
     [("contact", CONTACT), ("newsletter", NEWSLETTER), ("poll", {"choice": "Yes"})],
 )
-def test_an_answer_is_kept_and_its_visitor_thanked(
+def test_an_answer_is_stored_and_its_visitor_thanked(
     form: Callable[..., Form], kind: str, fields: dict[str, str]
 ) -> None:
     sent = form(kind)
@@ -66,7 +66,7 @@ def test_an_answer_is_kept_and_its_visitor_thanked(
     assert sent.stored() == [fields]
 
 
-def test_a_script_is_answered_in_json(form: Callable[..., Form]) -> None:
+def test_a_script_gets_json(form: Callable[..., Form]) -> None:
     sent = form("newsletter")
     answer = sent.send(NEWSLETTER, Accept="application/json")
     assert json.loads(answer.text) == {"error": 0, "message": THANKS}
@@ -87,7 +87,7 @@ def test_a_script_is_answered_in_json(form: Callable[..., Form]) -> None:
         ("poll", {}),
     ],
 )
-def test_answers_that_the_form_does_not_allow_are_refused(
+def test_answers_that_the_form_does_not_allow_are_rejected(
     form: Callable[..., Form], kind: str, fields: dict[str, str]
 ) -> None:
     sent = form(kind)
@@ -96,7 +96,7 @@ def test_answers_that_the_form_does_not_allow_are_refused(
 
 
 @pytest.mark.parametrize("page", ["", "x", "WzEsMSwiaHR0cHM6Ly9ldmlsLmV4YW1wbGUvIl0.aaaa.bbbb"])
-def test_an_answer_comes_from_a_page_that_we_showed(form: Callable[..., Form], page: str) -> None:
+def test_an_answer_must_come_from_a_page_of_the_service(form: Callable[..., Form], page: str) -> None:
     sent = form("newsletter")
     sent.page = page
     answer = sent.send(NEWSLETTER)
@@ -104,19 +104,19 @@ def test_an_answer_comes_from_a_page_that_we_showed(form: Callable[..., Form], p
     assert "Open the short link again" in answer.text
 
 
-def test_a_form_of_another_site_is_refused(form: Callable[..., Form]) -> None:
+def test_a_form_on_another_site_is_refused(form: Callable[..., Form]) -> None:
     sent = form("newsletter")
     assert sent.send(NEWSLETTER, Sec_Fetch_Site="cross-site").status_code == 403
     assert sent.stored() == []
 
 
-def test_an_overlay_that_was_deleted_meanwhile_takes_no_answer(form: Callable[..., Form]) -> None:
+def test_an_overlay_that_was_deleted_meanwhile_accepts_no_answer(form: Callable[..., Form]) -> None:
     sent = form("newsletter")
     sent.sql("DELETE FROM overlays WHERE id = %(id)s RETURNING id", id=sent.id)
     assert sent.send(NEWSLETTER).status_code == 404
 
 
-def test_one_address_sends_so_many_answers_and_no_more(form: Callable[..., Form]) -> None:
+def test_an_ip_address_has_a_limit_of_answers(form: Callable[..., Form]) -> None:
     sent = form("newsletter")
     assert {sent.send(NEWSLETTER).status_code for _ in range(ANSWERS)} == {200}
     refused = sent.send(NEWSLETTER)

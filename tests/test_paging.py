@@ -1,4 +1,4 @@
-"""Pagination, once for every list."""
+"""Pagination, tested once for every list."""
 
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +31,7 @@ Filled = Callable[[Call, int], "Listed"]
 
 
 class Listed:
-    """A list of alice's, and the ids in it from the newest to the oldest."""
+    """A list of alice and its ids, newest first."""
 
     def __init__(self, client: Client, path: str, key: str, ids: list[int]) -> None:
         self.client, self.path, self.key, self.ids = client, path, key, ids
@@ -44,7 +44,7 @@ class Listed:
         return data
 
     def page(self, ids: list[int], *, perpage: int, current: int, following: int, last: int) -> dict[str, Any]:
-        """What the list should answer."""
+        """Return the expected response."""
         return {
             "result": len(self.ids),
             "perpage": perpage,
@@ -57,7 +57,7 @@ class Listed:
 
 @pytest.fixture
 def filled(alice: Client, bob: Client, sql: Sql) -> Filled:
-    """Fills a list of alice's; bob has one more in his own."""
+    """Fill a list of alice. Bob has one row more in his own."""
 
     def fill(call: Call, length: int) -> Listed:
         key, make = LISTS[call.path]
@@ -75,7 +75,7 @@ def filled(alice: Client, bob: Client, sql: Sql) -> Filled:
 
 
 @over_lists
-def test_a_list_has_its_rows_here(call: Call) -> None:
+def test_a_list_returns_its_rows_in_the_documented_member(call: Call) -> None:
     assert call.path in LISTS
 
 
@@ -106,7 +106,7 @@ def test_a_page_past_the_end_is_empty_with_true_totals(filled: Filled, call: Cal
 
 
 @over_lists
-def test_a_limit_above_1000_is_taken_as_1000(filled: Filled, call: Call) -> None:
+def test_a_limit_above_1000_is_reduced_to_1000(filled: Filled, call: Call) -> None:
     listed = filled(call, 1)
     for limit in (1000, 1001, 10**17, 10**30):
         assert listed.ask(f"?limit={limit}")["perpage"] == 1000
@@ -114,7 +114,7 @@ def test_a_limit_above_1000_is_taken_as_1000(filled: Filled, call: Call) -> None
 
 @pytest.mark.parametrize("member", ["limit", "page"])
 @over_lists
-def test_anything_but_a_whole_number_from_1_is_refused(filled: Filled, call: Call, member: str) -> None:
+def test_only_integers_from_1_are_accepted(filled: Filled, call: Call, member: str) -> None:
     listed = filled(call, 1)
     for value in (
         "0",
@@ -138,7 +138,7 @@ def test_anything_but_a_whole_number_from_1_is_refused(filled: Filled, call: Cal
 
 
 @over_lists
-def test_a_page_that_no_list_reaches_and_a_member_that_stands_twice_are_refused(filled: Filled, call: Call) -> None:
+def test_a_page_beyond_every_list_and_a_repeated_parameter_are_rejected(filled: Filled, call: Call) -> None:
     listed = filled(call, 1)
     for query, message in {
         f"page={10**18}": f"page must be at most {10**18 - 1}.",

@@ -1,4 +1,4 @@
-"""The calls that pixels make from Chromium: every advertiser is a server on loopback, under its own name and TLS."""
+"""The calls of pixels from Chromium. Each vendor is a server on loopback, under its own name and TLS."""
 
 import datetime
 import json
@@ -29,9 +29,9 @@ pytestmark = pytest.mark.browser
 
 class Case(NamedTuple):
     tag: str
-    script: str  # that the page asks for
-    calls: str  # what in the page holds the calls that the tag made before the script came
-    home: str  # where the vendor's script sends them
+    script: str  # requested by the page
+    calls: str  # an expression for the calls that the tag queues until the script is loaded
+    home: str  # the URL to which the vendor's script sends them
     sent: Any
 
 
@@ -103,7 +103,7 @@ CASES = {
 
 
 class Vendors:
-    """All advertisers on one server.  Each gives a script that sends what the page's tag asked of it home."""
+    """All vendors on one server. Each serves a script that sends the calls of the page's tag to the vendor."""
 
     def __init__(self) -> None:
         self.case = CASES["bing"]
@@ -122,13 +122,13 @@ class Vendors:
 
     @property
     def sent(self) -> Any:
-        """What the vendor's script sent home."""
+        """Return the calls that the vendor's script sent."""
         [call] = [asked for asked in self.asked if asked.startswith(f"{self.case.home}/sent")]
         return json.loads(parse_qs(urlsplit(call).query)["calls"][0])
 
 
 def certificate(folder: Path) -> ssl.SSLContext:
-    """One that nobody has signed: Chromium is told to take it."""
+    """Create a self-signed certificate, which Chromium is told to accept."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "advertisers")])
     now = datetime.datetime.now(datetime.UTC)
@@ -149,8 +149,8 @@ def certificate(folder: Path) -> ssl.SSLContext:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Vendors, webdriver.Chrome]]:
-    """The advertisers, and a Chromium that finds them by all names but those that end in .test."""
+def vendors_and_chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Vendors, webdriver.Chrome]]:
+    """The vendors, and a Chromium that resolves all names to them except those that end in .test."""
     vendors = Vendors()
     with foreign.server(vendors.answer, certificate(tmp_path_factory.mktemp("tls"))) as port:
         rules = f"MAP *.test 127.0.0.1, MAP * 127.0.0.1:{port}, EXCLUDE 127.0.0.1"
@@ -161,17 +161,17 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Vendors, 
 
 
 @pytest.fixture
-def vendors(served: tuple[Vendors, webdriver.Chrome]) -> Vendors:
-    found = served[0]
+def vendors(vendors_and_chromium: tuple[Vendors, webdriver.Chrome]) -> Vendors:
+    found = vendors_and_chromium[0]
     found.asked.clear()
     found.answers.set()
     return found
 
 
 @pytest.fixture
-def buyer(served: tuple[Vendors, webdriver.Chrome]) -> Iterator[Browser]:
-    """A browser that the advertisers would like to hear of."""
-    found = Browser(served[1])
+def buyer(vendors_and_chromium: tuple[Vendors, webdriver.Chrome]) -> Iterator[Browser]:
+    """A browser without earlier visits."""
+    found = Browser(vendors_and_chromium[1])
     yield found
     found.scripts(run=True)
     complaints = found.complaints()
@@ -181,13 +181,13 @@ def buyer(served: tuple[Vendors, webdriver.Chrome]) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def base(make_app: Callable[..., Flask], app: Flask) -> Iterator[str]:
-    with interstitials.served(make_app) as address:
+    with interstitials.run_service(make_app) as address:
         yield address
 
 
 @pytest.fixture
 def visited(base: str, sql: Sql, alice: Client) -> Iterator[Callable[..., str]]:
-    """Makes a link with these pixels to a shop; gives its address."""
+    """Create a link to a shop with these pixels, and return its URL."""
     with foreign.server(
         foreign.answering(b'<link rel="icon" href="data:,">The shop', Content_Type="text/html")
     ) as port:
@@ -200,7 +200,7 @@ def arrive(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_a_pixel_fires_before_the_visitor_goes_on(
+def test_a_pixel_fires_before_the_redirect(
     buyer: Browser, vendors: Vendors, visited: Callable[..., str], kind: str
 ) -> None:
     case = vendors.case = CASES[kind]
@@ -227,20 +227,20 @@ def test_two_pixels_of_one_vendor_load_its_script_once(
     assert {call[1] for call in vendors.sent} == {"1", "2"}
 
 
-def test_a_vendor_that_does_not_answer_holds_nobody_up(
+def test_a_vendor_that_does_not_respond_does_not_delay_the_visitor(
     buyer: Browser, vendors: Vendors, visited: Callable[..., str]
 ) -> None:
     vendors.answers.clear()
     buyer.driver.execute_cdp_cmd("Page.enable", {})
     buyer.run(f"location.href = '{visited('direct', ('reddit', 'a2_1'))}'")
-    arrive(buyer)  # while the vendor still waits
+    arrive(buyer)  # while the vendor's response is still outstanding
     vendors.answers.set()
 
 
-def test_without_scripts_an_image_tells_the_vendor(
+def test_without_scripts_an_image_calls_the_vendor(
     buyer: Browser, vendors: Vendors, visited: Callable[..., str]
 ) -> None:
     address = visited("direct", ("fbpixel", "12"))
     buyer.scripts(run=False)
-    buyer.open(f"{address}/pixels")  # alone: the driver lets scripts run in frames without an origin
+    buyer.open(f"{address}/pixels")  # separately: the driver runs scripts in frames without an origin
     assert "www.facebook.com/tr?id=12&ev=PageView&noscript=1" in vendors.asked

@@ -24,7 +24,7 @@ def test_a_pixel_of_each_type_is_listed_as_it_was_sent(alice: Client, kind: str)
     }
 
 
-def test_one_pixel_is_read_as_it_is_listed(alice: Client) -> None:
+def test_one_pixel_is_returned_as_it_is_listed(alice: Client) -> None:
     first, _ = (alice.add("/api/pixel/add", PIXEL | {"name": name}) for name in ("One", "Two"))
     listed = alice.get("/api/pixels").get_json()["data"]["pixels"][1]
     assert alice.get(f"/api/pixel/{first}").get_json() == {"error": 0, "data": listed}
@@ -40,7 +40,7 @@ def test_an_update_changes_only_what_was_sent(alice: Client) -> None:
     assert alice.get("/api/pixels").get_json()["data"]["pixels"][0]["name"] == "Store"
 
 
-def test_a_deleted_pixel_is_gone(alice: Client) -> None:
+def test_a_deleted_pixel_is_not_found(alice: Client) -> None:
     pixel_id = alice.add("/api/pixel/add", PIXEL)
     answer = alice.delete(f"/api/pixel/{pixel_id}/delete")
     assert answer.get_json() == {"error": 0, "message": "Pixel has been deleted successfully."}
@@ -61,7 +61,7 @@ def test_a_deleted_pixel_is_gone(alice: Client) -> None:
         (PIXEL | {"tag": "x\n"}, "tag must be 1 to 100 letters, digits, '_', '.', ':', '/' or '-'."),
     ],
 )
-def test_a_pixel_that_does_not_fit_is_refused(alice: Client, sent: dict[str, Any], message: str) -> None:
+def test_an_invalid_pixel_is_rejected(alice: Client, sent: dict[str, Any], message: str) -> None:
     answer = alice.post("/api/pixel/add", sent)
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)
     assert alice.get("/api/pixels").get_json()["data"]["result"] == 0

@@ -1,4 +1,4 @@
-"""The limits of plans, decided by the database: exact under concurrency, and true after whatever happened."""
+"""Plan limits, enforced by the database: exact under concurrency, and correct after failures and deletes."""
 
 import json
 import urllib.error
@@ -33,7 +33,7 @@ TABLES = {
     "bundle": "campaigns",
 }
 SAID = TABLES | {"splash": "splash pages"}
-COUNTED = [feature for feature in CREATES if feature != "bundle"]  # campaigns are switched on or off only
+COUNTED = [feature for feature in CREATES if feature != "bundle"]  # a bundle has no count
 
 over_features = pytest.mark.parametrize("feature", CREATES)
 over_counted = pytest.mark.parametrize("feature", COUNTED)
@@ -41,7 +41,7 @@ over_counted = pytest.mark.parametrize("feature", COUNTED)
 
 @pytest.fixture
 def limited(app: Flask, register: Callable[..., Client]) -> Limited:
-    """Makes a user whose plan has the feature with these members."""
+    """Create a user whose plan has the feature with these members."""
 
     def make(feature: str, username: str = "carol", *, admin: bool = False, **members: str) -> Client:
         with app.app_context():
@@ -59,7 +59,7 @@ def create(client: Client, feature: str, number: int) -> tuple[int, str]:
 
 
 def owned(sql: Sql, client: Client, feature: str) -> tuple[int, int]:
-    """How many rows the user has, and how many `usage` says."""
+    """Return the number of rows that the user has, and the number in `usage`."""
     counts = {
         "pixels": "SELECT count(*) AS n FROM pixels WHERE user_id = %(user_id)s",
         "domain": "SELECT count(*) AS n FROM domains WHERE user_id = %(user_id)s",
@@ -73,7 +73,7 @@ def owned(sql: Sql, client: Client, feature: str) -> tuple[int, int]:
 
 
 @over_counted
-def test_of_50_concurrent_creates_with_room_for_5_exactly_5_succeed(
+def test_of_50_concurrent_creates_below_a_limit_of_5_exactly_5_succeed(
     app: Flask, limited: Limited, sql: Sql, feature: str
 ) -> None:
     carol = limited(feature, count="7")
@@ -116,7 +116,7 @@ def test_a_feature_that_the_plan_lacks_is_refused(limited: Limited, sql: Sql, fe
 
 
 @over_features
-def test_a_count_of_0_is_no_limit(limited: Limited, feature: str) -> None:
+def test_a_count_of_0_means_unlimited(limited: Limited, feature: str) -> None:
     carol = limited(feature, count="0")
     assert Counter(create(carol, feature, number)[0] for number in range(20)) == {200: 20}
 
@@ -128,7 +128,7 @@ def test_administrators_have_no_limits(limited: Limited, feature: str) -> None:
 
 
 @over_counted
-def test_deleting_makes_room(limited: Limited, sql: Sql, feature: str) -> None:
+def test_deleting_a_row_allows_another(limited: Limited, sql: Sql, feature: str) -> None:
     carol = limited(feature, count="1")
     path, body = CREATES[feature]
     for number in range(3):
@@ -138,12 +138,12 @@ def test_deleting_makes_room(limited: Limited, sql: Sql, feature: str) -> None:
         assert owned(sql, carol, feature) == (0, 0)
 
 
-def test_a_limit_is_each_users_own(limited: Limited) -> None:
+def test_each_user_has_a_separate_limit(limited: Limited) -> None:
     carol, dave = limited("pixels", count="1"), limited("pixels", "dave", count="1")
     assert [create(client, "pixels", 1)[0] for client in (carol, dave, carol)] == [200, 200, 400]
 
 
-def test_what_a_user_has_beyond_a_smaller_plan_is_kept_and_nothing_is_added(
+def test_rows_beyond_a_smaller_plan_are_kept_and_none_can_be_added(
     limited: Limited, alice: Client, admin: Client, sql: Sql
 ) -> None:
     for number in range(5):
@@ -154,7 +154,7 @@ def test_what_a_user_has_beyond_a_smaller_plan_is_kept_and_nothing_is_added(
     assert alice.get("/api/pixels").get_json()["data"]["result"] == 5
 
 
-def test_a_plan_that_has_run_out_limits_as_the_free_one(alice: Client, sql: Sql) -> None:
+def test_an_expired_plan_has_the_limits_of_the_free_plan(alice: Client, sql: Sql) -> None:
     sql("UPDATE users SET expires = now() - interval '1 second'")
     assert [create(alice, "pixels", number)[0] for number in range(4)] == [200, 200, 200, 400]
 
@@ -169,7 +169,7 @@ def test_a_create_that_fails_is_not_counted(limited: Limited, sql: Sql) -> None:
     assert owned(sql, carol, "bundle") == (1, 1)
 
 
-def test_totals_are_true_after_creates_and_deletes_at_once(app: Flask, alice: Client, sql: Sql) -> None:
+def test_totals_are_correct_after_concurrent_creates_and_deletes(app: Flask, alice: Client, sql: Sql) -> None:
     def create_and_delete(number: int) -> None:
         client = Client(app.test_client(), alice.key)
         made = client.add("/api/pixel/add", CREATES["pixels"][1](number))
@@ -180,7 +180,7 @@ def test_totals_are_true_after_creates_and_deletes_at_once(app: Flask, alice: Cl
     assert owned(sql, alice, "pixels") == (20, 20)
 
 
-def test_of_a_deleted_user_nothing_is_left_and_others_keep_theirs(
+def test_nothing_remains_of_a_deleted_user_and_others_keep_their_rows(
     alice: Client, bob: Client, admin: Client, sql: Sql, run_jobs: Callable[[], None]
 ) -> None:
     for client in (alice, bob):

@@ -58,14 +58,14 @@ def test_without_an_expiration_the_type_sets_it_by_the_calendar(
 
 
 @pytest.mark.parametrize("kind", ["monthly", "yearly", "lifetime"])
-def test_an_expiration_that_was_sent_counts(admin: Client, alice: Client, kind: str) -> None:
+def test_an_expiration_that_was_sent_takes_precedence(admin: Client, alice: Client, kind: str) -> None:
     subscribe(admin, "Pro", alice, type=kind, expiration="2098-02-28 23:59:59")
     assert alice.get("/api/account").get_json()["data"]["expires"] == "2098-02-28 23:59:59"
     subscribe(admin, "Pro", alice, type=kind, expiration="2001-01-01 00:00:00")
     assert alice.get("/api/account").get_json()["data"]["status"] == "free"
 
 
-def test_a_free_plan_ends_any_expiry(admin: Client, alice: Client) -> None:
+def test_a_free_plan_clears_the_expiration(admin: Client, alice: Client) -> None:
     subscribe(admin, "Pro", alice, type="monthly")
     subscribe(admin, "Free", alice, type="monthly", expiration="2098-01-01 00:00:00")
     account = admin.get(f"/api/user/{alice.id}").get_json()["data"]
@@ -89,14 +89,12 @@ def test_when_a_plan_has_expired_the_record_shows_the_free_one(admin: Client, al
         ({"type": "monthly", "expiration": 1893456000}, "expiration must be a string."),
     ],
 )
-def test_a_subscription_that_does_not_fit_is_refused(
-    admin: Client, alice: Client, sent: dict[str, Any], message: str
-) -> None:
+def test_an_invalid_subscription_is_rejected(admin: Client, alice: Client, sent: dict[str, Any], message: str) -> None:
     answer = admin.put(f"/api/plan/{plan_ids(admin)['Pro']}/user/{alice.id}", sent)
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)
 
 
-def test_a_plan_or_user_that_does_not_exist_is_not_found(admin: Client, alice: Client) -> None:
+def test_a_missing_plan_or_user_is_not_found(admin: Client, alice: Client) -> None:
     pro, body = plan_ids(admin)["Pro"], {"type": "monthly"}
     for path, what in ((f"/api/plan/{pro + 1000}/user/{alice.id}", "plan"), (f"/api/plan/{pro}/user/1000000", "user")):
         answer = admin.put(path, body)

@@ -1,4 +1,4 @@
-"""Behind pgbouncer, which gives a server to a transaction and not to a session."""
+"""The service behind pgbouncer in transaction mode."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,11 +15,11 @@ from tests import factories, machines
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.races import at_once
-from tests.test_private_postgres import ask, eventually
+from tests.test_embedded import ask, eventually
 
 pytestmark = pytest.mark.slow
 
-TOLD = "SELECT name, setting FROM pg_settings WHERE lower(name) = ANY (%(names)s) ORDER BY name"
+APPLIED = "SELECT name, setting FROM pg_settings WHERE lower(name) = ANY (%(names)s) ORDER BY name"
 
 
 @pytest.fixture
@@ -40,23 +40,23 @@ def pooled(make_app: Callable[..., Flask], app: Flask, through: str) -> Iterator
         statements.database().close_idle()
 
 
-def test_what_a_session_is_told_directly_each_transaction_is_told(app: Flask, pooled: Flask) -> None:
-    told = []
-    for each in (app, pooled):
-        with each.app_context():
-            told.append(statements.rows(TOLD, names=[*session.SETTINGS]))
-    assert told[0] == told[1]
-    assert len(told[0]) == len(session.SETTINGS)
+def test_session_settings_apply_directly_and_in_each_transaction_behind_the_pooler(app: Flask, pooled: Flask) -> None:
+    applied = []
+    for service in (app, pooled):
+        with service.app_context():
+            applied.append(statements.rows(APPLIED, names=[*session.SETTINGS]))
+    assert applied[0] == applied[1]
+    assert len(applied[0]) == len(session.SETTINGS)
 
 
-def test_only_what_may_be_lost_does_not_wait_for_the_disk(pooled: Flask) -> None:
+def test_only_unsynced_writes_do_not_wait_for_the_disk(pooled: Flask) -> None:
     asked = "SELECT current_setting('synchronous_commit') AS now"
     with pooled.app_context():
         aside = statements.database().execute(asked, {}, idempotent=False, prelude=statements.UNSYNCED)
         assert [*aside, statements.run(asked)] == [{"now": "off"}, {"now": "on"}]
 
 
-def test_a_timeout_holds_for_its_transaction_alone(pooled: Flask) -> None:
+def test_a_timeout_applies_to_its_transaction_only(pooled: Flask) -> None:
     with pooled.app_context():
         with pytest.raises(QueryCanceled):
             statements.database().execute(
@@ -65,7 +65,7 @@ def test_a_timeout_holds_for_its_transaction_alone(pooled: Flask) -> None:
         assert statements.row("SELECT pg_sleep(0.1)")
 
 
-def test_a_read_outlasts_the_loss_of_the_poolers_server(
+def test_a_read_survives_the_loss_of_the_poolers_server(
     pooled: Flask, dsn: str, raw: psycopg2.extensions.connection
 ) -> None:
     ending = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'advisory'"
@@ -96,7 +96,7 @@ def test_jobs_and_the_purge_work_through_it(pooled: Flask, alice: Client, sql: S
         assert purge.purge() == (0, 0)
 
 
-def test_the_schema_is_made_and_upgraded_once_and_no_lock_is_left(
+def test_the_schema_is_created_and_upgraded_once_and_no_lock_remains(
     make_app: Callable[..., Flask], empty: str, through: str, migrate: Callable[..., None]
 ) -> None:
     pooled = make_app(database_url=through.replace("/linkmgr", "/empty"), prepare="0")
@@ -113,7 +113,9 @@ def test_the_schema_is_made_and_upgraded_once_and_no_lock_is_left(
     assert ask(empty, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "0"
 
 
-def test_a_dump_through_it_is_refused_since_it_would_spoil_the_session_of_others(pooled: Flask, tmp_path: Path) -> None:
+def test_a_dump_through_the_pooler_is_refused_because_it_would_change_shared_sessions(
+    pooled: Flask, tmp_path: Path
+) -> None:
     refused = pooled.test_cli_runner().invoke(args=["database", "backup", str(tmp_path / "dump")])
     assert refused.exit_code == 1
     assert "LINKMGR_PREPARE=1" in refused.output

@@ -30,7 +30,7 @@ VISITORS = """
 
 @pytest.fixture
 def parts(raw: Connection) -> Iterator[list[str]]:
-    """Two months of `visits`, of half a year ago and of a year ago."""
+    """Two monthly partitions of `visits`, half a year and a year old."""
     names = []
     with raw.cursor() as cursor:
         for days in (180, 360):
@@ -66,11 +66,11 @@ def counts(sql: Sql, table: str) -> dict[int, int]:
     return {row["target_id"]: row["n"] for row in found}
 
 
-def test_what_is_deleted_is_deleted_in_batches_and_nothing_is_counted_under_a_strong_lock(
+def test_rows_are_deleted_in_batches_and_never_counted_under_a_strong_lock(
     app: Flask, sql: Sql, raw: Connection, monkeypatch: pytest.MonkeyPatch, visited: list[int]
 ) -> None:
     free, pro = visited
-    sql(VISITS, id=2**40, days=0, rows=ROWS)  # of a link that was deleted meanwhile
+    sql(VISITS, id=2**40, days=0, rows=ROWS)  # its link was deleted meanwhile
     sql("INSERT INTO totals VALUES (%(id)s, 1, 1) RETURNING 1", id=2**40)
     spent = costs(monkeypatch, raw, lambda: purged(app))
     assert counts(sql, "visits") == {free: ROWS, pro: 2 * ROWS}
@@ -81,7 +81,7 @@ def test_what_is_deleted_is_deleted_in_batches_and_nothing_is_counted_under_a_st
     assert max(cost.rows for cost in spent if "DELETE" in cost.sql) < 5 * purge.MAX_ROWS
 
 
-def test_a_month_that_no_plan_keeps_is_dropped_without_looking_at_its_rows(
+def test_a_month_that_no_plan_keeps_is_dropped_without_reading_its_rows(
     app: Flask, sql: Sql, raw: Connection, monkeypatch: pytest.MonkeyPatch, visited: list[int]
 ) -> None:
     sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Free') RETURNING 1")
@@ -109,7 +109,7 @@ def test_no_visit_waits_while_the_purge_runs(app: Flask, dsn: str, sql: Sql, vis
     assert counts(sql, "visits")[visited[1]] == 2 * ROWS + len(visits)
 
 
-def test_a_month_that_others_look_at_is_dropped_another_day(
+def test_a_month_that_is_being_read_is_dropped_later(
     app: Flask, raw: Connection, parts: list[str], visited: list[int]
 ) -> None:
     with raw.cursor() as cursor:

@@ -59,7 +59,7 @@ def refusal(client: Client, sent: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_code_of_each_type_is_listed_and_read(alice: Client, sql: Sql, kind: str) -> None:
+def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, kind: str) -> None:
     answer = alice.post("/api/qr/add", {"type": kind, "data": DATA[kind]}).get_json()
     assert set(answer) == {"error", "id", "link"}
     assert re.fullmatch(f"{BASE_URL}/qr/[0-9A-Za-z]{{{CODE_LENGTH}}}", answer["link"])
@@ -96,7 +96,7 @@ def test_a_code_of_each_type_is_listed_and_read(alice: Client, sql: Sql, kind: s
         ("vcard", {"org": "Acme", "fname": "", "colour": 5}, VCARD | {"org": "Acme"}),
     ],
 )
-def test_data_is_stored_in_one_form(alice: Client, sql: Sql, kind: str, data: Any, becomes: Any) -> None:
+def test_data_is_stored_in_canonical_form(alice: Client, sql: Sql, kind: str, data: Any, becomes: Any) -> None:
     assert stored(sql, alice.add("/api/qr/add", {"type": kind, "data": data}))["data"] == becomes
 
 
@@ -138,22 +138,22 @@ def test_an_update_changes_only_what_was_sent(alice: Client, sql: Sql) -> None:
     assert stored(sql, qr_id) == expected | {"data": "z", "name": "Flyer", "foreground": "rgb(0,0,0)"}
 
 
-def test_a_deleted_code_is_gone_with_its_picture(alice: Client) -> None:
+def test_deleting_a_code_deletes_its_image(alice: Client) -> None:
     made = alice.post("/api/qr/add", TEXT).get_json()
-    picture = made["link"].removeprefix(BASE_URL)
-    assert alice.http.get(picture).status_code == 200
+    image_path = made["link"].removeprefix(BASE_URL)
+    assert alice.http.get(image_path).status_code == 200
     answer = alice.delete(f"/api/qr/{made['id']}/delete")
     assert answer.get_json() == {"error": 0, "message": "QR Code has been deleted successfully."}
     assert alice.get("/api/qr").get_json()["data"]["result"] == 0
     assert alice.delete(f"/api/qr/{made['id']}/delete").status_code == 404
-    assert alice.http.get(picture).status_code == 404
+    assert alice.http.get(image_path).status_code == 404
 
 
-def test_a_foreign_code_is_not_there(alice: Client, bob: Client, sql: Sql) -> None:
+def test_another_users_code_is_not_found(alice: Client, bob: Client, sql: Sql) -> None:
     qr_id = alice.add("/api/qr/add", TEXT)
     before = stored(sql, qr_id)
     for method, path in (("GET", "/api/qr/{}"), ("PUT", "/api/qr/{}/update"), ("DELETE", "/api/qr/{}/delete")):
-        # What would be refused by itself tells nothing about a foreign code either.
+        # Invalid input must not reveal that another user's code exists either.
         for data in ("y", 5):
             foreign = bob.call(method, path.format(qr_id), {"data": data, "logo": "none.png"})
             unknown = bob.call(method, path.format(2**62), {"data": data, "logo": "none.png"})
@@ -186,7 +186,7 @@ COLOUR = "must be a color such as rgb(255,128,0)."
         (TEXT | {"logo": 5}, "logo must be a string."),
     ],
 )
-def test_a_code_that_does_not_fit_is_refused(alice: Client, sent: dict[str, Any], message: str) -> None:
+def test_an_invalid_code_is_rejected(alice: Client, sent: dict[str, Any], message: str) -> None:
     assert refusal(alice, sent) == message
 
 
@@ -226,7 +226,7 @@ PHONE = "must be a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -."
         ("wifi", {"ssid": "x", "password": "é" * 33}, "data.password must be at most 64 bytes."),
     ],
 )  # fmt: skip
-def test_data_that_does_not_fit_its_type_is_refused(alice: Client, kind: str, data: Any, message: str) -> None:
+def test_data_that_does_not_match_its_type_is_rejected(alice: Client, kind: str, data: Any, message: str) -> None:
     assert refusal(alice, {"type": kind, "data": data}) == message
 
 
@@ -242,7 +242,7 @@ def test_data_that_does_not_fit_its_type_is_refused(alice: Client, kind: str, da
         ({"data": {"ssid": "x"}, "logo": "none.png"}, None),
     ],
 )
-def test_an_update_that_does_not_fit_changes_nothing(
+def test_an_invalid_update_changes_nothing(
     alice: Client, sql: Sql, changes: dict[str, Any], message: str | None
 ) -> None:
     qr_id = alice.add("/api/qr/add", {"type": "wifi", "data": DATA["wifi"], "foreground": "rgb(0,0,40)"})
@@ -253,14 +253,14 @@ def test_an_update_that_does_not_fit_changes_nothing(
     assert stored(sql, qr_id) == before
 
 
-def test_light_on_dark_is_taken(alice: Client) -> None:
+def test_light_on_dark_is_accepted(alice: Client) -> None:
     alice.add("/api/qr/add", TEXT | {"background": "rgb(0,0,0)", "foreground": "rgb(255,255,255)"})
 
 
-def test_two_updates_at_once_cannot_bring_the_colours_too_close(
+def test_two_concurrent_updates_cannot_make_the_colors_too_similar(
     alice: Client, sql: Sql, raw: psycopg2.extensions.connection
 ) -> None:
-    """Each of the new colours fits the other one that was stored before."""
+    """Update both colors, each of which has enough contrast with the previous value of the other."""
     qr_id = alice.add("/api/qr/add", TEXT)
     other = f"UPDATE qrs SET background = 'rgb(140,140,140)' WHERE id = {qr_id}"
     changes = {"data": "y", "foreground": "rgb(110,110,110)"}
@@ -269,7 +269,7 @@ def test_two_updates_at_once_cannot_bring_the_colours_too_close(
     assert stored(sql, qr_id)["foreground"] == "rgb(0,0,0)"
 
 
-def test_a_code_does_not_lead_to_a_branded_domain_which_could_be_the_code_itself(alice: Client) -> None:
+def test_a_code_cannot_point_to_a_branded_domain_which_could_serve_the_code_itself(alice: Client) -> None:
     alice.add("/api/domain/add", {"domain": "https://brand.example.net"})
     for data in ("https://brand.example.net/q/x", "HTTPS://Brand.Example.net:443"):
         answer = alice.post("/api/qr/add", {"type": "link", "data": data})

@@ -26,22 +26,22 @@ from tests.targets import wait_until
 from tests.test_logos import LOGOS, logo_file
 from tests.test_qr import DATA
 
-COLOURS = {
+COLORS = {
     "dark on light": {},
-    "coloured": {"foreground": "rgb(140,0,60)", "background": "rgb(255,236,150)"},
+    "colored": {"foreground": "rgb(140,0,60)", "background": "rgb(255,236,150)"},
     "light on dark": {"foreground": "rgb(255,255,255)", "background": "rgb(0,40,90)"},
     "just enough": {"foreground": "rgb(148,148,148)"},
 }
 WIFI = r"WIFI:T:WPA;S:Home\; sweet;P:p\:a\"ss\,w\\rd;;"
-# The most that has to fit into one picture.
+# The longest data that must fit into one image.
 MAX_WIFI = {"ssid": ";" * 32, "encryption": "WPA", "password": '"' * 64}
 
 
-def pixels(picture: bytes, form: str) -> Image.Image:
-    """SVG is drawn by a program that is not ours."""
+def pixels(data: bytes, form: str) -> Image.Image:
+    """Return the image as Pillow decodes it. An independent program renders the SVG."""
     if form == "svg":
-        picture = bytes(resvg_py.svg_to_bytes(svg_string=picture.decode(), skip_system_fonts=True))
-    with Image.open(BytesIO(picture)) as image:
+        data = bytes(resvg_py.svg_to_bytes(svg_string=data.decode(), skip_system_fonts=True))
+    with Image.open(BytesIO(data)) as image:
         return image.convert("RGB")
 
 
@@ -51,7 +51,7 @@ def decoded(image: Image.Image) -> zxingcpp.Barcode:
 
 
 def fits(image: Image.Image, size: int) -> bool:
-    """Return True if it is a square of whole modules that is not much smaller."""
+    """Return True if the image is a square of whole modules that is not much smaller."""
     return image.width == image.height and size - 120 < image.width <= size
 
 
@@ -60,8 +60,8 @@ def address_of(link: str) -> str:
     return link.removeprefix(BASE_URL)
 
 
-def made(client: Client, kind: str = "text", **sent: Any) -> str:
-    """The path of the picture of a new code."""
+def add_code(client: Client, kind: str = "text", **sent: Any) -> str:
+    """Create a code and return the path of its image."""
     answer = client.post("/api/qr/add", {"type": kind, "data": DATA[kind]} | sent)
     assert answer.status_code == 200, answer.text
     return address_of(answer.get_json()["link"])
@@ -86,8 +86,8 @@ def row_of(sql: Sql, path: str) -> int:
 
 @pytest.mark.parametrize("form", ["png", "svg"])
 @pytest.mark.parametrize("kind", DATA)
-def test_the_picture_of_each_type_is_read_back(alice: Client, kind: str, form: str) -> None:
-    path = made(alice, kind, logo=logo_file(alice, "noise"))
+def test_the_image_of_each_type_can_be_decoded(alice: Client, kind: str, form: str) -> None:
+    path = add_code(alice, kind, logo=logo_file(alice, "noise"))
     expected = WIFI if kind == "wifi" else f"{BASE_URL}/q/{code_of(path)}"
     # A wireless network and its password in a code with a logo need more than 64 modules.
     for size in (None, 80 if kind == "wifi" else 64, 200, 2048):
@@ -101,10 +101,10 @@ def test_the_picture_of_each_type_is_read_back(alice: Client, kind: str, form: s
 
 @pytest.mark.parametrize("form", ["png", "svg"])
 @pytest.mark.parametrize("logo", [None, *LOGOS])
-@pytest.mark.parametrize("colours", COLOURS)
-def test_colours_and_logos_do_not_hide_the_code(alice: Client, colours: str, logo: str | None, form: str) -> None:
-    sent = COLOURS[colours] | ({"logo": logo_file(alice, logo)} if logo else {})
-    path = made(alice, **sent)
+@pytest.mark.parametrize("colors", COLORS)
+def test_colours_and_logos_do_not_hide_the_code(alice: Client, colors: str, logo: str | None, form: str) -> None:
+    sent = COLORS[colors] | ({"logo": logo_file(alice, logo)} if logo else {})
+    path = add_code(alice, **sent)
     background = tuple(qr_image._rgb(sent.get("background", WHITE)))
     for size in (64, 200, qr_image.DEFAULT_SIZE):
         image = pixels(fetched(alice, f"{path}?format={form}&size={size}").data, form)
@@ -112,9 +112,9 @@ def test_colours_and_logos_do_not_hide_the_code(alice: Client, colours: str, log
         assert decoded(image).text == f"{BASE_URL}/q/{code_of(path)}"
 
 
-def test_codes_with_a_logo_are_read_whatever_they_hold(alice: Client, sql: Sql) -> None:
+def test_codes_with_a_logo_can_be_decoded_for_any_data(alice: Client, sql: Sql) -> None:
     logo_file(alice, "noise")
-    made(alice, logo="noise.png")
+    add_code(alice, logo="noise.png")
     logo = bytes(sql("SELECT logo FROM qrs")[0]["logo"])
     chance = random.Random(7)  # noqa: S311
     for length in (10, 20, 30, 45, 60, 90, 130, 180, 230):
@@ -125,8 +125,8 @@ def test_codes_with_a_logo_are_read_whatever_they_hold(alice: Client, sql: Sql) 
             assert decoded(pixels(render(picture, logo), "png")).text == text
 
 
-def test_the_largest_network_fits_with_a_logo(alice: Client) -> None:
-    path = made(alice, "wifi", data=MAX_WIFI, logo=logo_file(alice, "noise"))
+def test_the_longest_wifi_data_fits_with_a_logo(alice: Client) -> None:
+    path = add_code(alice, "wifi", data=MAX_WIFI, logo=logo_file(alice, "noise"))
     assert decoded(pixels(fetched(alice, f"{path}?size=200").data, "png")).text == payload("wifi", MAX_WIFI, "")
     answer = fetched(alice, f"{path}?size=64", Accept="application/json")
     assert answer.status_code == 400
@@ -136,19 +136,19 @@ def test_the_largest_network_fits_with_a_logo(alice: Client) -> None:
 
 
 @pytest.mark.parametrize("ssid", ["Café", "日本", "ABCD", "Привет", "12345", "🏠"])
-def test_a_network_keeps_its_name_in_any_script(alice: Client, ssid: str) -> None:
-    path = made(alice, "wifi", data={"ssid": ssid})
+def test_a_wifi_name_may_use_any_script(alice: Client, ssid: str) -> None:
+    path = add_code(alice, "wifi", data={"ssid": ssid})
     assert decoded(pixels(fetched(alice, path).data, "png")).text == f"WIFI:T:nopass;S:{ssid};;"
 
 
-def test_without_a_logo_less_is_corrected_and_more_room_is_left(alice: Client) -> None:
-    plain = decoded(pixels(fetched(alice, made(alice)).data, "png"))
+def test_without_a_logo_the_error_correction_level_is_lower(alice: Client) -> None:
+    plain = decoded(pixels(fetched(alice, add_code(alice)).data, "png"))
     assert plain.ec_level in "MQ"
 
 
 @pytest.mark.parametrize("size", [64, 65, 199, 200, 1000, 2048])
-def test_modules_are_whole_pixels_and_four_of_them_are_free_around(alice: Client, size: int) -> None:
-    image = pixels(fetched(alice, f"{made(alice)}?size={size}").data, "png").convert("L")
+def test_modules_are_whole_pixels_with_a_quiet_zone_of_four_modules(alice: Client, size: int) -> None:
+    image = pixels(fetched(alice, f"{add_code(alice)}?size={size}").data, "png").convert("L")
     assert set(image.tobytes()) == {0, 255}
     code = image.point(lambda value: 255 - value)
     box = code.getbbox()
@@ -163,15 +163,15 @@ def test_modules_are_whole_pixels_and_four_of_them_are_free_around(alice: Client
     assert scale == size // (side // scale + 8)
 
 
-def test_sizes_of_the_same_whole_pixels_share_a_picture(alice: Client) -> None:
-    path = made(alice)
+def test_sizes_with_the_same_module_width_share_an_image(alice: Client) -> None:
+    path = add_code(alice)
     answers = [fetched(alice, f"{path}?size={size}") for size in range(1900, 2049, 7)]
     assert len({answer.headers["ETag"] for answer in answers}) == len({answer.data for answer in answers}) <= 6
 
 
 @pytest.mark.parametrize("query", ["", "?format=png&size=400", "?size=", "?format="])
 def test_a_png_of_400_pixels_is_the_default(alice: Client, query: str) -> None:
-    answer = fetched(alice, made(alice) + query)
+    answer = fetched(alice, add_code(alice) + query)
     assert answer.mimetype == "image/png"
     assert fits(pixels(answer.data, "png"), 400)
 
@@ -181,8 +181,8 @@ def test_a_png_of_400_pixels_is_the_default(alice: Client, query: str) -> None:
     ["size=63", "size=2049", "size=0", "size=-64", "size=0100", "size=1e2", "size=%D9%A3%D9%A3%D9%A3", "size=100%0a",
      "size=" + "9" * 300, "size=%00", "format=gif", "format=PNG", "format=%00"],
 )  # fmt: skip
-def test_other_sizes_and_formats_are_refused(alice: Client, query: str) -> None:
-    assert fetched(alice, f"{made(alice)}?{query}").status_code == 400
+def test_other_sizes_and_formats_are_rejected(alice: Client, query: str) -> None:
+    assert fetched(alice, f"{add_code(alice)}?{query}").status_code == 400
     assert fetched(alice, f"{short_link(alice)}/qr?{query}").status_code == 400
 
 
@@ -191,7 +191,7 @@ def short_link(client: Client) -> str:
     return str(answer.get_json()["shorturl"]).removeprefix(BASE_URL)
 
 
-def test_the_picture_of_a_short_link_has_a_format_and_a_size(alice: Client) -> None:
+def test_the_image_of_a_short_link_has_a_format_and_a_size(alice: Client) -> None:
     path = f"{short_link(alice)}/qr"
     for query, form, size in (("", "png", 400), ("?size=200", "png", 200), ("/200", "png", 200),
                               ("?format=svg&size=1000", "svg", 1000), ("/1000?format=svg", "svg", 1000)):  # fmt: skip
@@ -202,10 +202,10 @@ def test_the_picture_of_a_short_link_has_a_format_and_a_size(alice: Client) -> N
         assert decoded(image).text == f"{BASE_URL}{path.removesuffix('/qr')}"
 
 
-def test_one_picture_is_drawn_at_a_time_and_one_request_waits(
+def test_one_image_is_rendered_at_a_time_and_one_request_waits(
     app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, begun, ended = made(alice), threading.Semaphore(0), threading.Event()
+    path, begun, ended = add_code(alice), threading.Semaphore(0), threading.Event()
 
     def slowly(picture: qr_image.ImageSpec, logo: bytes | None) -> bytes:
         begun.release()
@@ -232,23 +232,23 @@ def test_one_picture_is_drawn_at_a_time_and_one_request_waits(
 
 @pytest.mark.parametrize("code", ["x", "%00", "a%00b", "%ED%A0%80", "x" * 3000, "%D9%A3", "a'b", "..", "a%2Fb"])
 def test_an_unknown_code_is_not_found(alice: Client, code: str) -> None:
-    made(alice)
+    add_code(alice)
     answer = fetched(alice, f"/qr/{code}")
     assert answer.status_code == 404
     assert answer.mimetype == "text/html"
 
 
-def test_a_code_is_looked_up_as_it_is_written(alice: Client, sql: Sql) -> None:
-    path = made(alice)
+def test_the_id_in_the_url_is_case_sensitive(alice: Client, sql: Sql) -> None:
+    path = add_code(alice)
     sql("UPDATE qrs SET code = 'abcDEF' WHERE id = %(id)s RETURNING 1", id=row_of(sql, path))
     assert [fetched(alice, f"/qr/{code}").status_code for code in ("abcDEF", "ABCDEF")] == [200, 404]
 
 
 @pytest.mark.parametrize("query", ["", "?format=svg", "?size=100"])
-def test_an_unchanged_picture_is_neither_drawn_nor_sent_again(
+def test_an_unchanged_image_is_neither_rendered_nor_sent_again(
     alice: Client, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
-    path = made(alice, logo=logo_file(alice, "noise")) + query
+    path = add_code(alice, logo=logo_file(alice, "noise")) + query
     first = fetched(alice, path)
     tag = first.headers["ETag"]
     assert tag.startswith('"')
@@ -269,8 +269,8 @@ def test_an_unchanged_picture_is_neither_drawn_nor_sent_again(
 @pytest.mark.parametrize(
     "changes", [{"foreground": "rgb(0,0,90)"}, {"background": "rgb(255,255,0)"}, {"logo": ""}, {"logo": "plain.png"}]
 )
-def test_an_update_is_seen_at_once(alice: Client, sql: Sql, changes: dict[str, str]) -> None:
-    path = made(alice, logo=logo_file(alice, "noise"))
+def test_an_update_takes_effect_at_once(alice: Client, sql: Sql, changes: dict[str, str]) -> None:
+    path = add_code(alice, logo=logo_file(alice, "noise"))
     logo_file(alice, "plain")
     before = fetched(alice, path)
     alice.put(f"/api/qr/{row_of(sql, path)}/update", {"data": "y"} | changes)
@@ -280,15 +280,15 @@ def test_an_update_is_seen_at_once(alice: Client, sql: Sql, changes: dict[str, s
     assert after.headers["ETag"] != before.headers["ETag"]
 
 
-def test_an_update_of_the_data_leaves_the_printed_code_as_it_is(alice: Client, sql: Sql) -> None:
-    path = made(alice)
+def test_an_update_of_the_data_does_not_change_the_image(alice: Client, sql: Sql) -> None:
+    path = add_code(alice)
     before = fetched(alice, path)
     alice.put(f"/api/qr/{row_of(sql, path)}/update", {"data": "another text"})
     assert fetched(alice, path, If_None_Match=before.headers["ETag"]).status_code == 304
 
 
-def test_an_update_of_a_network_is_a_new_picture(alice: Client, sql: Sql) -> None:
-    path = made(alice, "wifi")
+def test_an_update_of_wifi_data_changes_the_image(alice: Client, sql: Sql) -> None:
+    path = add_code(alice, "wifi")
     before = fetched(alice, path)
     alice.put(f"/api/qr/{row_of(sql, path)}/update", {"data": {"ssid": "Other"}})
     after = fetched(alice, path, If_None_Match=before.headers["ETag"])
@@ -297,29 +297,29 @@ def test_an_update_of_a_network_is_a_new_picture(alice: Client, sql: Sql) -> Non
 
 @pytest.mark.parametrize("form", ["png", "svg"])
 def test_equal_input_gives_equal_bytes(alice: Client, form: str) -> None:
-    path = made(alice, logo=logo_file(alice, "noise"))
+    path = add_code(alice, logo=logo_file(alice, "noise"))
     first = fetched(alice, f"{path}?format={form}")
     forget(alice)
     second = fetched(alice, f"{path}?format={form}")
     assert first.data == second.data
 
 
-def test_a_picture_opened_by_itself_can_do_nothing(alice: Client) -> None:
-    answer = fetched(alice, f"{made(alice, logo=logo_file(alice, 'noise'))}?format=svg")
+def test_an_image_opened_as_a_page_can_run_nothing(alice: Client) -> None:
+    answer = fetched(alice, f"{add_code(alice, logo=logo_file(alice, 'noise'))}?format=svg")
     assert answer.headers["Content-Security-Policy"] == "default-src 'none'; img-src data:; sandbox"
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
     tags = {element.tag.partition("}")[2] for element in ElementTree.fromstring(answer.data).iter()}  # noqa: S314
     assert tags == {"svg", "path", "image"}
 
 
-def test_a_picture_needs_no_key_and_counts_for_no_limit(alice: Client) -> None:
-    answer = fetched(alice, made(alice))
+def test_an_image_needs_no_key_and_has_no_rate_limit(alice: Client) -> None:
+    answer = fetched(alice, add_code(alice))
     assert answer.status_code == 200
     assert "X-RateLimit-Limit" not in answer.headers
 
 
-def test_a_head_request_is_answered_like_a_get(alice: Client) -> None:
-    path = made(alice)
+def test_a_head_request_responds_like_a_get(alice: Client) -> None:
+    path = add_code(alice)
     head, get = alice.http.head(path), fetched(alice, path)
     assert (head.status_code, head.data, head.headers["ETag"]) == (200, b"", get.headers["ETag"])
     assert head.content_length == len(get.data)

@@ -24,7 +24,7 @@ def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) <= 200
 
 
-def test_the_table_of_settings_is_that_of_the_program() -> None:
+def test_the_table_of_settings_matches_the_program() -> None:
     listed = re.findall(r"^\| `LINKMGR_(\w+)` \| (.*?) \| (.*) \|$", README, re.MULTILINE)
     expected = [
         (field.name.upper(), "" if field.default in ("", None) else f"`{field.default}`", field.metadata["doc"])

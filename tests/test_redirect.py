@@ -1,4 +1,4 @@
-"""/<alias>: which link it is, where it leads, and what counts as a visit."""
+"""/<alias>: link lookup, redirect and counted visits."""
 
 from collections.abc import Callable
 
@@ -14,17 +14,17 @@ from tests.shortlinks import BRANDED, TARGET, Make, Short
 OURS = "127.0.0.1:5000"
 
 
-# --- which link
+# --- lookup
 
 
-def test_it_leads_to_the_target_and_counts_the_visit(short: Make) -> None:
+def test_it_redirects_to_the_target_and_counts_the_visit(short: Make) -> None:
     link = short()
-    assert link.leads_to() == TARGET
-    assert link.leads_to(path="/") == TARGET
+    assert link.redirect_target() == TARGET
+    assert link.redirect_target(path="/") == TARGET
     assert link.clicks == 2
 
 
-def test_an_alias_is_case_sensitive_and_whole(short: Make) -> None:
+def test_an_alias_is_case_sensitive_and_matched_completely(short: Make) -> None:
     link = short(alias="Summer-2026_x")
     paths = [
         "/summer-2026_x",
@@ -36,21 +36,21 @@ def test_an_alias_is_case_sensitive_and_whole(short: Make) -> None:
     ]
     answers = [link.app.test_client().get(path) for path in paths]
     assert {(answer.status_code, answer.mimetype) for answer in answers} == {(404, "text/html")}
-    assert link.leads_to() == TARGET
+    assert link.redirect_target() == TARGET
 
 
 @pytest.mark.parametrize("alias", ["abc", "x" * 50, "-_-", "123", "qrs", "API"])
-def test_aliases_of_every_form_lead_on(short: Make, alias: str) -> None:
-    assert short(alias=alias).leads_to() == TARGET
+def test_aliases_of_every_form_redirect(short: Make, alias: str) -> None:
+    assert short(alias=alias).redirect_target() == TARGET
 
 
 def first_words(app: Flask) -> set[str]:
-    """What our other addresses begin with, and what an alias could be."""
+    """Return the first words of our other paths that would be valid aliases."""
     words = {rule.rule.split("/", 2)[1] for rule in app.url_map.iter_rules()}
     return {word for word in words if word.isalnum() and len(word) >= 3}
 
 
-def test_a_link_never_stands_before_another_address(short: Make, app: Flask) -> None:
+def test_a_link_never_takes_precedence_over_another_path(short: Make, app: Flask) -> None:
     words = first_words(app)
     assert {"api", "login", "account", "static", "healthz", "avatar"} <= words
     before = {word: app.test_client().post(f"/{word}").status_code for word in words}
@@ -69,7 +69,7 @@ def test_each_host_has_links_of_its_own(short: Make, alice: Client, bob: Client,
     bobs.brand("bob.example.org")
     sql("UPDATE links SET alias = 'sale' RETURNING 1")
     targets = {
-        host: ours.leads_to(Host=host)
+        host: ours.redirect_target(Host=host)
         for host in (OURS, BRANDED, f"{BRANDED}:8080", "GO.example.org.", "bob.example.org")
     }
     assert targets == {
@@ -83,7 +83,7 @@ def test_each_host_has_links_of_its_own(short: Make, alice: Client, bob: Client,
     assert (ours.clicks, alices.clicks, bobs.clicks) == (1, 3, 1)
 
 
-def test_a_branded_host_does_not_have_our_links_nor_we_its(short: Make, alice: Client, sql: Sql) -> None:
+def test_our_host_and_branded_hosts_do_not_share_links(short: Make, alice: Client, sql: Sql) -> None:
     ours, branded = short(), short()
     branded.brand()
     assert ours.ask(Host=BRANDED).status_code == 404
@@ -94,7 +94,7 @@ def test_a_branded_host_does_not_have_our_links_nor_we_its(short: Make, alice: C
     assert (ours.clicks, branded.clicks) == (0, 0)
 
 
-def test_a_bio_page_is_shown_at_our_address_only(app: Flask, alice: Client, sql: Sql) -> None:
+def test_a_bio_page_is_shown_on_our_host_only(app: Flask, alice: Client, sql: Sql) -> None:
     alice.add("/api/domain/add", {"domain": f"https://{BRANDED}"})
     bio_id = factories.bio(sql, alice.id, title="Dana Demo")
     alias = sql("SELECT alias FROM bios WHERE id = %(id)s", id=bio_id)[0]["alias"]
@@ -104,9 +104,9 @@ def test_a_bio_page_is_shown_at_our_address_only(app: Flask, alice: Client, sql:
     assert app.test_client().get(f"/{alias}", headers={"Host": BRANDED}).status_code == 404
 
 
-def test_a_private_link_leads_on_as_well(short: Make) -> None:
+def test_a_private_link_redirects_as_well(short: Make) -> None:
     link = short(public=False)
-    assert link.leads_to() == TARGET
+    assert link.redirect_target() == TARGET
     assert link.clicks == 1
 
 
@@ -121,17 +121,17 @@ def test_a_visitor_waits_for_one_statement(short: Make, monkeypatch: pytest.Monk
         return execute(self, sql, *rest, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(statements.Database, "execute", count)
-    assert link.leads_to(Host=OURS) == TARGET
+    assert link.redirect_target(Host=OURS) == TARGET
     assert len(asked) == 1
 
 
-# --- what counts
+# --- counted visits
 
 
-def test_head_leads_on_and_does_not_count(short: Make) -> None:
+def test_head_and_prefetch_redirect_and_are_not_counted(short: Make) -> None:
     link = short()
-    assert link.leads_to(method="HEAD") == TARGET
-    assert link.leads_to(Sec_Purpose="prefetch") == TARGET
+    assert link.redirect_target(method="HEAD") == TARGET
+    assert link.redirect_target(Sec_Purpose="prefetch") == TARGET
     assert link.clicks == 0
 
 
@@ -156,13 +156,13 @@ def test_head_leads_on_and_does_not_count(short: Make) -> None:
         "Googlebot/2.1 (+http://www.google.com/bot.html)",
     ],
 )
-def test_crawlers_are_led_on_and_not_counted(short: Make, agent: str) -> None:
+def test_crawlers_are_redirected_and_not_counted(short: Make, agent: str) -> None:
     link = short()
-    assert link.leads_to(agent=agent) == TARGET
+    assert link.redirect_target(agent=agent) == TARGET
     assert link.clicks == 0
 
 
-def test_our_own_pages_are_no_referrers(short: Make, alice: Client) -> None:
+def test_our_own_pages_are_not_recorded_as_referrers(short: Make, alice: Client) -> None:
     link = short()
     link.ask(Referer=f"{BASE_URL}/u/alice/list-1")
     link.ask(Referer="https://t.co/x")
@@ -172,7 +172,7 @@ def test_our_own_pages_are_no_referrers(short: Make, alice: Client) -> None:
     assert link.clicks == 2
 
 
-def test_nobodys_alias_is_a_page_that_says_so(app: Flask, make_app: Callable[..., Flask]) -> None:
+def test_an_unknown_alias_is_a_404_page(app: Flask, make_app: Callable[..., Flask]) -> None:
     answer = app.test_client().get("/nobodys")
     assert (answer.status_code, answer.headers["Cache-Control"]) == (404, "no-store")
     assert "Page not found" in answer.text
@@ -183,7 +183,7 @@ def test_nobodys_alias_is_a_page_that_says_so(app: Flask, make_app: Callable[...
 
 
 @pytest.mark.parametrize("kind", ["frame", "splash", "overlay"])
-def test_what_is_shown_before_the_visitor_goes_on_counts_once(short: Make, kind: str) -> None:
+def test_an_interstitial_page_counts_once(short: Make, kind: str) -> None:
     link = short(type=kind)
     page = link.ask()
     assert (page.status_code, page.headers["Cache-Control"]) == (200, "no-store")
@@ -191,7 +191,7 @@ def test_what_is_shown_before_the_visitor_goes_on_counts_once(short: Make, kind:
     assert link.clicks == 1
 
 
-def test_pixels_fire_before_the_visitor_goes_on(short: Make, alice: Client, sql: Sql) -> None:
+def test_pixels_fire_before_the_redirect(short: Make, alice: Client, sql: Sql) -> None:
     link = short()
     pixel_id = factories.pixel(sql, alice.id)
     sql("INSERT INTO link_pixels VALUES (%(user_id)s, %(link_id)s, %(pixel_id)s) RETURNING 1",

@@ -1,4 +1,4 @@
-"""Short links in Chromium, which says that it is a phone, speaks French or is a crawler."""
+"""Short links in a Chromium that identifies as a phone, uses French or identifies as a crawler."""
 
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
@@ -24,7 +24,7 @@ def base(serve: Callable[..., str]) -> str:
 
 @pytest.fixture
 def site() -> Iterator[str]:
-    """A web server of somebody else, whose pages say their path."""
+    """A third-party web server whose pages show their path."""
 
     def page(request: BaseHTTPRequestHandler) -> None:
         html = f'<link rel="icon" href="data:,"><h1>You are at {request.path}</h1>'.encode()
@@ -41,13 +41,13 @@ def emulate(browser: Browser, agent: str, language: str = "en") -> None:
 
 @pytest.fixture
 def person(browser: Browser) -> Iterator[Browser]:
-    """A browser that can say that it is another one."""
+    """A browser whose user agent and language can be changed."""
     agent = str(browser.run("return navigator.userAgent"))
     yield browser
     emulate(browser, agent)
 
 
-def test_a_phone_and_a_desktop_arrive_at_their_own_targets(person: Browser, base: str, site: str, short: Make) -> None:
+def test_a_phone_and_a_desktop_get_their_own_targets(person: Browser, base: str, site: str, short: Make) -> None:
     link = short(url=f"{site}/desktop", devices={"iphone": f"{site}/phone", "android": f"{site}/robot"})
     for agent, expected in ((FIREFOX, "/desktop"), (IPHONE, "/phone"), (ANDROID, "/robot")):
         emulate(person, agent)
@@ -56,7 +56,7 @@ def test_a_phone_and_a_desktop_arrive_at_their_own_targets(person: Browser, base
     link.wait_for_clicks(3)
 
 
-def test_people_arrive_at_the_page_in_their_language(person: Browser, base: str, site: str, short: Make) -> None:
+def test_visitors_get_the_page_in_their_language(person: Browser, base: str, site: str, short: Make) -> None:
     link = short(url=f"{site}/other", languages={"fr": f"{site}/fr", "pt-br": f"{site}/br"}, parameters=[["a", "b c"]])
     for language, expected in (("fr-CH,fr", "/fr"), ("pt-BR", "/br"), ("de,en", "/other")):
         emulate(person, FIREFOX, language)
@@ -64,7 +64,7 @@ def test_people_arrive_at_the_page_in_their_language(person: Browser, base: str,
         person.wait_for_text(f"You are at {expected}?a=b%20c")
 
 
-def test_device_comes_before_country_before_language(
+def test_device_precedes_country_and_country_precedes_language(
     person: Browser, serve: Callable[..., str], site: str, short: Make, tmp_path: Path
 ) -> None:
     base = serve("--workers", "1", trusted_proxies="1", geoip_database=geoip.write(tmp_path / "test.mmdb"))
@@ -105,7 +105,7 @@ def test_a_password_is_mistyped_then_leads_on(person: Browser, base: str, site: 
     locked.wait_for_clicks(1)
 
 
-def test_an_expired_link_says_so(browser: Browser, base: str, short: Make) -> None:
+def test_an_expired_link_shows_the_expiry_page(browser: Browser, base: str, short: Make) -> None:
     browser.open(base + short(expires="2020-01-01 00:00:00+00").path)
     assert "This link has expired" in browser.text
     assert browser.run("return performance.getEntriesByType('navigation')[0].responseStatus") == 410

@@ -1,4 +1,4 @@
-"""Redirects that would send a visitor in a circle, made in every way that creates and updates cannot see."""
+"""Redirect loops, created in every way that validation on create and update cannot detect."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ OUTSIDE = "https://example.com/page"
 
 
 class Site:
-    """Alice's links and domains, and a visitor."""
+    """Links and domains of alice, and a visitor."""
 
     def __init__(self, app: Flask, sql: Sql, alice: Client) -> None:
         self.app, self.sql, self.alice = app, sql, alice
@@ -55,7 +55,7 @@ def site(app: Flask, sql: Sql, alice: Client) -> Site:
 
 @pytest.fixture
 def moved(site: Site) -> tuple[int, int]:
-    """Two links that lead to each other: each was moved onto the domain that the other leads to."""
+    """Two links that redirect to each other: each was moved to the domain that the other targets."""
     there, back = site.link("there", f"https://{TWO}/back"), site.link("back", f"https://{ONE}/there")
     site.domain(ONE)
     site.domain(TWO)
@@ -64,7 +64,7 @@ def moved(site: Site) -> tuple[int, int]:
     return there, back
 
 
-def test_links_that_were_moved_into_a_circle_are_not_redirected(site: Site, moved: tuple[int, int]) -> None:
+def test_moved_links_that_form_a_loop_are_not_redirected(site: Site, moved: tuple[int, int]) -> None:
     answer = site.ask("/there", ONE)
     assert answer.status_code == 508
     assert CATALOGUE["redirect_loop"][1] in answer.text
@@ -74,13 +74,13 @@ def test_links_that_were_moved_into_a_circle_are_not_redirected(site: Site, move
 
 
 @pytest.mark.usefixtures("moved")
-def test_programs_are_told_in_json(site: Site) -> None:
+def test_programs_get_the_error_as_json(site: Site) -> None:
     answer = site.ask("/there", ONE, Accept="application/json")
     assert (answer.status_code, answer.get_json()["code"]) == (508, "redirect_loop")
 
 
 @pytest.mark.parametrize("kind", ["direct", "splash", "frame"])
-def test_a_domain_that_is_added_later_closes_a_circle(site: Site, kind: str) -> None:
+def test_a_domain_that_is_added_later_closes_a_loop(site: Site, kind: str) -> None:
     link = site.link("round", f"https://{ONE}/round", type=kind)
     assert site.ask("/round").status_code in (200, 302)
     domain = site.domain(ONE)
@@ -98,7 +98,7 @@ def test_a_domain_that_is_added_later_closes_a_circle(site: Site, kind: str) -> 
         {"languagetarget": [{"language": "en", "link": f"https://{ONE}/round"}]},
     ],
 )
-def test_only_the_visitors_that_a_circle_catches_are_refused(site: Site, members: dict[str, Any]) -> None:
+def test_only_visitors_whose_redirect_loops_get_the_error(site: Site, members: dict[str, Any]) -> None:
     link = site.link("round", OUTSIDE, **members)
     domain = site.domain(ONE)
     site.sql("UPDATE links SET domain_id = %(domain)s WHERE id = %(id)s RETURNING id", domain=domain, id=link)
@@ -109,14 +109,14 @@ def test_only_the_visitors_that_a_circle_catches_are_refused(site: Site, members
     assert site.clicks(link) == 1
 
 
-def test_an_app_store_address_is_not_on_the_domain_that_a_link_is_moved_to(site: Site) -> None:
+def test_an_app_store_url_is_not_on_the_domain_that_a_link_is_moved_to(site: Site) -> None:
     link = site.link("round", OUTSIDE, deeplink={"auto": True, "apple": f"https://{ONE}/round"})
     site.domain(ONE)
     answer = site.alice.put(f"/api/url/{link}/update", {"domain": f"https://{ONE}"})
     assert answer.get_json()["code"] == "link_branded"
 
 
-def test_a_page_for_unknown_paths_that_leads_back_is_not_redirected_to(site: Site) -> None:
+def test_a_redirect404_that_loops_is_not_followed(site: Site) -> None:
     back = site.link("back", f"https://{ONE}/missing")
     site.domain(ONE, redirect404=f"https://{TWO}/back")
     site.domain(TWO)
@@ -127,7 +127,7 @@ def test_a_page_for_unknown_paths_that_leads_back_is_not_redirected_to(site: Sit
     assert site.is_loop("/back", TWO)
 
 
-def test_a_root_that_leads_back_is_not_redirected_to(site: Site) -> None:
+def test_a_redirectroot_that_loops_is_not_followed(site: Site) -> None:
     back = site.link("back", f"https://{ONE}")
     site.domain(ONE, redirectroot=f"https://{TWO}/back")
     site.domain(TWO)
@@ -136,7 +136,7 @@ def test_a_root_that_leads_back_is_not_redirected_to(site: Site) -> None:
     assert site.is_loop("/back", TWO)
 
 
-def test_a_qr_code_does_not_lead_in_a_circle(site: Site) -> None:
+def test_a_qr_code_does_not_redirect_in_a_loop(site: Site) -> None:
     code = site.alice.post("/api/qr/add", {"type": "link", "data": f"https://{ONE}/round"}).get_json()
     path = "/q/" + code["link"].rsplit("/", 1)[1]
     link = site.link("round", f"https://{TWO}{path}")
@@ -149,7 +149,7 @@ def test_a_qr_code_does_not_lead_in_a_circle(site: Site) -> None:
     assert site.is_loop(path)
 
 
-def test_a_domain_that_is_added_later_does_not_have_a_qr_code_lead_to_itself(site: Site) -> None:
+def test_a_domain_that_is_added_later_does_not_make_a_qr_code_redirect_to_itself(site: Site) -> None:
     code = site.alice.post("/api/qr/add", {"type": "link", "data": OUTSIDE}).get_json()
     path = "/q/" + code["link"].rsplit("/", 1)[1]
     assert site.alice.put(f"/api/qr/{code['id']}/update", {"data": f"https://{ONE}{path}"}).status_code == 200
@@ -159,7 +159,7 @@ def test_a_domain_that_is_added_later_does_not_have_a_qr_code_lead_to_itself(sit
     assert site.is_loop(path, ONE)
 
 
-def test_a_rotator_does_not_lead_in_a_circle(site: Site) -> None:
+def test_a_rotator_does_not_redirect_in_a_loop(site: Site) -> None:
     campaign = site.alice.add("/api/campaign/add", {"name": "Sale", "slug": "sale", "public": True})
     link = site.link("round", f"https://{ONE}/r/sale", campaign=campaign)
     site.domain(ONE)
@@ -168,7 +168,7 @@ def test_a_rotator_does_not_lead_in_a_circle(site: Site) -> None:
     assert site.clicks(link) == 0
 
 
-def test_a_chain_without_an_end_is_not_followed_for_ever(site: Site) -> None:
+def test_a_chain_without_an_end_is_followed_to_a_limit(site: Site) -> None:
     for number in range(12):
         site.link(f"hop{number}", f"https://{ONE}/hop{number + 1}")
     domain = site.domain(ONE)
@@ -190,11 +190,11 @@ def test_a_target_on_a_foreign_host_costs_no_statement(site: Site, monkeypatch: 
     assert len([sql for sql in asked if "FROM links" in sql or "FROM domains" in sql]) == 1
 
 
-# --- chains that end
+# --- chains without a loop
 
 
 def chain(site: Site, last: str) -> tuple[int, str]:
-    """A link on our host that leads to this path on a branded domain, which was added later."""
+    """Return a link on our host that targets this path on a branded domain, which was added later."""
     address = f"https://{ONE}{last}"
     return site.link("start", address), address
 
@@ -210,8 +210,8 @@ def test_a_chain_that_ends_outside_is_redirected_and_counted(site: Site) -> None
 
 
 @pytest.mark.parametrize("members", [{"password_hash": passwords.hashed("x")}, {"expires": "2020-01-01 00:00:00+00"}])
-def test_a_circle_that_stops_at_a_page_is_none(site: Site, members: dict[str, str]) -> None:
-    """The visitor of a password or of an expired link is not sent on by itself."""
+def test_a_chain_that_ends_at_a_page_is_not_a_loop(site: Site, members: dict[str, str]) -> None:
+    """A password page or an expiry page does not redirect by itself."""
     _, address = chain(site, "/inside")
     inside = site.link("inside", f"https://{TWO}/start")
     domain = site.domain(ONE)
@@ -228,13 +228,13 @@ def test_a_circle_that_stops_at_a_page_is_none(site: Site, members: dict[str, st
     "path", ["/", "/nothing", "/static/go.js", "/api/account", "/u/nobody/list-1", "/%FF", "/a//b"]
 )
 @pytest.mark.parametrize("members", [{}, {"redirectroot": OUTSIDE, "redirect404": OUTSIDE}])
-def test_whatever_else_a_domain_answers_is_led_to(site: Site, path: str, members: dict[str, str]) -> None:
+def test_any_other_page_of_a_domain_is_redirected_to(site: Site, path: str, members: dict[str, str]) -> None:
     _, address = chain(site, path)
     site.domain(ONE, **members)
     assert site.ask("/start").headers["Location"] == address
 
 
-def test_a_public_list_of_a_campaign_is_an_end(site: Site) -> None:
+def test_a_public_list_of_a_campaign_ends_a_chain(site: Site) -> None:
     campaign = site.alice.post("/api/campaign/add", {"name": "Sale", "slug": "sale", "public": True}).get_json()["id"]
     list_path = f"/u/alice/sale-{campaign}"
     site.link("back", f"https://{ONE}{list_path}")
@@ -245,7 +245,7 @@ def test_a_public_list_of_a_campaign_is_an_end(site: Site) -> None:
 
 
 def test_a_target_that_became_our_own_host_is_followed(make_app: Callable[..., Flask], sql: Sql, alice: Client) -> None:
-    """The service got another LINKMGR_BASE_URL."""
+    """Change LINKMGR_BASE_URL after the link was created."""
     moved = make_app(base_url=f"https://{ONE}").test_client()
     link = factories.link(sql, alice.id, url=f"https://{ONE}/round")
     sql("UPDATE links SET alias = 'round' WHERE id = %(id)s RETURNING id", id=link)

@@ -1,4 +1,4 @@
-"""What stands at a short address besides the redirect: password, expiry, preview, app and QR code."""
+"""Pages and images of a short link besides the redirect: password, expiry, preview, app and QR code."""
 
 from io import BytesIO
 from typing import Any
@@ -30,7 +30,7 @@ def unlock(link: Short, password: str = SECRET, **request: Any) -> Any:
 # --- the password
 
 
-def test_a_password_is_asked_for_before_anything_of_the_link_is_told(locked: Short) -> None:
+def test_the_password_form_reveals_nothing_about_the_link(locked: Short) -> None:
     for agent in (FIREFOX, FACEBOOK):
         page = locked.ask(agent=agent)
         assert page.status_code == 200
@@ -41,7 +41,7 @@ def test_a_password_is_asked_for_before_anything_of_the_link_is_told(locked: Sho
     assert locked.clicks == 0
 
 
-def test_the_right_password_leads_on_and_counts_once(locked: Short) -> None:
+def test_the_correct_password_redirects_and_counts_once(locked: Short) -> None:
     answer = unlock(locked)
     assert (answer.status_code, answer.headers["Location"]) == (303, TARGET)
     assert answer.headers["Cache-Control"] == "no-store"
@@ -50,7 +50,7 @@ def test_the_right_password_leads_on_and_counts_once(locked: Short) -> None:
 
 
 @pytest.mark.parametrize("password", ["", "open", SECRET + " ", SECRET.upper(), SECRET + "\0", "x" * 5000, "\ud800"])
-def test_a_wrong_password_is_told_so(locked: Short, password: str) -> None:
+def test_a_wrong_password_is_reported(locked: Short, password: str) -> None:
     sent = urlencode({"password": password.encode("utf-8", "surrogatepass")})
     answer = locked.ask(method="POST", data=sent, Content_Type="application/x-www-form-urlencoded")
     assert answer.status_code == 401
@@ -58,12 +58,12 @@ def test_a_wrong_password_is_told_so(locked: Short, password: str) -> None:
     assert locked.clicks == 0
 
 
-def test_a_form_without_a_password_is_refused(locked: Short) -> None:
+def test_a_form_without_a_password_is_rejected(locked: Short) -> None:
     assert locked.ask(method="POST").status_code == 401
     assert locked.ask(method="POST", data=b"\xff=%", Content_Type="multipart/form-data").status_code == 401
 
 
-def test_the_other_rules_hold_behind_a_password(short: Make) -> None:
+def test_the_other_rules_apply_after_the_password(short: Make) -> None:
     link = short(
         password_hash=passwords.hashed(SECRET), devices={"iphone": "https://example.com/i"}, parameters=[["a", "1"]]
     )
@@ -71,7 +71,7 @@ def test_the_other_rules_hold_behind_a_password(short: Make) -> None:
     assert unlock(link).headers["Location"] == f"{TARGET}?a=1"
 
 
-def test_passwords_can_be_tried_ten_times_from_an_address(locked: Short, short: Make, sql: Sql) -> None:
+def test_an_ip_address_has_ten_password_attempts(locked: Short, short: Make, sql: Sql) -> None:
     other = short(password_hash=passwords.hashed(SECRET))
     answers = [unlock(locked, "guess").status_code for _ in range(attempts.ATTEMPTS + 1)]
     assert answers == [401] * attempts.ATTEMPTS + [429]
@@ -86,7 +86,7 @@ def test_passwords_can_be_tried_ten_times_from_an_address(locked: Short, short: 
     assert unlock(locked).status_code == 303
 
 
-def test_the_right_password_opens_a_link_as_often_as_its_visitor_comes(locked: Short) -> None:
+def test_correct_passwords_are_not_limited(locked: Short) -> None:
     assert [unlock(locked).status_code for _ in range(attempts.ATTEMPTS + 2)] == [303] * (attempts.ATTEMPTS + 2)
 
 
@@ -100,7 +100,7 @@ def test_it_works_on_a_branded_domain(locked: Short, alice: Client, sql: Sql) ->
     assert locked.clicks == 2
 
 
-def test_a_form_of_a_link_whose_password_is_gone_leads_to_the_link(short: Make) -> None:
+def test_the_form_of_a_link_whose_password_was_removed_redirects_to_the_link(short: Make) -> None:
     link = short()
     answer = unlock(link)
     assert (answer.status_code, answer.headers["Location"]) == (303, link.path)
@@ -110,7 +110,7 @@ def test_a_form_of_a_link_whose_password_is_gone_leads_to_the_link(short: Make) 
 # --- expiry
 
 
-def test_an_expired_link_is_over_whatever_else_it_has(short: Make) -> None:
+def test_an_expired_link_shows_the_expiry_page_whatever_else_is_set(short: Make) -> None:
     link = short(expires="2020-01-01 00:00:00+00", password_hash=passwords.hashed(SECRET), title="Sale")
     for answer in (link.ask(), link.ask(agent=FACEBOOK), unlock(link)):
         assert answer.status_code == 410
@@ -121,11 +121,11 @@ def test_an_expired_link_is_over_whatever_else_it_has(short: Make) -> None:
     assert link.clicks == 0
 
 
-def test_a_link_that_will_expire_leads_on(short: Make) -> None:
-    assert short(expires="2999-01-01 00:00:00+00").leads_to() == TARGET
+def test_a_link_that_expires_later_redirects(short: Make) -> None:
+    assert short(expires="2999-01-01 00:00:00+00").redirect_target() == TARGET
 
 
-def test_an_expired_link_of_a_branded_domain_is_no_unknown_address(short: Make, alice: Client, sql: Sql) -> None:
+def test_an_expired_link_on_a_branded_domain_is_not_an_unknown_path(short: Make, alice: Client, sql: Sql) -> None:
     link = short(expires="2020-01-01 00:00:00+00")
     link.brand()
     sql("UPDATE domains SET redirect404 = 'https://example.com/lost' RETURNING 1")
@@ -135,7 +135,7 @@ def test_an_expired_link_of_a_branded_domain_is_no_unknown_address(short: Make, 
 # --- the preview
 
 
-def test_crawlers_of_social_networks_get_a_preview_and_people_the_target(short: Make) -> None:
+def test_crawlers_of_social_networks_get_a_preview_and_visitors_the_target(short: Make) -> None:
     link = short(title='Big "sale" <now>', metadescription="Half & half", metaimage="https://cdn.example.com/a.png")
     page = link.ask(agent=FACEBOOK)
     assert page.status_code == 200
@@ -152,7 +152,7 @@ def test_crawlers_of_social_networks_get_a_preview_and_people_the_target(short: 
     ):
         assert tag in page.text
     assert link.clicks == 0
-    assert link.leads_to() == TARGET
+    assert link.redirect_target() == TARGET
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_crawlers_of_social_networks_get_a_preview_and_people_the_target(short: 
         "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)",
     ],
 )
-def test_one_part_is_enough_for_a_preview(short: Make, columns: dict[str, str], agent: str) -> None:
+def test_one_member_is_enough_for_a_preview(short: Make, columns: dict[str, str], agent: str) -> None:
     page = short(**columns).ask(agent=agent)
     assert page.status_code == 200
     assert "og:title" in page.text
@@ -177,7 +177,7 @@ def test_one_part_is_enough_for_a_preview(short: Make, columns: dict[str, str], 
     assert f'content="{value}"' in page.text
 
 
-def test_search_engines_and_people_in_apps_are_led_on(short: Make) -> None:
+def test_search_engines_and_in_app_browsers_are_redirected(short: Make) -> None:
     link = short(title="Sale")
     for agent in (
         "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
@@ -186,10 +186,10 @@ def test_search_engines_and_people_in_apps_are_led_on(short: Make) -> None:
         f"{IPHONE} [Pinterest/iOS]",
         f"{IPHONE} Instagram 300.0",
     ):
-        assert link.leads_to(agent=agent) == TARGET
+        assert link.redirect_target(agent=agent) == TARGET
 
 
-def test_the_preview_of_a_branded_link_names_its_own_address(short: Make, alice: Client, sql: Sql) -> None:
+def test_the_preview_of_a_branded_link_has_its_own_url(short: Make, alice: Client, sql: Sql) -> None:
     link = short(metadescription="Sale")
     link.brand()
     page = link.ask(agent=FACEBOOK, Host=BRANDED).text
@@ -210,7 +210,7 @@ STORES = {"apple": "https://apps.apple.com/app/id1", "google": "https://play.goo
         (ANDROID, STORES["google"]),
     ],
 )
-def test_a_phone_is_led_to_its_app_or_on(short: Make, agent: str, store: str) -> None:
+def test_a_phone_opens_its_app_or_is_redirected(short: Make, agent: str, store: str) -> None:
     link = short(deeplink=STORES, parameters=[["a", "1"]])
     page = link.ask(agent=agent)
     assert page.status_code == 200
@@ -234,10 +234,10 @@ def test_a_phone_is_led_to_its_app_or_on(short: Make, agent: str, store: str) ->
     ],
 )
 def test_all_others_are_redirected(short: Make, agent: str, deeplink: dict[str, Any]) -> None:
-    assert short(deeplink=deeplink).leads_to(agent=agent) == TARGET
+    assert short(deeplink=deeplink).redirect_target(agent=agent) == TARGET
 
 
-def test_a_splash_page_leads_to_the_app_and_a_frame_shows_the_target(short: Make) -> None:
+def test_a_splash_page_opens_the_app_and_a_frame_shows_the_target(short: Make) -> None:
     splash = short(deeplink=STORES, type="splash").ask(agent=IPHONE).text
     assert STORES["apple"] in splash
     frame = short(deeplink=STORES, type="frame").ask(agent=IPHONE).text
@@ -248,15 +248,15 @@ def test_a_splash_page_leads_to_the_app_and_a_frame_shows_the_target(short: Make
 # --- the QR code
 
 
-def decoded(picture: bytes) -> tuple[str, tuple[int, int]]:
-    """What it holds, and its size."""
-    image = Image.open(BytesIO(picture))
+def decoded(data: bytes) -> tuple[str, tuple[int, int]]:
+    """Return the data of the code, and its size."""
+    image = Image.open(BytesIO(data))
     [found] = zxingcpp.read_barcodes(image)
     return found.text, image.size
 
 
 @pytest.mark.parametrize(("path", "size"), [("/qr", 400), ("/qr/", 400), ("/qr/64", 64), ("/qr/1000", 1000)])
-def test_its_qr_code_holds_the_short_address(short: Make, path: str, size: int) -> None:
+def test_the_qr_code_of_a_link_contains_its_short_url(short: Make, path: str, size: int) -> None:
     link = short(password_hash=passwords.hashed(SECRET))
     answer = link.ask(path=path)
     assert (answer.status_code, answer.mimetype) == (200, "image/png")
@@ -269,7 +269,7 @@ def test_its_qr_code_holds_the_short_address(short: Make, path: str, size: int) 
     assert (again.status_code, again.data) == (304, b"")
 
 
-def test_on_a_branded_domain_it_holds_the_address_there(short: Make, alice: Client, sql: Sql) -> None:
+def test_on_a_branded_domain_it_contains_the_url_there(short: Make, alice: Client, sql: Sql) -> None:
     link = short()
     link.brand()
     assert decoded(link.ask(path="/qr/200", Host=BRANDED).data)[0] == f"https://{BRANDED}/{link.alias}"
@@ -277,7 +277,7 @@ def test_on_a_branded_domain_it_holds_the_address_there(short: Make, alice: Clie
 
 
 @pytest.mark.parametrize("size", ["63", "2049", "0", "-64", "064", "1e3", "99999999999", "x", "٣٠٠", "100%00"])
-def test_a_size_out_of_bounds_is_refused(short: Make, size: str) -> None:
+def test_a_size_out_of_range_is_rejected(short: Make, size: str) -> None:
     answer = short().ask(path=f"/qr/{size}")
     assert answer.status_code == 400
     assert "size must be a whole number from 64 to 2048" in answer.text

@@ -1,4 +1,4 @@
-"""Where a short link leads: by device, country and language, with its parameters."""
+"""The target of a short link: by device, country and language, with its parameters."""
 
 import pytest
 from flask import Flask
@@ -71,29 +71,29 @@ def test_a_device_is_not_another_one(agent: str, names: list[str]) -> None:
     assert not set(names) & set(targets.device_names(agent))
 
 
-def test_a_device_has_its_own_target_the_most_telling_name_first(short: Make) -> None:
+def test_a_device_has_its_own_target_and_the_most_specific_name_wins(short: Make) -> None:
     link = short(devices=links_to("iphone", "ios", "mobile", "windows 10", "windows"))
-    assert link.leads_to(agent=IPHONE) == "https://example.com/0"
-    assert link.leads_to(agent=IPAD) == "https://example.com/1"
-    assert link.leads_to(agent=ANDROID) == "https://example.com/2"
-    assert link.leads_to(agent=FIREFOX) == "https://example.com/3"
-    assert link.leads_to(agent=LINUX) == TARGET
-    assert link.leads_to(agent="") == TARGET
-    assert link.leads_to(agent="x" * 5000) == TARGET
+    assert link.redirect_target(agent=IPHONE) == "https://example.com/0"
+    assert link.redirect_target(agent=IPAD) == "https://example.com/1"
+    assert link.redirect_target(agent=ANDROID) == "https://example.com/2"
+    assert link.redirect_target(agent=FIREFOX) == "https://example.com/3"
+    assert link.redirect_target(agent=LINUX) == TARGET
+    assert link.redirect_target(agent="") == TARGET
+    assert link.redirect_target(agent="x" * 5000) == TARGET
 
 
 def test_a_country_has_its_own_target_by_name_or_code(short: Make) -> None:
     by_name, by_code = short(locations=links_to("peru", "chile")), short(locations=links_to("pe", "cl"))
     for link in (by_name, by_code):
-        assert link.leads_to(address=PERU) == "https://example.com/0"
-        assert link.leads_to(address=CHILE) == "https://example.com/1"
-        assert link.leads_to(address="192.0.2.1") == TARGET
-        assert link.leads_to(address="2001:db8::1") == TARGET
+        assert link.redirect_target(address=PERU) == "https://example.com/0"
+        assert link.redirect_target(address=CHILE) == "https://example.com/1"
+        assert link.redirect_target(address="192.0.2.1") == TARGET
+        assert link.redirect_target(address="2001:db8::1") == TARGET
 
 
-def test_without_a_file_of_countries_all_go_to_the_default(app: Flask, sql: Sql, alice: Client) -> None:
+def test_without_a_geoip_file_all_visitors_get_the_default_target(app: Flask, sql: Sql, alice: Client) -> None:
     link = Short(app, sql, alice.id, locations=links_to("peru", "unknown", "none"))
-    assert link.leads_to(address=PERU) == TARGET
+    assert link.redirect_target(address=PERU) == TARGET
 
 
 def test_the_united_kingdom_has_two_codes() -> None:
@@ -121,16 +121,16 @@ def test_the_united_kingdom_has_two_codes() -> None:
         (";q=x,,," * 500, None),
     ],
 )
-def test_a_language_has_its_own_target_as_the_visitor_likes_them(
+def test_a_language_has_its_own_target_by_the_visitors_preference(
     short: Make, accepted: str, expected: str | None
 ) -> None:
     languages = links_to("fr", "pt-br", "german", "chinese")
     link = short(languages=languages)
-    assert link.leads_to(Accept_Language=accepted) == (languages[expected] if expected else TARGET)
+    assert link.redirect_target(Accept_Language=accepted) == (languages[expected] if expected else TARGET)
 
 
 def test_a_language_may_be_written_with_an_underscore(short: Make) -> None:
-    assert short(languages=links_to("pt_br")).leads_to(Accept_Language="pt-BR") == "https://example.com/0"
+    assert short(languages=links_to("pt_br")).redirect_target(Accept_Language="pt-BR") == "https://example.com/0"
 
 
 @pytest.mark.parametrize(
@@ -149,29 +149,33 @@ def test_a_language_may_be_written_with_an_underscore(short: Make) -> None:
 )
 def test_a_language_may_be_written_with_its_region(short: Make, target: str, accepted: str) -> None:
     link = short(languages=links_to(target))
-    assert link.leads_to(Accept_Language=accepted) == "https://example.com/0"
-    assert link.leads_to(Accept_Language="zh") == link.leads_to(Accept_Language="pt-PT, es-ES, en-US") == TARGET
+    assert link.redirect_target(Accept_Language=accepted) == "https://example.com/0"
+    assert (
+        link.redirect_target(Accept_Language="zh")
+        == link.redirect_target(Accept_Language="pt-PT, es-ES, en-US")
+        == TARGET
+    )
 
 
-def test_the_visitors_own_region_comes_first(short: Make) -> None:
+def test_the_visitors_own_region_has_precedence(short: Make) -> None:
     link = short(languages=links_to("portuguese", "portuguese (brazil)", "chinese (traditional)", "zh"))
-    assert link.leads_to(Accept_Language="pt-BR") == "https://example.com/1"
-    assert link.leads_to(Accept_Language="pt-PT") == "https://example.com/0"
-    assert link.leads_to(Accept_Language="zh-HK") == "https://example.com/2"
-    assert link.leads_to(Accept_Language="zh-CN") == "https://example.com/3"
+    assert link.redirect_target(Accept_Language="pt-BR") == "https://example.com/1"
+    assert link.redirect_target(Accept_Language="pt-PT") == "https://example.com/0"
+    assert link.redirect_target(Accept_Language="zh-HK") == "https://example.com/2"
+    assert link.redirect_target(Accept_Language="zh-CN") == "https://example.com/3"
 
 
-def test_the_device_comes_before_the_country_before_the_language_before_the_default(short: Make) -> None:
+def test_the_order_is_device_country_language_default(short: Make) -> None:
     every = {
         "devices": {"iphone": "https://example.com/device"},
         "locations": {"peru": "https://example.com/country"},
         "languages": {"fr": "https://example.com/language"},
     }
     link = short(**every)
-    assert link.leads_to(agent=IPHONE, address=PERU, Accept_Language="fr") == "https://example.com/device"
-    assert link.leads_to(agent=FIREFOX, address=PERU, Accept_Language="fr") == "https://example.com/country"
-    assert link.leads_to(agent=FIREFOX, address=CHILE, Accept_Language="fr") == "https://example.com/language"
-    assert link.leads_to(agent=FIREFOX, address=CHILE, Accept_Language="de") == TARGET
+    assert link.redirect_target(agent=IPHONE, address=PERU, Accept_Language="fr") == "https://example.com/device"
+    assert link.redirect_target(agent=FIREFOX, address=PERU, Accept_Language="fr") == "https://example.com/country"
+    assert link.redirect_target(agent=FIREFOX, address=CHILE, Accept_Language="fr") == "https://example.com/language"
+    assert link.redirect_target(agent=FIREFOX, address=CHILE, Accept_Language="de") == TARGET
     assert link.clicks == 4
 
 
@@ -188,15 +192,15 @@ def test_the_device_comes_before_the_country_before_the_language_before_the_defa
         ("https://example.com/?a=0", "https://example.com/?a=0&a=1&b=2"),
     ],
 )
-def test_parameters_go_behind_the_query_and_before_the_fragment(url: str, expected: str) -> None:
+def test_parameters_are_added_after_the_query_and_before_the_fragment(url: str, expected: str) -> None:
     assert targets.with_parameters(url, [["a", "1"], ["b", "2"]]) == expected
 
 
-def test_parameters_are_encoded_and_go_to_every_target(short: Make) -> None:
+def test_parameters_are_encoded_and_added_to_every_target(short: Make) -> None:
     parameters = [["utm source", "a&b=c#d"], ["näme", "x\r\nSet-Cookie: y"], ["utm", ""]]
     link = short(parameters=parameters, devices={"iphone": "https://example.com/i?k=v"})
     query = "utm%20source=a%26b%3Dc%23d&n%C3%A4me=x%0D%0ASet-Cookie%3A%20y&utm="
-    assert link.leads_to() == f"{TARGET}?{query}"
+    assert link.redirect_target() == f"{TARGET}?{query}"
     answer = link.ask(agent=IPHONE)
     assert answer.headers["Location"] == f"https://example.com/i?k=v&{query}"
     assert answer.headers["Location"].isascii()

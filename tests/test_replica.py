@@ -1,4 +1,4 @@
-"""Lists and statistics from a streaming replica, and from the primary where the replica does not do."""
+"""Lists and statistics from a streaming replica, and from the primary when the replica is unusable."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from tests import machines
 from tests.conftest import Client
 from tests.machines import Replica
 from tests.races import at_once
-from tests.test_private_postgres import ask, eventually
+from tests.test_embedded import ask, eventually
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def reader(service: Flask) -> replica.Replica:
 
 
 def near(service: Flask) -> bool:
-    """Whether the replica is asked, as a request would find it."""
+    """Return True if a request would read from the replica."""
     with service.app_context():
         reader(service).read("SELECT 1 AS found", {})
         return reader(service)._is_usable
@@ -55,7 +55,7 @@ def link(client: Client, number: int) -> int:
     return client.add("/api/url/add", {"url": f"https://example.org/{number}"})
 
 
-def test_what_is_new_is_listed_late_but_found_and_never_later_than_the_bound(
+def test_lists_lag_within_the_bound_and_single_reads_do_not(
     monkeypatch: pytest.MonkeyPatch, reading: Flask, standby: Replica, alice: Client
 ) -> None:
     monkeypatch.setattr(replica, "MAX_LAG_SECONDS", 3600)
@@ -91,7 +91,7 @@ FAULTS: dict[str, Callable[[Replica], object]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_its_loss_costs_no_request_and_it_is_asked_again_when_it_is_back(
+def test_the_loss_of_the_replica_costs_no_request_and_reads_return_to_it_later(
     reading: Flask, standby: Replica, alice: Client, fault: str
 ) -> None:
     client = Client(reading.test_client(), alice.key)
@@ -109,7 +109,7 @@ def test_its_loss_costs_no_request_and_it_is_asked_again_when_it_is_back(
     eventually(lambda: near(reading))
 
 
-def test_a_read_that_the_replica_ends_is_answered_by_the_primary(
+def test_a_read_that_the_replica_cancels_is_answered_by_the_primary(
     monkeypatch: pytest.MonkeyPatch, reading: Flask, standby: Replica
 ) -> None:
     monkeypatch.setattr(replica, "TIMEOUT_SECONDS", 30)
@@ -126,6 +126,6 @@ def test_a_read_that_the_replica_ends_is_answered_by_the_primary(
     assert at_once(2, lambda number: end() if number else read(), threads=2)[0] == [{"late": False, "slept": None}]
 
 
-def test_a_server_that_is_no_replica_is_not_asked(make_app: Callable[..., Flask], dsn: str) -> None:
+def test_a_server_that_is_not_a_replica_is_not_used(make_app: Callable[..., Flask], dsn: str) -> None:
     assert not near(make_app(replica_url=dsn))
     assert not near(make_app(replica_url="postgresql://postgres@127.0.0.1:1/linkmgr"))

@@ -1,4 +1,4 @@
-"""Retry-After never exceeds the window, whatever clocks and settings did meanwhile."""
+"""Retry-After never exceeds the window, whatever clocks and settings do."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ DAY = 86400
 
 
 def refused(client: Client, times: int = 2) -> TestResponse:
-    """The last of some requests, which exceeds the limit."""
+    """Return the last of some requests, which exceeds the limit."""
     answer = [client.get("/api/account") for _ in range(times)][-1]
     assert answer.status_code == 429
     return answer
@@ -31,7 +31,7 @@ def wait(answer: TestResponse) -> int:
     return seconds
 
 
-def test_at_the_start_of_a_window_it_is_the_window(make_app: Callable[..., Flask], register: Register) -> None:
+def test_at_the_start_of_a_window_it_is_the_whole_window(make_app: Callable[..., Flask], register: Register) -> None:
     for rate, window in (("1 per minute", 60), ("1 per 2 hour", 7200)):
         alice = register(f"alice{window}", plan="Free", via=make_app(rate_limit=rate))
         assert window - 5 <= wait(refused(alice)) <= window

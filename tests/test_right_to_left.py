@@ -1,4 +1,4 @@
-"""What people wrote in Arabic or Hebrew stands as they wrote it, on pages that are in English."""
+"""Text of users in Arabic or Hebrew has its own direction on English pages."""
 
 from collections.abc import Callable
 

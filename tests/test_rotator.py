@@ -1,4 +1,4 @@
-"""/r/<slug>: a random link of a campaign, each as likely as the others, in constant time."""
+"""/r/<slug>: a random link of a campaign, uniformly distributed, in constant time."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from tests.targets import statistics
 
 LINKS, CALLS = 5, 10_000
 Large = Callable[..., list[int]]
-# What chi-square with 4 degrees of freedom exceeds once in a million times.
+# Chi-square with 4 degrees of freedom exceeds this value with a probability of one in a million.
 MAX_CHI_SQUARE = 33.4
 
 
@@ -30,13 +30,13 @@ def fill(client: Client, sql: Sql, campaign_id: int, links: int) -> list[int]:
 
 @pytest.fixture
 def rotator(alice: Client, sql: Sql) -> list[int]:
-    """The links of a public campaign with the slug `spring`, beside another one that has links as well."""
+    """The links of a public campaign with the slug `spring`, next to another campaign with links."""
     other = alice.add("/api/campaign/add", {"slug": "other", "public": True})
     fill(alice, sql, other, 3)
     return fill(alice, sql, alice.add("/api/campaign/add", {"slug": "spring", "public": True}), LINKS)
 
 
-def test_it_leads_to_a_short_link_which_counts_the_click(app: Flask, sql: Sql, rotator: list[int]) -> None:
+def test_it_redirects_to_a_short_link_which_counts_the_click(app: Flask, sql: Sql, rotator: list[int]) -> None:
     answer = app.test_client().get("/r/spring")
     assert answer.status_code == 302
     assert answer.headers["Cache-Control"] == "no-store"
@@ -47,7 +47,7 @@ def test_it_leads_to_a_short_link_which_counts_the_click(app: Flask, sql: Sql, r
     assert clicks == [int(index == number) for index in range(LINKS)]
 
 
-def test_10000_calls_over_5_links_are_even_within_what_chance_allows(app: Flask, rotator: list[int]) -> None:
+def test_10000_requests_over_5_links_are_uniformly_distributed(app: Flask, rotator: list[int]) -> None:
     with app.app_context():
         chosen = Counter(found["id"] for _ in range(CALLS) if (found := public.random_link(None, "spring")))
     assert set(chosen) == set(rotator)
@@ -55,13 +55,13 @@ def test_10000_calls_over_5_links_are_even_within_what_chance_allows(app: Flask,
     assert sum((count - expected) ** 2 / expected for count in chosen.values()) < MAX_CHI_SQUARE
 
 
-def test_one_link_is_always_the_one(app: Flask, alice: Client, sql: Sql) -> None:
+def test_a_single_link_is_always_chosen(app: Flask, alice: Client, sql: Sql) -> None:
     [only] = fill(alice, sql, alice.add("/api/campaign/add", {"slug": "single", "public": True}), 1)
     with app.app_context():
         assert {(public.random_link(None, "single") or {})["id"] for _ in range(20)} == {only}
 
 
-def test_links_that_are_over_are_not_chosen_and_private_ones_are(app: Flask, rotator: list[int], sql: Sql) -> None:
+def test_expired_links_are_not_chosen_and_private_ones_are(app: Flask, rotator: list[int], sql: Sql) -> None:
     sql("UPDATE links SET expires = now() WHERE id = ANY(%(ids)s) RETURNING 1", ids=rotator[2:])
     sql("UPDATE links SET public = false, expires = now() + interval '1 hour' WHERE id = %(id)s RETURNING 1",
         id=rotator[0])  # fmt: skip
@@ -82,7 +82,7 @@ def test_a_campaign_that_is_not_public_or_empty_or_unknown_has_no_rotator(
     assert len({answer.text for answer in answers[:4]}) == 1, "a private campaign does not show that it exists"
 
 
-def test_a_campaign_that_ceases_to_be_public_ceases_to_rotate(app: Flask, alice: Client, sql: Sql) -> None:
+def test_a_campaign_that_becomes_private_has_no_rotator(app: Flask, alice: Client, sql: Sql) -> None:
     campaign = alice.add("/api/campaign/add", {"name": "Sale", "slug": "sale", "public": True})
     fill(alice, sql, campaign, 2)
     assert app.test_client().get("/r/sale").status_code == 302
@@ -90,7 +90,7 @@ def test_a_campaign_that_ceases_to_be_public_ceases_to_rotate(app: Flask, alice:
     assert app.test_client().get("/r/sale").status_code == 404
 
 
-def test_deleted_links_are_chosen_no_more(app: Flask, rotator: list[int]) -> None:
+def test_deleted_links_are_no_longer_chosen(app: Flask, rotator: list[int]) -> None:
     with app.app_context():
         statements.run("DELETE FROM links WHERE id = ANY(%(ids)s)", ids=rotator[1:])
         assert {(public.random_link(None, "spring") or {})["id"] for _ in range(20)} == {rotator[0]}
@@ -133,7 +133,7 @@ def chi_square(app: Flask, ids: list[int], draws: int) -> float:
     return sum((chosen[link_id] - expected) ** 2 / expected for link_id in ids)
 
 
-def test_each_of_many_links_is_as_likely_as_the_others_among_expired_and_removed_ones(
+def test_each_of_many_links_is_equally_likely_among_expired_and_removed_ones(
     app: Flask, large: Large, sql: Sql
 ) -> None:
     large(1000, live=500)

@@ -1,4 +1,4 @@
-"""/q/<code>: what happens when somebody scans a code, for each type."""
+"""/q/<code>: the response to a scan for each type of code."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ VCARD = {
 
 
 def add(client: Client, kind: str, data: Any) -> str:
-    """Makes a code and gives the path that its picture leads to."""
+    """Create a code and return the path that its image encodes."""
     answer = client.post("/api/qr/add", {"type": kind, "data": data})
     assert answer.status_code == 200, answer.text
     return str(urlsplit(answer.get_json()["link"]).path).replace("/qr/", "/q/")
@@ -49,7 +49,7 @@ Scan = Callable[[str, Any], TestResponse]
 
 
 def address_in(page: TestResponse, scheme: str) -> str:
-    """The link of the page that opens the application."""
+    """Return the link that opens the application."""
     assert page.status_code == 200
     found = page.text.split(f'href="{scheme}:')[1].split('"')[0].replace("&amp;", "&")
     assert "<script" not in page.text
@@ -62,14 +62,14 @@ def test_a_link_redirects(scan: Scan) -> None:
     assert answer.headers["Cache-Control"] == "no-store"
 
 
-def test_an_update_reaches_codes_that_are_printed(app: Flask, alice: Client) -> None:
+def test_an_update_changes_the_target_of_printed_codes(app: Flask, alice: Client) -> None:
     path = add(alice, "link", "https://example.com/old")
     qr_id = alice.get("/api/qr").get_json()["data"]["qrs"][0]["id"]
     alice.put(f"/api/qr/{qr_id}/update", {"data": "https://example.com/new"})
     assert app.test_client().get(path).headers["Location"] == "https://example.com/new"
 
 
-def test_a_text_is_shown_as_it_is(scan: Scan) -> None:
+def test_a_text_is_shown_unchanged(scan: Scan) -> None:
     page = scan("text", "<script>alert(1)</script>\nsecond line & 'more'")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;\nsecond line &amp; &#39;more&#39;</p>" in page.text
     assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
@@ -77,7 +77,7 @@ def test_a_text_is_shown_as_it_is(scan: Scan) -> None:
     assert page.headers["Cache-Control"] == "no-store"
 
 
-def test_an_email_is_written_with_its_subject_and_body(scan: Scan) -> None:
+def test_an_email_has_its_subject_and_body(scan: Scan) -> None:
     data = {"email": "a+b@example.com", "subject": 'Café? 100% "yes" & more', "body": "first line\nsecond & last"}
     page = scan("email", data)
     parts = urlsplit(address_in(page, "mailto"))
@@ -86,11 +86,11 @@ def test_an_email_is_written_with_its_subject_and_body(scan: Scan) -> None:
         "subject": [data["subject"]],
         "body": ["first line\r\nsecond & last"],
     }
-    assert "+" not in parts.query, "mail programs show a plus as it is"
+    assert "+" not in parts.query, "mail programs do not decode a plus"
     assert "Caf\xe9? 100% &#34;yes&#34; &amp; more" in page.text
 
 
-def test_no_email_address_adds_another_member(scan: Scan) -> None:
+def test_an_email_address_cannot_add_another_header(scan: Scan) -> None:
     page = scan("email", {"email": '"a?bcc=evil@x.org,b&cc=c"@example.com', "subject": "Hi"})
     parts = urlsplit(address_in(page, "mailto"))
     assert parse_qs(parts.query, strict_parsing=True) == {"subject": ["Hi"]}
@@ -112,24 +112,24 @@ def test_an_email_without_a_subject_is_only_an_address(scan: Scan) -> None:
         ("(0)30 1234", "tel:0301234"),
     ],
 )
-def test_a_phone_number_is_called(scan: Scan, phone: str, address: str) -> None:
+def test_a_phone_number_opens_the_phone(scan: Scan, phone: str, address: str) -> None:
     assert address_in(scan("phone", phone), "tel") == address
 
 
-def test_a_message_is_sent_with_its_text(scan: Scan) -> None:
+def test_an_sms_has_its_text(scan: Scan) -> None:
     page = scan("sms", {"phone": "+1 555 0100", "message": "50% off & más\nnow"})
     assert address_in(page, "sms") == "sms:+15550100?&body=50%25%20off%20%26%20m%C3%A1s%0D%0Anow"
     assert address_in(scan("sms", "+1 555 0100"), "sms") == "sms:+15550100"
 
 
-def test_the_page_of_a_wifi_shows_its_name_and_password(scan: Scan) -> None:
+def test_the_wifi_page_shows_name_and_password(scan: Scan) -> None:
     page = scan("wifi", {"ssid": "<Guests>", "password": "a&b-12345"})
     assert 'id="network" aria-labelledby="network-label" dir="auto">&lt;Guests&gt;</p>' in page.text
     assert 'id="password" aria-labelledby="password-label" dir="auto">a&amp;b-12345</p>' in page.text
     assert "This network has no password." in scan("wifi", {"ssid": "Open"}).text
 
 
-# --- business cards, read by a program that is not ours
+# --- vCards, read by an independent library
 
 
 def test_a_vcard_is_read_by_an_address_book(scan: Scan) -> None:
@@ -155,13 +155,13 @@ def test_a_vcard_is_read_by_an_address_book(scan: Scan) -> None:
     assert (address.code, address.country) == (VCARD["zip"], VCARD["country"])
 
 
-def test_a_vcard_holds_only_what_is_known(scan: Scan) -> None:
+def test_a_vcard_contains_only_the_members_that_are_set(scan: Scan) -> None:
     card = vobject.readOne(scan("vcard", {"org": "Acme"}).text)
     assert set(card.contents) == {"version", "n", "fn", "org"}
     assert card.fn.value == "Acme"
 
 
-def test_a_vcard_has_folded_lines_of_whole_characters() -> None:
+def test_a_vcard_folds_lines_between_characters() -> None:
     data = VCARD | {"org": "äöü€😀" * 40}
     lines = vcard(data).encode().split(b"\r\n")
     assert max(len(line) for line in lines) <= 75
@@ -171,7 +171,7 @@ def test_a_vcard_has_folded_lines_of_whole_characters() -> None:
 
 
 @pytest.mark.parametrize("separator", ["\x85", "\u2028", "\u2029"])
-def test_no_other_line_break_ends_a_line_of_a_vcard(separator: str) -> None:
+def test_other_line_breaks_do_not_end_a_line_of_a_vcard(separator: str) -> None:
     lines = vcard(VCARD | {"org": f"Acme{separator}TEL:666"}).splitlines()
     assert "ORG:AcmeTEL:666" in lines
 
@@ -185,7 +185,7 @@ def test_an_unknown_code_is_a_404(app: Flask, path: str) -> None:
     assert (answer.status_code, answer.mimetype) == (404, "text/html")
 
 
-def test_a_picture_leads_to_the_target_and_the_statistics_show_the_scan(located: Flask, alice: Client) -> None:
+def test_an_image_opens_the_target_and_the_statistics_include_the_scan(located: Flask, alice: Client) -> None:
     answer = alice.post("/api/qr/add", {"type": "link", "data": "https://example.com/menu"}).get_json()
     browser = located.test_client()
     payload = decoded(pixels(browser.get(urlsplit(answer["link"]).path).data, "png")).text

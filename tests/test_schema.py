@@ -1,4 +1,4 @@
-"""The schema's version: made, upgraded, refused when older, served when newer."""
+"""The schema version: create, upgrade, refuse an older schema and serve a newer one."""
 
 from collections.abc import Callable
 from threading import Timer
@@ -25,12 +25,12 @@ def execute(dsn: str, statement: str) -> list[tuple[Any, ...]]:
     return found
 
 
-def test_the_newest_migration_leads_to_the_version_of_schema_sql(app: Flask, raw: Connection) -> None:
+def test_the_newest_migration_has_the_version_of_schema_sql(app: Flask, raw: Connection) -> None:
     numbers = [int(path.name[:4]) for path in migrations.MIGRATIONS.glob("*.sql")]
     assert session.schema_version(raw) == statements.VERSION == max(numbers, default=1)
 
 
-def test_an_empty_database_is_made_once(flask: Callable[..., Result]) -> None:
+def test_an_empty_database_is_created_once(flask: Callable[..., Result]) -> None:
     empty = flask("database", "check")
     assert (empty.exit_code, empty.output) == (1, "The database is empty: run 'flask --app app database create'.\n")
     for _ in range(2):
@@ -39,7 +39,7 @@ def test_an_empty_database_is_made_once(flask: Callable[..., Result]) -> None:
     assert flask("database", "check").exit_code == 0
 
 
-def test_an_older_schema_is_not_served_and_the_sentence_names_the_command(
+def test_an_older_schema_is_not_served_and_the_error_names_the_command(
     fresh: Flask, flask: Callable[..., Result], migrate: Callable[..., None]
 ) -> None:
     flask("database", "create")
@@ -74,7 +74,7 @@ def test_an_upgrade_takes_every_step_above_the_version(
     assert fresh.test_client().get("/healthz").status_code == 200
 
 
-def test_a_step_that_fails_changes_nothing_and_keeps_the_steps_before(
+def test_a_failed_step_changes_nothing_and_keeps_the_previous_steps(
     empty: str, flask: Callable[..., Result], migrate: Callable[..., None]
 ) -> None:
     flask("database", "create")
@@ -87,7 +87,7 @@ def test_a_step_that_fails_changes_nothing_and_keeps_the_steps_before(
     ]
 
 
-def test_a_step_waits_for_tables_that_others_hold_without_holding_them_up(
+def test_a_step_waits_for_locked_tables_without_blocking_others(
     empty: str, flask: Callable[..., Result], migrate: Callable[..., None]
 ) -> None:
     flask("database", "create")
@@ -102,7 +102,7 @@ def test_a_step_waits_for_tables_that_others_hold_without_holding_them_up(
     holder.close()
 
 
-def test_a_step_whose_tables_are_never_free_gives_up_with_a_sentence(
+def test_a_step_whose_tables_stay_locked_fails_with_one_sentence(
     monkeypatch: pytest.MonkeyPatch, empty: str, flask: Callable[..., Result], migrate: Callable[..., None]
 ) -> None:
     flask("database", "create")

@@ -1,4 +1,4 @@
-"""No API key, password or login token in a dump of the database or in a log."""
+"""API keys, passwords and login tokens never appear in a dump of the database or in a log."""
 
 import json
 import urllib.request
@@ -25,7 +25,7 @@ def request(
 
 
 def all_values(connection: psycopg2.extensions.connection) -> str:
-    """Every value of every table, as a dump has them."""
+    """Return every value of every table, as in a dump."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         tables = [name for (name,) in cursor.fetchall()]
@@ -36,7 +36,7 @@ def all_values(connection: psycopg2.extensions.connection) -> str:
     return "\n".join(dumped)
 
 
-def test_a_dump_and_the_logs_hold_no_secret(
+def test_a_dump_and_the_logs_contain_no_secret(
     serve: Callable[..., str],
     register: Callable[..., Client],
     raw: psycopg2.extensions.connection,

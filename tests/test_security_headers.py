@@ -1,4 +1,4 @@
-"""What every page tells the browser, and which forms are refused."""
+"""Security headers of every page, and the forms that the service refuses."""
 
 import re
 from collections.abc import Callable
@@ -16,13 +16,13 @@ POLICY = (
 
 
 def link(admin: Client, user: Client) -> str:
-    """The path of a login link."""
+    """Return the path of a login link."""
     url: str = admin.get(f"/api/user/login/{user.id}").get_json()["url"]
     return "/login/" + url.rsplit("/", 1)[1]
 
 
 @pytest.mark.parametrize("path", ["/", "/login", "/account", "/nowhere", "/avatar/alice.png", "/favicon.ico"])
-def test_nothing_foreign_runs_or_frames_a_page(app: Flask, path: str) -> None:
+def test_no_external_script_runs_and_no_site_frames_a_page(app: Flask, path: str) -> None:
     with app.test_client().get(path) as answer:
         assert answer.headers["Content-Security-Policy"] == POLICY
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
@@ -32,19 +32,19 @@ def test_nothing_foreign_runs_or_frames_a_page(app: Flask, path: str) -> None:
     ("base_url", "expected"),
     [("https://go.example.org", "max-age=31536000"), ("http://go.example.org", None)],
 )
-def test_browsers_are_told_to_stay_with_https(make_app: Callable[..., Flask], base_url: str, expected: str) -> None:
+def test_browsers_must_stay_on_https(make_app: Callable[..., Flask], base_url: str, expected: str) -> None:
     browser = make_app(base_url=base_url, serve_loopback="1").test_client()
     for path in ("/", "/login", "/nowhere/at/all"):
         assert browser.get(path).headers.get("Strict-Transport-Security") == expected
 
 
-def test_answers_of_the_api_are_not_sniffed(anonymous: Client) -> None:
+def test_responses_of_the_api_are_not_sniffed(anonymous: Client) -> None:
     headers = anonymous.get("/api/account").headers
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert "Content-Security-Policy" not in headers
 
 
-def test_a_script_runs_by_a_nonce_that_no_other_answer_has(app: Flask, admin: Client, alice: Client) -> None:
+def test_a_script_needs_the_nonce_of_its_own_response(app: Flask, admin: Client, alice: Client) -> None:
     def nonce() -> str:
         page = app.test_client().get(link(admin, alice))
         found = re.findall('nonce="(.+?)"', page.text)
@@ -64,7 +64,7 @@ def test_a_script_runs_by_a_nonce_that_no_other_answer_has(app: Flask, admin: Cl
         ("http://go.example.org", "same-origin"),
     ],
 )
-def test_private_pages_are_not_kept_and_their_addresses_not_told(
+def test_private_pages_are_not_cached_and_send_no_referrer(
     make_app: Callable[..., Flask], app: Flask, base_url: str, policy: str
 ) -> None:
     browser = make_app(base_url=base_url, serve_loopback="1").test_client()
@@ -92,7 +92,7 @@ def sign_in(app: Flask, path: str, **headers: str) -> TestResponse:
         {"Sec-Fetch-Site": ""},
     ],
 )
-def test_a_form_of_another_site_is_refused_and_burns_nothing(
+def test_a_form_of_another_site_is_refused_and_consumes_no_link(
     app: Flask, admin: Client, alice: Client, headers: dict[str, str]
 ) -> None:
     path = link(admin, alice)
@@ -114,12 +114,12 @@ def test_a_form_of_another_site_is_refused_and_burns_nothing(
         {"Sec-Fetch-Site": "none"},
     ],
 )
-def test_a_form_of_ours_is_taken(app: Flask, admin: Client, alice: Client, headers: dict[str, str]) -> None:
+def test_a_form_of_our_own_site_is_accepted(app: Flask, admin: Client, alice: Client, headers: dict[str, str]) -> None:
     assert sign_in(app, link(admin, alice), **headers).status_code == 303
 
 
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}])
-def test_every_page_that_takes_a_form_refuses_foreign_ones(app: Flask, headers: dict[str, str]) -> None:
+def test_every_page_with_a_form_refuses_forms_of_other_sites(app: Flask, headers: dict[str, str]) -> None:
     posts = [rule for rule in app.url_map.iter_rules() if "POST" in (rule.methods or ()) and rule.rule[:5] != "/api/"]
     assert len(posts) >= 6
     for rule in posts:
@@ -129,7 +129,7 @@ def test_every_page_that_takes_a_form_refuses_foreign_ones(app: Flask, headers: 
         assert sign_in(app, path[1], **headers).status_code == 403
 
 
-def test_the_api_takes_calls_from_other_sites_since_it_knows_no_cookies(alice: Client) -> None:
+def test_the_api_accepts_calls_from_other_sites_because_it_uses_no_cookies(alice: Client) -> None:
     pixel = {"type": "bing", "name": "Shop", "tag": "1"}
     answer = alice.post(
         "/api/pixel/add", pixel, headers={"Origin": "https://app.example", "Sec-Fetch-Site": "cross-site"}
@@ -138,11 +138,11 @@ def test_the_api_takes_calls_from_other_sites_since_it_knows_no_cookies(alice: C
 
 
 def session_cookies(answer: TestResponse) -> list[str]:
-    """Return the cookies but that of a known browser (tests/test_login_limits.py)."""
+    """Return all cookies except that of a known browser (tests/test_login_limits.py)."""
     return [cookie for cookie in answer.headers.getlist("Set-Cookie") if "linkmgr_known=" not in cookie]
 
 
-def test_the_cookie_is_closed_to_scripts_and_foreign_sites(
+def test_the_cookie_is_hidden_from_scripts_and_other_sites(
     make_app: Callable[..., Flask], app: Flask, admin: Client, alice: Client
 ) -> None:
     [plain] = session_cookies(sign_in(app, link(admin, alice)))
@@ -156,7 +156,7 @@ def test_the_cookie_is_closed_to_scripts_and_foreign_sites(
     assert "Domain" not in secure
 
 
-def test_other_answers_set_no_cookie(app: Flask, admin: Client, alice: Client) -> None:
+def test_other_responses_set_no_cookie(app: Flask, admin: Client, alice: Client) -> None:
     browser = app.test_client()
     browser.post(link(admin, alice))
     for path in ("/avatar/alice.png", "/static/style.css", "/nowhere", "/account"):

@@ -1,4 +1,4 @@
-"""Settings: an unusable value stops the start with one sentence."""
+"""Settings: an invalid value stops the start with one sentence."""
 
 import stat
 from collections.abc import Callable
@@ -39,7 +39,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in UNUSABLE.items() for value in values])
-def test_an_unusable_value_stops_the_start_with_a_sentence(
+def test_an_invalid_value_stops_the_start_with_one_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, value: str
 ) -> None:
     monkeypatch.setenv("LINKMGR_DATA_DIR", str(tmp_path))
@@ -81,7 +81,7 @@ def test_an_unknown_setting_stops_the_start(monkeypatch: pytest.MonkeyPatch, nam
         create_app()
 
 
-def test_a_data_folder_that_cannot_be_one_stops_the_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unusable_data_folder_stops_the_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("LINKMGR_DATA_DIR", str(tmp_path / "file"))
     with pytest.raises(InvalidSetting, match="LINKMGR_DATA_DIR must be a folder"):
@@ -97,9 +97,9 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     assert (found.key_lifetime_days, found.trusted_proxies, found.demo) == (30, 1, "1")
 
 
-def test_the_secret_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
+def test_the_secret_is_generated_once_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     def secret(_: int) -> str:
-        app = Flask(__name__)  # without routes: Python 3.11 compiles those of two threads into an error of its own
+        app = Flask(__name__)  # without routes: compiling them in two threads raises an error in Python 3.11
         settings.init_app(app, data_dir=str(tmp_path))
         return str(app.config["SECRET_KEY"])
 
@@ -110,7 +110,7 @@ def test_the_secret_is_made_once_and_kept_from_others(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["secret_key"]
 
 
-def test_a_secret_that_is_set_is_not_stored(make_app: Callable[..., Flask], tmp_path: Path) -> None:
+def test_a_secret_from_the_settings_is_not_stored(make_app: Callable[..., Flask], tmp_path: Path) -> None:
     app = make_app(
         data_dir=str(tmp_path), secret_key="a secret of the operator, of any kind", secret_key_fallbacks="older, oldest"
     )

@@ -1,4 +1,4 @@
-"""Slow clients do not occupy the threads of a worker (deploy/worker.py).  There is no nginx in front."""
+"""Slow clients do not occupy the threads of a worker (deploy/worker.py). There is no nginx in front."""
 
 import json
 import shutil
@@ -60,7 +60,7 @@ def many(base: str, beginning: bytes, number: int) -> Iterator[list[socket.socke
 
 
 def responses(connection: socket.socket, number: int) -> list[tuple[int, bytes]]:
-    """Read responses with a Content-Length; 100 Continue has none."""
+    """Read responses with a Content-Length. 100 Continue has none."""
     found = []
     with connection.makefile("rb") as file:
         for _ in range(number):
@@ -72,7 +72,7 @@ def responses(connection: socket.socket, number: int) -> list[tuple[int, bytes]]
     return found
 
 
-def test_requests_that_never_end_hold_nobody_up_and_end_with_408(base: str) -> None:
+def test_requests_that_never_end_do_not_block_others_and_end_with_408(base: str) -> None:
     began = time.monotonic()
     with ExitStack() as stack:
         slow = {name: stack.enter_context(many(base, sent, 48)) for name, sent in BEGINNINGS.items()}
@@ -94,7 +94,7 @@ def test_requests_that_never_end_hold_nobody_up_and_end_with_408(base: str) -> N
     assert DEADLINE - 1 < time.monotonic() - began < DEADLINE + 3
 
 
-def test_refused_bodies_that_never_end_hold_nobody_up(base: str) -> None:
+def test_rejected_bodies_that_never_end_do_not_block_others(base: str) -> None:
     chunks = b"Transfer-Encoding: chunked\r\n\r\n" + chunk(b" " * LARGEST) + b"2\r\n1"
     for framing in (b"Content-Length: 1000000\r\n\r\n{", chunks):
         with many(base, HEAD + framing, 48) as sockets:
@@ -108,8 +108,8 @@ def test_clients_that_do_not_close_hold_nobody_up(base: str) -> None:
         assert {responses(each, 1)[0][0] for each in sockets} == {200}
 
 
-def test_clients_that_do_not_read_hold_nobody_up_and_get_everything_later(base: str) -> None:
-    """Kernels buffer some MiB of a connection on loopback, so that many responses have to be sent."""
+def test_clients_that_do_not_read_do_not_block_others_and_get_everything_later(base: str) -> None:
+    """Send many responses, because kernels buffer some MiB of a connection on loopback."""
     number = 100
     request = b"GET /api/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with many(base, request * number, 12) as sockets:
@@ -175,7 +175,7 @@ def test_pipelined_requests_are_answered_in_order_however_they_arrive(base: str,
         assert responses(connection, 1)[0][0] == 200
 
 
-def test_the_largest_body_is_taken(base: str, alice: Client) -> None:
+def test_a_body_of_the_maximum_size_is_accepted(base: str, alice: Client) -> None:
     body = PIXEL + b" " * (LARGEST - len(PIXEL))
     with opened(base) as connection:
         for framing in (b"Content-Length: %d\r\n\r\n" % LARGEST + body,
@@ -204,7 +204,7 @@ def test_a_client_that_expects_100_continue_gets_it_once(base: str, alice: Clien
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"1;%s\r\n{\r\n" % (b"b" * 4000) * 40, "too_large"),
     ],
 )  # fmt: skip
-def test_a_request_that_is_too_large_is_refused_before_it_ends(base: str, head: bytes, code: str) -> None:
+def test_a_request_that_is_too_large_is_rejected_before_it_ends(base: str, head: bytes, code: str) -> None:
     with opened(base) as connection:
         connection.sendall(head)
         [(status, body)] = responses(connection, 1)
@@ -212,7 +212,7 @@ def test_a_request_that_is_too_large_is_refused_before_it_ends(base: str, head: 
 
 
 @pytest.mark.parametrize("kind", ["-H", "-B", "-R", "-X"])
-def test_400_connections_of_slowhttptest_hold_nobody_up(serve: Callable[..., str], kind: str) -> None:
+def test_400_connections_of_slowhttptest_do_not_block_others(serve: Callable[..., str], kind: str) -> None:
     if not shutil.which("slowhttptest"):
         pytest.skip("slowhttptest is missing: apt-get install slowhttptest")
     base = serve("--workers", "2")

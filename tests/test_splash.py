@@ -19,7 +19,7 @@ COUNTER = "counter must be an integer from 1 to 60."
 
 
 def read(client: Client, splash_id: int) -> dict[str, Any]:
-    """Its members, but for the id and the date."""
+    """Return the members except the id and the date."""
     answer = client.get(f"/api/splash/{splash_id}")
     assert answer.status_code == 200
     data: dict[str, Any] = answer.get_json()["data"]
@@ -28,7 +28,7 @@ def read(client: Client, splash_id: int) -> dict[str, Any]:
     return data
 
 
-def test_what_a_user_has_is_listed_and_nobody_elses(alice: Client, bob: Client, sql: Sql) -> None:
+def test_a_list_contains_only_the_users_own_splash_pages(alice: Client, bob: Client, sql: Sql) -> None:
     made = factories.splash(sql, alice.id)
     factories.splash(sql, bob.id)
     data = alice.get("/api/splash").get_json()["data"]
@@ -44,11 +44,11 @@ def test_what_a_user_has_is_listed_and_nobody_elses(alice: Client, bob: Client, 
     }
 
 
-def test_a_splash_page_is_read_as_it_was_sent(alice: Client) -> None:
+def test_a_splash_page_is_returned_as_it_was_sent(alice: Client) -> None:
     assert read(alice, alice.add("/api/splash/add", FULL)) == FULL
 
 
-def test_only_the_name_is_needed(alice: Client) -> None:
+def test_only_the_name_is_required(alice: Client) -> None:
     splash_id = alice.add("/api/splash/add", {"name": "Plain", "title": "", "counter": None})
     assert read(alice, splash_id) == {
         "name": "Plain",
@@ -70,7 +70,7 @@ def test_an_update_changes_only_what_was_sent(alice: Client, member: str) -> Non
     assert read(alice, splash_id) == FULL | {member: other[member]}
 
 
-def test_optional_texts_are_emptied_and_the_name_is_not(alice: Client) -> None:
+def test_optional_texts_can_be_cleared_and_the_name_cannot(alice: Client) -> None:
     splash_id = alice.add("/api/splash/add", FULL)
     empty = {"title": "", "message": "", "link": "", "banner": ""}
     assert alice.put(f"/api/splash/{splash_id}/update", empty | {"counter": None}).status_code == 200
@@ -78,9 +78,7 @@ def test_optional_texts_are_emptied_and_the_name_is_not(alice: Client) -> None:
     assert alice.put(f"/api/splash/{splash_id}/update", {"name": ""}).status_code == 400
 
 
-def test_a_deleted_splash_page_is_gone_and_its_links_stay(
-    alice: Client, sql: Sql, run_jobs: Callable[[], None]
-) -> None:
+def test_deleting_a_splash_page_keeps_its_links(alice: Client, sql: Sql, run_jobs: Callable[[], None]) -> None:
     splash_id = alice.add("/api/splash/add", FULL)
     link_id = factories.link(sql, alice.id)
     sql("UPDATE links SET type = 'splash', splash_id = %(splash)s WHERE id = %(link)s RETURNING 1",
@@ -119,14 +117,14 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("sent", "message"), WRONG)
-def test_a_splash_page_that_does_not_fit_is_refused(alice: Client, sent: dict[str, Any], message: str) -> None:
+def test_an_invalid_splash_page_is_rejected(alice: Client, sent: dict[str, Any], message: str) -> None:
     answer = alice.post("/api/splash/add", FULL | sent)
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)
     assert alice.get("/api/splash").get_json()["data"]["result"] == 0
 
 
 @pytest.mark.parametrize(("sent", "message"), WRONG)
-def test_an_update_that_does_not_fit_changes_nothing(alice: Client, sent: dict[str, Any], message: str) -> None:
+def test_an_invalid_update_changes_nothing(alice: Client, sent: dict[str, Any], message: str) -> None:
     splash_id = alice.add("/api/splash/add", FULL)
     answer = alice.put(f"/api/splash/{splash_id}/update", {"title": "Changed"} | sent)
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)

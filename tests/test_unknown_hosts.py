@@ -1,4 +1,4 @@
-"""Host names under which the service is reached without being known by them."""
+"""Requests under host names that the service does not know."""
 
 import re
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def ask(app: Flask, path: str, host: str, method: str = "GET", **headers: str) -
 
 @pytest.fixture
 def paths(app: Flask, alice: Client, sql: Sql) -> list[str]:
-    """Each GET route of the route table but the exceptions, leading to something where there is something."""
+    """Return a path for each GET route except the exceptions, with existing rows where the route needs them."""
     domain_id = alice.add("/api/domain/add", {"domain": f"https://{BRANDED}"})
     for domain in (None, domain_id):
         link_id = factories.link(sql, alice.id, url="https://example.com/page")
@@ -77,7 +77,7 @@ def visits(app: Flask, sql: Sql) -> int:
 
 
 def is_unknown(answer: TestResponse) -> bool:
-    """Whether it is the error for an unknown host, which names the setting and the way to add a domain."""
+    """Return True for the unknown host error, which names the setting and the way to add a domain."""
     message = CATALOGUE["unknown_host"][1]
     assert "LINKMGR_BASE_URL" in message
     assert "/api/domain/add" in message
@@ -106,7 +106,7 @@ def test_nothing_is_served_under_an_unknown_host(service: Flask, paths: list[str
 
 
 @pytest.mark.parametrize("host", [*LOOPBACK, *FOREIGN, OWN])
-def test_health_metrics_and_the_domain_challenge_answer_under_every_host(service: Flask, host: str) -> None:
+def test_health_metrics_and_the_domain_challenge_respond_under_every_host(service: Flask, host: str) -> None:
     assert ask(service, "/healthz", host).status_code == 200
     assert ask(service, "/metrics", host, Authorization=f"Bearer {TOKEN}").status_code == 200
     assert ask(service, "/metrics", host).status_code == 401
@@ -116,7 +116,7 @@ def test_health_metrics_and_the_domain_challenge_answer_under_every_host(service
 
 @pytest.mark.parametrize("host", [OWN, OWN.upper(), f"{OWN}.", f"{OWN}:8443", BRANDED, f"{BRANDED.upper()}:80"])
 @pytest.mark.usefixtures("paths")
-def test_the_own_name_and_branded_names_are_served(service: Flask, host: str) -> None:
+def test_our_own_host_and_branded_hosts_are_served(service: Flask, host: str) -> None:
     assert ask(service, "/known", host).headers["Location"] == "https://example.com/page"
     assert ask(service, "/known/qr", host).mimetype == "image/png"
     assert ask(service, "/q/c0de", host).headers["Location"] == "https://example.com/menu"
@@ -144,9 +144,7 @@ def test_the_loopback_setting_serves_loopback_names_beside_a_public_base_url(mak
 
 
 @pytest.mark.parametrize("base_url", ["http://[2001:db8:0::1]:5000", "https://192.0.2.7", "https://go.example.org."])
-def test_the_host_of_the_base_url_is_served_however_it_is_written(
-    make_app: Callable[..., Flask], base_url: str
-) -> None:
+def test_the_host_of_the_base_url_is_served_in_any_spelling(make_app: Callable[..., Flask], base_url: str) -> None:
     service = make_app(base_url=base_url)
     for host in {"[": ["[2001:db8::1]", "[2001:DB8::1]:80"], "1": ["192.0.2.7:80"], "g": [OWN]}[
         base_url.split("/")[2][0]
@@ -154,7 +152,7 @@ def test_the_host_of_the_base_url_is_served_however_it_is_written(
         assert ask(service, "/login", host).status_code == 200
 
 
-def test_while_the_database_is_away_error_pages_on_branded_names_keep_their_style(
+def test_while_the_database_is_unavailable_error_pages_on_branded_hosts_keep_their_style(
     make_app: Callable[..., Flask],
 ) -> None:
     lost = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")
@@ -163,7 +161,7 @@ def test_while_the_database_is_away_error_pages_on_branded_names_keep_their_styl
         assert style.status_code == 200
 
 
-def test_a_short_link_on_a_branded_name_is_one_statement(
+def test_a_short_link_on_a_branded_host_is_one_statement(
     app: Flask, paths: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = app.extensions["linkmgr_database"]

@@ -1,4 +1,4 @@
-"""The database is upgraded while the old version serves."""
+"""The database is upgraded while the old version serves requests."""
 
 from collections.abc import Callable
 from itertools import count
@@ -13,11 +13,11 @@ from linkmgr.db.statements import VERSION
 from tests import nginx
 from tests.conftest import MANY, Client
 from tests.races import meanwhile
-from tests.test_private_postgres import ask, eventually
+from tests.test_embedded import ask, eventually
 
 pytestmark = pytest.mark.slow
 
-# What requests read and write, other columns and another type of them, other rows, and an index.
+# Columns, types, rows and an index of the tables that requests read and write.
 MIGRATION = """
     ALTER TABLE pixels ADD note text NOT NULL DEFAULT '', ALTER name TYPE varchar(1000);
     ALTER TABLE channels ALTER description TYPE varchar(1000);
@@ -59,7 +59,7 @@ def test_no_request_fails_while_the_database_is_upgraded(
             eventually(lambda: len(answers) > after + 100, seconds=60)
     assert upgraded.output == f"The database has schema {VERSION + 1}, which is up to date.\n"
     done = [name for name, answer in answers if answer.status_code == 200]
-    # A machine so busy that a table is held for longer than a request waits: 503, which says when to come again.
+    # On a slow machine a table may be locked for longer than a request waits: 503 with Retry-After.
     assert {answer.status_code for _, answer in answers} <= {200, 503}
     assert len(done) > 0.9 * len(answers)
     for kind in ("pixel", "channel"):

@@ -1,4 +1,4 @@
-"""The names of links: chosen, reserved, generated and taken."""
+"""Link aliases: chosen, reserved, generated and taken."""
 
 import pytest
 from flask import Flask
@@ -16,7 +16,7 @@ def test_an_alias_may_be_chosen(alice: Client, alias: str) -> None:
 
 
 @pytest.mark.parametrize("alias", ["ab", "x" * 51, "a b", "a.b", "a/b", "äöü", "abc\n", " abc", "a%20b", " "])
-def test_an_alias_of_other_characters_is_refused(alice: Client, alias: str) -> None:
+def test_an_alias_with_other_characters_is_rejected(alice: Client, alias: str) -> None:
     assert refused(alice, custom=alias) == "custom must be 3 to 50 letters, digits, '_' or '-'."
 
 
@@ -35,7 +35,7 @@ def test_the_first_words_of_all_paths_are_reserved(app: Flask, alice: Client) ->
         assert "is reserved" in refused(alice, custom=word)
 
 
-def test_generated_aliases_are_never_refused_as_chosen_ones(alice: Client) -> None:
+def test_generated_aliases_are_valid_as_chosen_ones(alice: Client) -> None:
     made = {links.new_alias() for _ in range(50)}
     assert len(made) == 50
     for alias in made:

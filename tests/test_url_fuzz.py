@@ -1,4 +1,4 @@
-"""Whatever stands in the members of a link's body, and however statements are sent, the answer is never a fault."""
+"""Random values in the body of a link and random statement settings never cause a 500."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from tests.conftest import Client
 from tests.operations import CALLS
 
 PAGE = "https://example.com/page"
-COMPLETE = {  # all members but those that name other rows
+COMPLETE = {  # all members except those that name other rows
     name: value
     for name, value in next(call for call in CALLS if call.path == "/api/url/add").complete().items()
     if name not in ("url", "domain", "type", "pixels", "campaign", "channel")
@@ -33,7 +33,7 @@ bodies = st.dictionaries(st.sampled_from(list(LinkChanges().fields)), values, ma
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(added=bodies, changed=bodies)
-def test_any_values_are_taken_or_refused(alice: Client, added: dict[str, Any], changed: dict[str, Any]) -> None:
+def test_any_values_are_accepted_or_rejected(alice: Client, added: dict[str, Any], changed: dict[str, Any]) -> None:
     assert alice.post("/api/url/add", {"url": PAGE} | added).status_code in (200, 400)
     link_id = alice.add("/api/url/add", {"url": PAGE, "description": "to change"})
     assert alice.put(f"/api/url/{link_id}/update", changed).status_code in (200, 400)
@@ -42,7 +42,7 @@ def test_any_values_are_taken_or_refused(alice: Client, added: dict[str, Any], c
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(query=st.dictionaries(st.sampled_from(["q", "short", "order", "limit", "page"]), texts))
-def test_any_question_is_answered_or_refused(alice: Client, query: dict[str, str]) -> None:
+def test_any_query_is_answered_or_rejected(alice: Client, query: dict[str, str]) -> None:
     assert alice.get("/api/urls", query_string=query).status_code in (200, 400)
 
 

@@ -1,4 +1,4 @@
-"""Links under the limits of plans, and under concurrency."""
+"""Links under plan limits and under concurrency."""
 
 import http.client
 import json
@@ -38,7 +38,7 @@ def on_plan(app: Flask, register: Callable[..., Client]) -> Callable[..., Client
 
 @pytest.fixture
 def post(serve: Callable[..., str], alice: Client) -> Post:
-    """Posts a link of alice's to four workers of gunicorn."""
+    """Return a function that sends a link of alice to four gunicorn workers."""
     netloc = urlsplit(serve("--workers", "4", rate_limit="1000000 per minute")).netloc
     headers = {"Authorization": f"Bearer {alice.key}", "Content-Type": "application/json"}
 
@@ -62,7 +62,7 @@ def test_of_50_concurrent_posts_of_one_alias_exactly_one_succeeds(post: Post, al
     assert alice.get("/api/urls").get_json()["data"]["result"] == 1
 
 
-def test_50_concurrent_posts_of_one_url_make_one_link(post: Post, alice: Client, sql: Sql) -> None:
+def test_50_concurrent_posts_of_one_url_create_one_link(post: Post, alice: Client, sql: Sql) -> None:
     answers = at_once(50, lambda _: post({"url": PAGE}), threads=50)
     assert {status for status, _ in answers} == {200}
     assert len({(body["id"], body["shorturl"]) for _, body in answers}) == 1
@@ -70,7 +70,7 @@ def test_50_concurrent_posts_of_one_url_make_one_link(post: Post, alice: Client,
     assert sql("SELECT count(*) AS n FROM links") == [{"n": 1}]
 
 
-def test_of_50_concurrent_posts_with_room_for_5_exactly_5_succeed(
+def test_of_50_concurrent_posts_below_a_limit_of_5_exactly_5_succeed(
     app: Flask, on_plan: Callable[..., Client], sql: Sql
 ) -> None:
     carol = on_plan(links=5)
@@ -79,7 +79,7 @@ def test_of_50_concurrent_posts_with_room_for_5_exactly_5_succeed(
     assert sql("SELECT count(*) AS n FROM links") == [{"n": 5}]
 
 
-def test_a_link_that_exists_already_is_given_when_there_is_no_room(on_plan: Callable[..., Client]) -> None:
+def test_an_existing_link_is_returned_at_the_limit(on_plan: Callable[..., Client]) -> None:
     carol = on_plan(links=1)
     first = carol.add("/api/url/add", {"url": PAGE})
     assert carol.add("/api/url/add", {"url": PAGE}) == first
@@ -91,7 +91,7 @@ def test_a_link_that_exists_already_is_given_when_there_is_no_room(on_plan: Call
 
 
 @pytest.mark.parametrize("feature", FEATURES)
-def test_what_the_plan_lacks_is_refused_but_may_stay_and_be_taken_away(
+def test_members_that_the_plan_lacks_are_rejected_but_may_stay_and_be_removed(
     on_plan: Callable[..., Client], sql: Sql, feature: str
 ) -> None:
     said, members = FEATURES[feature]

@@ -1,4 +1,4 @@
-"""The members of a link's body: what each may be, what is ignored, and what is refused."""
+"""The members of a link's body: accepted, ignored and rejected values."""
 
 import json
 from typing import Any
@@ -28,7 +28,7 @@ def refused(client: Client, **members: Any) -> str:
     return message
 
 
-def test_the_sample_of_the_original_is_taken(alice: Client, sql: Sql) -> None:
+def test_the_example_of_the_specification_is_accepted(alice: Client, sql: Sql) -> None:
     overlay, campaign, channel = (
         make(sql, alice.id) for make in (factories.overlay, factories.campaign, factories.channel)
     )
@@ -102,7 +102,7 @@ def test_the_sample_of_the_original_is_taken(alice: Client, sql: Sql) -> None:
         ("2001-01-01 00:00:00", "2001-01-01 00:00:00"),
     ],
 )
-def test_an_expiry_is_kept_in_utc(alice: Client, sent: str, kept: str) -> None:
+def test_an_expiry_is_stored_in_utc(alice: Client, sent: str, kept: str) -> None:
     link_id = alice.add("/api/url/add", {"url": PAGE, "expiry": sent})
     assert alice.get(f"/api/url/{link_id}").get_json()["details"]["expiry"] == kept
 
@@ -113,11 +113,11 @@ def test_an_expiry_is_kept_in_utc(alice: Client, sent: str, kept: str) -> None:
      "2030-12-31T12:00:00+99:00", "9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00", "2030-12-31\n",
      "٢٠٣٠-١٢-٣١"],
 )  # fmt: skip
-def test_an_expiry_that_is_no_time_is_refused(alice: Client, expiry: str) -> None:
+def test_an_invalid_expiry_is_rejected(alice: Client, expiry: str) -> None:
     assert refused(alice, expiry=expiry) == "expiry must be a time such as 2030-12-31 23:59:59."
 
 
-def test_each_type_is_kept(alice: Client, sql: Sql) -> None:
+def test_each_type_is_stored(alice: Client, sql: Sql) -> None:
     splash, overlay = factories.splash(sql, alice.id), factories.overlay(sql, alice.id)
     for sent, kept in [
         ("direct", ("direct", None, None)),
@@ -176,7 +176,7 @@ def test_each_type_is_kept(alice: Client, sql: Sql) -> None:
     ],
     ids=lambda value: json.dumps(value)[:40] if isinstance(value, dict) else "",
 )
-def test_a_member_that_does_not_fit_is_refused_and_nothing_is_stored(
+def test_an_invalid_member_is_rejected_and_nothing_is_stored(
     alice: Client, members: dict[str, Any], message: str
 ) -> None:
     assert refused(alice, **members) == message
@@ -186,7 +186,7 @@ def test_a_member_that_does_not_fit_is_refused_and_nothing_is_stored(
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)
 
 
-def test_ids_may_be_strings_and_what_is_no_id_is_ignored(alice: Client, sql: Sql) -> None:
+def test_ids_may_be_strings_and_malformed_ids_are_ignored(alice: Client, sql: Sql) -> None:
     pixel, campaign = factories.pixel(sql, alice.id), factories.campaign(sql, alice.id)
     link = stored(sql, alice, pixels=[str(pixel), pixel, "x", None, {}, 1.5, True], campaign=str(campaign))
     assert link["campaign_id"] == campaign
@@ -194,7 +194,7 @@ def test_ids_may_be_strings_and_what_is_no_id_is_ignored(alice: Client, sql: Sql
 
 
 class Other:
-    """Somebody else, who has things."""
+    """Another user with rows of each kind."""
 
     def __init__(self, client: Client, sql: Sql) -> None:
         self.client, self.sql = client, sql
@@ -221,16 +221,18 @@ def other(bob: Client, sql: Sql) -> Other:
         ("domain", "domain", "go{}.example.net".format),
     ],
 )
-def test_what_is_somebody_elses_is_answered_as_what_does_not_exist(
+def test_another_users_row_is_the_same_error_as_a_missing_row(
     alice: Client, other: Other, member: str, made: str, sent: Any
 ) -> None:
     foreign, ghost = sent(other.make(made)), sent(2**62)
     link_id = alice.add("/api/url/add", {"url": PAGE})
     before = other.sql("SELECT * FROM links")
     assert refused(alice, **{member: foreign}) == refused(alice, **{member: ghost})
-    told = [alice.put(f"/api/url/{link_id}/update", {member: each, "description": "x"}) for each in (foreign, ghost)]
-    assert [answer.status_code for answer in told] == [400, 400]
-    assert told[0].data == told[1].data
+    responses = [
+        alice.put(f"/api/url/{link_id}/update", {member: each, "description": "x"}) for each in (foreign, ghost)
+    ]
+    assert [answer.status_code for answer in responses] == [400, 400]
+    assert responses[0].data == responses[1].data
     assert other.sql("SELECT * FROM links") == before
     assert other.sql("SELECT 1 FROM link_pixels UNION ALL SELECT 1 FROM channel_items") == []
 

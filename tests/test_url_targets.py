@@ -1,4 +1,4 @@
-"""Where a link may lead, and by what."""
+"""Targets of links: valid URLs, and targets by device, country, language and app."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ OTHER = "https://example.org/"
         (f"{BASE_URL}/abc", "must not point to this service"),
     ],
 )
-def test_a_url_that_nobody_can_be_sent_to_is_refused(alice: Client, url: Any, problem: str) -> None:
+def test_an_invalid_target_url_is_rejected(alice: Client, url: Any, problem: str) -> None:
     assert refused(alice, url=url) == f"url {problem}."
     if isinstance(url, str) and url:
         assert (
@@ -69,7 +69,7 @@ def test_no_target_is_on_a_branded_domain(alice: Client, bob: Client, members: d
         ("languagetarget", "language", "languages"),
     ],
 )
-def test_elements_of_another_form_are_ignored(alice: Client, sql: Sql, member: str, named: str, column: str) -> None:
+def test_malformed_elements_are_ignored(alice: Client, sql: Sql, member: str, named: str, column: str) -> None:
     sent = [
         {named: "  CAnada ", "link": OTHER},
         {named: "x"},
@@ -98,7 +98,7 @@ def test_elements_of_another_form_are_ignored(alice: Client, sql: Sql, member: s
           "a=b", 1, None], []),
     ],
 )  # fmt: skip
-def test_parameters_are_kept_in_their_order(alice: Client, sql: Sql, sent: Any, kept: Any) -> None:
+def test_parameters_are_stored_in_their_order(alice: Client, sql: Sql, sent: Any, kept: Any) -> None:
     assert stored(sql, alice, parameters=sent)["parameters"] == kept
 
 
@@ -112,7 +112,7 @@ def test_parameters_are_kept_in_their_order(alice: Client, sql: Sql, sent: Any, 
         ({"auto": True, "apple": OTHER, "google": None}, {"auto": True, "apple": OTHER}),
     ],
 )
-def test_app_links_are_kept(alice: Client, sql: Sql, sent: Any, kept: Any) -> None:
+def test_app_links_are_stored(alice: Client, sql: Sql, sent: Any, kept: Any) -> None:
     assert stored(sql, alice, deeplink=sent)["deeplink"] == kept
 
 
@@ -131,7 +131,7 @@ WRONG_STORE: list[Any] = [5, 0, True, False, [], {}, [OTHER], {"url": OTHER}]
         ),
     ],
 )
-def test_app_links_of_a_wrong_type_are_refused(alice: Client, sent: Any, problem: str) -> None:
+def test_app_links_of_a_wrong_type_are_rejected(alice: Client, sent: Any, problem: str) -> None:
     assert refused(alice, deeplink=sent) == f"deeplink {problem}."
     link_id = alice.add("/api/url/add", {"url": PAGE, "deeplink": {"apple": OTHER}})
     changed = alice.put(f"/api/url/{link_id}/update", {"deeplink": sent})
@@ -142,7 +142,7 @@ PORT = "must have a port from 1 to 65535"
 
 
 @pytest.mark.parametrize("url", ["http://example.com:0", "https://example.com:00000/x", "http://[2001:db8::1]:0/"])
-def test_port_0_is_refused_wherever_a_url_is_taken(alice: Client, url: str) -> None:
+def test_port_0_is_rejected_in_every_url(alice: Client, url: str) -> None:
     def problem(path: str, **members: Any) -> str:
         answer = alice.post(path, members)
         assert answer.status_code == 400

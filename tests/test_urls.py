@@ -1,4 +1,4 @@
-"""Links: what is made, listed, read, changed and deleted."""
+"""Links: create, list, read, update and delete."""
 
 import re
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def listed(client: Client, query: str = "") -> list[dict[str, Any]]:
     return found
 
 
-def test_a_link_gets_an_alias_that_spells_nothing(alice: Client) -> None:
+def test_a_link_gets_an_alias_that_spells_no_word(alice: Client) -> None:
     added = add(alice)
     assert re.fullmatch(
         rf"{re.escape(BASE_URL)}/[^\W\d_aeiouAEIOU]{{2}}(\d[^\W\d_aeiouAEIOU]{{2}}){{2}}", added["short"]
@@ -39,7 +39,7 @@ def test_a_link_gets_an_alias_that_spells_nothing(alice: Client) -> None:
     assert added == {"error": 0, "id": added["id"], "shorturl": added["short"], "short": added["short"]}
 
 
-def test_a_link_is_listed_as_it_was_made(alice: Client, sql: Sql) -> None:
+def test_a_link_is_listed_as_it_was_created(alice: Client, sql: Sql) -> None:
     campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
     added = add(alice, custom="Spring", metatitle="Title", description="About", campaign=campaign, channel=channel)
     [link] = listed(alice)
@@ -59,7 +59,7 @@ def test_a_link_is_listed_as_it_was_made(alice: Client, sql: Sql) -> None:
     }
 
 
-def test_a_link_is_read_with_its_statistics(alice: Client, sql: Sql) -> None:
+def test_a_link_is_returned_with_its_statistics(alice: Client, sql: Sql) -> None:
     added = add(
         alice,
         custom="Spring",
@@ -90,7 +90,7 @@ def test_a_link_is_read_with_its_statistics(alice: Client, sql: Sql) -> None:
     assert (answer["data"]["clicks"], answer["data"]["topCountries"]) == (3, {"Canada": "3"})
 
 
-def test_a_link_on_a_domain_begins_with_it(alice: Client) -> None:
+def test_a_link_on_a_domain_has_a_short_url_there(alice: Client) -> None:
     alice.add("/api/domain/add", {"domain": "https://go.example.net"})
     for number, domain in enumerate(["go.example.net", "https://GO.example.net/", "http://go.example.net"]):
         added = add(alice, domain=domain, custom=f"abc{number}")
@@ -101,7 +101,7 @@ def test_a_link_on_a_domain_begins_with_it(alice: Client) -> None:
     assert add(alice, domain="127.0.0.1:5000", custom="abc1")["shorturl"] == f"{BASE_URL}/abc1"
 
 
-def test_the_same_url_with_nothing_else_gives_the_same_link(alice: Client, bob: Client) -> None:
+def test_the_same_url_with_no_other_members_returns_the_same_link(alice: Client, bob: Client) -> None:
     first = add(alice)
     nothing = {"custom": "", "domain": "", "pixels": [], "geotarget": [], "deeplink": [], "campaign": 0,
                "type": "direct", "status": "public", "password": None}  # fmt: skip
@@ -112,19 +112,19 @@ def test_the_same_url_with_nothing_else_gives_the_same_link(alice: Client, bob: 
     assert alice.get("/api/urls").get_json()["data"]["result"] == 2
 
 
-def test_a_link_that_was_changed_is_not_given_for_its_url(alice: Client) -> None:
+def test_a_changed_link_is_not_returned_for_its_url(alice: Client) -> None:
     first = add(alice)
     assert alice.put(f"/api/url/{first['id']}/update", {}).status_code == 200
     assert add(alice) == first
     assert alice.put(f"/api/url/{first['id']}/update", {"password": "secret"}).status_code == 200
     second = add(alice)
     assert second["id"] != first["id"]
-    # And may become what another one is.
+    # An update may make it equal to another link.
     assert alice.put(f"/api/url/{first['id']}/update", {"url": PAGE}).status_code == 200
     assert add(alice) == second
 
 
-def test_an_alias_that_chance_made_twice_is_made_again(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_generated_alias_that_is_taken_is_generated_again(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     made = iter(["same", "same", "other", "same", "same", "third"])
     monkeypatch.setattr(urls, "new_alias", lambda: next(made))
     shorts = [add(alice, url=f"{PAGE}/{n}")["short"] for n in range(2)] + [add(alice, description="x")["short"]]
@@ -196,7 +196,7 @@ def test_a_link_moves_to_a_domain_and_back(alice: Client) -> None:
         assert alice.put(f"/api/url/{link_id}/update", sent).get_json()["shorturl"] == short
 
 
-def test_a_link_is_put_on_channels(alice: Client, sql: Sql) -> None:
+def test_a_link_is_added_to_channels(alice: Client, sql: Sql) -> None:
     first, second = (factories.channel(sql, alice.id) for _ in range(2))
     link_id = add(alice, channel=str(first))["id"]
     for sent, channels in [(first, [first]), (second, [first, second]), (0, [first, second])]:
@@ -204,7 +204,7 @@ def test_a_link_is_put_on_channels(alice: Client, sql: Sql) -> None:
         assert listed(alice)[0]["channel"] == channels
 
 
-def test_a_deleted_link_is_gone_with_its_statistics(alice: Client, sql: Sql, run_jobs: Callable[[], None]) -> None:
+def test_deleting_a_link_deletes_its_statistics(alice: Client, sql: Sql, run_jobs: Callable[[], None]) -> None:
     link_id = add(alice)["id"]
     sql("INSERT INTO totals VALUES (%(id)s, 3, 1) RETURNING 1", id=link_id)
     answer = alice.delete(f"/api/url/{link_id}/delete")
@@ -217,7 +217,7 @@ def test_a_deleted_link_is_gone_with_its_statistics(alice: Client, sql: Sql, run
 
 @pytest.fixture
 def shelf(alice: Client, bob: Client, sql: Sql) -> list[int]:
-    """Three links of alice's, the second visited most, and one of bob's."""
+    """Three links of alice, the second with the most visits, and one of bob."""
     alice.add("/api/domain/add", {"domain": "https://go.example.net"})
     made = [
         add(alice, url="https://example.com/100%_real", custom="first")["id"],
@@ -254,7 +254,7 @@ def shelf(alice: Client, bob: Client, sql: Sql) -> list[int]:
         ("?short=/", []),
     ],
 )
-def test_a_list_holds_what_was_asked_for(alice: Client, shelf: list[int], query: str, places: list[int]) -> None:
+def test_a_list_matches_the_query(alice: Client, shelf: list[int], query: str, places: list[int]) -> None:
     data = alice.get(f"/api/urls{query}").get_json()["data"]
     assert [link["id"] for link in data["urls"]] == [shelf[place] for place in places]
     if "page" not in query:
@@ -266,5 +266,5 @@ def test_the_visits_are_listed(alice: Client, shelf: list[int]) -> None:
 
 
 @pytest.mark.parametrize("query", ["?order=name", "?order=", "?q=" + "x" * 2049, "?short=" + "x" * 2049, "?q=%00"])
-def test_a_question_that_does_not_fit_is_refused(alice: Client, query: str) -> None:
+def test_an_invalid_query_is_rejected(alice: Client, query: str) -> None:
     assert alice.get(f"/api/urls{query}").status_code == (200 if query == "?order=" else 400)

@@ -21,7 +21,7 @@ def premium(admin: Client) -> int:
     return next(int(plan["id"]) for plan in admin.get("/api/plans").get_json()["data"] if not plan["free"])
 
 
-def test_a_user_that_was_added_can_call_the_api_with_the_key_that_the_record_shows(admin: Client, sql: Sql) -> None:
+def test_a_new_user_can_call_the_api_with_the_key_in_the_record(admin: Client, sql: Sql) -> None:
     answer = admin.post("/api/user/add", NEW).get_json()
     user_id = answer["data"]["id"]
     assert answer == {
@@ -78,7 +78,7 @@ def test_a_user_may_start_on_a_premium_plan_with_an_end(admin: Client) -> None:
         ({"expiration": "tomorrow"}, "expiration must be a time such as 2030-12-31 23:59:59."),
     ],
 )  # fmt: skip
-def test_a_user_that_does_not_fit_is_refused(
+def test_an_invalid_user_is_rejected(
     admin: Client, alice: Client, sql: Sql, changed: dict[str, Any], message: str
 ) -> None:
     answer = admin.post("/api/user/add", NEW | changed)
@@ -87,7 +87,7 @@ def test_a_user_that_does_not_fit_is_refused(
     assert alice.get("/api/account").status_code == 200
 
 
-def test_a_free_plan_is_not_a_premium_one(admin: Client) -> None:
+def test_a_free_plan_is_not_a_premium_plan(admin: Client) -> None:
     free = next(plan["id"] for plan in admin.get("/api/plans").get_json()["data"] if plan["free"])
     answer = admin.post("/api/user/add", NEW | {"planid": free})
     assert answer.get_json()["message"] == "planid must be the id of a premium plan."
@@ -119,11 +119,11 @@ def test_users_are_filtered_by_status_and_searched_by_any_part_of_the_email(
 
 
 @pytest.mark.parametrize("query", ["?filter=root", "?email=%00", f"?email={'x' * 256}"])
-def test_a_search_that_does_not_fit_is_refused(admin: Client, query: str) -> None:
+def test_an_invalid_search_is_rejected(admin: Client, query: str) -> None:
     assert admin.get(f"/api/users{query}").status_code == 400
 
 
-def test_a_deleted_user_is_gone_with_all_that_it_owned(
+def test_deleting_a_user_deletes_all_its_data(
     admin: Client, alice: Client, sql: Sql, run_jobs: Callable[[], None]
 ) -> None:
     alice.add("/api/pixel/add", {"type": "bing", "name": "n", "tag": "t"})
@@ -136,7 +136,7 @@ def test_a_deleted_user_is_gone_with_all_that_it_owned(
     assert admin.delete(f"/api/user/{alice.id}/delete").status_code == 404
 
 
-def test_an_administrator_cannot_delete_himself(admin: Client) -> None:
+def test_administrators_cannot_delete_themselves(admin: Client) -> None:
     answer = admin.delete(f"/api/user/{admin.id}/delete")
     assert answer.status_code == 400
     assert answer.get_json()["message"] == "You cannot delete your own account. Ask another administrator."
@@ -145,7 +145,7 @@ def test_an_administrator_cannot_delete_himself(admin: Client) -> None:
 def test_two_administrators_who_delete_each_other_at_once_leave_one(
     app: Flask, register: Callable[..., Client], sql: Sql
 ) -> None:
-    """The loser's key is gone, or the statement refuses him: never both."""
+    """The loser gets an invalid key or a refusal from the statement. Never do both deletes succeed."""
     for attempt in range(10):
         pair = [register(f"admin{attempt}{side}", admin=True, via=app) for side in "ab"]
         both = threading.Barrier(2)
@@ -162,7 +162,7 @@ def test_two_administrators_who_delete_each_other_at_once_leave_one(
         sql("DELETE FROM users RETURNING 1")
 
 
-def test_the_login_link_leads_to_this_service_whatever_host_was_asked(admin: Client, alice: Client) -> None:
+def test_the_login_link_uses_the_base_url_and_not_the_host_header(admin: Client, alice: Client) -> None:
     answer = admin.get(f"/api/user/login/{alice.id}", headers={"Host": "localhost:8080"}).get_json()
     assert set(answer) == {"error", "url"}
     assert answer["url"].startswith(f"{BASE_URL}/login/")
@@ -174,12 +174,12 @@ def test_the_login_link_leads_to_this_service_whatever_host_was_asked(admin: Cli
     ("method", "path"),
     [("GET", "/api/user/1000000"), ("DELETE", "/api/user/1000000/delete"), ("GET", "/api/user/login/1000000")],
 )
-def test_a_user_that_does_not_exist_is_not_found(admin: Client, method: str, path: str) -> None:
+def test_a_missing_user_is_not_found(admin: Client, method: str, path: str) -> None:
     answer = admin.call(method, path)
     assert (answer.status_code, answer.get_json()["message"]) == (404, "There is no user with this id.")
 
 
-def test_keys_of_another_secret_are_a_sentence(make_app: Callable[..., Flask], admin: Client) -> None:
+def test_keys_of_another_secret_are_reported_in_one_sentence(make_app: Callable[..., Flask], admin: Client) -> None:
     other = Client(make_app(secret_key="another secret of 32 characters or more").test_client(), admin.key)
     answer = other.get("/api/users")
     assert answer.status_code == 503
@@ -189,7 +189,7 @@ def test_keys_of_another_secret_are_a_sentence(make_app: Callable[..., Flask], a
 
 
 def add_many(app: Flask, number: int) -> None:
-    """Users with keys that can be shown."""
+    """Add users with keys that can be decrypted."""
     with app.app_context():
         for _ in range(number):
             user_id = users.next_id()
@@ -203,7 +203,7 @@ def add_many(app: Flask, number: int) -> None:
             )
 
 
-def test_a_list_of_many_users_is_never_whole_in_memory(
+def test_a_list_of_many_users_is_never_complete_in_memory(
     app: Flask, admin: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(users, "BATCH_SIZE", 50)

@@ -1,4 +1,4 @@
-"""What comes in: each rule on bodies, paths and queries, tested once."""
+"""Request validation: each rule on bodies, paths and queries, tested once."""
 
 from typing import Any
 
@@ -39,19 +39,19 @@ def send(client: Client, body: bytes | str, content_type: str = "application/jso
         (b'\xef\xbb\xbf{"name": "a"}', "The body is not valid JSON: syntax error at character 0."),
     ],
 )
-def test_a_body_that_is_not_strict_json_is_refused(alice: Client, body: bytes, message: str) -> None:
+def test_a_body_that_is_not_strict_json_is_rejected(alice: Client, body: bytes, message: str) -> None:
     status, found = send(alice, body)
     assert status == 400
     assert found.split(" at character")[0].rstrip(".") == message.split(" at character", maxsplit=1)[0].rstrip(".")
 
 
-def test_a_number_of_5000_digits_is_refused(alice: Client) -> None:
+def test_a_number_of_5000_digits_is_rejected(alice: Client) -> None:
     body = b'{"x": ' + b"9" * 5000 + b"}"
     assert send(alice, body) == (400, "The body cannot be read: a number is too large.")
 
 
 @pytest.mark.parametrize("content_type", ["", "text/plain", "application/json; charset=utf-8", "application/vnd.x"])
-def test_json_is_read_whatever_it_is_called(alice: Client, content_type: str) -> None:
+def test_json_is_accepted_with_any_content_type_except_forms(alice: Client, content_type: str) -> None:
     assert send(alice, b'{"type": "bing", "name": "n", "tag": "t"}', content_type)[0] == 200
 
 
@@ -79,7 +79,7 @@ def test_null_and_the_empty_string_mean_not_sent_on_create(alice: Client, unsent
     assert answer.get_json()["message"] == "name is required."
 
 
-def test_null_means_not_sent_on_update_and_the_empty_string_does_not(alice: Client) -> None:
+def test_on_update_null_means_not_sent_and_the_empty_string_does_not(alice: Client) -> None:
     pixel_id = alice.add("/api/pixel/add", PIXEL)
     assert alice.put(f"/api/pixel/{pixel_id}/update", {"name": None, "tag": "t"}).status_code == 200
     answer = alice.put(f"/api/pixel/{pixel_id}/update", {"name": "", "tag": "t"})
@@ -102,7 +102,7 @@ def test_an_id_that_no_row_can_have_is_not_found(alice: Client, pixel_id: str) -
 
 
 @pytest.mark.parametrize("pixel_id", ["-1", "1.0", "abc", "٣", "1%00", "1%0a", "+1", "1e3", ""])
-def test_what_is_not_an_id_is_no_operation(alice: Client, pixel_id: str) -> None:
+def test_an_invalid_id_is_an_unknown_path(alice: Client, pixel_id: str) -> None:
     assert alice.delete(f"/api/pixel/{pixel_id}/delete").status_code == 404
 
 
@@ -118,19 +118,19 @@ def test_other_spellings_of_a_path_are_not_found_and_never_redirected(alice: Cli
     assert alice.get(path).status_code == 404
 
 
-def test_a_method_that_a_path_does_not_take_is_refused_with_those_that_it_takes(alice: Client) -> None:
+def test_a_method_that_a_path_does_not_support_is_refused_with_those_that_it_does(alice: Client) -> None:
     answer = alice.call("PATCH", "/api/account")
     assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, POST")
     assert answer.get_json()["message"] == "The method PATCH is not allowed for this URL. Allowed methods: GET, POST."
     assert alice.call("OPTIONS", "/api/pixels").status_code == 405
 
 
-def test_head_answers_as_get_without_a_body(alice: Client) -> None:
+def test_head_responds_as_get_without_a_body(alice: Client) -> None:
     answer = alice.call("HEAD", "/api/account")
     assert (answer.status_code, answer.data) == (200, b"")
 
 
-def test_a_fault_of_ours_is_a_500_in_the_envelope(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_a_500_in_the_envelope(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_user_id: int, **_paging: int) -> None:
         raise RuntimeError("secret detail")
 
@@ -144,7 +144,7 @@ def test_a_fault_of_ours_is_a_500_in_the_envelope(alice: Client, monkeypatch: py
     assert "Retry-After" not in answer.headers
 
 
-def test_a_value_that_only_postgresql_refuses_is_a_400(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_value_that_only_postgresql_rejects_is_a_400(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("linkmgr.repository.pixels.add", lambda *_, **__: statements.row("SELECT 1 / 0 AS never"))
     answer = alice.post("/api/pixel/add", PIXEL)
     assert answer.status_code == 400

@@ -17,8 +17,8 @@ from tests.factories import Sql
 from tests.shortlinks import TARGET, Make
 from tests.test_pixel_calls import certificate
 
-HOME = "www.google-analytics.com"  # where a container of Tag Manager may send what it found
-# Each attack gives what it got hold of.  Those that throw, or that end without anything, were held off.
+HOME = "www.google-analytics.com"  # the URL to which a Tag Manager container would send stolen data
+# Each attack returns the data that it obtained. An attack that throws, or returns nothing, was blocked.
 ATTACKS = """
 const service = "%s";
 const replace = service + "/account/key/replace";
@@ -79,7 +79,7 @@ const attacks = {
 
 
 class Attacker:
-    """A vendor whose script is ATTACKS."""
+    """A vendor with a script that runs ATTACKS."""
 
     def __init__(self) -> None:
         self.script = ""
@@ -105,7 +105,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Attacke
 
 @pytest.fixture(scope="module")
 def base(make_app: Callable[..., Flask], app: Flask) -> Iterator[str]:
-    with interstitials.served(make_app) as address:
+    with interstitials.run_service(make_app) as address:
         yield address
 
 
@@ -119,13 +119,13 @@ def attacker(attacked: tuple[Attacker, webdriver.Chrome], base: str) -> Attacker
 
 @pytest.fixture
 def administrator(attacked: tuple[Attacker, webdriver.Chrome], base: str, admin: Client) -> Iterator[Browser]:
-    """A browser that is signed in by a login link, so that the key can be replaced without a password."""
+    """A browser signed in by a login link, so that the key can be replaced without a password."""
     found = Browser(attacked[1])
     url: str = admin.get(f"/api/user/login/{admin.id}").get_json()["url"]
     found.open(f"{base}/login/{url.rsplit('/', 1)[1]}")
     found.wait_for("/account")
     yield found
-    found.complaints()  # of the attacks, which no other test is to see
+    found.complaints()  # left by the attacks; no other test may see it
     found.open("about:blank")
 
 
@@ -133,7 +133,7 @@ def administrator(attacked: tuple[Attacker, webdriver.Chrome], base: str, admin:
 def visit(
     attacked: tuple[Attacker, webdriver.Chrome], base: str, sql: Sql, alice: Client
 ) -> Iterator[Callable[..., str]]:
-    """Opens a link of alice with a container of Tag Manager; gives its address."""
+    """Return a function that opens a link of alice with a Tag Manager container and returns the URL of the link."""
     ids = {
         "splash_id": interstitials.splash(sql, alice.id, counter=60),
         "overlay_id": interstitials.overlay(sql, alice.id, "contact"),
@@ -151,14 +151,14 @@ def visit(
 
 @pytest.mark.browser
 @pytest.mark.parametrize("kind", ["splash", "frame", "overlay"])
-def test_a_vendors_script_reaches_nothing_of_the_service(
+def test_a_vendors_script_has_no_access_to_the_service(
     administrator: Browser, attacker: Attacker, visit: Callable[..., str], admin: Client, kind: str
 ) -> None:
     address = visit(kind)
     WebDriverWait(administrator.driver, 40, 0.1).until(lambda _: "done" in attacker.reports)
     page, referrer = attacker.reports.pop("page"), attacker.reports.pop("referrer")
     assert {name: got for name, got in attacker.reports.items() if got} == {}
-    assert len(attacker.reports) == 15, "each attack was made"
+    assert len(attacker.reports) == 15, "every attack ran"
     assert (page, referrer) == (f"{address}/pixels", address)
     assert administrator.driver.current_url == address
     assert admin.get("/api/account").status_code == 200, "the key is still the same"
@@ -195,7 +195,7 @@ PIXEL = """
 """
 
 
-def test_only_a_link_that_is_visited_and_has_pixels_has_a_page_of_them(short: Make, sql: Sql, alice: Client) -> None:
+def test_only_a_link_with_counted_visits_and_pixels_has_a_page_of_pixels(short: Make, sql: Sql, alice: Client) -> None:
     plain, firing, over = short(), short(title="Sale"), short(expires="2020-01-01 00:00:00+00")
     for link in (firing, over):
         sql(PIXEL, user_id=alice.id, link_id=link.id)
@@ -207,7 +207,7 @@ def test_only_a_link_that_is_visited_and_has_pixels_has_a_page_of_them(short: Ma
     assert firing.clicks == 0
 
 
-def test_the_pixels_of_a_link_with_a_password_do_not_tell_where_it_leads(short: Make, sql: Sql, alice: Client) -> None:
+def test_the_pixels_of_a_link_with_a_password_do_not_reveal_its_target(short: Make, sql: Sql, alice: Client) -> None:
     locked = short(title="Secret sale", password_hash=passwords.hashed("open sesame"))
     sql(PIXEL, user_id=alice.id, link_id=locked.id)
     page = locked.ask(path="/pixels").text

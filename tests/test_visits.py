@@ -1,4 +1,4 @@
-"""What is counted of a visit, and what is not."""
+"""Statistics: the recorded properties of a visit, and the requests that are not counted."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,14 +25,14 @@ NOTHING = {
 }
 
 
-# --- what is counted
+# --- counted visits
 
 
 def test_a_target_without_visits_has_empty_statistics(target: Target) -> None:
     assert target.statistics() == NOTHING
 
 
-def test_statistics_tell_country_referrer_browser_system_network_and_visitors(target: Target) -> None:
+def test_statistics_include_country_referrer_browser_system_network_and_visitors(target: Target) -> None:
     target.visit(agent=IPHONE, address=geoip.PERU, Referer="https://t.co/abc")
     target.visit(agent=IPHONE, address=geoip.PERU, Referer="https://news.example.com/a?b=c")
     target.visit(agent=FIREFOX, address=geoip.CHILE)
@@ -47,14 +47,14 @@ def test_statistics_tell_country_referrer_browser_system_network_and_visitors(ta
     }
 
 
-def test_the_api_shows_the_statistics_of_a_scanned_code(target: Target, alice: Client) -> None:
+def test_the_api_returns_the_statistics_of_a_scanned_code(target: Target, alice: Client) -> None:
     target.visit(address=geoip.PERU)
     answer = alice.get(f"/api/qr/{target.id}").get_json()
     assert answer["data"] == target.statistics()
     assert answer["details"]["scans"] == 1
 
 
-def test_labels_stand_in_the_order_of_their_counts_and_only_the_first_ten(target: Target) -> None:
+def test_labels_are_sorted_by_count_and_limited_to_ten(target: Target) -> None:
     for number in range(12):
         for _ in range(1 + (number == 7)):
             target.visit(Referer=f"https://site{number:02}.example.com/")
@@ -62,7 +62,7 @@ def test_labels_stand_in_the_order_of_their_counts_and_only_the_first_ten(target
     assert list(target.statistics()["topReferrers"]) == [f"site{number:02}.example.com" for number in hosts]
 
 
-def test_invented_referrers_end_up_under_one_label(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invented_referrers_are_counted_under_one_label(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visits, "MAX_LABELS", 3)
     for number in (1, 2, 3, 4, 5, 1):
         target.visit(Referer=f"https://site{number}.example.com/")
@@ -96,7 +96,7 @@ def test_invented_referrers_end_up_under_one_label(target: Target, monkeypatch: 
         ("netflix.com", None),
     ],
 )
-def test_a_social_network_is_known_by_its_hosts(target: Target, host: str, network: str | None) -> None:
+def test_a_social_network_is_recognized_by_its_hosts(target: Target, host: str, network: str | None) -> None:
     target.visit(Referer=f"https://{host}/path")
     social = {"facebook": 0, "twitter": 0, "instagram": 0} | ({network: 1} if network else {})
     assert target.statistics()["socialCount"] == social
@@ -114,7 +114,7 @@ def test_a_social_network_is_known_by_its_hosts(target: Target, host: str, netwo
         ("com.google.android.gm", None),
     ],
 )
-def test_a_social_network_is_known_by_its_apps(target: Target, package: str, network: str | None) -> None:
+def test_a_social_network_is_recognized_by_its_apps(target: Target, package: str, network: str | None) -> None:
     target.visit(Referer=f"android-app://{package}/")
     social = {"facebook": 0, "twitter": 0, "instagram": 0} | ({network: 1} if network else {})
     assert target.statistics()["socialCount"] == social
@@ -130,18 +130,18 @@ def test_no_referrer_and_our_own_pages_count_as_direct(target: Target, referrer:
 
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "127.0.0.1", "2001:db8::1", "unix:", ""])
-def test_a_country_that_cannot_be_told_is_unknown(target: Target, address: str) -> None:
+def test_an_address_without_a_country_is_unknown(target: Target, address: str) -> None:
     target.visit(address=address)
     assert target.statistics()["topCountries"] == {"Unknown": "1"}
 
 
-def test_without_a_file_of_countries_they_are_unknown(app: Flask, sql: Sql, alice: Client) -> None:
+def test_without_a_geoip_file_countries_are_unknown(app: Flask, sql: Sql, alice: Client) -> None:
     target = Target(app, sql, alice.id)
     target.visit(address=geoip.PERU)
     assert target.statistics()["topCountries"] == {"Unknown": "1"}
 
 
-def test_an_mmdb_file_that_cannot_be_read_stops_the_start(make_app: Callable[..., Flask], tmp_path: Path) -> None:
+def test_an_invalid_mmdb_file_stops_the_start(make_app: Callable[..., Flask], tmp_path: Path) -> None:
     broken = tmp_path / "broken.mmdb"
     broken.write_bytes(b"\xab\xcd\xefMaxMind.com" + b"no database")
     with pytest.raises(SystemExit, match=r"LINKMGR_GEOIP_DATABASE must be a readable \.mmdb file\."):
@@ -158,10 +158,10 @@ def test_a_visitor_is_one_address_with_one_user_agent_at_one_target(target: Targ
     other.visit(address="192.0.2.1")
     assert other.statistics()["uniqueClicks"] == 1
     digests = sql("SELECT DISTINCT visitor FROM visits")
-    assert len(digests) == 4, "the same person cannot be recognised at another target"
+    assert len(digests) == 4, "the same visitor has another digest for another target"
 
 
-def test_no_address_is_stored(target: Target, raw: psycopg2.extensions.connection) -> None:
+def test_no_ip_address_is_stored(target: Target, raw: psycopg2.extensions.connection) -> None:
     target.visit(address="203.0.113.77", X_Forwarded_For="203.0.113.78")
     with raw.cursor() as cursor:
         cursor.execute("SELECT v::text FROM visits v UNION ALL SELECT t::text FROM target_breakdowns t")
@@ -170,7 +170,7 @@ def test_no_address_is_stored(target: Target, raw: psycopg2.extensions.connectio
     assert "203.0.113" not in stored
 
 
-# --- what is not counted
+# --- requests that are not counted
 
 PROGRAMS = [
     "",
@@ -214,7 +214,7 @@ PROGRAMS = [
         *({"agent": agent} for agent in PROGRAMS),
     ],
 )
-def test_what_is_not_a_persons_visit_is_not_counted(target: Target, headers: dict[str, str]) -> None:
+def test_requests_by_programs_and_prefetches_are_not_counted(target: Target, headers: dict[str, str]) -> None:
     target.visit(**headers)
     assert target.statistics() == NOTHING
 
@@ -231,16 +231,16 @@ def test_what_is_not_a_persons_visit_is_not_counted(target: Target, headers: dic
         "Mozilla/5.0 (Linux; Android 9; CUBOT X19) AppleWebKit/537.36 Chrome/140.0.0.0 Mobile Safari/537.36",
     ],
 )
-def test_odd_user_agents_are_visitors_too(target: Target, agent: str) -> None:
+def test_unusual_user_agents_are_visitors_too(target: Target, agent: str) -> None:
     target.visit(agent=agent)
     assert target.clicks == 1
 
 
-# --- the client's address
+# --- the client IP address
 
 
 def forge(app: Flask, target: Target) -> int:
-    """100 visits from one address that claim to come from as many; how many visitors that makes."""
+    """Send 100 visits from one address with 100 forged client addresses, and return the number of visitors."""
     target.app = app
     for number in range(100):
         target.visit(X_Forwarded_For=f"198.51.100.{number}, 203.0.113.1", X_Real_IP=f"198.51.100.{number}")
@@ -252,7 +252,9 @@ def test_100_forged_headers_change_nothing_without_a_proxy(app: Flask, target: T
     assert forge(app, target) == 1
 
 
-def test_of_a_chain_only_what_the_trusted_proxy_set_counts(make_app: Callable[..., Flask], target: Target) -> None:
+def test_of_several_forwarded_addresses_only_the_trusted_proxys_counts(
+    make_app: Callable[..., Flask], target: Target
+) -> None:
     setting = target.app.extensions["linkmgr_settings"].geoip_database
     assert forge(make_app(trusted_proxies="1", geoip_database=setting), target) == 1
     assert target.statistics()["topCountries"] == {"Peru": "100"}

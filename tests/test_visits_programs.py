@@ -1,4 +1,4 @@
-"""Visits by people are counted, visits by programs are not."""
+"""Visits by people are counted and visits by programs are not."""
 
 import time
 
@@ -96,7 +96,7 @@ PEOPLE = (
     f"{IOS} Mobile/15E148 MicroMessenger/8.0.49(0x18003137) NetType/WIFI Language/zh_CN",
     f"{ANDROID} Chrome/120.0.0.0 Mobile Safari/537.36 Viber/20.1",
     f"{ANDROID} Chrome/120.0.0.0 Mobile Safari/537.36 Telegram-Android/11.1 (Samsung SM-A515F; Android 13; SDK 33)",
-    # A maker of phones, and HTTP libraries that apps of people use
+    # A phone manufacturer, and HTTP libraries that apps for people use
     f"Mozilla/5.0 (Linux; Android 9; CUBOT X19) {CHROME} Mobile Safari/537.36",
     "okhttp/4.12.0",
     "MobileSafari/8619.1.26 CFNetwork/1568.100.1 Darwin/24.0.0",
@@ -123,7 +123,7 @@ def test_visits_by_browsers_and_apps_of_people_are_counted(target: Target) -> No
     assert counted(target, PEOPLE) == list(PEOPLE)
 
 
-def test_a_user_agent_made_to_be_slow_is_not() -> None:
+def test_a_user_agent_with_expensive_backtracking_is_not_counted() -> None:
     """A list of 1,462 patterns as one regular expression of Python takes 26 ms for some of these."""
     agents = [text * 256 for text in ("aa", "  ", "bo", "1.", "()", "--", "ht", "; ")]
     began = time.process_time()

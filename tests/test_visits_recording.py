@@ -1,4 +1,4 @@
-"""That recording a visit never costs the visitor anything, and what is kept of it."""
+"""Storage of visits: plan limits, concurrency and retention."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -18,10 +18,10 @@ from tests.targets import Target
 MONTHS_AHEAD = 2
 
 
-# --- the plan
+# --- the plan limit
 
 
-def test_beyond_the_plans_visits_of_a_month_visitors_arrive_and_are_not_recorded(
+def test_over_the_monthly_limit_visitors_are_redirected_and_not_recorded(
     located: Flask, sql: Sql, register: Callable[..., Client], admin: Client
 ) -> None:
     sql(
@@ -44,7 +44,7 @@ def test_beyond_the_plans_visits_of_a_month_visitors_arrive_and_are_not_recorded
     assert unlimited.clicks == 1
 
 
-# --- at whose expense
+# --- concurrency
 
 
 def test_concurrent_visits_are_all_counted(target: Target) -> None:
@@ -63,7 +63,7 @@ def test_visits_are_recorded_without_prepared_statements_too(
     assert target.clicks == 1
 
 
-# --- what is kept
+# --- retention
 
 
 def rows_of(sql: Sql, target_id: int) -> dict[str, int]:
@@ -79,7 +79,7 @@ def rows_of(sql: Sql, target_id: int) -> dict[str, int]:
     return dict(found[0])
 
 
-def test_a_deleted_target_is_forgotten_with_its_visits(
+def test_deleting_a_target_deletes_its_visits(
     target: Target, sql: Sql, alice: Client, run_jobs: Callable[[], None]
 ) -> None:
     target.visit()
@@ -91,7 +91,7 @@ def test_a_deleted_target_is_forgotten_with_its_visits(
 
 @pytest.fixture
 def past_months(raw: psycopg2.extensions.connection, sql: Sql) -> Iterator[None]:
-    """The parts of `visits` that a service has that was started long ago."""
+    """Add the monthly partitions of `visits` of a service that was started long ago."""
     months = sql(
         """
         SELECT to_char(month, '"visits_"YYYY_MM') AS part, month::text AS start,
@@ -120,12 +120,12 @@ def purge(app: Flask) -> Any:
     return result.output
 
 
-def test_purging_deletes_visits_that_are_older_than_the_plan_keeps_them(
+def test_the_purge_deletes_visits_past_the_retention_of_the_plan(
     located: Flask, sql: Sql, register: Callable[..., Client], past_months: None
 ) -> None:
     plans = ("Free", "Pro", "Business")
     targets = {plan: Target(located, sql, register(plan.lower(), plan=plan).id) for plan in plans}
-    # The plan is what visitors are promised, and binds an administrator too.
+    # The retention is a promise to visitors, so it applies to administrators too.
     targets["administrator"] = Target(located, sql, register("root", plan="Free", admin=True).id)
     for target in targets.values():
         for number in range(4):
@@ -148,14 +148,14 @@ def test_purging_deletes_visits_that_are_older_than_the_plan_keeps_them(
         "Business": 4,
         "administrator": 2,
     }
-    assert rows_of(sql, targets["Free"].id)["visitors"] == 2, "nobody is remembered longer than the visits"
+    assert rows_of(sql, targets["Free"].id)["visitors"] == 2, "visitors are stored no longer than their visits"
     assert {plan: target.statistics() for plan, target in targets.items()} == before
     assert purge(located) == "0 visits deleted, 0 monthly partitions dropped.\n"
     [months] = sql("SELECT count(DISTINCT date_trunc('month', at)) AS n FROM visits")
-    assert parts(sql) == months["n"] + MONTHS_AHEAD, "months without a visit are gone"
+    assert parts(sql) == months["n"] + MONTHS_AHEAD, "months without a visit are dropped"
 
 
-def test_months_that_nobodys_plan_keeps_are_dropped_whole(
+def test_months_that_no_plan_retains_are_dropped_as_partitions(
     located: Flask, sql: Sql, register: Callable[..., Client], past_months: None
 ) -> None:
     target = Target(located, sql, register("carol", plan="Free").id)
@@ -177,7 +177,7 @@ def test_purging_deletes_what_came_while_its_target_was_deleted(target: Target, 
     assert rows_of(sql, 2**40) == {"visits": 0, "visitors": 0, "totals": 0, "breakdowns": 0}
 
 
-def test_purging_forgets_the_counters_of_past_months(target: Target, sql: Sql) -> None:
+def test_the_purge_deletes_the_counters_of_past_months(target: Target, sql: Sql) -> None:
     target.visit()
     sql("INSERT INTO usage SELECT user_id, 'visits 2020-01', 5 FROM usage WHERE kind LIKE 'visits %%' RETURNING 1")
     purge(target.app)

@@ -1,4 +1,4 @@
-"""The cost of statements of the service.  Each is first run in a transaction that is rolled back."""
+"""The cost of the statements of the service. Each first runs in a transaction that is rolled back."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ _EXCLUSIVE = """
 class Cost(NamedTuple):
     sql: str
     rows: int  # read or written by the statement, its triggers and its cascades
-    exclusive: bool  # it locks a table against everything
+    exclusive: bool  # takes an exclusive lock on the whole table
 
 
 def costs(monkeypatch: pytest.MonkeyPatch, raw: psycopg2.extensions.connection, call: Callable[[], Any]) -> list[Cost]:
@@ -32,7 +32,7 @@ def costs(monkeypatch: pytest.MonkeyPatch, raw: psycopg2.extensions.connection, 
 
     def measure(self: Database, sql: str, params: Row, *, idempotent: bool, prelude: str = "") -> list[Row]:
         with raw.cursor() as cursor:
-            cursor.execute("SELECT pg_stat_force_next_flush()")  # else the statistics add up
+            cursor.execute("SELECT pg_stat_force_next_flush()")  # otherwise the statistics accumulate
             cursor.execute("BEGIN")
             prepare, run = _prepared(sql)
             cursor.execute(SET_LOCAL + prelude + prepare)

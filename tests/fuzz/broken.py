@@ -1,4 +1,4 @@
-"""The service with a fault planted in it, which a run must find: gunicorn loads `tests.fuzz.broken:app("nul")`."""
+"""The service with a planted fault that a run must find. gunicorn loads `tests.fuzz.broken:app("nul")`."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def _nul(_app: Flask) -> None:
 
 
 def _owner(_app: Flask) -> None:
-    """A pixel is read by its id alone."""
+    """Read a pixel by its id alone."""
 
     def read(user_id: int, pixel_id: int) -> Row:
         found = row("SELECT id, type, name, tag, created AS date FROM pixels WHERE id = %(id)s", id=pixel_id)
@@ -31,7 +31,7 @@ def _owner(_app: Flask) -> None:
 
 
 def _key(app: Flask) -> None:
-    """Who has no valid key is taken for the first user."""
+    """Authenticate requests without a valid key as the first user."""
 
     def check() -> None:
         try:

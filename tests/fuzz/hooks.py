@@ -1,4 +1,4 @@
-"""What schemathesis must not take for a failure, and whom it must leave alone."""
+"""Hooks for schemathesis: responses that are no failures, and users that it must not delete."""
 
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -15,11 +15,11 @@ from tests.fuzz.run import FIRST_USER
 
 AnyCase = Case[Any]
 
-# Of a link, whose elements are ignored when they are not of their form, as clients expect.
+# Members of a link. Malformed elements are ignored, as clients expect.
 ARRAYS = ("pixels", "geotarget", "devicetarget", "languagetarget", "parameters")
 
 
-# Most of what is a URL by its form names no host that there can be.
+# Most syntactically valid URLs contain a host name that cannot exist.
 _HOSTS = ("shop.example", "www.shop.example:8080", "xn--mnchen-3ya.example", "192.0.2.1", "[2001:db8::1]")
 _ENDS = ("", "/", "/a/b.html?c=d&e=%20#f", "/%00", "?")
 _URLS = strategies.builds("{}://{}{}".format, *map(strategies.sampled_from, (("http", "https"), _HOSTS, _ENDS)))
@@ -32,25 +32,25 @@ def _schema(case: AnyCase) -> str:
 
 
 def _read(body: dict[str, Any], created: bool) -> dict[str, Any]:
-    """The members that the service reads: on create "" means not sent, and PHP sends [] for an empty object."""
+    """Return the members that the service reads. On create, "" means not sent, and PHP sends [] for an empty object."""
     unsent: list[Any] = ["", []] if created else [[]]
     return {name: value for name, value in body.items() if name not in ARRAYS and value not in unsent}
 
 
 @schemathesis.hook
 def filter_failure(context: HookContext, failure: Failure, case: AnyCase, response: Response) -> bool:
-    """Drops what the service takes on purpose although the document does not have it."""
+    """Ignore values that the service accepts on purpose although the document does not allow them."""
     if not isinstance(failure, AcceptedNegativeData):
         return True
     if not isinstance(case.body, dict):
-        return "" not in dict(parse_qsl(urlsplit(str(response.request.url)).query, True)).values()  # which is not sent
+        return "" not in dict(parse_qsl(urlsplit(str(response.request.url)).query, True)).values()  # not sent
     schema = _schema(case)
-    created = case.method == "POST" or schema == "Subscription"  # the one update that is read like a create
+    created = case.method == "POST" or schema == "Subscription"  # the only update that is read like a create
     return not validator(schema).is_valid(_read(case.body, created))
 
 
 @schemathesis.hook
 def filter_case(context: HookContext, case: AnyCase) -> bool:
-    """The cast is not deleted, nor put on a plan that lets it do less."""
+    """Keep the tenants and the administrator: do not delete them or assign them another plan."""
     named = str((case.path_parameters or {}).get("user_id", ""))
     return case.method == "GET" or not named.isdigit() or not FIRST_USER <= int(named) < FIRST_USER + 10

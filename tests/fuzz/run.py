@@ -1,4 +1,4 @@
-"""Starts the service on a throw-away database with its cast, and schemathesis on it."""
+"""Start the service with its users on a temporary database, and run schemathesis against it."""
 
 import json
 import os
@@ -17,15 +17,15 @@ from linkmgr.web import keys, passwords
 from tests.conftest import MANY, ROOT, free_port, serving
 
 CAST = ("alice", "bob", "admin")  # two tenants and an administrator
-# So that no id which is made up is one of theirs: the administrator would delete them.
+# High ids, so that generated ids never match: the administrator would delete these users.
 FIRST_USER = 7_000_000_001
-# What the tenants are refused, the administrator is let do; he owns nothing that anybody else could see.
+# The administrator is allowed what the tenants are refused, and owns nothing that others could see.
 TENANTS: tuple[str, ...] = ()
 ADMINISTRATOR = ("--auth-wfc-user", "admin", "--include-tag", "Plans", "--include-tag", "Users")
 
 
 class Arena(NamedTuple):
-    """The running service, and the folder with the keys of the cast."""
+    """The running service, and the folder with the users' keys."""
 
     base: str
     folder: Path
@@ -45,7 +45,7 @@ class Arena(NamedTuple):
 
 
 def _cast(folder: Path, dsn: str) -> None:
-    """Registers the cast, without limits, and writes their keys where schemathesis reads them."""
+    """Register the users without limits, and write their keys to the files that schemathesis reads."""
     app = create_app(database_url=dsn, data_dir=str(folder))
     with app.app_context():
         migrations.upgrade(create=True)

@@ -1,4 +1,4 @@
-"""One bucket over all of /api for each user, exact over workers, and the headers on every answer."""
+"""The rate limit: one counter per user over all of /api, exact over workers, with headers on every response."""
 
 import http.client
 import os
@@ -23,11 +23,11 @@ LIMIT = 30
 
 @pytest.fixture
 def limited(make_app: Callable[..., Flask], app: Flask) -> Flask:
-    """The service with the rate limit that it has by default."""
+    """The service with its default rate limit."""
     return make_app(rate_limit="30 per minute")
 
 
-def spend(client: Client, times: int, path: str = "/api/account") -> Counter[int]:
+def send_calls(client: Client, times: int, path: str = "/api/account") -> Counter[int]:
     return Counter(client.get(path).status_code for _ in range(times))
 
 
@@ -39,7 +39,7 @@ def test_the_31st_request_of_a_minute_is_refused_with_the_time_to_wait(
     first = alice.get("/api/account")
     assert (first.headers["X-RateLimit-Limit"], first.headers["X-RateLimit-Remaining"]) == ("30", "29")
     assert before + 60 <= int(first.headers["X-RateLimit-Reset"]) <= before + 65
-    assert spend(alice, LIMIT - 1) == {200: LIMIT - 1}
+    assert send_calls(alice, LIMIT - 1) == {200: LIMIT - 1}
     refused = alice.get("/api/account")
     assert refused.status_code == 429
     assert refused.headers["X-RateLimit-Remaining"] == "0"
@@ -50,7 +50,7 @@ def test_the_31st_request_of_a_minute_is_refused_with_the_time_to_wait(
     )
 
 
-def test_all_paths_share_one_bucket_also_those_that_do_not_exist(
+def test_all_paths_share_one_counter_even_those_that_do_not_exist(
     limited: Flask, register: Callable[..., Client]
 ) -> None:
     alice = register("alice", plan="Free", via=limited)
@@ -71,28 +71,28 @@ def test_the_window_ends_by_the_clock_of_the_database(
     limited: Flask, register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
 ) -> None:
     alice = register("alice", plan="Free", via=limited)
-    assert spend(alice, LIMIT + 1)[429] == 1
+    assert send_calls(alice, LIMIT + 1)[429] == 1
     sql("UPDATE rate_windows SET until = clock_timestamp() RETURNING 1")
     assert alice.get("/api/account").headers["X-RateLimit-Remaining"] == "29"
 
 
-def test_users_do_not_spend_each_others_requests(limited: Flask, register: Callable[..., Client]) -> None:
+def test_users_have_separate_limits(limited: Flask, register: Callable[..., Client]) -> None:
     alice, bob = register("alice", plan="Free", via=limited), register("bob", plan="Free", via=limited)
-    assert spend(alice, LIMIT + 1)[429] == 1
+    assert send_calls(alice, LIMIT + 1)[429] == 1
     assert bob.get("/api/account").headers["X-RateLimit-Remaining"] == "29"
 
 
-def test_a_plan_may_carry_its_own_rate(limited: Flask, register: Callable[..., Client]) -> None:
+def test_a_plan_may_have_its_own_rate(limited: Flask, register: Callable[..., Client]) -> None:
     alice = register("alice", plan="Pro", via=limited)
     assert alice.get("/api/account").headers["X-RateLimit-Limit"] == "120"
-    assert spend(alice, 120) == {200: 119, 429: 1}
+    assert send_calls(alice, 120) == {200: 119, 429: 1}
 
 
-def test_another_plan_begins_another_window(
+def test_another_plan_starts_another_window(
     make_app: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
 ) -> None:
     alice = register("alice", plan="Free", via=make_app(rate_limit="3 per day"))
-    assert spend(alice, 5) == {200: 3, 429: 2}
+    assert send_calls(alice, 5) == {200: 3, 429: 2}
     sql(
         "UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Pro') WHERE id = %(id)s RETURNING 1",
         id=alice.id,
@@ -100,19 +100,19 @@ def test_another_plan_begins_another_window(
     assert alice.get("/api/account").headers["X-RateLimit-Remaining"] == "119"
 
 
-def test_failing_keys_are_counted_by_address_and_lock_out_neither_good_keys_nor_pages(
+def test_invalid_keys_are_counted_by_ip_address_and_block_neither_valid_keys_nor_pages(
     limited: Flask, register: Callable[..., Client]
 ) -> None:
     alice = register("alice", plan="Free", via=limited)
     thief, nobody = Client(limited.test_client(), "guess"), Client(limited.test_client())
-    assert spend(thief, 20) + spend(nobody, 20) == {401: LIMIT, 429: 10}
+    assert send_calls(thief, 20) + send_calls(nobody, 20) == {401: LIMIT, 429: 10}
     assert alice.get("/api/account").headers["X-RateLimit-Remaining"] == "29"
     assert limited.test_client().get("/healthz").status_code == 200
     elsewhere = thief.get("/api/account", environ_base={"REMOTE_ADDR": "192.0.2.1"})
     assert (elsewhere.status_code, elsewhere.headers["X-RateLimit-Remaining"]) == (401, "29")
 
 
-def test_an_ipv6_caller_is_counted_by_its_network(limited: Flask) -> None:
+def test_an_ipv6_client_is_counted_by_its_network(limited: Flask) -> None:
     thief = Client(limited.test_client(), "guess")
     remaining = [
         thief.get("/api/account", environ_base={"REMOTE_ADDR": address}).headers["X-RateLimit-Remaining"]
@@ -121,7 +121,7 @@ def test_an_ipv6_caller_is_counted_by_its_network(limited: Flask) -> None:
     assert remaining == ["29", "28", "29", "29"]
 
 
-def test_public_addresses_carry_no_rate_limit(limited: Flask) -> None:
+def test_public_pages_have_no_rate_limit(limited: Flask) -> None:
     answers = [limited.test_client().get("/healthz") for _ in range(LIMIT + 5)]
     assert {answer.status_code for answer in answers} == {200}
     assert not [name for answer in answers for name, _ in answer.headers if name.startswith("X-RateLimit")]
@@ -143,7 +143,7 @@ def test_counters_of_long_ago_are_forgotten(app: Flask, sql: Callable[..., list[
 
 
 def fetch(base: str, key: str) -> tuple[int, bool]:
-    """The status, and whether all three headers stand on the answer."""
+    """Return the status, and True if the response has all three headers."""
     connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=30)
     connection.request("GET", "/api/account", headers={"Authorization": f"Bearer {key}"})
     answer = connection.getresponse()
@@ -153,7 +153,7 @@ def fetch(base: str, key: str) -> tuple[int, bool]:
     return answer.status, {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"} <= headers
 
 
-def storm(base: str, key: str, requests: int = 200) -> Counter[tuple[int, bool]]:
+def send_concurrent_calls(base: str, key: str, requests: int = 200) -> Counter[tuple[int, bool]]:
     with ThreadPoolExecutor(40) as pool:
         return Counter(pool.map(lambda _: fetch(base, key), range(requests)))
 
@@ -166,7 +166,7 @@ def test_of_200_concurrent_requests_to_4_workers_postgresql_admits_exactly_30(
 ) -> None:
     alice = register("alice", plan="Free")
     assert alice.key
-    assert storm(serve("--workers", "4"), alice.key) == EXACTLY_30
+    assert send_concurrent_calls(serve("--workers", "4"), alice.key) == EXACTLY_30
 
 
 def test_of_200_concurrent_requests_to_4_workers_redis_admits_exactly_30(
@@ -174,19 +174,19 @@ def test_of_200_concurrent_requests_to_4_workers_redis_admits_exactly_30(
 ) -> None:
     alice = register("alice", plan="Free")
     assert alice.key
-    assert storm(serve("--workers", "4", rate_limit_storage=redis_url), alice.key) == EXACTLY_30
+    assert send_concurrent_calls(serve("--workers", "4", rate_limit_storage=redis_url), alice.key) == EXACTLY_30
 
 
-# --- when a store is away
+# --- when the storage is unavailable
 
 
-def harm(redis_url: str, fault: signal.Signals) -> None:
+def send_signal(redis_url: str, fault: signal.Signals) -> None:
     with Redis.from_url(redis_url) as redis:
         pid = redis.info("server")["process_id"]
     os.kill(pid, fault)
 
 
-def test_in_redis_the_same_headers_stand_on_every_answer(
+def test_with_redis_every_response_has_the_same_headers(
     make_app: Callable[..., Flask], register: Callable[..., Client], redis_url: str
 ) -> None:
     over_redis = make_app(rate_limit="30 per minute", rate_limit_storage=redis_url)
@@ -205,24 +205,24 @@ def test_without_redis_requests_are_counted_in_the_process(
     over_redis = make_app(rate_limit="30 per minute", rate_limit_storage=redis_url)
     alice = register("alice", plan="Free", via=over_redis)
     assert alice.get("/api/account").status_code == 200
-    harm(redis_url, fault)
-    assert spend(alice, LIMIT + 1) == {200: LIMIT, 429: 1}
+    send_signal(redis_url, fault)
+    assert send_calls(alice, LIMIT + 1) == {200: LIMIT, 429: 1}
 
 
-def test_all_requests_that_wait_for_a_redis_that_freezes_are_answered(
+def test_all_requests_that_wait_for_an_unresponsive_redis_are_answered(
     make_app: Callable[..., Flask], register: Callable[..., Client], redis_url: str
 ) -> None:
     over_redis = make_app(rate_limit_storage=redis_url)
     alice = register("alice", via=over_redis)
     assert alice.get("/api/account").status_code == 200
-    harm(redis_url, signal.SIGSTOP)
+    send_signal(redis_url, signal.SIGSTOP)
     clients = [Client(over_redis.test_client(), alice.key) for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
         answers = pool.map(lambda client: client.get("/api/account").status_code, clients)
     assert Counter(answers) == {200: 8}
 
 
-def test_while_the_database_is_away_the_answer_is_503_with_all_headers(make_app: Callable[..., Flask]) -> None:
+def test_while_the_database_is_unavailable_the_response_is_503_with_all_headers(make_app: Callable[..., Flask]) -> None:
     lost = make_app(database_url="postgresql://postgres@127.0.0.1:1/linkmgr")
     answer = Client(lost.test_client(), "key").get("/api/account")
     assert answer.status_code == 503
@@ -231,7 +231,7 @@ def test_while_the_database_is_away_the_answer_is_503_with_all_headers(make_app:
     assert lost.test_client().get("/healthz").status_code == 503
 
 
-def test_after_the_database_ended_the_connections_the_next_requests_succeed(
+def test_after_the_database_closed_the_connections_the_next_requests_succeed(
     alice: Client, raw: psycopg2.extensions.connection
 ) -> None:
     assert alice.get("/api/account").status_code == 200

@@ -1,4 +1,4 @@
-"""What was drawn is kept, for all processes of a data folder (linkmgr/qr/cache.py)."""
+"""The cache of rendered images, shared by all processes of a data folder (linkmgr/qr/cache.py)."""
 
 import os
 import resource
@@ -19,7 +19,7 @@ def aged(folder: Path, tag: str, seconds: int) -> None:
     os.utime(folder / tag, (seconds, seconds))
 
 
-def test_what_one_process_drew_another_one_has(folder: Path) -> None:
+def test_an_image_rendered_by_one_process_is_read_by_another(folder: Path) -> None:
     ImageCache(folder).put("a", b"drawn")
     assert ImageCache(folder).get("a") == b"drawn"
     assert ImageCache(folder).get("b") is None
@@ -36,7 +36,7 @@ def test_the_oldest_go_when_there_are_too_many(folder: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["not one of ours"]
 
 
-def test_what_was_not_written_whole_is_drawn_again(folder: Path) -> None:
+def test_an_incomplete_image_is_rendered_again(folder: Path) -> None:
     made = ImageCache(folder)
     made.put("a", b"drawn")
     for left in (b"", b"\0", (folder / "a").read_bytes()[:-1], bytes(9)):
@@ -46,14 +46,14 @@ def test_what_was_not_written_whole_is_drawn_again(folder: Path) -> None:
     assert made.get("a") == b"drawn"
 
 
-def test_a_folder_that_cannot_be_written_to_costs_nothing_but_the_drawing(folder: Path) -> None:
+def test_a_read_only_folder_costs_only_the_rendering(folder: Path) -> None:
     folder.write_text("in its place")
     made = ImageCache(folder)
     made.put("a", b"drawn")
     assert made.get("a") is None
 
 
-def test_a_picture_that_the_disk_has_no_room_for_leaves_nothing_there(folder: Path) -> None:
+def test_an_image_that_does_not_fit_on_the_disk_leaves_no_file(folder: Path) -> None:
     made = ImageCache(folder)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -66,7 +66,7 @@ def test_a_picture_that_the_disk_has_no_room_for_leaves_nothing_there(folder: Pa
     assert not list(folder.iterdir())
 
 
-def test_nothing_else_is_left_in_the_folder(folder: Path) -> None:
+def test_no_other_file_remains_in_the_folder(folder: Path) -> None:
     made = ImageCache(folder)
     for _ in range(3):
         made.put("a", b"drawn")

@@ -1,4 +1,4 @@
-"""The private PostgreSQL: shared, taken over, restarted; nothing lost and nothing left behind."""
+"""The private PostgreSQL server: sharing, takeover, restart, durability and cleanup."""
 
 import os
 import pwd
@@ -20,19 +20,19 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the processes of a cluster are found in /proc")
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else: run the tests as root too")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user: run the tests as root too")
 OWNER = """
 import sys
 from pathlib import Path
-from linkmgr import private_postgres
-with private_postgres.server(Path(sys.argv[1])) as dsn:
+from linkmgr.db import embedded
+with embedded.server(Path(sys.argv[1])) as dsn:
     print(dsn, flush=True)
     sys.stdin.read()
 """
 
 
 def alive(data: Path) -> dict[int, int]:
-    """The processes whose working directory is the data folder, those of its server, and the user of each."""
+    """Return the processes that run in the data folder (the server's processes), each with its user."""
     found = {}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -64,7 +64,7 @@ def postmaster(data: Path) -> int:
 
 @contextmanager
 def owner(data: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process that has the cluster's server running."""
+    """Start another process that runs the cluster's server."""
     program = [sys.executable, "-c", OWNER, str(data)]
     with subprocess.Popen(program, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin
@@ -76,7 +76,7 @@ def owner(data: Path) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def owner_as(user: str, data: Path) -> Iterator[None]:
-    """The same as another user, without a new program, since a virtual environment may be closed to that user."""
+    """Start it as another user, by fork, because that user may have no access to the virtual environment."""
     (started, start), (ended, end) = os.pipe(), os.pipe()
     account = pwd.getpwnam(user)
     child = os.fork()
@@ -98,32 +98,32 @@ def owner_as(user: str, data: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def room() -> Iterator[Path]:
+def shared_folder() -> Iterator[Path]:
     """A folder that every user may enter, with a space in its path."""
-    made = Path(tempfile.mkdtemp(prefix="linkmgr test ", dir="/tmp")).resolve()
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
+    folder = Path(tempfile.mkdtemp(prefix="linkmgr test ", dir="/tmp")).resolve()
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
-def made(room: Path) -> Path:
-    """A cluster with one row in it, stopped."""
-    with embedded.server(room / "postgres") as dsn:
+def stopped_cluster(shared_folder: Path) -> Path:
+    """A stopped cluster with one row."""
+    with embedded.server(shared_folder / "postgres") as dsn:
         ask(dsn, "CREATE TABLE kept AS SELECT 'data' AS what")
-    return room / "postgres"
+    return shared_folder / "postgres"
 
 
 @pytest.fixture
-def data(made: Path) -> Iterator[Path]:
-    yield made
-    assert not alive(made)
-    with embedded.server(made) as dsn:
+def data(stopped_cluster: Path) -> Iterator[Path]:
+    yield stopped_cluster
+    assert not alive(stopped_cluster)
+    with embedded.server(stopped_cluster) as dsn:
         assert ask(dsn, "SELECT what FROM kept") == "data"
 
 
 @linux
-def test_a_throw_away_server_leaves_nothing_behind() -> None:
+def test_a_temporary_server_leaves_no_files() -> None:
     with embedded.running(None) as server:
         data, sockets = server.data, server.sockets
         assert alive(data)
@@ -133,7 +133,7 @@ def test_a_throw_away_server_leaves_nothing_behind() -> None:
 
 
 @linux
-def test_a_second_process_shares_the_server_and_takes_over_when_the_first_leaves(data: Path) -> None:
+def test_a_second_process_shares_the_server_and_takes_over_when_the_first_ends(data: Path) -> None:
     with owner(data) as first, embedded.running(data) as shared:
         before = postmaster(data)
         assert ask(embedded.dsn(data), "SELECT what FROM kept") == "data"
@@ -147,7 +147,7 @@ def test_a_second_process_shares_the_server_and_takes_over_when_the_first_leaves
 
 
 @linux
-def test_a_process_that_shares_leaves_the_server_running(data: Path) -> None:
+def test_a_process_that_shares_the_server_leaves_it_running(data: Path) -> None:
     with owner(data):
         before = postmaster(data)
         with embedded.server(data):
@@ -157,7 +157,7 @@ def test_a_process_that_shares_leaves_the_server_running(data: Path) -> None:
 
 
 @linux
-def test_the_server_ends_with_a_process_that_is_killed(data: Path) -> None:
+def test_the_server_stops_with_a_process_that_is_killed(data: Path) -> None:
     with owner(data) as process:
         process.kill()
         process.wait()
@@ -165,7 +165,7 @@ def test_the_server_ends_with_a_process_that_is_killed(data: Path) -> None:
 
 
 @linux
-def test_a_pid_file_whose_number_now_belongs_to_another_process_does_not_stop_the_start(data: Path) -> None:
+def test_a_pid_file_with_the_pid_of_another_process_does_not_block_the_start(data: Path) -> None:
     with owner(data) as process:
         for pid in [process.pid, *alive(data)]:
             with suppress(ProcessLookupError):
@@ -186,7 +186,7 @@ def test_a_pid_file_whose_number_now_belongs_to_another_process_does_not_stop_th
 def test_a_killed_postmaster_is_started_again(data: Path) -> None:
     with embedded.running(data) as server:
         before = postmaster(data)
-        time.sleep(1)  # a server that dies at once is not started again at once
+        time.sleep(1)  # the restart of a server that dies early is delayed
         os.kill(before, signal.SIGKILL)
         eventually(lambda: server.ensure() is None and server._is_ready() and postmaster(data) != before)  # type: ignore[func-returns-value]
         assert ask(embedded.dsn(data), "SELECT what FROM kept") == "data"
@@ -217,14 +217,14 @@ def test_a_server_that_cannot_start_is_reported_soon_with_its_log(data: Path) ->
     configuration.write_text(before)
 
 
-def test_the_environment_does_not_lead_elsewhere(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_do_not_redirect_the_connection(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"PGPORT": "1", "PGHOST": "nowhere", "PGUSER": "x", "LC_ALL": "xx_XX", "LANG": "xx"}.items():
         monkeypatch.setenv(name, value)
     with embedded.server(data) as dsn:
         assert ask(dsn, "SELECT what FROM kept") == "data"
 
 
-def test_what_users_sent_is_not_in_the_log(data: Path) -> None:
+def test_user_data_is_not_in_the_log(data: Path) -> None:
     with embedded.running(data) as server:
         with pytest.raises(psycopg2.DataError):
             ask(embedded.dsn(data), "SELECT 'hidden'::integer")
@@ -234,15 +234,15 @@ def test_what_users_sent_is_not_in_the_log(data: Path) -> None:
 
 
 @linux
-def test_a_folder_that_cannot_be_written_is_a_sentence() -> None:
+def test_a_read_only_folder_is_reported_in_one_sentence() -> None:
     with pytest.raises(binaries.Unavailable, match=r"PostgreSQL cannot run in /proc/none/postgres: .*\."):
         embedded.server(Path("/proc/none/postgres")).__enter__()
 
 
 @linux
 @as_root
-def test_an_ordinary_user_has_a_server_and_root_shares_and_runs_it(room: Path) -> None:
-    home = room / "home"
+def test_an_ordinary_user_has_a_server_and_root_shares_and_runs_it(shared_folder: Path) -> None:
+    home = shared_folder / "home"
     home.mkdir(mode=0o700)
     shutil.chown(home, "nobody")
     data = home / "postgres"
@@ -259,16 +259,16 @@ def test_an_ordinary_user_has_a_server_and_root_shares_and_runs_it(room: Path) -
 
 @linux
 @as_root
-def test_in_a_folder_that_only_root_may_enter_the_cluster_lies_elsewhere(
-    room: Path, monkeypatch: pytest.MonkeyPatch
+def test_in_a_folder_that_only_root_may_enter_the_cluster_is_stored_elsewhere(
+    shared_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (embedded, binaries):
-        monkeypatch.setattr(module, "SHARED_FOLDER", room / "shared")
-    closed = room / "closed"
+        monkeypatch.setattr(module, "SHARED_FOLDER", shared_folder / "shared")
+    closed = shared_folder / "closed"
     closed.mkdir(mode=0o700)
     mask = os.umask(0o077)
     with embedded.running(closed / "postgres") as server:
-        assert server.data.is_relative_to(room / "shared")
+        assert server.data.is_relative_to(shared_folder / "shared")
         assert server.data == embedded.data_folder(closed / "postgres")
         assert ask(embedded.dsn(closed / "postgres"), "SELECT 1") == "1"
     assert os.umask(mask) == 0o077
@@ -279,22 +279,24 @@ def test_in_a_folder_that_only_root_may_enter_the_cluster_lies_elsewhere(
 
 
 @as_root
-def test_programs_that_the_server_may_not_enter_are_copied_with_their_libraries(
-    room: Path, monkeypatch: pytest.MonkeyPatch
+def test_programs_that_the_server_user_cannot_access_are_copied_with_their_libraries(
+    shared_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(binaries, "SHARED_FOLDER", room / "copies")
-    closed = room / "venv"
+    monkeypatch.setattr(binaries, "SHARED_FOLDER", shared_folder / "copies")
+    closed = shared_folder / "venv"
     closed.mkdir(mode=0o700)
     programs, major = binaries.find_server(None)
     package = programs.parent.parent
     for folder in (package, package.with_name(package.name + ".libs")):
         if folder.exists():
             shutil.copytree(folder, closed / folder.name, symlinks=True)
-    user = embedded._user(room / "none")
+    user = embedded._user(shared_folder / "none")
     copy = binaries.make_readable(closed / programs.relative_to(package.parent), user)
-    assert copy.is_relative_to(room / "copies")
+    assert copy.is_relative_to(shared_folder / "copies")
     printed = subprocess.run(
         [copy / "postgres", "--version"], user=user.pw_uid, capture_output=True, text=True, check=True
     )
     assert f"(PostgreSQL) {major}" in printed.stdout
-    assert [path.name for path in (room / "copies").iterdir()] == [copy.relative_to(room / "copies").parts[0]]
+    assert [path.name for path in (shared_folder / "copies").iterdir()] == [
+        copy.relative_to(shared_folder / "copies").parts[0]
+    ]

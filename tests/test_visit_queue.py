@@ -1,4 +1,4 @@
-"""Visits on their way to the database: the visitor does not wait for them, and no fault loses them."""
+"""The queue of visits: visitors do not wait for the database, and no failure loses or doubles a visit."""
 
 import subprocess
 import sys
@@ -24,11 +24,11 @@ AWAY = "postgresql://nobody@127.0.0.1:1/none"
 TOKEN = "t" * 16
 Make = Callable[..., VisitQueue]
 
-# A process that cannot reach its database, and dies.
+# A process that cannot reach its database and is killed.
 DIE = """
 import os, sys
 from linkmgr import create_app
-from linkmgr.recorder import Visit
+from linkmgr.visits.queue import Visit
 data_dir, url, target, user, at, number = sys.argv[1:]
 recorder = create_app(data_dir=data_dir, database_url=url).extensions["linkmgr_visit_queue"]
 for _ in range(int(number)):
@@ -39,7 +39,7 @@ os._exit(9)
 
 @pytest.fixture
 def make_recorder(make_app: Callable[..., Flask], tmp_path: Path) -> Iterator[Make]:
-    """Make recorders whose data folder is the test's own."""
+    """Create queues whose data folder belongs to the test."""
     made: list[VisitQueue] = []
 
     def make(**settings: str) -> VisitQueue:
@@ -62,7 +62,7 @@ def visit_of(target: Target, owner: Client, country: str = "Peru", at: float | N
 
 
 def line_of(target: Target, owner: Client) -> bytes:
-    """The visit as a line of a file, as an earlier version of the program may have left it."""
+    """Return the visit as a line of a file, as an earlier version of the program may have left it."""
     return (
         b'{"target_id":%d,"user_id":%d,"at":%f,"visitor":"00","country":"Peru","referrer":"a.example",'
         b'"browser":"Firefox","os":"Linux","social":null}\n' % (target.id, owner.id, time.time())
@@ -101,7 +101,7 @@ def test_a_visit_waits_for_a_lock_and_the_visitor_does_not(
     wait_until(lambda: target.clicks == 1)
 
 
-def test_a_visit_that_cannot_be_stored_takes_no_others_with_it(
+def test_a_visit_that_cannot_be_stored_does_not_affect_others(
     recorder: VisitQueue, target: Target, alice: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     for country in ("Peru", "No\0where", "Chile"):
@@ -112,7 +112,7 @@ def test_a_visit_that_cannot_be_stored_takes_no_others_with_it(
     assert (counter(recorder, "visits_recorded"), counter(recorder, "visits_lost")) == (2, 1)
 
 
-def test_a_connection_that_broke_loses_nothing_and_doubles_nothing(
+def test_a_broken_connection_neither_loses_nor_doubles_visits(
     recorder: VisitQueue, target: Target, alice: Client, raw: psycopg2.extensions.connection
 ) -> None:
     recorder.add(visit_of(target, alice))
@@ -124,7 +124,7 @@ def test_a_connection_that_broke_loses_nothing_and_doubles_nothing(
     assert target.clicks == 2
 
 
-def test_a_failure_that_was_not_foreseen_does_not_end_the_recording(
+def test_an_unexpected_error_does_not_stop_the_queue(
     recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add = visits.add
@@ -155,7 +155,7 @@ def test_a_repeated_batch_stores_nothing(app: Flask, target: Target, alice: Clie
     assert target.clicks == 2
 
 
-def test_a_batch_that_was_stored_though_its_process_did_not_learn_of_it_is_not_stored_again(
+def test_a_batch_stored_without_confirmation_is_not_stored_again(
     recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add = visits.add
@@ -199,7 +199,7 @@ def test_the_visits_of_a_dead_process_are_stored_once_by_another(
     assert sql("SELECT 1 FROM visit_spools WHERE name = %(name)s", name=orphan.removesuffix(".spool")) == []
 
 
-def test_the_file_of_a_living_process_is_left_alone(
+def test_the_file_of_a_running_process_is_left_alone(
     make_recorder: Make, target: Target, alice: Client, tmp_path: Path
 ) -> None:
     away, recorder = make_recorder(database_url=AWAY), make_recorder()
@@ -212,7 +212,7 @@ def test_the_file_of_a_living_process_is_left_alone(
     wait_until(lambda: files(tmp_path) == [name])
 
 
-def test_what_a_crash_left_at_the_end_of_a_file_and_garbage_in_it_are_skipped(
+def test_an_incomplete_line_and_invalid_lines_in_a_file_are_skipped(
     recorder: VisitQueue, target: Target, alice: Client, tmp_path: Path
 ) -> None:
     line = line_of(target, alice)
@@ -226,7 +226,7 @@ def test_what_a_crash_left_at_the_end_of_a_file_and_garbage_in_it_are_skipped(
     assert counter(recorder, "visits_lost") == 2
 
 
-def test_a_file_that_was_about_to_be_deleted_is_not_stored_again(
+def test_a_stored_file_whose_deletion_was_interrupted_is_not_stored_again(
     recorder: VisitQueue, target: Target, alice: Client, tmp_path: Path
 ) -> None:
     spool = Spool.create(tmp_path / "visits")
@@ -241,7 +241,7 @@ def test_a_file_that_was_about_to_be_deleted_is_not_stored_again(
 # --- files
 
 
-def test_visits_beyond_the_bound_are_lost_and_the_others_are_not(
+def test_visits_over_the_size_limit_are_lost_and_the_others_are_not(
     make_recorder: Make, target: Target, alice: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     away = make_recorder(database_url=AWAY, visit_spool_mb="1")
@@ -276,10 +276,10 @@ def test_stored_files_are_replaced_while_visits_arrive(
     assert len(files(tmp_path)) == 1
 
 
-def test_a_file_that_is_about_to_be_deleted_takes_no_more_visits(tmp_path: Path) -> None:
+def test_a_file_that_is_being_deleted_accepts_no_more_visits(tmp_path: Path) -> None:
     spool = Spool.create(tmp_path)
     spool.append(b"1\n")
-    assert not spool.seal(), "it holds a visit that is not stored"
+    assert not spool.seal(), "it contains a visit that is not stored"
     spool.append(b"2\n")
     spool.stored = spool.size
     assert spool.seal()
@@ -288,7 +288,7 @@ def test_a_file_that_is_about_to_be_deleted_takes_no_more_visits(tmp_path: Path)
     spool.delete()
 
 
-def test_visitors_arrive_though_the_data_folder_cannot_be_written_to(
+def test_visitors_are_redirected_when_the_data_folder_is_read_only(
     make_app: Callable[..., Flask], target: Target, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     target.app = make_app(data_dir=str(tmp_path), metrics_token=TOKEN)
@@ -312,10 +312,10 @@ def parts(cursor: psycopg2.extensions.cursor) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", [None, "ACCESS SHARE", "SHARE UPDATE EXCLUSIVE"])
-def test_a_month_to_come_is_made_and_waited_for_by_nobody(
+def test_the_partition_of_a_new_month_is_created_without_blocking_visitors(
     recorder: VisitQueue, target: Target, alice: Client, raw: psycopg2.extensions.connection, mode: str | None
 ) -> None:
-    """As at the beginning of a month, also while a dump is taken or somebody else works on the table."""
+    """Run at the beginning of a month, also during a dump or another lock on the table."""
     with raw.cursor() as cursor:
         before = parts(cursor)
         cursor.execute(f"DROP TABLE {before[-1]}")
@@ -329,10 +329,10 @@ def test_a_month_to_come_is_made_and_waited_for_by_nobody(
         assert parts(cursor) == before
 
 
-def test_a_month_that_goes_missing_is_made_again(
+def test_a_missing_partition_is_created_again(
     recorder: VisitQueue, target: Target, alice: Client, raw: psycopg2.extensions.connection
 ) -> None:
-    """As when a database is replaced under a running service."""
+    """A partition is missing when a database is replaced while the service runs."""
     recorder.add(visit_of(target, alice))
     assert recorder.flush()
     with raw.cursor() as cursor:
@@ -344,7 +344,7 @@ def test_a_month_that_goes_missing_is_made_again(
         assert parts(cursor) == before
 
 
-def test_a_visit_is_stored_in_its_month_however_long_it_had_to_wait(
+def test_a_visit_is_stored_in_its_month_after_any_delay(
     recorder: VisitQueue, target: Target, alice: Client, raw: psycopg2.extensions.connection
 ) -> None:
     long_ago, now = time.time() - 200 * 86400, time.time()
@@ -364,7 +364,7 @@ def test_a_visit_is_stored_in_its_month_however_long_it_had_to_wait(
 
 
 @pytest.mark.slow
-def test_a_service_that_is_stopped_stores_what_waits(dsn: str, tmp_path: Path, target: Target) -> None:
+def test_a_service_that_is_stopped_stores_queued_visits(dsn: str, tmp_path: Path, target: Target) -> None:
     settings = {"database_url": dsn, "data_dir": str(tmp_path)}
     with serving(free_port(), tmp_path / "log", "--workers", "1", **settings) as base:
         for _ in range(20):
@@ -375,7 +375,7 @@ def test_a_service_that_is_stopped_stores_what_waits(dsn: str, tmp_path: Path, t
 
 
 @pytest.mark.slow
-def test_visits_that_a_killed_service_left_are_stored_when_it_starts(
+def test_visits_that_a_killed_service_left_are_stored_at_the_next_start(
     dsn: str, tmp_path: Path, target: Target, alice: Client
 ) -> None:
     die(tmp_path, target, alice)

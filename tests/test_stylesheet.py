@@ -1,4 +1,4 @@
-"""The colours of the style sheet can be read on each other, light and dark (WCAG 2: 4.5 to 1)."""
+"""The contrast of the colors in the style sheet, light and dark (WCAG 2: at least 4.5 to 1)."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-# Text, and what it stands on.
+# Text colors and their background colors.
 PAIRS = [
     ("text", "page"),
     ("text", "surface"),
@@ -32,15 +32,15 @@ def schemes() -> dict[str, dict[str, str]]:
     return {"light": light, "dark": dark}
 
 
-def luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+def luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("text", "behind"), PAIRS)
-def test_text_stands_out(scheme: str, text: str, behind: str) -> None:
-    colours = schemes()[scheme]
-    darker, lighter = sorted(luminance(colours[name]) for name in (text, behind))
+def test_text_has_enough_contrast(scheme: str, text: str, behind: str) -> None:
+    colors = schemes()[scheme]
+    darker, lighter = sorted(luminance(colors[name]) for name in (text, behind))
     assert (lighter + 0.05) / (darker + 0.05) >= 4.5

@@ -1,4 +1,4 @@
-"""The whole way of a QR code: the picture of its `link`, decoded, leads to the target, and the statistics show it."""
+"""A QR code from end to end: the decoded image of its `link` opens the target, and the statistics include the visit."""
 
 import io
 from urllib.parse import urlsplit
@@ -14,10 +14,10 @@ from tests.targets import FIREFOX, IPHONE
 PAGE = "https://example.com/menu"
 
 
-def test_what_the_picture_holds_arrives_and_is_counted(located: Flask, alice: Client) -> None:
+def test_the_decoded_image_opens_the_target_and_is_counted(located: Flask, alice: Client) -> None:
     code = alice.post("/api/qr/add", {"type": "link", "data": PAGE}).get_json()
-    picture = located.test_client().get(urlsplit(code["link"]).path)
-    with Image.open(io.BytesIO(picture.data)) as image:
+    response = located.test_client().get(urlsplit(code["link"]).path)
+    with Image.open(io.BytesIO(response.data)) as image:
         [found] = zxingcpp.read_barcodes(image, formats=zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.QRCode))
     assert found.text.startswith(f"{BASE_URL}/q/")
 

@@ -1,4 +1,4 @@
-"""Which address a request comes from, however it is written."""
+"""The client IP address, in canonical form."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ WRITTEN = [
 
 
 @pytest.mark.parametrize(("written", "address", "network"), WRITTEN)
-def test_an_address_is_read_in_each_form_that_proxies_send(
+def test_an_ip_address_is_parsed_in_each_form_that_proxies_send(
     app: Flask, written: str, address: str, network: str
 ) -> None:
     with app.test_request_context(environ_base={"REMOTE_ADDR": written}):
@@ -42,7 +42,7 @@ def test_an_address_is_read_in_each_form_that_proxies_send(
 
 
 @pytest.mark.parametrize("written", [written for written, *_ in WRITTEN])
-def test_behind_a_proxy_no_address_is_a_failure(
+def test_behind_a_proxy_no_value_of_the_header_fails(
     make_app: Callable[..., Flask], app: Flask, sql: Sql, alice: Client, written: str
 ) -> None:
     target = Target(make_app(trusted_proxies="1"), sql, alice.id)
@@ -54,20 +54,20 @@ def test_behind_a_proxy_no_address_is_a_failure(
     assert target.clicks == 1
 
 
-def test_who_comes_by_ipv4_through_an_ipv6_socket_shares_no_counter(app: Flask, sql: Sql) -> None:
+def test_ipv4_clients_of_an_ipv6_socket_have_separate_counters(app: Flask, sql: Sql) -> None:
     for number in (1, 2):
         app.test_client().post("/login", environ_base={"REMOTE_ADDR": f"::ffff:192.0.2.{number}"})
     found = sql("SELECT bucket FROM rate_windows WHERE bucket LIKE 'login:%%' ORDER BY bucket")
     assert [row["bucket"] for row in found] == ["login:192.0.2.1", "login:192.0.2.2"]
 
 
-def test_one_visitor_is_one_whatever_port_the_proxy_adds(target: Target) -> None:
+def test_a_visitor_is_counted_once_whatever_port_the_proxy_adds(target: Target) -> None:
     for written in (geoip.PERU, f"{geoip.PERU}:4711", f"{geoip.PERU}:4712", f"::ffff:{geoip.PERU}"):
         target.visit(address=written)
     assert target.statistics()["uniqueClicks"] == 1
     assert target.statistics()["topCountries"] == {"Peru": "4"}
 
 
-def test_a_target_by_country_is_found_whatever_port_the_proxy_adds(short: Make) -> None:
+def test_a_target_by_country_is_selected_whatever_port_the_proxy_adds(short: Make) -> None:
     link = short(locations={"peru": "https://example.com/peru"})
-    assert link.leads_to(address=f"{geoip.PERU}:4711") == "https://example.com/peru"
+    assert link.redirect_target(address=f"{geoip.PERU}:4711") == "https://example.com/peru"

@@ -1,4 +1,4 @@
-"""Who may call what: keys, their forms and their end.  tests/test_matrix.py walks the route table."""
+"""Authentication: API keys, their forms and their expiry. tests/test_matrix.py covers the route table."""
 
 from collections.abc import Callable
 
@@ -16,13 +16,13 @@ EXPIRED = "The API key has expired. Create a new one on your account page, or as
 
 
 @pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "Token {}", "{}", "  Bearer   {}  "])
-def test_a_key_is_taken_in_each_form_that_clients_send(alice: Client, anonymous: Client, form: str) -> None:
+def test_a_key_is_accepted_in_each_form_that_clients_send(alice: Client, anonymous: Client, form: str) -> None:
     answer = anonymous.get("/api/account", headers={"Authorization": form.format(alice.key)})
     assert answer.get_json()["data"]["id"] == alice.id
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Token ", "Basic YTpi x", "a b c"])
-def test_without_a_key_the_answer_says_where_it_goes(anonymous: Client, header: str) -> None:
+def test_without_a_key_the_error_names_the_header(anonymous: Client, header: str) -> None:
     answer = anonymous.get("/api/account", headers={"Authorization": header})
     assert (answer.status_code, answer.get_json()["message"]) == (401, MISSING)
     assert answer.headers["WWW-Authenticate"] == "Bearer"
@@ -34,14 +34,14 @@ def test_an_unknown_key_is_refused(anonymous: Client, key: str) -> None:
     assert (answer.status_code, answer.get_json()["message"]) == (401, UNKNOWN)
 
 
-def test_a_replaced_key_no_longer_holds(app: Flask, alice: Client) -> None:
+def test_a_replaced_key_is_invalid(app: Flask, alice: Client) -> None:
     with app.app_context():
         accounts.replace_key(alice.id, **keys.new_key(alice.id))
     answer = alice.get("/api/account")
     assert (answer.status_code, answer.get_json()["message"]) == (401, UNKNOWN)
 
 
-def test_a_key_expires_when_its_days_are_over(
+def test_a_key_expires_after_its_lifetime(
     make_app: Callable[..., Flask], register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
 ) -> None:
     alice = register("alice", via=make_app(key_lifetime_days="30"))
@@ -63,7 +63,7 @@ def test_a_plan_without_the_api_refuses_every_call(
     assert admin.get("/api/account").status_code == 200, "an administrator is bound by no plan"
 
 
-def test_administration_is_closed_to_users(alice: Client) -> None:
+def test_administration_is_forbidden_to_users(alice: Client) -> None:
     answer = alice.get("/api/plans")
     assert answer.status_code == 403
     assert answer.get_json()["message"] == "Only administrators can use this operation. Use an administrator's API key."
@@ -76,7 +76,7 @@ def test_the_key_has_a_prefix_and_256_random_bits(alice: Client, bob: Client) ->
     assert len(alice.key) == len("linkmgr_") + 43  # 32 bytes in base64
 
 
-def test_a_sealed_key_that_is_moved_to_another_user_is_not_shown(
+def test_an_encrypted_key_that_is_moved_to_another_user_is_not_shown(
     app: Flask, alice: Client, bob: Client, sql: Callable[..., list[statements.Row]]
 ) -> None:
     moved = sql("SELECT key_ciphertext FROM users WHERE id = %(id)s", id=alice.id)[0]["key_ciphertext"]
@@ -86,7 +86,7 @@ def test_a_sealed_key_that_is_moved_to_another_user_is_not_shown(
             keys.reveal(bob.id, moved)
 
 
-def test_keys_outlive_a_change_of_the_secret(make_app: Callable[..., Flask]) -> None:
+def test_keys_remain_valid_after_a_change_of_the_secret(make_app: Callable[..., Flask]) -> None:
     with make_app(secret_key="old" * 11).app_context():
         sealed = keys.new_key(1)
     with make_app(secret_key="new" * 11, secret_key_fallbacks=f"older, {'old' * 11}").app_context():
@@ -94,7 +94,7 @@ def test_keys_outlive_a_change_of_the_secret(make_app: Callable[..., Flask]) -> 
 
 
 @pytest.mark.parametrize("scheme", ["http", "https", "ws", "wss"])
-def test_an_offer_of_another_protocol_is_ignored(make_app: Callable[..., Flask], alice: Client, scheme: str) -> None:
+def test_a_protocol_upgrade_header_is_ignored(make_app: Callable[..., Flask], alice: Client, scheme: str) -> None:
     behind = Client(make_app(trusted_proxies="1").test_client(), alice.key)
     headers = {"Connection": "Upgrade", "Upgrade": "websocket", "X-Forwarded-Proto": scheme}
     assert behind.get("/api/account", headers=headers).status_code == 200

@@ -1,4 +1,4 @@
-"""Where a visitor may be sent: one writing of each address."""
+"""URL fields: each host has one accepted spelling."""
 
 from collections.abc import Callable
 
@@ -27,12 +27,12 @@ def test_the_address_of_the_service_is_refused(app: Flask, host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["9.9.9.9", "[2606:4700::1111]", "[::ffff:9.9.9.9]", "1.example.com", "0x7f.example"])
-def test_names_and_addresses_in_their_usual_writing_are_taken(app: Flask, host: str) -> None:
+def test_names_and_addresses_in_canonical_form_are_accepted(app: Flask, host: str) -> None:
     with app.app_context():
         assert normalize_target(f"http://{host}/").startswith("http://")
 
 
-def test_an_ipv4_address_in_the_writing_of_ipv6_is_the_same_address(app: Flask) -> None:
+def test_an_ipv4_mapped_ipv6_address_is_the_ipv4_address(app: Flask) -> None:
     with app.app_context():
         assert normalize_target("https://[::ffff:192.0.2.7]/x") == "https://192.0.2.7/x"
         with pytest.raises(ValidationError, match="must not point to this service"):
@@ -45,7 +45,7 @@ LOOPBACK += ["[0:0::1]", "[::ffff:127.0.0.1]", "\uff4cocalhost"]
 
 @pytest.mark.parametrize("host", LOOPBACK)
 @pytest.mark.parametrize("base_url", ["http://127.0.0.1:5000", "http://localhost:5000", "http://[::1]:5000"])
-def test_while_the_base_url_is_a_loopback_address_all_of_them_are_refused(
+def test_while_the_base_url_is_a_loopback_address_all_of_them_are_rejected(
     make_app: Callable[..., Flask], register: Callable[..., Client], host: str, base_url: str
 ) -> None:
     alice = register("alice", via=make_app(base_url=base_url))
@@ -63,7 +63,7 @@ def test_while_the_base_url_is_a_loopback_address_all_of_them_are_refused(
 
 
 @pytest.mark.parametrize("host", LOOPBACK)
-def test_under_a_public_base_url_loopback_addresses_are_taken(make_app: Callable[..., Flask], host: str) -> None:
+def test_under_a_public_base_url_loopback_addresses_are_accepted(make_app: Callable[..., Flask], host: str) -> None:
     with make_app(base_url="https://go.example.org").app_context():
         assert normalize_target(f"http://{host}:3000/").endswith(":3000/")
     with (
@@ -73,7 +73,7 @@ def test_under_a_public_base_url_loopback_addresses_are_taken(make_app: Callable
         normalize_target(f"http://{host}:3000/")
 
 
-# Names that are no valid IDNA 2008 or host names, but that browsers look up.
+# Names that are invalid under IDNA 2008 or as host names, but that browsers look up.
 TAKEN = {
     "my_bucket.s3.amazonaws.com": "my_bucket.s3.amazonaws.com",
     "r4---sn-x.googlevideo.com": "r4---sn-x.googlevideo.com",
@@ -93,7 +93,7 @@ TAKEN = {
 REFUSED = ["a%62.example", "a<b.example", "a>b.example", "a^b.example", "a|b.example", "a[b.example"]
 REFUSED += ["xn--\xfc.example", "\u2100.example", "\u0301a.example"]
 REFUSED += ["a\u200db.example", "\xad", "\ufffe.example", "\ud800.example", "\u05d0a.example", "0\u05d0.example"]
-# Chromium takes these, but the URL standard does not, no name server has them, or they would need escaping elsewhere.
+# Chromium accepts these, but the URL standard does not, no name server has them, or they would need escaping elsewhere.
 STRICTER = [
     "xn--.example",
     "xn--a.example",
@@ -110,7 +110,7 @@ STRICTER = [
 
 
 @pytest.mark.parametrize(("host", "kept"), TAKEN.items())
-def test_a_host_name_that_browsers_look_up_is_taken(alice: Client, host: str, kept: str) -> None:
+def test_a_host_name_that_browsers_look_up_is_accepted(alice: Client, host: str, kept: str) -> None:
     url = f"https://{host}/x"
     link_id = alice.add("/api/url/add", {"url": url, "metaimage": url})
     assert alice.get(f"/api/url/{link_id}").get_json()["details"]["longurl"] == f"https://{kept}/x"
