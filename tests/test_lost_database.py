@@ -92,7 +92,7 @@ def test_a_read_is_repeated_on_a_new_connection_though_others_came_back_dead(
     with app.app_context():
         used = statements.database()
         used._idle[:] = [used._open(), used._open()]
-        monkeypatch.setattr(Database, "drop", lambda _self: None)
+        monkeypatch.setattr(Database, "close_idle", lambda _self: None)
         with raw.cursor() as cursor:
             for kept in used._idle:
                 cursor.execute("SELECT pg_terminate_backend(%s)", [kept.connection.info.backend_pid])
