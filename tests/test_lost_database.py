@@ -94,7 +94,7 @@ def test_a_read_is_retried_on_a_new_connection_when_the_unused_ones_are_dead(
     with app.app_context():
         used = statements.database()
         used._idle[:] = [used._open(), used._open()]
-        monkeypatch.setattr(Database, "drop", lambda _self: None)
+        monkeypatch.setattr(Database, "close_idle", lambda _self: None)
         with raw.cursor() as cursor:
             for kept in used._idle:
                 cursor.execute("SELECT pg_terminate_backend(%s)", [kept.connection.info.backend_pid])

@@ -103,3 +103,28 @@ def test_no_alias_stored_during_the_upgrade_is_lost(empty: str, flask: Callable[
     assert execute(empty, DIFFERENCES) == []
     for connection in connections:
         connection.close()
+
+
+def test_the_previous_version_counts_requests_and_visits_in_an_upgraded_database(
+    empty: str, flask: Callable[..., Result]
+) -> None:
+    execute(empty, PAST[0].read_text())
+    execute(empty, USER)
+    flask("database", "upgrade")
+    for _ in range(2):
+        execute(
+            empty,
+            """
+            INSERT INTO hits AS h (bucket, count, until) VALUES ('user:1', 1, now())
+            ON CONFLICT (bucket) DO UPDATE SET count = h.count + 1, until = excluded.until;
+            INSERT INTO tallies AS t (target_id, dimension, label, total) VALUES (1, 'os', 'Linux', 1)
+            ON CONFLICT (target_id, dimension, label) DO UPDATE SET total = t.total + excluded.total;
+            INSERT INTO usage AS u (user_id, kind, total, step) VALUES (1, 'visits', 1, 1)
+            ON CONFLICT (user_id, kind) DO UPDATE SET (total, step) = (SELECT u.total + excluded.step, excluded.step);
+            """,
+        )
+    assert execute(empty, "SELECT count FROM rate_windows") == [(2,)]
+    assert execute(empty, "SELECT total FROM target_breakdowns") == [(2,)]
+    assert execute(empty, "SELECT total FROM usage WHERE kind = 'visits'") == [(2,)]
+    execute(empty, "DELETE FROM tallies WHERE ctid = ANY (ARRAY(SELECT ctid FROM tallies))")
+    assert execute(empty, "SELECT * FROM target_breakdowns") == []

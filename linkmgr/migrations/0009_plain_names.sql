@@ -1,6 +1,6 @@
 -- Give database objects descriptive names. Nothing here reads or changes the rows of a large table. The views `hits`
--- and `tallies` and the column usage.step remain for the previous version; the next migration drops them. Jobs that
--- delete statistics fail in the previous version and are retried: reload the service soon after the upgrade.
+-- and `tallies` and the column usage.step remain for the previous version; the next migration drops them. The previous
+-- version cannot create partitions any more, which exist for two months ahead.
 
 DROP FUNCTION keep_usage, keep_link_alias, enqueue_cleanup CASCADE;
 
@@ -215,7 +215,7 @@ ALTER TABLE usage ADD last_added bigint NOT NULL DEFAULT 0;
 ALTER TABLE tallies RENAME TO target_breakdowns;
 ALTER INDEX tallies_target_id_dimension_total_label_idx
     RENAME TO target_breakdowns_target_id_dimension_total_label_idx;
-CREATE VIEW tallies AS SELECT * FROM target_breakdowns;
+CREATE VIEW tallies AS SELECT ctid, * FROM target_breakdowns;
 
 CREATE OR REPLACE VIEW statistics AS
 SELECT target_id,
