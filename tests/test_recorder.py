@@ -28,7 +28,7 @@ Make = Callable[..., VisitQueue]
 DIE = """
 import os, sys
 from linkmgr import create_app
-from linkmgr.recorder import Visit
+from linkmgr.visits.queue import Visit
 data_dir, url, target, user, at, number = sys.argv[1:]
 recorder = create_app(data_dir=data_dir, database_url=url).extensions["linkmgr_visit_queue"]
 for _ in range(int(number)):
