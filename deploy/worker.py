@@ -10,6 +10,7 @@ import resource
 import runpy
 import socket
 import struct
+import threading
 import time
 from contextlib import suppress
 from functools import partial
@@ -22,7 +23,8 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 SECONDS = 10  # timeout of a request from its first byte, and of the first byte of a new connection
 _SEND_SECONDS = 60  # timeout of a client that reads a response
-_MAX_UNSENT = 1 << 20  # bytes of a response to buffer; beyond that the thread waits for the client
+_MAX_UNSENT = 8 << 20  # bytes of a response to buffer, more than the longest list; beyond that the thread waits
+_MAX_BUFFERED = 32 << 20  # bytes of all responses of a worker to buffer; beyond that a slow client is disconnected
 _LINGER_SECONDS = 2  # to discard the rest of a refused request
 _CHECK_SECONDS = 0.5  # between two checks of the deadlines
 _OVERLAP_SECONDS = 0.3  # longer than a new worker takes to listen
@@ -35,6 +37,9 @@ _Incoming = runpy.run_path(str(Path(__file__).with_name("framing.py")))["Incomin
 class _Socket(socket.socket):
     """A socket whose sendall() does not wait for the client."""
 
+    _buffered = 0  # bytes of all sockets
+    _lock = threading.Lock()
+
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.unsent = bytearray()
@@ -45,14 +50,31 @@ class _Socket(socket.socket):
             if sent == len(data):
                 return
             data = memoryview(data)[sent:]
+        if not self._reserve(len(data)):
+            raise ConnectionResetError(errno.ECONNRESET, "too many clients do not read their responses")
         self.unsent += data
         if len(self.unsent) > _MAX_UNSENT:
             self._wait()
 
     def flush(self) -> bool:
         """Send as much as the kernel accepts. Return True when everything is sent."""
-        del self.unsent[: self._send_now(self.unsent)]
+        self._remove(self._send_now(self.unsent))
         return not self.unsent
+
+    def discard(self) -> None:
+        self._remove(len(self.unsent))
+
+    def _reserve(self, size: int) -> bool:
+        with _Socket._lock:
+            if _Socket._buffered + size > _MAX_BUFFERED:
+                return False
+            _Socket._buffered += size
+            return True
+
+    def _remove(self, size: int) -> None:
+        del self.unsent[:size]
+        with _Socket._lock:
+            _Socket._buffered -= size
 
     def _send_now(self, data: Any) -> int:
         try:
@@ -67,7 +89,7 @@ class _Socket(socket.socket):
         except TimeoutError:
             raise ConnectionResetError(errno.ECONNRESET, "the client does not read the response") from None
         finally:
-            self.unsent.clear()
+            self.discard()
             self.setblocking(True)
 
 
@@ -75,6 +97,7 @@ class _Connection(TConn):  # type: ignore[misc]
     incoming: Any
 
     def close(self, graceful: bool = False) -> None:  # gunicorn would block the event loop for 2 s
+        self.sock.discard()
         super().close()
 
 
@@ -101,12 +124,20 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         # A second line of defense: limits a blocking read in a thread.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", SECONDS, 0))
         self.nr_conns += 1
-        if self.nr_conns == self.worker_connections and self.keepalived_conns:
-            self.keepalived_conns[0].timeout = 0  # gunicorn closes it after these events, which frees a slot
+        if self.nr_conns >= self.worker_connections:
+            self._make_room()
         conn = _Connection(self.cfg, sock, client, listener.getsockname())
         conn.init()
         self.enqueue_req(conn)
         return True
+
+    def _make_room(self) -> None:
+        """Close the connection that has been idle, or has been sending its request, for longest."""
+        if self.keepalived_conns:
+            self.keepalived_conns[0].timeout = 0  # gunicorn closes it after these events
+        elif conn := next((conn for conn in self._deadlines if not conn.sock.unsent), None):
+            self._unregister(conn)
+            self._close(conn)
 
     def enqueue_req(self, conn: _Connection) -> None:
         """Read a request. gunicorn calls this for a kept-alive connection that is readable or has buffered bytes."""
@@ -173,7 +204,6 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         try:
             sent = conn.sock.flush()
         except OSError:
-            conn.sock.unsent.clear()
             self._unregister(conn)
             self._close(conn)
             return

@@ -219,6 +219,9 @@ def _delete_visitors() -> None:
                     DELETE FROM visitors
                      USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS stale (target_id, visitor)
                      WHERE visitors.target_id = stale.target_id AND visitors.visitor = stale.visitor
+                       AND NOT EXISTS (SELECT FROM visits v  -- since they were read
+                                        WHERE v.target_id = stale.target_id AND v.visitor = stale.visitor
+                                          AND v.at > now() - interval '1 hour')
                     """,
                     ids=[visitor["target_id"] for visitor in batch],
                     visitors=[visitor["visitor"] for visitor in batch],

@@ -233,6 +233,13 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
                                             'strict $.** ? (@.type() == "string")') stored
                                       WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
                                         AND host_of(stored #>> '{}') = d.host) THEN 'link_branded'
+                        -- The triggers of links do not check a reference that the link has already.
+                        WHEN NOT EXISTS (SELECT FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s)
+                             AND %(splash_id)s::bigint IS NOT NULL THEN 'splash_unknown'
+                        WHEN NOT EXISTS (SELECT FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s)
+                             AND %(overlay_id)s::bigint IS NOT NULL THEN 'overlay_unknown'
+                        WHEN NOT EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s)
+                             AND %(campaign)s::bigint <> 0 THEN 'campaign_unknown'
                         WHEN %(domain)s::text <> '' AND d.id IS NULL THEN 'domain_unknown' END AS refusal
               FROM (SELECT) always
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),

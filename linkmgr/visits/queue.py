@@ -171,6 +171,8 @@ class VisitQueue:
         batch = f"[{b','.join(lines).decode(errors='replace')}]"
         try:
             stored = self._store_batch(source, lines, batch)
+        except pg.QueryCanceled:  # timeout
+            return len(lines) > 1 and self._store(source, lines[: len(lines) // 2])
         except _UNAVAILABLE:
             return False
         except _INVALID as error:
