@@ -114,7 +114,7 @@ def dsn() -> Iterator[str]:
 
 
 def _flush(response: Response) -> Response:
-    """Visits are stored when the request is answered, so that a test can ask for them at once."""
+    """Store visits as soon as the response is complete, so that a test can query them."""
     recorder: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
     recorder.flush()
     return response

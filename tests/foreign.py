@@ -50,7 +50,7 @@ def server(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[int]:
 
 
 def publish(monkeypatch: pytest.MonkeyPatch, ports: dict[str, int]) -> None:
-    """Lets the fetcher find names, each as 'host:port', at these ports of loopback, and nothing else there."""
+    """Let the fetcher reach these names, written 'host:port', at these loopback ports, and no others."""
     decide = fetch.is_allowed
     monkeypatch.setattr(
         fetch,

@@ -77,7 +77,9 @@ def test_without_a_redirect_our_own_pages_are_404_like_any_unknown_path(fetch: F
 @pytest.mark.usefixtures("redirecting")
 @pytest.mark.parametrize("path", ["/api", "/api/account", "/api/", "/healthz"])
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_what_programs_ask_for_does_not_exist_there(fetch: Fetch, sql: Sql, path: str, method: str) -> None:
+def test_paths_that_only_programs_request_do_not_exist_on_a_branded_domain(
+    fetch: Fetch, sql: Sql, path: str, method: str
+) -> None:
     before = sql("SELECT count FROM rate_windows")
     answer = fetch(path, method=method)
     assert answer.status_code == 404

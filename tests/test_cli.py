@@ -99,7 +99,7 @@ def test_the_package_runs_the_same_commands_with_its_own_help(app: Flask, flask:
     assert plans.output == flask("plans", "list").output
 
 
-def test_a_key_of_another_secret_is_a_sentence(make_app: Callable[..., Flask], alice: Client) -> None:
+def test_a_key_of_another_secret_is_one_sentence(make_app: Callable[..., Flask], alice: Client) -> None:
     runner = make_app(secret_key="another" * 5).test_cli_runner()
     refused(runner.invoke(args=["users", "key", "alice"]), "The API key was encrypted with another secret")
     assert runner.invoke(args=["users", "key", "alice", "--rotate"]).exit_code == 0

@@ -98,7 +98,7 @@ def test_the_containers_purge_every_day(app: Flask, dsn: str, tmp_path: Path) ->
     assert failed.stdout == ""
 
 
-def test_what_the_containers_are_made_of_exists() -> None:
+def test_every_source_of_the_container_image_exists() -> None:
     mounted = re.findall(r"- \./(\S+?):", (DEPLOY / "compose.yaml").read_text())
     copied = re.findall(r"^COPY (.+) \S+$", (DEPLOY / "Containerfile").read_text(), re.MULTILINE)
     sources = [source for line in copied for source in line.split()]

@@ -193,7 +193,7 @@ def test_a_killed_postmaster_is_started_again(data: Path) -> None:
 
 
 @linux
-def test_a_server_of_somebody_else_on_the_folder_is_left_alone(data: Path) -> None:
+def test_a_server_of_another_installation_on_the_folder_is_left_alone(data: Path) -> None:
     programs, _ = binaries.find_server(int((data / "PG_VERSION").read_text()))
     folder = binaries.make_readable(programs, embedded._user(data))
     user = data.stat().st_uid if os.geteuid() == 0 else None

@@ -13,14 +13,15 @@ VAGUE = {"each", "found", "known", "asked", "given", "wanted", "told"}
 
 
 def texts(path: Path) -> list[tuple[int, str]]:
-    """Return the docstrings and comments with their lines. Continuation lines of a comment are not included."""
+    """Return the docstrings and comments with their lines, without continuation lines and comments behind code."""
     nodes = ast.walk(ast.parse(path.read_text()))
     documented = [node for node in nodes if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)]
     docstrings = [(node.body[0].lineno, text) for node in documented if (text := ast.get_docstring(node))]
     with path.open("rb") as file:
         comments = [token for token in tokenize.tokenize(file.readline) if token.type == tokenize.COMMENT]
     starts = {token.start for token in comments}
-    first = [token for token in comments if (token.start[0] - 1, token.start[1]) not in starts]
+    alone = [token for token in comments if token.line.lstrip().startswith("#")]
+    first = [token for token in alone if (token.start[0] - 1, token.start[1]) not in starts]
     return docstrings + [(token.start[0], token.string.lstrip("# ")) for token in first]
 
 

@@ -48,7 +48,7 @@ def test_paths_that_only_programs_request_never_return_a_page(app: Flask, path: 
         assert answer.mimetype == "application/json"
 
 
-def test_a_spent_link_is_gone(app: Flask) -> None:
+def test_a_used_login_link_returns_410(app: Flask) -> None:
     assert is_page(asked(app, "/login/token"), 410, "Link no longer valid")
     assert is_page(asked(app, "/login/token", "POST"), 410, "Link no longer valid")
 

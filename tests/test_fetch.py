@@ -70,12 +70,12 @@ def test_an_international_name_is_fetched(web: Publish) -> None:
         *("2002:7f00:1::", "3fff::1", "5f00::1", "100::1"),
     ],
 )
-def test_an_address_that_is_not_public_is_not_allowed(address: str) -> None:
+def test_a_private_address_is_not_allowed(address: str) -> None:
     assert not fetch.is_allowed(address, 80)
 
 
 @pytest.mark.parametrize("address", ["9.9.9.9", "::ffff:9.9.9.9", "2606:4700::1111", "2a00:1450::1"])
-def test_a_public_address_is_allowed_on_the_ports_of_the_web(address: str) -> None:
+def test_a_public_address_is_allowed_on_the_ports_80_and_443(address: str) -> None:
     assert [port for port in range(1, 2**16) if fetch.is_allowed(address, port)] == [80, 443]
 
 
@@ -199,8 +199,8 @@ def test_a_server_that_is_down_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
     assert refusal(URL) == f"Could not connect to {NAME}. Check that its web server is reachable."
 
 
-def test_a_name_without_an_address_is_said_to_have_none() -> None:
-    # libcurl never asks DNS for these.
+def test_a_name_without_an_address_is_reported() -> None:
+    # libcurl never queries DNS for these.
     sentence = "The host name nowhere.onion does not resolve to an IP address. Check its DNS records."
     assert refusal("http://nowhere.onion/") == sentence
 
@@ -215,7 +215,7 @@ def test_the_proxy_of_the_environment_is_not_used(web: Publish, monkeypatch: pyt
 @pytest.mark.parametrize(
     "url", ["", "x", "ftp://example.com/", "http://", "http://a b/", "http://u:p@example.com/", "http://[::1"]
 )
-def test_what_is_not_an_address_of_the_web_is_refused(url: str) -> None:
+def test_an_invalid_url_is_rejected(url: str) -> None:
     assert refusal(url).startswith("The URL must ")
 
 

@@ -25,8 +25,8 @@ def test_an_image_rendered_by_one_process_is_read_by_another(folder: Path) -> No
     assert ImageCache(folder).get("b") is None
 
 
-def test_the_oldest_go_when_there_are_too_many(folder: Path) -> None:
-    made = ImageCache(folder, max_bytes=4 * 4096)  # as much of a disk as four small files take
+def test_the_oldest_images_are_deleted_when_the_cache_is_full(folder: Path) -> None:
+    made = ImageCache(folder, max_bytes=4 * 4096)  # the disk space of four small files
     (folder / "not one of ours").mkdir(parents=True)
     for number, tag in enumerate("abcdef"):
         made.put(tag, tag.encode())

@@ -263,7 +263,7 @@ def test_make_help_lists_every_target() -> None:
     assert re.findall(r"^make (\S+) +\w", printed, re.MULTILINE) == targets.split()
 
 
-def test_an_older_python_is_refused_by_its_version(folder: Path) -> None:
+def test_an_older_python_is_refused_with_its_version(folder: Path) -> None:
     for name in ("Makefile", "requirements.txt"):
         shutil.copy(ROOT / name, folder)
     (folder / "sitecustomize.py").write_text("import sys; sys.version_info = (3, 9, 2)")

@@ -101,7 +101,7 @@ def test_password_attempts_are_limited(
         "/login", data={"email": "alice@example.com", "password": PASSWORD}, environ_base={"REMOTE_ADDR": "192.0.2.7"}
     )
     assert other.status_code == 303
-    assert alice.get("/api/account").status_code == 200  # nor is the API's rate touched
+    assert alice.get("/api/account").status_code == 200  # the API's rate limit is separate
     sql("UPDATE rate_windows SET until = now() WHERE bucket = 'login:127.0.0.1' RETURNING 1")
     assert sign_in(app.test_client()).status_code == 303
 

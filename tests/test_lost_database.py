@@ -17,7 +17,7 @@ PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 
 @pytest.fixture
 def failing_once(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """The next statement that holds the text fails with the bare base class, as psycopg2 does now and then."""
+    """Make the next statement that contains the text fail with the bare base class, as psycopg2 sometimes does."""
     once = Database._execute_once
 
     def fail(text: str) -> None:

@@ -31,7 +31,7 @@ ROWS = f"""
 """
 # Objects that 0009 keeps for the previous version. The next migration drops them.
 LEFTOVERS = "DROP VIEW hits, tallies; ALTER TABLE usage DROP step"
-# Every alias that `links` and `bios` have, beside what `aliases` has.
+# All aliases in `links` and `bios`, compared with those in `aliases`.
 DIFFERENCES = """
     WITH expected AS (SELECT alias, coalesce(domain_id, 0), id, NULL::bigint FROM links
                        UNION ALL

@@ -11,7 +11,7 @@ import pytest
 import resvg_py
 import zxingcpp
 from flask import Flask
-from PIL import Image
+from PIL import Image, ImageColor
 from werkzeug.test import TestResponse
 
 from linkmgr.api.qr import BLACK, WHITE
@@ -67,8 +67,8 @@ def add_code(client: Client, kind: str = "text", **sent: Any) -> str:
     return address_of(answer.get_json()["link"])
 
 
-def forget(client: Client) -> None:
-    """The pictures that were drawn."""
+def clear_cache(client: Client) -> None:
+    """Delete the rendered images from the cache."""
     shutil.rmtree(client.http.application.extensions["linkmgr_images"].folder)
 
 
@@ -102,10 +102,10 @@ def test_the_image_of_each_type_can_be_decoded(alice: Client, kind: str, form: s
 @pytest.mark.parametrize("form", ["png", "svg"])
 @pytest.mark.parametrize("logo", [None, *LOGOS])
 @pytest.mark.parametrize("colors", COLORS)
-def test_colours_and_logos_do_not_hide_the_code(alice: Client, colors: str, logo: str | None, form: str) -> None:
+def test_codes_with_colors_and_logos_can_be_decoded(alice: Client, colors: str, logo: str | None, form: str) -> None:
     sent = COLORS[colors] | ({"logo": logo_file(alice, logo)} if logo else {})
     path = add_code(alice, **sent)
-    background = tuple(qr_image._rgb(sent.get("background", WHITE)))
+    background = ImageColor.getrgb(sent.get("background", WHITE))
     for size in (64, 200, qr_image.DEFAULT_SIZE):
         image = pixels(fetched(alice, f"{path}?format={form}&size={size}").data, form)
         assert image.getpixel((0, 0)) == image.getpixel((image.width - 1, image.height - 1)) == background
@@ -220,7 +220,7 @@ def test_one_image_is_rendered_at_a_time_and_one_request_waits(
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(ask, 200)
         begun.acquire()
-        second = pool.submit(ask, 210)  # the same picture
+        second = pool.submit(ask, 210)  # the same image
         wait_until(lambda: drawing._slots._value == 0)
         refused = ask(1000)
         ended.set()
@@ -256,7 +256,7 @@ def test_an_unchanged_image_is_neither_rendered_nor_sent_again(
     monkeypatch.setattr(qr_image, "render", None)
     again = fetched(alice, path)
     assert (again.data, again.headers["ETag"]) == (first.data, tag)
-    forget(alice)
+    clear_cache(alice)
     read = qr.image_source
     without_logo = partial(read, with_logo=False)
     monkeypatch.setattr(qr, "image_source", lambda *code, with_logo: None if with_logo else without_logo(*code))
@@ -299,7 +299,7 @@ def test_an_update_of_wifi_data_changes_the_image(alice: Client, sql: Sql) -> No
 def test_equal_input_gives_equal_bytes(alice: Client, form: str) -> None:
     path = add_code(alice, logo=logo_file(alice, "noise"))
     first = fetched(alice, f"{path}?format={form}")
-    forget(alice)
+    clear_cache(alice)
     second = fetched(alice, f"{path}?format={form}")
     assert first.data == second.data
 

@@ -127,7 +127,7 @@ def test_public_pages_have_no_rate_limit(limited: Flask) -> None:
     assert not [name for answer in answers for name, _ in answer.headers if name.startswith("X-RateLimit")]
 
 
-def test_counters_of_long_ago_are_forgotten(app: Flask, sql: Callable[..., list[statements.Row]]) -> None:
+def test_expired_counters_are_deleted(app: Flask, sql: Callable[..., list[statements.Row]]) -> None:
     sql(
         """
         INSERT INTO rate_windows VALUES ('address:a', 1, now() - interval '2 hours'), ('address:b', 1, now())

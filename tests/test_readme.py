@@ -33,7 +33,7 @@ def test_the_table_of_settings_matches_the_program() -> None:
     assert listed == expected
 
 
-def test_the_list_of_commands_is_that_of_the_program(app: Flask) -> None:
+def test_the_list_of_commands_matches_the_program(app: Flask) -> None:
     listed = re.findall(r"^\| `(\w+ \w+)[^`]*` \|", README, re.MULTILINE)
     groups = ("users", "plans", "database", "visits")
     commands = [

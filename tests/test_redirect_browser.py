@@ -89,7 +89,9 @@ def test_device_precedes_country_and_country_precedes_language(
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "branded.test"])
-def test_a_password_is_mistyped_then_leads_on(person: Browser, base: str, site: str, short: Make, name: str) -> None:
+def test_a_mistyped_password_is_reported_and_the_correct_one_redirects(
+    person: Browser, base: str, site: str, short: Make, name: str
+) -> None:
     locked = short(url=f"{site}/inside", password_hash=passwords.hashed(SECRET))
     if name != "127.0.0.1":
         locked.brand(name, scheme="http")

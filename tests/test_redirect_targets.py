@@ -49,7 +49,7 @@ def links_to(*names: str) -> dict[str, str]:
         (BLACKBERRY, ["blackberry", "mobile", "blackberry 10"]),
     ],
 )
-def test_a_device_is_known_by_each_of_its_names(agent: str, names: list[str]) -> None:
+def test_each_user_agent_form_of_a_device_is_recognized(agent: str, names: list[str]) -> None:
     assert set(names) <= set(targets.device_names(agent))
 
 
@@ -67,7 +67,7 @@ def test_a_device_is_known_by_each_of_its_names(agent: str, names: list[str]) ->
         ("", ["desktop", "mobile", "tablet", "linux"]),
     ],
 )
-def test_a_device_is_not_another_one(agent: str, names: list[str]) -> None:
+def test_similar_user_agents_are_not_that_device(agent: str, names: list[str]) -> None:
     assert not set(names) & set(targets.device_names(agent))
 
 

@@ -24,7 +24,7 @@ def standby(app: Flask, dsn: str) -> Iterator[Replica]:
 
 @pytest.fixture
 def reading(make_app: Callable[..., Flask], standby: Replica, monkeypatch: pytest.MonkeyPatch) -> Iterator[Flask]:
-    """A service that reads from the replica already, and looks after it more often."""
+    """A service that already reads from the replica and checks its state often."""
     monkeypatch.setattr(replica, "CHECK_SECONDS", 0.05)
     monkeypatch.setattr(replica, "PAUSE_SECONDS", 0.1)
     made = make_app(replica_url=standby.dsn)

@@ -51,7 +51,7 @@ def test_an_invalid_value_stops_the_start_with_one_sentence(
     assert sentence.endswith(".")
 
 
-def test_an_unusable_value_is_not_shown_since_it_may_hold_a_password(make_app: Callable[..., Flask]) -> None:
+def test_an_invalid_value_is_not_printed_because_it_may_contain_a_password(make_app: Callable[..., Flask]) -> None:
     with pytest.raises(InvalidSetting) as refused:
         make_app(database_url="mysql://user:hidden@host/name")
     assert "hidden" not in str(refused.value)
@@ -67,7 +67,7 @@ def test_an_invalid_port_is_named_even_if_the_base_url_is_set(
     assert str(refused.value) == f"PORT must be a number from 1 to 65535; it is {port!r}."
 
 
-def test_a_secret_that_is_too_short_is_not_shown(make_app: Callable[..., Flask]) -> None:
+def test_a_secret_that_is_too_short_is_not_printed(make_app: Callable[..., Flask]) -> None:
     with pytest.raises(InvalidSetting) as refused:
         make_app(secret_key="too-short-a-secret")
     assert str(refused.value).startswith("LINKMGR_SECRET_KEY must be at least 32 characters")

@@ -21,7 +21,7 @@ from tests.test_gunicorn import LARGEST, PIXEL, chunk
 pytestmark = pytest.mark.slow
 
 DEADLINE = 10
-BOUND = 1.0  # seconds within which others are answered
+BOUND = 1.0  # seconds within which other requests are answered
 HEAD = b"POST /api/pixel/add HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 BEGINNINGS = {
     "a body": HEAD + b"Content-Length: 10\r\n\r\n{",
@@ -102,7 +102,7 @@ def test_rejected_bodies_that_never_end_do_not_block_others(base: str) -> None:
             assert {responses(each, 1)[0][0] for each in sockets} == {401}
 
 
-def test_clients_that_do_not_close_hold_nobody_up(base: str) -> None:
+def test_clients_that_do_not_close_do_not_block_others(base: str) -> None:
     with many(base, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 48) as sockets:
         assert seconds_for(f"{base}/healthz") < BOUND
         assert {responses(each, 1)[0][0] for each in sockets} == {200}
@@ -120,7 +120,7 @@ def test_clients_that_do_not_read_do_not_block_others_and_get_everything_later(b
     assert len({body for each in found for _, body in each}) == 1
 
 
-def test_stray_line_breaks_hold_nobody_up(base: str) -> None:
+def test_stray_line_breaks_do_not_block_others(base: str) -> None:
     for beginning in (b"", b"\r\n", b"\r\n\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n\r\n"):
         with many(base, beginning, 48):
             for _ in range(5):

@@ -21,7 +21,7 @@ def test_an_alias_with_other_characters_is_rejected(alice: Client, alias: str) -
 
 
 @pytest.mark.parametrize("alias", ["api", "API", "login", "Account", "avatar", "healthz", "static", "admin", "robots"])
-def test_a_word_that_the_service_uses_is_refused(alice: Client, alias: str) -> None:
+def test_a_reserved_word_is_rejected(alice: Client, alias: str) -> None:
     assert refused(alice, custom=alias) == f"custom '{alias}' is reserved: choose another alias."
     alice.add("/api/domain/add", {"domain": "https://go.example.net"})
     assert "is reserved" in refused(alice, custom=alias, domain="go.example.net")
@@ -42,7 +42,7 @@ def test_generated_aliases_are_valid_as_chosen_ones(alice: Client) -> None:
         alice.add("/api/url/add", {"url": PAGE, "custom": alias})
 
 
-def test_an_alias_is_taken_once_on_each_host_and_by_its_exact_letters(alice: Client, bob: Client, sql: Sql) -> None:
+def test_an_alias_is_unique_per_host_and_case_sensitive(alice: Client, bob: Client, sql: Sql) -> None:
     taken = "This alias is already in use. Choose another one."
     alice.add("/api/domain/add", {"domain": "https://go.example.net"})
     for members in ({"custom": "Spring"}, {"custom": "spring"}, {"custom": "Spring", "domain": "go.example.net"}):

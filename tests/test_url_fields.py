@@ -15,13 +15,13 @@ from tests.conftest import Client
     "host",
     ["127.1", "2130706433", "0x7f.0.0.1", "0x7f000001", "127.0.0.01", "0177.0.0.1", "x.0x", "example.1", "9.9.9"],
 )
-def test_another_writing_of_an_address_is_refused(app: Flask, host: str) -> None:
+def test_an_alternative_spelling_of_an_ip_address_is_rejected(app: Flask, host: str) -> None:
     with app.app_context(), pytest.raises(ValidationError, match="must contain a host name, or an IPv4 address"):
         normalize_target(f"http://{host}/")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1.", "\uff11\uff12\uff17.0.0.1"])
-def test_the_address_of_the_service_is_refused(app: Flask, host: str) -> None:
+def test_the_url_of_the_service_is_rejected(app: Flask, host: str) -> None:
     with app.app_context(), pytest.raises(ValidationError, match="must not point to this service"):
         normalize_target(f"http://{host}/")
 
@@ -119,7 +119,7 @@ def test_a_host_name_that_browsers_look_up_is_accepted(alice: Client, host: str,
 
 
 @pytest.mark.parametrize("host", [*REFUSED, *STRICTER])
-def test_a_host_name_that_browsers_do_not_look_up_is_refused(app: Flask, host: str) -> None:
+def test_a_host_name_that_browsers_do_not_look_up_is_rejected(app: Flask, host: str) -> None:
     with app.app_context(), pytest.raises(ValidationError, match=r"must (contain a valid host name|be a valid URL)"):
         normalize_target(f"https://{host}/")
 

@@ -56,12 +56,12 @@ def test_json_is_accepted_with_any_content_type_except_forms(alice: Client, cont
 
 
 @pytest.mark.parametrize("content_type", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
-def test_a_form_is_refused_with_the_header_that_json_needs(alice: Client, content_type: str) -> None:
+def test_a_form_is_rejected_and_the_message_names_the_required_header(alice: Client, content_type: str) -> None:
     message = "The body must be JSON. Send the header 'Content-Type: application/json'."
     assert send(alice, b"name=n", content_type) == (415, message)
 
 
-def test_a_body_above_64_kib_is_refused(alice: Client) -> None:
+def test_a_body_above_64_kib_is_rejected(alice: Client) -> None:
     assert send(alice, b" " * (64 * 1024 + 1)) == (413, "The body is too large. The limit is 64 KiB.")
     fits = b'{"type": "bing", "name": "n", "tag": "t"}'
     assert send(alice, fits + b" " * (64 * 1024 - len(fits)))[0] == 200

@@ -18,7 +18,7 @@ from tests.targets import Target
 MONTHS_AHEAD = 2
 
 
-# --- the plan limit
+# --- the plan limit limit
 
 
 def test_over_the_monthly_limit_visitors_are_redirected_and_not_recorded(
@@ -168,7 +168,9 @@ def test_months_that_no_plan_retains_are_dropped_as_partitions(
     assert target.clicks == 3
 
 
-def test_purging_deletes_what_came_while_its_target_was_deleted(target: Target, sql: Sql, alice: Client) -> None:
+def test_the_purge_deletes_visits_that_arrived_during_the_delete_of_their_target(
+    target: Target, sql: Sql, alice: Client
+) -> None:
     recorder: VisitQueue = target.app.extensions["linkmgr_visit_queue"]
     recorder.add(Visit(2**40, alice.id, time.time(), "00", "Peru", DIRECT, "Firefox", "Linux", "twitter"))
     assert recorder.flush()

@@ -69,5 +69,5 @@ def check(domain: str) -> None:
             raise
         problem = _PROBLEMS.get(error.code, problem)
     addresses = ", ".join(dict.fromkeys(request.addresses))
-    found = f"resolves to {addresses}, {problem}" if addresses else "does not resolve to an IP address"
-    raise AppError("domain_unproven", host=host, base_url=settings().base_url, found=found)
+    result = f"resolves to {addresses}, {problem}" if addresses else "does not resolve to an IP address"
+    raise AppError("domain_unproven", host=host, base_url=settings().base_url, found=result)

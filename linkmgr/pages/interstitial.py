@@ -146,8 +146,8 @@ def _is_http(address: str) -> bool:
 
 def _source(address: str) -> str:
     """Return the origin of a URL, or only its scheme if a policy cannot express the host, as for IPv6."""
-    found = _ORIGIN.match(address)
-    return found[0] if found else f"{address.split(':', 1)[0]}:"
+    origin = _ORIGIN.match(address)
+    return origin[0] if origin else f"{address.split(':', 1)[0]}:"
 
 
 def _can_be_framed(target: str) -> bool:
