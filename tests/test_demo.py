@@ -19,7 +19,7 @@ def clients(app: Flask) -> Iterator[dict[str, Client]]:
 
 
 def lengths(client: Client) -> dict[str, int]:
-    paths = [path for path in LISTS if "<" not in path]
+    paths = [path for path in LISTS if "{" not in path]
     return {path: client.get(path).get_json()["data"]["result"] for path in paths}
 
 
