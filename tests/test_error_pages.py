@@ -126,7 +126,7 @@ def test_a_bug_is_reported_even_when_no_page_can_be_rendered(
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError("secret of the machine")
 
-    monkeypatch.setattr(login, "usable", broken)
+    monkeypatch.setattr(login, "is_usable", broken)
     monkeypatch.setattr("linkmgr.web.error_pages.render_template", broken)
     answer = asked(app, "/login/some-token", Accept=CHROMIUM)
     assert is_page(answer, 500, "Something went wrong")
