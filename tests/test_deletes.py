@@ -51,6 +51,28 @@ def parent(sql: Sql, alice: Client, links: list[int]) -> Callable[[str], int]:
 # --- rows that many links refer to
 
 
+@pytest.mark.parametrize(
+    ("kind", "members", "code"),
+    [
+        ("campaign", {"campaign": 0}, "campaign_unknown"),
+        ("splash", {"type": ""}, "splash_unknown"),
+        ("overlay", {"type": "overlay-"}, "overlay_unknown"),
+    ],
+)
+def test_a_link_cannot_keep_a_deleted_row_by_sending_it_again(
+    *, alice: Client, sql: Sql, parent: Add, kind: str, members: dict[str, object], code: str
+) -> None:
+    made = parent(kind)
+    [link] = sql("SELECT id FROM links WHERE alias = 'link-1'")
+    [(member, prefix)] = members.items()
+    body = {member: f"{prefix}{made}" if isinstance(prefix, str) else made}
+    assert alice.put(f"/api/url/{link['id']}/update", body).status_code == 200
+    alice.delete(f"/api/{kind}/{made}/delete")
+    refused = alice.put(f"/api/url/{link['id']}/update", body)
+    assert (refused.status_code, refused.get_json()["code"]) == (400, code)
+    assert alice.put(f"/api/url/{link['id']}/update", {"metatitle": "Changed"}).status_code == 200
+
+
 @pytest.mark.parametrize("kind", PARENTS)
 def test_a_parent_is_deleted_at_once_and_its_links_are_cleared_in_batches(
     *,

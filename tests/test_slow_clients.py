@@ -16,6 +16,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from linkmgr.web.errors import CATALOGUE
 from tests.conftest import MANY, Client
+from tests.factories import Sql
 from tests.test_gunicorn import LARGEST, PIXEL, chunk
 
 pytestmark = pytest.mark.slow
@@ -38,8 +39,13 @@ def base(serve: Callable[..., str]) -> str:
     return serve("--workers", "1", rate_limit=MANY)
 
 
-def opened(base: str) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=DEADLINE + 5)
+def opened(base: str, receive_buffer: int = 0) -> socket.socket:
+    client = socket.socket()
+    if receive_buffer:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    client.settimeout(DEADLINE + 5)
+    client.connect(("127.0.0.1", urlsplit(base).port or 0))
+    return client
 
 
 def seconds_for(url: str) -> float:
@@ -51,9 +57,9 @@ def seconds_for(url: str) -> float:
 
 
 @contextmanager
-def many(base: str, beginning: bytes, number: int) -> Iterator[list[socket.socket]]:
+def many(base: str, beginning: bytes, number: int, *, receive_buffer: int = 0) -> Iterator[list[socket.socket]]:
     with ExitStack() as stack:
-        sockets = [stack.enter_context(opened(base)) for _ in range(number)]
+        sockets = [stack.enter_context(opened(base, receive_buffer)) for _ in range(number)]
         for each in sockets:
             each.sendall(beginning)
         yield sockets
@@ -118,6 +124,32 @@ def test_clients_that_do_not_read_do_not_block_others_and_get_everything_later(b
         found = [responses(each, number) for each in sockets]
     assert {status for each in found for status, _ in each} == {200}
     assert len({body for each in found for _, body in each}) == 1
+
+
+def test_clients_that_do_not_read_long_lists_do_not_block_others(base: str, alice: Client, sql: Sql) -> None:
+    """Lists of 5 MiB exceed what the worker buffers of all of them; the excess clients are disconnected."""
+    sql(
+        """
+        INSERT INTO links (user_id, alias, url, description)
+        SELECT %(user_id)s, 'long-' || i, 'https://example.com/' || i || repeat('a', 2000), repeat('b', 3000)
+          FROM generate_series(1, 1000) i
+        RETURNING id
+        """,
+        user_id=alice.id,
+    )
+    request = f"GET /api/urls?limit=1000 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {alice.key}\r\n\r\n"
+    with many(base, request.encode(), 24, receive_buffer=2048):
+        for _ in range(20):
+            assert seconds_for(f"{base}/healthz") < BOUND
+    with urllib.request.urlopen(
+        urllib.request.Request(f"{base}/api/urls?limit=1000", headers={"Authorization": f"Bearer {alice.key}"})
+    ) as answer:
+        assert len(json.loads(answer.read())["data"]["urls"]) == 1000
+
+
+def test_connections_beyond_the_maximum_replace_the_slowest(base: str) -> None:
+    with many(base, b"GET /healthz HTTP/1.1\r\nX-Slow: ", 1010):
+        assert seconds_for(f"{base}/healthz") < BOUND
 
 
 def test_stray_line_breaks_do_not_block_others(base: str) -> None:
