@@ -200,7 +200,7 @@ def test_a_server_of_another_installation_on_the_folder_is_left_alone(data: Path
     options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={data}"]
     with subprocess.Popen([folder / "postgres", "-D", data, *options], user=user, stderr=subprocess.DEVNULL) as foreign:
         eventually((data / "postmaster.pid").exists)
-        with pytest.raises(binaries.Unavailable, match="A PostgreSQL that linkmgr did not start"):
+        with pytest.raises(binaries.Unavailable, match="which linkmgr did not start"):
             embedded.server(data).__enter__()
         assert foreign.poll() is None
         foreign.terminate()
