@@ -150,7 +150,7 @@ def test_three_redirects_are_followed_and_no_more(web: Publish) -> None:
 @pytest.mark.parametrize("status", [204, 304, 404, 500])
 def test_only_200_is_an_answer(web: Publish, status: int) -> None:
     web(answering(b"", status))
-    assert f"answered {status} instead of 200" in refusal(URL)
+    assert f"responded with status {status} instead of 200" in refusal(URL)
 
 
 def test_a_fetch_that_takes_too_long_is_cut(web: Publish, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,5 +276,5 @@ def test_redirects_can_be_held_to_the_same_address_under_https(
         if followed:
             assert attempt.body() == b"hello"
         else:
-            with pytest.raises(AppError, match="answered 302"):
+            with pytest.raises(AppError, match="responded with status 302"):
                 attempt.body()
