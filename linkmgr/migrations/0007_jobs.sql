@@ -1,6 +1,10 @@
 -- Delete dependent rows in background jobs. The previous version enqueues these jobs, too; the next version runs them.
 -- Nothing here reads or changes the rows of a large table.
 
+-- All locks at once, and users last, as in statements that write: in any other order both would wait for each other.
+LOCK TABLE domains, links, link_pixels, channel_items, bios, qrs, channels, campaigns, splash_pages, overlays,
+           overlay_answers, pixels, users IN ACCESS EXCLUSIVE MODE;
+
 CREATE TABLE jobs (
     id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind     text        NOT NULL,
