@@ -136,8 +136,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if self.keepalived_conns:
             self.keepalived_conns[0].timeout = 0  # gunicorn closes it after these events
         elif conn := next((conn for conn in self._deadlines if not conn.sock.unsent), None):
-            self._unregister(conn)
-            self._close(conn)
+            # Not closed here: an event of this connection may still be waiting in the current round.
+            self._deadlines[conn] = self._next_check = 0
 
     def enqueue_req(self, conn: _Connection) -> None:
         """Read a request. gunicorn calls this for a kept-alive connection that is readable or has buffered bytes."""
