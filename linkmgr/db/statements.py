@@ -6,6 +6,8 @@
     run            write and wait for the disk; never retried once the write may be committed
     run_unsynced   write without waiting for the disk
 
+Inside `transaction.lazily`, all but run_unsynced use its connection from the first write on.
+
 Connections use autocommit, so that a statement is one round trip and one transaction. The last used connection is used
 next, because its server process is in the processor's caches. A connection prepares each statement on its first use,
 because planning costs more than executing. This requires static SQL with named parameters.
@@ -16,9 +18,10 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import psycopg2
 import psycopg2.extensions
@@ -54,9 +57,22 @@ def _prepared(sql: str) -> tuple[str, str]:
     return f"PREPARE {name} AS {numbered}", f"EXECUTE {name}" + (f" ({values})" if names else "")
 
 
-class _Pooled(NamedTuple):
+class Pooled(NamedTuple):
     connection: psycopg2.extensions.connection
     prepared: set[str]
+
+
+class Executor(Protocol):
+    """Executes statements in place of the database."""
+
+    @property
+    def began(self) -> bool: ...
+
+    def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]: ...
+
+
+# The transaction of the current request, if it has one (transaction.py).
+executor: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
 
 class Database:
@@ -66,27 +82,34 @@ class Database:
         self.prepare = prepare
         self.options = session.OPTIONS | ({"options": session.STARTUP_OPTIONS} if prepare else {})
         self.prelude = "" if prepare else session.SET_LOCAL  # sent with every message
-        self._idle: list[_Pooled] = []
+        self._idle: list[Pooled] = []
 
     def connect(self) -> psycopg2.extensions.connection:
         connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
         connection.autocommit = True
         return session.register_types(connection)
 
-    def _open(self) -> _Pooled:
+    def _open(self) -> Pooled:
         """Open a connection and check the schema version."""
         connection = self.connect()
         if session.schema_version(connection) < VERSION:
             connection.close()
             raise SchemaTooOld("run: flask --app app database upgrade")
         self.on_connect()
-        return _Pooled(connection, set())
+        return Pooled(connection, set())
 
-    def _take(self) -> _Pooled:
+    def take(self) -> Pooled:
         try:
             return self._idle.pop()
         except IndexError:
             return self._open()
+
+    def give_back(self, pooled: Pooled) -> None:
+        """Keep the connection for the next statement, unless it is in a transaction or closed."""
+        if pooled.connection.get_transaction_status() == TRANSACTION_STATUS_IDLE:
+            self._idle.append(pooled)
+        else:
+            pooled.connection.close()
 
     def close_idle(self) -> None:
         """Close the connections that are not in use."""
@@ -94,27 +117,28 @@ class Database:
             while True:
                 self._idle.pop().connection.close()
 
-    def _execute_once(self, sql: str, params: Row, prelude: str, *, fresh: bool = False) -> list[Row]:
-        pooled = connection, prepared = self._open() if fresh else self._take()
-        try:
-            with connection.cursor() as cursor:
-                if self.prepare:
-                    prepare, execute = _prepared(sql)
-                    if execute not in prepared:
-                        cursor.execute(prelude + prepare)
-                        prepared.add(execute)
-                    cursor.execute(prelude + execute, params)
-                else:
-                    cursor.execute(self.prelude + prelude + sql, params)
-                if cursor.description is None:
-                    return []
-                names = [column[0] for column in cursor.description]
-                return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - strict is slower
-        finally:
-            if connection.get_transaction_status() == TRANSACTION_STATUS_IDLE:
-                self._idle.append(pooled)
+    def execute_on(self, pooled: Pooled, sql: str, params: Row, prelude: str) -> list[Row]:
+        connection, prepared = pooled
+        with connection.cursor() as cursor:
+            if self.prepare:
+                prepare, execute = _prepared(sql)
+                if execute not in prepared:
+                    cursor.execute(prelude + prepare)
+                    prepared.add(execute)
+                cursor.execute(prelude + execute, params)
             else:
-                connection.close()
+                cursor.execute(prelude + sql, params)
+            if cursor.description is None:
+                return []
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - strict is slower
+
+    def _execute_once(self, sql: str, params: Row, prelude: str, *, fresh: bool = False) -> list[Row]:
+        pooled = self._open() if fresh else self.take()
+        try:
+            return self.execute_on(pooled, sql, params, self.prelude + prelude)
+        finally:
+            self.give_back(pooled)
 
     def execute(self, sql: str, params: Row, *, idempotent: bool, prelude: str = "") -> list[Row]:
         """Execute one statement. An `idempotent` statement is retried if the connection is lost. Any statement is
@@ -160,7 +184,7 @@ def database() -> Database:
 
 
 def rows(sql: str, **params: Any) -> list[Row]:
-    return database().execute(sql, params, idempotent=True)
+    return (executor.get() or database()).execute(sql, params, idempotent=True)
 
 
 def _first(result: list[Row]) -> Row | None:
@@ -172,6 +196,9 @@ def row(sql: str, **params: Any) -> Row | None:
 
 
 def _replica_rows(sql: str, params: Row) -> list[Row]:
+    transaction = executor.get()
+    if transaction is not None and transaction.began:  # the replica does not see its writes
+        return transaction.execute(sql, params, idempotent=True)
     reader: Database = this_app().extensions["linkmgr_reader"]
     return reader.read(sql, params)
 
@@ -182,7 +209,7 @@ def replica_row(sql: str, **params: Any) -> Row | None:
 
 def run(sql: str, **params: Any) -> Row | None:
     """Execute a write, wait until it is on disk, and return its first row or None."""
-    return _first(database().execute(sql, params, idempotent=False))
+    return _first((executor.get() or database()).execute(sql, params, idempotent=False))
 
 
 def run_unsynced(sql: str, **params: Any) -> Row | None:
