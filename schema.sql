@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (9);
+INSERT INTO schema_version VALUES (10);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -92,6 +92,17 @@ CREATE TABLE sessions (
 );
 CREATE INDEX ON sessions (user_id);
 CREATE INDEX ON sessions (created);
+
+-- Answers to requests with the header Idempotency-Key, kept for 24 hours. `answer` is encrypted: a hash of the request,
+-- and the status, content type and body of the answer. Rows of a deleted user are deleted in batches.
+CREATE TABLE idempotency_keys (
+    user_id bigint      NOT NULL,
+    key     text        NOT NULL,
+    answer  text        NOT NULL,
+    created timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (user_id, key)
+);
+CREATE INDEX ON idempotency_keys (created);
 
 -- Rate limit counters: requests and attempts in the current window of each bucket. The table is unlogged, so a crash
 -- may empty it. The fill factor leaves space for updates in the same page.
