@@ -8,8 +8,20 @@ from linkmgr import api, cli, openapi, pages, settings
 from linkmgr.db import jobs, replica, statements
 from linkmgr.pages import branded
 from linkmgr.qr import cache
-from linkmgr.repository import callers, cleanup, login
-from linkmgr.web import auth, errors, keys, metrics, middleware, rate_limit, responses, security_headers, sessions
+from linkmgr.repository import callers, cleanup, idempotency, login, versions
+from linkmgr.web import (
+    auth,
+    errors,
+    keys,
+    metrics,
+    middleware,
+    rate_limit,
+    responses,
+    safe_writes,
+    security_headers,
+    sessions,
+)
+from linkmgr.web import idempotency as web_idempotency
 from linkmgr.web import request as web_request
 
 
@@ -47,6 +59,8 @@ def create_app(**overrides: str) -> Flask:
         api.init_app(app)
         openapi.init_app(app)
         pages.init_app(app)
+        stored = web_idempotency.Store(idempotency.find, idempotency.lock, idempotency.store)
+        safe_writes.init_app(app, stored, lock_version=versions.lock)  # needs all routes
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes
         if proxies := int(settings.settings().trusted_proxies or 0):
