@@ -57,9 +57,19 @@ def test_an_operation_describes_everything_that_a_client_needs(
     ))  # fmt: skip
     for status, response in operation["responses"].items():
         shared = response.get("$ref", "").rpartition("/")[2]
-        headers = set((document()["components"]["responses"][shared] if shared else response)["headers"]) - {"ETag"}
+        headers = set((document()["components"]["responses"][shared] if shared else response)["headers"])
+        headers -= {"ETag", "Idempotency-Replayed"}
         expected = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id"}
         assert headers == expected | ({"Retry-After"} if status in ("429", "503") else set())
+
+
+@over_operations
+def test_a_write_has_the_headers_that_make_it_safe_to_repeat(path: str, method: str, operation: dict[str, Any]) -> None:
+    named = {parameter.get("$ref", "").rpartition("/")[2] for parameter in operation.get("parameters", [])}
+    assert ("Idempotency-Key" in named) == (method != "get")
+    assert ("If-Match" in named) == (method in ("put", "delete"))
+    assert ("Idempotency-Replayed" in operation["responses"]["200"]["headers"]) == (method != "get")
+    assert ({"409", "422"} <= set(operation["responses"])) == (method != "get")
 
 
 def test_every_error_code_of_the_api_is_in_the_document() -> None:
