@@ -9,6 +9,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from linkmgr.db import statements, transaction
 from linkmgr.repository import purge
 from tests.batches import BATCH
 from tests.conftest import Client
@@ -103,6 +104,8 @@ def test_a_request_that_is_still_running_is_409_and_is_replayed_afterwards(
     [
         ("POST", "/api/pixel/add", PIXEL | {"name": "other"}),
         ("POST", "/api/pixel/add?x=1", PIXEL),
+        ("POST", "/api/pixel/add?%ff", PIXEL),
+        ("POST", "/api/channel/1/assign/%ff%00/1", None),
         ("POST", "/api/channel/add", PIXEL),
         ("PUT", "/api/account/update", PIXEL),
     ],
@@ -276,6 +279,20 @@ def test_an_answer_cannot_be_read_as_another_users(alice: Client, bob: Client, s
     assert bob.http.post(
         "/api/pixel/add", json=PIXEL, headers={"Authorization": f"Bearer {bob.key}", **under()["headers"]}
     ).status_code == 500  # fmt: skip
+
+
+def test_a_read_after_the_first_write_of_a_request_sees_it(app: Flask, alice: Client) -> None:
+    listed = "SELECT id FROM pixels"
+    with app.app_context():
+        with transaction.lazily(lambda: None):
+            statements.run(
+                "INSERT INTO pixels (user_id, type, name, tag) VALUES (%(id)s, 'bing', 'n', 't')", id=alice.id
+            )
+            seen = [statements.row(listed), statements.replica_row(listed), *statements.rows(listed)]
+            seen += statements.page(f"{listed} LIMIT %(limit)s OFFSET %(offset)s", "1", limit=1, number=1).rows
+            assert len({row["id"] for row in seen if row}) == 1
+            assert len(seen) == 4
+        assert statements.row(listed) is None
 
 
 def test_a_request_without_the_header_runs_no_further_statement(

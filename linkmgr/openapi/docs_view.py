@@ -99,7 +99,7 @@ class Reader:
         self.common = {
             code
             for name, schema in schemas.items()
-            if name.startswith("Refusal")
+            if "Refusal" in name
             for code in schema["properties"]["code"]["enum"]
         }
 

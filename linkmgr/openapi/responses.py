@@ -71,8 +71,20 @@ def _by_status(codes: Iterable[str]) -> Codes:
     return dict(sorted(grouped.items()))
 
 
-# Errors that most operations share appear in the document only once.
-_SHARED = _by_status([*_ALWAYS, *_KEYED, *_IN_PATH, *_IN_BODY, *_OF_WRITES, "changed_meanwhile"])
+_COMMON = [*_ALWAYS, *_KEYED, *_IN_PATH]
+# The errors of most operations of a kind appear in the document only once, under a name with this prefix.
+_SHARED = {
+    "": _by_status([*_COMMON, *_IN_BODY, *_OF_WRITES]),
+    "Read": _by_status([*_COMMON, "invalid"]),
+    "Update": _by_status([*_COMMON, *_IN_BODY, *_OF_WRITES, *_OF_CHANGES]),
+    "Delete": _by_status([*_COMMON, *_OF_WRITES, *_OF_CHANGES]),
+}
+# Names by status and codes. Kinds with the same codes of a status share a name.
+_NAMES = {
+    (status, tuple(codes)): f"{kind}Refusal{status}"
+    for kind, shared in reversed(_SHARED.items())
+    for status, codes in shared.items()
+}
 
 
 def _envelope(codes: list[str]) -> JsonSchema:
@@ -126,7 +138,7 @@ def of(operation: Operation) -> JsonSchema:
     codes += _OF_WRITES if operation.method in safe_writes.METHODS else ()
     codes += _OF_CHANGES if operation.method in preconditions.METHODS else ()
     errors = {
-        str(status): f"Refusal{status}" if group == _SHARED.get(status) else _error_response(status, group)
+        str(status): _NAMES.get((status, tuple(group))) or _error_response(status, group)
         for status, group in _by_status(codes).items()
     }
     unchanged = {"304": _not_modified()} if operation.tagged else {}
@@ -139,7 +151,6 @@ def add_components(components: Components) -> None:
         components.header(name, {"description": description, "required": True, "schema": schema})
     for name, description in _REPLAYED.items():
         components.header(name, {"description": description, "schema": {"type": "string", "enum": ["true"]}})
-    for status, codes in _SHARED.items():
-        name = f"Refusal{status}"
-        components.schema(name, _envelope(codes))
-        components.response(name, _error_response(status, codes, ref(name)))
+    for (status, codes), name in sorted(_NAMES.items()):
+        components.schema(name, _envelope([*codes]))
+        components.response(name, _error_response(status, [*codes], ref(name)))

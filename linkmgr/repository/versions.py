@@ -24,34 +24,25 @@ _SPLASH = """
 # The caller, or the user that an administrator names in the path.
 _USER = "SELECT xmin::text AS version FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE"
 
-# By endpoint. The parameters are the caller's user_id and the ids in the path.
+# By blueprint. The parameters are the caller's user_id and the ids in the path.
 STATEMENTS = {
-    "account.update": _USER,
-    "bio.update": _BIO,
-    "bio.delete": _BIO,
-    "campaigns.update": _CAMPAIGN,
-    "campaigns.delete": _CAMPAIGN,
-    "channels.update": _CHANNEL,
-    "channels.delete": _CHANNEL,
-    "domains.update": _DOMAIN,
-    "domains.delete": _DOMAIN,
-    "overlay.update": _OVERLAY,
-    "overlay.delete": _OVERLAY,
-    "pixels.update": _PIXEL,
-    "pixels.delete": _PIXEL,
-    "plans.subscribe": _USER,
-    "qr.update": _QR,
-    "qr.delete": _QR,
-    "splash.update": _SPLASH,
-    "splash.delete": _SPLASH,
-    "urls.update": _LINK,
-    "urls.delete": _LINK,
-    "users.delete": _USER,
+    "account": _USER,
+    "bio": _BIO,
+    "campaigns": _CAMPAIGN,
+    "channels": _CHANNEL,
+    "domains": _DOMAIN,
+    "overlay": _OVERLAY,
+    "pixels": _PIXEL,
+    "plans": _USER,
+    "qr": _QR,
+    "splash": _SPLASH,
+    "urls": _LINK,
+    "users": _USER,
 }
 
 
-def lock(user_id: int, endpoint: str, arguments: dict[str, int]) -> str | None:
+def lock(user_id: int, blueprint: str, ids: dict[str, int]) -> str | None:
     """Return the version of the row that a request changes, or None if there is none. Until the transaction ends, no
     other transaction changes the row."""
-    row = run(STATEMENTS[endpoint], **({"user_id": user_id} | arguments))
+    row = run(STATEMENTS[blueprint], **({"user_id": user_id} | ids))
     return None if row is None else str(row["version"])

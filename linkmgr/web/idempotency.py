@@ -87,5 +87,5 @@ def is_stored(status: int) -> bool:
 
 def _request_hash() -> str:
     request = web_request.current()
-    head = f"{request.method} {request.full_path!r}\n"
-    return hashlib.sha256(head.encode("utf-8", "surrogatepass") + request.body()).hexdigest()
+    head = repr((request.method, request.environ["PATH_INFO"], request.query_string)).encode()
+    return hashlib.sha256(head + request.body()).hexdigest()

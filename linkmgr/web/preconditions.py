@@ -17,7 +17,7 @@ _TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
 _TAGS = re.compile(rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*")
 _VERSION = re.compile(r'(?<!W/)"([0-9]+)-[^"]*"')
 
-# (user_id, endpoint, arguments) -> the version of the addressed row, which it locks, or None if there is none
+# (user_id, blueprint, ids in the path) -> the version of the addressed row, which it locks, or None if there is none
 LockVersion = Callable[[int, str, dict[str, int]], str | None]
 
 
@@ -36,6 +36,6 @@ def check(accepted: list[str]) -> None:
     """Raise changed_meanwhile if the row has another version. The view returns the 404 for a missing row."""
     request = web_request.current()
     lock: LockVersion = this_app().extensions["linkmgr_lock_version"]
-    version = lock(user_id(), request.endpoint or "", request.view_args or {})
+    version = lock(user_id(), request.blueprint or "", request.view_args or {})
     if version is not None and version not in accepted:
         raise AppError("changed_meanwhile")
