@@ -13,7 +13,7 @@ from linkmgr.db import statements, transaction
 from linkmgr.repository import purge
 from tests.batches import BATCH
 from tests.conftest import Client
-from tests.factories import Sql
+from tests.factories import Sql, qr
 from tests.operations import KEYED, Call
 from tests.races import at_once
 from tests.stage import Stage
@@ -118,6 +118,22 @@ def test_another_request_under_the_same_key_is_422(
     assert (answer.status_code, answer.get_json()["code"]) == (422, "idempotency_key_reused")
     assert contents(add(alice)) == contents(first)
     assert len(sql("SELECT FROM pixels")) == 1
+
+
+def test_another_request_that_is_answered_meanwhile_is_422(
+    alice: Client, bob: Client, sql: Sql, raw: Connection
+) -> None:
+    """The update has looked for an answer, and waits for the type of the QR code before its first write."""
+    path = f"/api/qr/{qr(sql, alice.id)}/update"
+    with ThreadPoolExecutor(1) as pool, raw.cursor() as cursor:
+        cursor.execute("BEGIN; LOCK TABLE qrs")
+        waiting = pool.submit(alice.put, path, {"data": "new"}, **under())
+        eventually(lambda: bool(sql(WAITING)))
+        first = add(alice)
+        cursor.execute("COMMIT")
+        assert waiting.result().status_code == 422
+    assert contents(add(alice)) == contents(first)
+    assert sql("SELECT FROM qrs WHERE data #>> '{}' = 'new'") == []
 
 
 def test_another_users_key_is_another_key(alice: Client, bob: Client, sql: Sql) -> None:

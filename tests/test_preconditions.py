@@ -107,6 +107,13 @@ def test_get_and_post_ignore_it(alice: Client) -> None:
     assert alice.post("/api/channel/add", {"name": "n"}, **matching("x")).status_code == 200
 
 
+@pytest.mark.parametrize("headers", [{}, under()["headers"]])
+def test_an_invalid_body_is_400_whatever_the_version(alice: Client, sql: Sql, headers: dict[str, str]) -> None:
+    path = f"/api/pixel/{pixel(sql, alice.id)}/update"
+    for _ in range(2):
+        assert alice.put(path, {"tag": ""}, **matching('"1-a"', **headers)).get_json()["code"] == "invalid"
+
+
 def test_exactly_one_of_20_concurrent_updates_of_a_version_wins(alice: Client, sql: Sql) -> None:
     pixel_id = pixel(sql, alice.id)
     tags = f'"{version(sql, "pixels", pixel_id)}-a"'

@@ -32,7 +32,7 @@ class Transaction:
         if self._pooled is None:
             if idempotent:
                 return self._database.read(sql, params)
-            self.begin(self._on_begin)
+            self.begin()
         try:
             return self._send(sql, params, "SAVEPOINT statement; ")
         except psycopg2.Error:
@@ -40,11 +40,16 @@ class Transaction:
                 self._send("ROLLBACK TO SAVEPOINT statement")
             raise
 
-    def begin(self, on_begin: Callable[[], None]) -> None:
+    def begin(self, on_begin: Callable[[], None] | None = None) -> None:
+        """Begin with another function than the usual one, if `on_begin` is not None."""
         self._pooled = self._database.take()
-        self._send("BEGIN; " + self._database.prelude)
-        on_begin()
-        self._send("SAVEPOINT before_writes")
+        try:
+            self._send("BEGIN; " + self._database.prelude)
+            (on_begin or self._on_begin)()
+            self._send("SAVEPOINT before_writes")
+        except Exception:
+            self.close()
+            raise
 
     def undo(self) -> None:
         self._send("ROLLBACK TO SAVEPOINT before_writes")
@@ -60,6 +65,7 @@ class Transaction:
                 with suppress(psycopg2.Error):
                     self._send("ROLLBACK")
             self._database.give_back(self._pooled)
+            self._pooled = None
 
     def _send(self, sql: str, params: Row | None = None, prelude: str = "") -> list[Row]:
         assert self._pooled

@@ -62,7 +62,9 @@ _HEADERS: tuple[tuple[JsonSchema, Container[str]], ...] = (
             "name": idempotency.HEADER,
             "in": "header",
             "description": "Makes the request safe to repeat: a new random value, such as a UUID.",
-            "schema": text("8e03978e-40d5-43dd-bc93-6894a57f9324", minLength=1, maxLength=idempotency.MAX_LENGTH),
+            "schema": text(
+                "8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_LENGTH, pattern=idempotency.PATTERN
+            ),
         },
         safe_writes.METHODS,
     ),
@@ -71,7 +73,7 @@ _HEADERS: tuple[tuple[JsonSchema, Container[str]], ...] = (
             "name": preconditions.HEADER,
             "in": "header",
             "description": "The ETag that you have read. If the record has changed since, nothing is changed.",
-            "schema": text('"4711-5d41402abc4b2a76"'),
+            "schema": text('"4711-5d41402abc4b2a76"', pattern=preconditions.PATTERN),
         },
         preconditions.METHODS,
     ),

@@ -22,9 +22,10 @@ from linkmgr.web.errors import AppError
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
 MAX_LENGTH = 255
-_NOT_STORED = (401, 409, 412, 429)  # the same request may succeed later
-_BARE = re.compile(r"[\x21\x23-\x7e][\x20-\x7e]*")
-_QUOTED = re.compile(r'"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"')  # a string of RFC 8941
+_NOT_STORED = (401, 409, 412, 422, 429)  # the request is not carried out, and may be later
+_BARE = r"[!#-~][ -~]*"
+_QUOTED = r'"((?:[ !#-[\]-~]|\\["\\])+)"'  # a string of RFC 8941
+PATTERN = f"^(?:{_BARE}|{_QUOTED})$"
 
 
 class Store(NamedTuple):
@@ -74,9 +75,9 @@ def parse() -> Key | None:
     header = web_request.current().headers.get(HEADER)
     if header is None:
         return None
-    quoted = _QUOTED.fullmatch(header)
+    quoted = re.fullmatch(_QUOTED, header)
     text = re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else header
-    if not 1 <= len(text) <= MAX_LENGTH or not (quoted or _BARE.fullmatch(text)):
+    if len(text) > MAX_LENGTH or not (quoted or re.fullmatch(_BARE, text)):
         raise AppError("idempotency_key_invalid")
     return Key(text)
 

@@ -13,8 +13,9 @@ from linkmgr.web.errors import AppError
 
 HEADER = "If-Match"
 METHODS = ("PUT", "DELETE")
-_TAG = r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"'
-_TAGS = re.compile(rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*")
+_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
+_TAGS = rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*"
+PATTERN = rf"^(?:\*|{_TAGS})$"
 _VERSION = re.compile(r'(?<!W/)"([0-9]+)-[^"]*"')
 
 # (user_id, blueprint, ids in the path) -> the version of the addressed row, which it locks, or None if there is none
@@ -27,7 +28,7 @@ def versions() -> list[str] | None:
     header = request.headers.get(HEADER)
     if header is None or request.method not in METHODS or header == "*":
         return None
-    if not _TAGS.fullmatch(header):
+    if not re.fullmatch(_TAGS, header):
         raise AppError("etag_invalid")
     return _VERSION.findall(header)
 

@@ -35,17 +35,17 @@ def _respond(view: View, arguments: dict[str, Any]) -> Response:
 
 
 def _finish(writes: Transaction, key: Key | None, response: Response) -> None:
-    """Commit the writes and the answer. If the view failed, undo its writes, and store the answer only."""
+    """Commit the writes and the answer. If the view failed, undo its writes and store the answer only."""
     failed = response.status_code >= HTTPStatus.BAD_REQUEST
-    if key and idempotency.is_stored(response.status_code):
-        if not writes.began:
-            writes.begin(key.begin)
-        elif failed:
-            writes.undo()
+    if not idempotency.is_stored(response.status_code) or (failed and key is None):
+        return
+    if not writes.began:
+        writes.begin(key.begin if failed and key else None)  # the preconditions do not matter to a request that failed
+    elif failed:
+        writes.undo()
+    if key:
         key.store(response)
-        writes.commit()
-    elif writes.began and not failed:
-        writes.commit()
+    writes.commit()
 
 
 def _write(view: View, arguments: dict[str, Any]) -> Any:
