@@ -65,11 +65,13 @@ class Generated:
     def module(self, path: str) -> Any:
         return importlib.import_module(f"{self.name}.{path}")
 
-    def call(self, package: str, operation: str, *ids: int | str, body: Members | None = None) -> Members:
+    def call(
+        self, package: str, operation: str, *ids: int | str, body: Members | None = None, **headers: str
+    ) -> Members:
         """Build the body from the class of the operation's parameter, and check the class of the response."""
         called = self.module(f"api.{package}.{operation}")
         sent = {} if body is None else {"body": self.body(called, body)}
-        answer = called.sync(*ids, client=self.http, **sent)
+        answer = called.sync(*ids, client=self.http, **sent, **headers)
         members: Members = answer.to_dict()
         return members
 
@@ -109,9 +111,14 @@ def test_each_resource_is_created_read_changed_and_deleted(
 
 
 def lives(client: Generated, it: Resource) -> None:
-    added = client.call(it.package, f"{it.name}_add", body=it.new)
+    added, repeated = (
+        client.call(it.package, f"{it.name}_add", body=it.new, idempotency_key=it.name) for _ in range(2)
+    )
     assert added["error"] == 0, added
+    assert repeated == added
     assert client.call(it.package, f"{it.name}_index")["data"]["result"] == 1
+    refused = client.call(it.package, f"{it.name}_update", added["id"], body=it.changes, if_match='"1-a"')
+    assert refused["code"] == "changed_meanwhile"
     assert client.call(it.package, f"{it.name}_update", added["id"], body=it.changes)["error"] == 0
     read = client.call(it.package, f"{it.name}_read", added["id"])[it.key]
     expected = it.changed or it.changes
