@@ -32,6 +32,10 @@ in `message`, and a stable `code` for programs.
   members that it sends.
 - **Lists** are sorted newest first. `result` is the total, `nextpage` is 0 on the last page. A page past the end is
   empty.
+- **Reading a whole list.** `next` is a cursor: send it as `after` to get the rows behind it, until a response has no
+  `next`. A page by cursor takes equally long anywhere in the list, and each row is listed once, even if rows are added
+  or deleted meanwhile. With `page`, rows then move to other pages. The two exclude each other: a response to `after`
+  has no `currentpage` and no `nextpage`.
 - **Ids.** Another user's id and an id that does not exist give the same 404.
 - **Times** are UTC.
 - **Rate limit.** Every response has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`
