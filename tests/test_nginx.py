@@ -16,7 +16,7 @@ from werkzeug.test import TestResponse
 
 from linkmgr.web.errors import CATALOGUE
 from tests import nginx
-from tests.conftest import BASE_URL, MANY, Client, check, free_port, serving
+from tests.conftest import BASE_URL, MANY, Client, check, free_port, serving, structured_list
 from tests.factories import Sql
 from tests.nginx import BRANDED, OWN, SERVED, Nginx
 from tests.operations import KEYED, Call
@@ -82,6 +82,8 @@ def failed(answer: TestResponse, status: int, code: str) -> None:
     assert code in CATALOGUE
     assert (answer.headers["X-RateLimit-Limit"], answer.headers["X-RateLimit-Remaining"]) == ("30", "0")
     assert answer.headers["X-RateLimit-Reset"].isdigit()
+    assert structured_list(answer.headers["RateLimit-Policy"]) == [("default", {"q": 30})]
+    assert structured_list(answer.headers["RateLimit"]) == [("default", {"r": 0})]
     assert ("Retry-After" in answer.headers) == (status == 503)
     assert answer.headers["X-Request-Id"]
 
