@@ -9,7 +9,7 @@ from linkmgr.db import jobs, replica, statements
 from linkmgr.pages import branded
 from linkmgr.qr import cache
 from linkmgr.repository import callers, cleanup, login
-from linkmgr.web import auth, errors, keys, metrics, middleware, rate_limit, responses, security_headers, sessions
+from linkmgr.web import auth, cors, errors, keys, metrics, middleware, rate_limit, responses, security_headers, sessions
 from linkmgr.web import request as web_request
 
 
@@ -39,6 +39,7 @@ def create_app(**overrides: str) -> Flask:
         keys.init_app(app)
         errors.init_app(app)
         branded.init_app(app)
+        cors.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app, identify=callers.identify)
         rate_limit.init_app(app)
