@@ -125,7 +125,7 @@ def post_worker_init(worker: Any) -> None:
 def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -> None:
     """Send the JSON error of the API for a malformed or incomplete request, instead of gunicorn's HTML."""
     from linkmgr.settings import Settings  # noqa: PLC0415
-    from linkmgr.web import rate_limit  # noqa: PLC0415
+    from linkmgr.web import cors, rate_limit  # noqa: PLC0415
     from linkmgr.web.errors import CATALOGUE, HTTP_CODES, as_json  # noqa: PLC0415
 
     code = HTTP_CODES.get(status_int, "bad_request")
@@ -139,6 +139,7 @@ def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -
         ("X-Content-Type-Options", "nosniff"),
         ("X-Request-Id", request_id),
         *rate_limit.headers_of_uncounted(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit),
+        *cors.HEADERS,
     ]
     lines = [f"HTTP/1.1 {status_int} {reason}", *(f"{name}: {value}" for name, value in headers)]
     head = "\r\n".join(lines).encode("latin-1", "replace")

@@ -50,6 +50,8 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("50", "0")
         assert headers["X-RateLimit-Reset"].isdigit()
         check_quota(headers)
+        assert headers["Access-Control-Allow-Origin"] == "*"
+        assert "RateLimit-Policy" in headers["Access-Control-Expose-Headers"]
 
 
 def test_clients_that_send_half_a_request_do_not_block_others(serve: Callable[..., str]) -> None:

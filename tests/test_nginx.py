@@ -14,6 +14,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from linkmgr.web import cors
 from linkmgr.web.errors import CATALOGUE
 from tests import nginx
 from tests.conftest import BASE_URL, MANY, Client, check, free_port, serving, structured_list
@@ -92,7 +93,10 @@ def test_errors_of_nginx_itself_are_json_for_programs_and_a_page_for_browsers(fr
     large, long = "x" * (64 * 1024 + 1), "a" * 9000
     for tls in (True, False):
         name = OWN if tls else BRANDED
-        failed(front.ask("/api/pixel/add", name, method="POST", body=large, tls=tls), 413, "too_large")
+        refused = front.ask("/api/pixel/add", name, method="POST", body=large, tls=tls)
+        failed(refused, 413, "too_large")
+        assert refused.headers.get("Access-Control-Allow-Origin") == ("*" if name == OWN else None)
+        assert refused.headers.get("Access-Control-Expose-Headers") == (cors.HEADERS[1][1] if name == OWN else None)
         failed(front.ask(f"/api/urls?q={long}", name, tls=tls), 414, "address_too_long")
         failed(front.ask("/api/urls", name, headers={"X-Long": long}, tls=tls), 400, "bad_request")
         failed(front.ask("/api/urls", name, method="TRACE", tls=tls), 405, "bad_request")
@@ -104,6 +108,13 @@ def test_errors_of_nginx_itself_are_json_for_programs_and_a_page_for_browsers(fr
         assert "64 KiB" in page.text
     largest = front.ask("/api/pixel/add", method="POST", body=" " * 64 * 1024, headers=SERVED)
     assert largest.status_code == 401
+
+
+def test_a_preflight_reaches_the_service(front: Nginx) -> None:
+    headers = {"Origin": "https://app.example.com", "Access-Control-Request-Method": "PUT"} | SERVED
+    answer = front.ask("/api/pixel/1/update", method="OPTIONS", headers=headers)
+    assert (answer.status_code, answer.headers["Access-Control-Allow-Methods"]) == (204, "PUT")
+    assert answer.headers.getlist("Access-Control-Allow-Origin") == ["*"]
 
 
 def test_a_browser_with_http_2_gets_the_same(front: Nginx) -> None:
