@@ -89,10 +89,10 @@ class New(Schema):
 
 def paging() -> Paging:
     """Return `limit`, and `page` or `after`, of the query as keyword arguments of `statements.page`."""
-    limit, after = _query_integer("limit"), _query_integer("after", MAX_ID)
-    if after and _query_value("page"):
+    limit, number, after = _query_integer("limit"), page_number(), _query_integer("after", MAX_ID)
+    if after and number > 1:  # clients that are generated from the document always send its default, page=1
         raise AppError("invalid", problems="after and page exclude each other. Send only one of them")
-    return {"limit": min(limit or DEFAULT_LIMIT, MAX_LIMIT), "number": page_number(), "after": after}
+    return {"limit": min(limit or DEFAULT_LIMIT, MAX_LIMIT), "number": number, "after": after}
 
 
 def page_number() -> int:
