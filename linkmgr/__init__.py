@@ -11,6 +11,7 @@ from linkmgr.qr import cache
 from linkmgr.repository import callers, cleanup, idempotency, login, versions
 from linkmgr.web import (
     auth,
+    cors,
     errors,
     keys,
     metrics,
@@ -51,6 +52,7 @@ def create_app(**overrides: str) -> Flask:
         keys.init_app(app)
         errors.init_app(app)
         branded.init_app(app)
+        cors.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app, identify=callers.identify)
         rate_limit.init_app(app)

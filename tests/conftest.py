@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import http_sf
 import psycopg2
 import pytest
 from argon2 import PasswordHasher
@@ -103,8 +104,26 @@ def check(response: TestResponse) -> None:
         assert response.headers.get("Cache-Control") == "no-store"
     for header in ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"):
         assert [value.isdigit() for value in response.headers.getlist(header)] == [True]
+    check_quota(dict(response.headers))
+    if response.status_code == 429:
+        assert response.headers["RateLimit"].endswith(f";r=0;t={response.headers['Retry-After']}")
     assert ("Retry-After" in response.headers) == (response.status_code in (429, 503))
     document.check(response)
+
+
+def check_quota(headers: Mapping[str, str]) -> None:
+    """Check that RateLimit and RateLimit-Policy say the same as the documented headers."""
+    [(policy, quota)] = structured_list(headers["RateLimit-Policy"])
+    [(name, service)] = structured_list(headers["RateLimit"])
+    assert policy == name == "default"
+    assert (quota["q"], service["r"]) == (int(headers["X-RateLimit-Limit"]), int(headers["X-RateLimit-Remaining"]))
+    assert 0 < service["t"] <= quota["w"]
+
+
+def structured_list(header: str) -> list[Any]:
+    """Parse a list of structured field values (RFC 9651)."""
+    members: list[Any] = http_sf.parse(header.encode(), tltype="list")  # type: ignore[assignment]
+    return members
 
 
 @pytest.fixture(scope="session")

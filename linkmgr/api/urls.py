@@ -25,6 +25,7 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import urls
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
+from linkmgr.web.errors import AppError
 from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("urls", __name__)
@@ -97,6 +98,8 @@ def _list_links() -> Page:
     q, short, order = query_text("q", MAX_URL), query_text("short", MAX_URL), query_choice("order", ORDERS)
     if short:
         return urls.find_by_short_url(user_id(), short, **page)
+    if order == "click" and page["after"]:
+        raise AppError("invalid", problems="after requires order=date. Use page to list links by clicks")
     if q or order == "click":
         return urls.search(user_id(), q=q, by_clicks=order == "click", **page)
     return urls.index(user_id(), **page)

@@ -21,7 +21,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypedDict
 
 import psycopg2
 import psycopg2.extensions
@@ -33,6 +33,7 @@ from linkmgr.db import embedded, session
 from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
+MAX_BIGINT = 2**63 - 1
 
 _SCHEMA = Path(__file__).parents[2] / "schema.sql"
 VERSION = int(re.findall(r"^INSERT INTO schema_version VALUES \((\d+)\);", _SCHEMA.read_text(), re.MULTILINE)[0])
@@ -217,28 +218,51 @@ def run_unsynced(sql: str, **params: Any) -> Row | None:
     return _first(database().execute(sql, params, idempotent=False, prelude=UNSYNCED))
 
 
+class Paging(TypedDict):
+    """The requested page: `number`, or the rows behind the cursor `after`."""
+
+    limit: int
+    number: int
+    after: int | None
+
+
 class Page(NamedTuple):
-    """One page of a list, with the total of the whole list."""
+    """One page of a list, with the total of the whole list.
+
+    `number` is None for a page behind a cursor. `next` is the cursor of the next page, or None on the last one.
+    """
 
     rows: list[Row]
     total: int
     limit: int
-    number: int
+    number: int | None
+    next: int | None
 
 
-def page(sql: str, total: str, *, limit: int, number: int, **params: Any) -> Page:
-    """Read one page of a list. `sql` is the ordered query with LIMIT %(limit)s OFFSET %(offset)s. `total` is the SQL of
-    one value, the total of the whole list; NULL is read as 0.
+def page(
+    sql: str, total: str, *, limit: int, number: int, after: int | None = None, cursor: str = "id", **params: Any
+) -> Page:
+    """Read one page of a list. `sql` is the ordered query with `id < %(after)s` and LIMIT %(limit)s OFFSET %(offset)s.
+    `total` is the SQL of one value, the total of the whole list; NULL is read as 0. `cursor` is the column by which the
+    query is ordered; it is removed from the rows unless it is their id.
 
-    The total is read with the rows. Only a page past the end, which has no rows, needs a second statement.
+    The total is read with the rows. Only a page past the end, which has no rows, needs a second statement. Behind a
+    cursor, one row more shows that there is a next page. In front of it there may be any number of rows.
     """
-    values = params | {"limit": limit, "offset": min((number - 1) * limit, 2**62)}
+    values = params | {"limit": limit, "offset": min((number - 1) * limit, 2**62), "after": MAX_BIGINT}
+    if after is not None:
+        values |= {"limit": limit + 1, "after": after}
     total_column = f"coalesce(({total}), 0) AS list_total"
     records = _replica_rows(f"SELECT {total_column}, listed.* FROM ({sql}) listed", values)  # noqa: S608 - static SQL
     first = _first(records)
-    if first is None and number > 1:
+    if first is None and (number > 1 or after is not None):
         first = _first(_replica_rows(f"SELECT {total_column}", params))
     list_total = first["list_total"] if first else 0
+    has_next = number * limit < list_total if after is None else len(records) > limit
+    del records[limit:]
+    following = records[-1][cursor] if records and has_next else None
     for record in records:
         del record["list_total"]
-    return Page(records, list_total, limit, number)
+        if cursor != "id":
+            del record[cursor]
+    return Page(records, list_total, limit, number if after is None else None, following)

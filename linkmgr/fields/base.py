@@ -11,12 +11,13 @@ from typing import Any
 from flask import request
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, pre_load, validate
 
+from linkmgr.db.statements import MAX_BIGINT, Paging
 from linkmgr.fields import strict_json
 from linkmgr.fields.urls import normalize_target
 from linkmgr.web import request as web_request
 from linkmgr.web.errors import AppError
 
-MAX_ID = 2**63 - 1
+MAX_ID = MAX_BIGINT
 DEFAULT_LIMIT, MAX_LIMIT = 15, 1000
 MAX_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client overflows
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -86,18 +87,17 @@ class New(Schema):
 # --- pagination and the query
 
 
-def paging() -> dict[str, int]:
-    """Return `limit` and `page` of the query as keyword arguments of `statements.page`."""
-    limit = _query_integer("limit", DEFAULT_LIMIT)
-    return {"limit": min(limit, MAX_LIMIT), "number": page_number()}
+def paging() -> Paging:
+    """Return `limit`, and `page` or `after`, of the query as keyword arguments of `statements.page`."""
+    limit, number, after = _query_integer("limit"), page_number(), _query_integer("after", MAX_ID)
+    if after and number > 1:  # clients that are generated from the document always send its default, page=1
+        raise AppError("invalid", problems="after and page exclude each other. Send only one of them")
+    return {"limit": min(limit or DEFAULT_LIMIT, MAX_LIMIT), "number": number, "after": after}
 
 
 def page_number() -> int:
     """Return `page` of the query, for lists with a fixed page size."""
-    number = _query_integer("page", 1)
-    if number > MAX_PAGE:
-        raise AppError("invalid", problems=f"page must be at most {MAX_PAGE}")
-    return number
+    return _query_integer("page", MAX_PAGE) or 1
 
 
 def _query_value(name: str) -> str:
@@ -107,13 +107,16 @@ def _query_value(name: str) -> str:
     return values[0] if values else ""
 
 
-def _query_integer(name: str, default: int) -> int:
+def _query_integer(name: str, maximum: int | None = None) -> int | None:
     text = _query_value(name)
     if not text:
-        return default
+        return None
     if not re.fullmatch("[1-9][0-9]*", text, re.ASCII):
         raise AppError("invalid", problems=f"{name} must be an integer of at least 1")
-    return int(text[: len(str(MAX_PAGE)) + 1])  # enough digits to exceed MAX_PAGE
+    number = int(text[:20])  # enough digits to exceed any maximum
+    if maximum and number > maximum:
+        raise AppError("invalid", problems=f"{name} must be at most {maximum}")
+    return number
 
 
 def query_text(name: str, max_length: int = 255) -> str | None:

@@ -33,12 +33,20 @@ in `message`, and a stable `code` for programs.
   members that it sends.
 - **Lists** are sorted newest first. `result` is the total, `nextpage` is 0 on the last page. A page past the end is
   empty.
+- **Reading a whole list.** `next` is a cursor: send it as `after` to get the rows behind it, until a response has no
+  `next`. A page by cursor takes equally long anywhere in the list, and each row is listed once, even if rows are added
+  or deleted meanwhile. With `page`, rows then move to other pages. The two exclude each other: a response to `after`
+  has no `currentpage` and no `nextpage`.
 - **Ids.** Another user's id and an id that does not exist give the same 404.
 - **Times** are UTC.
 - **Rate limit.** Every response has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`
-  (an epoch second). A user has one budget for all operations. Requests without a valid key share the budget of their IP
-  address (IPv6: of its /64 network). `/api/docs` and `/api/openapi.json` need no key; with a valid key, requests for
-  them count for its user.
+  (an epoch second). `RateLimit-Policy: "default";q=30;w=60` and `RateLimit: "default";r=29;t=42` are the same in the
+  form of draft-ietf-httpapi-ratelimit-headers-11: `q` requests in `w` seconds, of which `r` are left for `t` seconds. A
+  user has one budget for all operations. Requests without a valid key share the budget of their IP address (IPv6: of
+  its /64 network). `/api/docs` and `/api/openapi.json` need no key; with a valid key, requests for them count for its
+  user.
+- **Browsers.** Pages of any origin may call the API (CORS), and read the headers above. Cookies are not read; send the
+  key. Anyone who can open the page can read a key in it. Preflights are not counted: their headers report 0 remaining.
 - **Retries.** Errors 429 and 503 have the header `Retry-After`: the seconds after which you can try again. The reasons
   for a 503 are the database (unavailable, busy or to be upgraded), too many images being rendered or too many URLs
   being fetched at the same time, and API keys that were encrypted with another secret. `code` says which one.

@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import Schema
 
-from linkmgr.fields.base import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
+from linkmgr.fields.base import DEFAULT_LIMIT, MAX_ID, MAX_LIMIT, MAX_PAGE
 from linkmgr.openapi.schemas import JsonSchema
 
 
@@ -77,6 +77,13 @@ PAGING = (
         default=DEFAULT_LIMIT,
     ),
     parameter("page", "The number of the page.", type="integer", minimum=1, maximum=MAX_PAGE, default=1),
+    parameter(
+        "after",
+        "The `next` of the previous response, instead of `page`. Takes equally long anywhere in the list.",
+        type="integer",
+        minimum=1,
+        maximum=MAX_ID,
+    ),
 )
 
 # Error codes of resources whose number a plan limits

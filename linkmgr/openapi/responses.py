@@ -15,6 +15,8 @@ _LIMITS = {
     "X-RateLimit-Limit": "The requests allowed in a window.",
     "X-RateLimit-Remaining": "The requests left in this window.",
     "X-RateLimit-Reset": "The epoch second at which the window ends.",
+    "RateLimit-Policy": 'The limit `q` and the window `w` in seconds, such as `"default";q=30;w=60`.',
+    "RateLimit": 'The requests `r` left in this window, and its end in `t` seconds, such as `"default";r=29;t=42`.',
 }
 _ID = {"X-Request-Id": "The id of the request in the log: the one that the client sent, or a new one."}
 _TAG = {"ETag": "The version of the response. Send it in If-None-Match."}
@@ -147,7 +149,8 @@ def of(operation: Operation) -> JsonSchema:
 
 def add_components(components: Components) -> None:
     for name, description in (_LIMITS | _RETRY | _ID | _TAG).items():
-        schema: JsonSchema = {"type": "string"} if name in _ID | _TAG else {"type": "integer", "minimum": 0}
+        is_number = name.startswith("X-RateLimit-") or name in _RETRY
+        schema: JsonSchema = {"type": "integer", "minimum": 0} if is_number else {"type": "string"}
         components.header(name, {"description": description, "required": True, "schema": schema})
     for name, description in _REPLAYED.items():
         components.header(name, {"description": description, "schema": {"type": "string", "enum": ["true"]}})

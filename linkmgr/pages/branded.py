@@ -79,6 +79,7 @@ def _check_host() -> AnyResponse | str | None:
     if isinstance(request.routing_exception, BadRequest):  # malformed host
         raise request.routing_exception
     name = host()
+    request.has_foreign_host = name is not None
     if name is None or request.endpoint == _CHALLENGE or _ends_as_404(request, name):
         return None
     try:

@@ -1,31 +1,30 @@
 """Bio pages."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import orjson
 
-from linkmgr.db.statements import Page, Row, page, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.repository.names import run_with_name
 from linkmgr.repository.urls import with_random_alias
 from linkmgr.settings import settings
 from linkmgr.web.errors import not_found
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, name, alias, %(base)s::text || '/' || alias AS shorturl, created AS date
           FROM bios
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'bios'",
-        limit=limit,
-        number=number,
         user_id=user_id,
         base=settings().base_url,
+        **paging,
     )
 
 

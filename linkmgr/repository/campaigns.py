@@ -1,6 +1,8 @@
 """Campaigns and their links."""
 
-from linkmgr.db.statements import Page, Row, page, row, run
+from typing import Unpack
+
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
 from linkmgr.web.errors import not_found
@@ -14,20 +16,19 @@ def _with_urls(campaign: Row) -> Row:
     return campaign
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     campaigns = page(
         """
         SELECT c.id, name, public, slug, username
           FROM campaigns c
           JOIN users u ON u.id = c.user_id
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND c.id < %(after)s
          ORDER BY c.id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'campaigns'",
-        limit=limit,
-        number=number,
         user_id=user_id,
+        **paging,
     )
     return campaigns._replace(rows=[_with_urls(campaign) for campaign in campaigns.rows])
 

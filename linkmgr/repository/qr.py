@@ -1,31 +1,30 @@
 """QR codes. Table `totals` counts their scans."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import orjson
 
-from linkmgr.db.statements import Page, Row, page, replica_row, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, run
 from linkmgr.repository import visits
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError, not_found
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, %(base)s::text || '/qr/' || code AS link,
                coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
                name, created AS date
           FROM qrs
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'qrs'",
-        limit=limit,
-        number=number,
         user_id=user_id,
         base=settings().base_url,
+        **paging,
     )
 
 

@@ -5,12 +5,12 @@ returns an error code of errors.CATALOGUE as `refusal`.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import orjson
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Page, Row, page, replica_row, run
+from linkmgr.db.statements import Page, Paging, Row, page, replica_row, run
 from linkmgr.fields.links import new_alias
 from linkmgr.repository import visits
 from linkmgr.repository.names import run_with_name
@@ -30,7 +30,7 @@ def _to_params(members: Row) -> Row:
     return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": []} | members | encoded
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     """List links, newest first. An index-only subquery selects the ids, so that OFFSET skips no whole rows."""
     return page(
         """
@@ -38,26 +38,26 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
          WHERE user_id = %(user_id)s
-           AND id = ANY (ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s
+           AND id = ANY (ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id < %(after)s
                                 ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s))
          ORDER BY id DESC
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'",
-        limit=limit,
-        number=number,
         user_id=user_id,
         base=settings().base_url,
+        **paging,
     )
 
 
-def search(user_id: int, *, q: str | None, by_clicks: bool, limit: int, number: int) -> Page:
-    """List the links that contain `q`, by clicks or newest first. This reads all links of the user."""
-    return page(
+def search(user_id: int, *, q: str | None, by_clicks: bool, **paging: Unpack[Paging]) -> Page:
+    """List the links that contain `q`, by clicks or newest first. This reads all links of the user. By clicks there is
+    no cursor, because the clicks of a link change while a client reads the list."""
+    links = page(
         """
         SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
            AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN lower(concat_ws(chr(10), longurl, alias, title))) > 0)
          ORDER BY CASE WHEN %(by_clicks)s::boolean THEN clicks END DESC, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
@@ -68,16 +68,16 @@ def search(user_id: int, *, q: str | None, by_clicks: bool, limit: int, number: 
                     WHERE user_id = %(user_id)s
                       AND position(lower(%(q)s) IN lower(concat_ws(chr(10), url, alias, title))) > 0) END
         """,
-        limit=limit,
-        number=number,
         user_id=user_id,
         q=q,
         by_clicks=by_clicks,
         base=settings().base_url,
+        **paging,
     )
+    return links._replace(next=None) if by_clicks else links
 
 
-def find_by_short_url(user_id: int, short: str, *, limit: int, number: int) -> Page:
+def find_by_short_url(user_id: int, short: str, **paging: Unpack[Paging]) -> Page:
     """List the user's link with exactly this short URL, if there is one."""
     base, _, alias = short.rpartition("/")
     return page(
@@ -89,6 +89,7 @@ def find_by_short_url(user_id: int, short: str, *, limit: int, number: int) -> P
            AND id = (SELECT link_id FROM aliases
                       WHERE alias = %(alias)s
                         AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
+           AND id < %(after)s
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         """
@@ -98,13 +99,12 @@ def find_by_short_url(user_id: int, short: str, *, limit: int, number: int) -> P
                       WHERE alias = %(alias)s
                         AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
         """,
-        limit=limit,
-        number=number,
         user_id=user_id,
         short=short,
         alias=alias,
         host=base.rpartition("/")[2],
         base=settings().base_url,
+        **paging,
     )
 
 

@@ -22,6 +22,7 @@ def new_id() -> str:
 
 class Request(flask.Request):
     caller: Caller  # set by auth, on API requests only
+    has_foreign_host = False  # set by pages.branded: the requested host is not our own
 
     @cached_property
     def id(self) -> str:

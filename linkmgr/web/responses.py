@@ -50,13 +50,10 @@ def _encode(first: list[Row], others: Iterator[list[Row]]) -> Iterator[bytes]:
 
 def listing(key: str, page: Page) -> Json:
     last = max(1, -(-page.total // page.limit))
-    return ok(
-        data={
-            "result": page.total,
-            "perpage": page.limit,
-            "currentpage": page.number,
-            "nextpage": page.number + 1 if page.number < last else 0,
-            "maxpage": last,
-            key: page.rows,
-        }
-    )
+    data: Json = {"result": page.total, "perpage": page.limit}
+    if page.number is not None:
+        data |= {"currentpage": page.number, "nextpage": page.number + 1 if page.number < last else 0}
+    data |= {"maxpage": last, key: page.rows}
+    if page.next is not None:
+        data["next"] = page.next
+    return ok(data=data)

@@ -117,7 +117,12 @@ and host of the short URL.""",
             listing("urls", "LinkListed"),
             codes=("address_too_long",),
             query=(
-                parameter("order", "Newest or most clicked first.", type="string", enum=list(urls.ORDERS)),
+                parameter(
+                    "order",
+                    "Newest or most clicked first. The latter has no `next` and takes no `after`.",
+                    type="string",
+                    enum=list(urls.ORDERS),
+                ),
                 parameter("q", "A part of the URL, the alias or the title.", type="string", maxLength=MAX_URL),
                 parameter("short", "The whole short URL of one link.", type="string", maxLength=MAX_URL),
                 *PAGING,
