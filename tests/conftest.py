@@ -205,7 +205,14 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(port: int, log: Path, *options: str, application: str = "app:app", **settings: str) -> Iterator[str]:
+def serving(
+    port: int,
+    log: Path,
+    *options: str,
+    application: str = "app:app",
+    stop: signal.Signals = signal.SIGTERM,
+    **settings: str,
+) -> Iterator[str]:
     """Run the service under gunicorn, as `make run` does, and return its base URL."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
     environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {"PORT": str(port)}
@@ -226,7 +233,7 @@ def serving(port: int, log: Path, *options: str, application: str = "app:app", *
             time.sleep(0.05)
         yield base
     finally:
-        gunicorn.send_signal(signal.SIGTERM)
+        gunicorn.send_signal(stop)
         gunicorn.wait(40)
 
 
@@ -239,7 +246,9 @@ def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
         port = free_port()
         data_dir = app.extensions["linkmgr_settings"].data_dir
         defaults = {"database_url": dsn, "data_dir": data_dir, "base_url": f"http://127.0.0.1:{port}"}
-        server = serving(port, tmp_path / f"gunicorn-{port}.log", *options, **(defaults | settings))
+        # A graceful stop would wait for the connections that browsers keep open.
+        log, quick = tmp_path / f"gunicorn-{port}.log", signal.SIGQUIT
+        server = serving(port, log, *options, stop=quick, **(defaults | settings))
         running.append(server)
         return server.__enter__()
 
