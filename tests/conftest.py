@@ -36,6 +36,7 @@ from tests.schemas import _empty, empty, emptying, flask, fresh, migrate  # noqa
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.stage import stage  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
+from tests.visit_queues import make_recorder, recorder  # noqa: F401 - fixtures
 
 SECRET = re.compile(r"linkmgr_[A-Za-z0-9_-]{43}|/login/[A-Za-z0-9_-]{43}")  # an API key or a login link
 ROOT = Path(__file__).parent.parent
@@ -115,8 +116,8 @@ def dsn() -> Iterator[str]:
 
 def _flush(response: Response) -> Response:
     """Store visits as soon as the response is complete, so that a test can query them."""
-    recorder: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
-    recorder.flush()
+    queue: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
+    queue.flush()
     return response
 
 
@@ -206,12 +207,7 @@ def free_port() -> int:
 
 @contextmanager
 def serving(
-    port: int,
-    log: Path,
-    *options: str,
-    application: str = "app:app",
-    stop: signal.Signals = signal.SIGTERM,
-    **settings: str,
+    port: int, log: Path, *options: str, application: str = "app:app", stop: str = "TERM", **settings: str
 ) -> Iterator[str]:
     """Run the service under gunicorn, as `make run` does, and return its base URL."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
@@ -233,7 +229,7 @@ def serving(
             time.sleep(0.05)
         yield base
     finally:
-        gunicorn.send_signal(stop)
+        gunicorn.send_signal(signal.Signals[f"SIG{stop}"])
         gunicorn.wait(40)
 
 
@@ -247,8 +243,7 @@ def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
         data_dir = app.extensions["linkmgr_settings"].data_dir
         defaults = {"database_url": dsn, "data_dir": data_dir, "base_url": f"http://127.0.0.1:{port}"}
         # A graceful stop would wait for the connections that browsers keep open.
-        log, quick = tmp_path / f"gunicorn-{port}.log", signal.SIGQUIT
-        server = serving(port, log, *options, stop=quick, **(defaults | settings))
+        server = serving(port, tmp_path / f"gunicorn-{port}.log", *options, stop="QUIT", **(defaults | settings))
         running.append(server)
         return server.__enter__()
 
