@@ -30,10 +30,11 @@ class Service(Flask):
     request_class = web_request.Request
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Ignore an offer of a websocket. werkzeug would reject the request, because no route is a websocket's."""
-        adapter = super().create_url_adapter(request)
-        if adapter is not None:
-            adapter.websocket = False
+        """Match the path only. `pages.branded` checks the host: werkzeug would reject a malformed one before."""
+        if request is None:
+            return None
+        adapter = self.url_map.bind_to_environ(request.environ, server_name="localhost", subdomain="")
+        adapter.websocket = False  # ignore an offer of a websocket: no route is a websocket's
         return adapter
 
 

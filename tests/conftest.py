@@ -37,6 +37,7 @@ from tests.schemas import _empty, empty, emptying, flask, fresh, migrate  # noqa
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.stage import stage  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
+from tests.visit_queues import make_recorder, recorder  # noqa: F401 - fixtures
 
 SECRET = re.compile(r"linkmgr_[A-Za-z0-9_-]{43}|/login/[A-Za-z0-9_-]{43}")  # an API key or a login link
 ROOT = Path(__file__).parent.parent
@@ -134,8 +135,8 @@ def dsn() -> Iterator[str]:
 
 def _flush(response: Response) -> Response:
     """Store visits as soon as the response is complete, so that a test can query them."""
-    recorder: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
-    recorder.flush()
+    queue: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
+    queue.flush()
     return response
 
 
@@ -224,7 +225,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(port: int, log: Path, *options: str, application: str = "app:app", **settings: str) -> Iterator[str]:
+def serving(
+    port: int, log: Path, *options: str, application: str = "app:app", stop: str = "TERM", **settings: str
+) -> Iterator[str]:
     """Run the service under gunicorn, as `make run` does, and return its base URL."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
     environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {"PORT": str(port)}
@@ -245,7 +248,7 @@ def serving(port: int, log: Path, *options: str, application: str = "app:app", *
             time.sleep(0.05)
         yield base
     finally:
-        gunicorn.send_signal(signal.SIGTERM)
+        gunicorn.send_signal(signal.Signals[f"SIG{stop}"])
         gunicorn.wait(40)
 
 
@@ -258,7 +261,8 @@ def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
         port = free_port()
         data_dir = app.extensions["linkmgr_settings"].data_dir
         defaults = {"database_url": dsn, "data_dir": data_dir, "base_url": f"http://127.0.0.1:{port}"}
-        server = serving(port, tmp_path / f"gunicorn-{port}.log", *options, **(defaults | settings))
+        # A graceful stop would wait for the connections that browsers keep open.
+        server = serving(port, tmp_path / f"gunicorn-{port}.log", *options, stop="QUIT", **(defaults | settings))
         running.append(server)
         return server.__enter__()
 

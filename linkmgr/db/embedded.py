@@ -63,8 +63,7 @@ def _user(data: Path) -> pwd.struct_passwd:
 
 
 def data_folder(folder: Path) -> Path:
-    """Return the data folder of the cluster for `folder`. As root, it is in SHARED_FOLDER if the server's user may not
-    enter `folder`."""
+    """Return the cluster's data folder. As root, it is in SHARED_FOLDER if the server's user may not enter `folder`."""
     data = folder.resolve()
     if os.geteuid() != 0:
         return data
@@ -90,8 +89,7 @@ def dsn(folder: Path) -> str:
 
 
 def _is_running_on(data: Path, pid: str) -> bool:
-    """Return True if the process is a postmaster of the cluster. Its working directory is the data folder; a zombie has
-    none."""
+    """Return True if the process is a postmaster of the cluster, that is, works in its folder. A zombie has none."""
     if sys.platform != "linux":
         result = subprocess.run(["ps", "-o", "comm=", "-p", pid], capture_output=True, check=False)
         return b"postgres" in result.stdout
@@ -190,9 +188,8 @@ class Server:
                 raise Unavailable(f"{folder} belongs to another user than {self.user.pw_name}.")
             folder.chmod(0o700)
         self._remove_stale_files()
-        options = (
-            _OPTIONS | {"unix_socket_directories": str(self.sockets)} | ({} if self.durable else _TEMPORARY_OPTIONS)
-        )
+        options = _OPTIONS | {"unix_socket_directories": str(self.sockets)}
+        options |= {} if self.durable else _TEMPORARY_OPTIONS
         settings = [argument for name, value in options.items() for argument in ("-c", f"{name}={value}")]
         assert self._lock is not None
         parent = os.getpid()
@@ -211,8 +208,7 @@ class Server:
             )
 
     def _remove_stale_files(self) -> None:
-        """Remove the pid file and the sockets of a dead server. This process holds the lock, so no server of linkmgr is
-        alive."""
+        """Remove the pid file and sockets of a dead server. This process holds the lock, so none of ours is alive."""
         pid_file = self.data / "postmaster.pid"
         if pid_file.exists():
             pid = pid_file.read_text().split("\n", maxsplit=1)[0]
@@ -270,10 +266,9 @@ class Server:
 
 
 def _create_temporary_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="linkmgr-", dir=_TEMPORARY_ROOT)).resolve()
-    user = _user(folder / "data")
-    os.chown(folder, user.pw_uid, user.pw_gid)
-    return folder / "data"
+    data = Path(tempfile.mkdtemp(prefix="linkmgr-", dir=_TEMPORARY_ROOT)).resolve() / "data"
+    shutil.chown(data.parent, _user(data).pw_name)
+    return data
 
 
 @contextlib.contextmanager

@@ -1,6 +1,9 @@
 """HTML error pages and content negotiation."""
 
+import base64
+import hashlib
 from http import HTTPStatus
+from pathlib import Path
 
 from flask import Flask, render_template
 
@@ -40,7 +43,17 @@ def prefers_html() -> bool:
 
 
 def page(status: int, message: str) -> str:
-    return render_template("error.html", status=status, title=_TITLES.get(status, _OTHER_TITLE), message=message)
+    return _render("error.html", status, message)
+
+
+def _render(template: str, status: int, message: str, **values: str) -> str:
+    return render_template(template, status=status, title=_TITLES.get(status, _OTHER_TITLE), message=message, **values)
+
+
+def unknown_host_page(message: str) -> tuple[str, str]:
+    """Return the page and its Content-Security-Policy, which allows the style that the page contains."""
+    style, policy = this_app().extensions["linkmgr_unknown_host_style"]
+    return _render("unknown_host.html", HTTPStatus.NOT_FOUND, message, style=style), policy
 
 
 def internal_error_page(request_id: str) -> str:
@@ -50,5 +63,9 @@ def internal_error_page(request_id: str) -> str:
 
 
 def init_app(app: Flask, message: str) -> None:
+    style = Path(app.static_folder or "", "style.css").read_text()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
+    app.extensions["linkmgr_unknown_host_style"] = style, policy
     with app.test_request_context():
         app.extensions["linkmgr_bug_page"] = page(HTTPStatus.INTERNAL_SERVER_ERROR, message)

@@ -209,6 +209,9 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
     if not error_pages.prefers_html():
         return as_json(error.code, error.message), error.status, headers
     headers["Cache-Control"] = "no-store"
+    if error.code == "unknown_host":
+        page, headers["Content-Security-Policy"] = error_pages.unknown_host_page(error.message)
+        return page, error.status, headers
     return error_pages.page(error.status, error.message), error.status, headers
 
 
