@@ -16,7 +16,7 @@ _LIMITS = {
     "X-RateLimit-Reset": "The epoch second at which the window ends.",
 }
 _ID = {"X-Request-Id": "The id of the request in the log: the one that the client sent, or a new one."}
-_TAG = {"ETag": "The version of the response. Send it in If-None-Match."}
+_TAG = {"ETag": "The version of the record. Send it in If-None-Match with the next read."}
 _RETRY = {"Retry-After": "The seconds after which you can try again."}
 _TITLES = {
     400: "The request is invalid, a value is already in use, or a limit of the plan is reached",
@@ -104,7 +104,7 @@ def of(operation: Operation) -> JsonSchema:
         str(status): f"Refusal{status}" if group == _SHARED.get(status) else _error_response(status, group)
         for status, group in _by_status(codes).items()
     }
-    unchanged = {"304": _not_modified()} if operation.tagged else {}
+    unchanged = {"304": "NotModified"} if operation.conditional else {}
     return {"200": _success(operation), **unchanged, **errors}
 
 
@@ -112,6 +112,7 @@ def add_components(components: Components) -> None:
     for name, description in (_LIMITS | _RETRY | _ID | _TAG).items():
         schema: JsonSchema = {"type": "string"} if name in _ID | _TAG else {"type": "integer", "minimum": 0}
         components.header(name, {"description": description, "required": True, "schema": schema})
+    components.response("NotModified", _not_modified())
     for status, codes in _SHARED.items():
         name = f"Refusal{status}"
         components.schema(name, _envelope(codes))

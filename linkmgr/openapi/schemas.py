@@ -92,7 +92,7 @@ def done(message: str) -> JsonSchema:
     return ref("Done") | {"examples": [{"error": 0, "message": message}]}
 
 
-def listing(key: str, name: str) -> JsonSchema:
+def listing(key: str, name: str, **others: JsonSchema) -> JsonSchema:
     return success(
         data=record(
             result=number(1) | {"description": "The total number of rows."},
@@ -101,12 +101,18 @@ def listing(key: str, name: str) -> JsonSchema:
             nextpage=number(0) | {"description": "0 on the last page."},
             maxpage=number(1, 1),
             **{key: array_of(ref(name))},
-        )
+        ),
+        **others,
     )
 
 
 def reading(name: str) -> JsonSchema:
     return success(data=ref(name))
+
+
+def changed(message: str, name: str) -> JsonSchema:
+    """Return the schema of the response to an update: the message, and the record as it is read."""
+    return success(message=text(message), data=ref(name))
 
 
 def all_of(name: str) -> JsonSchema:
