@@ -88,7 +88,8 @@ def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page:
      "at most 10", "or a 303 after the form", "at most 100,000 answers", "`/o/answer`", "at most 1,000", "`Other`",
      "/.well-known/linkmgr/", "at most 2 URLs",
      "`Idempotency-Replayed: true`", "send its `ETag`", "a 404 there", "`/api/openapi.json` need no key",
-     "send it as `after`", "of which `r`", "Pages of any origin may call"],
+     "send it as `after`", "of which `r`", "Pages of any origin may call", "If-None-Match",
+     "languages in lower case", "keeps the stored image", "`0` and `[]` change nothing", "`haspassword`"],
 )  # fmt: skip
 def test_the_rules_that_the_specification_leaves_open_are_on_it(page: str, text: str) -> None:
     assert re.sub("`(.+?)`", r"<code>\1</code>", text) in page

@@ -4,6 +4,8 @@ A validation message completes a sentence that begins with the name of the membe
 """
 
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -46,6 +48,24 @@ def join_problems(messages: dict[str, Any]) -> str:
 def body(schema: type[Schema]) -> dict[str, Any]:
     """Return the members of the request body that the schema defines."""
     return load(schema, _parse_body())
+
+
+def changes_of(schema: type[Schema], read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the members of the body of an update.
+
+    An invalid member is ignored if it is stored like that already: an alias may have become reserved since, or an
+    overlay may have another type. `read` returns the stored record. Valid bodies do not need it.
+    """
+    sent = _parse_body()
+    try:
+        return load(schema, sent)
+    except AppError:
+        stored: dict[str, Any] = {}
+        with suppress(AppError):  # without a record, the error is the same
+            stored = read()
+        problems = _instance(schema).validate(sent)
+        unchanged = {name for name in problems if name in sent and name in stored and sent[name] == stored[name]}
+        return load(schema, {name: value for name, value in sent.items() if name not in unchanged})
 
 
 @cache

@@ -21,6 +21,13 @@ VERSION = "3"  # of the specification (section 9)
 _TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters that are not called like this
 PAGES = ("docs.page",)  # endpoints under /api that are not operations
 
+IF_NONE_MATCH: JsonSchema = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "The ETag of the response that you have. If it is current, the response is a 304 without a body.",
+    "schema": {"type": "string"},
+}
+
 DESCRIPTION = f"""\
 Manages short links, QR codes, bio pages, campaigns, channels, branded domains, splash pages, overlays and pixels.
 
@@ -37,6 +44,13 @@ in `message`, and a stable `code` for programs.
   `next`. A page by cursor takes equally long anywhere in the list, and each row is listed once, even if rows are added
   or deleted meanwhile. With `page`, rows then move to other pages. The two exclude each other: a response to `after`
   has no `currentpage` and no `nextpage`.
+- **Read, change, write back.** A single read shows every member of the body under its name, in the form in which it is
+  stored: with URLs in ASCII, times in UTC, and countries, devices and languages in lower case. Passwords are never
+  shown. An update ignores the members that it cannot change, so you can send back the record that you read. The
+  response to an update has the record as its read shows it.
+- **ETag.** A single read and an update respond with the version of the record in the header `ETag`. Send it in
+  `If-None-Match` with the next read: if nothing has changed, the statistics included, the response is a 304 without a
+  body.
 - **Ids.** Another user's id and an id that does not exist give the same 404.
 - **Times** are UTC.
 - **Rate limit.** Every response has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`
@@ -130,6 +144,7 @@ def _operation_id(rule: Rule, operation: Operation) -> str:
 
 def _entry(resource: Resource, operation: Operation, operation_id: str) -> JsonSchema:
     headers = [header["name"] for header, methods in _HEADERS if operation.method in methods]
+    headers += [IF_NONE_MATCH] if operation.conditional else []
     parameters = [*_path_parameters(operation), *operation.query, *headers]
     return {
         "operationId": operation_id,

@@ -40,7 +40,11 @@ class Operation:
     query: tuple[JsonSchema, ...] = ()
     access: Access = Access.USER
     description: str = ""
-    tagged: bool = False  # True if the response has an ETag
+    tagged: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
+
+    @property
+    def conditional(self) -> bool:
+        return self.tagged and self.method == "GET"
 
     @property
     def arguments(self) -> list[str]:

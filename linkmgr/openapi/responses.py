@@ -19,7 +19,7 @@ _LIMITS = {
     "RateLimit": 'The requests `r` left in this window, and its end in `t` seconds, such as `"default";r=29;t=42`.',
 }
 _ID = {"X-Request-Id": "The id of the request in the log: the one that the client sent, or a new one."}
-_TAG = {"ETag": "The version of the response. Send it in If-None-Match."}
+_TAG = {"ETag": "The version of the record. Send it in If-None-Match with the next read."}
 _REPLAYED = {idempotency.REPLAYED: "`true` if this is the stored answer to an earlier request with the same key."}
 _RETRY = {"Retry-After": "The seconds after which you can try again."}
 _TITLES = {
@@ -143,7 +143,7 @@ def of(operation: Operation) -> JsonSchema:
         str(status): _NAMES.get((status, tuple(group))) or _error_response(status, group)
         for status, group in _by_status(codes).items()
     }
-    unchanged = {"304": _not_modified()} if operation.tagged else {}
+    unchanged = {"304": "NotModified"} if operation.conditional else {}
     return {"200": _success(operation), **unchanged, **errors}
 
 
@@ -157,3 +157,4 @@ def add_components(components: Components) -> None:
     for (status, codes), name in sorted(_NAMES.items()):
         components.schema(name, _envelope([*codes]))
         components.response(name, _error_response(status, [*codes], ref(name)))
+    components.response("NotModified", _not_modified())

@@ -31,7 +31,8 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def read(user_id: int, bio_id: int) -> Row:
     bio_page = row(
         """
-        SELECT id, name, alias, %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date
+        SELECT id, name, alias, %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date,
+               xmin::text AS version
           FROM bios
          WHERE user_id = %(user_id)s AND id = %(bio_id)s
         """,
@@ -90,7 +91,7 @@ def update(
     bio: str | None = None,
     theme: str | None = None,
     links: Sequence[dict[str, Any]] | None = None,
-) -> None:
+) -> Row:
     updated = run_with_name(
         """
         UPDATE bios
@@ -100,7 +101,8 @@ def update(
                theme = coalesce(%(theme)s, theme),
                links = coalesce(%(links)s, links)
          WHERE user_id = %(user_id)s AND id = %(bio_id)s
-        RETURNING id
+        RETURNING id, name, alias, %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date,
+                  xmin::text AS version
         """,
         user_id=user_id,
         bio_id=bio_id,
@@ -109,9 +111,11 @@ def update(
         bio=bio,
         theme=theme,
         links=None if links is None else orjson.dumps(links).decode(),
+        base=settings().base_url,
     )
     if updated is None:
         raise not_found("bio page")
+    return updated
 
 
 def delete(user_id: int, bio_id: int) -> None:

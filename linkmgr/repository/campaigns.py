@@ -36,7 +36,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def read(user_id: int, campaign_id: int) -> Row:
     campaign = row(
         """
-        SELECT c.id, name, public, slug, username
+        SELECT c.id, name, coalesce(slug, '') AS slug, public, username, c.xmin::text AS version
           FROM campaigns c
           JOIN users u ON u.id = c.user_id
          WHERE user_id = %(user_id)s AND c.id = %(campaign_id)s
@@ -46,7 +46,7 @@ def read(user_id: int, campaign_id: int) -> Row:
     )
     if campaign is None:
         raise not_found("campaign")
-    return _with_urls(campaign)
+    return {"slug": campaign["slug"]} | _with_urls(campaign)
 
 
 def add(user_id: int, *, name: str, slug: str | None = None, public: bool = False) -> Row:
@@ -75,7 +75,7 @@ def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None
                slug = nullif(coalesce(%(slug)s, slug), ''),
                public = coalesce(%(public)s, public)
          WHERE user_id = %(user_id)s AND id = %(campaign_id)s
-        RETURNING id, name AS domain, name AS campaign, public, slug,
+        RETURNING id, name, coalesce(slug, '') AS slug, public, xmin::text AS version,
                   (SELECT username FROM users WHERE users.id = user_id) AS username
         """,
         user_id=user_id,
@@ -86,7 +86,7 @@ def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None
     )
     if updated is None:
         raise not_found("campaign")
-    return _with_urls(updated)
+    return {"slug": updated["slug"]} | _with_urls(updated)
 
 
 def assign(user_id: int, campaign_id: int, link_id: int) -> None:

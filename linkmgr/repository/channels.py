@@ -24,9 +24,24 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     )
 
 
+def read(user_id: int, channel_id: int) -> Row:
+    channel = row(
+        """
+        SELECT id, name, description, color, starred, xmin::text AS version
+          FROM channels
+         WHERE user_id = %(user_id)s AND id = %(channel_id)s
+        """,
+        user_id=user_id,
+        channel_id=channel_id,
+    )
+    if channel is None:
+        raise not_found("channel")
+    return channel
+
+
 def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
-    """List the items of a channel, the last assigned first."""
-    assigned = page(
+    """List the items of a channel, the last assigned first. A channel that does not exist has none."""
+    return page(
         """
         SELECT i.id AS cursor,
                CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio' ELSE 'qr' END AS type,
@@ -56,18 +71,6 @@ def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
         cursor="cursor",
         **paging,
     )
-    if not assigned.total and not _exists(user_id, channel_id):
-        raise not_found("channel")
-    return assigned
-
-
-def _exists(user_id: int, channel_id: int) -> bool:
-    channel = row(
-        "SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s",
-        user_id=user_id,
-        channel_id=channel_id,
-    )
-    return channel is not None
 
 
 def add(user_id: int, *, name: str, color: str, description: str = "", starred: bool = False) -> Row:
@@ -131,7 +134,7 @@ def update(
     description: str | None = None,
     color: str | None = None,
     starred: bool | None = None,
-) -> None:
+) -> Row:
     updated = run(
         """
         UPDATE channels
@@ -140,7 +143,7 @@ def update(
                color = coalesce(%(color)s, color),
                starred = coalesce(%(starred)s, starred)
          WHERE user_id = %(user_id)s AND id = %(channel_id)s
-        RETURNING id
+        RETURNING id, name, description, color, starred, xmin::text AS version
         """,
         user_id=user_id,
         channel_id=channel_id,
@@ -151,6 +154,7 @@ def update(
     )
     if updated is None:
         raise not_found("channel")
+    return updated
 
 
 def delete(user_id: int, channel_id: int) -> None:

@@ -25,7 +25,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def read(user_id: int, domain_id: int) -> Row:
     domain = row(
         """
-        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404
+        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, xmin::text AS version
           FROM domains
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
         """,
@@ -54,14 +54,14 @@ def add(user_id: int, *, domain: str, redirectroot: str = "", redirect404: str =
     return int(added["id"])
 
 
-def update(user_id: int, domain_id: int, *, redirectroot: str | None = None, redirect404: str | None = None) -> None:
+def update(user_id: int, domain_id: int, *, redirectroot: str | None = None, redirect404: str | None = None) -> Row:
     updated = run(
         """
         UPDATE domains
            SET redirectroot = coalesce(%(redirectroot)s, redirectroot),
                redirect404 = coalesce(%(redirect404)s, redirect404)
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
-        RETURNING id
+        RETURNING id, scheme || '://' || host AS domain, redirectroot, redirect404, xmin::text AS version
         """,
         user_id=user_id,
         domain_id=domain_id,
@@ -70,6 +70,7 @@ def update(user_id: int, domain_id: int, *, redirectroot: str | None = None, red
     )
     if updated is None:
         raise not_found("domain")
+    return updated
 
 
 def delete(user_id: int, domain_id: int) -> None:

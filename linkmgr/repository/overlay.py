@@ -24,7 +24,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def read(user_id: int, overlay_id: int) -> Row:
     overlay = row(
         """
-        SELECT id, type, name, message, link, label, position, color, background, created AS date
+        SELECT id, type, name, message, link, label, position, color, background, created AS date, xmin::text AS version
           FROM overlays
          WHERE user_id = %(user_id)s AND id = %(overlay_id)s
         """,
@@ -104,7 +104,7 @@ def update(
     position: str | None = None,
     color: str | None = None,
     background: str | None = None,
-) -> None:
+) -> Row:
     updated = run(
         """
         UPDATE overlays
@@ -117,7 +117,8 @@ def update(
                color = coalesce(%(color)s, color),
                background = coalesce(%(background)s, background)
          WHERE user_id = %(user_id)s AND id = %(overlay_id)s
-        RETURNING id
+        RETURNING id, type, name, message, link, label, position, color, background, created AS date,
+                  xmin::text AS version
         """,
         user_id=user_id,
         overlay_id=overlay_id,
@@ -132,6 +133,7 @@ def update(
     )
     if updated is None:
         raise not_found("overlay")
+    return updated
 
 
 def delete(user_id: int, overlay_id: int) -> None:

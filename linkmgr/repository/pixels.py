@@ -24,7 +24,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def read(user_id: int, pixel_id: int) -> Row:
     pixel = row(
         """
-        SELECT id, type, name, tag, created AS date
+        SELECT id, type, name, tag, created AS date, xmin::text AS version
           FROM pixels
          WHERE user_id = %(user_id)s AND id = %(pixel_id)s
         """,
@@ -52,13 +52,13 @@ def add(user_id: int, *, type: str, name: str, tag: str) -> int:  # noqa: A002 -
     return int(added["id"])
 
 
-def update(user_id: int, pixel_id: int, *, tag: str, name: str | None = None) -> None:
+def update(user_id: int, pixel_id: int, *, tag: str, name: str | None = None) -> Row:
     updated = run(
         """
         UPDATE pixels
            SET name = coalesce(%(name)s, name), tag = %(tag)s
          WHERE user_id = %(user_id)s AND id = %(pixel_id)s
-        RETURNING id
+        RETURNING id, type, name, tag, created AS date, xmin::text AS version
         """,
         user_id=user_id,
         pixel_id=pixel_id,
@@ -67,6 +67,7 @@ def update(user_id: int, pixel_id: int, *, tag: str, name: str | None = None) ->
     )
     if updated is None:
         raise not_found("pixel")
+    return updated
 
 
 def delete(user_id: int, pixel_id: int) -> None:

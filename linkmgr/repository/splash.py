@@ -24,7 +24,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def read(user_id: int, splash_id: int) -> Row:
     splash_page = row(
         """
-        SELECT id, name, title, message, link, counter, banner, created AS date
+        SELECT id, name, title, message, link, counter, banner, created AS date, xmin::text AS version
           FROM splash_pages
          WHERE user_id = %(user_id)s AND id = %(splash_id)s
         """,
@@ -74,7 +74,7 @@ def update(
     link: str | None = None,
     counter: int | None = None,
     banner: str | None = None,
-) -> None:
+) -> Row:
     updated = run(
         """
         UPDATE splash_pages
@@ -85,7 +85,7 @@ def update(
                counter = coalesce(%(counter)s, counter),
                banner = coalesce(%(banner)s, banner)
          WHERE user_id = %(user_id)s AND id = %(splash_id)s
-        RETURNING id
+        RETURNING id, name, title, message, link, counter, banner, created AS date, xmin::text AS version
         """,
         user_id=user_id,
         splash_id=splash_id,
@@ -98,6 +98,7 @@ def update(
     )
     if updated is None:
         raise not_found("splash page")
+    return updated
 
 
 def delete(user_id: int, splash_id: int) -> None:

@@ -1,6 +1,6 @@
 """Short links.
 
-One statement stores a link with its pixels and its channel. If it stores nothing and no constraint was violated, it
+One statement stores a link with its pixels and its channels. If it stores nothing and no constraint was violated, it
 returns an error code of errors.CATALOGUE as `refusal`.
 """
 
@@ -10,9 +10,8 @@ from typing import Any, Unpack
 import orjson
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Page, Paging, Row, page, replica_row, run
+from linkmgr.db.statements import Page, Paging, Row, page, run
 from linkmgr.fields.links import new_alias
-from linkmgr.repository import visits
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError, not_found
@@ -27,7 +26,7 @@ _JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink"
 
 def _to_params(members: Row) -> Row:
     encoded = {name: orjson.dumps(members[name]).decode() for name in _JSON if name in members}
-    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": []} | members | encoded
+    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": [], "targets": []} | members | encoded
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -106,26 +105,6 @@ def find_by_short_url(user_id: int, short: str, **paging: Unpack[Paging]) -> Pag
         base=settings().base_url,
         **paging,
     )
-
-
-def read(user_id: int, link_id: int) -> Row:
-    """Return the link. Its statistics are the member `data`."""
-    link = replica_row(
-        """
-        SELECT l.id, alias, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, url AS longurl,
-               title, description, locations AS location, devices AS device, expires AS expiry, created AS date, data
-          FROM links l
-          LEFT JOIN domains d ON d.id = l.domain_id
-          LEFT JOIN statistics s ON s.target_id = l.id
-         WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
-        """,
-        user_id=user_id,
-        link_id=link_id,
-        base=settings().base_url,
-    )
-    if link is None:
-        raise not_found("link")
-    return link | {"data": link["data"] or visits.NO_VISITS}
 
 
 def _to_result(link: Row | None) -> Row:
@@ -210,29 +189,36 @@ def _add(user_id: int, alias: str, params: Row) -> Row | None:
             SELECT %(user_id)s, id, pixel_id FROM added, unnest(%(pixels)s::bigint[]) AS pixels (pixel_id)),
         channel_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, %(channel)s::bigint, id FROM added WHERE %(channel)s <> 0)
+            SELECT %(user_id)s, channel_id, id FROM added, unnest(%(channel)s::bigint[]) AS channels (channel_id))
         SELECT id, host || '/' || alias AS shorturl, refusal FROM checked LEFT JOIN added ON true
         """,
         **(params | {"user_id": user_id, "alias": alias, "base": settings().base_url}),
     )
 
 
-def update(user_id: int, link_id: int, **members: Any) -> Row:
-    """Write the members that were sent, and return `id`, `shorturl` and `short`.
+def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
+    """Write the members that were sent, and return `id`, `shorturl` and `short`. `changed` is False if members without
+    a default value were not sent, apart from `url`, `campaign` and `channel`.
 
     A changed link is no longer plain: a new link with the same URL must not return it. A stored target must not be
-    on the new domain of the link.
+    on the new domain of the link. It may be on a host that has become a branded domain since it was stored.
     """
     updated = run_with_name(
         """
-        WITH checked AS (
+        WITH stored AS (
+            SELECT target #>> '{}' AS url
+              FROM links l,
+                   jsonb_path_query(jsonb_build_array(l.url, l.locations, l.devices, l.languages, l.deeplink),
+                                    'strict $.** ? (@.type() == "string")') target
+             WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s),
+        checked AS (
             SELECT d.id AS domain_id,
-                   CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
-                        WHEN EXISTS (SELECT FROM links l, jsonb_path_query(
-                                            jsonb_build_array(l.url, l.locations, l.devices, l.languages, l.deeplink),
-                                            'strict $.** ? (@.type() == "string")') stored
-                                      WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
-                                        AND host_of(stored #>> '{}') = d.host) THEN 'link_branded'
+                   CASE WHEN EXISTS (SELECT FROM live_domains
+                                      WHERE host = ANY (ARRAY(SELECT host_of(target)
+                                                                FROM unnest(%(targets)s::text[]) AS target
+                                                               WHERE target NOT IN (SELECT url FROM stored))))
+                             THEN 'link_branded'
+                        WHEN d.host IN (SELECT host_of(url) FROM stored) THEN 'link_branded'
                         -- The triggers of links do not check a reference that the link has already.
                         WHEN NOT EXISTS (SELECT FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s)
                              AND %(splash_id)s::bigint IS NOT NULL THEN 'splash_unknown'
@@ -245,7 +231,12 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
         updated AS (
             UPDATE links l
-               SET plain = plain AND NOT %(changed)s::boolean,
+               SET plain = plain AND NOT %(changed)s::boolean
+                           AND url = coalesce(%(url)s, url)
+                           AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
+                           AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
+                                           SELECT channel_id FROM channel_items
+                                            WHERE user_id = %(user_id)s AND link_id = %(link_id)s),
                    url = coalesce(%(url)s, url),
                    alias = coalesce(nullif(%(custom)s, ''), alias),
                    custom = custom OR coalesce(nullif(%(custom)s::text, '') <> alias, false),
@@ -273,7 +264,7 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
             RETURNING l.id, l.alias, l.domain_id),
         channel_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, %(channel)s::bigint, id FROM updated WHERE %(channel)s <> 0
+            SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
             ON CONFLICT DO NOTHING)
         SELECT updated.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal,
                CASE WHEN %(pixels)s::bigint[] IS NOT NULL AND updated.id IS NOT NULL
@@ -284,7 +275,7 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
         """,
         **(_to_params(members) | {"user_id": user_id, "link_id": link_id, "base": settings().base_url}),
         alias=members.get("custom"),
-        changed=bool(members.keys() - {"hosts"}),
+        changed=changed,
     )
     return _to_result(updated)
 

@@ -19,7 +19,7 @@ from tests.fuzz.run import FIRST_USER
 AnyCase = Case[Any]
 
 # Members of a link. Malformed elements are ignored, as clients expect.
-ARRAYS = ("pixels", "geotarget", "devicetarget", "languagetarget", "parameters")
+ARRAYS = ("pixels", "channel", "geotarget", "devicetarget", "languagetarget", "parameters")
 
 
 # Most syntactically valid URLs contain a host name that cannot exist.
