@@ -6,7 +6,7 @@ from flask import Blueprint
 from marshmallow import Schema, post_load
 
 from linkmgr.db.statements import Page
-from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, paging, query_choice, query_text
+from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, paging, query_text
 from linkmgr.fields.links import (
     Alias,
     DeepLink,
@@ -29,7 +29,6 @@ from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("urls", __name__)
 
-ORDERS = ("date", "click")
 MAX_DESCRIPTION = 1000
 # Clients send these defaults with every link. A create with nothing else returns the existing link of the URL.
 _DEFAULTS: dict[str, Any] = {
@@ -94,11 +93,11 @@ def _to_columns(loaded: Json) -> Json:
 
 def _list_links() -> Page:
     page = paging()
-    q, short, order = query_text("q", MAX_URL), query_text("short", MAX_URL), query_choice("order", ORDERS)
+    q, short, by_clicks = query_text("q", MAX_URL), query_text("short", MAX_URL), query_text("order") == "click"
     if short:
         return urls.find_by_short_url(user_id(), short, **page)
-    if q or order == "click":
-        return urls.search(user_id(), q=q, by_clicks=order == "click", **page)
+    if q or by_clicks:
+        return urls.search(user_id(), q=q, by_clicks=by_clicks, **page)
     return urls.index(user_id(), **page)
 
 
