@@ -27,10 +27,17 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def _parse_body() -> dict[str, Any]:
+    """Return the JSON object in the body, whatever its content type: curl and others send the one of a form."""
     request = web_request.current()
-    if (request.content_type or "").lower().startswith(_FORMS):
+    raw, is_form = request.body(), (request.content_type or "").lower().startswith(_FORMS)
+    if is_form and not raw.strip():
         raise AppError("not_json")
-    return strict_json.parse(request.body())
+    try:
+        return strict_json.parse(raw)
+    except strict_json.NotJson as error:
+        if is_form:
+            raise AppError("not_json") from None
+        raise AppError("invalid", problems=str(error)) from None
 
 
 def join_problems(messages: dict[str, Any]) -> str:

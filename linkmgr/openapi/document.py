@@ -24,8 +24,8 @@ DESCRIPTION = f"""\
 Manages short links, QR codes, bio pages, campaigns, channels, branded domains, splash pages, overlays and pixels.
 
 Send your API key with every request, in the header `Authorization: Bearer API_KEY`. Bodies are JSON objects with the
-header `Content-Type: application/json`. A success has the status 200 and `error` 0. An error has `error` 1, a sentence
-in `message`, and a stable `code` for programs.
+header `Content-Type: application/json`; a JSON object is also read under any other content type. A success has the
+status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a stable `code` for programs.
 
 - **Bodies.** `null` means not sent. `""` means not sent on create; on update it clears an optional text. Members that
   are not named here are ignored. JSON types are not converted, unless a member says so. An update changes only the
