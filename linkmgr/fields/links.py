@@ -7,7 +7,6 @@ owner does not believe that it works.
 import math
 import re
 import secrets
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -15,6 +14,7 @@ from flask import current_app
 from marshmallow import ValidationError, fields, validate
 
 from linkmgr.fields.base import MAX_ID, Matching, Text
+from linkmgr.fields.times import parse_time
 from linkmgr.fields.urls import MAX_URL, is_own_host, normalize_target, split_ascii, split_http, strict_host
 from linkmgr.settings import settings
 
@@ -238,23 +238,10 @@ class LinkPassword(Text):
 
 
 class Expiry(Text):
-    """A time in one of three ISO 8601 forms, in UTC unless it names a time zone.
-
-    A date alone means the end of that day. A time in the past is allowed and ends the link.
-    """
-
-    PATTERN = re.compile(
-        r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII | re.IGNORECASE
-    )
+    """A time in any form of `times`. A time in the past is allowed and ends the link."""
 
     def clean(self, text: str) -> str:
-        if not self.PATTERN.fullmatch(text):
-            raise ValidationError("must be a time such as 2030-12-31 23:59:59")
         try:
-            time = datetime.fromisoformat(text.upper())
-            if len(text) == len("2030-12-31"):
-                time += timedelta(days=1, seconds=-1)
-            in_utc = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+            return parse_time(text).replace(microsecond=0).isoformat(" ")
         except (ValueError, OverflowError):
             raise ValidationError("must be a time such as 2030-12-31 23:59:59") from None
-        return in_utc.replace(microsecond=0).isoformat(" ")
