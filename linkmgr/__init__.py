@@ -5,6 +5,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, openapi, pages, settings
+from linkmgr.api import suggestions
 from linkmgr.db import jobs, replica, statements
 from linkmgr.pages import branded
 from linkmgr.qr import cache
@@ -37,7 +38,7 @@ def create_app(**overrides: str) -> Flask:
         replica.init_app(app)
         jobs.init_app(cleanup.HANDLERS)
         keys.init_app(app)
-        errors.init_app(app)
+        errors.init_app(app, path_hint=suggestions.hint)
         branded.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app, identify=callers.identify)

@@ -33,6 +33,7 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
 - **Lists** are sorted newest first. `result` is the total, `nextpage` is 0 on the last page. A page past the end is
   empty.
 - **Ids.** Another user's id and an id that does not exist give the same 404.
+- **Paths.** The 404 of an unknown path names the operation that was probably meant: `/api/links` names `/api/urls`.
 - **Times** are UTC.
 - **Rate limit.** Every response has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`
   (an epoch second). A user has one budget for all operations. Requests without a valid key share the budget of their IP

@@ -41,6 +41,7 @@ _PLACEHOLDERS = {  # of the messages in examples
     "per": "minute",
     "seconds": 2,
     "id": "5d41402abc4b2a76",
+    "hint": "Did you mean GET /api/urls? /api/docs lists all operations.",
 }
 
 Codes = dict[int, list[str]]  # by status

@@ -55,7 +55,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "administrators_only": (403, "Only administrators can use this operation. Use an administrator's API key."),
     "rate_limited": (429, "You have exceeded the limit of {limit} requests per {per}. Try again in {seconds} seconds."),
     # the URL
-    "no_such_operation": (404, "API operation not found. Check the URL; /api/docs lists all operations."),
+    "no_such_operation": (404, "API operation not found. {hint}"),
     "unknown_host": (
         404,
         "This host name is not configured. Set LINKMGR_BASE_URL to use it for the service, or add it as a branded "
@@ -199,10 +199,18 @@ def _app_error(error: AppError) -> ResponseReturnValue:
     return _response(error)
 
 
+def _no_such_path() -> AppError:
+    if not web_request.current().is_api:
+        return AppError("no_such_page")
+    path_hint: Callable[[str, str], str] = current_app.extensions["linkmgr_path_hint"]
+    exists = request.routing_exception is None  # but not on this host
+    return AppError("no_such_operation", hint=path_hint(request.method, "" if exists else request.path))
+
+
 def _http_error(error: HTTPException) -> ResponseReturnValue:
     match error.code:
         case 404:
-            return _response(AppError("no_such_operation" if web_request.current().is_api else "no_such_page"))
+            return _response(_no_such_path())
         case 405:
             assert isinstance(error, MethodNotAllowed)
             allowed = ", ".join(sorted(set(error.valid_methods or ()) - {"HEAD"}))
@@ -257,7 +265,9 @@ def _internal_error(error: Exception) -> ResponseReturnValue:
     return _response(AppError("bug", id=request_id))
 
 
-def init_app(app: Flask) -> None:
+def init_app(app: Flask, path_hint: Callable[[str, str], str]) -> None:
+    """`path_hint` takes the method and the path of a request to an unknown path under /api."""
+    app.extensions["linkmgr_path_hint"] = path_hint
     handlers: dict[type[Exception], Callable[[Any], ResponseReturnValue]] = {
         AppError: _app_error,
         HTTPException: _http_error,
