@@ -246,13 +246,6 @@ def shelf(alice: Client, bob: Client, sql: Sql) -> list[int]:
         ("?q=0_real", []),
         ("?q=%25", [0]),
         ("?q=nothing", []),
-        (f"?short={BASE_URL}/first", [0]),
-        ("?short=https://go.example.net/first", [2]),
-        ("?short=http://go.example.net/first", []),
-        (f"?short={BASE_URL}/First", []),
-        (f"?short={BASE_URL}/rome1", []),
-        ("?short=first", []),
-        ("?short=/", []),
     ],
 )
 def test_a_list_matches_the_query(alice: Client, shelf: list[int], query: str, places: list[int]) -> None:

@@ -21,10 +21,12 @@ from linkmgr.fields.links import (
     Targets,
     target_hosts,
 )
+from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import urls
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
+from linkmgr.web.errors import AppError
 from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("urls", __name__)
@@ -91,11 +93,20 @@ def _to_columns(loaded: Json) -> Json:
     return columns
 
 
+def _find(short: str) -> Json:
+    """Return the link with this short URL as `read` does, with the members of a list besides."""
+    page, parsed = paging(), parse_short_url(short)
+    row = urls.find_by_short_url(user_id(), parsed) if parsed else None
+    if row is None:
+        raise AppError("short_url_unknown")
+    link = urls.read(user_id(), row["id"])
+    found = listing("urls", Page([row] if page["number"] == 1 else [], 1, **page))
+    return ok(id=row["id"], data=link.pop("data") | found["data"], details=link)
+
+
 def _list_links() -> Page:
     page = paging()
-    q, short, by_clicks = query_text("q", MAX_URL), query_text("short", MAX_URL), query_text("order") == "click"
-    if short:
-        return urls.find_by_short_url(user_id(), short, **page)
+    q, by_clicks = query_text("q", MAX_URL), query_text("order") == "click"
     if q or by_clicks:
         return urls.search(user_id(), q=q, by_clicks=by_clicks, **page)
     return urls.index(user_id(), **page)
@@ -103,6 +114,8 @@ def _list_links() -> Page:
 
 @bp.get("/urls")
 def index() -> Json:
+    if short := query_text("short", MAX_URL):
+        return _find(short)
     return listing("urls", _list_links())
 
 

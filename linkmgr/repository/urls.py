@@ -12,6 +12,7 @@ from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Page, Row, page, replica_row, run
 from linkmgr.fields.links import new_alias
+from linkmgr.fields.short_urls import ShortUrl
 from linkmgr.repository import visits
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
@@ -77,33 +78,25 @@ def search(user_id: int, *, q: str | None, by_clicks: bool, limit: int, number: 
     )
 
 
-def find_by_short_url(user_id: int, short: str, *, limit: int, number: int) -> Page:
-    """List the user's link with exactly this short URL, if there is one."""
-    base, _, alias = short.rpartition("/")
-    return page(
+def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
+    """Return the user's link with this short URL as lists have it, or None."""
+    return replica_row(
         """
-        SELECT id, alias, %(short)s::text AS shorturl, longurl, title, description,
+        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
-         WHERE user_id = %(user_id)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+         WHERE user_id = %(user_id)s
            AND id = (SELECT link_id FROM aliases
                       WHERE alias = %(alias)s
-                        AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
-         LIMIT %(limit)s OFFSET %(offset)s
+                        AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
+                                             ELSE (SELECT id FROM domains
+                                                    WHERE host = %(host)s
+                                                      AND scheme = coalesce(%(scheme)s::text, scheme)) END)
         """,
-        """
-        SELECT count(*) FROM link_records
-         WHERE user_id = %(user_id)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
-           AND id = (SELECT link_id FROM aliases
-                      WHERE alias = %(alias)s
-                        AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
-        """,
-        limit=limit,
-        number=number,
         user_id=user_id,
-        short=short,
-        alias=alias,
-        host=base.rpartition("/")[2],
+        alias=short.alias,
+        host=short.host,
+        scheme=short.scheme,
         base=settings().base_url,
     )
 

@@ -78,6 +78,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "campaign_slug_taken": (400, "This slug is already in use. Choose another one."),
     "channel_name_taken": (400, "You already have a channel with this name."),
     # links and bio pages
+    "short_url_unknown": (200, "You have no link with this short URL. Create one with POST /api/url/add."),
     "alias_taken": (400, "This alias is already in use. Choose another one."),
     "domain_in_use": (400, "This domain has links. Delete them or move them to another domain first."),
     "domain_unknown": (400, "domain must be one of your branded domains."),
