@@ -84,5 +84,6 @@ def delete(qr_id: int) -> Json:
 
 def _prepare(kind: str, members: dict[str, Any]) -> dict[str, Any]:
     """Replace the data by its stored form, and the logo by its image."""
-    prepared = members | {"data": qr_data.normalize(kind, members["data"])}
+    data = qr_data.normalize(kind, members["data"])
+    prepared = members | {"data": data, "own_alias": qr_data.own_alias(kind, data)}
     return prepared | {"logo": logos.load(members["logo"])} if "logo" in members else prepared

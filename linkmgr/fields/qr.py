@@ -11,7 +11,9 @@ from typing import Any
 from marshmallow import Schema, ValidationError, post_load
 
 from linkmgr.fields.base import Email, Matching, New, Target, Text
+from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL, split_http
+from linkmgr.settings import settings
 from linkmgr.web.errors import AppError
 
 TYPES = ("text", "vcard", "link", "email", "phone", "sms", "wifi")
@@ -38,6 +40,14 @@ class Phone(Matching):
         super().__init__(
             "(?=.*[0-9])[0-9+*#(). /-]{2,40}", "a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -", **kwargs
         )
+
+
+class LinkTarget(Target):
+    """A URL that is not on this service, or one that can be a short URL of it. The repository looks up the latter."""
+
+    def clean(self, text: str) -> str:
+        short = parse_short_url(text) if "://" in text else None
+        return f"{settings().base_url}/{short.alias}" if short and short.host is None else super().clean(text)
 
 
 class Site(Text):
@@ -112,7 +122,7 @@ class WifiData(New):
         return data | {"encryption": encryption}
 
 
-_TEXTS: dict[str, Text] = {"text": Text(4096, multiline=True), "link": Target(MAX_URL), "phone": Phone()}
+_TEXTS: dict[str, Text] = {"text": Text(4096, multiline=True), "link": LinkTarget(MAX_URL), "phone": Phone()}
 OBJECTS: dict[str, type[Schema]] = {"vcard": VcardData, "email": EmailData, "sms": SmsData, "wifi": WifiData}
 _MAIN_MEMBER = {"email": "email", "sms": "phone"}  # the member that a plain string means
 
@@ -143,6 +153,12 @@ def normalize(kind: str, data: Any) -> Any:
         "invalid",
         problems="; ".join(re.sub("required$", f"required for the type {kind}", problem) for problem in problems),
     )
+
+
+def own_alias(kind: str, data: Any) -> str | None:
+    """Return the alias if the data is a short URL on our own host, else None."""
+    base, _, alias = data.rpartition("/") if kind == "link" else ("", "", "")
+    return alias if base == settings().base_url else None
 
 
 def default_name(kind: str, data: Any) -> str:

@@ -41,6 +41,8 @@ _PLACEHOLDERS = {  # of the messages in examples
     "per": "minute",
     "seconds": 2,
     "id": "5d41402abc4b2a76",
+    "color": "rgb(118,118,118)",
+    "background": "rgb(255,255,255)",
     "hint": "Did you mean GET /api/urls? /api/docs lists all operations.",
 }
 

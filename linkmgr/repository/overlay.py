@@ -1,6 +1,7 @@
 """CTA overlays, and the answers that visitors sent."""
 
 from linkmgr.db.statements import Page, Row, page, row, run
+from linkmgr.repository.colors import run_with_colors
 from linkmgr.web.errors import not_found
 
 
@@ -70,7 +71,7 @@ def add(
     color: str = "#ffffff",
     background: str = "#1d4ed8",
 ) -> int:
-    added = run(
+    added = run_with_colors(
         """
         INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
         VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
@@ -104,7 +105,7 @@ def update(
     color: str | None = None,
     background: str | None = None,
 ) -> None:
-    updated = run(
+    updated = run_with_colors(
         """
         UPDATE overlays
            SET type = coalesce(%(type)s, type),

@@ -6,6 +6,7 @@ import orjson
 
 from linkmgr.db.statements import Page, Row, page, replica_row, row, run
 from linkmgr.repository import visits
+from linkmgr.repository.colors import run_with_colors
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError, not_found
 
@@ -66,14 +67,17 @@ def add(
     name: str,
     background: str,
     foreground: str,
+    own_alias: str | None = None,
     logo: bytes = b"",
 ) -> Row:
-    """Store a QR code and return its `id` and `link`."""
-    added = run(
+    """Store a QR code and return its `id` and `link`. `own_alias` must be in use if it is not None."""
+    added = run_with_colors(
         """
         INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo)
-        VALUES (%(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
-                nullif(%(logo)s::bytea, ''))
+        SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
+               nullif(%(logo)s::bytea, '')
+         WHERE %(own_alias)s::text IS NULL
+            OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
         RETURNING id, %(base)s::text || '/qr/' || code AS link
         """,
         user_id=user_id,
@@ -83,10 +87,12 @@ def add(
         name=name,
         background=background,
         foreground=foreground,
+        own_alias=own_alias,
         logo=logo,
         base=settings().base_url,
     )
-    assert added is not None
+    if added is None:
+        raise AppError("short_link_unknown")
     return added
 
 
@@ -95,26 +101,30 @@ def update(
     qr_id: int,
     *,
     data: Any,
+    own_alias: str | None = None,
     name: str | None = None,
     background: str | None = None,
     foreground: str | None = None,
     logo: bytes | None = None,
 ) -> None:
-    """Change the members that are not None. An empty logo removes the logo. A constraint checks the contrast of the
-    resulting colors."""
-    updated = run(
+    """Change the members that are not None. An empty logo removes the logo. A trigger checks the contrast of the
+    resulting colors. `own_alias` must be in use if the data changes and it is not None."""
+    updated = run_with_colors(
         """
         UPDATE qrs
-           SET data = %(data)s,
+           SET data = %(data)s::json,
                name = coalesce(%(name)s, name),
                background = coalesce(%(background)s, background),
                foreground = coalesce(%(foreground)s, foreground),
                logo = nullif(coalesce(%(logo)s::bytea, logo), '')
          WHERE user_id = %(user_id)s AND id = %(qr_id)s
+           AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
+                OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
         RETURNING id
         """,
         user_id=user_id,
         qr_id=qr_id,
+        own_alias=own_alias,
         data=orjson.dumps(data).decode(),
         name=name,
         background=background,
@@ -122,7 +132,8 @@ def update(
         logo=logo,
     )
     if updated is None:
-        raise not_found("QR code")
+        find_type(user_id, qr_id)  # raises not_found
+        raise AppError("short_link_unknown")
 
 
 def delete(user_id: int, qr_id: int) -> None:

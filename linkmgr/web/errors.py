@@ -114,7 +114,12 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # QR codes
     "colours_too_close": (
         400,
-        "The foreground and background colors are too similar. Choose colors with a contrast of at least 3 to 1.",
+        "The foreground and background colors are too similar. Choose colors with a contrast of at least 3 to 1."
+        " For example, change foreground to {color}, or background to {background}.",
+    ),
+    "short_link_unknown": (
+        400,
+        "data points to this service, but not to a short link or bio page. Check the short URL.",
     ),
     "logo_missing": (
         400,
@@ -126,6 +131,11 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # campaign pages
     "campaign_missing": (404, "Campaign not found. It may be private, empty or deleted."),
     # overlays
+    "overlay_colours_too_close": (
+        400,
+        "The text and background colors are too similar. Choose colors with a contrast of at least 3 to 1. For"
+        " example, change color to {color}, or background to {background}.",
+    ),
     "answer_unplaced": (400, "This form is invalid or older than a day. Open the short link again."),
     "answers_full": (403, "This form has reached its limit of responses."),
     "too_many_answers": (429, "Too many responses from your IP address. Try again in {seconds} seconds."),
