@@ -100,8 +100,8 @@ def _find(short: str) -> Json:
     if row is None:
         raise AppError("short_url_unknown")
     link = urls.read(user_id(), row["id"])
-    found = listing("urls", Page([row] if page["number"] == 1 else [], 1, **page))
-    return ok(id=row["id"], data=link.pop("data") | found["data"], details=link)
+    listed = listing("urls", Page([row] if page["number"] == 1 else [], 1, **page))
+    return ok(id=row["id"], data=link.pop("data") | listed["data"], details=link)
 
 
 def _list_links() -> Page:
