@@ -7,6 +7,7 @@ from werkzeug.routing import MapAdapter
 from linkmgr import api, cli, openapi, pages, settings
 from linkmgr.api import suggestions
 from linkmgr.db import jobs, replica, statements
+from linkmgr.fields import unknown
 from linkmgr.pages import branded
 from linkmgr.qr import cache
 from linkmgr.repository import callers, cleanup, login
@@ -47,6 +48,7 @@ def create_app(**overrides: str) -> Flask:
         cache.init_app(app)
         api.init_app(app)
         openapi.init_app(app)
+        unknown.init_app(app, shown=openapi.shown_members)
         pages.init_app(app)
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes

@@ -12,6 +12,7 @@ from flask import request
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, pre_load, validate
 
 from linkmgr.fields import strict_json
+from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import normalize_target
 from linkmgr.web import request as web_request
 from linkmgr.web.errors import AppError
@@ -65,6 +66,9 @@ def load(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
         loaded: dict[str, Any] = _instance(schema).load(members)
     except ValidationError as error:
         raise AppError("invalid", problems=join_problems(dict(error.messages_dict))) from None
+    defined = _instance(schema).fields
+    if not members.keys() <= defined.keys():
+        warn_unknown(schema, defined, members)
     return loaded
 
 

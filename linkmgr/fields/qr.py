@@ -12,9 +12,11 @@ from marshmallow import Schema, ValidationError, post_load
 
 from linkmgr.fields.base import Email, Matching, New, Target, Text
 from linkmgr.fields.short_urls import parse_short_url
+from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import MAX_URL, split_http
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError
+from linkmgr.web.request import warn
 
 TYPES = ("text", "vcard", "link", "email", "phone", "sms", "wifi")
 
@@ -24,6 +26,7 @@ _MAX_NAME = 100
 
 # Limits of the Wi-Fi standard. Both fit into one image, even if every character is escaped.
 _MAX_SSID, _MAX_WIFI_PASSWORD = 32, 64
+_WPA_PASSWORD = re.compile("[ -~]{8,63}|[0-9A-Fa-f]{64}")
 _ENCRYPTIONS = {
     "wpa": "WPA",
     "wpa2": "WPA",
@@ -119,6 +122,11 @@ class WifiData(New):
             return data | {"encryption": encryption, "password": ""}
         if not data["password"]:
             raise ValidationError({"password": ["is required unless data.encryption is nopass"]})
+        if encryption == "WPA" and not _WPA_PASSWORD.fullmatch(data["password"]):
+            warn(
+                "data.password is no WPA password, so devices will not connect. A WPA password has 8 to 63 ASCII"
+                " characters, or 64 hexadecimal digits."
+            )
         return data | {"encryption": encryption}
 
 
@@ -139,7 +147,10 @@ def _load(kind: str, data: Any) -> Any:
     schema = OBJECTS[kind]()
     if not isinstance(data, dict):
         raise ValidationError(f"must be an object with {', '.join(schema.fields)} for the type {kind}")
-    return schema.load(data)
+    loaded = schema.load(data)
+    if not data.keys() <= schema.fields.keys():
+        warn_unknown(OBJECTS[kind], schema.fields, data, "data.")
+    return loaded
 
 
 def normalize(kind: str, data: Any) -> Any:

@@ -7,7 +7,7 @@ from apispec.core import Components
 
 from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import RECORDS
-from linkmgr.openapi.schemas import JsonSchema, example_of, record, ref
+from linkmgr.openapi.schemas import WARNINGS, JsonSchema, example_of, record, ref
 from linkmgr.web.errors import CATALOGUE
 
 _LIMITS = {
@@ -81,8 +81,14 @@ def _error_response(status: int, codes: list[str], schema: JsonSchema | None = N
     }
 
 
+def _with_warnings(schema: JsonSchema) -> JsonSchema:
+    """Return the schema of a success with the optional member `warnings`, which writes have."""
+    resolved = RECORDS[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    return resolved | {"properties": resolved["properties"] | {"warnings": WARNINGS}}
+
+
 def _success(operation: Operation) -> JsonSchema:
-    content: JsonSchema = {"schema": operation.response}
+    content: JsonSchema = {"schema": _with_warnings(operation.response) if operation.body else operation.response}
     if example := example_of(operation.response, RECORDS):
         content["example"] = example
     headers = _headers(*_LIMITS, *_ID, *(_TAG if operation.tagged else ()))

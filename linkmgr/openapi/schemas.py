@@ -75,6 +75,12 @@ STATISTICS = record(
     socialCount=record(facebook=number(1), twitter=number(0), instagram=number(3)),
 )
 
+WARNINGS = array_of({"type": "string"}) | {
+    "minItems": 1,
+    "description": "Values that were accepted but cannot have the effect that was probably meant. Absent without any.",
+    "examples": [["The member 'alias' is unknown and was ignored. Did you mean 'custom'?"]],
+}
+
 # Records of several resources
 RECORDS: dict[str, JsonSchema] = {
     "Statistics": STATISTICS,

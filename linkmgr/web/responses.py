@@ -8,6 +8,7 @@ from flask import Response, stream_with_context
 from flask.json.provider import JSONProvider
 
 from linkmgr.db.statements import Page, Row
+from linkmgr.web import request as web_request
 
 Json = dict[str, Any]
 
@@ -29,7 +30,10 @@ def ok(message: str | None = None, **members: Any) -> Json:
     response: Json = {"error": 0}
     if message is not None:
         response["message"] = message
-    return response | members
+    response |= members
+    if warnings := web_request.current().warnings:
+        response["warnings"] = warnings
+    return response
 
 
 def streamed(chunks: Iterator[list[Row]]) -> Response:
