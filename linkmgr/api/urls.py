@@ -24,6 +24,7 @@ from linkmgr.fields.links import (
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import urls
+from linkmgr.visits import labels
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
 from linkmgr.web.errors import AppError
@@ -55,9 +56,9 @@ class Members(Schema):
     password = LinkPassword(allow_empty=True)
     expiry = Expiry(allow_empty=True)
     type = LinkType()
-    geotarget = Targets("location")
-    devicetarget = Targets("device")
-    languagetarget = Targets("language")
+    geotarget = Targets("location", labels.country_problem)
+    devicetarget = Targets("device", labels.device_problem)
+    languagetarget = Targets("language", labels.language_problem)
     parameters = Parameters()
     metatitle = Text(allow_empty=True)
     metadescription = Text(MAX_DESCRIPTION, allow_empty=True, multiline=True)

@@ -7,6 +7,8 @@ owner does not believe that it works.
 import math
 import re
 import secrets
+from collections.abc import Callable
+from itertools import islice
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -17,6 +19,7 @@ from linkmgr.fields.base import MAX_ID, Matching, Text
 from linkmgr.fields.times import parse_time
 from linkmgr.fields.urls import MAX_URL, is_own_host, normalize_target, split_ascii, split_http, strict_host
 from linkmgr.settings import settings
+from linkmgr.web.request import MAX_WARNINGS, warn
 
 NO_ID = -1  # replaces an id that no row can have
 MAX_NAME = 100
@@ -134,9 +137,10 @@ class Targets(fields.Field[dict[str, str]]):
 
     default_error_messages = {"invalid": "must be an array of objects with {selector} and link"}
 
-    def __init__(self, selector: str, **kwargs: Any) -> None:
+    def __init__(self, selector: str, problem: Callable[[str], str | None], **kwargs: Any) -> None:
+        """`problem` returns the reason why a label matches no visitor, or None."""
         super().__init__(**kwargs)
-        self.selector = selector
+        self.selector, self.problem = selector, problem
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, str]:
         if not isinstance(value, list):
@@ -146,6 +150,9 @@ class Targets(fields.Field[dict[str, str]]):
             match item:
                 case {"link": str(url), **others} if url and (label := _normalize_label(others.get(self.selector))):
                     targets[label] = _normalize_link(url)
+        for label in islice(targets, MAX_WARNINGS):
+            if problem := self.problem(label):
+                warn(f"{attr}: '{label}' {problem}")
         return targets
 
 
