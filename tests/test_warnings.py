@@ -158,12 +158,11 @@ def test_a_device_that_does_not_exist_causes_a_warning(alice: Client, label: str
 
 @pytest.mark.parametrize(
     ("label", "meant"),
-    [("jp", "ja"), ("frnch", "french"), ("klingon", ""), ("en-uk", ""), ("xx", ""), ("eng", "en"), ("", None)],
+    [("jp", "ja"), ("frnch", "french"), ("klingon", ""), ("en-uk", ""), ("xx", ""), ("eng", "en")],
 )
-def test_a_language_that_does_not_exist_causes_a_warning(alice: Client, label: str, meant: str | None) -> None:
+def test_a_language_that_does_not_exist_causes_a_warning(alice: Client, label: str, meant: str) -> None:
     hint = f" Did you mean '{meant}'?" if meant else ""
-    expected = [] if meant is None else [LANGUAGE(label, hint)]
-    assert warnings(alice, with_target("languagetarget", "language", label)) == expected
+    assert warnings(alice, with_target("languagetarget", "language", label)) == [LANGUAGE(label, hint)]
 
 
 @pytest.mark.parametrize(
@@ -204,7 +203,24 @@ def test_no_name_of_a_visitors_language_or_country_causes_a_warning() -> None:
 
 def test_only_labels_that_are_stored_cause_a_warning(alice: Client) -> None:
     several = [{"location": "Atlantis", "link": PAGE}, {"location": "Peru", "link": PAGE}, {"location": "Nowhere"}]
-    assert warnings(alice, {"url": PAGE, "geotarget": several}) == [COUNTRY("atlantis", "")]
+    assert warnings(alice, {"url": PAGE, "geotarget": several}) == [
+        "geotarget: an element without location and link was ignored.",
+        COUNTRY("atlantis", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("member", "element", "lacks"),
+    [
+        ("geotarget", {"country": "Peru", "link": PAGE}, "without location and link"),
+        ("devicetarget", {"device": "iphone"}, "without device and link"),
+        ("languagetarget", "fr", "without language and link"),
+        ("parameters", {"key": "a", "value": "b"}, "without name and value"),
+        ("pixels", "x", "that is not an id"),
+    ],
+)
+def test_an_element_that_is_ignored_causes_one_warning(alice: Client, member: str, element: Any, lacks: str) -> None:
+    assert warnings(alice, {"url": PAGE, member: [element, element]}) == [f"{member}: an element {lacks} was ignored."]
 
 
 # --- Wi-Fi passwords

@@ -95,7 +95,10 @@ class Ids(fields.Field[list[int]]):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
         if not isinstance(value, list):
             raise self.make_error("invalid")
-        return list(dict.fromkeys(row_id for item in value if (row_id := _parse_id(item)) is not None))
+        ids = [_parse_id(item) for item in value]
+        if None in ids:
+            warn(f"{attr}: an element that is not an id was ignored.")
+        return list(dict.fromkeys(row_id for row_id in ids if row_id is not None))
 
 
 class LinkType(fields.Field[dict[str, Any]]):
@@ -150,6 +153,8 @@ class Targets(fields.Field[dict[str, str]]):
             match item:
                 case {"link": str(url), **others} if url and (label := _normalize_label(others.get(self.selector))):
                     targets[label] = _normalize_link(url)
+                case _:
+                    warn(f"{attr}: an element without {self.selector} and link was ignored.")
         for label in islice(targets, MAX_WARNINGS):
             if problem := self.problem(label):
                 warn(f"{attr}: '{label}' {problem}")
@@ -174,6 +179,8 @@ class Parameters(fields.Field[list[list[str]]]):
                     name.strip() and len(name) <= MAX_NAME and not isinstance(text, bool)
                 ):
                     pairs.append([name.strip(), str(text)])
+                case _:
+                    warn(f"{attr}: an element without name and value was ignored.")
         if len(urlencode([(name, text) for name, text in pairs])) > MAX_URL:
             raise self.make_error("long")
         return pairs
