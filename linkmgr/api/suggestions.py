@@ -77,11 +77,13 @@ def _nearest(method: str, words: list[str], routes: list[_Route]) -> _Route:
 
 def hint(method: str, path: str) -> str:
     """Return the sentences that follow "API operation not found."."""
+    if len(path) > MAX_PATH:
+        return _DEFAULT
     segments = [segment for segment in path.split("/")[2:] if segment and not re.fullmatch(r"v[0-9.]+", segment)]
     words = [word for word in map(_canonical, segments) if word]
     routes = sorted(_routes())
     names = get_close_matches(words[0], {route.words[0] for route in routes}, 1, _CUTOFF) if words else []
-    if len(path) > MAX_PATH or not names:
+    if not names:
         return _DEFAULT
     method = "PUT" if method == "PATCH" else method
     routes = [route for route in routes if route.words[0] == names[0]]
