@@ -5,7 +5,9 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, openapi, pages, settings
+from linkmgr.api import suggestions
 from linkmgr.db import jobs, replica, statements
+from linkmgr.fields import unknown
 from linkmgr.pages import branded
 from linkmgr.qr import cache
 from linkmgr.repository import callers, cleanup, idempotency, login, versions
@@ -51,7 +53,7 @@ def create_app(**overrides: str) -> Flask:
         replica.init_app(app)
         jobs.init_app(cleanup.HANDLERS)
         keys.init_app(app)
-        errors.init_app(app)
+        errors.init_app(app, path_hint=suggestions.hint)
         branded.init_app(app)
         cors.init_app(app)
         security_headers.init_app(app)
@@ -61,6 +63,7 @@ def create_app(**overrides: str) -> Flask:
         cache.init_app(app)
         api.init_app(app)
         openapi.init_app(app)
+        unknown.init_app(app, shown=openapi.shown_members)
         pages.init_app(app)
         stored = web_idempotency.Store(idempotency.find, idempotency.lock, idempotency.store)
         safe_writes.init_app(app, stored, lock_version=versions.lock)  # needs all routes
