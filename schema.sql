@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (9);
+INSERT INTO schema_version VALUES (14);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -603,7 +603,8 @@ CREATE TRIGGER channel_on_insert BEFORE INSERT ON channel_items FOR EACH ROW
     EXECUTE FUNCTION require_reference('channels', 'channel_id', 'channel_unknown');
 
 -- Visits of links and scans of QR codes. IP addresses are not stored: `visitor` is a keyed digest. Each month has a
--- partition, so that old visits are dropped as a whole instead of row by row.
+-- partition, so that old visits are dropped as a whole instead of row by row. `rolled` is false for visits stored before
+-- there were rollups, until the job `fill_rollups` has counted them.
 CREATE TABLE visits (
     target_id bigint      NOT NULL,
     at        timestamptz NOT NULL,
@@ -611,7 +612,12 @@ CREATE TABLE visits (
     country   text        NOT NULL,
     referrer  text        NOT NULL,
     browser   text        NOT NULL,
-    os        text        NOT NULL
+    os        text        NOT NULL,
+    bot       boolean     NOT NULL DEFAULT false,
+    device    text        NOT NULL DEFAULT 'Unknown',
+    city      text        NOT NULL DEFAULT 'Unknown',
+    language  text        NOT NULL DEFAULT 'Unknown',
+    rolled    boolean     NOT NULL DEFAULT true
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (target_id, at);
 
@@ -629,7 +635,7 @@ BEGIN
     IF to_regclass(partition) IS NOT NULL THEN
         RETURN;
     END IF;
-    EXECUTE format('CREATE TABLE %I (LIKE visits)', partition);
+    EXECUTE format('CREATE TABLE %I (LIKE visits INCLUDING DEFAULTS)', partition);
     EXECUTE format('ALTER TABLE visits ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
                    partition, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
 END $$;
@@ -682,13 +688,16 @@ CREATE TABLE visitors (
 );
 
 -- Totals per target, updated when visits are stored, so that reading them does not depend on the number of visits.
+-- `statistics` is the row of the view `statistics`; NULL in a target without visits since the upgrade, until the job
+-- `fill_rollups` has computed it.
 CREATE TABLE totals (
-    target_id bigint PRIMARY KEY,
-    clicks    bigint NOT NULL,
-    visitors  bigint NOT NULL
+    target_id  bigint PRIMARY KEY,
+    clicks     bigint NOT NULL,
+    visitors   bigint NOT NULL,
+    statistics json
 ) WITH (fillfactor = 50);
 
--- Number of visits per target and label. `dimension` is 'country', 'referrer', 'browser', 'os' or 'social'. The index
+-- Number of visits per target and label. `dimension` is 'country', 'referrer', 'browser', 'os', 'city' or 'social'. The index
 -- stores the most frequent labels next to each other.
 CREATE TABLE target_breakdowns (
     target_id bigint NOT NULL,
@@ -724,6 +733,108 @@ SELECT target_id,
                        WHERE b.target_id = totals.target_id AND b.dimension = dimensions.dimension
                        ORDER BY total DESC, label
                        LIMIT 10) ranked) per_dimension) per_target;
+
+-- Rollups: visits per quarter of an hour, which starts at `at`, dimension and label. `dimension` is '' with the label ''
+-- for all visits, 'country', 'city', 'referrer', 'browser', 'os', 'device' or 'language'; for accounts also 'target',
+-- whose label is the id. The labels of a target are bounded: those that are not in `target_breakdowns` are counted as
+-- 'Other'. Account rows keep the visits of deleted targets.
+CREATE TABLE target_rollups (
+    target_id bigint      NOT NULL,
+    dimension text        NOT NULL,
+    at        timestamptz NOT NULL,
+    label     text        NOT NULL,
+    bot       boolean     NOT NULL,
+    visits    bigint      NOT NULL,
+    PRIMARY KEY (target_id, dimension, at, label, bot)
+) WITH (fillfactor = 90);
+
+CREATE TABLE account_rollups (
+    user_id   bigint      NOT NULL,
+    dimension text        NOT NULL,
+    at        timestamptz NOT NULL,
+    label     text        NOT NULL,
+    bot       boolean     NOT NULL,
+    visits    bigint      NOT NULL,
+    PRIMARY KEY (user_id, dimension, at, label, bot)
+) WITH (fillfactor = 90);
+
+-- The same per day (UTC). The days of accounts include those whose quarters of an hour are in `account_rollups`; the
+-- purge deletes those quarters after 400 days. `target_days` has only the days that the purge has folded, and deleted
+-- from `target_rollups`.
+CREATE TABLE account_days (
+    user_id   bigint  NOT NULL,
+    dimension text    NOT NULL,
+    day       date    NOT NULL,
+    label     text    NOT NULL,
+    bot       boolean NOT NULL,
+    visits    bigint  NOT NULL,
+    PRIMARY KEY (user_id, dimension, day, label, bot)
+) WITH (fillfactor = 90);
+
+CREATE TABLE target_days (
+    target_id bigint  NOT NULL,
+    dimension text    NOT NULL,
+    day       date    NOT NULL,
+    label     text    NOT NULL,
+    bot       boolean NOT NULL,
+    visits    bigint  NOT NULL,
+    PRIMARY KEY (target_id, dimension, day, label, bot)
+);
+
+-- Count new visits in the rollups and compute the statistics of their targets. The statement that stores visits has
+-- updated `totals` and `target_breakdowns` before. All visits of a user are stored one statement after the other.
+CREATE FUNCTION roll_up_visits() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    WITH owned AS MATERIALIZED (
+        SELECT v.*, coalesce((SELECT user_id FROM links WHERE links.id = v.target_id),
+                             (SELECT user_id FROM qrs WHERE qrs.id = v.target_id)) AS user_id,
+               date_bin('15 minutes', v.at, 'epoch') AS quarter
+          FROM inserted v),
+    labels AS (
+        SELECT user_id, target_id, dimension, quarter, label, bot, count(*) AS visits
+          FROM owned,
+               LATERAL (VALUES ('', ''), ('country', country), ('city', city), ('referrer', referrer),
+                               ('browser', browser), ('os', os), ('device', device), ('language', language)
+                       ) AS dimensions (dimension, label)
+         WHERE user_id IS NOT NULL
+         GROUP BY user_id, target_id, dimension, quarter, label, bot),
+    bounded AS MATERIALIZED (
+        SELECT user_id, target_id, dimension, quarter, bot, visits,
+               CASE WHEN dimension IN ('', 'country', 'device', 'language') OR dimension = 'city' AND label = 'Unknown'
+                      OR EXISTS (SELECT FROM target_breakdowns b
+                                  WHERE b.target_id = l.target_id AND b.dimension = l.dimension AND b.label = l.label)
+                    THEN label ELSE 'Other' END AS label
+          FROM labels l),
+    target_rollups_added AS (
+        INSERT INTO target_rollups AS r (target_id, dimension, at, label, bot, visits)
+        SELECT target_id, dimension, quarter, label, bot, sum(visits)
+          FROM bounded
+         GROUP BY target_id, dimension, quarter, label, bot
+         ORDER BY 1, 2, 3, 4, 5
+        ON CONFLICT (target_id, dimension, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits),
+    account AS MATERIALIZED (
+        SELECT user_id, dimension, quarter, label, bot, sum(visits) AS visits
+          FROM (SELECT user_id, dimension, quarter, label, bot, visits FROM bounded
+                 UNION ALL
+                SELECT user_id, 'target', quarter, target_id::text, bot, visits FROM bounded
+                 WHERE dimension = '') all_dimensions
+         GROUP BY user_id, dimension, quarter, label, bot),
+    account_rollups_added AS (
+        INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits)
+        SELECT user_id, dimension, quarter, label, bot, visits FROM account ORDER BY 1, 2, 3, 4, 5
+        ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits)
+    INSERT INTO account_days AS r (user_id, dimension, day, label, bot, visits)
+    SELECT user_id, dimension, (quarter AT TIME ZONE 'UTC')::date AS day, label, bot, sum(visits)
+      FROM account
+     GROUP BY user_id, dimension, day, label, bot
+     ORDER BY 1, 2, 3, 4, 5
+    ON CONFLICT (user_id, dimension, day, label, bot) DO UPDATE SET visits = r.visits + excluded.visits;
+
+    UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)
+     WHERE target_id IN (SELECT target_id FROM inserted WHERE NOT bot);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER roll_up AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION roll_up_visits();
 
 -- Links as the API lists them. `host` is the scheme and host of a branded domain, or null on our own host.
 CREATE VIEW link_records AS
