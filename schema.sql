@@ -852,7 +852,8 @@ BEGIN
     bounded AS MATERIALIZED (
         SELECT user_id, target_id, quarter, bot, dimension, label, sum(visits) AS visits
           FROM (SELECT user_id, target_id, quarter, bot, dimension, visits,
-                       CASE WHEN dimension NOT IN ('referrer', 'browser', 'os', 'city') OR bot AND dimension = 'browser'
+                       CASE WHEN dimension NOT IN ('referrer', 'browser', 'os', 'city')
+                              OR bot AND dimension = 'browser' OR label IN ('Unknown', 'Direct, email and other')
                               OR (SELECT true FROM target_breakdowns b
                                    WHERE b.target_id = l.target_id AND b.dimension = l.dimension
                                      AND b.label = l.label
