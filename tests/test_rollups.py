@@ -1,5 +1,8 @@
 """Rollups and stored statistics agree with the visits: on concurrent storage, after an upgrade and after folding."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -216,3 +219,47 @@ def test_statistics_are_computed_when_they_are_read_until_the_job_has_stored_the
         assert jobs.fill({}) is True
     assert sql("SELECT FROM totals WHERE statistics IS NULL") == []
     assert alice.get(f"/api/qr/{target.id}").get_json() == before
+
+
+# --- concurrency
+
+PROCESS = """
+import json, random, sys, time
+from linkmgr import create_app
+from linkmgr.visits.queue import Visit
+
+number, targets, settings = json.loads(sys.argv[1])
+app, chance = create_app(**settings), random.Random(number)
+queue, now = app.extensions["linkmgr_visit_queue"], time.time()
+with app.app_context():
+    for n in range(1000):
+        target_id, user_id = targets[min(int(chance.paretovariate(0.8)), len(targets)) - 1]
+        bot = chance.random() < 0.1
+        referrer = "Direct, email and other" if bot else f"site{chance.randrange(30)}"
+        system = "Unknown" if bot else "Linux"
+        queue.add(Visit(target_id, user_id, now - n, f"{chance.randrange(999):04}", chance.choice("ABC"), referrer,
+                        "Firefox", system, None, bot=bot, device="phone"))
+        if n % 300 == 0:
+            assert queue.flush()
+    assert queue.flush()
+"""
+
+
+def test_visits_that_four_processes_store_at_once_are_counted_exactly(
+    app: Flask, sql: Sql, alice: Client, bob: Client, tmp_path: Path
+) -> None:
+    targets = [(factories.link(sql, user.id), user.id) for user in (alice, bob, alice, bob, alice)]
+    settings = {
+        "database_url": app.extensions["linkmgr_database"].dsn,
+        "secret_key": app.config["SECRET_KEY"],
+        "data_dir": str(tmp_path),
+    }
+    processes = [
+        subprocess.Popen([sys.executable, "-c", PROCESS, json.dumps([number, targets, settings])])
+        for number in range(4)
+    ]
+    assert [process.wait(60) for process in processes] == [0] * 4
+    assert sql("SELECT count(*) AS n FROM visits") == [{"n": 4000}]
+    assert sql(DIFFERENCES) == []
+    [unique] = sql("SELECT (SELECT sum(visitors) FROM totals) = (SELECT count(*) FROM visitors) AS agree")
+    assert unique["agree"]
