@@ -13,6 +13,8 @@ from tests.rollups import DIFFERENCES
 from tests.test_paging import LISTS
 from tests.test_schema import execute
 
+pytestmark = pytest.mark.usefixtures("drop_past_months")
+
 
 @pytest.fixture
 def clients(app: Flask) -> Iterator[dict[str, Client]]:

@@ -20,7 +20,7 @@ from tests.rollups import DIFFERENCES
 from tests.targets import IPHONE, Target
 from tests.test_schema import execute
 from tests.test_visits import NOTHING
-from tests.test_visits_recording import past_months, purge  # noqa: F401 - a fixture
+from tests.test_visits_recording import purge
 
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 # The statement of the previous version, reduced to what it writes.
@@ -126,6 +126,7 @@ def test_deleting_a_target_deletes_its_rollups_and_deleting_its_user_those_of_th
 # --- folding
 
 
+@pytest.mark.usefixtures("drop_past_months")
 def test_the_purge_folds_old_quarters_of_an_hour_into_days(
     located: Flask, sql: Sql, register: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:

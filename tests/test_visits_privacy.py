@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr.visits import record
 from linkmgr.visits.record import DIRECT
 from tests import geoip
 from tests.conftest import Client
@@ -28,7 +27,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     gmtime, now = time.gmtime, time.time()
 
     def advance(days: int) -> None:
-        monkeypatch.setattr(record.time, "gmtime", lambda *_: gmtime(now + days * DAY))
+        monkeypatch.setattr(time, "gmtime", lambda *_: gmtime(now + days * DAY))
 
     return advance
 
