@@ -10,7 +10,7 @@ from linkmgr.db import jobs, replica, statements
 from linkmgr.fields import unknown
 from linkmgr.pages import branded
 from linkmgr.qr import cache
-from linkmgr.repository import callers, cleanup, idempotency, login, versions
+from linkmgr.repository import callers, cleanup, idempotency, login, rollups, versions
 from linkmgr.web import (
     auth,
     cors,
@@ -51,7 +51,7 @@ def create_app(**overrides: str) -> Flask:
     with app.app_context():
         statements.init_app(app, on_connect=lambda: metrics.count("database_connections_opened"))
         replica.init_app(app)
-        jobs.init_app(cleanup.HANDLERS)
+        jobs.init_app(cleanup.HANDLERS | rollups.HANDLERS)
         keys.init_app(app)
         errors.init_app(app, path_hint=suggestions.hint)
         branded.init_app(app)

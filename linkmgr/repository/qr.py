@@ -13,11 +13,11 @@ from linkmgr.web.errors import AppError, not_found
 
 _QR_CODE = """
     SELECT qrs.xmin::text AS version, id, %(base)s::text || '/qr/' || code AS link,
-           coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
-           name, created AS date, type, qrs.data, background, foreground,
-           CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, s.data AS statistics
+           coalesce(clicks, 0) AS scans, name, created AS date, type, data, background, foreground,
+           CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo,
+           coalesce(t.statistics, (SELECT s.data FROM statistics s WHERE s.target_id = t.target_id)) AS statistics
       FROM qrs
-      LEFT JOIN statistics s ON target_id = id
+      LEFT JOIN totals t ON target_id = id
      WHERE user_id = %(user_id)s AND id = %(qr_id)s
 """
 

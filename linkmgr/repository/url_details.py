@@ -11,7 +11,8 @@ from linkmgr.web.errors import not_found
 # `related` is None for the many links that refer to no other rows.
 _LINK = """
     SELECT l.xmin::text AS version, l.id, alias, url AS longurl, title, description, locations AS location,
-           devices AS device, expires AS expiry, created AS date, data, url,
+           devices AS device, expires AS expiry, created AS date, url,
+           coalesce(t.statistics, (SELECT data FROM statistics WHERE target_id = t.target_id)) AS data,
            CASE WHEN custom THEN alias ELSE '' END AS custom, password_hash IS NOT NULL AS haspassword, type,
            languages, parameters, title AS metatitle, metadescription, metaimage, deeplink,
            CASE WHEN public THEN 'public' ELSE 'private' END AS status,
@@ -20,7 +21,7 @@ _LINK = """
                   OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
                 THEN link_references(l.user_id, l.id) END AS related
       FROM links l
-      LEFT JOIN statistics s ON s.target_id = l.id
+      LEFT JOIN totals t ON t.target_id = l.id
      WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
 """
 _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []}

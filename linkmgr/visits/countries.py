@@ -1,62 +1,80 @@
-"""ISO 3166 codes and names of countries, in lower case.
+"""English names of countries by their ISO 3166 code."""
 
-A country has several names, because GeoIP databases name some of them differently, and change names over time.
+NAMES = {
+    "AD": "Andorra", "AE": "United Arab Emirates", "AF": "Afghanistan", "AG": "Antigua and Barbuda", "AI": "Anguilla",
+    "AL": "Albania", "AM": "Armenia", "AO": "Angola", "AQ": "Antarctica", "AR": "Argentina", "AS": "American Samoa",
+    "AT": "Austria", "AU": "Australia", "AW": "Aruba", "AX": "Åland Islands", "AZ": "Azerbaijan",
+    "BA": "Bosnia and Herzegovina", "BB": "Barbados", "BD": "Bangladesh", "BE": "Belgium", "BF": "Burkina Faso",
+    "BG": "Bulgaria", "BH": "Bahrain", "BI": "Burundi", "BJ": "Benin", "BL": "Saint Barthélemy", "BM": "Bermuda",
+    "BN": "Brunei", "BO": "Bolivia", "BQ": "Bonaire, Sint Eustatius, and Saba", "BR": "Brazil", "BS": "Bahamas",
+    "BT": "Bhutan", "BV": "Bouvet Island", "BW": "Botswana", "BY": "Belarus", "BZ": "Belize", "CA": "Canada",
+    "CC": "Cocos (Keeling) Islands", "CD": "DR Congo", "CF": "Central African Republic", "CG": "Congo Republic",
+    "CH": "Switzerland", "CI": "Ivory Coast", "CK": "Cook Islands", "CL": "Chile", "CM": "Cameroon", "CN": "China",
+    "CO": "Colombia", "CR": "Costa Rica", "CU": "Cuba", "CV": "Cabo Verde", "CW": "Curaçao", "CX": "Christmas Island",
+    "CY": "Cyprus", "CZ": "Czechia", "DE": "Germany", "DJ": "Djibouti", "DK": "Denmark", "DM": "Dominica",
+    "DO": "Dominican Republic", "DZ": "Algeria", "EC": "Ecuador", "EE": "Estonia", "EG": "Egypt",
+    "EH": "Western Sahara", "ER": "Eritrea", "ES": "Spain", "ET": "Ethiopia", "FI": "Finland", "FJ": "Fiji",
+    "FK": "Falkland Islands", "FM": "Micronesia", "FO": "Faroe Islands", "FR": "France", "GA": "Gabon",
+    "GB": "United Kingdom", "GD": "Grenada", "GE": "Georgia", "GF": "French Guiana", "GG": "Guernsey", "GH": "Ghana",
+    "GI": "Gibraltar", "GL": "Greenland", "GM": "The Gambia", "GN": "Guinea", "GP": "Guadeloupe",
+    "GQ": "Equatorial Guinea", "GR": "Greece", "GS": "South Georgia and the South Sandwich Islands", "GT": "Guatemala",
+    "GU": "Guam", "GW": "Guinea-Bissau", "GY": "Guyana", "HK": "Hong Kong", "HM": "Heard and McDonald Islands",
+    "HN": "Honduras", "HR": "Croatia", "HT": "Haiti", "HU": "Hungary", "ID": "Indonesia", "IE": "Ireland",
+    "IL": "Israel", "IM": "Isle of Man", "IN": "India", "IO": "British Indian Ocean Territory", "IQ": "Iraq",
+    "IR": "Iran", "IS": "Iceland", "IT": "Italy", "JE": "Jersey", "JM": "Jamaica", "JO": "Jordan", "JP": "Japan",
+    "KE": "Kenya", "KG": "Kyrgyzstan", "KH": "Cambodia", "KI": "Kiribati", "KM": "Comoros",
+    "KN": "St Kitts and Nevis", "KP": "North Korea", "KR": "South Korea", "KW": "Kuwait", "KY": "Cayman Islands",
+    "KZ": "Kazakhstan", "LA": "Laos", "LB": "Lebanon", "LC": "Saint Lucia", "LI": "Liechtenstein", "LK": "Sri Lanka",
+    "LR": "Liberia", "LS": "Lesotho", "LT": "Lithuania", "LU": "Luxembourg", "LV": "Latvia", "LY": "Libya",
+    "MA": "Morocco", "MC": "Monaco", "MD": "Moldova", "ME": "Montenegro", "MF": "Saint Martin", "MG": "Madagascar",
+    "MH": "Marshall Islands", "MK": "North Macedonia", "ML": "Mali", "MM": "Myanmar", "MN": "Mongolia", "MO": "Macao",
+    "MP": "Northern Mariana Islands", "MQ": "Martinique", "MR": "Mauritania", "MS": "Montserrat", "MT": "Malta",
+    "MU": "Mauritius", "MV": "Maldives", "MW": "Malawi", "MX": "Mexico", "MY": "Malaysia", "MZ": "Mozambique",
+    "NA": "Namibia", "NC": "New Caledonia", "NE": "Niger", "NF": "Norfolk Island", "NG": "Nigeria", "NI": "Nicaragua",
+    "NL": "The Netherlands", "NO": "Norway", "NP": "Nepal", "NR": "Nauru", "NU": "Niue", "NZ": "New Zealand",
+    "OM": "Oman", "PA": "Panama", "PE": "Peru", "PF": "French Polynesia", "PG": "Papua New Guinea",
+    "PH": "Philippines", "PK": "Pakistan", "PL": "Poland", "PM": "Saint Pierre and Miquelon", "PN": "Pitcairn Islands",
+    "PR": "Puerto Rico", "PS": "Palestine", "PT": "Portugal", "PW": "Palau", "PY": "Paraguay", "QA": "Qatar",
+    "RE": "Réunion", "RO": "Romania", "RS": "Serbia", "RU": "Russia", "RW": "Rwanda", "SA": "Saudi Arabia",
+    "SB": "Solomon Islands", "SC": "Seychelles", "SD": "Sudan", "SE": "Sweden", "SG": "Singapore",
+    "SH": "Saint Helena", "SI": "Slovenia", "SJ": "Svalbard and Jan Mayen", "SK": "Slovakia", "SL": "Sierra Leone",
+    "SM": "San Marino", "SN": "Senegal", "SO": "Somalia", "SR": "Suriname", "SS": "South Sudan",
+    "ST": "São Tomé and Príncipe", "SV": "El Salvador", "SX": "Sint Maarten", "SY": "Syria", "SZ": "Eswatini",
+    "TC": "Turks and Caicos Islands", "TD": "Chad", "TF": "French Southern Territories", "TG": "Togo",
+    "TH": "Thailand", "TJ": "Tajikistan", "TK": "Tokelau", "TL": "Timor-Leste", "TM": "Turkmenistan", "TN": "Tunisia",
+    "TO": "Tonga", "TR": "Türkiye", "TT": "Trinidad and Tobago", "TV": "Tuvalu", "TW": "Taiwan", "TZ": "Tanzania",
+    "UA": "Ukraine", "UG": "Uganda", "UM": "U.S. Outlying Islands", "US": "United States", "UY": "Uruguay",
+    "UZ": "Uzbekistan", "VA": "Vatican City", "VC": "St Vincent and Grenadines", "VE": "Venezuela",
+    "VG": "British Virgin Islands", "VI": "U.S. Virgin Islands", "VN": "Vietnam", "VU": "Vanuatu",
+    "WF": "Wallis and Futuna", "WS": "Samoa", "XK": "Kosovo", "YE": "Yemen", "YT": "Mayotte", "ZA": "South Africa",
+    "ZM": "Zambia", "ZW": "Zimbabwe",
+}  # fmt: skip
+
+# Further names, in lower case: country databases differ, and change names over time.
+_OTHER_NAMES = """
+    ax åland|aland islands; bl st barthélemy|saint barthelemy; bn brunei darussalam; bo bolivia, plurinational
+    state of|bolivia (plurinational state of); bq bonaire, sint eustatius and saba; bs the bahamas; cc cocos
+    islands; cd congo dr|democratic republic of the congo|congo, the democratic republic of the|congo (the
+    democratic republic of the); cg republic of the congo|congo; ci côte d'ivoire|cote d'ivoire; cv cape verde;
+    cw curacao; cz czech republic; fk falkland islands (malvinas); fm federated states of micronesia|micronesia,
+    federated states of|micronesia (federated states of); gb uk; gm gambia; hm heard island and mcdonald
+    islands; ir iran, islamic republic of|iran (islamic republic of); jo hashemite kingdom of jordan; kn saint
+    kitts and nevis; kp korea, democratic people's republic of|korea (democratic people's republic of); kr
+    republic of korea|korea, republic of|korea (republic of); la lao people's democratic republic; lc st lucia;
+    lt republic of lithuania; md republic of moldova|moldova, republic of|moldova (republic of); mf saint martin
+    (french part); mk macedonia; mm burma; mo macau; nl netherlands; pn pitcairn; ps palestinian
+    territory|palestine, state of|palestine (state of); re reunion; ru russian federation; sh st helena|saint
+    helena, ascension and tristan da cunha; st sao tome and principe; sx sint maarten (dutch part); sy syrian
+    arab republic; sz swaziland; tl east timor; tr turkey; tw taiwan, province of china|taiwan (province of
+    china); tz tanzania, united republic of|tanzania (united republic of); um u.s. minor outlying islands|united
+    states minor outlying islands; us united states of america; va vatican|holy see|holy see (vatican city
+    state); vc saint vincent and the grenadines; ve venezuela, bolivarian republic of|venezuela (bolivarian
+    republic of); vg virgin islands, british; vi virgin islands, u.s.; vn viet nam
 """
 
-_TEXT = """
-    ad andorra; ae united arab emirates; af afghanistan; ag antigua and barbuda; ai anguilla; al albania; am
-    armenia; ao angola; aq antarctica; ar argentina; as american samoa; at austria; au australia; aw aruba; ax
-    åland|åland islands|aland islands; az azerbaijan; ba bosnia and herzegovina; bb barbados; bd bangladesh; be
-    belgium; bf burkina faso; bg bulgaria; bh bahrain; bi burundi; bj benin; bl saint barthélemy|st barthélemy|saint
-    barthelemy; bm bermuda; bn brunei|brunei darussalam; bo bolivia|bolivia, plurinational state of|bolivia
-    (plurinational state of); bq bonaire, sint eustatius, and saba|bonaire, sint eustatius and saba; br brazil; bs
-    bahamas|the bahamas; bt bhutan; bv bouvet island; bw botswana; by belarus; bz belize; ca canada; cc cocos
-    (keeling) islands|cocos islands; cd dr congo|congo dr|democratic republic of the congo|congo, the democratic
-    republic of the|congo (the democratic republic of the); cf central african republic; cg congo republic|republic
-    of the congo|congo; ch switzerland; ci ivory coast|côte d'ivoire|cote d'ivoire; ck cook islands; cl chile; cm
-    cameroon; cn china; co colombia; cr costa rica; cu cuba; cv cabo verde|cape verde; cw curaçao|curacao; cx
-    christmas island; cy cyprus; cz czechia|czech republic; de germany; dj djibouti; dk denmark; dm dominica; do
-    dominican republic; dz algeria; ec ecuador; ee estonia; eg egypt; eh western sahara; er eritrea; es spain; et
-    ethiopia; fi finland; fj fiji; fk falkland islands|falkland islands (malvinas); fm micronesia|federated states
-    of micronesia|micronesia, federated states of|micronesia (federated states of); fo faroe islands; fr france; ga
-    gabon; gb united kingdom; gd grenada; ge georgia; gf french guiana; gg guernsey; gh ghana; gi gibraltar; gl
-    greenland; gm gambia|the gambia; gn guinea; gp guadeloupe; gq equatorial guinea; gr greece; gs south georgia and
-    the south sandwich islands; gt guatemala; gu guam; gw guinea-bissau; gy guyana; hk hong kong; hm heard and
-    mcdonald islands|heard island and mcdonald islands; hn honduras; hr croatia; ht haiti; hu hungary; id indonesia;
-    ie ireland; il israel; im isle of man; in india; io british indian ocean territory; iq iraq; ir iran|iran,
-    islamic republic of|iran (islamic republic of); is iceland; it italy; je jersey; jm jamaica; jo jordan|hashemite
-    kingdom of jordan; jp japan; ke kenya; kg kyrgyzstan; kh cambodia; ki kiribati; km comoros; kn st kitts and
-    nevis|saint kitts and nevis; kp north korea|korea, democratic people's republic of|korea (democratic people's
-    republic of); kr south korea|republic of korea|korea, republic of|korea (republic of); kw kuwait; ky cayman
-    islands; kz kazakhstan; la laos|lao people's democratic republic; lb lebanon; lc st lucia|saint lucia; li
-    liechtenstein; lk sri lanka; lr liberia; ls lesotho; lt lithuania|republic of lithuania; lu luxembourg; lv
-    latvia; ly libya; ma morocco; mc monaco; md moldova|republic of moldova|moldova, republic of|moldova (republic
-    of); me montenegro; mf saint martin|saint martin (french part); mg madagascar; mh marshall islands; mk north
-    macedonia|macedonia; ml mali; mm myanmar|burma; mn mongolia; mo macao|macau; mp northern mariana islands; mq
-    martinique; mr mauritania; ms montserrat; mt malta; mu mauritius; mv maldives; mw malawi; mx mexico; my
-    malaysia; mz mozambique; na namibia; nc new caledonia; ne niger; nf norfolk island; ng nigeria; ni nicaragua; nl
-    netherlands|the netherlands; no norway; np nepal; nr nauru; nu niue; nz new zealand; om oman; pa panama; pe
-    peru; pf french polynesia; pg papua new guinea; ph philippines; pk pakistan; pl poland; pm saint pierre and
-    miquelon; pn pitcairn|pitcairn islands; pr puerto rico; ps palestine|palestinian territory|palestine, state
-    of|palestine (state of); pt portugal; pw palau; py paraguay; qa qatar; re réunion|reunion; ro romania; rs
-    serbia; ru russia|russian federation; rw rwanda; sa saudi arabia; sb solomon islands; sc seychelles; sd sudan;
-    se sweden; sg singapore; sh saint helena|st helena|saint helena, ascension and tristan da cunha; si slovenia; sj
-    svalbard and jan mayen; sk slovakia; sl sierra leone; sm san marino; sn senegal; so somalia; sr suriname; ss
-    south sudan; st são tomé and príncipe|sao tome and principe; sv el salvador; sx sint maarten|sint maarten (dutch
-    part); sy syria|syrian arab republic; sz eswatini|swaziland; tc turks and caicos islands; td chad; tf french
-    southern territories; tg togo; th thailand; tj tajikistan; tk tokelau; tl timor-leste|east timor; tm
-    turkmenistan; tn tunisia; to tonga; tr türkiye|turkey; tt trinidad and tobago; tv tuvalu; tw taiwan|taiwan,
-    province of china|taiwan (province of china); tz tanzania|tanzania, united republic of|tanzania (united republic
-    of); ua ukraine; ug uganda; um u.s. outlying islands|u.s. minor outlying islands|united states minor outlying
-    islands; us united states|united states of america; uy uruguay; uz uzbekistan; va vatican city|vatican|holy
-    see|holy see (vatican city state); vc st vincent and grenadines|saint vincent and the grenadines; ve
-    venezuela|venezuela, bolivarian republic of|venezuela (bolivarian republic of); vg british virgin islands|virgin
-    islands, british; vi u.s. virgin islands|virgin islands, u.s.; vn vietnam|viet nam; vu vanuatu; wf wallis and
-    futuna; ws samoa; ye yemen; yt mayotte; za south africa; zm zambia; zw zimbabwe; xk kosovo
-"""
-
-NAMES: dict[str, list[str]] = {
-    code: names.split("|")
-    for code, _, names in (country.partition(" ") for country in " ".join(_TEXT.split()).split("; "))
+CODES = {code.lower() for code in NAMES}
+OTHER_NAMES: dict[str, list[str]] = {
+    code.upper(): names.split("|")
+    for code, _, names in (country.partition(" ") for country in " ".join(_OTHER_NAMES.split()).split("; "))
 }
-ALL_NAMES = {name for names in NAMES.values() for name in names}
+ALL_NAMES = {name.lower() for name in NAMES.values()}.union(*OTHER_NAMES.values())

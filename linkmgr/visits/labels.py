@@ -59,7 +59,7 @@ def _did_you_mean(label: str, names: Iterable[str]) -> str:
 
 
 def country_problem(label: str) -> str | None:
-    if label in countries.NAMES or label in countries.ALL_NAMES or label == "uk":
+    if label in countries.CODES or label in countries.ALL_NAMES:
         return None
     code = _OTHER_NAMES.get(label)
     hint = f" Did you mean '{code}'?" if code else _did_you_mean(label, countries.ALL_NAMES)
@@ -83,7 +83,7 @@ def _is_tag(label: str) -> bool:
         return False
     regions = [subtag for subtag in subtags if len(subtag) == len("us")]
     return all(re.fullmatch("[a-z0-9]{1,8}", subtag, re.ASCII) for subtag in subtags) and all(
-        region in countries.NAMES or region == primary for region in regions
+        region in countries.CODES or region == primary for region in regions
     )
 
 

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 
 import ua_parser
 
+from linkmgr.visits.countries import NAMES, OTHER_NAMES
 from linkmgr.visits.geoip import Country
 
 Targets = dict[str, str]
@@ -79,8 +80,13 @@ def device_names(agent: str) -> Iterator[str]:
     yield from _system_names(agent, system, version)
 
 
+def device_kind(agent: str, system: str) -> str:
+    """Return the kind of device, or an empty text if it is unknown."""
+    return "tablet" if _TABLET.search(agent) else "phone" if _PHONE.search(agent) else "desktop" if system else ""
+
+
 def _system_names(agent: str, system: str, version: str | None) -> Iterator[str]:
-    kind = "tablet" if _TABLET.search(agent) else "phone" if _PHONE.search(agent) else "desktop" if system else ""
+    kind = device_kind(agent, system)
     words = _DEVICE_KINDS.get(kind, ())
     for name in (system, *_SYSTEMS.get(system, ())):
         yield from (f"{name} {version}", *(f"{name} {word}" for word in words), name)
@@ -90,10 +96,11 @@ def _system_names(agent: str, system: str, version: str | None) -> Iterator[str]
 
 
 def country_names(country: Country) -> Iterator[str]:
-    """Yield the name and the code, and for the code GB also UK."""
+    """Yield the name that the country database uses, the code, and all other names."""
     yield from (text.lower() for text in country if text)
-    if country.code == "GB":
-        yield "uk"
+    if country.code in NAMES:
+        yield NAMES[country.code].lower()
+    yield from OTHER_NAMES.get(country.code or "", ())
 
 
 def language_names(accepted: Iterable[str]) -> Iterator[str]:
