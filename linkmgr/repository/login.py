@@ -1,7 +1,16 @@
 """Login links and browser sessions."""
 
 from linkmgr.db.statements import Row, row, run
+from linkmgr.settings import settings
+from linkmgr.web import keys
 from linkmgr.web.errors import not_found
+
+
+def new_link(user_id: int) -> str:
+    """Create a login link and return its URL."""
+    token = keys.new_token()
+    add_link(user_id, digest=keys.digest(token))
+    return f"{settings().base_url}/login/{token}"
 
 
 def add_link(user_id: int, *, digest: bytes) -> None:
