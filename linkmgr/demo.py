@@ -25,6 +25,7 @@ from linkmgr.settings import settings
 from linkmgr.web import keys, passwords
 
 ADMIN, DEMO = "admin", "demo"
+BIO = "dana-demo"  # alias of the bio page
 
 
 def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
@@ -134,7 +135,7 @@ def _bio(user_id: int) -> int:
     }
     page = bio.add(
         user_id,
-        alias="dana-demo",
+        alias=BIO,
         name="Dana Demo",
         bio="Baker, runner, and keeper of three sourdoughs.\nEverything here is made up: click through it!",
         theme="sunset",
