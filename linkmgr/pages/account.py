@@ -15,6 +15,7 @@ from linkmgr.fields.base import Email, New, Password, load
 from linkmgr.pages import attempts, known_browsers
 from linkmgr.pages.attempts import Limit
 from linkmgr.repository import account as accounts
+from linkmgr.repository import login
 from linkmgr.settings import settings
 from linkmgr.web import errors, keys, passwords, security_headers, sessions
 from linkmgr.web.errors import AppError
@@ -96,6 +97,7 @@ def _page(*, with_key: bool = False, success: str | None = None, error: str | No
         features=_features(account),
         rate=f"{account['rate']} per minute" if account["rate"] else settings().rate_limit,
         by_link=g.by_link,
+        sessions=login.sessions(g.user_id, session=g.session),
     )
 
 
@@ -199,6 +201,23 @@ def change_password() -> str:
     accounts.update(g.user_id, password_hash=password_hash, session=g.session)
     known_browsers.remember(g.user_id, password_hash)
     return "Your password has been changed. Other browsers have been signed out."
+
+
+@bp.post("/sessions/<session_id>/end")
+def end_session(session_id: str) -> Response:
+    try:
+        has_ended = login.end_session(g.user_id, session=bytes.fromhex(session_id))
+    except ValueError:
+        raise AppError("no_such_page") from None
+    flash("The browser has been signed out." if has_ended else "This browser was signed out before.", "success")
+    return redirect(url_for("account_page.show"), code=303)
+
+
+@bp.post("/sessions/end-others")
+def end_other_sessions() -> Response:
+    login.end_other_sessions(g.user_id, session=g.session)
+    flash("All other browsers have been signed out.", "success")
+    return redirect(url_for("account_page.show"), code=303)
 
 
 @bp.post("/sign-out")
