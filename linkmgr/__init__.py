@@ -6,7 +6,7 @@ from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, openapi, pages, settings
 from linkmgr.db import jobs, replica, statements
-from linkmgr.pages import branded
+from linkmgr.pages import brand, branded
 from linkmgr.qr import cache
 from linkmgr.repository import callers, cleanup, login
 from linkmgr.web import auth, errors, keys, metrics, middleware, rate_limit, responses, security_headers, sessions
@@ -37,8 +37,9 @@ def create_app(**overrides: str) -> Flask:
         replica.init_app(app)
         jobs.init_app(cleanup.HANDLERS)
         keys.init_app(app)
-        errors.init_app(app)
         branded.init_app(app)
+        brand.init_app(app)
+        errors.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app, identify=callers.identify)
         rate_limit.init_app(app)

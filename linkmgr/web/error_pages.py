@@ -1,10 +1,11 @@
 """HTML error pages and content negotiation."""
 
 from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from flask import Flask, render_template
 
-from linkmgr.settings import this_app
+from linkmgr.settings import settings, this_app
 from linkmgr.web import request as web_request
 
 ID_PLACEHOLDER = "REQUEST-ID"
@@ -45,10 +46,15 @@ def page(status: int, message: str) -> str:
 
 def internal_error_page(request_id: str) -> str:
     """Return the page that was rendered at the start, so that a broken template cannot prevent it."""
-    rendered: str = this_app().extensions["linkmgr_bug_page"]
+    host = web_request.current().environ.get("HTTP_HOST", "").lower()
+    pages: dict[bool, str] = this_app().extensions["linkmgr_bug_pages"]
+    rendered = pages[host == urlsplit(settings().base_url).netloc.lower()]
     return rendered.replace(ID_PLACEHOLDER, request_id)
 
 
 def init_app(app: Flask, message: str) -> None:
-    with app.test_request_context():
-        app.extensions["linkmgr_bug_page"] = page(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+    app.extensions["linkmgr_bug_pages"] = pages = {}
+    # A page for our own host, with its name, and one for branded domains.
+    for is_own, base_url in ((True, settings().base_url), (False, "http://branded.invalid")):
+        with app.test_request_context(base_url=base_url):
+            pages[is_own] = page(HTTPStatus.INTERNAL_SERVER_ERROR, message)
