@@ -123,7 +123,8 @@ def test_an_unusual_host_is_not_served(app: Flask, alice: Client, host: str) -> 
     for path in ("/", "/nowhere", "/login"):
         answer = asked(app, path, Host=host)
         assert is_page(answer, 404, "Page not found")
-        assert "home page" not in answer.text
+        assert "Go to" not in answer.text
+        assert "Go back" not in answer.text
     assert alice.get("/api/account", headers={"Host": host}).get_json()["code"] == "unknown_host"
 
 
