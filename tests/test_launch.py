@@ -30,6 +30,7 @@ class Service:
 
     def __init__(self, mode: str, folder: Path, **environment: str) -> None:
         self.port, self.data = free_port(), folder / "postgres"
+        self.last_line = "Press Ctrl-C to stop." if mode == "dev" else "linkmgr is running"
         self.log = folder / f"{mode}-{self.port}.log"
         kept = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
         given = {"PORT": str(self.port), "LINKMGR_DATA_DIR": str(folder), "WEB_CONCURRENCY": "1"} | environment
@@ -46,7 +47,7 @@ class Service:
             )
 
     def started(self) -> "Service":
-        eventually(lambda: "linkmgr is running" in self.output() or self.process.poll() is not None, 30)
+        eventually(lambda: self.last_line in self.output() or self.process.poll() is not None, 30)
         assert self.process.poll() is None, self.output()
         return self
 
