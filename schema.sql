@@ -59,12 +59,13 @@ CREATE TABLE users (
 CREATE UNIQUE INDEX username_taken ON users (lower(username));
 CREATE UNIQUE INDEX email_taken ON users (lower(email));
 
--- Users with their status and the plan that is in force, which depend on the time. LIMIT makes PostgreSQL look up the
--- plan by its key: a join would build a hash table of all plans for every request.
+-- Users with their status and the plan that is in force, which depend on the time. `version` changes with every update
+-- of the user. LIMIT makes PostgreSQL look up the plan by its key: a join would build a hash table of all plans for every
+-- request.
 CREATE VIEW accounts AS
 SELECT u.*,
        CASE WHEN u.admin THEN 'admin' WHEN p.free THEN 'free' ELSE 'pro' END AS status,
-       p.id AS planid, p.name AS plan, p.rate, p.api, p.limits
+       p.id AS planid, p.name AS plan, p.rate, p.api, p.limits, u.xmin::text AS version
   FROM users u,
        LATERAL (SELECT *
                   FROM plans
@@ -94,6 +95,17 @@ CREATE TABLE sessions (
 );
 CREATE INDEX ON sessions (user_id);
 CREATE INDEX ON sessions (created);
+
+-- Answers to requests with the header Idempotency-Key, kept for 24 hours. `answer` is encrypted: a hash of the request,
+-- and the status, content type and body of the answer. Rows of a deleted user are deleted in batches.
+CREATE TABLE idempotency_keys (
+    user_id bigint      NOT NULL,
+    key     text        NOT NULL,
+    answer  text        NOT NULL,
+    created timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (user_id, key)
+);
+CREATE INDEX ON idempotency_keys (created);
 
 -- Rate limit counters: requests and attempts in the current window of each bucket. The table is unlogged, so a crash
 -- may empty it. The fill factor leaves space for updates in the same page.
@@ -529,19 +541,21 @@ CREATE FUNCTION contrast(one text, other text) RETURNS double precision LANGUAGE
 RETURN (greatest(luminance(one), luminance(other)) + 0.05) / (least(luminance(one), luminance(other)) + 0.05);
 
 -- QR codes. `code` is the last part of their URLs. `logo` is the PNG that the image contains. `logo_hash` identifies it
--- in the cache of images, so that a cached image needs no `logo`.
+-- in the cache of images, so that a cached image needs no `logo`. `logo_source` is the URL or the file name that the user
+-- sent, or null for a logo of an earlier version.
 CREATE TABLE qrs (
-    id         bigint      PRIMARY KEY DEFAULT nextval('target_ids'),
-    user_id    bigint      NOT NULL,
-    code       text        NOT NULL UNIQUE,
-    type       text        NOT NULL,
-    data       json        NOT NULL,
-    name       text        NOT NULL,
-    background text        NOT NULL,
-    foreground text        NOT NULL,
-    logo       bytea,
-    logo_hash  bytea       GENERATED ALWAYS AS (sha256(logo)) STORED,
-    created    timestamptz NOT NULL DEFAULT now(),
+    id          bigint      PRIMARY KEY DEFAULT nextval('target_ids'),
+    user_id     bigint      NOT NULL,
+    code        text        NOT NULL UNIQUE,
+    type        text        NOT NULL,
+    data        json        NOT NULL,
+    name        text        NOT NULL,
+    background  text        NOT NULL,
+    foreground  text        NOT NULL,
+    logo        bytea,
+    logo_source text,
+    logo_hash   bytea       GENERATED ALWAYS AS (sha256(logo)) STORED,
+    created     timestamptz NOT NULL DEFAULT now(),
     UNIQUE (user_id, id),
     CONSTRAINT colours_too_close CHECK (contrast(foreground, background) >= 3)
 );
@@ -552,9 +566,13 @@ CREATE TRIGGER subtract_usage AFTER DELETE ON qrs REFERENCING OLD TABLE AS delet
 CREATE TRIGGER enqueue_cleanup AFTER DELETE ON qrs REFERENCING OLD TABLE AS deleted
     EXECUTE FUNCTION enqueue_cleanup();
 
--- Reject QR codes that link to a branded domain, where the URL could lead back to the same code.
+-- Reject QR codes that link to a branded domain, where the URL could lead back to the same code. The host of a stored URL
+-- may have become a branded domain since: an update that keeps the URL is accepted.
 CREATE FUNCTION refuse_branded_link() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF TG_OP = 'UPDATE' AND NEW.data::text = OLD.data::text THEN
+        RETURN NULL;
+    END IF;
     IF EXISTS (SELECT FROM live_domains WHERE host = host_of(NEW.data #>> '{}')) THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'link_branded', MESSAGE = 'branded';
     END IF;
@@ -726,6 +744,34 @@ SELECT target_id,
                        WHERE b.target_id = totals.target_id AND b.dimension = dimensions.dimension
                        ORDER BY total DESC, label
                        LIMIT 10) ranked) per_dimension) per_target;
+
+-- The rows that a link refers to: its branded domain, its splash page or overlay as the `type` of the API, its campaign,
+-- pixels and channels. References to deleted rows are left out, until a background job clears them. This is a function
+-- because PostgreSQL would otherwise open all of these tables for each link that is read, and most links have none.
+CREATE FUNCTION link_references(owner bigint, link bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT json_build_object(
+                   'domain', (SELECT scheme || '://' || host FROM domains WHERE id = l.domain_id),
+                   'type', CASE WHEN splash_id IS NOT NULL
+                                THEN coalesce((SELECT to_json(id) FROM splash_pages p
+                                                WHERE p.user_id = owner AND p.id = l.splash_id), '"direct"')
+                                WHEN overlay_id IS NOT NULL
+                                THEN coalesce((SELECT to_json('overlay-' || id) FROM overlays o
+                                                WHERE o.user_id = owner AND o.id = l.overlay_id), '"direct"')
+                                ELSE to_json(type) END,
+                   'campaign', (SELECT id FROM campaigns c WHERE c.user_id = owner AND c.id = l.campaign_id),
+                   'pixels', ARRAY(SELECT pixel_id FROM link_pixels
+                                     JOIN pixels p ON p.user_id = owner AND p.id = pixel_id
+                                    WHERE link_id = link
+                                    ORDER BY pixel_id),
+                   'channel', ARRAY(SELECT channel_id FROM channel_items i
+                                      JOIN channels c ON c.user_id = owner AND c.id = channel_id
+                                     WHERE i.user_id = owner AND i.link_id = link
+                                     ORDER BY channel_id))
+          FROM links l
+         WHERE l.user_id = owner AND l.id = link);
+END $$;
 
 -- Links as the API lists them. `host` is the scheme and host of a branded domain, or null on our own host.
 CREATE VIEW link_records AS

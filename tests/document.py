@@ -51,12 +51,16 @@ def property_validators(name: str) -> dict[str, jsonschema_rs.Draft202012Validat
     }
 
 
-@cache
-def _answers(path: str, method: str, status: int) -> jsonschema_rs.Draft202012Validator:
-    response = document()["paths"][path][method.lower()]["responses"][str(status)]
+def _described(path: str, method: str, status: int) -> dict[str, Any]:
+    response: dict[str, Any] = document()["paths"][path][method.lower()]["responses"][str(status)]
     if "$ref" in response:
         response = document()["components"]["responses"][response["$ref"].rpartition("/")[2]]
-    return validator_of(response["content"]["application/json"]["schema"])
+    return response
+
+
+@cache
+def _answers(path: str, method: str, status: int) -> jsonschema_rs.Draft202012Validator:
+    return validator_of(_described(path, method, status)["content"]["application/json"]["schema"])
 
 
 @cache
@@ -70,9 +74,11 @@ def _path(path: str, method: str) -> str | None:
 
 
 def check(response: TestResponse) -> None:
-    """Check that the document describes this response: its operation, error code and members."""
-    method = response.request.method
+    """Check that the document describes this response: its operation, ETag, error code and members."""
+    method, status = response.request.method, response.status_code
     path = _path(response.request.path, method)
-    if path is None or method == "HEAD" or response.get_json().get("code") in ELSEWHERE:
+    if path is None or method == "HEAD" or (status != 304 and response.get_json().get("code") in ELSEWHERE):
         return
-    _answers(path, method, response.status_code).validate(response.get_json())
+    assert ("ETag" in response.headers) == ("ETag" in _described(path, method, status)["headers"])
+    if status != 304:
+        _answers(path, method, status).validate(response.get_json())

@@ -236,54 +236,6 @@ def test_a_port_in_use_is_one_sentence(start: Callable[..., Service]) -> None:
     assert refused.output().count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("python", "sentence"),
-    [
-        ("#!/bin/sh\ncase $2 in *version*) echo too old >&2; exit 1;; esac", "too old"),
-        ("#!/bin/sh\ncase $2 in *venv*) exit 1;; esac", "a python has no venv module: apt-get install python3-venv"),
-        (None, "./a python is missing: apt-get install python3 python3-venv"),
-    ],
-)
-def test_make_names_the_missing_programs(folder: Path, python: str | None, sentence: str) -> None:
-    for name in ("Makefile", "requirements.txt"):
-        shutil.copy(ROOT / name, folder)
-    if python:
-        (folder / "a python").write_text(python)
-        (folder / "a python").chmod(0o755)
-    made = subprocess.run(["make", "dev", "PYTHON=./a python"], cwd=folder, capture_output=True, text=True, check=False)
-    assert made.returncode == 2
-    assert made.stdout == ""
-    assert sentence in made.stderr.splitlines()[0]
-    assert len(made.stderr.splitlines()) == 2
-    assert not (folder / ".venv").exists()
-
-
-def test_make_help_lists_every_target() -> None:
-    printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    [targets] = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert re.findall(r"^make (\S+) +\w", printed, re.MULTILINE) == targets.split()
-
-
-def test_an_older_python_is_refused_with_its_version(folder: Path) -> None:
-    for name in ("Makefile", "requirements.txt"):
-        shutil.copy(ROOT / name, folder)
-    (folder / "sitecustomize.py").write_text("import sys; sys.version_info = (3, 9, 2)")
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    python = folder / "an older python"
-    python.symlink_to(sys.executable)
-    made = subprocess.run(
-        ["make", "dev", f"PYTHON={python}"],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert made.returncode == 2
-    assert "linkmgr needs Python 3.11 or later" in made.stderr
-    assert f"{python} is 3.9: run make PYTHON=" in made.stderr
-
-
 def test_a_start_with_another_secret_is_refused_before_the_first_request(
     start: Callable[..., Service], dsn: str, register: Callable[..., Client]
 ) -> None:

@@ -84,6 +84,23 @@ def test_a_link_is_returned_with_its_statistics(alice: Client, sql: Sql) -> None
             "location": {"canada": "https://example.ca"},
             "device": {"iphone": "https://example.com/i"},
             "expiry": "2030-01-02 03:04:05",
+            "url": PAGE,
+            "custom": "Spring",
+            "domain": BASE_URL,
+            "haspassword": False,
+            "type": "direct",
+            "geotarget": [{"location": "canada", "link": "https://example.ca"}],
+            "devicetarget": [{"device": "iphone", "link": "https://example.com/i"}],
+            "languagetarget": [],
+            "parameters": [],
+            "metatitle": "",
+            "metadescription": "",
+            "metaimage": "",
+            "pixels": [],
+            "campaign": None,
+            "channel": [],
+            "deeplink": {},
+            "status": "public",
         },
         "data": answer["data"],
     }
@@ -174,7 +191,7 @@ def test_an_update_changes_only_what_was_sent(alice: Client, sql: Sql) -> None:
     for sent, changed in cases:
         answer = alice.put(f"/api/url/{link_id}/update", sent)
         after = stored()
-        assert answer.get_json() == {
+        assert answer.get_json() == alice.get(f"/api/url/{link_id}").get_json() | {
             "error": 0,
             "message": "Link has been updated successfully.",
             "id": link_id,

@@ -136,7 +136,7 @@ def restore_database(file: Path) -> None:
 
 @visits_group.command("purge")
 def purge_visits() -> None:
-    """Delete expired visits and rate limit counters. Run this every day."""
+    """Delete expired visits, rate limit counters and stored answers. Run this every day."""
     purged = purge.purge()
     click.echo(f"{purged.visits} visits deleted, {purged.months} monthly partitions dropped.")
 

@@ -149,9 +149,8 @@ class Server:
                 raise Unavailable(f"{folder} belongs to another user than {self.user.pw_name}.")
             folder.chmod(0o700)
         self._remove_stale_files()
-        options = (
-            _OPTIONS | {"unix_socket_directories": str(self.sockets)} | ({} if self.durable else _TEMPORARY_OPTIONS)
-        )
+        options = _OPTIONS | {"unix_socket_directories": str(self.sockets)}
+        options |= {} if self.durable else _TEMPORARY_OPTIONS
         settings = [argument for name, value in options.items() for argument in ("-c", f"{name}={value}")]
         assert self._lock is not None
         parent = os.getpid()
@@ -170,8 +169,7 @@ class Server:
             )
 
     def _remove_stale_files(self) -> None:
-        """Remove the pid file and the sockets of a dead server. This process holds the lock, so no server of linkmgr is
-        alive."""
+        """Remove the pid file and sockets of a dead server. This process holds the lock, so none of ours is alive."""
         pid_file = self.data / "postmaster.pid"
         if pid_file.exists():
             pid = pid_file.read_text().split("\n", maxsplit=1)[0]

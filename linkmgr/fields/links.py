@@ -95,6 +95,18 @@ class Ids(fields.Field[list[int]]):
         return list(dict.fromkeys(row_id for item in value if (row_id := _parse_id(item)) is not None))
 
 
+class IdOrIds(Ids):
+    """One id or an array of ids. 0 and "" mean none."""
+
+    default_error_messages = {"invalid": "must be an id such as 17, or an array of ids such as [17, 18]"}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
+        ids = value if isinstance(value, list) else [] if value == "" else [_parse_id(value)]
+        if None in ids:
+            raise self.make_error("invalid")
+        return [row_id for row_id in super()._deserialize(ids, attr, data, **kwargs) if row_id]
+
+
 class LinkType(fields.Field[dict[str, Any]]):
     """direct, frame, splash, the id of a splash page, or overlay-<id>, as the three columns that store it."""
 
@@ -209,13 +221,16 @@ class Image(Text):
         return split_ascii(text).geturl()
 
 
-def target_hosts(loaded: dict[str, Any]) -> list[str]:
-    """Return the hosts of all targets, none of which may be a branded domain."""
+def targets_of(loaded: dict[str, Any]) -> list[str]:
+    """Return the URLs of all targets. A new one must not be on a branded domain."""
     stores = [url for store, url in loaded.get("deeplink", {}).items() if store != "auto"]
     members = ("geotarget", "devicetarget", "languagetarget")
     targets = [url for member in members for url in loaded.get(member, {}).values()]
-    urls = [*targets, *stores, *([loaded["url"]] if "url" in loaded else [])]
-    return list({urlsplit(url).hostname or "" for url in urls})
+    return [*targets, *stores, *([loaded["url"]] if "url" in loaded else [])]
+
+
+def hosts_of(targets: list[str]) -> list[str]:
+    return list({urlsplit(url).hostname or "" for url in targets})
 
 
 # --- other members

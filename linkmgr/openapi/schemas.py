@@ -92,21 +92,28 @@ def done(message: str) -> JsonSchema:
     return ref("Done") | {"examples": [{"error": 0, "message": message}]}
 
 
-def listing(key: str, name: str) -> JsonSchema:
-    return success(
-        data=record(
-            result=number(1) | {"description": "The total number of rows."},
-            perpage=number(15, 1),
-            currentpage=number(1, 1),
-            nextpage=number(0) | {"description": "0 on the last page."},
-            maxpage=number(1, 1),
-            **{key: array_of(ref(name))},
-        )
+def listing(key: str, name: str, **others: JsonSchema) -> JsonSchema:
+    only_by_page, absent_at_the_end = {"currentpage", "nextpage"}, {"next"}
+    data = record(
+        result=number(40) | {"description": "The total number of rows."},
+        perpage=number(15, 1),
+        currentpage=number(1, 1) | {"description": "Not with `after`."},
+        nextpage=number(2) | {"description": "0 on the last page. Not with `after`."},
+        maxpage=number(3, 1),
+        **{key: array_of(ref(name))},
+        next=ID | {"description": "The `after` of the next page. Absent on the last page."},
     )
+    required = [member for member in data["required"] if member not in only_by_page | absent_at_the_end]
+    return success(data=data | {"required": required}, **others)
 
 
 def reading(name: str) -> JsonSchema:
     return success(data=ref(name))
+
+
+def changed(message: str, name: str) -> JsonSchema:
+    """Return the schema of the response to an update: the message, and the record as it is read."""
+    return success(message=text(message), data=ref(name))
 
 
 def all_of(name: str) -> JsonSchema:

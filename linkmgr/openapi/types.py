@@ -167,6 +167,11 @@ def _ids(_field: links.Ids, _: OpenAPIConverter) -> JsonSchema:
 
 
 @schema_of.register
+def _id_or_ids(_field: links.IdOrIds, _: OpenAPIConverter) -> JsonSchema:
+    return {"anyOf": [{"type": "array", "items": _ID}, _ID], "description": ""}
+
+
+@schema_of.register
 def _link_type(_field: links.LinkType, _: OpenAPIConverter) -> JsonSchema:
     return _ID | {"pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$", "description": ""}
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from flask import Blueprint, Response, abort, request
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
+from linkmgr.qr import drawing
 from linkmgr.repository import public
 
 bp = Blueprint("avatar", __name__)
@@ -30,6 +31,11 @@ def _color(hue: float, lightness: float) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=256)
 def _render(username: str) -> bytes:
+    with drawing.exclusive():
+        return _draw(username)
+
+
+def _draw(username: str) -> bytes:
     hue = hashlib.sha256(username.encode()).digest()[0] / 256
     gradient = Image.linear_gradient("L").resize((SIZE, SIZE))
     image = ImageOps.colorize(gradient, _color(hue, 0.38), _color(hue + 0.06, 0.29))

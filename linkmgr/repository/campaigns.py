@@ -1,6 +1,8 @@
 """Campaigns and their links."""
 
-from linkmgr.db.statements import Page, Row, page, row, run
+from typing import Unpack
+
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
 from linkmgr.web.errors import not_found
@@ -14,20 +16,19 @@ def _with_urls(campaign: Row) -> Row:
     return campaign
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     campaigns = page(
         """
         SELECT c.id, name, public, slug, username
           FROM campaigns c
           JOIN users u ON u.id = c.user_id
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND c.id < %(after)s
          ORDER BY c.id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'campaigns'",
-        limit=limit,
-        number=number,
         user_id=user_id,
+        **paging,
     )
     return campaigns._replace(rows=[_with_urls(campaign) for campaign in campaigns.rows])
 
@@ -35,7 +36,7 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 def read(user_id: int, campaign_id: int) -> Row:
     campaign = row(
         """
-        SELECT c.id, name, public, slug, username
+        SELECT c.id, name, coalesce(slug, '') AS slug, public, username, c.xmin::text AS version
           FROM campaigns c
           JOIN users u ON u.id = c.user_id
          WHERE user_id = %(user_id)s AND c.id = %(campaign_id)s
@@ -45,7 +46,7 @@ def read(user_id: int, campaign_id: int) -> Row:
     )
     if campaign is None:
         raise not_found("campaign")
-    return _with_urls(campaign)
+    return {"slug": campaign["slug"]} | _with_urls(campaign)
 
 
 def add(user_id: int, *, name: str, slug: str | None = None, public: bool = False) -> Row:
@@ -74,7 +75,7 @@ def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None
                slug = nullif(coalesce(%(slug)s, slug), ''),
                public = coalesce(%(public)s, public)
          WHERE user_id = %(user_id)s AND id = %(campaign_id)s
-        RETURNING id, name AS domain, name AS campaign, public, slug,
+        RETURNING id, name, coalesce(slug, '') AS slug, public, xmin::text AS version,
                   (SELECT username FROM users WHERE users.id = user_id) AS username
         """,
         user_id=user_id,
@@ -85,7 +86,7 @@ def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None
     )
     if updated is None:
         raise not_found("campaign")
-    return _with_urls(updated)
+    return {"slug": updated["slug"]} | _with_urls(updated)
 
 
 def assign(user_id: int, campaign_id: int, link_id: int) -> None:

@@ -161,6 +161,14 @@ _OWNED = (
          WHERE id = ANY (ARRAY(SELECT id FROM domains WHERE user_id = %(user_id)s LIMIT %(limit)s)) RETURNING 1)
     SELECT NOT EXISTS (SELECT FROM deleted) AS done
     """,
+    """
+    WITH deleted AS (
+        DELETE FROM idempotency_keys
+         WHERE user_id = %(user_id)s
+           AND key = ANY (ARRAY(SELECT key FROM idempotency_keys WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+    """,
 )
 
 

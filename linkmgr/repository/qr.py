@@ -1,60 +1,71 @@
 """QR codes. Table `totals` counts their scans."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Unpack
 
 import orjson
 
-from linkmgr.db.statements import Page, Row, page, replica_row, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, run
 from linkmgr.repository import visits
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError, not_found
 
+_QR_CODE = """
+    SELECT qrs.xmin::text AS version, id, %(base)s::text || '/qr/' || code AS link,
+           coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
+           name, created AS date, type, qrs.data, background, foreground,
+           CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo, s.data AS statistics
+      FROM qrs
+      LEFT JOIN statistics s ON target_id = id
+     WHERE user_id = %(user_id)s AND id = %(qr_id)s
+"""
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, %(base)s::text || '/qr/' || code AS link,
                coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
                name, created AS date
           FROM qrs
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'qrs'",
-        limit=limit,
-        number=number,
         user_id=user_id,
         base=settings().base_url,
+        **paging,
     )
 
 
 def read(user_id: int, qr_id: int) -> Row:
     """Return the QR code and its `statistics`."""
-    code = replica_row(
-        """
-        SELECT id, %(base)s::text || '/qr/' || code AS link,
-               coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
-               name, created AS date, s.data AS statistics
-          FROM qrs
-          LEFT JOIN statistics s ON target_id = id
-         WHERE user_id = %(user_id)s AND id = %(qr_id)s
-        """,
-        user_id=user_id,
-        qr_id=qr_id,
-        base=settings().base_url,
-    )
+    return _read(replica_row, user_id, qr_id)
+
+
+def read_current(user_id: int, qr_id: int) -> Row:
+    """Return the QR code as the last write left it, which a replica may not have yet."""
+    return _read(row, user_id, qr_id)
+
+
+def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int) -> Row:
+    code = fetch(_QR_CODE, user_id=user_id, qr_id=qr_id, base=settings().base_url)
     if code is None:
         raise not_found("QR code")
     return code | {"statistics": code["statistics"] or visits.NO_VISITS}
 
 
-def find_type(user_id: int, qr_id: int) -> str:
-    """Return the type, which never changes, so that it can be read before an update."""
-    code = row("SELECT type FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s", user_id=user_id, qr_id=qr_id)
+def find_fixed(user_id: int, qr_id: int) -> Row:
+    """Return what an update needs: the `type`, which never changes, and the `logo` that the user sent."""
+    code = row(
+        "SELECT type, logo_source AS logo FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s",
+        user_id=user_id,
+        qr_id=qr_id,
+    )
     if code is None:
         raise not_found("QR code")
-    return str(code["type"])
+    return code
 
 
 def add(
@@ -67,13 +78,14 @@ def add(
     background: str,
     foreground: str,
     logo: bytes = b"",
+    logo_source: str | None = None,
 ) -> Row:
     """Store a QR code and return its `id` and `link`."""
     added = run(
         """
-        INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo)
+        INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo, logo_source)
         VALUES (%(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
-                nullif(%(logo)s::bytea, ''))
+                nullif(%(logo)s::bytea, ''), %(logo_source)s)
         RETURNING id, %(base)s::text || '/qr/' || code AS link
         """,
         user_id=user_id,
@@ -84,6 +96,7 @@ def add(
         background=background,
         foreground=foreground,
         logo=logo,
+        logo_source=logo_source,
         base=settings().base_url,
     )
     assert added is not None
@@ -99,6 +112,7 @@ def update(
     background: str | None = None,
     foreground: str | None = None,
     logo: bytes | None = None,
+    logo_source: str | None = None,
 ) -> None:
     """Change the members that are not None. An empty logo removes the logo. A constraint checks the contrast of the
     resulting colors."""
@@ -109,7 +123,8 @@ def update(
                name = coalesce(%(name)s, name),
                background = coalesce(%(background)s, background),
                foreground = coalesce(%(foreground)s, foreground),
-               logo = nullif(coalesce(%(logo)s::bytea, logo), '')
+               logo = nullif(coalesce(%(logo)s::bytea, logo), ''),
+               logo_source = nullif(coalesce(%(logo_source)s, logo_source), '')
          WHERE user_id = %(user_id)s AND id = %(qr_id)s
         RETURNING id
         """,
@@ -120,6 +135,7 @@ def update(
         background=background,
         foreground=foreground,
         logo=logo,
+        logo_source=logo_source,
     )
     if updated is None:
         raise not_found("QR code")

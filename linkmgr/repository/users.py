@@ -47,7 +47,7 @@ def read(user_id: int) -> Row:
     user = row(
         """
         SELECT id, email, username, %(base_url)s || '/avatar/' || username || '.png' AS avatar,
-               status, expires, registered, planid, key_ciphertext AS apikey
+               status, expires, registered, planid, key_ciphertext AS apikey, version
           FROM accounts
          WHERE id = %(user_id)s
         """,

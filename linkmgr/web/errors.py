@@ -40,6 +40,25 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "not_json": (415, "The body must be JSON. Send the header 'Content-Type: application/json'."),
     "request_timeout": (408, "The request did not arrive within 10 seconds. Send it again."),
     "too_large": (413, "The body is too large. The limit is 64 KiB."),
+    # repeated and conditional requests
+    "idempotency_key_invalid": (
+        400,
+        "Idempotency-Key must have 1 to 255 printable ASCII characters. Send a new random value, such as a UUID, for"
+        " each change.",
+    ),
+    "idempotency_key_in_use": (
+        409,
+        "A request with this Idempotency-Key is still running. Repeat the request until it is answered.",
+    ),
+    "idempotency_key_reused": (
+        422,
+        "This Idempotency-Key belongs to another request. Repeat a request unchanged, or send a new key.",
+    ),
+    "etag_invalid": (400, "If-Match must be ETags in double quotes, separated by commas, or '*'."),
+    "changed_meanwhile": (
+        412,
+        "The record has changed since you read it. Read it again, and repeat the change with its new ETag.",
+    ),
     # the API key
     "key_missing": (401, "The API key is missing. Send it in the header 'Authorization: Bearer API_KEY'."),
     "key_unknown": (401, "The API key is invalid. Check for typing errors; it may also have been replaced or deleted."),
@@ -190,6 +209,9 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
     if not error_pages.prefers_html():
         return as_json(error.code, error.message), error.status, headers
     headers["Cache-Control"] = "no-store"
+    if error.code == "unknown_host":
+        page, headers["Content-Security-Policy"] = error_pages.unknown_host_page(error.message)
+        return page, error.status, headers
     return error_pages.page(error.status, error.message), error.status, headers
 
 

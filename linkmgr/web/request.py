@@ -22,6 +22,7 @@ def new_id() -> str:
 
 class Request(flask.Request):
     caller: Caller  # set by auth, on API requests only
+    has_foreign_host = False  # set by pages.branded: the requested host is not our own
 
     @cached_property
     def id(self) -> str:
@@ -33,7 +34,11 @@ class Request(flask.Request):
         return self.path.startswith("/api/") or self.path == "/api"
 
     def body(self) -> bytes:
-        """Read the body. Call it only once.
+        return self._body
+
+    @cached_property
+    def _body(self) -> bytes:
+        """The body, which can be read from the client only once.
 
         werkzeug's stream ends without an error at its limit and where the client stopped sending.
         """

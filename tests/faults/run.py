@@ -20,8 +20,9 @@ _DRIFT = """
      WHERE user_id = %(user_id)s AND kind = 'links'
 """
 HEAD = (
-    "| Fault | Acknowledged writes | Lost | Duplicated | Stored despite an error | Errors"
-    " | Outage: writes | Reads | Visits | Redirects | Visits counted |\n|---|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|"
+    "| Fault | Acknowledged writes | Replayed | Lost | Duplicated | Stored despite an error | Errors"
+    " | Outage: writes | Reads | Visits | Redirects | Visits counted |"
+    "\n|---|--:|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|"
 )
 
 
@@ -29,9 +30,10 @@ HEAD = (
 class Row:
     title: str
     acknowledged: int
+    replayed: int  # acknowledged with the stored answer to an earlier request
     lost: int
     duplicated: int
-    unacknowledged: int  # stored, although the response was an error
+    unacknowledged: int  # stored, although all responses were errors
     errors: Counter[int]  # by status, or 0 if there was no response
     outages: tuple[float, ...]
     redirects: int
@@ -41,7 +43,7 @@ class Row:
     def __str__(self) -> str:
         errors = ", ".join(f"{n} x {status or 'no response'}" for status, n in sorted(self.errors.items())) or "none"
         outages = " | ".join(f"{seconds:.1f} s" for seconds in self.outages)
-        counts = f"{self.acknowledged} | {self.lost} | {self.duplicated} | {self.unacknowledged}"
+        counts = f"{self.acknowledged} | {self.replayed} | {self.lost} | {self.duplicated} | {self.unacknowledged}"
         return f"| {self.title} | {counts} | {errors} | {outages} | {self.redirects} | {self.counted} |"
 
 
@@ -80,6 +82,7 @@ def _check(deployment: Deployment, title: str, load: Load, link: int, problems: 
     row = Row(
         title,
         acknowledged=len(acknowledged),
+        replayed=sum(response.replayed for response in load.responses),
         lost=len(acknowledged - stored.keys()),
         duplicated=sum(number > 1 for number in stored.values()),
         unacknowledged=len(stored.keys() - acknowledged),
@@ -91,6 +94,7 @@ def _check(deployment: Deployment, title: str, load: Load, link: int, problems: 
     )
     row.problems += [f"{row.lost} writes lost"] * bool(row.lost)
     row.problems += [f"{row.duplicated} writes duplicated"] * bool(row.duplicated)
+    row.problems += [f"{row.unacknowledged} writes stored despite an error"] * bool(row.unacknowledged)
     row.problems += [f"the link counter of the user is off by {drift}"] * bool(drift)
     # A visit may be counted although the worker was killed before it responded.
     without_response = sum(not response.status for response in visits)

@@ -8,6 +8,7 @@ from linkmgr.openapi.schemas import (
     CREATED,
     ID,
     TIMESTAMP,
+    changed,
     choice,
     done,
     listing,
@@ -64,7 +65,7 @@ at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones 
     },
     operations=(
         Operation("GET", "/api/overlay", "List CTA overlays", listing("cta", "OverlayListed"), query=PAGING),
-        Operation("GET", "/api/overlay/{overlay_id}", "Read a CTA overlay", reading("Overlay")),
+        Operation("GET", "/api/overlay/{overlay_id}", "Read a CTA overlay", reading("Overlay"), tagged=True),
         Operation(
             "GET",
             "/api/overlay/{overlay_id}/answers",
@@ -85,9 +86,10 @@ at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones 
             "PUT",
             "/api/overlay/{overlay_id}/update",
             "Change a CTA overlay",
-            done("Overlay has been updated successfully."),
+            changed("Overlay has been updated successfully.", "Overlay"),
             overlay.OverlayChanges,
             {"label": "Have a look", "position": "top"},
+            tagged=True,
         ),
         Operation(
             "DELETE",

@@ -3,7 +3,21 @@
 from linkmgr.api import qr
 from linkmgr.fields import qr as qr_data
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource
-from linkmgr.openapi.schemas import ID, TIMESTAMP, done, listing, number, own_url, record, ref, success, text
+from linkmgr.openapi.schemas import (
+    ID,
+    TIMESTAMP,
+    JsonSchema,
+    choice,
+    done,
+    listing,
+    number,
+    or_null,
+    own_url,
+    record,
+    ref,
+    success,
+    text,
+)
 from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT, MAX_REDIRECTS
 from linkmgr.qr.image import DEFAULT_SIZE, MAX_SIZE, MIN_SIZE
 
@@ -11,6 +25,14 @@ _CODES = (
     "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
     "fetch_busy", "image_busy", "logo_missing", "logo_unusable", "colours_too_close", "link_branded",
 )  # fmt: skip
+
+_CODE: dict[str, JsonSchema] = {
+    "id": ID,
+    "link": own_url("qr/bcd234fgh567"),
+    "scans": number(12),
+    "name": text("Poster"),
+    "date": TIMESTAMP,
+}
 
 RESOURCE = Resource(
     name="QR codes",
@@ -41,7 +63,8 @@ The form of `data` depends on the type:
         "logo": Member(
             "https://example.com/logo.png",
             "An image for the center: a URL that is fetched once, or the name of a file in the folder `logos/` of the "
-            "service. PNG or JPEG, at most 1 MiB and 4 megapixels.",
+            "service. PNG or JPEG, at most 1 MiB and 4 megapixels. An update with the same `logo` keeps the stored "
+            "image.",
         ),
     },
     nested={
@@ -76,7 +99,16 @@ The form of `data` depends on the type:
         },
     },
     records={
-        "QrCode": record(id=ID, link=own_url("qr/bcd234fgh567"), scans=number(12), name=text("Poster"), date=TIMESTAMP),
+        "QrCodeListed": record(**_CODE),
+        "QrCode": record(
+            **_CODE,
+            type=choice("text", *qr_data.TYPES[1:]),
+            data={"type": ["string", "object"], "examples": ["Hello"]},
+            background=text(qr.WHITE),
+            foreground=text("rgb(0,0,128)"),
+            logo=or_null(text("https://example.com/logo.png"))
+            | {"description": "As it was sent. `null` for a logo that was stored before the service kept this."},
+        ),
     },
     tables={
         "Data of the type vcard": "VcardData",
@@ -85,12 +117,13 @@ The form of `data` depends on the type:
         "Data of the type wifi": "WifiData",
     },
     operations=(
-        Operation("GET", "/api/qr", "List QR codes", listing("qrs", "QrCode"), query=PAGING),
+        Operation("GET", "/api/qr", "List QR codes", listing("qrs", "QrCodeListed"), query=PAGING),
         Operation(
             "GET",
             "/api/qr/{qr_id}",
             "Read a QR code and its statistics",
             success(details=ref("QrCode"), data=ref("Statistics")),
+            tagged=True,
         ),
         Operation(
             "POST",
@@ -105,10 +138,11 @@ The form of `data` depends on the type:
             "PUT",
             "/api/qr/{qr_id}/update",
             "Change a QR code",
-            done("QR has been updated successfully."),
+            success(message=text("QR has been updated successfully."), details=ref("QrCode"), data=ref("Statistics")),
             qr.QrChanges,
             {"data": "https://example.com/winter"},
             codes=_CODES,
+            tagged=True,
         ),
         Operation(
             "DELETE", "/api/qr/{qr_id}/delete", "Delete a QR code", done("QR Code has been deleted successfully.")

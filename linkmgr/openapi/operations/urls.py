@@ -8,7 +8,9 @@ from linkmgr.openapi.schemas import (
     TIMESTAMP,
     JsonSchema,
     array_of,
+    choice,
     done,
+    flag,
     listing,
     map_of,
     number,
@@ -19,6 +21,7 @@ from linkmgr.openapi.schemas import (
     success,
     text,
     url,
+    url_or_empty,
 )
 
 _LINK: dict[str, JsonSchema] = {
@@ -29,6 +32,33 @@ _LINK: dict[str, JsonSchema] = {
     "title": text("Summer sale"),
     "description": text("For the newsletter"),
     "date": TIMESTAMP,
+}
+_TARGET = url("https://example.com/app")
+_MEMBERS: dict[str, JsonSchema] = {  # of the body, in the form in which they are sent
+    "url": url("https://example.com/sale"),
+    "custom": text("summer") | {"description": 'The alias, or `""` if the service generated it.'},
+    "domain": url("https://go.example.org"),
+    "haspassword": flag(False),
+    "type": {
+        "anyOf": [{"type": "string", "pattern": "^(?:direct|frame|splash|overlay-[0-9]+)$"}, ID],
+        "examples": ["overlay-17"],
+    },
+    "geotarget": array_of(record(location=text("germany"), link=_TARGET)),
+    "devicetarget": array_of(record(device=text("iphone"), link=_TARGET)),
+    "languagetarget": array_of(record(language=text("fr"), link=_TARGET)),
+    "parameters": array_of(record(name=text("utm_source"), value=text("newsletter"))),
+    "metatitle": text("Summer sale"),
+    "metadescription": text("Everything must go."),
+    "metaimage": url_or_empty("https://example.com/sale.png"),
+    "pixels": array_of(ID) | {"examples": [[17]]},
+    "campaign": or_null(ID),
+    "channel": array_of(ID) | {"examples": [[17]]},
+    "deeplink": {
+        "type": "object",
+        "properties": {"auto": flag(True), "apple": _TARGET, "google": _TARGET},
+        "additionalProperties": False,
+    },
+    "status": choice("public", "private"),
 }
 _SHORT: dict[str, JsonSchema] = {"id": ID, "shorturl": own_url("summer"), "short": own_url("summer")}
 _CODES = (
@@ -47,6 +77,9 @@ redirect loop all the same, visitors get an error page with the status 508. Elem
 `languagetarget`, `parameters` and `pixels` that do not have the form below are ignored.
 
 Without other members, or with default values only, a `url` that you have already shortened returns the existing link.
+
+In `details`, `location` and `device` are `geotarget` and `devicetarget` as objects. `haspassword` tells whether the
+link has a password. `custom` is `""` if the service generated the alias.
 
 `short` and `shorturl` are the same. `longurl` is the target, `title` is the `metatitle`, and `domain` is the scheme
 and host of the short URL.""",
@@ -86,7 +119,11 @@ and host of the short URL.""",
         "description": Member("For the newsletter", "A note for yourself."),
         "pixels": Member([17], "The ids of your pixels that fire on a visit. An update replaces all of them."),
         "campaign": Member(17, "The id of the campaign that the link is in. `0` takes the link out of its campaign."),
-        "channel": Member(17, "The id of a channel that the link is added to. `0` changes nothing."),
+        "channel": Member(
+            [17],
+            "The ids of channels that the link is added to, or one id. It stays on its other channels. `0` and `[]` "
+            "change nothing.",
+        ),
         "deeplink": Member(
             {"auto": True, "apple": "https://apps.apple.com/app/id1", "google": "https://play.google.com/store"},
             "Opens an app on phones.",
@@ -107,6 +144,7 @@ and host of the short URL.""",
             location=map_of(url("https://example.de/"), "germany"),
             device=map_of(url("https://example.com/app"), "iphone"),
             expiry=or_null(TIMESTAMP),
+            **_MEMBERS,
         ),
     },
     operations=(
@@ -117,7 +155,12 @@ and host of the short URL.""",
             listing("urls", "LinkListed"),
             codes=("address_too_long",),
             query=(
-                parameter("order", "Newest or most clicked first.", type="string", enum=list(urls.ORDERS)),
+                parameter(
+                    "order",
+                    "Newest or most clicked first. The latter has no `next` and takes no `after`.",
+                    type="string",
+                    enum=list(urls.ORDERS),
+                ),
                 parameter("q", "A part of the URL, the alias or the title.", type="string", maxLength=MAX_URL),
                 parameter("short", "The whole short URL of one link.", type="string", maxLength=MAX_URL),
                 *PAGING,
@@ -128,6 +171,7 @@ and host of the short URL.""",
             "/api/url/{link_id}",
             "Read a link and its statistics",
             success(id=ID, details=ref("Link"), data=ref("Statistics")),
+            tagged=True,
         ),
         Operation(
             "POST",
@@ -148,10 +192,16 @@ and host of the short URL.""",
             "PUT",
             "/api/url/{link_id}/update",
             "Change a link",
-            success(message=text("Link has been updated successfully."), **_SHORT),
+            success(
+                message=text("Link has been updated successfully."),
+                **_SHORT,
+                details=ref("Link"),
+                data=ref("Statistics"),
+            ),
             urls.LinkChanges,
             {"url": "https://example.com/winter", "metatitle": "Winter sale"},
             codes=_CODES,
+            tagged=True,
         ),
         Operation("DELETE", "/api/url/{link_id}/delete", "Delete a link", done("Link has been deleted successfully.")),
     ),
