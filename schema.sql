@@ -285,6 +285,29 @@ CREATE TRIGGER subtract_usage AFTER DELETE ON splash_pages REFERENCING OLD TABLE
 CREATE TRIGGER enqueue_cleanup AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS deleted
     EXECUTE FUNCTION enqueue_cleanup();
 
+-- Red, green and blue of '#rgb', '#rrggbb' or 'rgb(r,g,b)', from 0 to 255.
+CREATE FUNCTION color_parts(color text) RETURNS double precision[] LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN color LIKE '#%'
+            THEN (SELECT ARRAY[get_byte(bytes, 0), get_byte(bytes, 1), get_byte(bytes, 2)]::double precision[]
+                    FROM decode(regexp_replace(substr(color, 2), '^(.)(.)(.)$', '\1\1\2\2\3\3'), 'hex') AS bytes)
+            ELSE string_to_array(btrim(color, 'rgb()'), ',')::double precision[] END;
+
+-- Relative luminance of a color, from 0 to 1, and contrast ratio of two colors, from 1 to 21 (WCAG 2).
+CREATE FUNCTION luminance(colour text) RETURNS double precision LANGUAGE sql IMMUTABLE
+RETURN (SELECT sum(weight * CASE WHEN part <= 10 THEN part / 255 / 12.92 ELSE ((part / 255 + 0.055) / 1.055) ^ 2.4 END)
+          FROM unnest(color_parts(colour), ARRAY[0.2126, 0.7152, 0.0722]) AS parts (part, weight));
+
+CREATE FUNCTION contrast(one text, other text) RETURNS double precision LANGUAGE sql IMMUTABLE
+RETURN (greatest(luminance(one), luminance(other)) + 0.05) / (least(luminance(one), luminance(other)) + 0.05);
+
+-- Reject a row whose colors are too similar. The detail has both colors, so that the error message can name better ones.
+-- Arguments: the name of the constraint, and the columns of the color in front and of the one behind it.
+CREATE FUNCTION refuse_close_colors() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_ARGV[0], MESSAGE = 'contrast',
+        DETAIL = (to_jsonb(NEW) ->> TG_ARGV[1]) || ' ' || (to_jsonb(NEW) ->> TG_ARGV[2]);
+END $$;
+
 -- Overlays: calls to action shown on top of the target page.
 CREATE TABLE overlays (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -306,6 +329,14 @@ CREATE TRIGGER subtract_usage AFTER DELETE ON overlays REFERENCING OLD TABLE AS 
     EXECUTE FUNCTION update_usage();
 CREATE TRIGGER enqueue_cleanup AFTER DELETE ON overlays REFERENCING OLD TABLE AS deleted
     EXECUTE FUNCTION enqueue_cleanup();
+-- An overlay from before this rule keeps its colors until one of them is changed.
+CREATE TRIGGER colors_on_insert BEFORE INSERT ON overlays FOR EACH ROW
+    WHEN (contrast(NEW.color, NEW.background) < 3)
+    EXECUTE FUNCTION refuse_close_colors('overlay_colours_too_close', 'color', 'background');
+CREATE TRIGGER colors_on_update BEFORE UPDATE ON overlays FOR EACH ROW
+    WHEN ((NEW.color, NEW.background) IS DISTINCT FROM (OLD.color, OLD.background)
+          AND contrast(NEW.color, NEW.background) < 3)
+    EXECUTE FUNCTION refuse_close_colors('overlay_colours_too_close', 'color', 'background');
 
 -- Answers that visitors gave in the form of an overlay.
 CREATE TABLE overlay_answers (
@@ -531,15 +562,6 @@ CREATE TRIGGER alias_on_update AFTER UPDATE OF alias, domain_id ON links FOR EAC
     WHEN ((NEW.alias, NEW.domain_id) IS DISTINCT FROM (OLD.alias, OLD.domain_id)) EXECUTE FUNCTION sync_link_alias();
 CREATE TRIGGER alias_on_delete AFTER DELETE ON links FOR EACH ROW EXECUTE FUNCTION sync_link_alias();
 
--- Relative luminance of 'rgb(r,g,b)', from 0 to 1, and contrast ratio of two such colors, from 1 to 21 (WCAG 2).
-CREATE FUNCTION luminance(colour text) RETURNS double precision LANGUAGE sql IMMUTABLE
-RETURN (SELECT sum(weight * CASE WHEN part <= 10 THEN part / 255 / 12.92 ELSE ((part / 255 + 0.055) / 1.055) ^ 2.4 END)
-          FROM unnest(string_to_array(btrim(colour, 'rgb()'), ',')::double precision[],
-                      ARRAY[0.2126, 0.7152, 0.0722]) AS parts (part, weight));
-
-CREATE FUNCTION contrast(one text, other text) RETURNS double precision LANGUAGE sql IMMUTABLE
-RETURN (greatest(luminance(one), luminance(other)) + 0.05) / (least(luminance(one), luminance(other)) + 0.05);
-
 -- QR codes. `code` is the last part of their URLs. `logo` is the PNG that the image contains. `logo_hash` identifies it
 -- in the cache of images, so that a cached image needs no `logo`. `logo_source` is the URL or the file name that the user
 -- sent, or null for a logo of an earlier version.
@@ -556,9 +578,11 @@ CREATE TABLE qrs (
     logo_source text,
     logo_hash   bytea       GENERATED ALWAYS AS (sha256(logo)) STORED,
     created     timestamptz NOT NULL DEFAULT now(),
-    UNIQUE (user_id, id),
-    CONSTRAINT colours_too_close CHECK (contrast(foreground, background) >= 3)
+    UNIQUE (user_id, id)
 );
+CREATE TRIGGER colors_on_insert_or_update BEFORE INSERT OR UPDATE ON qrs FOR EACH ROW
+    WHEN (contrast(NEW.foreground, NEW.background) < 3)
+    EXECUTE FUNCTION refuse_close_colors('colours_too_close', 'foreground', 'background');
 CREATE TRIGGER add_usage AFTER INSERT ON qrs REFERENCING NEW TABLE AS inserted
     EXECUTE FUNCTION update_usage();
 CREATE TRIGGER subtract_usage AFTER DELETE ON qrs REFERENCING OLD TABLE AS deleted
@@ -566,14 +590,19 @@ CREATE TRIGGER subtract_usage AFTER DELETE ON qrs REFERENCING OLD TABLE AS delet
 CREATE TRIGGER enqueue_cleanup AFTER DELETE ON qrs REFERENCING OLD TABLE AS deleted
     EXECUTE FUNCTION enqueue_cleanup();
 
--- Reject QR codes that link to a branded domain, where the URL could lead back to the same code. The host of a stored URL
--- may have become a branded domain since: an update that keeps the URL is accepted.
+-- Reject QR codes that link to a branded domain, where the URL could lead back to the same code. Links do not lead back,
+-- so short URLs are allowed. An update that keeps the URL is accepted: its host may have become a branded domain since.
 CREATE FUNCTION refuse_branded_link() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    url text := NEW.data #>> '{}';
 BEGIN
-    IF TG_OP = 'UPDATE' AND NEW.data::text = OLD.data::text THEN
-        RETURN NULL;
-    END IF;
-    IF EXISTS (SELECT FROM live_domains WHERE host = host_of(NEW.data #>> '{}')) THEN
+    IF (NEW.data::text = OLD.data::text) IS NOT TRUE AND EXISTS (
+        SELECT FROM live_domains d
+         WHERE host = host_of(url)
+           AND NOT EXISTS (SELECT FROM aliases a
+                            WHERE a.domain_id = d.id
+                              AND a.alias = substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')))
+    THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'link_branded', MESSAGE = 'branded';
     END IF;
     RETURN NULL;

@@ -5,7 +5,9 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, openapi, pages, settings
+from linkmgr.api import suggestions
 from linkmgr.db import jobs, replica, statements
+from linkmgr.fields import unknown
 from linkmgr.pages import brand, branded
 from linkmgr.qr import cache
 from linkmgr.repository import callers, cleanup, idempotency, login, versions
@@ -53,7 +55,7 @@ def create_app(**overrides: str) -> Flask:
         keys.init_app(app)
         branded.init_app(app)
         brand.init_app(app)
-        errors.init_app(app)
+        errors.init_app(app, path_hint=suggestions.hint)
         cors.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app, identify=callers.identify)
@@ -62,6 +64,7 @@ def create_app(**overrides: str) -> Flask:
         cache.init_app(app)
         api.init_app(app)
         openapi.init_app(app)
+        unknown.init_app(app, shown=openapi.shown_members)
         pages.init_app(app)
         stored = web_idempotency.Store(idempotency.find, idempotency.lock, idempotency.store)
         safe_writes.init_app(app, stored, lock_version=versions.lock)  # needs all routes

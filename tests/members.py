@@ -120,7 +120,9 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     base.Password: lambda _field, _: same(st.just("correct horse")),
     base.Timestamp: lambda _field, _: same(st.just("2030-12-31 23:59:59")),
     base.Choice: lambda field, _: same(st.sampled_from(field.choices)),
-    base.Color: lambda _field, _: same(st.sampled_from(["#fff", "#FFee00"])),
+    base.Color: lambda field, _: same(
+        st.sampled_from(["#124", "#14532D"] if field.name == "background" else ["#fff", "#FFee00"])
+    ),
     base.Matching: lambda _field, _: unique("name{}"),
     base.Text: lambda field, _: _text(field),
     base.Boolean: lambda _field, _: same(st.booleans()),

@@ -130,6 +130,18 @@ def test_names_are_unique_per_user_and_slugs_over_all_users(alice: Client, bob: 
     assert bob.post("/api/campaign/add", {"name": "Spring", "slug": "Spring"}).status_code == 200
 
 
+def test_where_name_and_slug_are_taken_the_name_is_reported(alice: Client, bob: Client) -> None:
+    spring = alice.add("/api/campaign/add", {"name": "Spring", "slug": "spring"})
+    other = alice.add("/api/campaign/add", {"name": "Summer"})
+    both, own_name = {"name": "Spring", "slug": "spring"}, {"name": "Summer", "slug": "spring"}
+    taken = [alice.post("/api/campaign/add", both), alice.put(f"/api/campaign/{other}/update", both)]
+    assert {answer.get_json()["message"] for answer in taken} == {"You already have a campaign with that name."}
+    answer = alice.put(f"/api/campaign/{other}/update", own_name)
+    assert answer.get_json()["code"] == "campaign_slug_taken"
+    assert bob.post("/api/campaign/add", both).get_json()["code"] == "campaign_slug_taken"
+    assert alice.put(f"/api/campaign/{spring}/update", both).status_code == 200
+
+
 def test_of_concurrent_creates_with_one_slug_one_succeeds(app: Flask, alice: Client) -> None:
     def create(number: int) -> int:
         client = Client(app.test_client(), alice.key)

@@ -102,7 +102,7 @@ def test_every_position_is_accepted(alice: Client, position: str) -> None:
         ("label", "Go"),
         ("position", "left"),
         ("color", "#000000"),
-        ("background", "#FfE"),
+        ("background", "#123"),
     ],
 )
 def test_an_update_changes_only_what_was_sent(alice: Client, member: str, value: str) -> None:

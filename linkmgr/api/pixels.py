@@ -22,6 +22,7 @@ TYPES = (
     "bing",
     "snapchat",
     "reddit",
+    "tiktok",
 )
 TAG = "[A-Za-z0-9_.:/-]{1,100}", "1 to 100 letters, digits, '_', '.', ':', '/' or '-'"
 

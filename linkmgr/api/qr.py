@@ -87,7 +87,8 @@ def delete(qr_id: int) -> Json:
 
 def _prepare(kind: str, members: dict[str, Any]) -> dict[str, Any]:
     """Replace the data by its stored form, and the logo by its image."""
-    prepared = members | {"data": qr_data.normalize(kind, members["data"])}
+    data = qr_data.normalize(kind, members["data"])
+    prepared = members | {"data": data, "own_alias": qr_data.own_alias(kind, data)}
     if "logo" in members:
         prepared |= {"logo": logos.load(members["logo"]), "logo_source": members["logo"]}
     return prepared

@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 from marshmallow import Schema, post_load
 
 from linkmgr.db.statements import Page
-from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, changes_of, paging, query_choice, query_text
+from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, changes_of, paging, query_text
 from linkmgr.fields.links import (
     Alias,
     DeepLink,
@@ -23,8 +23,10 @@ from linkmgr.fields.links import (
     hosts_of,
     targets_of,
 )
+from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import url_details, urls
+from linkmgr.visits import labels
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
 from linkmgr.web.errors import AppError
@@ -32,7 +34,6 @@ from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("urls", __name__)
 
-ORDERS = ("date", "click")
 MAX_DESCRIPTION = 1000
 # Clients send these defaults with every link. A create with nothing else returns the existing link of the URL, and an
 # update with nothing else leaves it so.
@@ -58,9 +59,9 @@ class Members(Schema):
     password = LinkPassword(allow_empty=True)
     expiry = Expiry(allow_empty=True)
     type = LinkType()
-    geotarget = Targets("location")
-    devicetarget = Targets("device")
-    languagetarget = Targets("language")
+    geotarget = Targets("location", labels.country_problem)
+    devicetarget = Targets("device", labels.device_problem)
+    languagetarget = Targets("language", labels.language_problem)
     parameters = Parameters()
     metatitle = Text(allow_empty=True)
     metadescription = Text(MAX_DESCRIPTION, allow_empty=True, multiline=True)
@@ -100,20 +101,34 @@ def _to_columns(loaded: Json) -> Json:
     return columns
 
 
+def _find(short: str) -> Json:
+    """Return the link with this short URL as `read` does, with the members of a list besides."""
+    page, parsed = paging(), parse_short_url(short)
+    row = urls.find_by_short_url(user_id(), parsed) if parsed else None
+    if row is None:
+        raise AppError("short_url_unknown")
+    link = url_details.read(user_id(), row["id"])
+    del link["version"]
+    after, number = page["after"], page["number"]
+    on_page = row["id"] < after if after else number == 1
+    listed = listing("urls", Page([row] if on_page else [], 1, page["limit"], None if after else number, None))
+    return ok(id=row["id"], data=link.pop("data") | listed["data"], details=link)
+
+
 def _list_links() -> Page:
     page = paging()
-    q, short, order = query_text("q", MAX_URL), query_text("short", MAX_URL), query_choice("order", ORDERS)
-    if short:
-        return urls.find_by_short_url(user_id(), short, **page)
-    if order == "click" and page["after"]:
+    q, by_clicks = query_text("q", MAX_URL), query_text("order") == "click"
+    if by_clicks and page["after"]:
         raise AppError("invalid", problems="after requires order=date. Use page to list links by clicks")
-    if q or order == "click":
-        return urls.search(user_id(), q=q, by_clicks=order == "click", **page)
+    if q or by_clicks:
+        return urls.search(user_id(), q=q, by_clicks=by_clicks, **page)
     return urls.index(user_id(), **page)
 
 
 @bp.get("/urls")
 def index() -> Json:
+    if short := query_text("short", MAX_URL):
+        return _find(short)
     return listing("urls", _list_links())
 
 

@@ -15,6 +15,7 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, pre_load, vali
 
 from linkmgr.db.statements import MAX_BIGINT, Paging
 from linkmgr.fields import strict_json
+from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import normalize_target
 from linkmgr.web import request as web_request
 from linkmgr.web.errors import AppError
@@ -30,10 +31,17 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def _parse_body() -> dict[str, Any]:
+    """Return the JSON object in the body, whatever its content type: curl and others send the one of a form."""
     request = web_request.current()
-    if (request.content_type or "").lower().startswith(_FORMS):
+    raw, is_form = request.body(), (request.content_type or "").lower().startswith(_FORMS)
+    if is_form and not raw.strip():
         raise AppError("not_json")
-    return strict_json.parse(request.body())
+    try:
+        return strict_json.parse(raw)
+    except strict_json.NotJson as error:
+        if is_form:
+            raise AppError("not_json") from None
+        raise AppError("invalid", problems=str(error)) from None
 
 
 def join_problems(messages: dict[str, Any]) -> str:
@@ -79,6 +87,9 @@ def load(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
         loaded: dict[str, Any] = _instance(schema).load(members)
     except ValidationError as error:
         raise AppError("invalid", problems=join_problems(dict(error.messages_dict))) from None
+    defined = _instance(schema).fields
+    if not members.keys() <= defined.keys():
+        warn_unknown(schema, defined, members)
     return loaded
 
 

@@ -32,12 +32,16 @@ DESCRIPTION = f"""\
 Manages short links, QR codes, bio pages, campaigns, channels, branded domains, splash pages, overlays and pixels.
 
 Send your API key with every request, in the header `Authorization: Bearer API_KEY`. Bodies are JSON objects with the
-header `Content-Type: application/json`. A success has the status 200 and `error` 0. An error has `error` 1, a sentence
-in `message`, and a stable `code` for programs.
+header `Content-Type: application/json`; a JSON object is also read under any other content type. A success has the
+status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a stable `code` for programs.
 
 - **Bodies.** `null` means not sent. `""` means not sent on create; on update it clears an optional text. Members that
   are not named here are ignored. JSON types are not converted, unless a member says so. An update changes only the
   members that it sends.
+- **Warnings.** The response to a create or an update has `warnings`, an array of sentences for people, if a value was
+  accepted that cannot have the effect that was probably meant: a country, device or language that does not exist, a WPA
+  password of the wrong length, an ignored element of an array, or a member with the wrong name (`The member 'alias' is
+  unknown and was ignored. Did you mean 'custom'?`). Members that a read shows cause none, so a record can be sent back.
 - **Lists** are sorted newest first. `result` is the total, `nextpage` is 0 on the last page. A page past the end is
   empty.
 - **Reading a whole list.** `next` is a cursor: send it as `after` to get the rows behind it, until a response has no
@@ -52,6 +56,7 @@ in `message`, and a stable `code` for programs.
   `If-None-Match` with the next read: if nothing has changed, the statistics included, the response is a 304 without a
   body.
 - **Ids.** Another user's id and an id that does not exist give the same 404.
+- **Paths.** The 404 of an unknown path names the operation that was probably meant: `/api/links` names `/api/urls`.
 - **Times** are UTC.
 - **Rate limit.** Every response has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`
   (an epoch second). `RateLimit-Policy: "default";q=30;w=60` and `RateLimit: "default";r=29;t=42` are the same in the

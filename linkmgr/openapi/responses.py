@@ -7,7 +7,7 @@ from apispec.core import Components
 
 from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import RECORDS
-from linkmgr.openapi.schemas import JsonSchema, example_of, record, ref
+from linkmgr.openapi.schemas import WARNINGS, JsonSchema, example_of, record, ref
 from linkmgr.web import idempotency, preconditions, safe_writes
 from linkmgr.web.errors import CATALOGUE
 
@@ -56,6 +56,9 @@ _PLACEHOLDERS = {  # of the messages in examples
     "per": "minute",
     "seconds": 2,
     "id": "5d41402abc4b2a76",
+    "color": "rgb(118,118,118)",
+    "background": "rgb(255,255,255)",
+    "hint": "Did you mean GET /api/urls? /api/docs lists all operations.",
 }
 
 Codes = dict[int, list[str]]  # by status
@@ -110,8 +113,14 @@ def _error_response(status: int, codes: list[str], schema: JsonSchema | None = N
     }
 
 
+def _with_warnings(schema: JsonSchema) -> JsonSchema:
+    """Return the schema of a success with the optional member `warnings`, which writes have."""
+    resolved = RECORDS[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    return resolved | {"properties": resolved["properties"] | {"warnings": WARNINGS}}
+
+
 def _success(operation: Operation) -> JsonSchema:
-    content: JsonSchema = {"schema": operation.response}
+    content: JsonSchema = {"schema": _with_warnings(operation.response) if operation.body else operation.response}
     if example := example_of(operation.response, RECORDS):
         content["example"] = example
     headers = _headers(

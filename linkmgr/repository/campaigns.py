@@ -1,11 +1,13 @@
 """Campaigns and their links."""
 
-from typing import Unpack
+from typing import Any, Unpack
+
+from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
-from linkmgr.web.errors import not_found
+from linkmgr.web.errors import AppError, not_found
 
 
 def _with_urls(campaign: Row) -> Row:
@@ -49,16 +51,44 @@ def read(user_id: int, campaign_id: int) -> Row:
     return {"slug": campaign["slug"]} | _with_urls(campaign)
 
 
+def _has_name(user_id: int, campaign_id: int, name: str) -> bool:
+    """Return True if another campaign of the user has this name."""
+    other = row(
+        """
+        SELECT id FROM campaigns
+         WHERE user_id = %(user_id)s AND id <> %(campaign_id)s AND name = %(name)s
+        """,
+        user_id=user_id,
+        campaign_id=campaign_id,
+        name=name,
+    )
+    return other is not None
+
+
+def _store(sql: str, user_id: int, campaign_id: int, name: str, **params: Any) -> Row | None:
+    """Run a create or an update. If name and slug are both taken, report the name.
+
+    PostgreSQL reports only one violated constraint, in an order that it does not define.
+    """
+    try:
+        return run_with_name(sql, user_id=user_id, campaign_id=campaign_id, name=name, **params)
+    except UniqueViolation as error:
+        if error.diag.constraint_name == "campaign_slug_taken" and _has_name(user_id, campaign_id, name):
+            raise AppError("campaign_name_taken") from None
+        raise
+
+
 def add(user_id: int, *, name: str, slug: str | None = None, public: bool = False) -> Row:
-    added = run_with_name(
+    added = _store(
         """
         INSERT INTO campaigns (user_id, name, slug, public)
         VALUES (%(user_id)s, %(name)s, %(slug)s, %(public)s)
         RETURNING id, name AS domain, name AS campaign, public, slug,
                   (SELECT username FROM users WHERE users.id = user_id) AS username
         """,
-        user_id=user_id,
-        name=name,
+        user_id,
+        0,
+        name,
         slug=slug,
         public=public,
     )
@@ -68,7 +98,7 @@ def add(user_id: int, *, name: str, slug: str | None = None, public: bool = Fals
 
 def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None, public: bool | None = None) -> Row:
     """Change the members that are not None. An empty slug removes the slug, and the rotator with it."""
-    updated = run_with_name(
+    updated = _store(
         """
         UPDATE campaigns
            SET name = %(name)s,
@@ -78,9 +108,9 @@ def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None
         RETURNING id, name, coalesce(slug, '') AS slug, public, xmin::text AS version,
                   (SELECT username FROM users WHERE users.id = user_id) AS username
         """,
-        user_id=user_id,
-        campaign_id=campaign_id,
-        name=name,
+        user_id,
+        campaign_id,
+        name,
         slug=slug,
         public=public,
     )

@@ -3,6 +3,7 @@
 from typing import Unpack
 
 from linkmgr.db.statements import Page, Paging, Row, page, row, run
+from linkmgr.repository.colors import run_with_colors
 from linkmgr.web.errors import not_found
 
 
@@ -71,7 +72,7 @@ def add(
     color: str = "#ffffff",
     background: str = "#1d4ed8",
 ) -> int:
-    added = run(
+    added = run_with_colors(
         """
         INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
         VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
@@ -105,7 +106,7 @@ def update(
     color: str | None = None,
     background: str | None = None,
 ) -> Row:
-    updated = run(
+    updated = run_with_colors(
         """
         UPDATE overlays
            SET type = coalesce(%(type)s, type),

@@ -7,6 +7,7 @@ import orjson
 
 from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, run
 from linkmgr.repository import visits
+from linkmgr.repository.colors import run_with_colors
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError, not_found
 
@@ -77,15 +78,18 @@ def add(
     name: str,
     background: str,
     foreground: str,
+    own_alias: str | None = None,
     logo: bytes = b"",
     logo_source: str | None = None,
 ) -> Row:
-    """Store a QR code and return its `id` and `link`."""
-    added = run(
+    """Store a QR code and return its `id` and `link`. `own_alias` must be in use if it is not None."""
+    added = run_with_colors(
         """
         INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo, logo_source)
-        VALUES (%(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
-                nullif(%(logo)s::bytea, ''), %(logo_source)s)
+        SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
+               nullif(%(logo)s::bytea, ''), %(logo_source)s
+         WHERE %(own_alias)s::text IS NULL
+            OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
         RETURNING id, %(base)s::text || '/qr/' || code AS link
         """,
         user_id=user_id,
@@ -95,11 +99,13 @@ def add(
         name=name,
         background=background,
         foreground=foreground,
+        own_alias=own_alias,
         logo=logo,
         logo_source=logo_source,
         base=settings().base_url,
     )
-    assert added is not None
+    if added is None:
+        raise AppError("short_link_unknown")
     return added
 
 
@@ -108,28 +114,32 @@ def update(
     qr_id: int,
     *,
     data: Any,
+    own_alias: str | None = None,
     name: str | None = None,
     background: str | None = None,
     foreground: str | None = None,
     logo: bytes | None = None,
     logo_source: str | None = None,
 ) -> None:
-    """Change the members that are not None. An empty logo removes the logo. A constraint checks the contrast of the
-    resulting colors."""
-    updated = run(
+    """Change the members that are not None. An empty logo removes the logo. A trigger checks the contrast of the
+    resulting colors. `own_alias` must be in use if the data changes and it is not None."""
+    updated = run_with_colors(
         """
         UPDATE qrs
-           SET data = %(data)s,
+           SET data = %(data)s::json,
                name = coalesce(%(name)s, name),
                background = coalesce(%(background)s, background),
                foreground = coalesce(%(foreground)s, foreground),
                logo = nullif(coalesce(%(logo)s::bytea, logo), ''),
                logo_source = nullif(coalesce(%(logo_source)s, logo_source), '')
          WHERE user_id = %(user_id)s AND id = %(qr_id)s
+           AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
+                OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
         RETURNING id
         """,
         user_id=user_id,
         qr_id=qr_id,
+        own_alias=own_alias,
         data=orjson.dumps(data).decode(),
         name=name,
         background=background,
@@ -138,7 +148,8 @@ def update(
         logo_source=logo_source,
     )
     if updated is None:
-        raise not_found("QR code")
+        find_fixed(user_id, qr_id)  # raises not_found
+        raise AppError("short_link_unknown")
 
 
 def delete(user_id: int, qr_id: int) -> None:

@@ -10,8 +10,9 @@ from typing import Any, Unpack
 import orjson
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Page, Paging, Row, page, run
+from linkmgr.db.statements import Page, Paging, Row, page, replica_row, run
 from linkmgr.fields.links import new_alias
+from linkmgr.fields.short_urls import ShortUrl
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError, not_found
@@ -76,34 +77,26 @@ def search(user_id: int, *, q: str | None, by_clicks: bool, **paging: Unpack[Pag
     return links._replace(next=None) if by_clicks else links
 
 
-def find_by_short_url(user_id: int, short: str, **paging: Unpack[Paging]) -> Page:
-    """List the user's link with exactly this short URL, if there is one."""
-    base, _, alias = short.rpartition("/")
-    return page(
+def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
+    """Return the user's link with this short URL as lists have it, or None."""
+    return replica_row(
         """
-        SELECT id, alias, %(short)s::text AS shorturl, longurl, title, description,
+        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
-         WHERE user_id = %(user_id)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+         WHERE user_id = %(user_id)s
            AND id = (SELECT link_id FROM aliases
                       WHERE alias = %(alias)s
-                        AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
-           AND id < %(after)s
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        """
-        SELECT count(*) FROM link_records
-         WHERE user_id = %(user_id)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
-           AND id = (SELECT link_id FROM aliases
-                      WHERE alias = %(alias)s
-                        AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
+                        AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
+                                             ELSE (SELECT id FROM domains
+                                                    WHERE host = %(host)s
+                                                      AND scheme = coalesce(%(scheme)s::text, scheme)) END)
         """,
         user_id=user_id,
-        short=short,
-        alias=alias,
-        host=base.rpartition("/")[2],
+        alias=short.alias,
+        host=short.host,
+        scheme=short.scheme,
         base=settings().base_url,
-        **paging,
     )
 
 

@@ -36,7 +36,8 @@ _DEVICE_KINDS = {
     "phone": ("phone", "smartphone", "mobile"),
     "desktop": ("desktop", "computer"),
 }
-_LANGUAGES = {
+DEVICE_WORDS = {word for words in (*_SYSTEMS.values(), *_DEVICE_KINDS.values()) for word in words}
+LANGUAGES = {
     "ar": "arabic", "bg": "bulgarian", "bn": "bengali", "ca": "catalan", "cs": "czech", "da": "danish",
     "de": "german", "el": "greek", "en": "english", "es": "spanish", "et": "estonian", "fa": "persian",
     "fi": "finnish", "fr": "french", "he": "hebrew", "hi": "hindi", "hr": "croatian", "hu": "hungarian",
@@ -48,7 +49,7 @@ _LANGUAGES = {
 }  # fmt: skip
 
 # Regions and scripts by code, as language lists write them: Portuguese (Brazil).
-_REGIONS = {
+REGIONS = {
     "ar": "argentina", "at": "austria", "au": "australia", "be": "belgium", "br": "brazil", "ca": "canada",
     "ch": "switzerland", "cn": "china", "co": "colombia", "de": "germany", "es": "spain", "fr": "france",
     "gb": "united kingdom", "hans": "simplified", "hant": "traditional", "hk": "hong kong", "ie": "ireland",
@@ -100,9 +101,9 @@ def language_names(accepted: Iterable[str]) -> Iterator[str]:
     for code in accepted:
         tag = code.lower()
         primary, *subtags = tag.split("-")
-        name = _LANGUAGES.get(primary, primary)
+        name = LANGUAGES.get(primary, primary)
         yield from (tag, tag.replace("-", "_"))
-        regions = [_REGIONS[subtag] for subtag in (*subtags, _SCRIPTS.get(tag)) if subtag in _REGIONS]
+        regions = [REGIONS[subtag] for subtag in (*subtags, _SCRIPTS.get(tag)) if subtag in REGIONS]
         yield from (f"{name} ({region})" for region in regions)
         yield from (primary, name, f"{primary}-{primary}", f"{primary}_{primary}")
 

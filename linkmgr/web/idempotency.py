@@ -54,10 +54,11 @@ class Key:
         sealed = self._store.find(user_id(), self.text)
         if sealed is None:
             return
-        request_hash, status, content_type, body = orjson.loads(keys.unseal(user_id(), sealed))
+        request_hash, status, content_type, etag, body = orjson.loads(keys.unseal(user_id(), sealed))
         if request_hash != self.request_hash:
             raise AppError("idempotency_key_reused")
-        raise Replay(Response(body, status, {REPLAYED: "true"}, content_type=content_type))
+        headers = {REPLAYED: "true"} | ({"ETag": etag} if etag else {})
+        raise Replay(Response(body, status, headers, content_type=content_type))
 
     def begin(self) -> None:
         """Lock the key until the transaction ends, and check again that there is no answer."""
@@ -66,7 +67,13 @@ class Key:
         self.replay()
 
     def store(self, response: Response) -> None:
-        answer = [self.request_hash, response.status_code, response.content_type, response.get_data(as_text=True)]
+        answer = [
+            self.request_hash,
+            response.status_code,
+            response.content_type,
+            response.headers.get("ETag"),
+            response.get_data(as_text=True),
+        ]
         self._store.store(user_id(), self.text, keys.seal(user_id(), orjson.dumps(answer).decode()))
 
 

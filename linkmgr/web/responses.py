@@ -10,6 +10,7 @@ from flask.json.provider import JSONProvider
 from werkzeug.http import parse_etags
 
 from linkmgr.db.statements import Page, Row
+from linkmgr.web import request as web_request
 
 Json = dict[str, Any]
 
@@ -31,7 +32,10 @@ def ok(message: str | None = None, **members: Any) -> Json:
     response: Json = {"error": 0}
     if message is not None:
         response["message"] = message
-    return response | members
+    response |= members
+    if warnings := web_request.current().warnings:
+        response["warnings"] = warnings
+    return response
 
 
 def _etag(version: str, body: bytes) -> str:
@@ -55,7 +59,7 @@ def versioned(version: str, **members: Any) -> Response:
 def updated(message: str, version: str, also: Json | None = None, **members: Any) -> Response:
     """Return an updated record with the message, `also`, and the ETag of its read with the same `members`."""
     response = Response(orjson.dumps(ok(message) | (also or {}) | members), mimetype="application/json")
-    response.set_etag(_etag(version, orjson.dumps(ok(**members))))
+    response.set_etag(_etag(version, orjson.dumps({"error": 0} | members)))  # a read has no warnings
     return response
 
 

@@ -24,6 +24,7 @@ from linkmgr.qr.image import DEFAULT_SIZE, MAX_SIZE, MIN_SIZE
 _CODES = (
     "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
     "fetch_busy", "image_busy", "logo_missing", "logo_unusable", "colours_too_close", "link_branded",
+    "short_link_unknown",
 )  # fmt: skip
 
 _CODE: dict[str, JsonSchema] = {
@@ -51,14 +52,17 @@ time. If more are requested, the response can be a 503.
 The form of `data` depends on the type:
 
 - `text`: a string of at most 4096 characters.
-- `link`: a URL, neither on this service nor on a branded domain.
+- `link`: a URL. On this service and on branded domains only the short URL of a link or bio page, such as the `shorturl`
+  of `POST /api/url/add`.
 - `phone`: a phone number of 2 to 40 digits, spaces and `+ * # ( ) . / -`.
 - `vcard`, `email`, `sms`, `wifi`: an object, see below. `email` and `sms` also take the recipient alone.""",
     members={
         "type": Member("text", "The type of the data. It cannot be changed."),
         "data": Member("Hello", "The content of the code."),
         "name": Member("Poster", "Its name in lists. Without it, the name is derived from the data."),
-        "background": Member(qr.WHITE, "The color behind the code. The contrast must be at least 3 to 1."),
+        "background": Member(
+            qr.WHITE, "The color behind the code. The contrast must be at least 3 to 1; the error names colors that do."
+        ),
         "foreground": Member("rgb(0,0,128)", "The color of the code."),
         "logo": Member(
             "https://example.com/logo.png",

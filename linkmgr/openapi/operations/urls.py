@@ -5,17 +5,21 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
 from linkmgr.openapi.schemas import (
     ID,
+    STATISTICS,
     TIMESTAMP,
     JsonSchema,
     array_of,
     choice,
     done,
+    failure,
     flag,
     listing,
+    listing_members,
     map_of,
     number,
     or_null,
     own_url,
+    page_of,
     record,
     ref,
     success,
@@ -65,6 +69,14 @@ _CODES = (
     "plan_feature", "alias_taken", "link_branded", "domain_unknown", "domain_in_use", "campaign_unknown",
     "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown",
 )  # fmt: skip
+
+_LOOKUP = """\
+With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the statistics in `data`. Beside
+these, `data` has the members of a list, with the link in `urls`. If you have no link with this short URL, the response
+has the status 200, `error` 1, the code `short_url_unknown` and no `data`."""
+_FOUND = success(
+    id=ID, details=ref("Link"), data=page_of(STATISTICS["properties"] | listing_members("urls", "LinkListed"))
+)
 
 RESOURCE = Resource(
     name="Links",
@@ -152,17 +164,27 @@ and host of the short URL.""",
             "GET",
             "/api/urls",
             "List links",
-            listing("urls", "LinkListed"),
+            {"anyOf": [listing("urls", "LinkListed"), _FOUND, failure("short_url_unknown")]},
             codes=("address_too_long",),
+            description=_LOOKUP,
             query=(
                 parameter(
                     "order",
-                    "Newest or most clicked first. The latter has no `next` and takes no `after`.",
+                    "`click` lists the most clicked links first, without `next` and `after`. Any other value means "
+                    "`date`: newest first.",
                     type="string",
-                    enum=list(urls.ORDERS),
+                    maxLength=255,
+                    default="date",
+                    examples=["click"],
                 ),
                 parameter("q", "A part of the URL, the alias or the title.", type="string", maxLength=MAX_URL),
-                parameter("short", "The whole short URL of one link.", type="string", maxLength=MAX_URL),
+                parameter(
+                    "short",
+                    "The short URL of one link. The scheme may be missing, and on this service also the host.",
+                    type="string",
+                    maxLength=MAX_URL,
+                    examples=["https://go.example.org/summer"],
+                ),
                 *PAGING,
             ),
         ),
