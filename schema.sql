@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (14);
+INSERT INTO schema_version VALUES (15);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -84,12 +84,14 @@ CREATE INDEX ON login_links (user_id);
 CREATE INDEX ON login_links (created);
 
 -- Browser sessions. Only the digest of the token in the cookie is stored. `by_link` is true for a session that a login
--- link created.
+-- link created. `browser` and `system` are the names that the user agent gives at sign-in, or empty.
 CREATE TABLE sessions (
     digest  bytea       PRIMARY KEY,
     user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
     by_link boolean     NOT NULL,
-    created timestamptz NOT NULL DEFAULT now()
+    created timestamptz NOT NULL DEFAULT now(),
+    browser text        NOT NULL DEFAULT '',
+    system  text        NOT NULL DEFAULT ''
 );
 CREATE INDEX ON sessions (user_id);
 CREATE INDEX ON sessions (created);

@@ -8,7 +8,7 @@ from linkmgr import api, cli, openapi, pages, settings
 from linkmgr.api import suggestions
 from linkmgr.db import jobs, replica, statements
 from linkmgr.fields import unknown
-from linkmgr.pages import branded
+from linkmgr.pages import brand, branded
 from linkmgr.qr import cache
 from linkmgr.repository import callers, cleanup, idempotency, login, rollups, versions
 from linkmgr.web import (
@@ -53,8 +53,9 @@ def create_app(**overrides: str) -> Flask:
         replica.init_app(app)
         jobs.init_app(cleanup.HANDLERS | rollups.HANDLERS)
         keys.init_app(app)
-        errors.init_app(app, path_hint=suggestions.hint)
         branded.init_app(app)
+        brand.init_app(app)
+        errors.init_app(app, path_hint=suggestions.hint)
         cors.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app, identify=callers.identify)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from linkmgr.db import binaries, embedded
+from linkmgr.db import binaries, folders
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_programs_that_the_server_user_cannot_access_are_copied_with_their_libra
     for folder in (package, package.with_name(package.name + ".libs")):
         if folder.exists():
             shutil.copytree(folder, closed / folder.name, symlinks=True)
-    user = embedded._user(shared_folder / "none")
+    user = folders.owner(shared_folder / "none")
     copy = binaries.make_readable(closed / programs.relative_to(package.parent), user)
     assert copy.is_relative_to(shared_folder / "copies")
     printed = subprocess.run(

@@ -9,7 +9,7 @@ from werkzeug.test import TestResponse
 
 from linkmgr.pages import attempts
 from linkmgr.repository import login
-from tests.conftest import BASE_URL, Client
+from tests.conftest import BASE_URL, PASSWORD, Client
 
 CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 
@@ -31,8 +31,15 @@ def is_page(answer: TestResponse, status: int, title: str) -> bool:
 def test_an_unknown_path_is_an_error_page(app: Flask, accept: str) -> None:
     answer = asked(app, "/nowhere", Accept=accept)
     assert is_page(answer, 404, "Page not found")
-    assert '<a class="button quiet" href="/">Go to the home page</a>' in answer.text
+    assert '<p data-back hidden><button class="button quiet" type="button">Go back</button></p>' in answer.text
+    assert "/login" not in answer.text, "visitors of links do not sign in"
     assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_the_error_page_of_a_signed_in_user_leads_to_the_account(app: Flask, alice: Client) -> None:
+    browser = app.test_client()
+    browser.post("/login", data={"email": "alice@example.com", "password": PASSWORD})
+    assert '<a class="button quiet" href="/account">Go to your account</a>' in browser.get("/nowhere").text
 
 
 def test_a_program_that_accepts_json_gets_json(app: Flask) -> None:
@@ -86,7 +93,7 @@ def test_while_the_database_is_unavailable(make_app: Callable[..., Flask]) -> No
     with browser.get("/static/style.css") as style:
         assert style.status_code == 200
     assert browser.get("/no/where").status_code == 404
-    assert browser.get("/avatar/alice.png", base_url=BASE_URL).status_code == 200
+    assert browser.get("/avatar/bio/alice.png", base_url=BASE_URL).status_code == 200
     assert browser.get("/login", base_url=BASE_URL).status_code == 200  # no session, so no query
 
 
@@ -109,7 +116,8 @@ def test_an_unusual_host_is_not_served(app: Flask, alice: Client, host: str) -> 
     for path in ("/", "/nowhere", "/login"):
         answer = asked(app, path, Host=host)
         assert is_page(answer, 404, "Page not found")
-        assert "home page" not in answer.text
+        assert "Go to" not in answer.text
+        assert "Go back" not in answer.text
     assert alice.get("/api/account", headers={"Host": host}).get_json()["code"] == "unknown_host"
 
 

@@ -30,6 +30,7 @@ class Service:
 
     def __init__(self, mode: str, folder: Path, **environment: str) -> None:
         self.port, self.data = free_port(), folder / "postgres"
+        self.last_line = "Press Ctrl-C to stop." if mode == "dev" else "linkmgr is running"
         self.log = folder / f"{mode}-{self.port}.log"
         kept = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
         given = {"PORT": str(self.port), "LINKMGR_DATA_DIR": str(folder), "WEB_CONCURRENCY": "1"} | environment
@@ -46,7 +47,7 @@ class Service:
             )
 
     def started(self) -> "Service":
-        eventually(lambda: "linkmgr is running" in self.output() or self.process.poll() is not None, 30)
+        eventually(lambda: self.last_line in self.output() or self.process.poll() is not None, 30)
         assert self.process.poll() is None, self.output()
         return self
 
@@ -233,20 +234,6 @@ def test_a_port_in_use_is_one_sentence(start: Callable[..., Service]) -> None:
         assert refused.process.wait(60) == 1
     assert refused.output().startswith(f"Port {port} is in use. Stop the program that listens there, or choose another")
     assert refused.output().count("\n") == 1
-
-
-def test_the_command_line_shares_the_database_of_a_running_service(start: Callable[..., Service], folder: Path) -> None:
-    service = start("dev").started()
-    printed = subprocess.run(
-        [sys.executable, "-m", "flask", "--app", "app", "users", "key", "admin"],
-        cwd=ROOT,
-        env=os.environ | {"LINKMGR_DATA_DIR": str(folder)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert printed.stdout == service.key("admin") + "\n"
-    assert service.get("/healthz") == 200
 
 
 def test_a_start_with_another_secret_is_refused_before_the_first_request(

@@ -206,6 +206,10 @@ def campaign_links(campaign_id: int, *, limit: int, number: int) -> Page:
     )
 
 
+def is_username(username: str) -> bool:
+    return row("SELECT 1 FROM users WHERE lower(username) = lower(%(username)s)", username=username) is not None
+
+
 def branded_domain(host: str) -> Row | None:
     """Return the domain with this host, or None. `redirects_branded` is True if it redirects to a branded domain."""
     return row(
