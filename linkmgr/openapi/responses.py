@@ -37,6 +37,7 @@ _IN_BODY = ("invalid", "value_refused", "too_large", "not_json")
 _PLACEHOLDERS = {  # of the messages in examples
     "problems": "name is required",
     "detail": "the API",
+    "what": "link or QR code",
     "limit": 30,
     "per": "minute",
     "seconds": 2,
@@ -83,7 +84,8 @@ def _success(operation: Operation) -> JsonSchema:
     if example := example_of(operation.response, RECORDS):
         content["example"] = example
     headers = _headers(*_LIMITS, *_ID, *(_TAG if operation.tagged else ()))
-    return {"description": "Success.", "headers": headers, "content": {"application/json": content}}
+    table = {"text/csv": {"schema": {"type": "string"}, "example": operation.csv}} if operation.csv else {}
+    return {"description": "Success.", "headers": headers, "content": {"application/json": content, **table}}
 
 
 def _not_modified() -> JsonSchema:
