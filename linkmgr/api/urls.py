@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from flask import Blueprint
+from flask import Blueprint, Response
 from marshmallow import Schema, post_load
 
+from linkmgr.api.stats import list_visits
 from linkmgr.db.statements import Page
 from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, paging, query_choice, query_text
 from linkmgr.fields.links import (
@@ -111,6 +112,11 @@ def index() -> Json:
 def read(link_id: int) -> Json:
     link = urls.read(user_id(), link_id)
     return ok(id=link_id, data=link.pop("data"), details=link)
+
+
+@bp.get("/url/<id:link_id>/visits")
+def visits(link_id: int) -> Json | Response:
+    return list_visits(link_id, what="link")
 
 
 @bp.post("/url/add")
