@@ -3,6 +3,7 @@
 from linkmgr.api import qr
 from linkmgr.fields import qr as qr_data
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource
+from linkmgr.openapi.operations.stats import visits_of
 from linkmgr.openapi.schemas import ID, TIMESTAMP, done, listing, number, own_url, record, ref, success, text
 from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT, MAX_REDIRECTS
 from linkmgr.qr.image import DEFAULT_SIZE, MAX_SIZE, MIN_SIZE
@@ -92,6 +93,7 @@ The form of `data` depends on the type:
             "Read a QR code and its statistics",
             success(details=ref("QrCode"), data=ref("Statistics")),
         ),
+        visits_of("/api/qr/{qr_id}/visits", "QR code"),
         Operation(
             "POST",
             "/api/qr/add",
