@@ -734,20 +734,67 @@ SELECT target_id,
                        ORDER BY total DESC, label
                        LIMIT 10) ranked) per_dimension) per_target;
 
--- Rollups: visits per quarter of an hour, which starts at `at`, dimension and label. `dimension` is '' with the label ''
--- for all visits, 'country', 'city', 'referrer', 'browser', 'os', 'device' or 'language'; for accounts also 'target',
--- whose label is the id. The labels of a target are bounded: those that are not in `target_breakdowns` are counted as
--- 'Other'. Account rows keep the visits of deleted targets.
-CREATE TABLE target_rollups (
+-- Rollups: visits per quarter of an hour, which starts at `at`. `labels` is an object of objects: visits by dimension,
+-- 'country', 'city', 'referrer', 'browser', 'os', 'device' or 'language', and label. One row for all labels takes less
+-- time and space than a row for each: most links have few visits in a quarter of an hour. The labels of a target are
+-- bounded: those that are not in `target_breakdowns` are counted as 'Other'.
+CREATE TABLE target_quarters (
     target_id bigint      NOT NULL,
-    dimension text        NOT NULL,
     at        timestamptz NOT NULL,
-    label     text        NOT NULL,
     bot       boolean     NOT NULL,
     visits    bigint      NOT NULL,
-    PRIMARY KEY (target_id, dimension, at, label, bot)
-) WITH (fillfactor = 90);
+    labels    jsonb       NOT NULL,
+    PRIMARY KEY (target_id, at, bot)
+) WITH (fillfactor = 80);
 
+-- Days (UTC) that the purge has folded, whose quarters of an hour it has deleted.
+CREATE TABLE target_folds (
+    target_id bigint  NOT NULL,
+    day       date    NOT NULL,
+    bot       boolean NOT NULL,
+    visits    bigint  NOT NULL,
+    labels    jsonb   NOT NULL,
+    PRIMARY KEY (target_id, day, bot)
+);
+
+-- Rollups as rows. The dimension '' with the label '' has all visits. A condition on the dimension leaves only one of
+-- the queries to execute.
+CREATE VIEW target_rollups AS
+SELECT target_id, '' AS dimension, at, '' AS label, bot, visits FROM target_quarters
+ UNION ALL
+SELECT target_id, 'country', at, key, bot, value::bigint FROM target_quarters, jsonb_each_text(labels -> 'country')
+ UNION ALL
+SELECT target_id, 'city', at, key, bot, value::bigint FROM target_quarters, jsonb_each_text(labels -> 'city')
+ UNION ALL
+SELECT target_id, 'referrer', at, key, bot, value::bigint FROM target_quarters, jsonb_each_text(labels -> 'referrer')
+ UNION ALL
+SELECT target_id, 'browser', at, key, bot, value::bigint FROM target_quarters, jsonb_each_text(labels -> 'browser')
+ UNION ALL
+SELECT target_id, 'os', at, key, bot, value::bigint FROM target_quarters, jsonb_each_text(labels -> 'os')
+ UNION ALL
+SELECT target_id, 'device', at, key, bot, value::bigint FROM target_quarters, jsonb_each_text(labels -> 'device')
+ UNION ALL
+SELECT target_id, 'language', at, key, bot, value::bigint FROM target_quarters, jsonb_each_text(labels -> 'language');
+
+CREATE VIEW target_days AS
+SELECT target_id, '' AS dimension, day, '' AS label, bot, visits FROM target_folds
+ UNION ALL
+SELECT target_id, 'country', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'country')
+ UNION ALL
+SELECT target_id, 'city', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'city')
+ UNION ALL
+SELECT target_id, 'referrer', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'referrer')
+ UNION ALL
+SELECT target_id, 'browser', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'browser')
+ UNION ALL
+SELECT target_id, 'os', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'os')
+ UNION ALL
+SELECT target_id, 'device', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'device')
+ UNION ALL
+SELECT target_id, 'language', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'language');
+
+-- Rollups of all visits of a user, with the additional dimension 'target', whose label is the id. They keep the visits
+-- of deleted targets.
 CREATE TABLE account_rollups (
     user_id   bigint      NOT NULL,
     dimension text        NOT NULL,
@@ -756,11 +803,10 @@ CREATE TABLE account_rollups (
     bot       boolean     NOT NULL,
     visits    bigint      NOT NULL,
     PRIMARY KEY (user_id, dimension, at, label, bot)
-) WITH (fillfactor = 90);
+) WITH (fillfactor = 80);
 
--- The same per day (UTC). The days of accounts include those whose quarters of an hour are in `account_rollups`; the
--- purge deletes those quarters after 400 days. `target_days` has only the days that the purge has folded, and deleted
--- from `target_rollups`.
+-- The same per day (UTC), so that a year of an account is a few thousand rows. The purge deletes the quarters of an
+-- hour after 400 days, and keeps the days.
 CREATE TABLE account_days (
     user_id   bigint  NOT NULL,
     dimension text    NOT NULL,
@@ -769,49 +815,63 @@ CREATE TABLE account_days (
     bot       boolean NOT NULL,
     visits    bigint  NOT NULL,
     PRIMARY KEY (user_id, dimension, day, label, bot)
-) WITH (fillfactor = 90);
+) WITH (fillfactor = 80);
 
-CREATE TABLE target_days (
-    target_id bigint  NOT NULL,
-    dimension text    NOT NULL,
-    day       date    NOT NULL,
-    label     text    NOT NULL,
-    bot       boolean NOT NULL,
-    visits    bigint  NOT NULL,
-    PRIMARY KEY (target_id, dimension, day, label, bot)
-);
+-- Return the sums of two objects of labels.
+CREATE FUNCTION add_labels(one jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
+RETURN (SELECT jsonb_object_agg(dimension, labels)
+          FROM (SELECT dimension, jsonb_object_agg(label, visits) AS labels
+                  FROM (SELECT dimensions.key AS dimension, labels.key AS label, sum(labels.value::bigint) AS visits
+                          FROM (VALUES (one), (other)) AS objects (object),
+                               jsonb_each(object) AS dimensions,
+                               jsonb_each_text(dimensions.value) AS labels
+                         GROUP BY 1, 2) summed
+                 GROUP BY dimension) per_dimension);
 
--- Count new visits in the rollups and compute the statistics of their targets. The statement that stores visits has
--- updated `totals` and `target_breakdowns` before. All visits of a user are stored one statement after the other.
-CREATE FUNCTION roll_up_visits() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Count visits in the rollups. Visits of deleted targets are skipped. Rows are locked in the order of their keys.
+-- Without statistics of the tables, PostgreSQL would scan them.
+CREATE FUNCTION roll_up(batch visits[]) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
-    WITH owned AS MATERIALIZED (
-        SELECT v.*, coalesce((SELECT user_id FROM links WHERE links.id = v.target_id),
-                             (SELECT user_id FROM qrs WHERE qrs.id = v.target_id)) AS user_id,
-               date_bin('15 minutes', v.at, 'epoch') AS quarter
-          FROM inserted v),
+    WITH owners AS MATERIALIZED (
+        SELECT target_id, coalesce((SELECT user_id FROM links WHERE id = target_id),
+                                   (SELECT user_id FROM qrs WHERE id = target_id)) AS user_id
+          FROM (SELECT DISTINCT target_id FROM unnest(batch)) targets),
     labels AS (
-        SELECT user_id, target_id, dimension, quarter, label, bot, count(*) AS visits
-          FROM owned,
-               LATERAL (VALUES ('', ''), ('country', country), ('city', city), ('referrer', referrer),
-                               ('browser', browser), ('os', os), ('device', device), ('language', language)
-                       ) AS dimensions (dimension, label)
+        SELECT user_id, target_id, quarter, bot, count(*) AS visits,
+               CASE GROUPING(country, city, referrer, browser, os, device, language)
+                    WHEN 63 THEN 'country' WHEN 95 THEN 'city' WHEN 111 THEN 'referrer' WHEN 119 THEN 'browser'
+                    WHEN 123 THEN 'os' WHEN 125 THEN 'device' WHEN 126 THEN 'language' ELSE '' END AS dimension,
+               coalesce(country, city, referrer, browser, os, device, language, '') AS label
+          FROM (SELECT v.*, date_bin('15 minutes', at, 'epoch') AS quarter FROM unnest(batch) AS v) quarters
+          JOIN owners USING (target_id)
          WHERE user_id IS NOT NULL
-         GROUP BY user_id, target_id, dimension, quarter, label, bot),
+         GROUP BY user_id, target_id, quarter, bot, GROUPING SETS (
+               (), (country), (city), (referrer), (browser), (os), (device), (language))),
+    -- LIMIT: PostgreSQL must not read the whole table to answer for all labels at once.
     bounded AS MATERIALIZED (
-        SELECT user_id, target_id, dimension, quarter, bot, visits,
-               CASE WHEN dimension IN ('', 'country', 'device', 'language') OR dimension = 'city' AND label = 'Unknown'
-                      OR EXISTS (SELECT FROM target_breakdowns b
-                                  WHERE b.target_id = l.target_id AND b.dimension = l.dimension AND b.label = l.label)
-                    THEN label ELSE 'Other' END AS label
-          FROM labels l),
-    target_rollups_added AS (
-        INSERT INTO target_rollups AS r (target_id, dimension, at, label, bot, visits)
-        SELECT target_id, dimension, quarter, label, bot, sum(visits)
-          FROM bounded
-         GROUP BY target_id, dimension, quarter, label, bot
-         ORDER BY 1, 2, 3, 4, 5
-        ON CONFLICT (target_id, dimension, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits),
+        SELECT user_id, target_id, quarter, bot, dimension, label, sum(visits) AS visits
+          FROM (SELECT user_id, target_id, quarter, bot, dimension, visits,
+                       CASE WHEN dimension NOT IN ('referrer', 'browser', 'os', 'city')
+                              OR (SELECT true FROM target_breakdowns b
+                                   WHERE b.target_id = l.target_id AND b.dimension = l.dimension
+                                     AND b.label = l.label
+                                   LIMIT 1)
+                            THEN label ELSE 'Other' END AS label
+                  FROM labels l) capped
+         GROUP BY user_id, target_id, quarter, bot, dimension, label
+         ORDER BY target_id, quarter, bot, dimension),
+    targets_added AS (
+        INSERT INTO target_quarters AS t (target_id, at, bot, visits, labels)
+        SELECT target_id, quarter, bot, sum(visits) FILTER (WHERE dimension = ''),
+               json_object_agg(dimension, labels) FILTER (WHERE dimension <> '')
+          FROM (SELECT target_id, quarter, bot, dimension, sum(visits) AS visits,
+                       json_object_agg(label, visits) AS labels
+                  FROM bounded
+                 GROUP BY target_id, quarter, bot, dimension) per_dimension
+         GROUP BY target_id, quarter, bot
+         ORDER BY target_id, quarter, bot
+        ON CONFLICT (target_id, at, bot) DO UPDATE
+           SET visits = t.visits + excluded.visits, labels = add_labels(t.labels, excluded.labels)),
     account AS MATERIALIZED (
         SELECT user_id, dimension, quarter, label, bot, sum(visits) AS visits
           FROM (SELECT user_id, dimension, quarter, label, bot, visits FROM bounded
@@ -819,7 +879,7 @@ BEGIN
                 SELECT user_id, 'target', quarter, target_id::text, bot, visits FROM bounded
                  WHERE dimension = '') all_dimensions
          GROUP BY user_id, dimension, quarter, label, bot),
-    account_rollups_added AS (
+    account_added AS (
         INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits)
         SELECT user_id, dimension, quarter, label, bot, visits FROM account ORDER BY 1, 2, 3, 4, 5
         ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits)
@@ -829,12 +889,18 @@ BEGIN
      GROUP BY user_id, dimension, day, label, bot
      ORDER BY 1, 2, 3, 4, 5
     ON CONFLICT (user_id, dimension, day, label, bot) DO UPDATE SET visits = r.visits + excluded.visits;
+END $$;
 
+-- Count new visits in the rollups and compute the statistics of their targets. The statement that stores visits has
+-- updated `totals` and `target_breakdowns` before.
+CREATE FUNCTION roll_up_inserted() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    PERFORM roll_up(array_agg(v::visits)) FROM inserted v;
     UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)
-     WHERE target_id IN (SELECT target_id FROM inserted WHERE NOT bot);
+     WHERE target_id = ANY (ARRAY(SELECT target_id FROM inserted WHERE NOT bot));
     RETURN NULL;
 END $$;
-CREATE TRIGGER roll_up AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION roll_up_visits();
+CREATE TRIGGER roll_up AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION roll_up_inserted();
 
 -- Links as the API lists them. `host` is the scheme and host of a branded domain, or null on our own host.
 CREATE VIEW link_records AS

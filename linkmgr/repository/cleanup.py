@@ -49,6 +49,24 @@ _BREAKDOWNS = """
         RETURNING 1)
     SELECT NOT EXISTS (SELECT FROM deleted) AS done
 """
+_QUARTERS = """
+    WITH deleted AS (
+        DELETE FROM target_quarters
+         WHERE ctid = ANY (ARRAY(SELECT ctid FROM target_quarters
+                                  WHERE target_id = ANY (%(ids)s::bigint[]) LIMIT %(limit)s))
+           AND target_id = ANY (%(ids)s::bigint[])
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+"""
+_FOLDS = """
+    WITH deleted AS (
+        DELETE FROM target_folds
+         WHERE ctid = ANY (ARRAY(SELECT ctid FROM target_folds
+                                  WHERE target_id = ANY (%(ids)s::bigint[]) LIMIT %(limit)s))
+           AND target_id = ANY (%(ids)s::bigint[])
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+"""
 _TOTALS = """
     WITH deleted AS (
         DELETE FROM totals WHERE target_id = ANY (%(ids)s::bigint[]) RETURNING 1)
@@ -161,6 +179,22 @@ _OWNED = (
          WHERE id = ANY (ARRAY(SELECT id FROM domains WHERE user_id = %(user_id)s LIMIT %(limit)s)) RETURNING 1)
     SELECT NOT EXISTS (SELECT FROM deleted) AS done
     """,
+    """
+    WITH deleted AS (
+        DELETE FROM account_rollups
+         WHERE ctid = ANY (ARRAY(SELECT ctid FROM account_rollups WHERE user_id = %(user_id)s LIMIT %(limit)s))
+           AND user_id = %(user_id)s
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+    """,
+    """
+    WITH deleted AS (
+        DELETE FROM account_days
+         WHERE ctid = ANY (ARRAY(SELECT ctid FROM account_days WHERE user_id = %(user_id)s LIMIT %(limit)s))
+           AND user_id = %(user_id)s
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+    """,
 )
 
 
@@ -177,7 +211,7 @@ def _batch(*statements: str, limit: int) -> Callable[[Any], bool]:
     return handle
 
 
-targets = _batch(_VISITS, _VISITORS, _BREAKDOWNS, _TOTALS, limit=MAX_STATISTICS)
+targets = _batch(_VISITS, _VISITORS, _BREAKDOWNS, _QUARTERS, _FOLDS, _TOTALS, limit=MAX_STATISTICS)
 
 HANDLERS = {
     "links_deleted": targets,

@@ -36,7 +36,13 @@ def purge() -> Purged:
     _delete_orphans()
     if visits or months:
         _delete_visitors()
-    run_unsynced("DELETE FROM usage WHERE kind LIKE 'visits %%' AND kind < 'visits ' || to_char(now(), 'YYYY-MM')")
+    run_unsynced(
+        """
+        DELETE FROM usage
+         WHERE kind LIKE 'visits %%' AND kind < 'visits ' || to_char(now(), 'YYYY-MM')
+            OR kind LIKE 'bots %%' AND kind < 'bots ' || to_char(now(), 'YYYY-MM')
+        """
+    )
     while callers.delete_expired(MAX_ROWS) == MAX_ROWS:
         pass
     return Purged(visits, months + sum(_drop_partition(partition, if_empty=True) for partition in _empty_months()))

@@ -34,10 +34,10 @@ def read(user_id: int, qr_id: int) -> Row:
     code = replica_row(
         """
         SELECT id, %(base)s::text || '/qr/' || code AS link,
-               coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
-               name, created AS date, s.data AS statistics
+               coalesce(clicks, 0) AS scans, name, created AS date,
+               coalesce(t.statistics, (SELECT data FROM statistics WHERE target_id = t.target_id)) AS statistics
           FROM qrs
-          LEFT JOIN statistics s ON target_id = id
+          LEFT JOIN totals t ON target_id = id
          WHERE user_id = %(user_id)s AND id = %(qr_id)s
         """,
         user_id=user_id,

@@ -113,10 +113,11 @@ def read(user_id: int, link_id: int) -> Row:
     link = replica_row(
         """
         SELECT l.id, alias, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, url AS longurl,
-               title, description, locations AS location, devices AS device, expires AS expiry, created AS date, data
+               title, description, locations AS location, devices AS device, expires AS expiry, created AS date,
+               coalesce(t.statistics, (SELECT data FROM statistics WHERE target_id = t.target_id)) AS data
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id
-          LEFT JOIN statistics s ON s.target_id = l.id
+          LEFT JOIN totals t ON t.target_id = l.id
          WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
         """,
         user_id=user_id,

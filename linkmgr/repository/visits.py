@@ -2,7 +2,7 @@
 
 from linkmgr.db.statements import Row, database, row, run
 
-# Statistics of a link or a QR code without visits. The view `statistics` has those of all others.
+# Statistics of a link or a QR code without visits. The trigger on `visits` stores those of all others.
 NO_VISITS: Row = {
     "clicks": 0,
     "uniqueClicks": 0,
@@ -16,17 +16,21 @@ NO_VISITS: Row = {
 # all further labels are counted as OTHER.
 MAX_LABELS = 1000
 OTHER = "Other"
+UNKNOWN = "Unknown"
 
 
 def add(spool: str, start: int, stop: int, visits: str) -> bool:
     """Store the visits in bytes `start` to `stop` of a spool file, and return True. Skip visits beyond the monthly
-    limit of their user.
+    limit of their user. Bots have a counter of their own with the same limit, and change only `visits` and the rollups.
 
     If the file is not stored up to exactly `start`, store nothing and return False. So the statement can be repeated if
     its outcome is unknown. A file without a row in `visit_spools` is stored up to 0.
 
     `visits` is a JSON array of objects with target_id, user_id, at (seconds since the epoch), visitor (hexadecimal),
-    country, referrer, browser, os, and social, which may be null.
+    country, referrer, browser, os, social, which may be null, bot, device, city and language. A file of the previous
+    version lacks the last four.
+
+    The trigger on `visits` counts them in the rollups and stores the statistics of their targets.
 
     Concurrent statements for the same user wait at the row of `usage`. All of them lock rows in the same order, which
     prevents deadlocks.
@@ -40,10 +44,13 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
             ON CONFLICT (name) DO UPDATE SET stored = excluded.stored WHERE s.stored = %(start)s::bigint
             RETURNING name),
         batch AS (
-            SELECT *, row_number() OVER (PARTITION BY user_id ORDER BY at) AS number
+            SELECT target_id, user_id, at, decode(visitor, 'hex') AS visitor, country, referrer, browser, os, social,
+                   coalesce(bot, false) AS bot, coalesce(device, %(unknown)s) AS device,
+                   coalesce(city, %(unknown)s) AS city, coalesce(language, %(unknown)s) AS language,
+                   row_number() OVER (PARTITION BY user_id, coalesce(bot, false) ORDER BY at) AS number
               FROM json_to_recordset(%(visits)s) AS visits (
-                   target_id bigint, user_id bigint, at float8, visitor text,
-                   country text, referrer text, browser text, os text, social text)
+                   target_id bigint, user_id bigint, at float8, visitor text, country text, referrer text, browser text,
+                   os text, social text, bot boolean, device text, city text, language text)
              WHERE EXISTS (SELECT FROM spool)),
         plan AS (
             SELECT id AS user_id, CASE WHEN NOT admin THEN nullif((limits ->> 'clicks')::bigint, 0) END AS max_clicks
@@ -52,45 +59,49 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
         -- NULL as the limit means unlimited: least() and greatest() ignore it.
         month AS (
             INSERT INTO usage AS u (user_id, kind, total, last_added)
-            SELECT user_id, 'visits ' || to_char(now(), 'YYYY-MM'), least(count(*), max_clicks),
-                   least(count(*), max_clicks)
+            SELECT user_id, CASE WHEN bot THEN 'bots ' ELSE 'visits ' END || to_char(now(), 'YYYY-MM') AS kind,
+                   least(count(*), max_clicks), least(count(*), max_clicks)
               FROM batch
               JOIN plan USING (user_id)
-             GROUP BY user_id, max_clicks
-             ORDER BY user_id
+             GROUP BY user_id, bot, max_clicks
+             ORDER BY user_id, kind
             ON CONFLICT (user_id, kind) DO UPDATE
                SET (total, last_added) = (
                    SELECT u.total + added, added
                      FROM (SELECT greatest(least(excluded.last_added, max_clicks - u.total), 0) AS added
                              FROM plan
                             WHERE user_id = u.user_id) remaining)
-            RETURNING user_id, last_added),
+            RETURNING user_id, kind LIKE 'bots %%' AS bot, last_added),
         counted AS (
-            SELECT batch.* FROM batch JOIN month USING (user_id) WHERE number <= last_added),
+            SELECT batch.* FROM batch JOIN month USING (user_id, bot) WHERE number <= last_added),
         -- least(): the clock of this host may be ahead of the database's.
         visits_added AS (
-            INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
-            SELECT target_id, least(to_timestamp(at), now()), decode(visitor, 'hex'), country, referrer, browser, os
+            INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os, bot, device, city, language)
+            SELECT target_id, least(to_timestamp(at), now()), visitor, country, referrer, browser, os, bot, device, city,
+                   language
               FROM counted),
+        people AS (
+            SELECT * FROM counted WHERE NOT bot),
         visitors_added AS (
             INSERT INTO visitors (target_id, visitor)
-            SELECT DISTINCT target_id, decode(visitor, 'hex') FROM counted ORDER BY 1, 2
+            SELECT DISTINCT target_id, visitor FROM people ORDER BY 1, 2
             ON CONFLICT DO NOTHING
             RETURNING target_id),
         totals_updated AS (
             INSERT INTO totals AS t (target_id, clicks, visitors)
-            SELECT target_id, count(*),
-                   (SELECT count(*) FROM visitors_added added WHERE added.target_id = counted.target_id)
-              FROM counted
+            SELECT target_id, sum(clicks), sum(visitors)
+              FROM (SELECT target_id, 1 AS clicks, 0 AS visitors FROM people
+                     UNION ALL
+                    SELECT target_id, 0, 1 FROM visitors_added) added
              GROUP BY target_id
              ORDER BY target_id
             ON CONFLICT (target_id) DO UPDATE
                SET clicks = t.clicks + excluded.clicks, visitors = t.visitors + excluded.visitors),
         labels AS (
             SELECT target_id, dimension, label, count(*) AS visits
-              FROM counted,
+              FROM people,
                    LATERAL (VALUES ('country', country), ('referrer', referrer), ('browser', browser), ('os', os),
-                                   ('social', social)) AS dimensions (dimension, label)
+                                   ('social', social), ('city', nullif(city, %(unknown)s))) AS dimensions (dimension, label)
              WHERE label IS NOT NULL
              GROUP BY target_id, dimension, label),
         breakdowns_updated AS (
@@ -111,7 +122,15 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
             ON CONFLICT (target_id, dimension, label) DO UPDATE SET total = t.total + excluded.total)
         SELECT EXISTS (SELECT FROM spool) AS stored
         """,
-        {"spool": spool, "start": start, "stop": stop, "visits": visits, "max_labels": MAX_LABELS, "other": OTHER},
+        {
+            "spool": spool,
+            "start": start,
+            "stop": stop,
+            "visits": visits,
+            "max_labels": MAX_LABELS,
+            "other": OTHER,
+            "unknown": UNKNOWN,
+        },
         idempotent=True,
     )
     return bool(result["stored"])
