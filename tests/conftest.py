@@ -36,6 +36,7 @@ from tests.schemas import _empty, empty, emptying, flask, fresh, migrate  # noqa
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.stage import stage  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
+from tests.visited import store  # noqa: F401 - a fixture
 
 SECRET = re.compile(r"linkmgr_[A-Za-z0-9_-]{43}|/login/[A-Za-z0-9_-]{43}")  # an API key or a login link
 ROOT = Path(__file__).parent.parent

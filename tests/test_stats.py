@@ -16,9 +16,8 @@ from linkmgr.fields.stats import BY, DIMENSIONS
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.visited import Visited, insert
+from tests.visited import Store, Visited
 
-Raw = psycopg2.extensions.connection
 NOW = datetime.now(UTC)
 TODAY = NOW.replace(hour=0, minute=0, second=0, microsecond=0)
 DAY = timedelta(days=1)
@@ -52,7 +51,7 @@ def link(sql: Sql, alice: Client) -> int:
 
 
 @pytest.fixture
-def visited(raw: Raw, link: int) -> list[Visited]:
+def visited(store: Store, link: int) -> list[Visited]:
     """Visits of a link: two from Germany by one visitor, one from Peru, and one by a bot."""
     visits = [
         Visited(link, TODAY - 3 * DAY, b"one"),
@@ -60,7 +59,7 @@ def visited(raw: Raw, link: int) -> list[Visited]:
         Visited(link, TODAY - 2 * DAY, b"two", country="Peru", referrer="Direct, email and other"),
         Visited(link, TODAY - 2 * DAY, b"bot", bot=True),
     ]
-    insert(raw, visits)
+    store(visits)
     return visits
 
 
@@ -120,8 +119,8 @@ def test_a_visitor_of_two_days_is_counted_once_in_the_totals(alice: Client, visi
     assert answer["meta"]["source"] == "visits"
 
 
-def test_a_visit_without_a_visitor_is_a_click(alice: Client, raw: Raw, link: int) -> None:
-    insert(raw, [Visited(link, TODAY, b""), Visited(link, TODAY, b"")])
+def test_a_visit_without_a_visitor_is_a_click(alice: Client, store: Store, link: int) -> None:
+    store([Visited(link, TODAY, b""), Visited(link, TODAY, b"")])
     assert report(alice, "metrics=clicks,visitors")["data"]["totals"] == {"clicks": 2, "visitors": 0}
 
 
@@ -158,7 +157,7 @@ def test_visits_of_bots_are_counted_only_on_request(alice: Client, visited: list
 # --- selections
 
 
-def test_a_selection_counts_its_targets_only(alice: Client, sql: Sql, raw: Raw, link: int) -> None:
+def test_a_selection_counts_its_targets_only(alice: Client, sql: Sql, store: Store, link: int) -> None:
     code, other = factories.qr(sql, alice.id), factories.link(sql, alice.id)
     campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
     domain = factories.domain(sql, alice.id)
@@ -167,7 +166,7 @@ def test_a_selection_counts_its_targets_only(alice: Client, sql: Sql, raw: Raw, 
         to=campaign, domain=domain, id=link)  # fmt: skip
     for kind, item in (("links", link), ("qr", code)):
         assert alice.post(f"/api/channel/{channel}/assign/{kind}/{item}").status_code == 200
-    insert(raw, [Visited(link, TODAY), Visited(code, TODAY), Visited(code, TODAY), Visited(other, TODAY)])
+    store([Visited(link, TODAY), Visited(code, TODAY), Visited(code, TODAY), Visited(other, TODAY)])
     for query, expected in {
         "": {link: 1, code: 2, other: 1},
         f"ids={link},{other},{link}": {link: 1, other: 1},
@@ -256,8 +255,8 @@ def test_the_limit_keeps_the_labels_with_the_most_clicks(alice: Client, visited:
     assert [row["country"] for row in answer["data"]["rows"]] == ["Germany"] * 7
 
 
-def test_a_response_has_at_most_10000_rows(alice: Client, raw: Raw, link: int) -> None:
-    insert(raw, [Visited(link, TODAY, referrer=f"site{number}.example") for number in range(500)])
+def test_a_response_has_at_most_10000_rows(alice: Client, store: Store, link: int) -> None:
+    store([Visited(link, TODAY, referrer=f"site{number}.example") for number in range(500)])
     answer = report(alice, "by=time:day,referrer&period=90d&limit=10000")
     assert answer["meta"]["limit"] == 111
     assert answer["meta"]["truncated"] is True
@@ -268,8 +267,8 @@ def test_a_response_has_at_most_10000_rows(alice: Client, raw: Raw, link: int) -
 # --- ranges
 
 
-def test_a_range_contains_its_start_and_not_its_end(alice: Client, raw: Raw, link: int) -> None:
-    insert(raw, [Visited(link, TODAY - 2 * DAY), Visited(link, TODAY - DAY - timedelta(microseconds=1)),
+def test_a_range_contains_its_start_and_not_its_end(alice: Client, store: Store, link: int) -> None:
+    store([Visited(link, TODAY - 2 * DAY), Visited(link, TODAY - DAY - timedelta(microseconds=1)),
                  Visited(link, TODAY - DAY)])  # fmt: skip
     for query in ("", f"ids={link}&", f"metrics=clicks,visitors&ids={link}&"):
         assert [row["clicks"] for row in rows(alice, f"{query}from={date(2)}&to={date(1)}")] == [2]
@@ -300,9 +299,9 @@ def test_a_year_has_twelve_months(alice: Client) -> None:
     assert found[-1]["time"] == TODAY.replace(day=1).date().isoformat()
 
 
-def test_all_begins_with_the_first_visit(alice: Client, raw: Raw, sql: Sql, link: int) -> None:
+def test_all_begins_with_the_first_visit(alice: Client, store: Store, sql: Sql, link: int) -> None:
     other = factories.link(sql, alice.id)
-    insert(raw, [Visited(link, TODAY - 50 * DAY), Visited(other, TODAY - 70 * DAY)])
+    store([Visited(link, TODAY - 50 * DAY), Visited(other, TODAY - 70 * DAY)])
     assert report(alice, "period=all")["meta"]["from"] == f"{date(70)}T00:00:00+00:00"
     assert report(alice, f"period=all&ids={link}")["meta"]["from"] == f"{date(50)}T00:00:00+00:00"
     assert report(alice, "period=all&timezone=America/New_York")["data"]["totals"] == {"clicks": 2}
@@ -343,10 +342,10 @@ def free(register: Callable[..., Client]) -> Client:
 
 
 def test_visitors_are_null_beyond_the_retention_period_and_the_answer_says_why(
-    free: Client, sql: Sql, raw: Raw
+    free: Client, sql: Sql, store: Store
 ) -> None:
     link = factories.link(sql, free.id)
-    insert(raw, [Visited(link, TODAY - 80 * DAY), Visited(link, TODAY - 100 * DAY)])
+    store([Visited(link, TODAY - 80 * DAY), Visited(link, TODAY - 100 * DAY)])
     answer = report(free, "metrics=clicks,visitors&period=90d")
     assert answer["data"]["totals"] == {"clicks": 1, "visitors": 1}
     assert answer["meta"]["visitors_null_because"] is None
@@ -361,12 +360,12 @@ def test_visitors_are_null_beyond_the_retention_period_and_the_answer_says_why(
     ]
 
 
-def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sql: Sql, raw: Raw) -> None:
+def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sql: Sql, store: Store) -> None:
     for query in ("by=country,os", "by=country&os=iOS", "by=time:day&country=DE&os=iOS"):
         assert "The" not in refusal(free, f"{query}&from={date(100)}")[:3]
         assert "let from be later, or name one dimension" in refusal(free, f"{query}&from={date(100)}")
     link = factories.link(sql, free.id)
-    insert(raw, [Visited(link, TODAY - 80 * DAY), Visited(link, TODAY - 100 * DAY)])
+    store([Visited(link, TODAY - 80 * DAY), Visited(link, TODAY - 100 * DAY)])
     answer = report(free, "by=country,os&period=all")
     assert answer["data"]["totals"] == {"clicks": 1}
     assert answer["meta"]["from"] >= answer["meta"]["detailed_since"][:10]
@@ -435,7 +434,7 @@ def test_an_offset_can_be_sent_encoded(alice: Client) -> None:
 
 
 def test_statistics_that_take_too_long_name_the_remedy(
-    alice: Client, raw: Raw, make_app: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
+    alice: Client, raw: psycopg2.extensions.connection, make_app: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = f"{session.STARTUP_OPTIONS} -c statement_timeout=200 -c lock_timeout=0"
     monkeypatch.setattr(session, "STARTUP_OPTIONS", options)
@@ -459,10 +458,10 @@ def bob_link(bob: Client, sql: Sql) -> tuple[Client, int]:
 
 
 def test_an_administrator_reads_the_statistics_of_a_user_and_of_all(
-    admin: Client, alice: Client, bob_link: tuple[Client, int], raw: Raw, visited: list[Visited]
+    admin: Client, alice: Client, bob_link: tuple[Client, int], store: Store, visited: list[Visited]
 ) -> None:
     bob, link = bob_link[0], visited[0].target_id
-    insert(raw, [Visited(bob_link[1], TODAY)])
+    store([Visited(bob_link[1], TODAY)])
     assert report(admin)["data"]["totals"] == {"clicks": 0}
     for metrics in ("clicks", "clicks,visitors"):
         counted = {
@@ -489,11 +488,11 @@ def test_only_administrators_name_a_user(alice: Client, bob: Client, path: str) 
 
 
 def test_live_counts_the_last_30_minutes_by_minute(
-    alice: Client, admin: Client, bob: Client, raw: Raw, link: int
+    alice: Client, admin: Client, bob: Client, store: Store, link: int
 ) -> None:
     minute = timedelta(minutes=1)
     now = datetime.now(UTC)
-    insert(raw, [Visited(link, now), Visited(link, now, bot=True), Visited(link, now - 10 * minute),
+    store([Visited(link, now), Visited(link, now, bot=True), Visited(link, now - 10 * minute),
                  Visited(link, now - 31 * minute)])  # fmt: skip
     answer = alice.get("/api/stats/live").get_json()
     assert len(answer["data"]["rows"]) == 30
@@ -539,8 +538,8 @@ def test_a_null_is_an_empty_cell(free: Client) -> None:
 
 
 @pytest.mark.parametrize("label", ["=1+1", "+1", "-1", "@sum", "\tx", "\rx", 'a"b,c\nd'])
-def test_a_cell_that_looks_like_a_formula_is_neutralized(alice: Client, raw: Raw, link: int, label: str) -> None:
-    insert(raw, [Visited(link, TODAY, browser=label)])
+def test_a_cell_that_looks_like_a_formula_is_neutralized(alice: Client, store: Store, link: int, label: str) -> None:
+    store([Visited(link, TODAY, browser=label)])
     shown = label if label.startswith("a") else f"'{label}"
     assert table(alice, "/api/stats?by=browser") == [["browser", "clicks"], [shown, "1"]]
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import psycopg2
 import pytest
 from flask import Flask
 
@@ -15,9 +14,8 @@ from tests import factories, geoip
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
 from tests.targets import IPHONE, Target
-from tests.visited import Visited, insert
+from tests.visited import Store, Visited
 
-Raw = psycopg2.extensions.connection
 NOW = datetime.now(UTC).replace(microsecond=0)
 KINDS: dict[str, Callable[[Sql, int], int]] = {"url": factories.link, "qr": factories.qr}
 COLUMNS = ["time", "country", "city", "referrer", "browser", "os", "device", "language", "bot"]
@@ -58,41 +56,41 @@ def test_without_visits_the_list_is_empty(alice: Client, path: tuple[str, int]) 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 1000])
 def test_each_visit_is_on_exactly_one_page_even_at_the_same_time(
-    alice: Client, raw: Raw, path: tuple[str, int], limit: int
+    alice: Client, store: Store, path: tuple[str, int], limit: int
 ) -> None:
     times = [NOW] * 3 + [NOW - timedelta(microseconds=1)] + [NOW - timedelta(days=40)] * 4
     visits = [Visited(path[1], at, browser=f"B{number}") for number, at in enumerate(times)]
-    insert(raw, [*visits[::-1], Visited(path[1], NOW, bot=True)])
+    store([*visits[::-1], Visited(path[1], NOW, bot=True)])
     found = [visit for page in pages(alice, path[0], limit) for visit in page]
     assert Counter(visit["browser"] for visit in found) == Counter(visit.browser for visit in visits)
     assert [visit["time"] for visit in found] == sorted((visit["time"] for visit in found), reverse=True)
 
 
 def test_visits_that_are_completely_alike_are_listed_as_often_as_they_are(
-    alice: Client, raw: Raw, path: tuple[str, int]
+    alice: Client, store: Store, path: tuple[str, int]
 ) -> None:
-    insert(raw, [Visited(path[1], NOW)] * 5)
+    store([Visited(path[1], NOW)] * 5)
     assert [len(page) for page in pages(alice, path[0], 2)] == [2, 2, 1]
 
 
-def test_a_new_visit_does_not_move_the_following_pages(alice: Client, raw: Raw, path: tuple[str, int]) -> None:
-    insert(raw, [Visited(path[1], NOW - timedelta(minutes=number), browser=f"B{number}") for number in range(4)])
+def test_a_new_visit_does_not_move_the_following_pages(alice: Client, store: Store, path: tuple[str, int]) -> None:
+    store([Visited(path[1], NOW - timedelta(minutes=number), browser=f"B{number}") for number in range(4)])
     data = alice.get(f"{path[0]}?limit=2").get_json()["data"]
-    insert(raw, [Visited(path[1], NOW + timedelta(seconds=1), browser="new")])
+    store([Visited(path[1], NOW + timedelta(seconds=1), browser="new")])
     following = alice.get(f"{path[0]}?limit=2&after={data['next']}").get_json()["data"]
     assert [visit["browser"] for visit in following["visits"]] == ["B2", "B3"]
 
 
-def test_bots_are_listed_only_on_request(alice: Client, raw: Raw, path: tuple[str, int]) -> None:
-    insert(raw, [Visited(path[1], NOW), Visited(path[1], NOW, bot=True)])
+def test_bots_are_listed_only_on_request(alice: Client, store: Store, path: tuple[str, int]) -> None:
+    store([Visited(path[1], NOW), Visited(path[1], NOW, bot=True)])
     found = {bots: pages(alice, path[0], 10, f"&bots={bots}")[0] for bots in ("exclude", "include", "only")}
     assert {bots: sorted(visit["bot"] for visit in visits) for bots, visits in found.items()} == {
         "exclude": [False], "include": [False, True], "only": [True]
     }  # fmt: skip
 
 
-def test_csv_has_the_same_visits_and_names_the_next_page(alice: Client, raw: Raw, path: tuple[str, int]) -> None:
-    insert(raw, [Visited(path[1], NOW, browser="=cmd", referrer='a"b'), Visited(path[1], NOW - timedelta(days=1))])
+def test_csv_has_the_same_visits_and_names_the_next_page(alice: Client, store: Store, path: tuple[str, int]) -> None:
+    store([Visited(path[1], NOW, browser="=cmd", referrer='a"b'), Visited(path[1], NOW - timedelta(days=1))])
     answer = alice.get(f"{path[0]}?limit=1&bots=include", headers={"Accept": "text/csv"})
     assert list(csv.reader(io.StringIO(answer.text, newline=""))) == [
         COLUMNS,

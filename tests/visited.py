@@ -1,12 +1,14 @@
 """Visits that tests insert directly. The trigger of the table counts them as it counts those of visitors."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import psycopg2
+import pytest
 from psycopg2.extras import execute_values
 
-from tests.factories import Sql
+LABELS = ("country", "city", "referrer", "browser", "os", "device", "language")
 
 
 class Visited(NamedTuple):
@@ -25,21 +27,24 @@ class Visited(NamedTuple):
     bot: bool = False
 
 
-def insert(raw: Any, visits: Iterable[Visited]) -> None:
-    """Insert visits, with their labels among those that are counted on their own."""
-    rows = list(visits)
-    with raw.cursor() as cursor:
-        execute_values(cursor, "SELECT create_partition(at) FROM (VALUES %s) v (at)", {(visit.at,) for visit in rows})
-        labels = {
-            (visit.target_id, name, getattr(visit, name), 0)
-            for visit in rows
-            for name in ("country", "city", "referrer", "browser", "os", "device", "language")
-        }
-        execute_values(cursor, "INSERT INTO target_breakdowns VALUES %s ON CONFLICT DO NOTHING", labels)
+Store = Callable[[Iterable[Visited]], None]
+
+
+@pytest.fixture
+def store(raw: psycopg2.extensions.connection) -> Iterator[Store]:
+    """Store visits, with their labels among those that are counted on their own. Create the months that they need, and
+    drop them after the test."""
+
+    def insert(visits: Iterable[Visited]) -> None:
+        rows = list(visits)
+        labels = {(visit.target_id, name, getattr(visit, name), 0) for visit in rows for name in LABELS}
         columns = ", ".join(Visited._fields)
-        execute_values(cursor, f"INSERT INTO visits ({columns}) VALUES %s", rows)
+        with raw.cursor() as cursor:
+            for at in {visit.at for visit in rows}:
+                cursor.execute("SELECT create_partition(%s)", (at,))
+            execute_values(cursor, "INSERT INTO target_breakdowns VALUES %s ON CONFLICT DO NOTHING", labels)
+            execute_values(cursor, f"INSERT INTO visits ({columns}) VALUES %s", rows, page_size=10_000)
 
-
-def clear(sql: Sql) -> None:
-    for table in ("visits", "target_rollups", "target_days", "account_rollups", "account_days"):
-        sql(f"DELETE FROM {table} RETURNING 1")
+    yield insert
+    with raw.cursor() as cursor:
+        cursor.execute("SELECT drop_partition(partition, false) FROM partitions WHERE until <= now()")
