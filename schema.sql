@@ -737,7 +737,8 @@ SELECT target_id,
 -- Rollups: visits per quarter of an hour, which starts at `at`. `labels` is an object of objects: visits by dimension,
 -- 'country', 'city', 'referrer', 'browser', 'os', 'device' or 'language', and label. One row for all labels takes less
 -- time and space than a row for each: most links have few visits in a quarter of an hour. The labels of a target are
--- bounded: those that are not in `target_breakdowns` are counted as 'Other'.
+-- bounded: those that are not in `target_breakdowns` are counted as 'Other', except from fixed lists such as the names
+-- of bots.
 CREATE TABLE target_quarters (
     target_id bigint      NOT NULL,
     at        timestamptz NOT NULL,
@@ -851,7 +852,7 @@ BEGIN
     bounded AS MATERIALIZED (
         SELECT user_id, target_id, quarter, bot, dimension, label, sum(visits) AS visits
           FROM (SELECT user_id, target_id, quarter, bot, dimension, visits,
-                       CASE WHEN dimension NOT IN ('referrer', 'browser', 'os', 'city')
+                       CASE WHEN dimension NOT IN ('referrer', 'browser', 'os', 'city') OR bot AND dimension = 'browser'
                               OR (SELECT true FROM target_breakdowns b
                                    WHERE b.target_id = l.target_id AND b.dimension = l.dimension
                                      AND b.label = l.label

@@ -8,7 +8,7 @@ from linkmgr import api, cli, openapi, pages, settings
 from linkmgr.db import jobs, replica, statements
 from linkmgr.pages import branded
 from linkmgr.qr import cache
-from linkmgr.repository import callers, cleanup, login
+from linkmgr.repository import callers, cleanup, login, rollups
 from linkmgr.web import auth, errors, keys, metrics, middleware, rate_limit, responses, security_headers, sessions
 from linkmgr.web import request as web_request
 
@@ -35,7 +35,7 @@ def create_app(**overrides: str) -> Flask:
     with app.app_context():
         statements.init_app(app, on_connect=lambda: metrics.count("database_connections_opened"))
         replica.init_app(app)
-        jobs.init_app(cleanup.HANDLERS)
+        jobs.init_app(cleanup.HANDLERS | rollups.HANDLERS)
         keys.init_app(app)
         errors.init_app(app)
         branded.init_app(app)

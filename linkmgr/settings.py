@@ -159,9 +159,23 @@ class Settings:
     demo: str = _setting("1", "`0`: `make dev` does not create the user `demo`.", _one_of("0", "1"), "0 or 1")
     geoip_database: str = _setting(
         "",
-        "An `.mmdb` file that maps IP addresses to countries. Unset: countries are unknown.",
+        "An `.mmdb` file that maps IP addresses to countries, and perhaps cities. Unset: the countries to which the "
+        "internet registries assigned the addresses.",
         _mmdb,
         "a readable .mmdb file",
+    )
+    visitor_salt: str = _setting(
+        "monthly",
+        "How long a visitor of a link is recognized: `lasting` for ever, `monthly` until the end of the month, `daily` "
+        "until the end of the day (UTC).",
+        _one_of("lasting", "monthly", "daily"),
+        "lasting, monthly or daily",
+    )
+    respect_dnt: str = _setting(
+        "0",
+        "`1`: count visits with the header `DNT: 1` or `Sec-GPC: 1` without visitor, referrer, country and city.",
+        _one_of("0", "1"),
+        "0 or 1",
     )
     key_lifetime_days: int | None = _setting(
         None, "Days until an API key expires. Unset: never.", _integer(1, 36500), "a number of days from 1 to 36500"

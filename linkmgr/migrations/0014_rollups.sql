@@ -131,7 +131,7 @@ BEGIN
     bounded AS MATERIALIZED (
         SELECT user_id, target_id, quarter, bot, dimension, label, sum(visits) AS visits
           FROM (SELECT user_id, target_id, quarter, bot, dimension, visits,
-                       CASE WHEN dimension NOT IN ('referrer', 'browser', 'os', 'city')
+                       CASE WHEN dimension NOT IN ('referrer', 'browser', 'os', 'city') OR bot AND dimension = 'browser'
                               OR (SELECT true FROM target_breakdowns b
                                    WHERE b.target_id = l.target_id AND b.dimension = l.dimension
                                      AND b.label = l.label

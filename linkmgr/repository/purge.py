@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import UNSYNCED, Row, database, run_unsynced
-from linkmgr.repository import callers, cleanup
+from linkmgr.repository import callers, cleanup, rollups
 from linkmgr.repository.visits import create_partitions
 
 MAX_ROWS = 5000
@@ -29,11 +29,12 @@ class Purged(NamedTuple):
 
 def purge() -> Purged:
     """Delete visits past their owner's retention period, and visitors without visits. Drop the months that no owner
-    retains. The totals of the statistics remain."""
+    retains. The totals and rollups of the statistics remain; old rollups are folded."""
     create_partitions()
     months = sum(_drop_partition(partition) for partition in _expired_months())
     visits = sum(_delete_expired(since, until) for since, until in _partly_expired_months())
     _delete_orphans()
+    rollups.fold()
     if visits or months:
         _delete_visitors()
     run_unsynced(

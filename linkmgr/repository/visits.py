@@ -28,7 +28,7 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
 
     `visits` is a JSON array of objects with target_id, user_id, at (seconds since the epoch), visitor (hexadecimal),
     country, referrer, browser, os, social, which may be null, bot, device, city and language. A file of the previous
-    version lacks the last four.
+    version lacks the last four. `visitor` is empty in a visit that must not be recognized.
 
     The trigger on `visits` counts them in the rollups and stores the statistics of their targets.
 
@@ -77,14 +77,14 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
         -- least(): the clock of this host may be ahead of the database's.
         visits_added AS (
             INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os, bot, device, city, language)
-            SELECT target_id, least(to_timestamp(at), now()), visitor, country, referrer, browser, os, bot, device, city,
-                   language
+            SELECT target_id, least(to_timestamp(at), now()), visitor, country, referrer, browser, os, bot, device,
+                   city, language
               FROM counted),
         people AS (
             SELECT * FROM counted WHERE NOT bot),
         visitors_added AS (
             INSERT INTO visitors (target_id, visitor)
-            SELECT DISTINCT target_id, visitor FROM people ORDER BY 1, 2
+            SELECT DISTINCT target_id, visitor FROM people WHERE visitor <> '' ORDER BY 1, 2
             ON CONFLICT DO NOTHING
             RETURNING target_id),
         totals_updated AS (
@@ -101,7 +101,8 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
             SELECT target_id, dimension, label, count(*) AS visits
               FROM people,
                    LATERAL (VALUES ('country', country), ('referrer', referrer), ('browser', browser), ('os', os),
-                                   ('social', social), ('city', nullif(city, %(unknown)s))) AS dimensions (dimension, label)
+                                   ('social', social), ('city', nullif(city, %(unknown)s))
+                           ) AS dimensions (dimension, label)
              WHERE label IS NOT NULL
              GROUP BY target_id, dimension, label),
         breakdowns_updated AS (

@@ -17,6 +17,16 @@ _MORE_BOTS = (
     "^(?:bun|deno)/",
     "^node$",
 )
+# Names of bots in statistics, by a part of the user agent. The list is fixed, because bots can send any name.
+_NAMES = (
+    "AdsBot-Google", "AhrefsBot", "Amazonbot", "Applebot", "archive.org_bot", "Baiduspider", "bingbot", "Bytespider",
+    "CCBot", "ChatGPT-User", "ClaudeBot", "curl", "Discordbot", "DotBot", "DuckDuckBot", "facebookexternalhit",
+    "Feedly", "Go-http-client", "Googlebot", "GPTBot", "LinkedInBot", "Mastodon", "meta-externalagent", "MJ12bot",
+    "OAI-SearchBot", "okhttp", "PerplexityBot", "PetalBot", "Pinterestbot", "python-requests", "redditbot",
+    "SemrushBot", "SkypeUriPreview", "Slackbot", "TelegramBot", "Twitterbot", "UptimeRobot", "Wget", "WhatsApp",
+    "Yahoo! Slurp", "YandexBot",
+)  # fmt: skip
+_OTHER_BOT = "Other bot"
 _APPS = (r"\bokhttp/[\d.]+",)  # a bot for crawlerdetect, but mobile apps use this library
 
 
@@ -34,6 +44,12 @@ _RUST_MATCHER = UserAgentExtractor(
 )
 # Common parts of browser names, some of which match a pattern. Like crawlerdetect, remove them first.
 _BROWSER_WORDS = re.compile("|".join((*exclusions.data, *_APPS)), re.IGNORECASE)
+
+
+def name(agent: str) -> str:
+    """Return the name of a bot in statistics."""
+    lower = agent.lower()
+    return next((name for name in _NAMES if name.lower() in lower), _OTHER_BOT)
 
 
 def is_bot(agent: str) -> bool:

@@ -1,11 +1,17 @@
-"""Countries of IP addresses, from the file in the setting GEOIP_DATABASE."""
+"""Countries and cities of IP addresses.
+
+They are read from the .mmdb file in the setting GEOIP_DATABASE. Without one, iptocc has the country to which the
+regional internet registries assigned the address. Private and loopback addresses have none.
+"""
 
 from typing import Any, NamedTuple
 
 import maxminddb
 from flask import Flask
+from iptocc import country_code
 
 from linkmgr.settings import InvalidSetting, settings, this_app
+from linkmgr.visits.countries import NAMES
 
 
 class Country(NamedTuple):
@@ -13,6 +19,11 @@ class Country(NamedTuple):
 
     name: str | None = None
     code: str | None = None
+
+
+class Location(NamedTuple):
+    country: Country = Country()
+    city: str | None = None
 
 
 def init_app(app: Flask) -> None:
@@ -27,19 +38,28 @@ def _open(path: str) -> maxminddb.Reader | None:
 
 
 def find_country(address: str) -> Country:
-    """Return the country of an IP address. Records contain either a country object or the texts `country` and
-    `country_code`."""
+    return find_location(address).country
+
+
+def find_location(address: str) -> Location:
+    """Return the location of an IP address. Records contain either objects with names, or the texts `country`,
+    `country_code` and `city`."""
     reader: maxminddb.Reader | None = this_app().extensions["linkmgr_countries"]
+    if reader is None:
+        code = country_code(address)
+        return Location(Country(NAMES.get(code, code), code)) if code else Location()
     try:
-        record: Any = reader.get(address) if reader else None
+        record: Any = reader.get(address)
     except (ValueError, maxminddb.InvalidDatabaseError):
-        return Country()
+        return Location()
     if not isinstance(record, dict):
-        return Country()
-    country = record.get("country")
+        return Location()
+    country, city = record.get("country"), record.get("city")
     if isinstance(country, dict):
-        return Country(_text(country.get("names", {}).get("en")), _text(country.get("iso_code")))
-    return Country(_text(country), _text(record.get("country_code")))
+        country = Country(_text(country.get("names", {}).get("en")), _text(country.get("iso_code")))
+    else:
+        country = Country(_text(country), _text(record.get("country_code")))
+    return Location(country, _text(city.get("names", {}).get("en") if isinstance(city, dict) else city))
 
 
 def _text(value: Any) -> str | None:

@@ -30,6 +30,7 @@ LOG_SECONDS = 10  # between two log messages about lost visits
 MAX_BATCH = 500
 # Replace a stored file of more than this size, so that most of a file is free when the disk becomes full.
 REPLACE_BYTES = spool.SIZE // 4
+_BOT = b'"bot":true'  # in the line of a bot; quotation marks in labels are escaped
 
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError)
 _INVALID = (psycopg2.DataError, psycopg2.IntegrityError, ValueError)
@@ -48,6 +49,10 @@ class Visit:
     browser: str
     os: str
     social: str | None
+    bot: bool = False
+    device: str = visits.UNKNOWN
+    city: str = visits.UNKNOWN
+    language: str = visits.UNKNOWN
 
 
 class VisitQueue:
@@ -180,7 +185,7 @@ class VisitQueue:
                 return self._store(source, lines[: len(lines) // 2])
             return self._skip(source, lines, error)
         if stored:
-            metrics.count("visits_recorded", len(lines))
+            metrics.count("visits_recorded", sum(_BOT not in line for line in lines))
         self._create_partitions()
         return True
 

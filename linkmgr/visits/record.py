@@ -14,14 +14,17 @@ import ua_parser
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from flask import Flask, current_app, request
+from werkzeug.datastructures import LanguageAccept
+from werkzeug.http import parse_accept_header
 
 from linkmgr.fields.urls import is_own_host
-from linkmgr.settings import this_app
+from linkmgr.repository.visits import UNKNOWN
+from linkmgr.settings import settings, this_app
 from linkmgr.visits import bots, geoip
 from linkmgr.visits.queue import Visit, VisitQueue
+from linkmgr.visits.targets import LANGUAGES, device_kind
 from linkmgr.web import client_address, metrics
 
-UNKNOWN = "Unknown"
 DIRECT = "Direct, email and other"
 MAX_LABEL = 100
 MAX_AGENT = 512  # characters of a user agent; the rest is ignored
@@ -48,56 +51,80 @@ _SOCIAL = {
 }
 
 
+_SALT_PERIODS = {"lasting": "", "monthly": " %Y-%m", "daily": " %Y-%m-%d"}  # by the setting VISITOR_SALT
+
+
 def init_app(app: Flask) -> None:
-    secret = app.config["SECRET_KEY"].encode()
-    derived = HKDF(hashes.SHA256(), length=32, salt=None, info=b"linkmgr visitors").derive(secret)
-    app.extensions["linkmgr_visitors"] = derived
     app.extensions["linkmgr_visit_queue"] = VisitQueue(app)
 
 
 def record(target_id: int, user_id: int) -> None:
-    """Record the request as a visit of the user's target, unless it is a HEAD request, a prefetch or from a bot."""
-    agent = request.headers.get("User-Agent", "")[:MAX_AGENT]
+    """Record the request as a visit of the user's target, unless it is a HEAD request or a prefetch."""
     if request.method == "HEAD" or _is_prefetch():
         return
     try:
-        client = _client(agent)
-        if client is None:
-            return
-        referrer = _referrer()
         queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
-        queue.add(
-            Visit(
-                target_id=target_id,
-                user_id=user_id,
-                at=time.time(),
-                visitor=_visitor(target_id, agent),
-                country=_label(geoip.find_country(client_address.address()).name),
-                referrer=referrer or DIRECT,
-                browser=client.browser,
-                os=client.os,
-                social=_social(referrer),
-            )
-        )
+        queue.add(_visit(target_id, user_id))
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
         current_app.logger.warning("a visit of %s was not recorded", target_id, exc_info=error)
 
 
+def _visit(target_id: int, user_id: int) -> Visit:
+    agent = request.headers.get("User-Agent", "")[:MAX_AGENT]
+    client = _client(agent)
+    private = _wants_privacy()
+    referrer = None if private else _referrer()
+    location = geoip.Location() if private else geoip.find_location(client_address.address())
+    return Visit(
+        target_id=target_id,
+        user_id=user_id,
+        at=time.time(),
+        visitor="" if private else _visitor(target_id, agent),
+        country=_label(location.country.name),
+        referrer=referrer or DIRECT,
+        browser=client.browser,
+        os=client.os,
+        social=_social(referrer),
+        bot=client.bot,
+        device=client.device,
+        city=_label(location.city),
+        language=_language(request.environ.get("HTTP_ACCEPT_LANGUAGE", "")[:MAX_LABEL]),
+    )
+
+
 class _Client(NamedTuple):
     browser: str
-    os: str
+    os: str = UNKNOWN
+    device: str = UNKNOWN
+    bot: bool = False
 
 
 @lru_cache(maxsize=2048)
-def _client(agent: str) -> _Client | None:
-    """Return the visitor's browser and operating system, or None for a bot."""
+def _client(agent: str) -> _Client:
     if bots.is_bot(agent):
-        return None
+        return _Client(bots.name(agent), bot=True)
     parsed = ua_parser.parse(agent)
+    system = parsed.os.family if parsed.os else ""
     return _Client(
         _label(parsed.user_agent.family if parsed.user_agent else None),
-        _label(parsed.os.family if parsed.os else None),
+        _label(system),
+        _label(device_kind(agent, system)),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _language(accepted: str) -> str:
+    """Return the English name of the language that the visitor prefers."""
+    best = parse_accept_header(accepted, LanguageAccept).best or ""
+    return LANGUAGES.get(best.lower().split("-")[0], UNKNOWN).capitalize()
+
+
+def _wants_privacy() -> bool:
+    """Return True if the visitor's browser sends a privacy signal that the settings respect."""
+    return settings().respect_dnt == "1" and "1" in (
+        request.environ.get("HTTP_DNT"),
+        request.environ.get("HTTP_SEC_GPC"),
     )
 
 
@@ -110,10 +137,20 @@ def _label(text: str | None) -> str:
     return (text or UNKNOWN)[:MAX_LABEL]
 
 
+@lru_cache(maxsize=8)
+def _visitor_key(secret: str, period: str) -> bytes:
+    """Return the key of visitor digests. All processes derive the same key for a period, without storing it."""
+    info = f"linkmgr visitors{period}".encode()
+    return HKDF(hashes.SHA256(), length=32, salt=None, info=info).derive(secret.encode())
+
+
 def _visitor(target_id: int, agent: str) -> str:
-    """Return a keyed digest that is the same for all visits of a target with the same IP address and user agent."""
+    """Return a keyed digest that is the same for all visits of a target with the same IP address and user agent, in the
+    period of the setting VISITOR_SALT."""
+    period = time.strftime(_SALT_PERIODS[settings().visitor_salt], time.gmtime())
+    key = _visitor_key(this_app().config["SECRET_KEY"], period)
     identity = f"{target_id} {client_address.address()} {agent}".encode("utf-8", "surrogatepass")
-    return blake2b(identity, key=this_app().extensions["linkmgr_visitors"], digest_size=16).hexdigest()
+    return blake2b(identity, key=key, digest_size=16).hexdigest()
 
 
 def _referrer() -> str | None:

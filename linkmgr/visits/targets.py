@@ -36,7 +36,7 @@ _DEVICE_KINDS = {
     "phone": ("phone", "smartphone", "mobile"),
     "desktop": ("desktop", "computer"),
 }
-_LANGUAGES = {
+LANGUAGES = {
     "ar": "arabic", "bg": "bulgarian", "bn": "bengali", "ca": "catalan", "cs": "czech", "da": "danish",
     "de": "german", "el": "greek", "en": "english", "es": "spanish", "et": "estonian", "fa": "persian",
     "fi": "finnish", "fr": "french", "he": "hebrew", "hi": "hindi", "hr": "croatian", "hu": "hungarian",
@@ -78,8 +78,13 @@ def device_names(agent: str) -> Iterator[str]:
     yield from _system_names(agent, system, version)
 
 
+def device_kind(agent: str, system: str) -> str:
+    """Return the kind of device, or an empty text if it is unknown."""
+    return "tablet" if _TABLET.search(agent) else "phone" if _PHONE.search(agent) else "desktop" if system else ""
+
+
 def _system_names(agent: str, system: str, version: str | None) -> Iterator[str]:
-    kind = "tablet" if _TABLET.search(agent) else "phone" if _PHONE.search(agent) else "desktop" if system else ""
+    kind = device_kind(agent, system)
     words = _DEVICE_KINDS.get(kind, ())
     for name in (system, *_SYSTEMS.get(system, ())):
         yield from (f"{name} {version}", *(f"{name} {word}" for word in words), name)
@@ -100,7 +105,7 @@ def language_names(accepted: Iterable[str]) -> Iterator[str]:
     for code in accepted:
         tag = code.lower()
         primary, *subtags = tag.split("-")
-        name = _LANGUAGES.get(primary, primary)
+        name = LANGUAGES.get(primary, primary)
         yield from (tag, tag.replace("-", "_"))
         regions = [_REGIONS[subtag] for subtag in (*subtags, _SCRIPTS.get(tag)) if subtag in _REGIONS]
         yield from (f"{name} ({region})" for region in regions)

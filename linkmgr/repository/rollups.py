@@ -1,0 +1,147 @@
+"""Rollups of visits: the job that counts the visits stored before there were rollups, and the folding of old ones.
+
+The trigger on `visits` in schema.sql counts all other visits.
+"""
+
+from typing import Any
+
+from linkmgr.db.statements import UNSYNCED, database
+
+MAX_VISITS = 2000
+MAX_TARGETS = 500
+MAX_ROWS = 5000
+DETAILED_DAYS = 400  # older rollups have only days
+
+_BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
+_CUTOFF = f"date_trunc('day', now() - interval '{DETAILED_DAYS} days', 'UTC')"
+
+# The visits of a batch are those of one month after the position in the argument of the job, in the order of the index,
+# up to and including all visits with the same target and time as the last one. The lock on the job makes processes that
+# run it at the same time, after a lease has expired, continue from each other's position.
+_VISITS = """
+    WITH job AS MATERIALIZED (
+        SELECT id, coalesce((argument ->> 'month')::timestamptz, '-infinity') AS month,
+               coalesce((argument ->> 'target_id')::bigint, 0) AS target_id,
+               coalesce((argument ->> 'at')::timestamptz, '-infinity') AS at
+          FROM jobs
+         WHERE kind = 'fill_rollups'
+           FOR UPDATE),
+    month AS MATERIALIZED (
+        SELECT since, until FROM partitions WHERE since >= (SELECT month FROM job) ORDER BY since LIMIT 1),
+    last AS MATERIALIZED (
+        SELECT target_id, at
+          FROM (SELECT v.target_id, v.at
+                  FROM month, job,
+                       LATERAL (SELECT target_id, at FROM visits
+                                 WHERE (target_id, at) > (job.target_id, job.at)
+                                   AND at >= month.since AND at < month.until AND NOT rolled
+                                 ORDER BY target_id, at
+                                 LIMIT %(limit)s) v) batch
+         ORDER BY target_id DESC, at DESC
+         LIMIT 1),
+    counted AS MATERIALIZED (
+        SELECT roll_up(array_agg(v.visit))
+          FROM month, job, last,
+               LATERAL (SELECT visits AS visit FROM visits
+                         WHERE (target_id, at) > (job.target_id, job.at)
+                           AND (target_id, at) <= (last.target_id, last.at)
+                           AND at >= month.since AND at < month.until AND NOT rolled) v
+        HAVING count(*) > 0),
+    advanced AS (
+        UPDATE jobs
+           SET argument = coalesce(
+                   (SELECT jsonb_build_object('month', month.since, 'target_id', last.target_id, 'at', last.at)
+                      FROM month, last),
+                   (SELECT jsonb_build_object('month', until) FROM month))
+         WHERE id = (SELECT id FROM job) AND EXISTS (SELECT FROM month))
+    SELECT NOT EXISTS (SELECT FROM month) AS done, (SELECT count(*) FROM counted) AS counted
+"""
+# A statement that stores visits at the same time computes the statistics after this one, or this one skips the row.
+_STATISTICS = """
+    WITH computed AS (
+        UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)
+         WHERE target_id = ANY (ARRAY(SELECT target_id FROM totals WHERE statistics IS NULL LIMIT %(limit)s))
+           AND statistics IS NULL
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM computed) AS done
+"""
+# Visits, labels and deletion in one statement: a reader sees each visit once.
+_FOLD = f"""
+    WITH targets AS MATERIALIZED (
+        SELECT target_id FROM totals WHERE target_id > %(after)s ORDER BY target_id LIMIT %(max_targets)s),
+    folded AS (
+        DELETE FROM target_quarters
+         WHERE ctid = ANY (ARRAY(SELECT q.ctid
+                                   FROM targets t,
+                                        LATERAL (SELECT ctid FROM target_quarters
+                                                  WHERE target_id = t.target_id AND at < {_CUTOFF}
+                                                  LIMIT %(max_rows)s) q
+                                  LIMIT %(max_rows)s))
+           AND at < {_CUTOFF}
+        RETURNING target_id, (at AT TIME ZONE 'UTC')::date AS day, bot, visits, labels),
+    sums AS (
+        SELECT target_id, day, bot, dimension, json_object_agg(label, visits) AS labels
+          FROM (SELECT target_id, day, bot, d.key AS dimension, l.key AS label, sum(l.value::bigint) AS visits
+                  FROM folded, jsonb_each(labels) d, jsonb_each_text(d.value) l
+                 GROUP BY target_id, day, bot, dimension, label) summed
+         GROUP BY target_id, day, bot, dimension),
+    days AS (
+        INSERT INTO target_folds AS f (target_id, day, bot, visits, labels)
+        SELECT target_id, day, bot,
+               (SELECT sum(visits) FROM folded q
+                 WHERE q.target_id = sums.target_id AND q.day = sums.day AND q.bot = sums.bot),
+               json_object_agg(dimension, labels)
+          FROM sums
+         GROUP BY target_id, day, bot
+         ORDER BY target_id, day, bot
+        ON CONFLICT (target_id, day, bot) DO UPDATE
+           SET visits = f.visits + excluded.visits, labels = add_labels(f.labels, excluded.labels))
+    SELECT (SELECT count(*) FROM folded) AS folded, (SELECT max(target_id) FROM targets) AS last
+"""  # noqa: S608 - static SQL
+_ACCOUNTS = f"""
+    WITH owners AS MATERIALIZED (
+        SELECT id FROM users WHERE id > %(after)s ORDER BY id LIMIT %(max_targets)s),
+    deleted AS (
+        DELETE FROM account_rollups
+         WHERE ctid = ANY (ARRAY(SELECT r.ctid
+                                   FROM owners,
+                                        unnest('{{"",country,city,referrer,browser,os,device,language,target}}'::text[])
+                                            AS dimensions (dimension),
+                                        LATERAL (SELECT ctid FROM account_rollups a
+                                                  WHERE user_id = owners.id AND a.dimension = dimensions.dimension
+                                                    AND at < {_CUTOFF}
+                                                  LIMIT %(max_rows)s) r
+                                  LIMIT %(max_rows)s))
+           AND at < {_CUTOFF}
+        RETURNING 1)
+    SELECT (SELECT count(*) FROM deleted) AS folded, (SELECT max(id) FROM owners) AS last
+"""  # noqa: S608 - static SQL
+
+
+def fill(_: Any) -> bool:
+    """Count a batch of the visits that were stored before there were rollups, or compute statistics that are missing.
+    Return True if nothing is left."""
+    [batch] = database().execute(_VISITS, {"limit": MAX_VISITS}, idempotent=False, prelude=_BY_INDEX)
+    if not batch["done"]:
+        return False
+    [batch] = database().execute(_STATISTICS, {"limit": MAX_TARGETS}, idempotent=False, prelude=UNSYNCED)
+    return bool(batch["done"])
+
+
+def fold() -> None:
+    """Fold the quarters of an hour of targets that are older than DETAILED_DAYS into days, and delete those of
+    accounts, which have days already."""
+    for statement in (_FOLD, _ACCOUNTS):
+        after = 0
+        while after is not None:
+            [batch] = database().execute(
+                statement,
+                {"after": after, "max_targets": MAX_TARGETS, "max_rows": MAX_ROWS},
+                idempotent=False,
+                prelude=_BY_INDEX,
+            )
+            if batch["folded"] < MAX_ROWS:  # otherwise the same ones may have more
+                after = batch["last"]
+
+
+HANDLERS = {"fill_rollups": fill}
