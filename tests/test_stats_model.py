@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from linkmgr.fields.stats import DIMENSIONS
 from linkmgr.repository import purge
-from linkmgr.repository.scope import FOLDED_DAYS
+from linkmgr.repository.rollups import DETAILED_DAYS
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
@@ -24,7 +24,7 @@ ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathm
 QUARTER, HOUR, DAY = timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
 NOW = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
 TODAY = NOW.replace(hour=0)
-FIRST_DAY = (TODAY - FOLDED_DAYS * DAY).date()  # with rollups by quarter of an hour
+FIRST_DAY = (TODAY - DETAILED_DAYS * DAY).date()  # with rollups by quarter of an hour
 FIRST_VISIT = TODAY - 800 * DAY
 WORDS = {
     "country": ("Germany", "Peru", "Unknown"),
@@ -50,7 +50,7 @@ def _changes(name: str) -> Iterator[datetime]:
 
 
 # Around these times, errors are likely: changes of clocks, the first day that is not folded, and now.
-POINTS = [*(change for name in ZONES for change in _changes(name)), TODAY - FOLDED_DAYS * DAY, NOW - DAY]
+POINTS = [*(change for name in ZONES for change in _changes(name)), TODAY - DETAILED_DAYS * DAY, NOW - DAY]
 
 
 def _visits(targets: list[int]) -> list[Visited]:

@@ -43,6 +43,10 @@ def store(raw: psycopg2.extensions.connection) -> Iterator[Store]:
             for at in {visit.at for visit in rows}:
                 cursor.execute("SELECT create_partition(%s)", (at,))
             execute_values(cursor, "INSERT INTO target_breakdowns VALUES %s ON CONFLICT DO NOTHING", labels)
+            totals = {(visit.target_id, 0, 0) for visit in rows}
+            execute_values(
+                cursor, "INSERT INTO totals (target_id, clicks, visitors) VALUES %s ON CONFLICT DO NOTHING", totals
+            )
             execute_values(cursor, f"INSERT INTO visits ({columns}) VALUES %s", rows, page_size=10_000)
 
     yield insert

@@ -7,9 +7,8 @@ from zoneinfo import ZoneInfo
 from linkmgr.db.statements import Row, row
 from linkmgr.fields.stats import Selection
 from linkmgr.fields.urls import is_own_host
+from linkmgr.repository.rollups import DETAILED_DAYS
 from linkmgr.web.errors import AppError, not_found
-
-FOLDED_DAYS = 400  # rollups that are older are kept by UTC day
 
 
 class Owner(NamedTuple):
@@ -67,13 +66,13 @@ def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
                             FROM plans)
                     ELSE now() - make_interval(days => nullif((limits ->> 'retention')::int, 0))
                     END AS detailed_since,
-               (now() AT TIME ZONE 'UTC')::date - %(folded_days)s::int AS days_before
+               (now() AT TIME ZONE 'UTC')::date - %(detailed_days)s::int AS days_before
           FROM accounts
          WHERE id = %(user_id)s
         """,
         user_id=user_id,
         everyone=everyone,
-        folded_days=FOLDED_DAYS,
+        detailed_days=DETAILED_DAYS,
         **selection,
     )
 

@@ -19,7 +19,7 @@ from linkmgr.openapi.schemas import (
     success,
     text,
 )
-from linkmgr.repository.scope import FOLDED_DAYS
+from linkmgr.repository.rollups import DETAILED_DAYS
 from linkmgr.repository.stats import LIVE_MINUTES
 
 _TIME = "2026-10-24T00:00:00+02:00"
@@ -114,8 +114,8 @@ or QR code (`target`).
   `visitors_null_because` says why.
 - **Source.** Numbers by time and one dimension are stored as sums for each quarter of an hour, and are available at any
   age; `source` is then `rollups`. Two dimensions, a filter on another dimension than the one in `by`, and visitors are
-  counted from the visits (`source` is `visits`), from `detailed_since` on. Sums that are older than {FOLDED_DAYS} days,
-  before `utc_days_before`, are sums of UTC days: each counts as the day of the same date in `timezone`.
+  counted from the visits (`source` is `visits`), from `detailed_since` on. Sums older than {DETAILED_DAYS} days, before
+  `utc_days_before`, are sums of UTC days: each counts as the day of the same date in `timezone`.
 - **CSV.** With the header `Accept: text/csv` the rows are returned as CSV (RFC 4180), with the names of the columns in
   the first line. Cells that a spreadsheet would read as a formula begin with `'`.
 
