@@ -63,7 +63,7 @@ class Case(NamedTuple):
     serial: bool = False  # sent over one connection, because the service refuses concurrent ones
 
 
-def reading(path: str, headers: dict[str, str]) -> Case:
+def _reading(path: str, headers: dict[str, str]) -> Case:
     return Case(_get(path, headers), lambda: {"path": path, "headers": headers})
 
 
@@ -76,7 +76,7 @@ def _writing(path: str, body: str, headers: dict[str, str]) -> Case:
 
 
 def page(data: Data, number: int) -> Case:
-    return reading(f"/api/urls?page={number}", {"Authorization": f"Bearer {data.key}"})
+    return _reading(f"/api/urls?page={number}", {"Authorization": f"Bearer {data.key}"})
 
 
 def all_cases(data: Data, base: str) -> dict[str, Case]:
@@ -85,14 +85,14 @@ def all_cases(data: Data, base: str) -> dict[str, Case]:
         condition = {"If-None-Match": response.headers["ETag"]}
 
     return {
-        "account": reading("/api/account", key),
-        "list of 15": reading("/api/urls?limit=15", key),
-        "single read with statistics": reading(f"/api/url/{data.link}", key),
-        "30 days by day": reading(f"/api/stats?ids={data.link}&by=time:day", key),
+        "account": _reading("/api/account", key),
+        "list of 15": _reading("/api/urls?limit=15", key),
+        "single read with statistics": _reading(f"/api/url/{data.link}", key),
+        "30 days by day": _reading(f"/api/stats?ids={data.link}&by=time:day", key),
         "create a channel": _writing("/api/channel/add", '{"name": "%x %d"}', key),
         "create a link": _writing("/api/url/add", '{"url": "https://example.com/%x/%d"}', key),
         "redirect and visit": Case(_visits(), lambda: {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}),
         "QR image, rendered": Case(_images(), lambda: {"path": "/qr/code-1"}, serial=True),
-        "QR image, not modified": reading(f"/qr/{BUSY}", condition),
-        "healthz": reading("/healthz", {}),
+        "QR image, not modified": _reading(f"/qr/{BUSY}", condition),
+        "healthz": _reading("/healthz", {}),
     }

@@ -65,7 +65,7 @@ def run() -> None:
             "ratios": compare(*targets),
             "deletes": deletes.compare(base, rows),
             "memory": memory.measure(base, service, rows),
-            "statistics": stats.measure(_create_database(dsn, "bench_stats"), database),
+            "statistics": stats.measure(_create_database(dsn, "bench_stats")),
         }
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 

@@ -24,28 +24,20 @@ def of_account(user_id: int, *, everyone: bool, **query: Any) -> list[Row]:
              UNION ALL
             SELECT id FROM users WHERE %(everyone)s),
         counts AS MATERIALIZED (
-            SELECT bucket, CASE WHEN %(shown)s THEN label ELSE '' END AS a, sum(visits) AS clicks
+            SELECT bucket, CASE WHEN %(shown)s THEN label ELSE '' END COLLATE "C" AS a, sum(visits) AS clicks
               FROM (SELECT width_bucket(day, %(day_edges)s::date[]) AS bucket, label, visits
-                      FROM owners,
-                           LATERAL (SELECT day, label, sum(visits) AS visits
-                                      FROM account_days
-                                     WHERE user_id = owners.id AND dimension = %(dimension)s
-                                       AND day >= %(since_day)s::date AND day < %(until_day)s::date
-                                       AND bot = ANY (%(bots)s::boolean[])
-                                     GROUP BY day, label) stored
-                     WHERE day <> ALL (%(split)s::date[])
+                      FROM owners
+                      JOIN account_days ON user_id = owners.id AND dimension = %(dimension)s
+                     WHERE day >= %(since_day)s::date AND day < %(until_day)s::date AND day <> ALL (%(split)s::date[])
+                       AND bot = ANY (%(bots)s::boolean[])
                      UNION ALL
                     SELECT width_bucket(at, %(edges)s::timestamptz[]), label, visits
-                      FROM owners, unnest(%(split)s::date[]) AS split (day),
-                           LATERAL (SELECT at, label, sum(visits) AS visits
-                                      FROM account_rollups
-                                     WHERE user_id = owners.id AND dimension = %(dimension)s
-                                       AND at >= greatest(split.day::timestamp AT TIME ZONE 'UTC',
-                                                          %(since)s::timestamptz)
-                                       AND at < least((split.day + 1)::timestamp AT TIME ZONE 'UTC',
-                                                      %(until)s::timestamptz)
-                                       AND bot = ANY (%(bots)s::boolean[])
-                                     GROUP BY at, label) stored) stored
+                      FROM owners
+                     CROSS JOIN unnest(%(split)s::date[]) AS split (day)
+                      JOIN account_rollups ON user_id = owners.id AND dimension = %(dimension)s
+                     WHERE at >= greatest(split.day::timestamp AT TIME ZONE 'UTC', %(since)s::timestamptz)
+                       AND at < least((split.day + 1)::timestamp AT TIME ZONE 'UTC', %(until)s::timestamptz)
+                       AND bot = ANY (%(bots)s::boolean[])) stored
              WHERE (%(included)s::text[] IS NULL OR lower(label) = ANY (%(included)s::text[]))
                AND (%(excluded)s::text[] IS NULL OR lower(label) <> ALL (%(excluded)s::text[]))
              GROUP BY 1, 2),
@@ -70,27 +62,28 @@ def of_targets(user_id: int, *, targets: str, **query: Any) -> list[Row]:
             SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
              UNION ALL
             SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])),
+        stored AS NOT MATERIALIZED (
+            SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, target_id, visits, labels
+              FROM owned
+              JOIN target_quarters ON target_id = owned.id
+             WHERE at >= %(since)s::timestamptz AND at < %(until)s::timestamptz AND bot = ANY (%(bots)s::boolean[])
+             UNION ALL
+            SELECT width_bucket(day, %(day_edges)s::date[]), target_id, visits, labels
+              FROM owned
+              JOIN target_folds ON target_id = owned.id
+             WHERE day >= %(since_day)s::date AND day < %(until_day)s::date AND bot = ANY (%(bots)s::boolean[])),
         counts AS MATERIALIZED (
-            SELECT bucket,
-                   CASE WHEN %(by_target)s THEN target_id::text WHEN %(shown)s THEN label ELSE '' END AS a,
+            SELECT bucket, CASE WHEN %(by_target)s THEN target_id::text ELSE '' END COLLATE "C" AS a,
                    sum(visits) AS clicks
-              FROM owned,
-                   LATERAL (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, target_id, label,
-                                   sum(visits) AS visits
-                              FROM target_rollups
-                             WHERE target_id = owned.id AND dimension = %(dimension)s
-                               AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
-                               AND bot = ANY (%(bots)s::boolean[])
-                             GROUP BY 1, 2, 3
-                             UNION ALL
-                            SELECT width_bucket(day, %(day_edges)s::date[]), target_id, label, sum(visits)
-                              FROM target_days
-                             WHERE target_id = owned.id AND dimension = %(dimension)s
-                               AND day >= %(since_day)s::date AND day < %(until_day)s::date
-                               AND bot = ANY (%(bots)s::boolean[])
-                             GROUP BY 1, 2, 3) stored
-             WHERE (%(included)s::text[] IS NULL OR lower(label) = ANY (%(included)s::text[]))
-               AND (%(excluded)s::text[] IS NULL OR lower(label) <> ALL (%(excluded)s::text[]))
+              FROM stored
+             WHERE %(dimension)s = ''
+             GROUP BY 1, 2
+             UNION ALL
+            SELECT bucket, CASE WHEN %(shown)s THEN key ELSE '' END COLLATE "C", sum(value::bigint)
+              FROM stored, jsonb_each_text(labels -> %(dimension)s)
+             WHERE %(dimension)s <> ''
+               AND (%(included)s::text[] IS NULL OR lower(key) = ANY (%(included)s::text[]))
+               AND (%(excluded)s::text[] IS NULL OR lower(key) <> ALL (%(excluded)s::text[]))
              GROUP BY 1, 2),
         labels AS (SELECT a, sum(clicks) AS clicks FROM counts GROUP BY a)
         SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors, NULL::bigint AS labels

@@ -173,19 +173,20 @@ def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
     numbers = {(row["bucket"], row["a"], row["b"]): row for row in counted}
     nothing = {"clicks": 0, "visitors": 0 if count.source == "visits" else None}
     ranked, names = _ranked(count, counted), count.query.dimensions
+    shown = [
+        (labels, {name: int(label) if name == "target" else label for name, label in zip(names, labels, strict=False)})
+        for labels in ranked
+    ]
     for number, period in enumerate(count.periods, 1):
-        for labels in ranked:
+        for labels, members in shown:
             row = numbers.get((number, *labels), nothing)
-            yield {
-                "number": number,
-                "time": period.label,
-                **{name: int(label) if name == "target" else label for name, label in zip(names, labels, strict=False)},
-                "clicks": row["clicks"],
-                "visitors": row["visitors"],
-            }
+            clicks, visitors = row["clicks"], row["visitors"]
+            yield {"number": number, "time": period.label, **members, "clicks": clicks, "visitors": visitors}
 
 
-def _sorted(query: Query, rows: Iterator[Row]) -> list[Row]:
+def _sorted(query: Query, rows: Iterator[Row]) -> Iterable[Row]:
+    if query.order == "time":
+        return rows
     name = query.order.removeprefix("-")
     column = "number" if name == "time" else name
     return sorted(rows, key=lambda row: 0 if row[column] is None else row[column], reverse=query.order.startswith("-"))

@@ -1,6 +1,6 @@
 """/api/stats, and the visits of links and QR codes"""
 
-from linkmgr.fields.periods import DEFAULT_PERIOD, MAX_HOURLY_DAYS, PERIODS
+from linkmgr.fields.periods import DATE_OR_TIME, DEFAULT_PERIOD, MAX_HOURLY_DAYS, PERIODS
 from linkmgr.fields.stats import BOTS, BY, DEFAULT_LIMIT, DIMENSIONS, EVERYONE, MAX_BY, MAX_IDS, MAX_ROWS, METRICS
 from linkmgr.openapi.model import Operation, Resource, parameter
 from linkmgr.openapi.schemas import (
@@ -23,6 +23,7 @@ from linkmgr.repository.rollups import DETAILED_DAYS
 from linkmgr.repository.stats import LIVE_MINUTES
 
 _TIME = "2026-10-24T00:00:00+02:00"
+_DATE_OR_TIME = f"^{DATE_OR_TIME}$"
 _FILTER: JsonSchema = {"type": "string", "maxLength": 2000, "pattern": "^[^\\r\\n\\u0000]+$"}
 
 
@@ -66,9 +67,9 @@ _QUERY = (
     parameter("period", "A range that ends today.", shown="7d", type="string", enum=list(PERIODS),
               default=DEFAULT_PERIOD),
     parameter("from", "The start of the range, instead of `period`.", type="string", maxLength=255,
-              pattern="^20[0-9]{2}-", examples=["2026-10-01"]),
+              pattern=_DATE_OR_TIME, examples=["2026-10-01"]),
     parameter("to", "The end of the range, which is not part of it. Without it, the end of the current day.",
-              type="string", maxLength=255, pattern="^20[0-9]{2}-", examples=["2026-11-01"]),
+              type="string", maxLength=255, pattern=_DATE_OR_TIME, examples=["2026-11-01"]),
     parameter("timezone", "The IANA time zone of days, weeks and months, and of times without a zone.",
               shown="Europe/Berlin", type="string", maxLength=255, default="UTC", pattern="^[A-Za-z0-9_+/-]+$",
               examples=["Europe/Berlin"]),
