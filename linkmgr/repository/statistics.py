@@ -4,6 +4,9 @@ The three statements that count return the same columns: a row per bucket and la
 clicks, and one row without a bucket, which has the totals and in `labels` the number of different labels. Buckets are
 numbered from 1. `edges` are their starts, and `day_edges` the first UTC days that belong to them. `targets` is an array
 of ids as text, as linkmgr/repository/scope.py returns it. With `everyone`, the rows of all users are counted.
+
+OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user or target by the index. Otherwise it may read the
+rows of all and join them afterwards.
 """
 
 from typing import Any
@@ -26,18 +29,26 @@ def of_account(user_id: int, *, everyone: bool, **query: Any) -> list[Row]:
         counts AS MATERIALIZED (
             SELECT bucket, CASE WHEN %(shown)s THEN label ELSE '' END COLLATE "C" AS a, sum(visits) AS clicks
               FROM (SELECT width_bucket(day, %(day_edges)s::date[]) AS bucket, label, visits
-                      FROM owners
-                      JOIN account_days ON user_id = owners.id AND dimension = %(dimension)s
-                     WHERE day >= %(since_day)s::date AND day < %(until_day)s::date AND day <> ALL (%(split)s::date[])
-                       AND bot = ANY (%(bots)s::boolean[])
+                      FROM owners,
+                           LATERAL (SELECT day, label, visits
+                                      FROM account_days
+                                     WHERE user_id = owners.id AND dimension = %(dimension)s
+                                       AND day >= %(since_day)s::date AND day < %(until_day)s::date
+                                       AND bot = ANY (%(bots)s::boolean[])
+                                    OFFSET 0) stored
+                     WHERE day <> ALL (%(split)s::date[])
                      UNION ALL
                     SELECT width_bucket(at, %(edges)s::timestamptz[]), label, visits
-                      FROM owners
-                     CROSS JOIN unnest(%(split)s::date[]) AS split (day)
-                      JOIN account_rollups ON user_id = owners.id AND dimension = %(dimension)s
-                     WHERE at >= greatest(split.day::timestamp AT TIME ZONE 'UTC', %(since)s::timestamptz)
-                       AND at < least((split.day + 1)::timestamp AT TIME ZONE 'UTC', %(until)s::timestamptz)
-                       AND bot = ANY (%(bots)s::boolean[])) stored
+                      FROM owners, unnest(%(split)s::date[]) AS split (day),
+                           LATERAL (SELECT at, label, visits
+                                      FROM account_rollups
+                                     WHERE user_id = owners.id AND dimension = %(dimension)s
+                                       AND at >= greatest(split.day::timestamp AT TIME ZONE 'UTC',
+                                                          %(since)s::timestamptz)
+                                       AND at < least((split.day + 1)::timestamp AT TIME ZONE 'UTC',
+                                                      %(until)s::timestamptz)
+                                       AND bot = ANY (%(bots)s::boolean[])
+                                    OFFSET 0) stored) stored
              WHERE (%(included)s::text[] IS NULL OR lower(label) = ANY (%(included)s::text[]))
                AND (%(excluded)s::text[] IS NULL OR lower(label) <> ALL (%(excluded)s::text[]))
              GROUP BY 1, 2),
@@ -64,14 +75,18 @@ def of_targets(user_id: int, *, targets: str, **query: Any) -> list[Row]:
             SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])),
         stored AS NOT MATERIALIZED (
             SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, target_id, visits, labels
-              FROM owned
-              JOIN target_quarters ON target_id = owned.id
-             WHERE at >= %(since)s::timestamptz AND at < %(until)s::timestamptz AND bot = ANY (%(bots)s::boolean[])
+              FROM owned,
+                   LATERAL (SELECT * FROM target_quarters
+                             WHERE target_id = owned.id AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
+                               AND bot = ANY (%(bots)s::boolean[])
+                            OFFSET 0) quarters
              UNION ALL
             SELECT width_bucket(day, %(day_edges)s::date[]), target_id, visits, labels
-              FROM owned
-              JOIN target_folds ON target_id = owned.id
-             WHERE day >= %(since_day)s::date AND day < %(until_day)s::date AND bot = ANY (%(bots)s::boolean[])),
+              FROM owned,
+                   LATERAL (SELECT * FROM target_folds
+                             WHERE target_id = owned.id AND day >= %(since_day)s::date AND day < %(until_day)s::date
+                               AND bot = ANY (%(bots)s::boolean[])
+                            OFFSET 0) days),
         counts AS MATERIALIZED (
             SELECT bucket, CASE WHEN %(by_target)s THEN target_id::text ELSE '' END COLLATE "C" AS a,
                    sum(visits) AS clicks
