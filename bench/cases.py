@@ -92,6 +92,7 @@ def all_cases(data: Data, base: str) -> dict[str, Case]:
         "account": _reading("/api/account", key),
         "list of 15": _reading("/api/urls?limit=15", key),
         "single read with statistics": _reading(f"/api/url/{data.link}", key),
+        "30 days by day": _reading(f"/api/stats?ids={data.link}&by=time:day", key),
         "create a channel": _writing("/api/channel/add", '{"name": "%x %d"}', key),
         "create a link": _writing("/api/url/add", '{"url": "https://example.com/%x/%d"}', key),
         "redirect and visit": Case(_visits(), lambda: {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}),

@@ -1,4 +1,4 @@
-"""python -m bench.scale: compare a million links and visits with a thousand, and measure deletes and memory."""
+"""python -m bench.scale: compare a million links and visits with a thousand; measure deletes, memory and statistics."""
 
 import json
 import statistics
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import psycopg2
 from psycopg2 import sql
 
-from bench import cases, data, deletes, memory
+from bench import cases, data, deletes, memory, stats
 from bench.measure import Target
 from bench.servers import gunicorn, postgres
 
@@ -82,6 +82,7 @@ def run() -> None:
             "cursor": compare_cursor(targets[1]),
             "deletes": deletes.compare(base, rows),
             "memory": memory.measure(base, service, rows),
+            "statistics": stats.measure(_create_database(dsn, "bench_stats")),
         }
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 

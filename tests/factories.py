@@ -105,6 +105,16 @@ def qr(sql: Sql, user_id: int, *, name: str = "Poster") -> int:
     )
 
 
+def visit(sql: Sql, target_id: int) -> None:
+    sql(
+        """
+        INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
+        VALUES (%(target_id)s, now(), '', 'Germany', 't.co', 'Firefox', 'Linux') RETURNING 1
+        """,
+        target_id=target_id,
+    )
+
+
 def campaign(sql: Sql, user_id: int) -> int:
     return _id(
         sql(

@@ -26,6 +26,8 @@ class Stage:
         self.ids["user"] = alice.id
         self.ids["plan"] = int(sql("SELECT id FROM plans WHERE name = 'Pro'")[0]["id"])
         factories.answer(sql, alice.id)
+        for target in ("link", "qr"):
+            factories.visit(sql, self.ids[target])
         for kind, row in ITEM.items():
             assigned = alice.post(f"/api/channel/{self.ids['channel']}/assign/{kind}/{self.ids[row]}")
             assert assigned.status_code == 200

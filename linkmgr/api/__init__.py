@@ -3,7 +3,21 @@
 from flask import Flask
 from werkzeug.routing import BaseConverter
 
-from linkmgr.api import account, bio, campaigns, channels, domains, overlay, pixels, plans, qr, splash, urls, users
+from linkmgr.api import (
+    account,
+    bio,
+    campaigns,
+    channels,
+    domains,
+    overlay,
+    pixels,
+    plans,
+    qr,
+    splash,
+    stats,
+    urls,
+    users,
+)
 from linkmgr.fields.base import MAX_ID
 
 BLUEPRINTS = (
@@ -17,6 +31,7 @@ BLUEPRINTS = (
     pixels.bp,
     plans.bp,
     qr.bp,
+    stats.bp,
     urls.bp,
     users.bp,
 )

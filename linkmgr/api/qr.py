@@ -5,6 +5,7 @@ from typing import Any
 from flask import Blueprint, Response
 from marshmallow import fields
 
+from linkmgr.api.stats import list_visits
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import Changes, Choice, Matching, New, Text, body, paging
 from linkmgr.fields.urls import MAX_URL
@@ -59,6 +60,11 @@ def index() -> Json:
 def read(qr_id: int) -> Response:
     code = qr.read(user_id(), qr_id)
     return versioned(code.pop("version"), data=code.pop("statistics"), details=code)
+
+
+@bp.get("/qr/<id:qr_id>/visits")
+def visits(qr_id: int) -> Json | Response:
+    return list_visits(qr_id, what="QR code")
 
 
 @bp.post("/qr/add")

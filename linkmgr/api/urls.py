@@ -5,6 +5,7 @@ from typing import Any
 from flask import Blueprint, Response
 from marshmallow import Schema, post_load
 
+from linkmgr.api.stats import list_visits
 from linkmgr.db.statements import Page
 from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, changes_of, paging, query_text
 from linkmgr.fields.links import (
@@ -136,6 +137,11 @@ def index() -> Json:
 def read(link_id: int) -> Response:
     link = url_details.read(user_id(), link_id)
     return versioned(link.pop("version"), id=link_id, data=link.pop("data"), details=link)
+
+
+@bp.get("/url/<id:link_id>/visits")
+def visits(link_id: int) -> Json | Response:
+    return list_visits(link_id, what="link")
 
 
 @bp.post("/url/add")

@@ -1,7 +1,7 @@
 """Database connections, and functions that execute one SQL statement.
 
     row, rows      read; retried once if the connection is lost
-    replica_row    read data that may lag, from the replica if there is one
+    replica_row, replica_rows   read data that may lag, from the replica if there is one
     page           read one page of a list and its total, which may lag too
     run            write and wait for the disk; never retried once the write may be committed
     run_unsynced   write without waiting for the disk
@@ -206,6 +206,10 @@ def _replica_rows(sql: str, params: Row) -> list[Row]:
 
 def replica_row(sql: str, **params: Any) -> Row | None:
     return _first(_replica_rows(sql, params))
+
+
+def replica_rows(sql: str, **params: Any) -> list[Row]:
+    return _replica_rows(sql, params)
 
 
 def run(sql: str, **params: Any) -> Row | None:

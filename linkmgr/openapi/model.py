@@ -41,6 +41,7 @@ class Operation:
     access: Access = Access.USER
     description: str = ""
     tagged: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
+    csv: str = ""  # example of the response as CSV, if the operation also returns CSV
 
     @property
     def conditional(self) -> bool:
@@ -68,8 +69,10 @@ class Resource:
     tables: dict[str, str] = field(default_factory=dict)
 
 
-def parameter(name: str, description: str, **schema: Any) -> JsonSchema:
-    return {"name": name, "in": "query", "description": description, "schema": schema}
+def parameter(name: str, description: str, *, shown: str | None = None, **schema: Any) -> JsonSchema:
+    """Return a parameter of the query. `shown` is its value in the command that /api/docs shows."""
+    example = {} if shown is None else {"example": shown}
+    return {"name": name, "in": "query", "description": description, "schema": schema, **example}
 
 
 PAGING = (

@@ -52,6 +52,7 @@ _OF_CHANGES = ("etag_invalid", "changed_meanwhile")
 _PLACEHOLDERS = {  # of the messages in examples
     "problems": "name is required",
     "detail": "the API",
+    "what": "link or QR code",
     "limit": 30,
     "per": "minute",
     "seconds": 2,
@@ -129,7 +130,8 @@ def _success(operation: Operation) -> JsonSchema:
         *(_TAG if operation.tagged else ()),
         *(_REPLAYED if operation.method in safe_writes.METHODS else ()),
     )
-    return {"description": "Success.", "headers": headers, "content": {"application/json": content}}
+    table = {"text/csv": {"schema": {"type": "string"}, "example": operation.csv}} if operation.csv else {}
+    return {"description": "Success.", "headers": headers, "content": {"application/json": content, **table}}
 
 
 def _not_modified() -> JsonSchema:

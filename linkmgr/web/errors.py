@@ -173,6 +173,11 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # the service
     "unavailable": (503, "The service cannot reach its database. Try again in {seconds} seconds."),
     "busy": (503, "The database is too busy or short of resources. Try again in {seconds} seconds."),
+    "too_slow": (
+        503,
+        "These statistics take too long to compute. Narrow the range, or use fewer dimensions, filters or metrics."
+        " Otherwise try again in {seconds} seconds.",
+    ),
     "schema_too_old": (503, "The database schema is outdated. Run 'flask --app app database upgrade'."),
     "other_secret": (
         503,

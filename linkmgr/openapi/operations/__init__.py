@@ -19,6 +19,7 @@ from linkmgr.openapi.operations import (
     plans,
     qr,
     splash,
+    stats,
     urls,
     users,
 )
@@ -34,6 +35,7 @@ RESOURCES = (
     qr.RESOURCE,
     campaigns.RESOURCE,
     channels.RESOURCE,
+    stats.RESOURCE,
     plans.RESOURCE,
     users.RESOURCE,
     document.RESOURCE,

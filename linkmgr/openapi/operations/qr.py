@@ -3,6 +3,7 @@
 from linkmgr.api import qr
 from linkmgr.fields import qr as qr_data
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource
+from linkmgr.openapi.operations.stats import visits_of
 from linkmgr.openapi.schemas import (
     ID,
     TIMESTAMP,
@@ -129,6 +130,7 @@ The form of `data` depends on the type:
             success(details=ref("QrCode"), data=ref("Statistics")),
             tagged=True,
         ),
+        visits_of("/api/qr/{qr_id}/visits", "QR code"),
         Operation(
             "POST",
             "/api/qr/add",

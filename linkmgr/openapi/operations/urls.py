@@ -3,6 +3,7 @@
 from linkmgr.api import urls
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
+from linkmgr.openapi.operations.stats import visits_of
 from linkmgr.openapi.schemas import (
     ID,
     STATISTICS,
@@ -195,6 +196,7 @@ and host of the short URL.""",
             success(id=ID, details=ref("Link"), data=ref("Statistics")),
             tagged=True,
         ),
+        visits_of("/api/url/{link_id}/visits", "link"),
         Operation(
             "POST",
             "/api/url/add",

@@ -1,0 +1,210 @@
+"""Time ranges of statistics, and the hours, days, weeks and months of a time zone.
+
+All calculations with time zones are here, so that one time zone database decides. SQL compares UTC times only.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from difflib import get_close_matches
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from linkmgr.web.errors import AppError
+
+UNITS = ("hour", "day", "week", "month")
+PERIODS = ("24h", "7d", "30d", "90d", "12mo", "mtd", "ytd", "all")
+DEFAULT_PERIOD = "30d"
+MAX_HOURLY_DAYS = 100
+MAX_DAYS = 10_000
+# Rollups are by quarter of an hour. All time zones differ from UTC by a multiple of it.
+QUARTER = timedelta(minutes=15)
+_DAY = timedelta(days=1)
+_DECEMBER = 12
+DATE_OR_TIME = "20[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
+_PATTERN = re.compile(DATE_OR_TIME)
+
+
+@dataclass(frozen=True)
+class Range:
+    """The times from `since` up to, but not including, `until`. `since` is None for all visits that there are."""
+
+    zone: ZoneInfo
+    since: datetime | None
+    until: datetime
+    period: str | None
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """An hour, day, week or month: its start, and the start as the API writes it."""
+
+    start: datetime
+    label: str
+
+
+def _invalid(problem: str) -> AppError:
+    return AppError("invalid", problems=problem)
+
+
+# --- the parameters `timezone`, `from`, `to` and `period`
+
+
+@cache
+def _zone_names() -> set[str]:
+    return available_timezones() - {"Factory", "localtime"}  # files of the host, not of the IANA database
+
+
+def parse_zone(name: str) -> ZoneInfo:
+    if name not in _zone_names():
+        similar = get_close_matches(name, _zone_names(), 3) or ["Europe/Berlin", "America/New_York", "UTC"]
+        raise _invalid(f"timezone must be an IANA time zone such as {', '.join(similar)}")
+    return ZoneInfo(name)
+
+
+def parse_range(zone: ZoneInfo, now: datetime, *, since: str | None, until: str | None, period: str | None) -> Range:
+    if since is None:
+        if until is not None:
+            raise _invalid("to needs from")
+        return _of_period(zone, now, period or DEFAULT_PERIOD)
+    if period is not None:
+        raise _invalid("period and from exclude each other: send one of them")
+    end = _parse_time("to", until, zone) if until else start_of_day(_local(now, zone).date() + _DAY, zone)
+    return checked(Range(zone, _parse_time("from", since, zone), end, None))
+
+
+def checked(span: Range) -> Range:
+    assert span.since
+    if span.since >= span.until:
+        raise _invalid("from must be before to")
+    if span.until - span.since > MAX_DAYS * _DAY:
+        raise _invalid(f"from and to must be at most {MAX_DAYS} days apart")
+    return span
+
+
+def _parse_time(name: str, text: str, zone: ZoneInfo) -> datetime:
+    try:
+        parsed = datetime.fromisoformat(text) if _PATTERN.fullmatch(text) else None
+    except ValueError:
+        parsed = None
+    if parsed is None:
+        example = "2026-11-21, 2026-11-21T09:30 or 2026-11-21T09:30:00Z"
+        raise _invalid(f"{name} must be a date or time from 2000 to 2099, such as {example}")
+    at = (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).astimezone(UTC)
+    if at.timestamp() % QUARTER.total_seconds():
+        raise _invalid(f"{name} must be a full quarter of an hour, such as 09:30")
+    return at
+
+
+def _of_period(zone: ZoneInfo, now: datetime, period: str) -> Range:
+    """Return a period that ends with the current day, or with the current hour for `24h`."""
+    today = _local(now, zone).date()
+    tomorrow = start_of_day(today + _DAY, zone)
+    match period:
+        case "24h":
+            hour = _start_of_hour(now, zone)
+            return Range(zone, hour - timedelta(hours=23), hour + timedelta(hours=1), period)
+        case "all":
+            return Range(zone, None, tomorrow, period)
+        case "12mo":
+            first = date(today.year - (today.month < _DECEMBER), today.month % 12 + 1, 1)
+        case "mtd":
+            first = today.replace(day=1)
+        case "ytd":
+            first = today.replace(month=1, day=1)
+        case days:
+            first = today - timedelta(days=int(days.removesuffix("d")) - 1)
+    return Range(zone, start_of_day(first, zone), tomorrow, period)
+
+
+# --- buckets
+
+
+def _local(at: datetime, zone: ZoneInfo) -> datetime:
+    return at.astimezone(zone)
+
+
+def start_of_day(day: date, zone: ZoneInfo) -> datetime:
+    """Return the first moment of a local day, also if midnight does not exist or exists twice."""
+    return datetime.combine(day, time(), zone).astimezone(UTC)
+
+
+def _hour(at: datetime, zone: ZoneInfo) -> tuple[date, int, timedelta | None]:
+    local = _local(at, zone)
+    return local.date(), local.hour, local.utcoffset()
+
+
+def _start_of_hour(at: datetime, zone: ZoneInfo) -> datetime:
+    """Return the first quarter of the local hour. An hour that a change of the clock cuts begins with the change."""
+    start = at - timedelta(seconds=at.timestamp() % QUARTER.total_seconds())
+    while _hour(start - QUARTER, zone) == _hour(start, zone):
+        start -= QUARTER
+    return start
+
+
+def _hours(span: Range) -> Iterator[Bucket]:
+    assert span.since
+    at = _start_of_hour(span.since, span.zone)
+    local = _local(at, span.zone)
+    while at < span.until:
+        yield Bucket(at, local.isoformat())
+        following = at + timedelta(minutes=60 - local.minute)
+        next_local = _local(following, span.zone)
+        if next_local.utcoffset() != local.utcoffset():  # the clock changes up to then, perhaps within the hour
+            following = at + QUARTER
+            while _hour(following, span.zone) == _hour(at, span.zone):
+                following += QUARTER
+            next_local = _local(following, span.zone)
+        at, local = following, next_local
+
+
+def _first_day(day: date, unit: str) -> date:
+    match unit:
+        case "week":
+            return day - timedelta(days=day.weekday())
+        case "month":
+            return day.replace(day=1)
+        case _:
+            return day
+
+
+def _days(span: Range, unit: str) -> Iterator[Bucket]:
+    assert span.since
+    step = {"day": 1, "week": 7, "month": 31}[unit]
+    day, previous = _first_day(_local(span.since, span.zone).date(), unit), None
+    while (start := start_of_day(day, span.zone)) < span.until:
+        if start != previous:  # a zone that crosses the date line skips a day
+            yield Bucket(start, day.isoformat())
+        day, previous = _first_day(day + timedelta(days=step), unit), start
+
+
+def buckets(span: Range, unit: str | None) -> list[Bucket]:
+    """Return the hours, days, weeks or months that the range touches, or without a unit the range itself."""
+    assert span.since
+    if unit is None:
+        return [Bucket(span.since, "")]
+    if unit == "hour":
+        if span.until - span.since > MAX_HOURLY_DAYS * _DAY:
+            raise _invalid(f"time:hour allows a range of at most {MAX_HOURLY_DAYS} days: use time:day, or narrow it")
+        return list(_hours(span))
+    return list(_days(span, unit))
+
+
+# --- UTC days
+
+
+def utc_day_of(at: datetime, zone: ZoneInfo, days_before: date) -> date:
+    """Return the first UTC day that begins at or after a time. Before `days_before`, where only UTC days are stored,
+    return the first day by its local date instead, so that each UTC day is counted as the local day of its date."""
+    day = _local(at, zone).date()
+    if day < days_before:
+        return day if start_of_day(day, zone) == at else day + _DAY
+    day = at.date()
+    return day if at.time() == time() else day + _DAY
+
+
+def split_days(edges: list[datetime], since: datetime, until: datetime, days_before: date) -> list[date]:
+    """Return the UTC days, from `days_before` on, that an edge divides. They are counted by quarters of an hour."""
+    divided = {edge.date() for edge in (*edges, since, until) if since <= edge <= until and edge.time() != time()}
+    return sorted(day for day in divided if day >= days_before)

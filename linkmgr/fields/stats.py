@@ -1,0 +1,245 @@
+"""Queries of statistics. An unknown parameter or value is an error that lists the known ones."""
+
+import csv
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from flask import request
+
+from linkmgr.fields.base import MAX_ID, query_choice, query_text
+from linkmgr.fields.countries import NAMES
+from linkmgr.fields.periods import PERIODS, UNITS, Range, parse_range, parse_zone
+from linkmgr.fields.strict_json import is_storable
+from linkmgr.web.errors import AppError
+
+METRICS = ("clicks", "visitors")
+DIMENSIONS = ("country", "city", "referrer", "browser", "os", "device", "language")
+TIMES = tuple(f"time:{unit}" for unit in UNITS)
+BY = (*TIMES, *DIMENSIONS, "target")
+BOTS = {"exclude": [False], "include": [False, True], "only": [True]}  # the values of the column `bot`
+MAX_BY = 2
+MAX_IDS = 100
+MAX_FILTER_VALUES = 50
+MAX_ROWS = 10_000
+DEFAULT_LIMIT = 1000
+EVERYONE = "all"  # the value of `user` for all users
+_SELECTION = ("ids", "campaign", "channel", "domain")
+_PARAMETERS = ("metrics", "by", *_SELECTION, "from", "to", "period", "timezone", *DIMENSIONS, "bots", "order", "limit",
+               "user")  # fmt: skip
+_MAX_TEXT = 2000
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Labels in lower case. `included` is None if all labels are included that are not excluded."""
+
+    included: list[str] | None
+    excluded: list[str] | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Restricts statistics to links and QR codes that have all of these properties."""
+
+    ids: list[int] | None
+    campaign: int | None
+    channel: int | None
+    domain: str | None
+
+    @property
+    def count(self) -> int:
+        return sum(value is not None for value in (self.ids, self.campaign, self.channel, self.domain))
+
+
+@dataclass(frozen=True)
+class Query:
+    metrics: list[str]
+    by: list[str]
+    selection: Selection
+    range: Range
+    filters: dict[str, Filter]
+    bots: str
+    order: str
+    limit: int
+
+    @property
+    def since(self) -> datetime:
+        """The start of the range, once it is known."""
+        assert self.range.since
+        return self.range.since
+
+    @property
+    def unit(self) -> str | None:
+        return next((name.removeprefix("time:") for name in self.by if name in TIMES), None)
+
+    @property
+    def dimensions(self) -> list[str]:
+        """The names in `by` besides the time."""
+        return [name for name in self.by if name not in TIMES]
+
+    @property
+    def columns(self) -> list[str]:
+        return columns(self.by, self.metrics)
+
+
+def columns(by: list[str], metrics: list[str]) -> list[str]:
+    return ["time" if name in TIMES else name for name in by] + metrics
+
+
+def _invalid(problem: str) -> AppError:
+    return AppError("invalid", problems=problem)
+
+
+def allow_only(*names: str) -> None:
+    """Raise an error if the query has another parameter."""
+    for name in request.args:
+        if name not in names:
+            unknown = name[:50] if is_storable(name) else "a parameter"
+            raise _invalid(f"{unknown} is not a parameter of this operation; these are: {', '.join(names)}")
+
+
+def bots() -> str:
+    return query_choice("bots", tuple(BOTS)) or "exclude"
+
+
+def user(*, is_admin: bool) -> int | str | None:
+    """Return the id in `user`, or EVERYONE, or None if it was not sent."""
+    text = query_text("user")
+    if text is None:
+        return None
+    if not is_admin:
+        raise AppError("administrators_only")
+    return EVERYONE if text == EVERYONE else _id("user", text, f"an id such as 17, or {EVERYONE}")
+
+
+def _names(name: str, choices: tuple[str, ...], default: str) -> list[str]:
+    """Return the distinct names in a list that is separated by commas."""
+    names = list(dict.fromkeys((query_text(name) or default).split(",")))
+    if not set(names) <= set(choices):
+        raise _invalid(f"{name} must be from the list {', '.join(choices)}, separated by commas")
+    return names
+
+
+def _by() -> list[str]:
+    by = _names("by", BY, "time:day")
+    if len(by) > MAX_BY or len(set(by) & set(TIMES)) > 1:
+        raise _invalid(f"by must have at most {MAX_BY} names, and at most one of them with time:")
+    return by
+
+
+def _id(name: str, text: str, form: str = "an id such as 17") -> int:
+    """Return an id. An id that no row can have becomes 0, so that it is not found."""
+    if not re.fullmatch("[0-9]+", text, re.ASCII):
+        raise _invalid(f"{name} must be {form}")
+    return int(text) if len(text) <= len(str(MAX_ID)) and int(text) <= MAX_ID else 0
+
+
+def _optional_id(name: str) -> int | None:
+    text = query_text(name)
+    return None if text is None else _id(name, text)
+
+
+def _ids() -> list[int] | None:
+    text = query_text("ids", _MAX_TEXT)
+    if text is None:
+        return None
+    ids = list(dict.fromkeys(_id("ids", part, "ids separated by commas, such as 17,18") for part in text.split(",")))
+    if len(ids) > MAX_IDS:
+        raise _invalid(f"ids must be at most {MAX_IDS} ids")
+    return ids
+
+
+def _domain() -> str | None:
+    """Return the host in `domain`, which may have a scheme as in the lists."""
+    text = query_text("domain")
+    return None if text is None else re.sub("^https?://", "", text.lower()).removesuffix("/")
+
+
+def selection() -> Selection:
+    return Selection(_ids(), _optional_id("campaign"), _optional_id("channel"), _domain())
+
+
+# --- filters
+
+
+def _values(name: str, text: str) -> list[str]:
+    """Split a list at its commas. A label with a comma is in double quotes, as in CSV."""
+    try:
+        [values] = csv.reader([text], strict=True)
+    except (csv.Error, ValueError):
+        values = [""]
+    is_complete = values and all(value.removeprefix("-").strip() for value in values)
+    if not is_complete or len(values) > MAX_FILTER_VALUES:
+        raise _invalid(
+            f"{name} must be at most {MAX_FILTER_VALUES} values separated by commas; begin a value with - to exclude "
+            'it, and enclose a value that contains a comma in double quotes, such as "-Direct, email and other"'
+        )
+    return values
+
+
+def _labels(name: str, values: list[str]) -> list[str]:
+    """Return the labels of the values in lower case. A country may be given by its code."""
+    if name != "country":
+        return [value.lower() for value in values]
+    labels = []
+    for value in values:
+        names = NAMES.get(value.upper(), ()) if len(value) == 2 else (value,)  # noqa: PLR2004 - a code
+        if not names:
+            raise _invalid(f"country must be names such as Germany, or ISO 3166 codes such as DE; {value} is no code")
+        labels += [label.lower() for label in names]
+    return labels
+
+
+def _filter(name: str) -> Filter | None:
+    text = query_text(name, _MAX_TEXT)
+    if text is None:
+        return None
+    values = _values(name, text)
+    included = [value for value in values if not value.startswith("-")]
+    excluded = [value[1:] for value in values if value.startswith("-")]
+    return Filter(_labels(name, included) or None, _labels(name, excluded) or None, text)
+
+
+# --- the list of visits
+
+
+def after() -> tuple[str, int] | None:
+    """Return the position in `after`: a time, and the number of visits at this time that were returned."""
+    text = query_text("after")
+    if text is None:
+        return None
+    match = re.fullmatch(r"([0-9]{8}T[0-9]{6}\.[0-9]{6})-([0-9]{1,9})", text, re.ASCII)
+    try:
+        datetime.strptime(match[1] if match else "", "%Y%m%dT%H%M%S.%f")
+    except ValueError:
+        raise _invalid("after must be the member next of the previous page") from None
+    assert match
+    return match[1], int(match[2])
+
+
+# --- the whole query
+
+
+def _order(query_columns: list[str]) -> str:
+    choices = tuple(sign + name for name in query_columns for sign in ("", "-"))
+    first_metric = next(name for name in query_columns if name in METRICS)
+    return query_choice("order", choices) or ("time" if "time" in query_columns else f"-{first_metric}")
+
+
+def _limit() -> int:
+    text = query_text("limit") or str(DEFAULT_LIMIT)
+    if not re.fullmatch("[1-9][0-9]{0,9}", text, re.ASCII) or int(text) > MAX_ROWS:
+        raise _invalid(f"limit must be an integer from 1 to {MAX_ROWS}")
+    return int(text)
+
+
+def parse() -> Query:
+    allow_only(*_PARAMETERS)
+    metrics, by = _names("metrics", METRICS, "clicks"), _by()
+    zone = parse_zone(query_text("timezone") or "UTC")
+    period = query_choice("period", PERIODS)
+    span = parse_range(zone, datetime.now(UTC), since=query_text("from"), until=query_text("to"), period=period)
+    filters = {name: label_filter for name in DIMENSIONS if (label_filter := _filter(name))}
+    return Query(metrics, by, selection(), span, filters, bots(), _order(columns(by, metrics)), _limit())

@@ -1,0 +1,239 @@
+"""/api/stats, and the visits of links and QR codes"""
+
+from linkmgr.fields.periods import DATE_OR_TIME, DEFAULT_PERIOD, MAX_HOURLY_DAYS, PERIODS
+from linkmgr.fields.stats import BOTS, BY, DEFAULT_LIMIT, DIMENSIONS, EVERYONE, MAX_BY, MAX_IDS, MAX_ROWS, METRICS
+from linkmgr.openapi.model import Operation, Resource, parameter
+from linkmgr.openapi.schemas import (
+    DAY,
+    ID,
+    TIMESTAMP,
+    JsonSchema,
+    array_of,
+    choice,
+    flag,
+    map_of,
+    number,
+    or_null,
+    record,
+    ref,
+    success,
+    text,
+)
+from linkmgr.repository.rollups import DETAILED_DAYS
+from linkmgr.repository.stats import LIVE_MINUTES
+
+_TIME = "2026-10-24T00:00:00+02:00"
+_DATE_OR_TIME = f"^{DATE_OR_TIME}$"
+_FILTER: JsonSchema = {"type": "string", "maxLength": 2000, "pattern": "^[^\\r\\n\\u0000]+$"}
+
+
+def _list_of(*names: str) -> str:
+    return f"^(?:{'|'.join(names)})(?:,(?:{'|'.join(names)}))*$"
+
+
+def _any_of(*names: str) -> JsonSchema:
+    return {"type": "array", "items": choice(*names)}
+
+
+def _filter_of(dimension: str, example: str) -> JsonSchema:
+    return parameter(dimension, f"Labels of this dimension, such as `{example}`.", **_FILTER, examples=[example])
+
+
+_FILTERS = {
+    "country": "DE,-US",
+    "city": "Berlin",
+    "referrer": "t.co,news.example.com",
+    "browser": "-Chrome",
+    "os": "iOS,Android",
+    "device": "phone",
+    "language": "de",
+}
+assert tuple(_FILTERS) == DIMENSIONS
+
+_BOTS = parameter("bots", "Visits of bots: left out, counted too, or counted alone.", type="string", enum=list(BOTS),
+                  default="exclude")  # fmt: skip
+_USER = parameter(
+    "user",
+    f"For administrators: the id of another user, or `{EVERYONE}` for all users together.",
+    type="string",
+    pattern=f"^(?:[0-9]+|{EVERYONE})$",
+)
+_QUERY = (
+    parameter("by", f"Up to {MAX_BY} names, at most one of them a time.", shown="time:day,country", type="string",
+              pattern=f"^(?:{'|'.join(BY)})(?:,(?:{'|'.join(BY)}))*$", default="time:day",
+              examples=["time:day,country"]),
+    parameter("metrics", "The numbers in a row.", type="string", pattern=_list_of(*METRICS), default="clicks",
+              examples=["clicks,visitors"]),
+    parameter("period", "A range that ends today.", shown="7d", type="string", enum=list(PERIODS),
+              default=DEFAULT_PERIOD),
+    parameter("from", "The start of the range, instead of `period`.", type="string", maxLength=255,
+              pattern=_DATE_OR_TIME, examples=["2026-10-01"]),
+    parameter("to", "The end of the range, which is not part of it. Without it, the end of the current day.",
+              type="string", maxLength=255, pattern=_DATE_OR_TIME, examples=["2026-11-01"]),
+    parameter("timezone", "The IANA time zone of days, weeks and months, and of times without a zone.",
+              shown="Europe/Berlin", type="string", maxLength=255, default="UTC", pattern="^[A-Za-z0-9_+/-]+$",
+              examples=["Europe/Berlin"]),
+    parameter("ids", f"Up to {MAX_IDS} ids of links and QR codes.", type="string", maxLength=2000,
+              pattern="^[0-9]+(?:,[0-9]+)*$", examples=["17,18"]),
+    parameter("campaign", "The links of a campaign.", type="string", maxLength=255, pattern="^[0-9]+$"),
+    parameter("channel", "The links and QR codes of a channel.", type="string", maxLength=255, pattern="^[0-9]+$"),
+    parameter("domain", "The links of a branded domain, or of this service.", type="string", maxLength=255,
+              examples=["go.example.com"]),
+    *(_filter_of(dimension, example) for dimension, example in _FILTERS.items()),
+    _BOTS,
+    parameter("order", "A column, with `-` the largest first. Without it, the time, or the most clicks first.",
+              type="string", maxLength=255, examples=["-clicks"],
+              pattern=f"^-?(?:time|{'|'.join((*DIMENSIONS, 'target', *METRICS))})$"),
+    parameter("limit", "The number of labels, or of pairs of them. Those with the most clicks are kept.",
+              type="integer", minimum=1, maximum=MAX_ROWS, default=DEFAULT_LIMIT),
+    _USER,
+)  # fmt: skip
+
+_NAMES = map_of(text("DE,-US"), "country")
+
+RESOURCE = Resource(
+    name="Statistics",
+    description=f"""\
+Clicks and visitors over time, by country, city, referrer, browser, operating system, device and language, and by link
+or QR code (`target`).
+
+- **Times.** A range contains its start and not its end. Dates are days in `timezone`, and so are the days, weeks and
+  months of `by`. Weeks begin on Monday. `time` is the first day of a day, week or month, and the start of an hour with
+  its offset from UTC, so that the hour that is repeated when summer time ends has two rows. Times must be full
+  quarters of an hour. `time:hour` allows {MAX_HOURLY_DAYS} days.
+- **Periods.** `7d`, `30d` and `90d` are today and the 6, 29 or 89 days before it. `12mo` is this month and the 11
+  before it, `mtd` this month, `ytd` this year, `24h` this hour and the 23 before it. `all` begins with the first visit.
+- **Rows.** Every time in the range has a row, with 0 where nothing was counted; with a dimension, one for each of its
+  labels. `limit` keeps the labels with the most clicks, and the response has at most {MAX_ROWS:,} rows, so that a long
+  range has fewer labels: see `limit` and `truncated` in `meta`. `totals` counts everything, also what is not shown.
+- **Selection.** `ids`, `campaign`, `channel` and `domain` restrict each other. Without them, everything in the account
+  is counted, deleted links too.
+- **Filters.** A filter is a list of labels, separated by commas. A label with `-` is excluded. Case does not matter.
+  `country` also takes ISO codes. A label that contains a comma is in double quotes: `"-Direct, email and other"`.
+- **Visitors.** A visitor of two links is two visitors. They are counted from the visits, which the plan keeps for a
+  number of days. If the range begins before `detailed_since` (null: all visits are kept), `visitors` is null, and
+  `visitors_null_because` says why.
+- **Source.** Numbers by time and one dimension are stored as sums for each quarter of an hour, and are available at any
+  age; `source` is then `rollups`. Two dimensions, a filter on another dimension than the one in `by`, and visitors are
+  counted from the visits (`source` is `visits`), from `detailed_since` on. Sums older than {DETAILED_DAYS} days, before
+  `utc_days_before`, are sums of UTC days: each counts as the day of the same date in `timezone`.
+- **CSV.** With the header `Accept: text/csv` the rows are returned as CSV (RFC 4180), with the names of the columns in
+  the first line. Cells that a spreadsheet would read as a formula begin with `'`.
+
+More examples: `/api/stats?by=country&period=12mo&limit=10` (the countries with the most clicks),
+`/api/stats?ids=17,18&by=time:week,target&period=90d` (two links compared week by week),
+`/api/stats?by=referrer&country=DE,AT,CH&metrics=clicks,visitors` (where German-speaking visitors come from), and
+`/api/stats?by=time:hour&from=2026-11-21&to=2026-11-22&timezone=America/New_York` (one day in New York).""",
+    records={
+        "StatsRow": {
+            "type": "object",
+            "properties": {
+                "time": text("2026-10-24"),
+                **{dimension: text("Germany") for dimension in DIMENSIONS},
+                "target": ID,
+                "clicks": number(12),
+                "visitors": or_null(number(9)),
+            },
+            "additionalProperties": False,
+            "examples": [{"time": "2026-10-24", "country": "Germany", "clicks": 12}],
+        },
+        "StatsTotals": {
+            "type": "object",
+            "properties": {"clicks": number(12), "visitors": or_null(number(9))},
+            "additionalProperties": False,
+            "examples": [{"clicks": 12}],
+        },
+        "StatsMeta": record(
+            metrics=_any_of(*METRICS),
+            by=_any_of(*BY) | {"examples": [["time:day", "country"]]},
+            ids={"type": ["array", "null"], "items": ID, "examples": [None]},
+            campaign={"type": ["integer", "null"], "examples": [None]},
+            channel={"type": ["integer", "null"], "examples": [None]},
+            domain={"type": ["string", "null"], "examples": [None]},
+            **{"from": text(_TIME), "to": text("2026-10-31T00:00:00+01:00")},
+            period={"type": ["string", "null"], "enum": [*PERIODS, None], "examples": ["7d"]},
+            timezone=text("Europe/Berlin"),
+            filters=_NAMES,
+            bots=choice(*BOTS),
+            order=text("time"),
+            limit=number(1000, 1),
+            truncated=flag(False),
+            source=choice("rollups", "visits"),
+            detailed_since=or_null(TIMESTAMP),
+            utc_days_before=DAY,
+            visitors_null_because={"type": ["string", "null"], "examples": [None]},
+        ),
+        "Visit": record(
+            time=TIMESTAMP,
+            country=text("Germany"),
+            city=text("Berlin"),
+            referrer=text("t.co"),
+            browser=text("Mobile Safari"),
+            os=text("iOS"),
+            device=text("phone"),
+            language=text("de"),
+            bot=flag(False),
+        ),
+    },
+    tables={"Members of meta": "StatsMeta"},
+    operations=(
+        Operation(
+            "GET",
+            "/api/stats",
+            "Read statistics over time",
+            success(data=record(rows=array_of(ref("StatsRow")), totals=ref("StatsTotals")), meta=ref("StatsMeta")),
+            query=_QUERY,
+            codes=("administrators_only", "address_too_long", "domain_unknown", "missing", "too_slow"),
+            csv="time,country,clicks\r\n2026-10-24,Germany,12\r\n",
+            description="A parameter or a name that does not exist is a 400 that lists those that do.",
+        ),
+        Operation(
+            "GET",
+            "/api/stats/live",
+            "Read the clicks of the last minutes",
+            success(
+                data=record(
+                    rows=array_of(record(time=TIMESTAMP, clicks=number(3))),
+                    totals=record(clicks=number(3)),
+                ),
+                meta=record(bots=choice(*BOTS)),
+            ),
+            query=(_BOTS, _USER),
+            codes=("administrators_only", "missing", "too_slow"),
+            csv="time,clicks\r\n2026-11-21 09:30:00,3\r\n",
+            description=f"A row for each of the last {LIVE_MINUTES} minutes, in UTC, the current one included.",
+        ),
+    ),
+)
+
+
+def visits_of(path: str, what: str) -> Operation:
+    """Return the operation that lists the visits of a link or a QR code."""
+    return Operation(
+        "GET",
+        path,
+        f"List the visits of a {what}",
+        success(
+            data={
+                "type": "object",
+                "properties": {
+                    "perpage": number(15, 1),
+                    "visits": array_of(ref("Visit")),
+                    "next": text("20261121T093000.123456-1"),
+                },
+                "required": ["perpage", "visits"],
+                "additionalProperties": False,
+            }
+        ),
+        query=(
+            parameter("after", "`next` of the previous page.", type="string", maxLength=255,
+                      pattern=r"^[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9]{1,9}$"),
+            parameter("limit", "The number of visits on a page. A number above 1000 means 1000.", type="integer",
+                      minimum=1, default=15),
+            _BOTS,
+        ),
+        csv="time,country,city,referrer,browser,os,device,language,bot\r\n"
+        "2026-11-21 09:30:00,Germany,Berlin,t.co,Mobile Safari,iOS,phone,de,false\r\n",
+        description="Newest first, as long as the plan keeps visits. `next` is absent on the last page. With "
+        "the header `Accept: text/csv` the visits are returned as CSV, and the next page is in the header `Link`.",
+    )  # fmt: skip

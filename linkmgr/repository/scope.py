@@ -1,0 +1,152 @@
+"""The scope of statistics: whose visits, of which links and QR codes, and since when there are details."""
+
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from linkmgr.db.statements import Row, row
+from linkmgr.fields.stats import Selection
+from linkmgr.fields.urls import is_own_host
+from linkmgr.repository.rollups import DETAILED_DAYS
+from linkmgr.web.errors import AppError, not_found
+
+
+class Owner(NamedTuple):
+    """The user whose visits are counted, or with `everyone` all users."""
+
+    user_id: int
+    everyone: bool = False
+
+
+class Scope(NamedTuple):
+    """The facts that a query depends on: see `_read`."""
+
+    targets: str | None
+    detailed_since: datetime | None
+    days_before: date
+
+
+def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
+    """Return the facts that a query depends on, or None if there is no such user.
+
+    `targets` has the ids of the selected links and QR codes, `ids` the number of existing ids in the selection, and
+    `campaign`, `channel` and `domain` are true if they exist. `detailed_since` is the start of the retention period, or
+    NULL if all visits are kept. `days_before` is the first UTC day that has rollups by quarter of an hour.
+    """
+    return row(
+        """
+        WITH selected AS (
+            SELECT id, 'ids' AS part FROM links
+             WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+             UNION ALL
+            SELECT id, 'ids' FROM qrs
+             WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+             UNION ALL
+            SELECT id, 'campaign' FROM links
+             WHERE user_id = %(user_id)s AND campaign_id = %(campaign)s::bigint
+             UNION ALL
+            SELECT coalesce(link_id, qr_id), 'channel' FROM channel_items
+             WHERE user_id = %(user_id)s AND channel_id = %(channel)s::bigint AND bio_id IS NULL
+             UNION ALL
+            SELECT id, 'domain' FROM links
+             WHERE user_id = %(user_id)s
+               AND domain_id = (SELECT id FROM domains WHERE user_id = %(user_id)s AND host = %(domain)s::text)
+             UNION ALL
+            SELECT id, 'domain' FROM links
+             WHERE user_id = %(user_id)s AND domain_id IS NULL AND %(own_domain)s)
+        SELECT (SELECT coalesce(array_agg(id), '{}')::text
+                  FROM (SELECT id FROM selected GROUP BY id HAVING count(*) = %(parts)s) chosen) AS targets,
+               (SELECT count(*) FROM selected WHERE part = 'ids') AS ids,
+               EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s) AS campaign,
+               EXISTS (SELECT FROM channels WHERE user_id = %(user_id)s AND id = %(channel)s) AS channel,
+               %(own_domain)s OR EXISTS (SELECT FROM domains
+                                          WHERE user_id = %(user_id)s AND host = %(domain)s) AS domain,
+               CASE WHEN %(everyone)s
+                    THEN (SELECT now() - make_interval(days => min(nullif((limits ->> 'retention')::int, 0)))
+                            FROM plans)
+                    ELSE now() - make_interval(days => nullif((limits ->> 'retention')::int, 0))
+                    END AS detailed_since,
+               (now() AT TIME ZONE 'UTC')::date - %(detailed_days)s::int AS days_before
+          FROM accounts
+         WHERE id = %(user_id)s
+        """,
+        user_id=user_id,
+        everyone=everyone,
+        detailed_days=DETAILED_DAYS,
+        **selection,
+    )
+
+
+def _first_visit(user_id: int, *, everyone: bool, targets: str | None) -> Row:
+    """Return the first `day` and the first `quarter` of an hour that have visits, or None without visits."""
+    first = row(
+        """
+        WITH owned AS (
+            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+             UNION ALL
+            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])),
+        owners AS (
+            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(targets)s::text IS NULL
+             UNION ALL
+            SELECT id FROM users WHERE %(everyone)s)
+        SELECT min(day) AS day, min(quarter) AS quarter
+          FROM (SELECT (SELECT day FROM account_days
+                         WHERE user_id = owners.id AND dimension = '' ORDER BY day LIMIT 1) AS day,
+                       (SELECT at FROM account_rollups
+                         WHERE user_id = owners.id AND dimension = '' ORDER BY at LIMIT 1) AS quarter
+                  FROM owners
+                 UNION ALL
+                SELECT (SELECT day FROM target_days
+                         WHERE target_id = owned.id AND dimension = '' ORDER BY day LIMIT 1),
+                       (SELECT at FROM target_rollups
+                         WHERE target_id = owned.id AND dimension = '' ORDER BY at LIMIT 1)
+                  FROM owned) firsts
+        """,
+        user_id=user_id,
+        everyone=everyone,
+        targets=targets,
+    )
+    assert first is not None
+    return first
+
+
+def _parsed(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def read(owner: Owner, selection: Selection) -> Scope:
+    """Read the facts, and raise an error if a selected row does not exist or is another user's."""
+    if owner.everyone and selection.count:
+        raise AppError("invalid", problems="user=all counts everything: send it without ids, campaign, channel, domain")
+    members = {"ids": selection.ids, "campaign": selection.campaign, "channel": selection.channel}
+    own_domain = selection.domain is not None and is_own_host(selection.domain)
+    facts = _read(
+        owner.user_id,
+        everyone=owner.everyone,
+        parts=selection.count,
+        domain=selection.domain,
+        own_domain=own_domain,
+        **members,
+    )
+    if facts is None:
+        raise not_found("user")
+    if selection.ids is not None and facts["ids"] < len(selection.ids):
+        raise not_found("link or QR code")
+    for part in ("campaign", "channel"):
+        if members[part] is not None and not facts[part]:
+            raise not_found(part)
+    if selection.domain is not None and not facts["domain"]:
+        raise AppError("domain_unknown")
+    since = facts["detailed_since"] and _parsed(facts["detailed_since"])
+    return Scope(facts["targets"] if selection.count else None, since, date.fromisoformat(facts["days_before"]))
+
+
+def first_day(owner: Owner, scope: Scope, zone: ZoneInfo) -> date:
+    """Return the local day of the first visit, or the current one without visits."""
+    first = _first_visit(owner.user_id, everyone=owner.everyone, targets=scope.targets)
+    days = [datetime.now(zone).date()]
+    if first["quarter"]:
+        days.append(_parsed(first["quarter"]).astimezone(zone).date())
+    if first["day"] and (day := date.fromisoformat(first["day"])) < scope.days_before:
+        days.append(day)
+    return min(days)

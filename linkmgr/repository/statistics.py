@@ -1,0 +1,231 @@
+"""Statistics over time: clicks from the rollups, and clicks and visitors from the visits themselves.
+
+The three statements that count return the same columns: a row per bucket and labels, for the labels with the most
+clicks, and one row without a bucket, which has the totals and in `labels` the number of different labels. Buckets are
+numbered from 1. `edges` are their starts, and `day_edges` the first UTC days that belong to them. `targets` is an array
+of ids as text, as linkmgr/repository/scope.py returns it. With `everyone`, the rows of all users are counted.
+
+OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user or target by the index. Otherwise it may read the
+rows of all and join them afterwards.
+"""
+
+from typing import Any
+
+from linkmgr.db.statements import Row, replica_rows, rows
+
+
+def of_account(user_id: int, *, everyone: bool, **query: Any) -> list[Row]:
+    """Count the clicks of all links and QR codes, deleted ones too, by at most one dimension.
+
+    Whole UTC days are stored, so most ranges read few rows. Only the `split` days, which contain the start of a bucket,
+    are counted by quarters of an hour.
+    """
+    return replica_rows(
+        """
+        WITH owners AS (
+            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s
+             UNION ALL
+            SELECT id FROM users WHERE %(everyone)s),
+        counts AS MATERIALIZED (
+            SELECT bucket, CASE WHEN %(shown)s THEN label ELSE '' END COLLATE "C" AS a, sum(visits) AS clicks
+              FROM (SELECT width_bucket(day, %(day_edges)s::date[]) AS bucket, label, visits
+                      FROM owners,
+                           LATERAL (SELECT day, label, visits
+                                      FROM account_days
+                                     WHERE user_id = owners.id AND dimension = %(dimension)s
+                                       AND day >= %(since_day)s::date AND day < %(until_day)s::date
+                                       AND bot = ANY (%(bots)s::boolean[])
+                                    OFFSET 0) stored
+                     WHERE day <> ALL (%(split)s::date[])
+                     UNION ALL
+                    SELECT width_bucket(at, %(edges)s::timestamptz[]), label, visits
+                      FROM owners, unnest(%(split)s::date[]) AS split (day),
+                           LATERAL (SELECT at, label, visits
+                                      FROM account_rollups
+                                     WHERE user_id = owners.id AND dimension = %(dimension)s
+                                       AND at >= greatest(split.day::timestamp AT TIME ZONE 'UTC',
+                                                          %(since)s::timestamptz)
+                                       AND at < least((split.day + 1)::timestamp AT TIME ZONE 'UTC',
+                                                      %(until)s::timestamptz)
+                                       AND bot = ANY (%(bots)s::boolean[])
+                                    OFFSET 0) stored) stored
+             WHERE (%(included)s::text[] IS NULL OR lower(label) = ANY (%(included)s::text[]))
+               AND (%(excluded)s::text[] IS NULL OR lower(label) <> ALL (%(excluded)s::text[]))
+             GROUP BY 1, 2),
+        labels AS (SELECT a, sum(clicks) AS clicks FROM counts GROUP BY a)
+        SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors, NULL::bigint AS labels
+          FROM (SELECT a FROM labels ORDER BY clicks DESC, a LIMIT %(limit)s) top
+          JOIN counts USING (a)
+         UNION ALL
+        SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint, NULL, count(*) FROM labels
+        """,
+        user_id=user_id,
+        everyone=everyone,
+        **query,
+    )
+
+
+def of_targets(user_id: int, *, targets: str, **query: Any) -> list[Row]:
+    """Count the clicks of the targets, by at most one dimension."""
+    return replica_rows(
+        """
+        WITH owned AS (
+            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+             UNION ALL
+            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])),
+        stored AS NOT MATERIALIZED (
+            SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, target_id, visits, labels
+              FROM owned,
+                   LATERAL (SELECT * FROM target_quarters
+                             WHERE target_id = owned.id AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
+                               AND bot = ANY (%(bots)s::boolean[])
+                            OFFSET 0) quarters
+             UNION ALL
+            SELECT width_bucket(day, %(day_edges)s::date[]), target_id, visits, labels
+              FROM owned,
+                   LATERAL (SELECT * FROM target_folds
+                             WHERE target_id = owned.id AND day >= %(since_day)s::date AND day < %(until_day)s::date
+                               AND bot = ANY (%(bots)s::boolean[])
+                            OFFSET 0) days),
+        counts AS MATERIALIZED (
+            SELECT bucket, CASE WHEN %(by_target)s THEN target_id::text ELSE '' END COLLATE "C" AS a,
+                   sum(visits) AS clicks
+              FROM stored
+             WHERE %(dimension)s = ''
+             GROUP BY 1, 2
+             UNION ALL
+            SELECT bucket, CASE WHEN %(shown)s THEN key ELSE '' END COLLATE "C", sum(value::bigint)
+              FROM stored, jsonb_each_text(labels -> %(dimension)s)
+             WHERE %(dimension)s <> ''
+               AND (%(included)s::text[] IS NULL OR lower(key) = ANY (%(included)s::text[]))
+               AND (%(excluded)s::text[] IS NULL OR lower(key) <> ALL (%(excluded)s::text[]))
+             GROUP BY 1, 2),
+        labels AS (SELECT a, sum(clicks) AS clicks FROM counts GROUP BY a)
+        SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors, NULL::bigint AS labels
+          FROM (SELECT a FROM labels ORDER BY clicks DESC, a LIMIT %(limit)s) top
+          JOIN counts USING (a)
+         UNION ALL
+        SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint, NULL, count(*) FROM labels
+        """,
+        user_id=user_id,
+        targets=targets,
+        **query,
+    )
+
+
+def of_visits(user_id: int, *, everyone: bool, targets: str | None, **query: Any) -> list[Row]:
+    """Count the clicks, and the visitors if `count_visitors`, by at most two dimensions. This reads the visits of the
+    targets, or without targets of all that were visited in the range.
+
+    The digest of a visitor is different for each target, so the visitors of each target can be counted on their own.
+    Visits whose visitor is not known have an empty digest.
+    """
+    return rows(
+        """
+        WITH owners AS (
+            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s
+             UNION ALL
+            SELECT id FROM users WHERE %(everyone)s),
+        owned AS (
+            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+             UNION ALL
+            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+             UNION ALL
+            SELECT label::bigint
+              FROM owners,
+                   LATERAL (SELECT DISTINCT label
+                              FROM account_days
+                             WHERE user_id = owners.id AND dimension = 'target'
+                               AND day >= (%(since)s::timestamptz AT TIME ZONE 'UTC')::date
+                               AND day <= (%(until)s::timestamptz AT TIME ZONE 'UTC')::date
+                               AND %(targets)s::text IS NULL) visited),
+        visited AS MATERIALIZED (
+            SELECT stored.*
+              FROM owned,
+                   LATERAL (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
+                                   CASE %(a)s WHEN 'country' THEN country WHEN 'city' THEN city
+                                              WHEN 'referrer' THEN referrer WHEN 'browser' THEN browser
+                                              WHEN 'os' THEN os WHEN 'device' THEN device
+                                              WHEN 'language' THEN language WHEN 'target' THEN target_id::text
+                                              ELSE '' END AS a,
+                                   CASE %(b)s WHEN 'country' THEN country WHEN 'city' THEN city
+                                              WHEN 'referrer' THEN referrer WHEN 'browser' THEN browser
+                                              WHEN 'os' THEN os WHEN 'device' THEN device
+                                              WHEN 'language' THEN language WHEN 'target' THEN target_id::text
+                                              ELSE '' END AS b,
+                                   CASE WHEN %(count_visitors)s THEN nullif(visitor, '') END AS visitor,
+                                   count(*) AS clicks
+                              FROM visits
+                             WHERE target_id = owned.id
+                               AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
+                               AND bot = ANY (%(bots)s::boolean[])
+                               AND (%(country)s::text[] IS NULL OR lower(country) = ANY (%(country)s))
+                               AND (%(not_country)s::text[] IS NULL OR lower(country) <> ALL (%(not_country)s))
+                               AND (%(city)s::text[] IS NULL OR lower(city) = ANY (%(city)s))
+                               AND (%(not_city)s::text[] IS NULL OR lower(city) <> ALL (%(not_city)s))
+                               AND (%(referrer)s::text[] IS NULL OR lower(referrer) = ANY (%(referrer)s))
+                               AND (%(not_referrer)s::text[] IS NULL OR lower(referrer) <> ALL (%(not_referrer)s))
+                               AND (%(browser)s::text[] IS NULL OR lower(browser) = ANY (%(browser)s))
+                               AND (%(not_browser)s::text[] IS NULL OR lower(browser) <> ALL (%(not_browser)s))
+                               AND (%(os)s::text[] IS NULL OR lower(os) = ANY (%(os)s))
+                               AND (%(not_os)s::text[] IS NULL OR lower(os) <> ALL (%(not_os)s))
+                               AND (%(device)s::text[] IS NULL OR lower(device) = ANY (%(device)s))
+                               AND (%(not_device)s::text[] IS NULL OR lower(device) <> ALL (%(not_device)s))
+                               AND (%(language)s::text[] IS NULL OR lower(language) = ANY (%(language)s))
+                               AND (%(not_language)s::text[] IS NULL OR lower(language) <> ALL (%(not_language)s))
+                             GROUP BY 1, 2, 3, 4) stored),
+        counts AS MATERIALIZED (
+            SELECT bucket, a, b, sum(clicks) AS clicks, count(DISTINCT visitor) AS visitors
+              FROM visited
+             GROUP BY bucket, a, b),
+        labels AS (SELECT a, b, sum(clicks) AS clicks FROM counts GROUP BY a, b)
+        SELECT bucket, a, b, counts.clicks::bigint, visitors, NULL::bigint AS labels
+          FROM (SELECT a, b FROM labels ORDER BY clicks DESC, a, b LIMIT %(limit)s) top
+          JOIN counts USING (a, b)
+         UNION ALL
+        SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint,
+               (SELECT count(DISTINCT visitor) FROM visited), count(*) FROM labels
+        """,
+        user_id=user_id,
+        everyone=everyone,
+        targets=targets,
+        **query,
+    )
+
+
+def live(user_id: int, *, everyone: bool, minutes: int, bots: list[bool]) -> list[Row]:
+    """Return each of the last minutes, the current one included, with the number of clicks. Return no rows if there is
+    no such user."""
+    return rows(
+        """
+        WITH bounds AS (
+            SELECT date_trunc('minute', now()) - make_interval(mins => %(minutes)s - 1) AS since),
+        owners AS (
+            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s
+             UNION ALL
+            SELECT id FROM users WHERE %(everyone)s),
+        visited AS (
+            SELECT DISTINCT label::bigint AS id
+              FROM bounds, owners,
+                   LATERAL (SELECT label FROM account_rollups
+                             WHERE user_id = owners.id AND dimension = 'target'
+                               AND at > since - interval '15 minutes') recent),
+        counts AS (
+            SELECT date_trunc('minute', at) AS time, count(*) AS clicks
+              FROM bounds
+             CROSS JOIN visited
+              JOIN visits ON target_id = visited.id AND at >= since
+             WHERE at >= now() - make_interval(mins => %(minutes)s)  -- a constant, so that old partitions are skipped
+               AND bot = ANY (%(bots)s::boolean[])
+             GROUP BY 1)
+        SELECT time, coalesce(clicks, 0) AS clicks
+          FROM bounds, generate_series(since, now(), interval '1 minute') AS minutes (time)
+          LEFT JOIN counts USING (time)
+         WHERE EXISTS (SELECT FROM users WHERE id = %(user_id)s)
+         ORDER BY time
+        """,
+        user_id=user_id,
+        everyone=everyone,
+        minutes=minutes,
+        bots=bots,
+    )

@@ -1,0 +1,242 @@
+"""Reports of statistics: select the source, count, fill empty buckets, and sort."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+
+from psycopg2.errors import QueryCanceled
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.periods import Bucket, buckets, checked, split_days, start_of_day, utc_day_of
+from linkmgr.fields.stats import BOTS, DIMENSIONS, MAX_ROWS, Query
+from linkmgr.repository import scope as scopes
+from linkmgr.repository import statistics
+from linkmgr.repository.scope import Owner, Scope
+from linkmgr.web.errors import AppError, not_found
+
+RETRY_SECONDS = 60
+LIVE_MINUTES = 30
+
+
+class Report(NamedTuple):
+    columns: list[str]
+    rows: list[Row]
+    totals: Row
+    meta: Row
+
+
+class _Count(NamedTuple):
+    """A count to be made: where, and in which periods of time."""
+
+    owner: Owner
+    query: Query
+    scope: Scope
+    source: str
+    periods: list[Bucket]
+    limit: int  # of labels
+
+
+def _timestamp(at: datetime | None) -> str | None:
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S") if at else None
+
+
+@contextmanager
+def _bounded() -> Iterator[None]:
+    """Name the remedy if a statement exceeds its timeout."""
+    try:
+        yield
+    except QueryCanceled:
+        raise AppError("too_slow", seconds=RETRY_SECONDS) from None
+
+
+# --- the range and the source
+
+
+def _needs_visits(query: Query) -> bool:
+    """Return True if the rollups, which are by one dimension, do not have the numbers."""
+    return len({*query.dimensions, *query.filters}) > 1
+
+
+def _first_moment(owner: Owner, query: Query, scope: Scope) -> datetime:
+    """Return the start of the period `all`: the day of the first visit, or the first day with all visits if they are
+    needed."""
+    zone = query.range.zone
+    since = start_of_day(scopes.first_day(owner, scope, zone), zone)
+    if not _needs_visits(query) or scope.detailed_since is None or since >= scope.detailed_since:
+        return since
+    return start_of_day(scope.detailed_since.astimezone(zone).date() + timedelta(days=1), zone)
+
+
+def _with_start(owner: Owner, query: Query, scope: Scope) -> Query:
+    if query.range.since is not None:
+        return query
+    return replace(query, range=checked(replace(query.range, since=_first_moment(owner, query, scope))))
+
+
+def _source(query: Query, scope: Scope) -> str:
+    """Return `visits` or `rollups`. Visits are kept for the retention period, rollups forever."""
+    is_detailed = scope.detailed_since is None or query.since >= scope.detailed_since
+    if _needs_visits(query) and not is_detailed:
+        problem = (
+            "by and the filters name more than one dimension, which only the visits have. They are kept since "
+            f"{_timestamp(scope.detailed_since)} UTC: let from be later, or name one dimension"
+        )
+        raise AppError("invalid", problems=problem)
+    return "visits" if is_detailed and (_needs_visits(query) or "visitors" in query.metrics) else "rollups"
+
+
+def _plan(owner: Owner, query: Query) -> _Count:
+    scope = scopes.read(owner, query.selection)
+    query = _with_start(owner, query, scope)
+    periods = buckets(query.range, query.unit)
+    limit = max(1, min(query.limit, MAX_ROWS // len(periods)))
+    return _Count(owner, query, scope, _source(query, scope), periods, limit)
+
+
+# --- the statements and their parameters
+
+
+def _array(values: Iterable[datetime | date]) -> str:
+    """Return an array as PostgreSQL writes it, which becomes one of times or of dates."""
+    return f"{{{','.join(value.isoformat() for value in values)}}}"
+
+
+def _times(count: _Count) -> Row:
+    return {
+        "edges": _array(period.start for period in count.periods),
+        "since": count.query.since.isoformat(),
+        "until": count.query.range.until.isoformat(),
+        "bots": BOTS[count.query.bots],
+        "limit": count.limit,
+    }
+
+
+def _days(count: _Count) -> Row:
+    """Return the UTC days of the periods and of the range."""
+
+    def first_day(at: datetime) -> date:
+        return utc_day_of(at, count.query.range.zone, count.scope.days_before)
+
+    return {
+        "day_edges": _array(first_day(period.start) for period in count.periods),
+        "since_day": first_day(count.query.since).isoformat(),
+        "until_day": first_day(count.query.range.until).isoformat(),
+    }
+
+
+def _count_rollups(count: _Count) -> list[Row]:
+    owner, query, scope = count.owner, count.query, count.scope
+    dimension = next(iter({*query.dimensions, *query.filters}), "")
+    label_filter = query.filters.get(dimension)
+    params = _times(count) | _days(count)
+    params |= {"included": label_filter and label_filter.included, "excluded": label_filter and label_filter.excluded}
+    if scope.targets is not None:
+        by_target = dimension == "target"  # no dimension of the rollups of targets
+        params |= {"dimension": "" if by_target else dimension, "by_target": by_target}
+        params |= {"shown": dimension in query.dimensions}
+        return statistics.of_targets(owner.user_id, targets=scope.targets, **params)
+    params |= {"dimension": dimension, "shown": dimension in query.dimensions}
+    starts = [period.start for period in count.periods]
+    params["split"] = _array(split_days(starts, query.since, query.range.until, scope.days_before))
+    return statistics.of_account(owner.user_id, everyone=owner.everyone, **params)
+
+
+def _count_visits(count: _Count) -> list[Row]:
+    query = count.query
+    first, second = [*query.dimensions, "", ""][:2]
+    params = _times(count) | {"a": first, "b": second, "count_visitors": "visitors" in query.metrics}
+    for name in DIMENSIONS:
+        label_filter = query.filters.get(name)
+        params |= {name: label_filter and label_filter.included, f"not_{name}": label_filter and label_filter.excluded}
+    owner = count.owner
+    return statistics.of_visits(owner.user_id, everyone=owner.everyone, targets=count.scope.targets, **params)
+
+
+# --- the report
+
+
+def _ranked(count: _Count, counted: list[Row]) -> list[tuple[str, str]]:
+    """Return the labels, those with the most clicks first. Without a dimension, all rows have the label ""."""
+    if not count.query.dimensions:
+        return [("", "")]
+    clicks: dict[tuple[str, str], int] = {}
+    for row in counted:
+        labels = row["a"], row["b"]
+        clicks[labels] = clicks.get(labels, 0) + row["clicks"]
+    return sorted(clicks, key=lambda labels: (-clicks[labels], labels))
+
+
+def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
+    """Yield a row for each period and labels, in the order of the periods, then of the clicks."""
+    numbers = {(row["bucket"], row["a"], row["b"]): row for row in counted}
+    nothing = {"clicks": 0, "visitors": 0 if count.source == "visits" else None}
+    ranked, names = _ranked(count, counted), count.query.dimensions
+    shown = [
+        (labels, {name: int(label) if name == "target" else label for name, label in zip(names, labels, strict=False)})
+        for labels in ranked
+    ]
+    for number, period in enumerate(count.periods, 1):
+        for labels, members in shown:
+            row = numbers.get((number, *labels), nothing)
+            clicks, visitors = row["clicks"], row["visitors"]
+            yield {"number": number, "time": period.label, **members, "clicks": clicks, "visitors": visitors}
+
+
+def _sorted(query: Query, rows: Iterator[Row]) -> Iterable[Row]:
+    if query.order == "time":
+        return rows
+    name = query.order.removeprefix("-")
+    column = "number" if name == "time" else name
+    return sorted(rows, key=lambda row: 0 if row[column] is None else row[column], reverse=query.order.startswith("-"))
+
+
+def _meta(count: _Count, labels: int) -> Row:
+    query, scope, span, selection = count.query, count.scope, count.query.range, count.query.selection
+    reason = None
+    if "visitors" in query.metrics and count.source == "rollups":
+        reason = "Visitors are counted from the visits, and the range begins before detailed_since."
+    return {
+        "metrics": query.metrics,
+        "by": query.by,
+        "ids": selection.ids,
+        "campaign": selection.campaign,
+        "channel": selection.channel,
+        "domain": selection.domain,
+        "from": query.since.astimezone(span.zone).isoformat(),
+        "to": span.until.astimezone(span.zone).isoformat(),
+        "period": span.period,
+        "timezone": span.zone.key,
+        "filters": {name: label_filter.text for name, label_filter in query.filters.items()},
+        "bots": query.bots,
+        "order": query.order,
+        "limit": count.limit,
+        "truncated": labels > count.limit,
+        "source": count.source,
+        "detailed_since": _timestamp(scope.detailed_since),
+        "utc_days_before": scope.days_before.isoformat(),
+        "visitors_null_because": reason,
+    }
+
+
+def report(owner: Owner, query: Query) -> Report:
+    with _bounded():
+        count = _plan(owner, query)
+        counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
+    [totals] = [row for row in counted if row["bucket"] is None]
+    rows = _sorted(count.query, _filled(count, [row for row in counted if row["bucket"] is not None]))
+    return Report(
+        query.columns,
+        [{name: row[name] for name in query.columns} for row in rows],
+        {name: totals[name] for name in query.metrics},
+        _meta(count, totals["labels"]),
+    )
+
+
+def live(owner: Owner, bots: str) -> Report:
+    with _bounded():
+        rows = statistics.live(owner.user_id, everyone=owner.everyone, minutes=LIVE_MINUTES, bots=BOTS[bots])
+    if not rows:
+        raise not_found("user")
+    return Report(["time", "clicks"], rows, {"clicks": sum(row["clicks"] for row in rows)}, {"bots": bots})
