@@ -173,8 +173,16 @@ BEGIN
 END $$;
 
 CREATE FUNCTION roll_up_inserted() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    batch visits[];
 BEGIN
-    PERFORM roll_up(array_agg(v::visits)) FROM inserted v;
+    FOR batch IN
+        SELECT array_agg(visit)
+          FROM (SELECT v::visits AS visit, row_number() OVER () / 10000 AS number FROM inserted v) numbered
+         GROUP BY number
+    LOOP
+        PERFORM roll_up(batch);
+    END LOOP;
     UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)
      WHERE target_id = ANY (ARRAY(SELECT target_id FROM inserted WHERE NOT bot));
     RETURN NULL;
