@@ -820,8 +820,8 @@ CREATE TABLE account_days (
 
 -- Return the sums of two objects of labels.
 CREATE FUNCTION add_labels(one jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
-RETURN (SELECT jsonb_object_agg(dimension, labels)
-          FROM (SELECT dimension, jsonb_object_agg(label, visits) AS labels
+RETURN (SELECT json_object_agg(dimension, labels)::jsonb  -- faster than jsonb_object_agg()
+          FROM (SELECT dimension, json_object_agg(label, visits) AS labels
                   FROM (SELECT dimensions.key AS dimension, labels.key AS label, sum(labels.value::bigint) AS visits
                           FROM (VALUES (one), (other)) AS objects (object),
                                jsonb_each(object) AS dimensions,
