@@ -12,6 +12,7 @@ from linkmgr.repository import (
     bio,
     campaigns,
     channels,
+    demo_visits,
     domains,
     overlay,
     overlay_answers,
@@ -186,6 +187,7 @@ def _add_rows(user_id: int) -> None:
     for kind, item_ids in items.items():
         for item_id in item_ids:
             channels.assign(user_id, shelf["id"], item_id, type=kind)
+    demo_visits.add(user_id)
 
 
 def _is_new(user_id: int) -> bool:

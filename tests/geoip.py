@@ -6,11 +6,12 @@ from typing import Any
 from mmdb_writer import MMDBWriter
 from netaddr import IPSet  # type: ignore[import-untyped]
 
-PERU, CHILE = "203.0.113.7", "198.51.100.9"
+PERU, CHILE, LIMA = "203.0.113.7", "198.51.100.9", "192.0.2.200"
 _COUNTRIES: dict[str, Any] = {
     "203.0.113.0/24": {"country": {"iso_code": "PE", "names": {"en": "Peru", "de": "Peru"}}},
     "198.51.100.0/24": {"country": "Chile", "country_code": "CL"},
-    "192.0.2.0/24": {"continent": {"code": "EU"}},
+    "192.0.2.0/25": {"continent": {"code": "EU"}},
+    "192.0.2.192/26": {"country": {"iso_code": "PE", "names": {"en": "Peru"}}, "city": {"names": {"en": "Lima"}}},
 }
 
 

@@ -25,6 +25,14 @@ def empty(dsn: str, raw: Connection) -> Iterator[str]:
 
 
 @pytest.fixture
+def drop_past_months(app: Flask, raw: Connection) -> Iterator[None]:
+    """Drop the partitions of past months that the test creates."""
+    yield
+    with raw.cursor() as cursor:
+        cursor.execute("SELECT drop_partition(partition, false) FROM partitions WHERE until <= now()")
+
+
+@pytest.fixture
 def fresh(make_app: Callable[..., Flask], empty: str) -> Iterator[Flask]:
     app = make_app(database_url=empty)
     yield app

@@ -9,7 +9,11 @@ from flask import Flask
 from linkmgr import demo
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
+from tests.rollups import DIFFERENCES
 from tests.test_paging import LISTS
+from tests.test_schema import execute
+
+pytestmark = pytest.mark.usefixtures("drop_past_months")
 
 
 @pytest.fixture
@@ -90,3 +94,25 @@ def test_a_name_taken_by_another_user_does_not_stop_the_start(app: Flask, alice:
     alice.add("/api/campaign/add", {"slug": "spring"})
     with app.app_context():
         assert set(demo.seed(with_demo=True)) == {"admin", "demo"}
+
+
+def test_demo_has_three_months_of_visits_that_agree_with_its_statistics(
+    clients: dict[str, Client], sql: Sql, dsn: str
+) -> None:
+    assert execute(dsn, DIFFERENCES) == []
+    days = sql(
+        """
+        SELECT extract(isodow FROM day) > 5 AS weekend, avg(visits)::int AS visits, count(*) AS days
+          FROM account_days WHERE dimension = '' AND NOT bot
+         GROUP BY weekend ORDER BY weekend
+        """
+    )
+    assert sum(day["days"] for day in days) >= 90
+    assert days[0]["visits"] > 1.2 * days[1]["visits"], "working days have more visits"
+    labels = "SELECT label FROM account_days WHERE dimension = %(dimension)s GROUP BY label ORDER BY sum(visits) DESC"
+    assert [row["label"] for row in sql(labels, dimension="country")][:2] == ["Germany", "United States"]
+    for dimension in ("country", "referrer", "browser", "os", "device", "language", "target"):
+        assert len(sql(labels, dimension=dimension)) > 2, dimension
+    link = clients["demo"].get("/api/urls?limit=1&order=click").get_json()["data"]["urls"][0]
+    assert link["clicks"] > link["uniqueclicks"] > 0
+    assert clients["demo"].get(f"/api/url/{link['id']}").get_json()["data"]["clicks"] == link["clicks"]

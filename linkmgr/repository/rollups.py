@@ -65,10 +65,14 @@ _STATISTICS = """
         RETURNING 1)
     SELECT NOT EXISTS (SELECT FROM computed) AS done
 """
-# Visits, labels and deletion in one statement: a reader sees each visit once.
+# One statement: a reader sees each visit once. The recursive query finds each next target by the index.
 _FOLD = f"""
-    WITH targets AS MATERIALIZED (
-        SELECT target_id FROM totals WHERE target_id > %(after)s ORDER BY target_id LIMIT %(max_targets)s),
+    WITH RECURSIVE targets AS (
+        SELECT (SELECT min(target_id) FROM target_quarters WHERE target_id > %(after)s) AS target_id, 1 AS number
+        UNION ALL
+        SELECT (SELECT min(target_id) FROM target_quarters q WHERE q.target_id > targets.target_id), number + 1
+          FROM targets
+         WHERE target_id IS NOT NULL AND number < %(max_targets)s),
     folded AS (
         DELETE FROM target_quarters
          WHERE ctid = ANY (ARRAY(SELECT q.ctid

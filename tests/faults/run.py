@@ -14,6 +14,14 @@ _MAX_RECOVERY = 30  # seconds
 _MAX_DELAY = 15  # seconds until visits are stored
 _STORED = "SELECT url, count(*) FROM links WHERE url LIKE %(prefix)s GROUP BY url"
 _CLICKS = "SELECT coalesce(sum(clicks), 0)::int FROM totals WHERE target_id = %(link)s"
+# The link's clicks, its statistics, its rollups and its visits.
+_NUMBERS = """
+    SELECT clicks, (statistics ->> 'clicks')::bigint,
+           (SELECT coalesce(sum(visits), 0)::bigint FROM target_quarters q WHERE q.target_id = t.target_id AND NOT bot),
+           (SELECT count(*) FROM visits v WHERE v.target_id = t.target_id AND NOT bot)
+      FROM totals t
+     WHERE target_id = %(link)s
+"""
 _DRIFT = """
     SELECT total - (SELECT count(*) FROM links WHERE user_id = %(user_id)s)
       FROM usage
@@ -92,6 +100,8 @@ def _check(deployment: Deployment, title: str, load: Load, link: int, problems: 
     row.problems += [f"{row.lost} writes lost"] * bool(row.lost)
     row.problems += [f"{row.duplicated} writes duplicated"] * bool(row.duplicated)
     row.problems += [f"the link counter of the user is off by {drift}"] * bool(drift)
+    for numbers in deployment.database.query(_NUMBERS, link=link):
+        row.problems += [f"clicks, statistics, rollups and visits differ: {numbers}"] * (len(set(numbers)) > 1)
     # A visit may be counted although the worker was killed before it responded.
     without_response = sum(not response.status for response in visits)
     row.problems += [f"{redirects - counted} visits lost"] * (counted < redirects)

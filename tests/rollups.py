@@ -1,0 +1,52 @@
+"""Comparison of the rollups, totals and statistics with the raw visits."""
+
+_DIMENSIONS = """
+    LATERAL (VALUES ('', ''), ('country', country), ('city', city), ('referrer', referrer), ('browser', browser),
+                    ('os', os), ('device', device), ('language', language)) AS dimensions (dimension, label)
+"""
+_RAW = f"SELECT target_id, dimension, label, bot, at, 1 AS visits FROM visits, {_DIMENSIONS}"
+_OWNED = """
+    SELECT id AS target_id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs
+"""
+_PAIRS = {
+    "quarters": (
+        f"""SELECT target_id, dimension, label, bot, date_bin('15 minutes', at, 'epoch'), sum(visits)
+              FROM ({_RAW}) raw WHERE at >= now() - interval '390 days' GROUP BY 1, 2, 3, 4, 5""",
+        """SELECT target_id, dimension, label, bot, at, visits FROM target_rollups
+            WHERE at >= now() - interval '390 days'""",
+    ),
+    "sums": (
+        f"SELECT target_id, dimension, label, bot, sum(visits) FROM ({_RAW}) raw GROUP BY 1, 2, 3, 4",
+        """SELECT target_id, dimension, label, bot, sum(visits)
+             FROM (SELECT target_id, dimension, label, bot, visits FROM target_rollups
+                    UNION ALL
+                   SELECT target_id, dimension, label, bot, visits FROM target_days) both_ages
+            GROUP BY 1, 2, 3, 4""",
+    ),
+    "account days": (
+        f"""SELECT user_id, dimension, label, bot, (at AT TIME ZONE 'UTC')::date, sum(visits)
+              FROM ({_RAW} UNION ALL SELECT target_id, 'target', target_id::text, bot, at, 1 FROM visits) raw
+              JOIN ({_OWNED}) owned USING (target_id) GROUP BY 1, 2, 3, 4, 5""",
+        "SELECT user_id, dimension, label, bot, day, visits FROM account_days",
+    ),
+    "account quarters": (
+        """SELECT user_id, dimension, label, bot, day, visits FROM account_days
+            WHERE day > (now() - interval '390 days')::date""",
+        """SELECT user_id, dimension, label, bot, (at AT TIME ZONE 'UTC')::date AS day, sum(visits)
+             FROM account_rollups GROUP BY 1, 2, 3, 4, 5
+           HAVING (min(at) AT TIME ZONE 'UTC')::date > (now() - interval '390 days')::date""",
+    ),
+    "totals": (
+        "SELECT target_id, count(*), count(*)::text FROM visits WHERE NOT bot GROUP BY 1",
+        "SELECT target_id, clicks, statistics ->> 'clicks' FROM totals WHERE clicks > 0",
+    ),
+    "statistics": (
+        "SELECT target_id, data::text FROM statistics",
+        "SELECT target_id, statistics::text FROM totals",
+    ),
+}
+# Rows of one side that the other side lacks. Empty if all agree.
+DIFFERENCES = " UNION ALL ".join(
+    f"SELECT '{name}' AS compared, row::text FROM (({one} EXCEPT {other}) UNION ALL ({other} EXCEPT {one})) row"
+    for name, (one, other) in _PAIRS.items()
+)
