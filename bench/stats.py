@@ -119,7 +119,7 @@ def measure(dsn: str) -> dict[str, float]:
     with gunicorn("app:app", **data.settings(dsn)) as (base, _), closing(HTTPConnection(base[7:])) as connection:
         for name, path in REQUESTS.items():
             paths = f"/api/url/{rows.link}", path.format(link=rows.link)
-            times = [[_seconds(connection, each, key) for each in paths] for _ in range(ROUNDS)]
+            times = [[_seconds(connection, url, key) for url in paths] for _ in range(ROUNDS)]
             single, measured = map(statistics.median, zip(*times, strict=True))
             ratios[name] = round(measured / single, 2)
             print(f"| {name} | {ratios[name]:.2f} |", flush=True)

@@ -170,6 +170,7 @@ def test_the_totals_are_those_of_the_statistics_object_and_of_the_visits(
         for name, member in {"country": "topCountries", "referrer": "topReferrers", "browser": "topBrowsers"}.items():
             counted = {row[name]: str(row["clicks"]) for row in rows(alice, f"{query}by={name}")}
             assert counted == statistics[member]
+    assert report(alice, "device=phone")["data"]["totals"] == {"clicks": 6}
     assert sql("SELECT count(*) AS n FROM visits WHERE NOT bot") == [{"n": 12}]
 
 
@@ -435,6 +436,7 @@ def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sq
         ("country=DE,", "country must be at most 50 values"),
         ("referrer=-", "referrer must be at most 50 values"),
         ('referrer="a', "referrer must be at most 50 values"),
+        ("device=laptop", "device must be from the list phone, tablet, desktop, unknown"),
         ("device=%0A", "device must be at most 50 values"),
         ("browser=%00", "browser must be at most"),
         ("os=" + ",".join("a" * 51), "os must be at most 50 values"),
