@@ -86,6 +86,7 @@ def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page:
      "A number becomes text.", "private | public", "parameters[].value", "deeplink.apple", "A date alone means",
      "auto | light | dark | ocean", "`limit` and `page` are ignored", "Days that visits are kept", "fname", "ssid",
      "at most 10", "or a 303 after the form", "at most 100,000 answers", "`/o/answer`", "at most 1,000", "`Other`",
+     "Weeks begin on Monday", "A range contains its start and not its end", "Accept: text/csv", "by=time:day,country",
      "/.well-known/linkmgr/", "at most 2 URLs",
      "`Idempotency-Replayed: true`", "send its `ETag`", "a 404 there", "`/api/openapi.json` need no key",
      "send it as `after`", "of which `r`", "Pages of any origin may call", "If-None-Match",

@@ -5,6 +5,7 @@ import io
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import psycopg2
@@ -15,7 +16,9 @@ from linkmgr.db import session
 from linkmgr.fields.stats import BY, DIMENSIONS
 from tests import factories
 from tests.conftest import Client
+from tests.explain import rows_read
 from tests.factories import Sql
+from tests.targets import FIREFOX, IPHONE, Target
 from tests.visited import Store, Visited
 
 NOW = datetime.now(UTC)
@@ -152,6 +155,23 @@ def test_visits_of_bots_are_counted_only_on_request(alice: Client, visited: list
     for selection in ("", f"&ids={link}", f"&ids={link}&metrics=clicks,visitors", "&by=country,os"):
         found = [report(alice, f"bots={bots}{selection}") for bots in ("exclude", "include", "only")]
         assert [answer["data"]["totals"]["clicks"] for answer in found] == [3, 4, 1]
+
+
+def test_the_totals_are_those_of_the_statistics_object_and_of_the_visits(
+    alice: Client, sql: Sql, target: Target
+) -> None:
+    for number in range(12):
+        target.visit(agent=(FIREFOX, IPHONE)[number % 2], Referer=f"https://site{number % 3}.example.com/")
+    target.visit(agent="curl/8.5.0")
+    statistics = alice.get(f"/api/qr/{target.id}").get_json()["data"]
+    for query in ("", f"ids={target.id}&"):
+        totals = report(alice, f"{query}metrics=clicks,visitors")["data"]["totals"]
+        assert totals == {"clicks": statistics["clicks"], "visitors": statistics["uniqueClicks"]}
+        for name, member in {"country": "topCountries", "referrer": "topReferrers", "browser": "topBrowsers"}.items():
+            counted = {row[name]: str(row["clicks"]) for row in rows(alice, f"{query}by={name}")}
+            assert counted == statistics[member]
+    assert report(alice, "device=phone")["data"]["totals"] == {"clicks": 6}
+    assert sql("SELECT count(*) AS n FROM visits WHERE NOT bot") == [{"n": 12}]
 
 
 # --- selections
@@ -416,6 +436,7 @@ def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sq
         ("country=DE,", "country must be at most 50 values"),
         ("referrer=-", "referrer must be at most 50 values"),
         ('referrer="a', "referrer must be at most 50 values"),
+        ("device=laptop", "device must be from the list phone, tablet, desktop, unknown"),
         ("device=%0A", "device must be at most 50 values"),
         ("browser=%00", "browser must be at most"),
         ("os=" + ",".join("a" * 51), "os must be at most 50 values"),
@@ -448,6 +469,27 @@ def test_statistics_that_take_too_long_name_the_remedy(
     raw.rollback()
     assert (answer.status_code, answer.get_json()["code"], answer.headers["Retry-After"]) == (503, "too_slow", "60")
     assert "Narrow the range" in answer.get_json()["message"]
+
+
+@pytest.fixture
+def crowded(raw: psycopg2.extensions.connection, sql: Sql, link: int, bob: Client, store: Store) -> int:
+    """A link with a visit, among those of another user in 4,000 quarters of an hour."""
+    other = factories.link(sql, bob.id)
+    store([Visited(link, NOW), *(Visited(other, NOW - number * timedelta(minutes=15)) for number in range(4000))])
+    with raw.cursor() as cursor:
+        cursor.execute("ANALYZE target_quarters, account_rollups, account_days, visits")
+    return link
+
+
+def test_statistics_read_no_rows_of_other_users(
+    alice: Client, dsn: str, monkeypatch: pytest.MonkeyPatch, crowded: int
+) -> None:
+    for query in ("", "by=country", "by=time:month,country", "timezone=Asia/Kathmandu", "by=target", "metrics=visitors",
+                  "by=country,os", "by=time:hour&period=7d", "period=all"):  # fmt: skip
+        for selection in ("", f"&ids={crowded}"):
+            read = rows_read(monkeypatch, dsn, partial(report, alice, query + selection))
+            assert len(read) >= 3
+            assert max(read) < 200, query + selection
 
 
 # --- administrators

@@ -15,6 +15,7 @@ from linkmgr.web.errors import AppError
 
 METRICS = ("clicks", "visitors")
 DIMENSIONS = ("country", "city", "referrer", "browser", "os", "device", "language")
+DEVICES = ("phone", "tablet", "desktop", "unknown")
 TIMES = tuple(f"time:{unit}" for unit in UNITS)
 BY = (*TIMES, *DIMENSIONS, "target")
 BOTS = {"exclude": [False], "include": [False, True], "only": [True]}  # the values of the column `bot`
@@ -181,6 +182,8 @@ def _values(name: str, text: str) -> list[str]:
 
 def _labels(name: str, values: list[str]) -> list[str]:
     """Return the labels of the values in lower case. A country may be given by its code."""
+    if name == "device" and not {value.lower() for value in values} <= set(DEVICES):
+        raise _invalid(f"device must be from the list {', '.join(DEVICES)}")
     if name != "country":
         return [value.lower() for value in values]
     labels = []

@@ -21,6 +21,7 @@ from linkmgr.openapi.schemas import (
 )
 from linkmgr.repository.rollups import DETAILED_DAYS
 from linkmgr.repository.stats import LIVE_MINUTES
+from linkmgr.repository.visits import MAX_LABELS, OTHER
 
 _TIME = "2026-10-24T00:00:00+02:00"
 _DATE_OR_TIME = f"^{DATE_OR_TIME}$"
@@ -116,7 +117,8 @@ or QR code (`target`).
 - **Source.** Numbers by time and one dimension are stored as sums for each quarter of an hour, and are available at any
   age; `source` is then `rollups`. Two dimensions, a filter on another dimension than the one in `by`, and visitors are
   counted from the visits (`source` is `visits`), from `detailed_since` on. Sums older than {DETAILED_DAYS} days, before
-  `utc_days_before`, are sums of UTC days: each counts as the day of the same date in `timezone`.
+  `utc_days_before`, are sums of UTC days: each counts as the day of the same date in `timezone`. Sums count the labels
+  beyond the {MAX_LABELS:,} of a link or QR code as `{OTHER}`; visits have all labels.
 - **CSV.** With the header `Accept: text/csv` the rows are returned as CSV (RFC 4180), with the names of the columns in
   the first line. Cells that a spreadsheet would read as a formula begin with `'`.
 
