@@ -1,5 +1,5 @@
 -- The complete schema of a new installation. PostgreSQL 15 or later, no extensions.
--- Constraints are named after their error code. linkmgr/web/errors.py has the messages.
+-- Constraints are named after their error code. linkmgr/web/error_codes.py has the messages.
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);

@@ -13,7 +13,7 @@ from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
 from linkmgr.openapi.operations import RESOURCES
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 from tests.browser import PHONE, Browser
 from tests.conftest import MANY, ROOT, Client
 from tests.document import document

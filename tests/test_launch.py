@@ -16,7 +16,8 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from tests.conftest import ROOT, Client, free_port
+from tests.conftest import ROOT, Client
+from tests.servers import free_port
 from tests.test_embedded import alive, eventually, postmaster
 
 pytestmark = [

@@ -15,7 +15,7 @@ from linkmgr.api.channels import Assignment
 from linkmgr.fields import base, qr
 from linkmgr.openapi.model import Operation, Resource
 from linkmgr.openapi.operations import OPERATIONS, RESOURCES, member
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.document import document, property_validators, validator, validator_of
 from tests.operations import KEYED, Call

@@ -14,7 +14,7 @@ import pytest
 from gunicorn.http.unreader import Unreader
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 from tests.conftest import MANY, Client
 from tests.factories import Sql
 from tests.test_gunicorn import LARGEST, PIXEL, chunk

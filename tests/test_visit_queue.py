@@ -9,7 +9,8 @@ import pytest
 
 from linkmgr.repository import visits
 from linkmgr.visits.queue import VisitQueue
-from tests.conftest import Client, free_port, serving
+from tests.conftest import Client
+from tests.servers import free_port, serving
 from tests.targets import FIREFOX, Target, wait_until
 from tests.visit_queues import counter, countries, die, files, visit_of
 

@@ -9,7 +9,7 @@ from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import RECORDS
 from linkmgr.openapi.schemas import WARNINGS, JsonSchema, example_of, record, ref
 from linkmgr.web import idempotency, preconditions, safe_writes
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 
 _LIMITS = {
     "X-RateLimit-Limit": "The requests allowed in a window.",
