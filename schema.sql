@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (14);
+INSERT INTO schema_version VALUES (15);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -59,12 +59,13 @@ CREATE TABLE users (
 CREATE UNIQUE INDEX username_taken ON users (lower(username));
 CREATE UNIQUE INDEX email_taken ON users (lower(email));
 
--- Users with their status and the plan that is in force, which depend on the time. LIMIT makes PostgreSQL look up the
--- plan by its key: a join would build a hash table of all plans for every request.
+-- Users with their status and the plan that is in force, which depend on the time. `version` changes with every update
+-- of the user. LIMIT makes PostgreSQL look up the plan by its key: a join would build a hash table of all plans for every
+-- request.
 CREATE VIEW accounts AS
 SELECT u.*,
        CASE WHEN u.admin THEN 'admin' WHEN p.free THEN 'free' ELSE 'pro' END AS status,
-       p.id AS planid, p.name AS plan, p.rate, p.api, p.limits
+       p.id AS planid, p.name AS plan, p.rate, p.api, p.limits, u.xmin::text AS version
   FROM users u,
        LATERAL (SELECT *
                   FROM plans
@@ -83,15 +84,28 @@ CREATE INDEX ON login_links (user_id);
 CREATE INDEX ON login_links (created);
 
 -- Browser sessions. Only the digest of the token in the cookie is stored. `by_link` is true for a session that a login
--- link created.
+-- link created. `browser` and `system` are the names that the user agent gives at sign-in, or empty.
 CREATE TABLE sessions (
     digest  bytea       PRIMARY KEY,
     user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
     by_link boolean     NOT NULL,
-    created timestamptz NOT NULL DEFAULT now()
+    created timestamptz NOT NULL DEFAULT now(),
+    browser text        NOT NULL DEFAULT '',
+    system  text        NOT NULL DEFAULT ''
 );
 CREATE INDEX ON sessions (user_id);
 CREATE INDEX ON sessions (created);
+
+-- Answers to requests with the header Idempotency-Key, kept for 24 hours. `answer` is encrypted: a hash of the request,
+-- and the status, content type and body of the answer. Rows of a deleted user are deleted in batches.
+CREATE TABLE idempotency_keys (
+    user_id bigint      NOT NULL,
+    key     text        NOT NULL,
+    answer  text        NOT NULL,
+    created timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (user_id, key)
+);
+CREATE INDEX ON idempotency_keys (created);
 
 -- Rate limit counters: requests and attempts in the current window of each bucket. The table is unlogged, so a crash
 -- may empty it. The fill factor leaves space for updates in the same page.
@@ -271,6 +285,29 @@ CREATE TRIGGER subtract_usage AFTER DELETE ON splash_pages REFERENCING OLD TABLE
 CREATE TRIGGER enqueue_cleanup AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS deleted
     EXECUTE FUNCTION enqueue_cleanup();
 
+-- Red, green and blue of '#rgb', '#rrggbb' or 'rgb(r,g,b)', from 0 to 255.
+CREATE FUNCTION color_parts(color text) RETURNS double precision[] LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN color LIKE '#%'
+            THEN (SELECT ARRAY[get_byte(bytes, 0), get_byte(bytes, 1), get_byte(bytes, 2)]::double precision[]
+                    FROM decode(regexp_replace(substr(color, 2), '^(.)(.)(.)$', '\1\1\2\2\3\3'), 'hex') AS bytes)
+            ELSE string_to_array(btrim(color, 'rgb()'), ',')::double precision[] END;
+
+-- Relative luminance of a color, from 0 to 1, and contrast ratio of two colors, from 1 to 21 (WCAG 2).
+CREATE FUNCTION luminance(colour text) RETURNS double precision LANGUAGE sql IMMUTABLE
+RETURN (SELECT sum(weight * CASE WHEN part <= 10 THEN part / 255 / 12.92 ELSE ((part / 255 + 0.055) / 1.055) ^ 2.4 END)
+          FROM unnest(color_parts(colour), ARRAY[0.2126, 0.7152, 0.0722]) AS parts (part, weight));
+
+CREATE FUNCTION contrast(one text, other text) RETURNS double precision LANGUAGE sql IMMUTABLE
+RETURN (greatest(luminance(one), luminance(other)) + 0.05) / (least(luminance(one), luminance(other)) + 0.05);
+
+-- Reject a row whose colors are too similar. The detail has both colors, so that the error message can name better ones.
+-- Arguments: the name of the constraint, and the columns of the color in front and of the one behind it.
+CREATE FUNCTION refuse_close_colors() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_ARGV[0], MESSAGE = 'contrast',
+        DETAIL = (to_jsonb(NEW) ->> TG_ARGV[1]) || ' ' || (to_jsonb(NEW) ->> TG_ARGV[2]);
+END $$;
+
 -- Overlays: calls to action shown on top of the target page.
 CREATE TABLE overlays (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -292,6 +329,14 @@ CREATE TRIGGER subtract_usage AFTER DELETE ON overlays REFERENCING OLD TABLE AS 
     EXECUTE FUNCTION update_usage();
 CREATE TRIGGER enqueue_cleanup AFTER DELETE ON overlays REFERENCING OLD TABLE AS deleted
     EXECUTE FUNCTION enqueue_cleanup();
+-- An overlay from before this rule keeps its colors until one of them is changed.
+CREATE TRIGGER colors_on_insert BEFORE INSERT ON overlays FOR EACH ROW
+    WHEN (contrast(NEW.color, NEW.background) < 3)
+    EXECUTE FUNCTION refuse_close_colors('overlay_colours_too_close', 'color', 'background');
+CREATE TRIGGER colors_on_update BEFORE UPDATE ON overlays FOR EACH ROW
+    WHEN ((NEW.color, NEW.background) IS DISTINCT FROM (OLD.color, OLD.background)
+          AND contrast(NEW.color, NEW.background) < 3)
+    EXECUTE FUNCTION refuse_close_colors('overlay_colours_too_close', 'color', 'background');
 
 -- Answers that visitors gave in the form of an overlay.
 CREATE TABLE overlay_answers (
@@ -517,32 +562,27 @@ CREATE TRIGGER alias_on_update AFTER UPDATE OF alias, domain_id ON links FOR EAC
     WHEN ((NEW.alias, NEW.domain_id) IS DISTINCT FROM (OLD.alias, OLD.domain_id)) EXECUTE FUNCTION sync_link_alias();
 CREATE TRIGGER alias_on_delete AFTER DELETE ON links FOR EACH ROW EXECUTE FUNCTION sync_link_alias();
 
--- Relative luminance of 'rgb(r,g,b)', from 0 to 1, and contrast ratio of two such colors, from 1 to 21 (WCAG 2).
-CREATE FUNCTION luminance(colour text) RETURNS double precision LANGUAGE sql IMMUTABLE
-RETURN (SELECT sum(weight * CASE WHEN part <= 10 THEN part / 255 / 12.92 ELSE ((part / 255 + 0.055) / 1.055) ^ 2.4 END)
-          FROM unnest(string_to_array(btrim(colour, 'rgb()'), ',')::double precision[],
-                      ARRAY[0.2126, 0.7152, 0.0722]) AS parts (part, weight));
-
-CREATE FUNCTION contrast(one text, other text) RETURNS double precision LANGUAGE sql IMMUTABLE
-RETURN (greatest(luminance(one), luminance(other)) + 0.05) / (least(luminance(one), luminance(other)) + 0.05);
-
 -- QR codes. `code` is the last part of their URLs. `logo` is the PNG that the image contains. `logo_hash` identifies it
--- in the cache of images, so that a cached image needs no `logo`.
+-- in the cache of images, so that a cached image needs no `logo`. `logo_source` is the URL or the file name that the user
+-- sent, or null for a logo of an earlier version.
 CREATE TABLE qrs (
-    id         bigint      PRIMARY KEY DEFAULT nextval('target_ids'),
-    user_id    bigint      NOT NULL,
-    code       text        NOT NULL UNIQUE,
-    type       text        NOT NULL,
-    data       json        NOT NULL,
-    name       text        NOT NULL,
-    background text        NOT NULL,
-    foreground text        NOT NULL,
-    logo       bytea,
-    logo_hash  bytea       GENERATED ALWAYS AS (sha256(logo)) STORED,
-    created    timestamptz NOT NULL DEFAULT now(),
-    UNIQUE (user_id, id),
-    CONSTRAINT colours_too_close CHECK (contrast(foreground, background) >= 3)
+    id          bigint      PRIMARY KEY DEFAULT nextval('target_ids'),
+    user_id     bigint      NOT NULL,
+    code        text        NOT NULL UNIQUE,
+    type        text        NOT NULL,
+    data        json        NOT NULL,
+    name        text        NOT NULL,
+    background  text        NOT NULL,
+    foreground  text        NOT NULL,
+    logo        bytea,
+    logo_source text,
+    logo_hash   bytea       GENERATED ALWAYS AS (sha256(logo)) STORED,
+    created     timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (user_id, id)
 );
+CREATE TRIGGER colors_on_insert_or_update BEFORE INSERT OR UPDATE ON qrs FOR EACH ROW
+    WHEN (contrast(NEW.foreground, NEW.background) < 3)
+    EXECUTE FUNCTION refuse_close_colors('colours_too_close', 'foreground', 'background');
 CREATE TRIGGER add_usage AFTER INSERT ON qrs REFERENCING NEW TABLE AS inserted
     EXECUTE FUNCTION update_usage();
 CREATE TRIGGER subtract_usage AFTER DELETE ON qrs REFERENCING OLD TABLE AS deleted
@@ -550,10 +590,19 @@ CREATE TRIGGER subtract_usage AFTER DELETE ON qrs REFERENCING OLD TABLE AS delet
 CREATE TRIGGER enqueue_cleanup AFTER DELETE ON qrs REFERENCING OLD TABLE AS deleted
     EXECUTE FUNCTION enqueue_cleanup();
 
--- Reject QR codes that link to a branded domain, where the URL could lead back to the same code.
+-- Reject QR codes that link to a branded domain, where the URL could lead back to the same code. Links do not lead back,
+-- so short URLs are allowed. An update that keeps the URL is accepted: its host may have become a branded domain since.
 CREATE FUNCTION refuse_branded_link() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    url text := NEW.data #>> '{}';
 BEGIN
-    IF EXISTS (SELECT FROM live_domains WHERE host = host_of(NEW.data #>> '{}')) THEN
+    IF (NEW.data::text = OLD.data::text) IS NOT TRUE AND EXISTS (
+        SELECT FROM live_domains d
+         WHERE host = host_of(url)
+           AND NOT EXISTS (SELECT FROM aliases a
+                            WHERE a.domain_id = d.id
+                              AND a.alias = substring(url FROM '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')))
+    THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'link_branded', MESSAGE = 'branded';
     END IF;
     RETURN NULL;
@@ -733,6 +782,34 @@ SELECT target_id,
                        WHERE b.target_id = totals.target_id AND b.dimension = dimensions.dimension
                        ORDER BY total DESC, label
                        LIMIT 10) ranked) per_dimension) per_target;
+
+-- The rows that a link refers to: its branded domain, its splash page or overlay as the `type` of the API, its campaign,
+-- pixels and channels. References to deleted rows are left out, until a background job clears them. This is a function
+-- because PostgreSQL would otherwise open all of these tables for each link that is read, and most links have none.
+CREATE FUNCTION link_references(owner bigint, link bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (
+        SELECT json_build_object(
+                   'domain', (SELECT scheme || '://' || host FROM domains WHERE id = l.domain_id),
+                   'type', CASE WHEN splash_id IS NOT NULL
+                                THEN coalesce((SELECT to_json(id) FROM splash_pages p
+                                                WHERE p.user_id = owner AND p.id = l.splash_id), '"direct"')
+                                WHEN overlay_id IS NOT NULL
+                                THEN coalesce((SELECT to_json('overlay-' || id) FROM overlays o
+                                                WHERE o.user_id = owner AND o.id = l.overlay_id), '"direct"')
+                                ELSE to_json(type) END,
+                   'campaign', (SELECT id FROM campaigns c WHERE c.user_id = owner AND c.id = l.campaign_id),
+                   'pixels', ARRAY(SELECT pixel_id FROM link_pixels
+                                     JOIN pixels p ON p.user_id = owner AND p.id = pixel_id
+                                    WHERE link_id = link
+                                    ORDER BY pixel_id),
+                   'channel', ARRAY(SELECT channel_id FROM channel_items i
+                                      JOIN channels c ON c.user_id = owner AND c.id = channel_id
+                                     WHERE i.user_id = owner AND i.link_id = link
+                                     ORDER BY channel_id))
+          FROM links l
+         WHERE l.user_id = owner AND l.id = link);
+END $$;
 
 -- Rollups: visits per quarter of an hour, which starts at `at`. `labels` is an object of objects: visits by dimension,
 -- 'country', 'city', 'referrer', 'browser', 'os', 'device' or 'language', and label. One row for all labels takes less

@@ -79,6 +79,10 @@ def page(data: Data, number: int) -> Case:
     return _reading(f"/api/urls?page={number}", {"Authorization": f"Bearer {data.key}"})
 
 
+def behind(data: Data, cursor: int) -> Case:
+    return _reading(f"/api/urls?limit=15&after={cursor}", {"Authorization": f"Bearer {data.key}"})
+
+
 def all_cases(data: Data, base: str) -> dict[str, Case]:
     key = {"Authorization": f"Bearer {data.key}"}
     with urlopen(f"{base}/qr/{BUSY}") as response:

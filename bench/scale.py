@@ -19,8 +19,12 @@ CONNECTIONS = 16
 RESULTS = Path(__file__).with_name("scale.json")
 MEASURED = ("list of 15", "create a link", "single read with statistics", "redirect and visit")
 DEEP = ("page in the middle", "last page")
+CURSOR = "15 in the middle of the list, by cursor"
 HEAD = f"""
 | Request | Time with {MANY:,} links and visits, relative to {FEW:,} |
+|---|--:|"""
+CURSOR_HEAD = f"""
+| Request, with {MANY:,} links | Time, relative to the list of 15 |
 |---|--:|"""
 
 
@@ -36,19 +40,31 @@ def _create_database(dsn: str, name: str) -> str:
 
 def _scripts(base: str, rows: data.Data, links: int) -> dict[str, str]:
     pages = {name: cases.page(rows, links // 15 // part) for name, part in zip(DEEP, (2, 1), strict=True)}
-    requests = cases.all_cases(rows, base) | pages
-    return {name: case.script for name, case in requests.items() if name in MEASURED + DEEP}
+    requests = cases.all_cases(rows, base) | pages | {CURSOR: cases.behind(rows, rows.link)}
+    return {name: case.script for name, case in requests.items() if name in (*MEASURED, *DEEP, CURSOR)}
+
+
+def _ratio(base: Target, other: Target) -> float:
+    """Measure both alternately, and return the response time of the second relative to the first."""
+    samples = [base.sample(CONNECTIONS).rate / other.sample(CONNECTIONS).rate for _ in range(ROUNDS)]
+    return round(statistics.median(samples), 2)
 
 
 def compare(few: dict[str, Target], many: dict[str, Target]) -> dict[str, float]:
-    """Measure both services alternately, and return the ratio of the response times by request."""
+    """Return the ratio of the response times of both services by request."""
     print(HEAD)
     ratios = {}
-    for name, target in few.items():
-        samples = [target.sample(CONNECTIONS).rate / many[name].sample(CONNECTIONS).rate for _ in range(ROUNDS)]
-        ratios[name] = round(statistics.median(samples), 2)
+    for name in (*MEASURED, *DEEP):
+        ratios[name] = _ratio(few[name], many[name])
         print(f"| {name} | {ratios[name]:.2f} |", flush=True)
     return ratios
+
+
+def compare_cursor(many: dict[str, Target]) -> float:
+    """Return the response time of a page in the middle, by cursor, relative to the first page."""
+    ratio = _ratio(many["list of 15"], many[CURSOR])
+    print(f"{CURSOR_HEAD}\n| {CURSOR} | {ratio:.2f} |", flush=True)
+    return ratio
 
 
 def run() -> None:
@@ -63,6 +79,7 @@ def run() -> None:
             targets.append({name: Target(base, script, service, database) for name, script in scripts.items()})
         results = {
             "ratios": compare(*targets),
+            "cursor": compare_cursor(targets[1]),
             "deletes": deletes.compare(base, rows),
             "memory": memory.measure(base, service, rows),
             "statistics": stats.measure(_create_database(dsn, "bench_stats")),

@@ -5,11 +5,26 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, openapi, pages, settings
+from linkmgr.api import suggestions
 from linkmgr.db import jobs, replica, statements
-from linkmgr.pages import branded
+from linkmgr.fields import unknown
+from linkmgr.pages import brand, branded
 from linkmgr.qr import cache
-from linkmgr.repository import callers, cleanup, login, rollups
-from linkmgr.web import auth, errors, keys, metrics, middleware, rate_limit, responses, security_headers, sessions
+from linkmgr.repository import callers, cleanup, idempotency, login, rollups, versions
+from linkmgr.web import (
+    auth,
+    cors,
+    errors,
+    keys,
+    metrics,
+    middleware,
+    rate_limit,
+    responses,
+    safe_writes,
+    security_headers,
+    sessions,
+)
+from linkmgr.web import idempotency as web_idempotency
 from linkmgr.web import request as web_request
 
 
@@ -17,10 +32,11 @@ class Service(Flask):
     request_class = web_request.Request
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Ignore an offer of a websocket. werkzeug would reject the request, because no route is a websocket's."""
-        adapter = super().create_url_adapter(request)
-        if adapter is not None:
-            adapter.websocket = False
+        """Match the path only. `pages.branded` checks the host: werkzeug would reject a malformed one before."""
+        if request is None:
+            return None
+        adapter = self.url_map.bind_to_environ(request.environ, server_name="localhost", subdomain="")
+        adapter.websocket = False  # ignore an offer of a websocket: no route is a websocket's
         return adapter
 
 
@@ -37,8 +53,10 @@ def create_app(**overrides: str) -> Flask:
         replica.init_app(app)
         jobs.init_app(cleanup.HANDLERS | rollups.HANDLERS)
         keys.init_app(app)
-        errors.init_app(app)
         branded.init_app(app)
+        brand.init_app(app)
+        errors.init_app(app, path_hint=suggestions.hint)
+        cors.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app, identify=callers.identify)
         rate_limit.init_app(app)
@@ -46,7 +64,10 @@ def create_app(**overrides: str) -> Flask:
         cache.init_app(app)
         api.init_app(app)
         openapi.init_app(app)
+        unknown.init_app(app, shown=openapi.shown_members)
         pages.init_app(app)
+        stored = web_idempotency.Store(idempotency.find, idempotency.lock, idempotency.store)
+        safe_writes.init_app(app, stored, lock_version=versions.lock)  # needs all routes
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes
         if proxies := int(settings.settings().trusted_proxies or 0):

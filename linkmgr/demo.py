@@ -26,6 +26,7 @@ from linkmgr.settings import settings
 from linkmgr.web import keys, passwords
 
 ADMIN, DEMO = "admin", "demo"
+BIO = "dana-demo"  # alias of the bio page
 
 
 def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
@@ -135,7 +136,7 @@ def _bio(user_id: int) -> int:
     }
     page = bio.add(
         user_id,
-        alias="dana-demo",
+        alias=BIO,
         name="Dana Demo",
         bio="Baker, runner, and keeper of three sourdoughs.\nEverything here is made up: click through it!",
         theme="sunset",

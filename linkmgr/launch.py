@@ -20,9 +20,9 @@ import psycopg2
 from cryptography.fernet import InvalidToken
 
 from linkmgr import create_app, demo
-from linkmgr.db import embedded, migrations
+from linkmgr.db import embedded, folders, migrations
 from linkmgr.db.statements import database, row
-from linkmgr.repository import users
+from linkmgr.repository import login, public, users
 from linkmgr.settings import Settings, port, settings
 
 ROOT = Path(__file__).parent.parent
@@ -51,12 +51,21 @@ def _check_port(port: int) -> None:
 def _prepare_dev(config: Settings) -> Callable[[], None]:
     migrations.upgrade(create=True)
     keys = demo.seed(with_demo=config.demo == "1")
+    links = {name: login.new_link(users.find_id(name)) for name in reversed(keys)}
     url = config.base_url
+    pages = {"API documentation": f"{url}/api/docs"}
+    if demo.DEMO in keys and public.bio(None, demo.BIO):
+        pages["Demo bio page"] = f"{url}/{demo.BIO}"
 
     def introduce() -> None:
         _say(f"\nlinkmgr is running at {url}\n")
+        for name, link in links.items():
+            _say(f"  {f'Sign in as {name}:':<20}{link}")
+        for name, page in pages.items():
+            _say(f"  {name + ':':<20}{page}")
         for name, key in keys.items():
-            _say(f"  API key of {name + ':':<7}{key}")
+            _say(f"  {f'API key of {name}:':<20}{key}")
+        _say("\nA sign-in link works once, within an hour. For a new one: .venv/bin/flask --app app users login NAME")
         _say(f"\nTry it:\n  curl -H 'Authorization: Bearer {list(keys.values())[-1]}' {url}/api/account\n")
         domains = "not verified" if config.domain_check == "off" else "verified"
         _say("Unlike in production, the code is reloaded when it changes, there is demonstration data,")
@@ -154,7 +163,7 @@ def main(mode: str) -> int:
         config = settings()
         folder = None if config.database_url else config.folder / "postgres"
         if folder:
-            _say(f"Starting PostgreSQL in {embedded.data_folder(folder)} ...")
+            _say(f"Starting PostgreSQL in {folders.data_folder(folder)} ...")
         with embedded.running(folder) if folder else nullcontext() as postgres:
             try:
                 introduce = _prepare_dev(config) if mode == "dev" else _prepare_run(config)

@@ -101,6 +101,12 @@ def _mmdb(text: str) -> str:
     return text
 
 
+def _colors(text: str) -> str:
+    if not re.fullmatch(r"#[0-9A-Fa-f]{6}(?:[ ,]+#[0-9A-Fa-f]{6})?", text):
+        raise ValueError
+    return text
+
+
 def _setting(default: Any, doc: str, parse: Callable[[str], Any] = _text, must_be: str = "") -> Any:
     return field(default=default, metadata={"doc": doc, "parse": parse, "must_be": must_be})
 
@@ -212,6 +218,17 @@ class Settings:
         _one_of("0", "1"),
         "0 or 1",
     )
+
+    name: str = _setting("linkmgr", "The name of the service on its pages.")
+    logo: str = _setting("", "The file name of a logo in the data folder: PNG, JPEG or SVG. Unset: our icon.")
+    accent: str = _setting(
+        "",
+        "The color of links and buttons, for example `#4355d9`. A second color is for dark mode; unset: a lighter "
+        "shade of the first.",
+        _colors,
+        "one or two colors such as '#4355d9' or '#4355d9 #9aacff'",
+    )
+    footer: str = _setting("", "A text at the end of each page. URLs in it become links.")
 
     @property
     def folder(self) -> Path:

@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import http_sf
 import psycopg2
 import pytest
 from argon2 import PasswordHasher
@@ -36,6 +37,7 @@ from tests.schemas import _empty, drop_past_months, empty, emptying, flask, fres
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.stage import stage  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
+from tests.visit_queues import make_recorder, recorder  # noqa: F401 - fixtures
 from tests.visited import store  # noqa: F401 - a fixture
 
 SECRET = re.compile(r"linkmgr_[A-Za-z0-9_-]{43}|/login/[A-Za-z0-9_-]{43}")  # an API key or a login link
@@ -89,11 +91,15 @@ class Client:
 
 
 def check(response: TestResponse) -> None:
-    failed = response.status_code != 200
+    not_modified = response.status_code == 304
+    unknown = response.status_code == 200 and '"short_url_unknown"' in response.text  # as clients expect
+    failed = response.status_code != 200 or unknown
     is_csv = response.mimetype == "text/csv" and not failed
-    assert is_csv or response.mimetype == "application/json"
+    assert is_csv or response.mimetype == (None if not_modified else "application/json")
     assert response.status_code < 500 or response.status_code == 503, response.text
-    if response.request.method != "HEAD" and not is_csv:
+    if not_modified:
+        assert response.data == b""
+    elif response.request.method != "HEAD" and not is_csv:
         body: dict[str, Any] = response.get_json()
         assert body["error"] is not False
         assert body["error"] == int(failed)
@@ -105,8 +111,26 @@ def check(response: TestResponse) -> None:
         assert response.headers.get("Cache-Control") == "no-store"
     for header in ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"):
         assert [value.isdigit() for value in response.headers.getlist(header)] == [True]
+    check_quota(dict(response.headers))
+    if response.status_code == 429:
+        assert response.headers["RateLimit"].endswith(f";r=0;t={response.headers['Retry-After']}")
     assert ("Retry-After" in response.headers) == (response.status_code in (429, 503))
     document.check(response)
+
+
+def check_quota(headers: Mapping[str, str]) -> None:
+    """Check that RateLimit and RateLimit-Policy say the same as the documented headers."""
+    [(policy, quota)] = structured_list(headers["RateLimit-Policy"])
+    [(name, service)] = structured_list(headers["RateLimit"])
+    assert policy == name == "default"
+    assert (quota["q"], service["r"]) == (int(headers["X-RateLimit-Limit"]), int(headers["X-RateLimit-Remaining"]))
+    assert 0 < service["t"] <= quota["w"]
+
+
+def structured_list(header: str) -> list[Any]:
+    """Parse a list of structured field values (RFC 9651)."""
+    members: list[Any] = http_sf.parse(header.encode(), tltype="list")  # type: ignore[assignment]
+    return members
 
 
 @pytest.fixture(scope="session")
@@ -117,8 +141,8 @@ def dsn() -> Iterator[str]:
 
 def _flush(response: Response) -> Response:
     """Store visits as soon as the response is complete, so that a test can query them."""
-    recorder: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
-    recorder.flush()
+    queue: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
+    queue.flush()
     return response
 
 
@@ -207,7 +231,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def serving(port: int, log: Path, *options: str, application: str = "app:app", **settings: str) -> Iterator[str]:
+def serving(
+    port: int, log: Path, *options: str, application: str = "app:app", stop: str = "TERM", **settings: str
+) -> Iterator[str]:
     """Run the service under gunicorn, as `make run` does, and return its base URL."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
     environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {"PORT": str(port)}
@@ -228,7 +254,7 @@ def serving(port: int, log: Path, *options: str, application: str = "app:app", *
             time.sleep(0.05)
         yield base
     finally:
-        gunicorn.send_signal(signal.SIGTERM)
+        gunicorn.send_signal(signal.Signals[f"SIG{stop}"])
         gunicorn.wait(40)
 
 
@@ -241,7 +267,8 @@ def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
         port = free_port()
         data_dir = app.extensions["linkmgr_settings"].data_dir
         defaults = {"database_url": dsn, "data_dir": data_dir, "base_url": f"http://127.0.0.1:{port}"}
-        server = serving(port, tmp_path / f"gunicorn-{port}.log", *options, **(defaults | settings))
+        # A graceful stop would wait for the connections that browsers keep open.
+        server = serving(port, tmp_path / f"gunicorn-{port}.log", *options, stop="QUIT", **(defaults | settings))
         running.append(server)
         return server.__enter__()
 

@@ -51,12 +51,16 @@ def property_validators(name: str) -> dict[str, jsonschema_rs.Draft202012Validat
     }
 
 
-@cache
-def _answers(path: str, method: str, status: int, mimetype: str) -> jsonschema_rs.Draft202012Validator:
-    response = document()["paths"][path][method.lower()]["responses"][str(status)]
+def _described(path: str, method: str, status: int) -> dict[str, Any]:
+    response: dict[str, Any] = document()["paths"][path][method.lower()]["responses"][str(status)]
     if "$ref" in response:
         response = document()["components"]["responses"][response["$ref"].rpartition("/")[2]]
-    return validator_of(response["content"][mimetype]["schema"])
+    return response
+
+
+@cache
+def _answers(path: str, method: str, status: int, mimetype: str) -> jsonschema_rs.Draft202012Validator:
+    return validator_of(_described(path, method, status)["content"][mimetype]["schema"])
 
 
 @cache
@@ -70,12 +74,14 @@ def _path(path: str, method: str) -> str | None:
 
 
 def check(response: TestResponse) -> None:
-    """Check that the document describes this response: its operation, error code and members."""
-    method = response.request.method
+    """Check that the document describes this response: its operation, ETag, error code and members."""
+    method, status = response.request.method, response.status_code
     path = _path(response.request.path, method)
     if path is None or method == "HEAD":
         return
     contents: Any = response.get_json() if response.is_json else response.text
     if response.is_json and contents.get("code") in ELSEWHERE:
         return
-    _answers(path, method, response.status_code, response.mimetype).validate(contents)
+    assert ("ETag" in response.headers) == ("ETag" in _described(path, method, status)["headers"])
+    if status != 304:
+        _answers(path, method, status, response.mimetype).validate(contents)

@@ -1,6 +1,6 @@
 """Plans of the statements that the service executes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg2
@@ -15,8 +15,14 @@ def _rows(node: Row) -> int:
     return int((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
 
 
-def rows_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[int]:
-    """Return the number of rows that the plan reads, for each statement that the call runs."""
+def _conditions(node: Row) -> Iterator[str]:
+    yield node.get("Index Cond", "")
+    for child in node.get("Plans", []):
+        yield from _conditions(child)
+
+
+def _plans(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any], settings: str = "") -> list[Row]:
+    """Return the plan of each statement that the call runs."""
     statements: list[tuple[str, Row]] = []
     execute = Database.execute
 
@@ -28,13 +34,24 @@ def rows_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]
         patch.setattr(Database, "execute", record)
         call()
     connection = psycopg2.connect(dsn)
-    read = []
+    plans = []
     with connection.cursor() as cursor:
-        cursor.execute("SET random_page_cost = 1.1")
+        cursor.execute(f"SET random_page_cost = 1.1; {settings}")
         for sql, params in statements:
             cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
-            [[[found]]] = cursor.fetchall()
-            read.append(_rows(found["Plan"]))
+            [[[explained]]] = cursor.fetchall()
+            plans.append(explained["Plan"])
     connection.rollback()
     connection.close()
-    return read
+    return plans
+
+
+def rows_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[int]:
+    """Return the number of rows that the plan reads, for each statement that the call runs."""
+    return [_rows(plan) for plan in _plans(monkeypatch, dsn, call)]
+
+
+def index_conditions(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[str]:
+    """Return the conditions of index scans, which a large table would have too, in the statements of the call."""
+    large = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_sort = off"
+    return [condition for plan in _plans(monkeypatch, dsn, call, large) for condition in _conditions(plan) if condition]

@@ -31,6 +31,14 @@ class Stage:
         for kind, row in ITEM.items():
             assigned = alice.post(f"/api/channel/{self.ids['channel']}/assign/{kind}/{self.ids[row]}")
             assert assigned.status_code == 200
+        targets = {
+            f"{kind}target": [{selector: name, "link": "https://example.com/"}]
+            for kind, selector, name in (
+                ("geo", "location", "fr"), ("device", "device", "ipad"), ("language", "language", "fr")
+            )
+        }  # fmt: skip
+        lists = targets | {"pixels": [self.ids["pixel"]], "parameters": [{"name": "ref", "value": "api"}]}
+        assert alice.put(f"/api/url/{self.ids['link']}/update", lists).status_code == 200
         self.domain = sql("SELECT host FROM domains WHERE id = %(id)s", id=self.ids["domain"])[0]["host"]
 
     def caller(self, call: Call) -> "Client":

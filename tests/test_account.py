@@ -61,8 +61,9 @@ def test_an_administrator_has_the_status_admin_on_any_plan(admin: Client) -> Non
 def test_an_update_changes_only_what_was_sent(alice: Client, sql: Callable[..., list[statements.Row]]) -> None:
     before = stored_password(sql, alice.id)
     answer = alice.put("/api/account/update", {"email": "new@example.org"})
-    assert answer.get_json() == {"error": 0, "message": "Account has been successfully updated."}
-    assert alice.get("/api/account").get_json()["data"]["email"] == "new@example.org"
+    account = alice.get("/api/account").get_json()["data"]
+    assert answer.get_json() == {"error": 0, "message": "Account has been successfully updated.", "data": account}
+    assert account["email"] == "new@example.org"
     assert stored_password(sql, alice.id) == before
 
     assert alice.put("/api/account/update", {"password": "12345"}).status_code == 200

@@ -79,7 +79,8 @@ def test_only_the_name_is_required_and_an_alias_is_generated(alice: Client) -> N
 def test_an_update_changes_only_what_was_sent(alice: Client, member: str, value: Any) -> None:
     bio_id = alice.add("/api/bio/add", FULL)
     answer = alice.put(f"/api/bio/{bio_id}/update", {member: value})
-    assert answer.get_json() == {"error": 0, "message": "Bio page has been updated successfully."}
+    record = alice.get(f"/api/bio/{bio_id}").get_json()["data"]
+    assert answer.get_json() == {"error": 0, "message": "Bio page has been updated successfully.", "data": record}
     assert read(alice, bio_id) == FULL | {member: value}
 
 

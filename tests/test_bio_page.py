@@ -52,7 +52,7 @@ def test_previews_get_title_description_and_image(app: Flask, alice: Client) -> 
         "og:title": "Dana Müller",
         "og:description": "I bake. In Köln.",
         "og:url": f"{BASE_URL}/dana",
-        "og:image": f"{BASE_URL}/avatar/Dana-Muller.png",
+        "og:image": f"{BASE_URL}/avatar/bio/Dana-Muller.png",
         "og:image:alt": "",
         "twitter:card": "summary",
     }
@@ -68,8 +68,8 @@ def test_long_text_is_cut_only_in_previews(app: Flask, alice: Client) -> None:
 
 @pytest.mark.parametrize("alias", ["---", "___", "a-b", "x" * 50])
 def test_the_image_uses_the_alias_when_the_name_has_no_letters(app: Flask, alice: Client, alias: str) -> None:
-    assert f'src="/avatar/{alias}.png"' in page(app, alice, name="...", alias=alias)
-    assert app.test_client().get(f"/avatar/{alias}.png").status_code == 200
+    assert f'src="/avatar/bio/{alias}.png"' in page(app, alice, name="...", alias=alias)
+    assert app.test_client().get(f"/avatar/bio/{alias}.png").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_the_image_uses_the_alias_when_the_name_has_no_letters(app: Flask, alice
     ],
 )
 def test_any_name_has_an_image(app: Flask, alice: Client, name: str, drawn: str) -> None:
-    assert f'<img class="face" src="/avatar/{drawn}.png"' in page(app, alice, name=name)
-    assert app.test_client().get(f"/avatar/{drawn}.png").status_code == 200
+    assert f'<img class="face" src="/avatar/bio/{drawn}.png"' in page(app, alice, name=name)
+    assert app.test_client().get(f"/avatar/bio/{drawn}.png").status_code == 200
 
 
 def test_a_page_without_text_and_links_works(app: Flask, alice: Client) -> None:

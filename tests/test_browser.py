@@ -147,6 +147,16 @@ def test_the_key_is_shown_and_replaced_with_the_keyboard_and_stays_visible(
     assert browser.find("#api-key").text != alice.key
 
 
+def test_the_page_of_a_dead_link_leads_back(browser: Browser, base: str) -> None:
+    browser.open(f"{base}/login")
+    browser.open(f"{base}/nowhere")
+    browser.click("Go back")
+    browser.wait_for("/login")
+    browser.scripts(run=False)
+    browser.open(f"{base}/nowhere")
+    assert "Go back" not in browser.text
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_fits_a_phone_and_labels_its_controls(
     browser: Browser, base: str, admin: Client, register: Callable[..., Client], scheme: str

@@ -43,10 +43,10 @@ def test_a_campaign_needs_no_members_and_is_then_private_without_a_rotator(alice
     assert answer["list"] == f"{BASE_URL}/u/alice/list-{answer['id']}"
 
 
-def test_one_campaign_is_returned_as_it_is_listed(alice: Client) -> None:
+def test_one_campaign_is_returned_as_it_is_listed_with_its_slug(alice: Client) -> None:
     first, _ = (alice.add("/api/campaign/add", {"name": name, "slug": name}) for name in ("one", "two"))
     listed = alice.get("/api/campaigns").get_json()["data"]["campaigns"][1]
-    assert alice.get(f"/api/campaign/{first}").get_json() == {"error": 0, "data": listed}
+    assert alice.get(f"/api/campaign/{first}").get_json() == {"error": 0, "data": listed | {"slug": "one"}}
 
 
 def test_campaigns_without_a_name_do_not_collide(alice: Client) -> None:
@@ -83,15 +83,17 @@ def test_an_invalid_campaign_is_rejected(alice: Client, sent: dict[str, Any], me
 def test_an_update_changes_only_what_was_sent_and_responds_like_a_create(alice: Client) -> None:
     campaign_id = alice.add("/api/campaign/add", {"name": "Spring", "slug": "spring", "public": True})
     answer = alice.put(f"/api/campaign/{campaign_id}/update", {"name": "Summer"}).get_json()
-    assert answer == {
-        "error": 0,
+    record = {
         "id": campaign_id,
-        "domain": "Summer",
-        "campaign": "Summer",
+        "name": "Summer",
+        "slug": "spring",
         "public": True,
         "rotator": f"{BASE_URL}/r/spring",
         "list": f"{BASE_URL}/u/alice/spring-{campaign_id}",
     }
+    message = "Campaign has been updated successfully."
+    as_created = {"domain": "Summer", "campaign": "Summer"} | record
+    assert answer == {"error": 0, "message": message} | as_created | {"data": record}
     answer = alice.put(f"/api/campaign/{campaign_id}/update", {"name": "Summer", "slug": "sun", "public": False})
     assert (answer.get_json()["rotator"], answer.get_json()["public"]) == (f"{BASE_URL}/r/sun", False)
     assert listed(alice)[0]["rotator"] == f"{BASE_URL}/r/sun"
@@ -126,6 +128,18 @@ def test_names_are_unique_per_user_and_slugs_over_all_users(alice: Client, bob: 
     assert {answer.get_json()["message"] for answer in taken} == {"This slug is already in use. Choose another one."}
     assert {answer.status_code for answer in taken} == {400}
     assert bob.post("/api/campaign/add", {"name": "Spring", "slug": "Spring"}).status_code == 200
+
+
+def test_where_name_and_slug_are_taken_the_name_is_reported(alice: Client, bob: Client) -> None:
+    spring = alice.add("/api/campaign/add", {"name": "Spring", "slug": "spring"})
+    other = alice.add("/api/campaign/add", {"name": "Summer"})
+    both, own_name = {"name": "Spring", "slug": "spring"}, {"name": "Summer", "slug": "spring"}
+    taken = [alice.post("/api/campaign/add", both), alice.put(f"/api/campaign/{other}/update", both)]
+    assert {answer.get_json()["message"] for answer in taken} == {"You already have a campaign with that name."}
+    answer = alice.put(f"/api/campaign/{other}/update", own_name)
+    assert answer.get_json()["code"] == "campaign_slug_taken"
+    assert bob.post("/api/campaign/add", both).get_json()["code"] == "campaign_slug_taken"
+    assert alice.put(f"/api/campaign/{spring}/update", both).status_code == 200
 
 
 def test_of_concurrent_creates_with_one_slug_one_succeeds(app: Flask, alice: Client) -> None:

@@ -88,8 +88,10 @@ def test_a_channel_without_a_name_is_rejected(alice: Client) -> None:
 def test_an_update_changes_only_what_was_sent(alice: Client, sent: dict[str, Any], changed: dict[str, Any]) -> None:
     channel_id = alice.add("/api/channel/add", CHANNEL)
     answer = alice.put(f"/api/channel/{channel_id}/update", sent)
-    assert answer.get_json() == {"error": 0, "message": "Channel has been updated successfully."}
-    assert alice.get("/api/channels").get_json()["data"]["channels"] == [{"id": channel_id} | CHANNEL | changed]
+    channel = {"id": channel_id} | CHANNEL | changed
+    assert answer.get_json() == {"error": 0, "message": "Channel has been updated successfully."} | channel
+    assert alice.get("/api/channels").get_json()["data"]["channels"] == [channel]
+    assert alice.get(f"/api/channel/{channel_id}").get_json()["details"] == channel
 
 
 def test_an_empty_update_of_another_users_channel_is_a_404_like_any_other(alice: Client, bob: Client) -> None:

@@ -10,7 +10,7 @@ from flask import Flask
 from flask.cli import ScriptInfo
 
 from linkmgr.__main__ import main
-from tests.conftest import Client
+from tests.conftest import BASE_URL, PASSWORD, Client
 
 Flaskline = Callable[..., Result]
 
@@ -76,8 +76,11 @@ def test_a_rotated_key_replaces_the_old_one(flask: Flaskline, alice: Client) -> 
         (["users", "add", "other", "o@example.com", "--plan", "99"], "no premium plan with id 99: see 'plans list'."),
         (["users", "add", "other", "o@example.com", "--plan", "9" * 30], "is not in the range 1<=x<=92233720368547758"),
         (["users", "add", "other", "o@example.com", "--plan", "gold"], "'gold' is not a valid integer range."),
-        (["users", "key", "nobody"], "There is no user named 'nobody'."),
-        (["users", "key", "\udcff"], "An argument is not UTF-8."),
+        (["users", "key", "nobody"], "There is no user named 'nobody'. 'users list' prints all names."),
+        (["users", "login", "nobody"], "There is no user named 'nobody'. 'users list' prints all names."),
+        (["users", "password", "nobody"], "There is no user named 'nobody'. 'users list' prints all names."),
+        (["users", "delete", "nobody"], "There is no user named 'nobody'. 'users list' prints all names."),
+        (["users", "key", "\udcff"], "An argument or the standard input is not UTF-8."),
         (["plans", "add", "Pro"], "A plan with this name already exists. Choose another name."),
         (["plans", "add", ""], "name must not be empty."),
         (["plans", "add", "x" * 51], "name must be at most 50 characters."),
@@ -185,3 +188,66 @@ def test_a_plans_own_rate_can_be_set_and_removed(
     assert carol.get("/api/account").headers["X-RateLimit-Limit"] == "60"
     assert flask("plans", "edit", plan_id, "--rate", "0").exit_code == 0
     assert carol.get("/api/account").headers["X-RateLimit-Limit"] == "1000000"
+
+
+def test_a_login_link_signs_in_once(app: Flask, flask: Flaskline, alice: Client) -> None:
+    printed = flask("users", "login", "Alice")
+    assert re.fullmatch(rf"{BASE_URL}/login/\S{{43}}\n", printed.stdout)
+    browser, path = app.test_client(), printed.stdout.strip().removeprefix(BASE_URL)
+    assert browser.post(path).status_code == 303
+    assert "alice@example.com" in browser.get("/account").text
+    assert app.test_client().post(path).status_code == 410
+
+
+def test_all_users_are_listed_without_their_keys(flask: Flaskline, admin: Client, alice: Client) -> None:
+    lines = flask("users", "list").stdout.splitlines()
+    assert [line.split()[:5] for line in lines] == [
+        ["id", "name", "e-mail", "status", "plan"],
+        [str(alice.id), "alice", "alice@example.com", "pro", "Business"],
+        [str(admin.id), "admin", "admin@example.com", "admin", "Business"],
+    ]
+    assert "linkmgr_" not in "".join(lines)
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_new_password_ends_the_sessions_of_the_user(app: Flask, alice: Client, typed: bool) -> None:
+    browser = app.test_client()
+    browser.post("/login", data={"email": "alice@example.com", "password": PASSWORD})
+    options, entered = ([], "another horse\nanother horse\n") if typed else (["--password-stdin"], "another horse\n")
+    changed = app.test_cli_runner().invoke(args=["users", "password", "alice", *options], input=entered)
+    assert changed.stdout.endswith("has been changed. All browsers of this user are signed out.\n")
+    assert "another horse" not in changed.output
+    assert browser.get("/account").status_code == 303
+    statuses = [
+        app.test_client().post("/login", data={"email": "alice@example.com", "password": password}).status_code
+        for password in (PASSWORD, "another horse")
+    ]
+    assert statuses == [401, 303]
+
+
+def test_a_password_that_the_api_rejects_is_rejected(app: Flask, alice: Client) -> None:
+    result = app.test_cli_runner().invoke(args=["users", "password", "alice", "--password-stdin"], input="1234\n")
+    refused(result, "password must be 5 to 1024 characters.")
+    signed_in = app.test_client().post("/login", data={"email": "alice@example.com", "password": PASSWORD})
+    assert signed_in.status_code == 303
+
+
+def test_a_user_is_deleted_after_confirmation(app: Flask, flask: Flaskline, admin: Client, alice: Client) -> None:
+    alice.add("/api/url/add", {"url": "https://example.com/"})
+    kept = app.test_cli_runner().invoke(args=["users", "delete", "alice"], input="n\n")
+    assert kept.exit_code == 1
+    assert "Delete alice, 1 link and everything else that this user owns? [y/N]" in kept.stdout
+    assert alice.get("/api/account").status_code == 200
+    deleted = app.test_cli_runner().invoke(args=["users", "delete", "alice"], input="y\n")
+    assert deleted.stdout.endswith("alice has been deleted.\n")
+    assert alice.get("/api/account").status_code == 401
+
+
+def test_yes_deletes_a_user_without_a_question(flask: Flaskline, admin: Client, alice: Client) -> None:
+    assert flask("users", "delete", "alice", "--yes").output == "alice has been deleted.\n"
+    assert alice.get("/api/account").status_code == 401
+
+
+def test_the_last_administrator_cannot_be_deleted(flask: Flaskline, admin: Client, alice: Client) -> None:
+    refused(flask("users", "delete", "admin", "--yes"), "You cannot delete the last administrator.")
+    assert admin.get("/api/account").status_code == 200

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import MANY, Client
+from tests.factories import Sql
 
 pytestmark = pytest.mark.slow
 
@@ -65,11 +66,13 @@ class Generated:
     def module(self, path: str) -> Any:
         return importlib.import_module(f"{self.name}.{path}")
 
-    def call(self, package: str, operation: str, *ids: int | str, body: Members | None = None) -> Members:
+    def call(
+        self, package: str, operation: str, *ids: int | str, body: Members | None = None, **others: int | str
+    ) -> Members:
         """Build the body from the class of the operation's parameter, and check the class of the response."""
         called = self.module(f"api.{package}.{operation}")
         sent = {} if body is None else {"body": self.body(called, body)}
-        answer = called.sync(*ids, client=self.http, **sent)
+        answer = called.sync(*ids, client=self.http, **sent, **others)
         members: Members = answer.to_dict()
         return members
 
@@ -97,8 +100,8 @@ def generate(
         yield lambda user: Generated("generated", base, user.key, opened)
 
 
-def test_each_resource_is_created_read_changed_and_deleted(
-    generate: Callable[..., Generated], alice: Client, admin: Client
+def test_each_resource_is_created_read_changed_and_deleted_and_a_long_list_is_read(
+    generate: Callable[..., Generated], alice: Client, admin: Client, sql: Sql
 ) -> None:
     client = generate(alice)
     for each in RESOURCES:
@@ -106,12 +109,18 @@ def test_each_resource_is_created_read_changed_and_deleted(
     channel(client)
     account(client)
     user(generate(admin))
+    long_list(client, sql, alice.id)
 
 
 def lives(client: Generated, it: Resource) -> None:
-    added = client.call(it.package, f"{it.name}_add", body=it.new)
+    added, repeated = (
+        client.call(it.package, f"{it.name}_add", body=it.new, idempotency_key=it.name) for _ in range(2)
+    )
     assert added["error"] == 0, added
+    assert repeated == added
     assert client.call(it.package, f"{it.name}_index")["data"]["result"] == 1
+    refused = client.call(it.package, f"{it.name}_update", added["id"], body=it.changes, if_match='"1-a"')
+    assert refused["code"] == "changed_meanwhile"
     assert client.call(it.package, f"{it.name}_update", added["id"], body=it.changes)["error"] == 0
     read = client.call(it.package, f"{it.name}_read", added["id"])[it.key]
     expected = it.changed or it.changes
@@ -131,6 +140,29 @@ def channel(client: Generated) -> None:
     assert client.call("channels", "channels_read", added)["data"]["items"][0]["id"] == link
     assert client.call("channels", "channels_delete", added)["error"] == 0
     assert client.call("channels", "channels_read", added)["code"] == "missing"
+
+
+def long_list(client: Generated, sql: Sql, user_id: int) -> None:
+    """Page through 10,000 links by cursor while links are added and deleted. The client also sends `page=1`, the
+    default in the document."""
+    sql(
+        """
+        INSERT INTO links (user_id, alias, url)
+        SELECT %(user_id)s, 'long-' || n, 'https://example.com/' || n FROM generate_series(1, 10000) n RETURNING id
+        """,
+        user_id=user_id,
+    )
+    before = sql("SELECT id FROM links WHERE user_id = %(user_id)s ORDER BY id DESC", user_id=user_id)
+    seen: list[int] = []
+    data = client.call("links", "urls_index", limit=500)["data"]
+    while True:
+        seen += [link["id"] for link in data["urls"]]
+        client.call("links", "urls_add", body={"url": f"https://example.com/new/{len(seen)}"})
+        client.call("links", "urls_delete", seen[-1])
+        if "next" not in data:
+            break
+        data = client.call("links", "urls_index", limit=500, after=data["next"])["data"]
+    assert seen == [link["id"] for link in before]
 
 
 def account(client: Generated) -> None:

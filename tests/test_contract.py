@@ -50,7 +50,8 @@ def test_urls_of_this_service_begin_with_its_base_url(stage: Stage) -> None:
     for call in KEYED:
         if call.method == "GET":
             text = stage.caller(call).get(stage.path(call)).text
-            for name, url in re.findall(r'"(shorturl|avatar|rotator|list|link|url)":"(http[^"]*)"', text):
+            names = "shorturl" if call.path == "/api/url/{link_id}" else "shorturl|avatar|rotator|list|link|url"
+            for name, url in re.findall(rf'"({names})":"(http[^"]*)"', text):
                 assert url.startswith(f"{BASE_URL}/"), (name, url)
 
 

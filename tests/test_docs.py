@@ -87,7 +87,10 @@ def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page:
      "auto | light | dark | ocean", "`limit` and `page` are ignored", "Days that visits are kept", "fname", "ssid",
      "at most 10", "or a 303 after the form", "at most 100,000 answers", "`/o/answer`", "at most 1,000", "`Other`",
      "Weeks begin on Monday", "A range contains its start and not its end", "Accept: text/csv", "by=time:day,country",
-     "/.well-known/linkmgr/", "at most 2 URLs", "a 404 there", "`/api/openapi.json` need no key"],
+     "/.well-known/linkmgr/", "at most 2 URLs",
+     "`Idempotency-Replayed: true`", "send its `ETag`", "a 404 there", "`/api/openapi.json` need no key",
+     "send it as `after`", "of which `r`", "Pages of any origin may call", "If-None-Match",
+     "languages in lower case", "keeps the stored image", "`0` and `[]` change nothing", "`haspassword`"],
 )  # fmt: skip
 def test_the_rules_that_the_specification_leaves_open_are_on_it(page: str, text: str) -> None:
     assert re.sub("`(.+?)`", r"<code>\1</code>", text) in page
@@ -211,8 +214,11 @@ def test_a_command_follows_the_form_and_still_works_when_it_is_copied(docs: Brow
     body = docs.find("#channels_add textarea")
     body.clear()
     body.send_keys('{"name": "Dana\'s", "description": "$HOME \\\\"}')
+    docs.find("#channels_add-Idempotency-Key").send_keys("it's mine")
     command = docs.find("#channels_add .curl").text
-    assert run(f"{command.replace('API_KEY', str(alice.key))} --silent")["error"] == 0
+    added = [run(f"{command.replace('API_KEY', str(alice.key))} --silent") for _ in range(2)]
+    assert added[0]["error"] == 0
+    assert added[1] == added[0]
     [channel] = alice.get("/api/channels").get_json()["data"]["channels"]
     assert (channel["name"], channel["description"]) == ("Dana's", "$HOME \\")
     docs.run("location.hash = 'channels_read'")

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg2
 import pytest
 
-from linkmgr.db import binaries, embedded
+from linkmgr.db import binaries, embedded, folders
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
@@ -195,7 +195,7 @@ def test_a_killed_postmaster_is_started_again(data: Path) -> None:
 @linux
 def test_a_server_of_another_installation_on_the_folder_is_left_alone(data: Path) -> None:
     programs, _ = binaries.find_server(int((data / "PG_VERSION").read_text()))
-    folder = binaries.make_readable(programs, embedded._user(data))
+    folder = binaries.make_readable(programs, folders.owner(data))
     user = data.stat().st_uid if os.geteuid() == 0 else None
     options = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={data}"]
     with subprocess.Popen([folder / "postgres", "-D", data, *options], user=user, stderr=subprocess.DEVNULL) as foreign:
@@ -262,41 +262,17 @@ def test_an_ordinary_user_has_a_server_and_root_shares_and_runs_it(shared_folder
 def test_in_a_folder_that_only_root_may_enter_the_cluster_is_stored_elsewhere(
     shared_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (embedded, binaries):
+    for module in (folders, binaries):
         monkeypatch.setattr(module, "SHARED_FOLDER", shared_folder / "shared")
     closed = shared_folder / "closed"
     closed.mkdir(mode=0o700)
     mask = os.umask(0o077)
     with embedded.running(closed / "postgres") as server:
         assert server.data.is_relative_to(shared_folder / "shared")
-        assert server.data == embedded.data_folder(closed / "postgres")
+        assert server.data == folders.data_folder(closed / "postgres")
         assert ask(embedded.dsn(closed / "postgres"), "SELECT 1") == "1"
     assert os.umask(mask) == 0o077
     assert not alive(server.data)
     closed.chmod(0o755)
     assert embedded.dsn(closed / "postgres") == embedded._dsn(server.data)
     assert list(closed.iterdir()) == []
-
-
-@as_root
-def test_programs_that_the_server_user_cannot_access_are_copied_with_their_libraries(
-    shared_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(binaries, "SHARED_FOLDER", shared_folder / "copies")
-    closed = shared_folder / "venv"
-    closed.mkdir(mode=0o700)
-    programs, major = binaries.find_server(None)
-    package = programs.parent.parent
-    for folder in (package, package.with_name(package.name + ".libs")):
-        if folder.exists():
-            shutil.copytree(folder, closed / folder.name, symlinks=True)
-    user = embedded._user(shared_folder / "none")
-    copy = binaries.make_readable(closed / programs.relative_to(package.parent), user)
-    assert copy.is_relative_to(shared_folder / "copies")
-    printed = subprocess.run(
-        [copy / "postgres", "--version"], user=user.pw_uid, capture_output=True, text=True, check=True
-    )
-    assert f"(PostgreSQL) {major}" in printed.stdout
-    assert [path.name for path in (shared_folder / "copies").iterdir()] == [
-        copy.relative_to(shared_folder / "copies").parts[0]
-    ]

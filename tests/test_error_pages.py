@@ -9,7 +9,7 @@ from werkzeug.test import TestResponse
 
 from linkmgr.pages import attempts
 from linkmgr.repository import login
-from tests.conftest import BASE_URL, Client
+from tests.conftest import BASE_URL, PASSWORD, Client
 
 CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 
@@ -21,7 +21,7 @@ def asked(app: Flask, path: str, method: str = "GET", **headers: str) -> TestRes
 def is_page(answer: TestResponse, status: int, title: str) -> bool:
     """Return True if the response is an error page: shared layout, not cached, without API details."""
     assert (answer.status_code, answer.mimetype) == (status, "text/html")
-    assert '<link rel="stylesheet" href="/static/style.css">' in answer.text
+    assert ('<link rel="stylesheet" href="/static/style.css">' in answer.text) != ("<style>" in answer.text)
     assert f"<h1>{title}</h1>" in answer.text
     assert "application/json" not in answer.text
     return True
@@ -31,8 +31,15 @@ def is_page(answer: TestResponse, status: int, title: str) -> bool:
 def test_an_unknown_path_is_an_error_page(app: Flask, accept: str) -> None:
     answer = asked(app, "/nowhere", Accept=accept)
     assert is_page(answer, 404, "Page not found")
-    assert '<a class="button quiet" href="/">Go to the home page</a>' in answer.text
+    assert '<p data-back hidden><button class="button quiet" type="button">Go back</button></p>' in answer.text
+    assert "/login" not in answer.text, "visitors of links do not sign in"
     assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_the_error_page_of_a_signed_in_user_leads_to_the_account(app: Flask, alice: Client) -> None:
+    browser = app.test_client()
+    browser.post("/login", data={"email": "alice@example.com", "password": PASSWORD})
+    assert '<a class="button quiet" href="/account">Go to your account</a>' in browser.get("/nowhere").text
 
 
 def test_a_program_that_accepts_json_gets_json(app: Flask) -> None:
@@ -86,28 +93,21 @@ def test_while_the_database_is_unavailable(make_app: Callable[..., Flask]) -> No
     with browser.get("/static/style.css") as style:
         assert style.status_code == 200
     assert browser.get("/no/where").status_code == 404
-    assert browser.get("/avatar/alice.png", base_url=BASE_URL).status_code == 200
+    assert browser.get("/avatar/bio/alice.png", base_url=BASE_URL).status_code == 200
     assert browser.get("/login", base_url=BASE_URL).status_code == 200  # no session, so no query
 
 
 @pytest.mark.parametrize("host", ["brand.test..", f"{'a' * 70}.test", ".", "..", "a..b"])
-def test_an_invalid_host_is_a_malformed_request(
+def test_an_invalid_host_is_unknown_without_a_query(
     make_app: Callable[..., Flask], host: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stranded = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")  # no query
+    stranded = make_app(database_url="postgresql://nobody@127.0.0.1:1/none")
     for path in ("/", "/nowhere", "/q/code", "/alias", "/static/style.css", "/login"):
-        assert is_page(asked(stranded, path, Host=host, Accept=CHROMIUM), 400, "Invalid request"), path
-    for path in ("/healthz", "/alias"):
-        answer = asked(stranded, path, Host=host, Accept="application/json")
-        assert (answer.status_code, answer.get_json()["message"]) == (
-            400,
-            "The request is malformed. Check its URL, headers and body.",
-        )
+        assert is_page(asked(stranded, path, Host=host, Accept=CHROMIUM), 404, "Page not found"), path
+    answer = asked(stranded, "/alias", Host=host, Accept="application/json")
+    assert (answer.status_code, answer.get_json()["code"]) == (404, "unknown_host")
     refused = Client(stranded.test_client()).get("/api/account", headers={"Host": host})
-    assert (refused.status_code, refused.get_json()["message"]) == (
-        400,
-        "The request is malformed. Check its URL, headers and body.",
-    )
+    assert (refused.status_code, refused.get_json()["code"]) == (404, "unknown_host")
     assert caplog.text == ""
 
 
@@ -116,7 +116,8 @@ def test_an_unusual_host_is_not_served(app: Flask, alice: Client, host: str) -> 
     for path in ("/", "/nowhere", "/login"):
         answer = asked(app, path, Host=host)
         assert is_page(answer, 404, "Page not found")
-        assert "home page" not in answer.text
+        assert "Go to" not in answer.text
+        assert "Go back" not in answer.text
     assert alice.get("/api/account", headers={"Host": host}).get_json()["code"] == "unknown_host"
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from linkmgr.web.errors import CATALOGUE
-from tests.conftest import MANY, Client
+from tests.conftest import MANY, Client, check_quota
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +49,9 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         assert json.loads(body) == {"error": 1, "message": CATALOGUE[code][1], "code": code}
         assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("50", "0")
         assert headers["X-RateLimit-Reset"].isdigit()
+        check_quota(headers)
+        assert headers["Access-Control-Allow-Origin"] == "*"
+        assert "RateLimit-Policy" in headers["Access-Control-Expose-Headers"]
 
 
 def test_clients_that_send_half_a_request_do_not_block_others(serve: Callable[..., str]) -> None:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+import psycopg2
 import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
@@ -274,9 +275,14 @@ def test_an_overlay_shows_the_content_of_its_type(
     assert ("<form" in answer.text) == (kind in ("contact", "newsletter", "poll"))
 
 
-def test_colors_are_the_only_input_in_the_style(show: Show, alice: Client, sql: Sql) -> None:
+def test_colors_are_the_only_input_in_the_style(
+    show: Show, alice: Client, sql: Sql, raw: psycopg2.extensions.connection
+) -> None:
     def style(color: str) -> str:
-        answer = show(link(alice.id, "overlay", overlay_id=overlay(sql, alice.id, "message", color=color)))
+        overlay_id = overlay(sql, alice.id, "message")
+        with raw.cursor() as cursor:  # without the triggers that check colors
+            cursor.execute("SET session_replication_role = replica; UPDATE overlays SET color = %s", (color,))
+        answer = show(link(alice.id, "overlay", overlay_id=overlay_id))
         [(nonce, found)] = re.findall(r'<style nonce="(.+?)">(.*?)</style>', answer.text)
         assert f"'nonce-{nonce}'" in policy(answer)["style-src"]
         return str(found)

@@ -79,7 +79,23 @@ def test_the_visitor_can_skip_the_countdown(
 ) -> None:
     browser.scripts(run=run)
     browser.open(links("splash", splash_id=splash(sql, alice.id, counter=60)))
+    assert ("Pause" in browser.text) == run
     browser.click("Continue now")
+    arrive(browser)
+
+
+def test_the_countdown_is_paused_and_resumed_with_the_keyboard(
+    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql
+) -> None:
+    remaining = "return document.querySelector('[data-counter]').textContent"
+    browser.open(links("splash", splash_id=splash(sql, alice.id, counter=2)))
+    browser.run("document.querySelector('[data-pause]').focus()")
+    browser.press(Keys.ENTER)
+    browser.wait_for_text("Resume")
+    paused = browser.run(remaining)
+    time.sleep(2.5)  # longer than the countdown
+    assert (browser.path, browser.run(remaining)) == ("/visited", paused)
+    browser.press(Keys.SPACE)
     arrive(browser)
 
 
@@ -187,3 +203,38 @@ def test_an_overlay_fits_a_phone(
     assert browser.find(".top").rect["height"] <= box["y"]
     assert box["y"] + box["height"] <= PHONE[1]
     assert browser.run("return document.documentElement.scrollWidth") <= PHONE[0]
+
+
+def test_the_form_for_messages_fits_the_smallest_phone(
+    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql
+) -> None:
+    made = overlay(sql, alice.id, "contact", message="A question, a cake, a complaint? We answer within a day.")
+    browser.size(320, 450)
+    browser.open(links("overlay", overlay_id=made))
+    box, button = browser.find(".overlay").rect, browser.find("form .button").rect
+    assert button["y"] + button["height"] <= box["y"] + box["height"] <= 450
+    assert browser.run("return document.querySelector('.overlay').scrollWidth") <= box["width"] <= 320
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_choices_of_a_poll_have_the_color_of_its_text(
+    browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, scheme: str
+) -> None:
+    browser.scheme(scheme)
+    colors = {"color": "#3b1747", "background": "#fde2f3"}
+    browser.open(links("overlay", overlay_id=overlay(sql, alice.id, "poll", message="Tea?\nBlack\nGreen", **colors)))
+    radio = browser.find("[type=radio]")
+    assert radio.value_of_css_property("border-top-color") == "rgba(59, 23, 71, 1)"
+    assert radio.value_of_css_property("background-color") == "rgba(0, 0, 0, 0)"
+    assert radio.rect["width"] >= 16
+
+
+@pytest.mark.parametrize("run", [True, False])
+def test_a_coupon_is_copied(browser: Browser, links: Callable[..., str], alice: Client, sql: Sql, run: bool) -> None:
+    browser.scripts(run=run)
+    browser.open(links("overlay", overlay_id=overlay(sql, alice.id, "coupon", label="RYE-10")))
+    assert ("Copy" in browser.text) == run
+    if run:
+        browser.click("Copy")
+        browser.wait_for_text("Copied")
+        assert browser.run("return getSelection().toString()") == "RYE-10"

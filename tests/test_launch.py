@@ -30,6 +30,7 @@ class Service:
 
     def __init__(self, mode: str, folder: Path, **environment: str) -> None:
         self.port, self.data = free_port(), folder / "postgres"
+        self.last_line = "Press Ctrl-C to stop." if mode == "dev" else "linkmgr is running"
         self.log = folder / f"{mode}-{self.port}.log"
         kept = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
         given = {"PORT": str(self.port), "LINKMGR_DATA_DIR": str(folder), "WEB_CONCURRENCY": "1"} | environment
@@ -46,7 +47,7 @@ class Service:
             )
 
     def started(self) -> "Service":
-        eventually(lambda: "linkmgr is running" in self.output() or self.process.poll() is not None, 30)
+        eventually(lambda: self.last_line in self.output() or self.process.poll() is not None, 30)
         assert self.process.poll() is None, self.output()
         return self
 
@@ -233,68 +234,6 @@ def test_a_port_in_use_is_one_sentence(start: Callable[..., Service]) -> None:
         assert refused.process.wait(60) == 1
     assert refused.output().startswith(f"Port {port} is in use. Stop the program that listens there, or choose another")
     assert refused.output().count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("python", "sentence"),
-    [
-        ("#!/bin/sh\ncase $2 in *version*) echo too old >&2; exit 1;; esac", "too old"),
-        ("#!/bin/sh\ncase $2 in *venv*) exit 1;; esac", "a python has no venv module: apt-get install python3-venv"),
-        (None, "./a python is missing: apt-get install python3 python3-venv"),
-    ],
-)
-def test_make_names_the_missing_programs(folder: Path, python: str | None, sentence: str) -> None:
-    for name in ("Makefile", "requirements.txt"):
-        shutil.copy(ROOT / name, folder)
-    if python:
-        (folder / "a python").write_text(python)
-        (folder / "a python").chmod(0o755)
-    made = subprocess.run(["make", "dev", "PYTHON=./a python"], cwd=folder, capture_output=True, text=True, check=False)
-    assert made.returncode == 2
-    assert made.stdout == ""
-    assert sentence in made.stderr.splitlines()[0]
-    assert len(made.stderr.splitlines()) == 2
-    assert not (folder / ".venv").exists()
-
-
-def test_make_help_lists_every_target() -> None:
-    printed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    [targets] = re.findall(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert re.findall(r"^make (\S+) +\w", printed, re.MULTILINE) == targets.split()
-
-
-def test_an_older_python_is_refused_with_its_version(folder: Path) -> None:
-    for name in ("Makefile", "requirements.txt"):
-        shutil.copy(ROOT / name, folder)
-    (folder / "sitecustomize.py").write_text("import sys; sys.version_info = (3, 9, 2)")
-    environment = os.environ | {"PYTHONPATH": str(folder)}
-    python = folder / "an older python"
-    python.symlink_to(sys.executable)
-    made = subprocess.run(
-        ["make", "dev", f"PYTHON={python}"],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert made.returncode == 2
-    assert "linkmgr needs Python 3.11 or later" in made.stderr
-    assert f"{python} is 3.9: run make PYTHON=" in made.stderr
-
-
-def test_the_command_line_shares_the_database_of_a_running_service(start: Callable[..., Service], folder: Path) -> None:
-    service = start("dev").started()
-    printed = subprocess.run(
-        [sys.executable, "-m", "flask", "--app", "app", "users", "key", "admin"],
-        cwd=ROOT,
-        env=os.environ | {"LINKMGR_DATA_DIR": str(folder)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert printed.stdout == service.key("admin") + "\n"
-    assert service.get("/healthz") == 200
 
 
 def test_a_start_with_another_secret_is_refused_before_the_first_request(

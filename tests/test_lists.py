@@ -1,4 +1,4 @@
-"""A list reads only the caller's rows, however many rows other users have."""
+"""A list reads only the caller's rows, however many rows other users have, and by cursor only those that it returns."""
 
 import psycopg2
 import pytest
@@ -15,7 +15,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_the_list_of_a_user_with_few_rows_reads_no_rows_of_other_users(
+def test_a_list_reads_no_rows_of_other_users_and_by_cursor_none_that_it_skips(
     alice: Client, bob: Client, dsn: str, monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     table, columns = LISTS[path]
@@ -28,9 +28,15 @@ def test_the_list_of_a_user_with_few_rows_reads_no_rows_of_other_users(
                 {"user_id": owner.id, "n": rows},
             )
         cursor.execute(f"ANALYZE {table}")
+        cursor.execute(f"SELECT id FROM {table} WHERE user_id = %s ORDER BY id OFFSET 10000 LIMIT 1", [bob.id])
+        [(middle,)] = cursor.fetchall()
     connection.close()
 
     def read() -> None:
         assert alice.get(path).get_json()["data"]["result"] == 3
 
+    def read_middle() -> None:
+        assert bob.get(f"{path}?after={middle}").get_json()["data"]["result"] == 20_000
+
     assert max(rows_read(monkeypatch, dsn, read)) < 100
+    assert max(rows_read(monkeypatch, dsn, read_middle)) < 100

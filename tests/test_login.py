@@ -189,6 +189,11 @@ def test_a_signed_in_user_is_redirected_to_the_account(browser_of: FlaskClient, 
     assert browser_of.get("/login").headers["Location"] == "/account"
 
 
+def test_the_root_leads_a_signed_in_user_to_the_account(browser_of: FlaskClient, alice: Client) -> None:
+    sign_in(browser_of)
+    assert browser_of.get("/", follow_redirects=True).request.path == "/account"
+
+
 @pytest.mark.parametrize(("path", "kind"), [("/favicon.ico", "image/"), ("/robots.txt", "text/plain")])
 def test_favicon_and_robots_txt_are_served(browser_of: FlaskClient, path: str, kind: str) -> None:
     with browser_of.get(path) as answer:

@@ -229,6 +229,43 @@ def test_an_update_keeps_replaces_and_removes_the_logo(alice: Client, sql: Sql) 
     assert sql("SELECT logo, logo_hash FROM qrs") == [{"logo": None, "logo_hash": None}]
 
 
+def test_the_logo_is_read_as_it_was_sent_and_not_fetched_again(
+    alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def answer(request: Any) -> None:
+        asked.append(request.path)
+        foreign.answering(image("RGB", (500, 400)))(request)
+
+    with foreign.server(answer) as port:
+        foreign.publish(monkeypatch, {"logos.example.com:80": port})
+        path = f"/api/qr/{alice.add('/api/qr/add', TEXT | {'logo': 'http://logos.example.com/a.png'})}"
+        shown = alice.get(path).get_json()["details"]
+        assert shown["logo"] == "http://logos.example.com/a.png"
+        assert alice.put(f"{path}/update", shown | {"data": "new"}).get_json()["details"]["data"] == "new"
+        assert asked == ["/a.png"]
+        assert stored_logo(sql).size == (320, 256)
+        other = {"data": "y", "logo": "http://logos.example.com/b.png"}
+        assert alice.put(f"{path}/update", other).get_json()["details"]["logo"] == other["logo"]
+        assert asked == ["/a.png", "/b.png"]
+
+
+def test_a_code_without_a_logo_and_one_of_an_earlier_version_can_be_sent_back(alice: Client, sql: Sql) -> None:
+    """An earlier version did not store the source of a logo."""
+    path = f"/api/qr/{alice.add('/api/qr/add', TEXT | {'logo': logo_file(alice, 'noise')})}"
+    sql("UPDATE qrs SET logo_source = NULL RETURNING 1")
+    shown = alice.get(path).get_json()["details"]
+    assert shown["logo"] is None
+    before = stored_logo(sql)
+    assert alice.put(f"{path}/update", shown).get_json()["details"] == shown
+    assert stored_logo(sql) == before
+    removed = alice.put(f"{path}/update", shown | {"logo": ""}).get_json()["details"]
+    assert removed == shown | {"logo": ""}
+    assert alice.put(f"{path}/update", removed).get_json()["details"] == removed
+    assert sql("SELECT logo, logo_source FROM qrs") == [{"logo": None, "logo_source": None}]
+
+
 def test_slow_logo_servers_do_not_block_the_service(app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Limit the concurrent fetches of a process; a further request gets a 503 with Retry-After."""
     begun, ended = threading.Semaphore(0), threading.Event()

@@ -111,7 +111,9 @@ def replaced(ids: list[int], place: int, by: int) -> list[int]:
 
 def comparable(answer: TestResponse) -> tuple[int, bytes, list[tuple[str, str]]]:
     """Return everything in a response that reveals data: all of it except the rate limit headers and the request id."""
-    headers = [header for header in answer.headers if not header[0].startswith(("X-RateLimit", "X-Request-Id"))]
+    headers = [
+        header for header in answer.headers if not header[0].startswith(("X-RateLimit", "RateLimit", "X-Request-Id"))
+    ]
     return answer.status_code, answer.data, sorted(headers)
 
 

@@ -14,9 +14,10 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from linkmgr.web import cors
 from linkmgr.web.errors import CATALOGUE
 from tests import nginx
-from tests.conftest import BASE_URL, MANY, Client, check, free_port, serving
+from tests.conftest import BASE_URL, MANY, Client, check, free_port, serving, structured_list
 from tests.factories import Sql
 from tests.nginx import BRANDED, OWN, SERVED, Nginx
 from tests.operations import KEYED, Call
@@ -82,6 +83,8 @@ def failed(answer: TestResponse, status: int, code: str) -> None:
     assert code in CATALOGUE
     assert (answer.headers["X-RateLimit-Limit"], answer.headers["X-RateLimit-Remaining"]) == ("30", "0")
     assert answer.headers["X-RateLimit-Reset"].isdigit()
+    assert structured_list(answer.headers["RateLimit-Policy"]) == [("default", {"q": 30})]
+    assert structured_list(answer.headers["RateLimit"]) == [("default", {"r": 0})]
     assert ("Retry-After" in answer.headers) == (status == 503)
     assert answer.headers["X-Request-Id"]
 
@@ -90,7 +93,10 @@ def test_errors_of_nginx_itself_are_json_for_programs_and_a_page_for_browsers(fr
     large, long = "x" * (64 * 1024 + 1), "a" * 9000
     for tls in (True, False):
         name = OWN if tls else BRANDED
-        failed(front.ask("/api/pixel/add", name, method="POST", body=large, tls=tls), 413, "too_large")
+        refused = front.ask("/api/pixel/add", name, method="POST", body=large, tls=tls)
+        failed(refused, 413, "too_large")
+        assert refused.headers.get("Access-Control-Allow-Origin") == ("*" if name == OWN else None)
+        assert refused.headers.get("Access-Control-Expose-Headers") == (cors.HEADERS[1][1] if name == OWN else None)
         failed(front.ask(f"/api/urls?q={long}", name, tls=tls), 414, "address_too_long")
         failed(front.ask("/api/urls", name, headers={"X-Long": long}, tls=tls), 400, "bad_request")
         failed(front.ask("/api/urls", name, method="TRACE", tls=tls), 405, "bad_request")
@@ -102,6 +108,13 @@ def test_errors_of_nginx_itself_are_json_for_programs_and_a_page_for_browsers(fr
         assert "64 KiB" in page.text
     largest = front.ask("/api/pixel/add", method="POST", body=" " * 64 * 1024, headers=SERVED)
     assert largest.status_code == 401
+
+
+def test_a_preflight_reaches_the_service(front: Nginx) -> None:
+    headers = {"Origin": "https://app.example.com", "Access-Control-Request-Method": "PUT"} | SERVED
+    answer = front.ask("/api/pixel/1/update", method="OPTIONS", headers=headers)
+    assert (answer.status_code, answer.headers["Access-Control-Allow-Methods"]) == (204, "PUT")
+    assert answer.headers.getlist("Access-Control-Allow-Origin") == ["*"]
 
 
 def test_a_browser_with_http_2_gets_the_same(front: Nginx) -> None:

@@ -57,9 +57,20 @@ def test_an_operation_describes_everything_that_a_client_needs(
     ))  # fmt: skip
     for status, response in operation["responses"].items():
         shared = response.get("$ref", "").rpartition("/")[2]
-        headers = set((document()["components"]["responses"][shared] if shared else response)["headers"]) - {"ETag"}
-        expected = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id"}
+        headers = set((document()["components"]["responses"][shared] if shared else response)["headers"])
+        headers -= {"ETag", "Idempotency-Replayed"}
+        limits = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy"}
+        expected = limits | {"X-Request-Id"}
         assert headers == expected | ({"Retry-After"} if status in ("429", "503") else set())
+
+
+@over_operations
+def test_a_write_has_the_headers_that_make_it_safe_to_repeat(path: str, method: str, operation: dict[str, Any]) -> None:
+    named = {parameter.get("$ref", "").rpartition("/")[2] for parameter in operation.get("parameters", [])}
+    assert ("Idempotency-Key" in named) == (method != "get")
+    assert ("If-Match" in named) == (method in ("put", "delete"))
+    assert ("Idempotency-Replayed" in operation["responses"]["200"]["headers"]) == (method != "get")
+    assert ({"409", "422"} <= set(operation["responses"])) == (method != "get")
 
 
 def test_every_error_code_of_the_api_is_in_the_document() -> None:
@@ -76,7 +87,8 @@ def test_it_is_read_without_a_key_and_created_only_once(anonymous: Client, make_
     assert (again.status_code, again.data) == (304, b"")
     documented = answer.get_json()["paths"]["/api/openapi.json"]["get"]["responses"]
     assert "ETag" in documented["200"]["headers"]
-    assert "ETag" in documented["304"]["headers"]
+    assert documented["304"] == {"$ref": "#/components/responses/NotModified"}
+    assert "ETag" in answer.get_json()["components"]["responses"]["NotModified"]["headers"]
     assert again.headers["X-RateLimit-Remaining"].isdigit()
     public = "https://go.example.org"
     elsewhere = make_app(base_url=public).test_client().get(f"{public}/api/openapi.json").get_json()

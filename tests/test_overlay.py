@@ -102,13 +102,14 @@ def test_every_position_is_accepted(alice: Client, position: str) -> None:
         ("label", "Go"),
         ("position", "left"),
         ("color", "#000000"),
-        ("background", "#FfE"),
+        ("background", "#123"),
     ],
 )
 def test_an_update_changes_only_what_was_sent(alice: Client, member: str, value: str) -> None:
     overlay_id = alice.add("/api/overlay/add", FULL)
     answer = alice.put(f"/api/overlay/{overlay_id}/update", {member: value})
-    assert answer.get_json() == {"error": 0, "message": "Overlay has been updated successfully."}
+    record = alice.get(f"/api/overlay/{overlay_id}").get_json()["data"]
+    assert answer.get_json() == {"error": 0, "message": "Overlay has been updated successfully.", "data": record}
     assert read(alice, overlay_id) == FULL | {member: value}
 
 

@@ -1,46 +1,73 @@
 """Pagination, tested once for every list."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from linkmgr.openapi.model import PAGING
 from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
+from tests.explain import index_conditions
+from tests.factories import Make, Sql
 from tests.operations import CALLS, Call
 
-# The lists, each with the member that holds its rows and the kind of its rows.
+
+class List(NamedTuple):
+    key: str  # the member that holds the rows
+    make: Make
+    table: str  # whose ids are the cursors
+
+
 LISTS = {
-    "/api/domains": ("domains", factories.domain),
-    "/api/splash": ("splash", factories.splash),
-    "/api/overlay": ("cta", factories.overlay),
-    "/api/overlay/{overlay_id}/answers": ("answers", factories.answer),
-    "/api/bio": ("bios", factories.bio),
-    "/api/pixels": ("pixels", factories.pixel),
-    "/api/qr": ("qrs", factories.qr),
-    "/api/campaigns": ("campaigns", factories.campaign),
-    "/api/urls": ("urls", factories.link),
-    "/api/channels": ("channels", factories.channel),
-    "/api/channel/{channel_id}": ("items", factories.link),
+    "/api/domains": List("domains", factories.domain, "domains"),
+    "/api/splash": List("splash", factories.splash, "splash_pages"),
+    "/api/overlay": List("cta", factories.overlay, "overlays"),
+    "/api/overlay/{overlay_id}/answers": List("answers", factories.answer, "overlay_answers"),
+    "/api/bio": List("bios", factories.bio, "bios"),
+    "/api/pixels": List("pixels", factories.pixel, "pixels"),
+    "/api/qr": List("qrs", factories.qr, "qrs"),
+    "/api/campaigns": List("campaigns", factories.campaign, "campaigns"),
+    "/api/urls": List("urls", factories.link, "links"),
+    "/api/channels": List("channels", factories.channel, "channels"),
+    "/api/channel/{channel_id}": List("items", factories.link, "channel_items"),
 }
-over_lists = pytest.mark.parametrize("call", [call for call in CALLS if PAGING[0] in call.operation.query], ids=str)
+PAGED = [call for call in CALLS if PAGING[0] in call.operation.query]
+over_lists = pytest.mark.parametrize("call", PAGED, ids=str)
 
 Filled = Callable[[Call, int], "Listed"]
 
 
 class Listed:
-    """A list of alice and its ids, newest first."""
+    """A list of alice. `ids` are those of its rows, newest first."""
 
-    def __init__(self, client: Client, path: str, key: str, ids: list[int]) -> None:
-        self.client, self.path, self.key, self.ids = client, path, key, ids
+    def __init__(self, client: Client, path: str, of: List, sql: Sql) -> None:
+        self.client, self.path, self.of, self.sql = client, path, of, sql
+        self.ids: list[int] = []
+
+    def add(self, number: int = 1) -> None:
+        for _ in range(number):
+            row_id = self.of.make(self.sql, self.client.id)
+            if self.of.table == "channel_items":
+                assert self.client.post(f"{self.path}/assign/links/{row_id}").status_code == 200
+            self.ids.insert(0, row_id)
+
+    def cursor(self, row_id: int) -> int:
+        """Return the cursor behind a row: its id, or on a channel that of its assignment."""
+        if self.of.table != "channel_items":
+            return row_id
+        [item] = self.sql("SELECT id FROM channel_items WHERE link_id = %(id)s", id=row_id)
+        return int(item["id"])
+
+    def delete(self, row_id: int) -> None:
+        self.sql(f"DELETE FROM {self.of.table} WHERE id = %(id)s RETURNING 1", id=self.cursor(row_id))
+        self.ids.remove(row_id)
 
     def ask(self, query: str = "") -> dict[str, Any]:
         answer = self.client.get(self.path + query)
         assert answer.status_code == 200, answer.text
         data: dict[str, Any] = answer.get_json()["data"]
-        data["ids"] = [record["id"] for record in data.pop(self.key)]
+        data["ids"] = [record["id"] for record in data.pop(self.of.key)]
         return data
 
     def page(self, ids: list[int], *, perpage: int, current: int, following: int, last: int) -> dict[str, Any]:
@@ -52,6 +79,7 @@ class Listed:
             "nextpage": following,
             "maxpage": last,
             "ids": ids,
+            **({"next": self.cursor(ids[-1])} if following else {}),
         }
 
 
@@ -60,16 +88,15 @@ def filled(alice: Client, bob: Client, sql: Sql) -> Filled:
     """Fill a list of alice. Bob has one row more in his own."""
 
     def fill(call: Call, length: int) -> Listed:
-        key, make = LISTS[call.path]
-        paths = {}
-        for client in (alice, bob):
-            paths[client] = call.path_of([factories.ALL[what](sql, client.id) for what in call.rows])
-        ids = [make(sql, alice.id) for _ in range(length)]
-        make(sql, bob.id)
-        if call.rows == ["channel"]:
-            for each in ids:
-                assert alice.post(f"{paths[alice]}/assign/links/{each}").status_code == 200
-        return Listed(alice, paths[alice], key, ids[::-1])
+        lists = [
+            Listed(
+                client, call.path_of([factories.ALL[what](sql, client.id) for what in call.rows]), LISTS[call.path], sql
+            )
+            for client in (alice, bob)
+        ]
+        for listed, rows in zip(lists, (length, 1), strict=True):
+            listed.add(rows)
+        return lists[0]
 
     return fill
 
@@ -112,7 +139,7 @@ def test_a_limit_above_1000_is_reduced_to_1000(filled: Filled, call: Call) -> No
         assert listed.ask(f"?limit={limit}")["perpage"] == 1000
 
 
-@pytest.mark.parametrize("member", ["limit", "page"])
+@pytest.mark.parametrize("member", ["limit", "page", "after"])
 @over_lists
 def test_only_integers_from_1_are_accepted(filled: Filled, call: Call, member: str) -> None:
     listed = filled(call, 1)
@@ -145,6 +172,93 @@ def test_a_page_beyond_every_list_and_a_repeated_parameter_are_rejected(filled: 
         f"page={'9' * 3000}": f"page must be at most {10**18 - 1}.",
         "limit=1&limit=abc": "limit must not be repeated in the query.",
         "page=1&page=2": "page must not be repeated in the query.",
+        "after=1&after=2": "after must not be repeated in the query.",
+        f"after={2**63}": f"after must be at most {2**63 - 1}.",
+        f"after={'1' + '0' * 19}": f"after must be at most {2**63 - 1}.",
+        f"after={'9' * 3000}": f"after must be at most {2**63 - 1}.",
+        "after=1&page=2": "after and page exclude each other. Send only one of them.",
     }.items():
         answer = listed.client.get(f"{listed.path}?{query}")
         assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+
+
+# --- the cursor
+
+URLS = next(call for call in CALLS if call.path == "/api/urls")
+over_cursors = pytest.mark.parametrize(
+    ("call", "query"), [*((call, "") for call in PAGED), (URLS, "&q=example.com")], ids=str
+)
+
+
+@over_cursors
+def test_by_cursor_each_row_is_listed_once_while_others_are_added_and_deleted(
+    filled: Filled, call: Call, query: str
+) -> None:
+    listed = filled(call, 10)
+    first = listed.ask(f"?limit=3{query}")
+    seen, cursor = first["ids"], first["next"]
+    assert cursor == listed.cursor(listed.ids[2])
+    listed.add()
+    listed.delete(seen[0])
+    listed.delete(seen[2])  # the row that the cursor names
+    listed.delete(listed.ids[-2])  # not listed yet
+    while cursor:
+        data = listed.ask(f"?limit=3&after={cursor}{query}")
+        seen += data.pop("ids")
+        cursor = data.pop("next", None)
+        assert data == {"result": len(listed.ids), "perpage": 3, "maxpage": 3}
+        listed.add()
+        listed.delete(listed.ids[0])
+    assert seen[3:] == listed.ids[2:]
+
+
+@over_cursors
+def test_by_cursor_the_last_page_names_no_next(filled: Filled, call: Call, query: str) -> None:
+    listed = filled(call, 4)
+    second = listed.ask(f"?limit=2&after={listed.cursor(listed.ids[1])}{query}")
+    assert second == {"result": 4, "perpage": 2, "maxpage": 2, "ids": listed.ids[2:]}
+    assert "next" not in listed.ask(f"?limit=2&page=2{query}")
+    assert "next" not in listed.ask(f"?limit=4{query}")
+
+
+@over_cursors
+def test_a_cursor_beyond_either_end_is_no_error(filled: Filled, call: Call, query: str) -> None:
+    listed = filled(call, 2)
+    assert listed.ask(f"?after=1{query}") == {"result": 2, "perpage": 15, "maxpage": 1, "ids": []}
+    for page in ("", "&page=", "&page=1"):
+        assert listed.ask(f"?after={2**63 - 1}{page}{query}") == {
+            "result": 2, "perpage": 15, "maxpage": 1, "ids": listed.ids
+        }  # fmt: skip
+    assert listed.ask(f"?after={query}") == listed.page(listed.ids, perpage=15, current=1, following=0, last=1)
+
+
+def test_the_most_clicked_links_have_pages_only(filled: Filled) -> None:
+    listed = filled(URLS, 3)
+    assert listed.ask("?order=click&limit=2") | {"next": 0} == listed.page(
+        listed.ids[:2], perpage=2, current=1, following=2, last=2
+    ) | {"next": 0}
+    assert "next" not in listed.ask("?order=click&limit=2")
+    answer = listed.client.get("/api/urls?order=click&after=5")
+    assert (answer.status_code, answer.get_json()["message"]) == (
+        400,
+        "after requires order=date. Use page to list links by clicks.",
+    )
+    assert listed.ask("?order=date&after=1")["ids"] == []
+
+
+def test_a_short_url_is_found_behind_a_cursor_too(filled: Filled) -> None:
+    listed = filled(URLS, 2)
+    [link, _] = listed.client.get("/api/urls").get_json()["data"]["urls"]
+    for after, ids in ((link["id"] + 1, [link["id"]]), (link["id"], [])):
+        data = listed.ask(f"?short={link['shorturl']}&after={after}")
+        assert data == {"result": 1, "perpage": 15, "maxpage": 1, "ids": ids}
+
+
+@over_lists
+def test_a_cursor_is_a_condition_of_the_index(
+    filled: Filled, call: Call, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = filled(call, 3)
+    cursor = listed.cursor(listed.ids[1])
+    conditions = index_conditions(monkeypatch, dsn, lambda: listed.ask(f"?after={cursor}"))
+    assert [condition for condition in conditions if condition.endswith(f" AND (id < {cursor}))")]

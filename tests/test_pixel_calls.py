@@ -99,6 +99,13 @@ CASES = {
         "alb.reddit.com",
         [["init", "a2_1"], ["track", "PageVisit"]],
     ),
+    "tiktok": Case(
+        "C9AB",
+        "analytics.tiktok.com/i18n/pixel/events.js?sdkid=C9AB&lib=ttq",
+        "[TiktokAnalyticsObject, Object.keys(ttq._i), ttq._i.C9AB._u, typeof ttq._t.C9AB, ...ttq]",
+        "analytics.tiktok.com",
+        ["ttq", ["C9AB"], "https://analytics.tiktok.com/i18n/pixel/events.js", "number", ["page"]],
+    ),
 }
 
 
@@ -225,6 +232,16 @@ def test_two_pixels_of_one_vendor_load_its_script_once(
     arrive(buyer)
     assert vendors.asked.count(CASES["fbpixel"].script) == 1
     assert {call[1] for call in vendors.sent} == {"1", "2"}
+
+
+def test_two_tiktok_pixels_report_one_page_each(buyer: Browser, vendors: Vendors, visited: Callable[..., str]) -> None:
+    """The vendor's script sends the calls of `ttq` for every pixel in `ttq._i`."""
+    vendors.case = CASES["tiktok"]._replace(calls="ttq._i.C2 && [Object.keys(ttq._i), [...ttq]]")
+    buyer.open(visited("direct", ("tiktok", "C1"), ("tiktok", "C2")))
+    arrive(buyer)
+    scripts = {asked.partition("sdkid=")[2] for asked in vendors.asked if "events.js" in asked}
+    assert scripts == {"C1&lib=ttq", "C2&lib=ttq"}
+    assert vendors.sent == [["C1", "C2"], [["page"]]]
 
 
 def test_a_vendor_that_does_not_respond_does_not_delay_the_visitor(

@@ -33,7 +33,8 @@ def test_one_pixel_is_returned_as_it_is_listed(alice: Client) -> None:
 def test_an_update_changes_only_what_was_sent(alice: Client) -> None:
     pixel_id = alice.add("/api/pixel/add", PIXEL)
     answer = alice.put(f"/api/pixel/{pixel_id}/update", {"tag": "UA-2", "type": "bing"})
-    assert answer.get_json() == {"error": 0, "message": "Pixel has been updated successfully."}
+    record = alice.get(f"/api/pixel/{pixel_id}").get_json()["data"]
+    assert answer.get_json() == {"error": 0, "message": "Pixel has been updated successfully.", "data": record}
     pixel = alice.get("/api/pixels").get_json()["data"]["pixels"][0]
     assert (pixel["name"], pixel["tag"], pixel["type"]) == ("Shop", "UA-2", "gapixel")
     alice.put(f"/api/pixel/{pixel_id}/update", {"tag": "UA-2", "name": "Store"})

@@ -85,6 +85,34 @@ def test_a_read_survives_the_loss_of_the_poolers_server(
     assert at_once(2, lambda number: end() if number else read(), threads=2)[0] == [{"one": 1, "waited": ""}]
 
 
+def test_a_write_under_a_key_happens_once_and_waits_for_the_disk(
+    pooled: Flask, register: Callable[..., Client], sql: Sql, raw: psycopg2.extensions.connection
+) -> None:
+    alice = register("alice", via=pooled)
+    path, changes = f"/api/pixel/{factories.pixel(sql, alice.id)}/update", {"tag": "new"}
+    with raw.cursor() as cursor:
+        cursor.execute(
+            """
+            CREATE TABLE seen AS SELECT current_setting('synchronous_commit') AS synced,
+                                        current_setting('lock_timeout') AS timeout LIMIT 0;
+            CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN INSERT INTO seen VALUES (current_setting('synchronous_commit'), current_setting('lock_timeout'));
+               RETURN NULL; END $$;
+            CREATE TRIGGER note AFTER UPDATE ON pixels FOR EACH ROW EXECUTE FUNCTION note()
+            """
+        )
+        try:
+            responses = at_once(16, lambda _: alice.put(path, changes, headers={"Idempotency-Key": "a"}), threads=8)
+            cursor.execute("SELECT synced, timeout FROM seen")
+            assert cursor.fetchall() == [("on", "1500ms")]
+        finally:
+            cursor.execute("DROP FUNCTION note CASCADE; DROP TABLE seen")
+    assert {response.status_code for response in responses} <= {200, 409}
+    [row] = sql("SELECT xmin::text AS version FROM pixels")
+    for tag, status in (("1-a", 412), (f"{row['version']}-a", 200), (f"{row['version']}-a", 412)):
+        assert alice.put(path, changes, headers={"If-Match": f'"{tag}"'}).status_code == status
+
+
 def test_jobs_and_the_purge_work_through_it(pooled: Flask, alice: Client, sql: Sql) -> None:
     link = factories.link(sql, alice.id)
     sql("INSERT INTO totals VALUES (%(id)s, 1, 1) RETURNING 1", id=link)

@@ -70,8 +70,9 @@ def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, kin
     assert listed == {"id": answer["id"], "link": answer["link"], "scans": 0, "name": NAMES[kind], "date": date}
     assert len(date) == len("2026-11-20 12:00:00")
     read = alice.get(f"/api/qr/{answer['id']}").get_json()
-    assert read == {"error": 0, "details": listed, "data": NOTHING_COUNTED}
-    assert stored(sql, answer["id"]) == {
+    kept = stored(sql, answer["id"])
+    assert read == {"error": 0, "details": listed | kept | {"logo": ""}, "data": NOTHING_COUNTED}
+    assert kept == {
         "type": kind,
         "data": STORED[kind],
         "name": NAMES[kind],
@@ -124,8 +125,9 @@ def test_scans_and_statistics_are_those_of_this_code(alice: Client, sql: Sql) ->
 def test_an_update_changes_only_what_was_sent(alice: Client, sql: Sql) -> None:
     sent = TEXT | {"name": "Poster", "background": "rgb(255, 255, 0)", "foreground": "rgb(0,0,128)"}
     qr_id = alice.add("/api/qr/add", sent)
-    answer = alice.put(f"/api/qr/{qr_id}/update", {"data": "y", "type": "link", "id": 5, "code": "mine"})
-    assert answer.get_json() == {"error": 0, "message": "QR has been updated successfully."}
+    answer = alice.put(f"/api/qr/{qr_id}/update", {"data": "y", "type": "link", "id": 5})
+    record = alice.get(f"/api/qr/{qr_id}").get_json()
+    assert answer.get_json() == {"message": "QR has been updated successfully."} | record
     expected = {
         "type": "text",
         "data": "y",
@@ -162,7 +164,10 @@ def test_another_users_code_is_not_found(alice: Client, bob: Client, sql: Sql) -
     assert stored(sql, qr_id) == before
 
 
-TOO_CLOSE = "The foreground and background colors are too similar. Choose colors with a contrast of at least 3 to 1."
+TOO_CLOSE = (
+    "The foreground and background colors are too similar. Choose colors with a contrast of at least 3 to 1. For "
+    "example, change foreground to {}, or background to {}."
+).format
 COLOUR = "must be a color such as rgb(255,128,0)."
 
 
@@ -179,9 +184,12 @@ COLOUR = "must be a color such as rgb(255,128,0)."
         (TEXT | {"background": "#ffffff"}, f"background {COLOUR}"),
         (TEXT | {"background": "rgb(0,0,0)\n"}, f"background {COLOUR}"),
         (TEXT | {"background": 5}, "background must be a string."),
-        (TEXT | {"background": "rgb(0,0,0)"}, TOO_CLOSE),
-        (TEXT | {"foreground": "rgb(200,200,200)"}, TOO_CLOSE),
-        (TEXT | {"foreground": "rgb(0,0,255)", "background": "rgb(0,0,0)"}, TOO_CLOSE),
+        (TEXT | {"background": "rgb(0,0,0)"}, TOO_CLOSE("rgb(92,92,92)", "rgb(92,92,92)")),
+        (TEXT | {"foreground": "rgb(200,200,200)"}, TOO_CLOSE("rgb(148,148,148)", "rgb(110,110,110)")),
+        (
+            TEXT | {"foreground": "rgb(0,0,255)", "background": "rgb(0,0,0)"},
+            TOO_CLOSE("rgb(51,51,255)", "rgb(153,153,153)"),
+        ),
         (TEXT | {"name": "x" * 256}, "name must be at most 255 characters."),
         (TEXT | {"logo": 5}, "logo must be a string."),
     ],
@@ -238,7 +246,7 @@ def test_data_that_does_not_match_its_type_is_rejected(alice: Client, kind: str,
         ({"data": {}}, "data.ssid is required for the type wifi."),
         ({"data": {"ssid": "x"}, "name": ""}, "name must not be empty."),
         ({"data": {"ssid": "x"}, "background": ""}, f"background {COLOUR}"),
-        ({"data": {"ssid": "x"}, "background": "rgb(0,0,90)"}, TOO_CLOSE),
+        ({"data": {"ssid": "x"}, "background": "rgb(0,0,90)"}, TOO_CLOSE("rgb(97,97,122)", "rgb(87,87,146)")),
         ({"data": {"ssid": "x"}, "logo": "none.png"}, None),
     ],
 )
@@ -265,7 +273,7 @@ def test_two_concurrent_updates_cannot_make_the_colors_too_similar(
     other = f"UPDATE qrs SET background = 'rgb(140,140,140)' WHERE id = {qr_id}"
     changes = {"data": "y", "foreground": "rgb(110,110,110)"}
     answer = during(raw, other, lambda: alice.put(f"/api/qr/{qr_id}/update", changes))
-    assert (answer.status_code, answer.get_json()["message"]) == (400, TOO_CLOSE)
+    assert (answer.status_code, answer.get_json()["message"]) == (400, TOO_CLOSE("rgb(65,65,65)", "rgb(199,199,199)"))
     assert stored(sql, qr_id)["foreground"] == "rgb(0,0,0)"
 
 

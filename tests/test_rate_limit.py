@@ -16,7 +16,7 @@ from redis import Redis
 
 from linkmgr.db import statements
 from linkmgr.repository import callers
-from tests.conftest import Client
+from tests.conftest import Client, structured_list
 
 LIMIT = 30
 
@@ -48,6 +48,37 @@ def test_the_31st_request_of_a_minute_is_refused_with_the_time_to_wait(
     assert refused.get_json()["message"] == (
         f"You have exceeded the limit of 30 requests per minute. Try again in {wait} seconds."
     )
+
+
+def test_the_standard_headers_have_the_policy_and_the_rest_of_the_window(
+    limited: Flask, make_app: Callable[..., Flask], register: Callable[..., Client]
+) -> None:
+    alice = register("alice", plan="Free", via=limited)
+    first = alice.get("/api/account").headers
+    assert first["RateLimit-Policy"] == '"default";q=30;w=60'
+    [(name, service)] = structured_list(first["RateLimit"])
+    assert (name, service["r"]) == ("default", 29)
+    assert 55 <= service["t"] <= 60
+    plan = register("bob", plan="Pro", via=limited).get("/api/account").headers
+    assert plan["RateLimit-Policy"] == '"default";q=120;w=60'
+    daily = Client(make_app(rate_limit="500 per 2 hours").test_client()).get("/api/account").headers
+    assert structured_list(daily["RateLimit-Policy"]) == [("default", {"q": 500, "w": 7200})]
+    [(_, service)] = structured_list(daily["RateLimit"])
+    assert 7195 <= service["t"] <= 7200
+
+
+def test_the_rest_of_the_window_becomes_shorter(
+    limited: Flask, register: Callable[..., Client], sql: Callable[..., list[statements.Row]]
+) -> None:
+    alice = register("alice", plan="Free", via=limited)
+    alice.get("/api/account")
+    sql("UPDATE rate_windows SET until = clock_timestamp() + interval '20 seconds' RETURNING 1")
+    [(_, service)] = structured_list(alice.get("/api/account").headers["RateLimit"])
+    assert service["r"] == 28
+    assert 15 <= service["t"] <= 20
+    assert send_calls(alice, LIMIT)[429] == 2
+    [(_, service)] = structured_list(alice.get("/api/account").headers["RateLimit"])
+    assert service["r"] == 0
 
 
 def test_all_paths_share_one_counter_even_those_that_do_not_exist(
@@ -124,7 +155,7 @@ def test_an_ipv6_client_is_counted_by_its_network(limited: Flask) -> None:
 def test_public_pages_have_no_rate_limit(limited: Flask) -> None:
     answers = [limited.test_client().get("/healthz") for _ in range(LIMIT + 5)]
     assert {answer.status_code for answer in answers} == {200}
-    assert not [name for answer in answers for name, _ in answer.headers if name.startswith("X-RateLimit")]
+    assert not [name for answer in answers for name, _ in answer.headers if "ratelimit" in name.lower()]
 
 
 def test_expired_counters_are_deleted(app: Flask, sql: Callable[..., list[statements.Row]]) -> None:

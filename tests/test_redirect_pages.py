@@ -116,7 +116,7 @@ def test_an_expired_link_shows_the_expiry_page_whatever_else_is_set(short: Make)
         assert answer.status_code == 410
         assert answer.headers["Cache-Control"] == "no-store"
         assert "This link has expired" in answer.text
-        assert '<a class="button quiet" href="/">Go to the home page</a>' in answer.text
+        assert '<button class="button quiet" type="button">Go back</button>' in answer.text
         assert "example.com" not in answer.text
     assert link.clicks == 0
 

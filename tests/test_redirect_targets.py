@@ -96,8 +96,17 @@ def test_without_a_geoip_file_all_visitors_get_the_default_target(app: Flask, sq
     assert link.redirect_target(address=PERU) == TARGET
 
 
-def test_the_united_kingdom_has_two_codes() -> None:
-    assert list(targets.country_names(Country("United Kingdom", "GB"))) == ["united kingdom", "gb", "uk"]
+@pytest.mark.parametrize(
+    ("country", "names"),
+    [
+        (Country("United Kingdom", "GB"), {"united kingdom", "gb", "uk"}),
+        (Country("Czech Republic", "CZ"), {"czech republic", "cz", "czechia"}),
+        (Country("Atlantis", "QQ"), {"atlantis", "qq"}),
+        (Country(), set()),
+    ],
+)
+def test_a_country_matches_all_of_its_names(country: Country, names: set[str]) -> None:
+    assert set(targets.country_names(country)) == names
     assert list(targets.country_names(Country())) == []
 
 

@@ -55,7 +55,7 @@ def link(client: Client, number: int) -> int:
     return client.add("/api/url/add", {"url": f"https://example.org/{number}"})
 
 
-def test_lists_lag_within_the_bound_and_single_reads_do_not(
+def test_lists_and_single_reads_lag_within_the_bound_and_updates_do_not(
     monkeypatch: pytest.MonkeyPatch, reading: Flask, standby: Replica, alice: Client
 ) -> None:
     monkeypatch.setattr(replica, "MAX_LAG_SECONDS", 3600)
@@ -66,7 +66,8 @@ def test_lists_lag_within_the_bound_and_single_reads_do_not(
     ask(standby.dsn, "SELECT pg_wal_replay_pause()")
     try:
         second = link(client, 2)
-        client.put(f"/api/url/{first}/update", {"url": "https://example.org/new"})
+        updated = client.put(f"/api/url/{first}/update", {"url": "https://example.org/new"})
+        assert updated.get_json()["details"]["longurl"] == "https://example.org/new"
         assert (links(alice), links(client)) == (2, 1)
         assert [
             each.get(f"/api/url/{first}").get_json()["details"]["longurl"].split("/")[-1] for each in (alice, client)

@@ -1,5 +1,7 @@
 """/q/<code>: the response to a scan for each type of code."""
 
+import html
+import re
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -132,8 +134,47 @@ def test_the_wifi_page_shows_name_and_password(scan: Scan) -> None:
 # --- vCards, read by an independent library
 
 
-def test_a_vcard_is_read_by_an_address_book(scan: Scan) -> None:
-    answer = scan("vcard", VCARD)
+@pytest.fixture
+def save(app: Flask, alice: Client) -> Callable[[Any], TestResponse]:
+    """Return the file that the page of a contact links to."""
+    return lambda data: app.test_client().get(f"{add(alice, 'vcard', data)}/vcard")
+
+
+def test_a_vcard_is_shown_before_it_is_saved(app: Flask, alice: Client) -> None:
+    path = add(alice, "vcard", VCARD | {"site": "https://example.com/?a=1&b=<2>"})
+    page = app.test_client().get(path)
+    assert (page.status_code, page.mimetype, page.headers["Cache-Control"]) == (200, "text/html", "no-store")
+    assert "Zoë Müller; Smith, Jr.</h1>" in page.text
+    shown = [html.unescape(text) for text in re.findall(r"<dd[^>]*>(?:<a [^>]*>)?(.*?)</", page.text, re.DOTALL)]
+    assert shown == [
+        VCARD["cell"],
+        VCARD["phone"],
+        VCARD["fax"],
+        VCARD["email"],
+        "https://example.com/?a=1&b=<2>",
+        "1 Main St; \\ Suite 5\n01000-000 São Paulo\nSP\nBrasil",
+    ]
+    links = re.findall(r'<a class="button[^>]* href="(.*?)"', page.text)
+    assert links == [f"{path}/vcard", "tel:+15550101", "mailto:zoe@example.com"]
+    assert app.test_client().get(links[0]).mimetype == "text/vcard"
+    [code] = alice.get("/api/qr").get_json()["data"]["qrs"]
+    assert code["scans"] == 1, "the file is no second scan"
+
+
+def test_a_contact_without_details_shows_its_name_only(scan: Scan) -> None:
+    page = scan("vcard", {"org": "Acme"})
+    assert "Acme</h1>" in page.text
+    assert re.findall(r'<a class="button[^>]*>(.*?)</a>', page.text) == ["Save contact"]
+    assert "<dt>" not in page.text
+
+
+def test_other_codes_have_no_contact(app: Flask, alice: Client) -> None:
+    assert app.test_client().get(f"{add(alice, 'text', 'Hello')}/vcard").status_code == 404
+    assert app.test_client().get("/q/unknown/vcard").status_code == 404
+
+
+def test_a_vcard_is_read_by_an_address_book(save: Callable[[Any], TestResponse]) -> None:
+    answer = save(VCARD)
     assert answer.headers["Content-Type"] == "text/vcard; charset=utf-8"
     assert answer.headers["Content-Disposition"] == (
         'attachment; filename="Zo-M-ller-Smith-Jr.vcf"; '
@@ -155,8 +196,8 @@ def test_a_vcard_is_read_by_an_address_book(scan: Scan) -> None:
     assert (address.code, address.country) == (VCARD["zip"], VCARD["country"])
 
 
-def test_a_vcard_contains_only_the_members_that_are_set(scan: Scan) -> None:
-    card = vobject.readOne(scan("vcard", {"org": "Acme"}).text)
+def test_a_vcard_contains_only_the_members_that_are_set(save: Callable[[Any], TestResponse]) -> None:
+    card = vobject.readOne(save({"org": "Acme"}).text)
     assert set(card.contents) == {"version", "n", "fn", "org"}
     assert card.fn.value == "Acme"
 
@@ -211,6 +252,7 @@ SHOWN = {
     "email": ({"email": "zoe@example.com", "subject": "Hi"}, "Write e-mail"),
     "phone": ("+1 555 0100", "Call"),
     "sms": ({"phone": "+1 555 0100", "message": "On my way"}, "Write message"),
+    "vcard": (VCARD, "Save contact"),
     "wifi": ({"ssid": "Guests", "password": "a long password"}, "a long password"),
 }
 

@@ -46,11 +46,12 @@ def test_a_dump_and_the_logs_contain_no_secret(
     base = serve("--workers", "1")
     secret = "a secret passphrase"
     new = {"username": "carol", "email": "carol@example.com", "password": secret}
-    carol = json.loads(request(f"{base}/api/user/add", admin.key, new, "POST"))["data"]["id"]
+    repeatable = {"Idempotency-Key": "1"}
+    carol = json.loads(request(f"{base}/api/user/add", admin.key, new, "POST", repeatable))["data"]["id"]
     again = json.loads(request(f"{base}/api/user/add", admin.key, new, "POST"))
     assert again["error"] == 1, "a duplicate, which PostgreSQL logs"
     key = json.loads(request(f"{base}/api/user/{carol}", admin.key))["data"]["apikey"]
-    request(f"{base}/api/account/update", key, {"password": secret + "!"}, "PUT")
+    request(f"{base}/api/account/update", key, {"password": secret + "!"}, "PUT", repeatable)
     request(f"{base}/api/pixels?key={key}", key)
     tokens = []
     for _ in range(2):

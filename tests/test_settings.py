@@ -35,6 +35,8 @@ UNUSABLE = {
     "trusted_proxies": ["-1", "11", "many"],
     "metrics_token": ["short", "sixteen letters and spaces"],
     "prepare": ["no"],
+    "accent": ["red", "#45d", "#4355d9;", "#4355d9 #9aacff #000000", "#ffee00", "#4355d9 #101010"],
+    "logo": ["missing.png", ".", "../logo.png", "/etc/hostname"],
 }
 
 

@@ -66,7 +66,8 @@ def test_an_update_changes_only_what_was_sent(alice: Client, member: str) -> Non
     other |= {"link": "https://example.org/", "banner": "https://example.org/b.png"}
     splash_id = alice.add("/api/splash/add", FULL)
     answer = alice.put(f"/api/splash/{splash_id}/update", {member: other[member]})
-    assert answer.get_json() == {"error": 0, "message": "Splash page has been updated successfully."}
+    record = alice.get(f"/api/splash/{splash_id}").get_json()["data"]
+    assert answer.get_json() == {"error": 0, "message": "Splash page has been updated successfully.", "data": record}
     assert read(alice, splash_id) == FULL | {member: other[member]}
 
 

@@ -1,5 +1,7 @@
 """Requests under host names that the service does not know."""
 
+import base64
+import hashlib
 import re
 from collections.abc import Callable
 
@@ -29,6 +31,10 @@ FOREIGN += [
     "go.\xfc.x",
     f"{OWN}@evil.example",
     "localhost.evil",
+    f"go..{OWN}",
+    f".{OWN}",
+    "a" * 300,
+    "a" * 64 + ".example",
 ]
 EVERYWHERE = ["/healthz", "/metrics", "/.well-known/linkmgr/<token>"]
 TOKEN = "prometheus-reads-this"
@@ -103,6 +109,15 @@ def test_nothing_is_served_under_an_unknown_host(service: Flask, paths: list[str
     assert ask(service, "/", host, Accept="application/json").get_json()["code"] == "unknown_host"
     assert visits(service, sql) == 0
     assert sql("SELECT bucket, count FROM rate_windows") == counted, "nothing was counted"
+
+
+@pytest.mark.usefixtures("app")
+def test_the_page_of_an_unknown_host_has_its_style_within(service: Flask) -> None:
+    page = ask(service, "/login", "evil.example")
+    [style] = re.findall("<style>(.*?)</style>", page.text, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in page.headers["Content-Security-Policy"]
+    assert not re.findall(r'(?:href|src)="/', page.text), "nothing else is served on this host"
 
 
 @pytest.mark.parametrize("host", [*LOOPBACK, *FOREIGN, OWN])

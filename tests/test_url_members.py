@@ -100,6 +100,31 @@ def test_the_example_of_the_specification_is_accepted(alice: Client, sql: Sql) -
         ("2030-12-31T23:30:00.123-01:00", "2031-01-01 00:30:00"),
         ("2030-12-31 12:00:00+0530", "2030-12-31 06:30:00"),
         ("2001-01-01 00:00:00", "2001-01-01 00:00:00"),
+        # RFC 3339 with any fraction, and with the zone as PostgreSQL prints it
+        ("2030-12-31T12:00:00.5Z", "2030-12-31 12:00:00"),
+        ("2030-12-31T12:00:00.123456789012345+01:00", "2030-12-31 11:00:00"),
+        ("2030-12-31 12:00:00.123456+02", "2030-12-31 10:00:00"),
+        # Go and Java, with the region or the monotonic clock
+        ("2026-11-21 21:02:20.015843052 +0000 UTC", "2026-11-21 21:02:20"),
+        ("2026-11-21 21:02:20.015843052 +0100 CET m=+0.000012345", "2026-11-21 20:02:20"),
+        ("2026-11-21 21:02:20 -0300 -03", "2026-11-22 00:02:20"),
+        ("2026-11-21T21:02:20.015843052+01:00[Europe/Berlin]", "2026-11-21 20:02:20"),
+        ("2026-11-21T21:02Z[UTC]", "2026-11-21 21:02:00"),
+        # Ruby, Rust and Python's log
+        ("2030-12-31 12:00:00 UTC", "2030-12-31 12:00:00"),
+        ("2030-12-31 12:00:00 -0500", "2030-12-31 17:00:00"),
+        ("2030-12-31 12:00:00,123", "2030-12-31 12:00:00"),
+        # RFC 2822, HTTP and RFC 850 with four digits of the year
+        ("Sat, 21 Nov 2026 21:02:20 +0000", "2026-11-21 21:02:20"),
+        ("sat, 21 nov 2026 21:02:20 gmt", "2026-11-21 21:02:20"),
+        ("1 Nov 2026 21:02 -0130", "2026-11-01 22:32:00"),
+        ("Sat, 21 Nov 2026 22:02:20 +0100 (CET)", "2026-11-21 21:02:20"),
+        ("Saturday, 21-Nov-2026 21:02:20 UTC", "2026-11-21 21:02:20"),
+        # JavaScript, C, Java and Unix
+        ("Sat Nov 21 2026 22:02:20 GMT+0100 (Central European Standard Time)", "2026-11-21 21:02:20"),
+        ("Sun Nov  1 21:02:20 2026", "2026-11-01 21:02:20"),
+        ("Sat Nov 21 21:02:20 UTC 2026", "2026-11-21 21:02:20"),
+        ("Sat Nov 21 21:02:20 +0200 2026", "2026-11-21 19:02:20"),
     ],
 )
 def test_an_expiry_is_stored_in_utc(alice: Client, sent: str, kept: str) -> None:
@@ -109,9 +134,15 @@ def test_an_expiry_is_stored_in_utc(alice: Client, sent: str, kept: str) -> None
 
 @pytest.mark.parametrize(
     "expiry",
-    ["tomorrow", "2030-13-01", "2030-02-30", "2030-1-1", "2030-12-31 24:00:00", "2030-12-31 12:00:00 UTC", "20301231",
+    ["tomorrow", "2030-13-01", "2030-02-30", "2030-1-1", "2030-12-31 24:00:00", "20301231",
      "2030-12-31T12:00:00+99:00", "9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00", "2030-12-31\n",
-     "٢٠٣٠-١٢-٣١"],
+     "٢٠٣٠-١٢-٣١",
+     # Ambiguous or contradictory: the order of day and month, the century, the time zone, the day of the week
+     "02/03/2030", "02-03-2030", "02.03.2030 12:00", "12:00", "1767225600", "Sat, 21 Nov 26 21:02:20 GMT",
+     "2030-12-31 12:00:00 CST", "Sat Nov 21 21:02:20 CST 2026", "Mon, 21 Nov 2026 21:02:20 GMT",
+     "31 Feb 2030 12:00 GMT",
+     "2030-12-31T12:00:00Z+01:00", "2030-12-31T12:00:00+01:60", "2030-12-31 9:02 PM", "Sat Nov 21 UTC 21:02:20 2026",
+     "Sat Nov 21 2026 21:02:20 2027", "Nov 2026", "2030-12-31T12:00:00.Z", "2030-12-31 12:00 m=+0.1", "now", " "],
 )  # fmt: skip
 def test_an_invalid_expiry_is_rejected(alice: Client, expiry: str) -> None:
     assert refused(alice, expiry=expiry) == "expiry must be a time such as 2030-12-31 23:59:59."
@@ -166,7 +197,9 @@ def test_each_type_is_stored(alice: Client, sql: Sql) -> None:
         ({"campaign": "٣"}, "campaign must be an id such as 17."),
         ({"campaign": -1}, "campaign must be the id of one of your campaigns."),
         ({"campaign": 2**62}, "campaign must be the id of one of your campaigns."),
-        ({"channel": []}, "channel must be an id such as 17."),
+        ({"channel": {}}, "channel must be an id such as 17, or an array of ids such as [17, 18]."),
+        ({"channel": 1.5}, "channel must be an id such as 17, or an array of ids such as [17, 18]."),
+        ({"channel": [2**62]}, "channel must be the id of one of your channels."),
         ({"channel": 2**62}, "channel must be the id of one of your channels."),
         ({"metatitle": "x" * 256}, "metatitle must be at most 255 characters."),
         ({"metatitle": "a\nb"}, "metatitle must not contain control characters."),

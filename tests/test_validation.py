@@ -7,6 +7,7 @@ import pytest
 from linkmgr.db import statements
 from tests.conftest import Client
 
+FORMS = ["application/x-www-form-urlencoded", "Multipart/Form-Data; boundary=x"]
 PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 
 
@@ -50,15 +51,27 @@ def test_a_number_of_5000_digits_is_rejected(alice: Client) -> None:
     assert send(alice, body) == (400, "The body cannot be read: a number is too large.")
 
 
-@pytest.mark.parametrize("content_type", ["", "text/plain", "application/json; charset=utf-8", "application/vnd.x"])
-def test_json_is_accepted_with_any_content_type_except_forms(alice: Client, content_type: str) -> None:
+@pytest.mark.parametrize(
+    "content_type", ["", "text/plain", "application/json; charset=utf-8", "application/vnd.x", *FORMS]
+)
+def test_json_is_accepted_with_any_content_type(alice: Client, content_type: str) -> None:
     assert send(alice, b'{"type": "bing", "name": "n", "tag": "t"}', content_type)[0] == 200
 
 
-@pytest.mark.parametrize("content_type", ["application/x-www-form-urlencoded", "multipart/form-data; boundary=x"])
-def test_a_form_is_rejected_and_the_message_names_the_required_header(alice: Client, content_type: str) -> None:
+@pytest.mark.parametrize("content_type", FORMS)
+@pytest.mark.parametrize("body", [b"name=n", b"", b'{"name": ', b"\xff"])
+def test_a_form_is_rejected_and_the_message_names_the_required_header(
+    alice: Client, body: bytes, content_type: str
+) -> None:
     message = "The body must be JSON. Send the header 'Content-Type: application/json'."
-    assert send(alice, b"name=n", content_type) == (415, message)
+    assert send(alice, body, content_type) == (415, message)
+
+
+@pytest.mark.parametrize("content_type", FORMS)
+@pytest.mark.parametrize("body", [b"[]", b'{"name": "a", "name": "b"}', b'{"x": "\\u0000"}', b"[" * 60_000])
+def test_json_that_is_not_accepted_is_no_form(alice: Client, body: bytes, content_type: str) -> None:
+    assert send(alice, body, content_type) == send(alice, body)
+    assert send(alice, body)[0] == 400
 
 
 def test_a_body_above_64_kib_is_rejected(alice: Client) -> None:

@@ -1,6 +1,6 @@
 """/api/account"""
 
-from flask import Blueprint
+from flask import Blueprint, Response
 from marshmallow import ValidationError, validates_schema
 
 from linkmgr.fields.base import Changes, Email, Password, body
@@ -8,7 +8,7 @@ from linkmgr.repository import account as accounts
 from linkmgr.settings import settings
 from linkmgr.web import passwords
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.responses import Json, ok
+from linkmgr.web.responses import Json, updated, versioned
 
 bp = Blueprint("account", __name__)
 
@@ -25,9 +25,11 @@ class AccountChanges(Changes):
 
 @bp.get("/account")
 @bp.post("/account")  # clients read with POST
-def read() -> Json:
+def read() -> Response:
     user = caller()
-    return ok(
+    assert user.version
+    return versioned(
+        user.version,
         data={
             "id": user.id,
             "email": user.email,
@@ -36,14 +38,14 @@ def read() -> Json:
             "status": user.status,
             "expires": user.expires,
             "registered": user.registered,
-        }
+        },
     )
 
 
 @bp.put("/account/update")
-def update() -> Json:
+def update() -> Response:
     changes = body(AccountChanges)
     if "password" in changes:
         changes["password_hash"] = passwords.hashed(changes.pop("password"))
-    accounts.update(user_id(), **changes)
-    return ok("Account has been successfully updated.")
+    account = accounts.update(user_id(), **changes)
+    return updated("Account has been successfully updated.", account.pop("version"), data=account)

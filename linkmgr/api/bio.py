@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from flask import Blueprint
+from flask import Blueprint, Response
 from marshmallow import ValidationError, fields
 
-from linkmgr.fields.base import Changes, Choice, New, Text, body, join_problems, paging
+from linkmgr.fields.base import Changes, Choice, New, Text, body, changes_of, join_problems, paging
 from linkmgr.fields.links import Alias
 from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import bio
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("bio", __name__)
 
@@ -79,8 +79,9 @@ def index() -> Json:
 
 
 @bp.get("/bio/<id:bio_id>")
-def read(bio_id: int) -> Json:
-    return ok(data=bio.read(user_id(), bio_id))
+def read(bio_id: int) -> Response:
+    page = bio.read(user_id(), bio_id)
+    return versioned(page.pop("version"), data=page)
 
 
 @bp.post("/bio/add")
@@ -89,9 +90,10 @@ def add() -> Json:
 
 
 @bp.put("/bio/<id:bio_id>/update")
-def update(bio_id: int) -> Json:
-    bio.update(user_id(), bio_id, **body(BioChanges))
-    return ok("Bio page has been updated successfully.")
+def update(bio_id: int) -> Response:
+    changes = changes_of(BioChanges, lambda: bio.read(user_id(), bio_id))
+    page = bio.update(user_id(), bio_id, **changes)
+    return updated("Bio page has been updated successfully.", page.pop("version"), data=page)
 
 
 @bp.delete("/bio/<id:bio_id>/delete")

@@ -2,12 +2,12 @@
 
 import secrets
 
-from flask import Blueprint
+from flask import Blueprint, Response
 
 from linkmgr.fields.base import Boolean, Changes, Matching, New, Text, body, paging
 from linkmgr.repository import campaigns
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("campaigns", __name__)
 
@@ -36,8 +36,9 @@ def index() -> Json:
 
 
 @bp.get("/campaign/<id:campaign_id>")
-def read(campaign_id: int) -> Json:
-    return ok(data=campaigns.read(user_id(), campaign_id))
+def read(campaign_id: int) -> Response:
+    campaign = campaigns.read(user_id(), campaign_id)
+    return versioned(campaign.pop("version"), data=campaign)
 
 
 @bp.post("/campaign/add")
@@ -52,8 +53,11 @@ def assign(campaign_id: int, link_id: int) -> Json:
 
 
 @bp.put("/campaign/<id:campaign_id>/update")
-def update(campaign_id: int) -> Json:
-    return ok(**campaigns.update(user_id(), campaign_id, **body(CampaignChanges)))
+def update(campaign_id: int) -> Response:
+    campaign = campaigns.update(user_id(), campaign_id, **body(CampaignChanges))
+    version = campaign.pop("version")
+    as_created = campaign | {"domain": campaign["name"], "campaign": campaign["name"]}
+    return updated("Campaign has been updated successfully.", version, as_created, data=campaign)
 
 
 @bp.delete("/campaign/<id:campaign_id>/delete")

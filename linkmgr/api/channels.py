@@ -1,11 +1,11 @@
 """/api/channels and /api/channel"""
 
-from flask import Blueprint
+from flask import Blueprint, Response
 
 from linkmgr.fields.base import Boolean, Changes, Choice, Color, New, Text, body, load, paging
 from linkmgr.repository import channels
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("channels", __name__)
 
@@ -37,8 +37,10 @@ def index() -> Json:
 
 
 @bp.get("/channel/<id:channel_id>")
-def read(channel_id: int) -> Json:
-    return listing("items", channels.items(user_id(), channel_id, **paging()))
+def read(channel_id: int) -> Response:
+    items = channels.items(user_id(), channel_id, **paging())
+    channel = channels.read(user_id(), channel_id)
+    return versioned(channel.pop("version"), data=listing("items", items)["data"], details=channel)
 
 
 @bp.post("/channel/add")
@@ -53,9 +55,9 @@ def assign(channel_id: int, type: str, item_id: int) -> Json:  # noqa: A002 - th
 
 
 @bp.put("/channel/<id:channel_id>/update")
-def update(channel_id: int) -> Json:
-    channels.update(user_id(), channel_id, **body(ChannelChanges))
-    return ok("Channel has been updated successfully.")
+def update(channel_id: int) -> Response:
+    channel = channels.update(user_id(), channel_id, **body(ChannelChanges))
+    return updated("Channel has been updated successfully.", channel.pop("version"), **channel)
 
 
 @bp.delete("/channel/<id:channel_id>/delete")

@@ -1,12 +1,12 @@
 """/api/domains and /api/domain"""
 
-from flask import Blueprint
+from flask import Blueprint, Response
 
-from linkmgr.fields.base import Changes, New, Target, Text, body, paging
+from linkmgr.fields.base import Changes, New, Target, Text, body, changes_of, paging
 from linkmgr.outbound import domain_check
 from linkmgr.repository import domains
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("domains", __name__)
 
@@ -35,8 +35,9 @@ def index() -> Json:
 
 
 @bp.get("/domain/<id:domain_id>")
-def read(domain_id: int) -> Json:
-    return ok(data=domains.read(user_id(), domain_id))
+def read(domain_id: int) -> Response:
+    domain = domains.read(user_id(), domain_id)
+    return versioned(domain.pop("version"), data=domain)
 
 
 @bp.post("/domain/add")
@@ -47,9 +48,10 @@ def add() -> Json:
 
 
 @bp.put("/domain/<id:domain_id>/update")
-def update(domain_id: int) -> Json:
-    domains.update(user_id(), domain_id, **body(DomainChanges))
-    return ok("Domain has been updated successfully.")
+def update(domain_id: int) -> Response:
+    changes = changes_of(DomainChanges, lambda: domains.read(user_id(), domain_id))
+    domain = domains.update(user_id(), domain_id, **changes)
+    return updated("Domain has been updated successfully.", domain.pop("version"), data=domain)
 
 
 @bp.delete("/domain/<id:domain_id>/delete")

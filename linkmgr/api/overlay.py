@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from flask import Blueprint
+from flask import Blueprint, Response
 from marshmallow import Schema, validates_schema
 
 from linkmgr.fields import overlays
-from linkmgr.fields.base import Changes, Choice, Color, New, Target, Text, body, paging
+from linkmgr.fields.base import Changes, Choice, Color, New, Target, Text, body, changes_of, paging
 from linkmgr.repository import overlay
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("overlay", __name__)
 
@@ -52,8 +52,9 @@ def index() -> Json:
 
 
 @bp.get("/overlay/<id:overlay_id>")
-def read(overlay_id: int) -> Json:
-    return ok(data=overlay.read(user_id(), overlay_id))
+def read(overlay_id: int) -> Response:
+    record = overlay.read(user_id(), overlay_id)
+    return versioned(record.pop("version"), data=record)
 
 
 @bp.get("/overlay/<id:overlay_id>/answers")
@@ -67,9 +68,10 @@ def add() -> Json:
 
 
 @bp.put("/overlay/<id:overlay_id>/update")
-def update(overlay_id: int) -> Json:
-    overlay.update(user_id(), overlay_id, **body(OverlayChanges))
-    return ok("Overlay has been updated successfully.")
+def update(overlay_id: int) -> Response:
+    changes = changes_of(OverlayChanges, lambda: overlay.read(user_id(), overlay_id))
+    record = overlay.update(user_id(), overlay_id, **changes)
+    return updated("Overlay has been updated successfully.", record.pop("version"), data=record)
 
 
 @bp.delete("/overlay/<id:overlay_id>/delete")

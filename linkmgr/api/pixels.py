@@ -1,11 +1,11 @@
 """/api/pixels and /api/pixel"""
 
-from flask import Blueprint
+from flask import Blueprint, Response
 
 from linkmgr.fields.base import Changes, Choice, Matching, New, Text, body, paging
 from linkmgr.repository import pixels
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("pixels", __name__)
 
@@ -22,6 +22,7 @@ TYPES = (
     "bing",
     "snapchat",
     "reddit",
+    "tiktok",
 )
 TAG = "[A-Za-z0-9_.:/-]{1,100}", "1 to 100 letters, digits, '_', '.', ':', '/' or '-'"
 
@@ -43,8 +44,9 @@ def index() -> Json:
 
 
 @bp.get("/pixel/<id:pixel_id>")
-def read(pixel_id: int) -> Json:
-    return ok(data=pixels.read(user_id(), pixel_id))
+def read(pixel_id: int) -> Response:
+    pixel = pixels.read(user_id(), pixel_id)
+    return versioned(pixel.pop("version"), data=pixel)
 
 
 @bp.post("/pixel/add")
@@ -53,9 +55,9 @@ def add() -> Json:
 
 
 @bp.put("/pixel/<id:pixel_id>/update")
-def update(pixel_id: int) -> Json:
-    pixels.update(user_id(), pixel_id, **body(PixelChanges))
-    return ok("Pixel has been updated successfully.")
+def update(pixel_id: int) -> Response:
+    pixel = pixels.update(user_id(), pixel_id, **body(PixelChanges))
+    return updated("Pixel has been updated successfully.", pixel.pop("version"), data=pixel)
 
 
 @bp.delete("/pixel/<id:pixel_id>/delete")

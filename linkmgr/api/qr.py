@@ -12,7 +12,7 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import qr
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("qr", __name__)
 
@@ -57,9 +57,9 @@ def index() -> Json:
 
 
 @bp.get("/qr/<id:qr_id>")
-def read(qr_id: int) -> Json:
+def read(qr_id: int) -> Response:
     code = qr.read(user_id(), qr_id)
-    return ok(data=code.pop("statistics"), details=code)
+    return versioned(code.pop("version"), data=code.pop("statistics"), details=code)
 
 
 @bp.get("/qr/<id:qr_id>/visits")
@@ -76,10 +76,13 @@ def add() -> Json:
 
 
 @bp.put("/qr/<id:qr_id>/update")
-def update(qr_id: int) -> Json:
-    changes = body(QrChanges)
-    qr.update(user_id(), qr_id, **_prepare(qr.find_type(user_id(), qr_id), changes))
-    return ok("QR has been updated successfully.")
+def update(qr_id: int) -> Response:
+    changes, stored = body(QrChanges), qr.find_fixed(user_id(), qr_id)
+    if changes.get("logo") == stored["logo"]:
+        changes.pop("logo", None)  # keep the image instead of fetching it again
+    qr.update(user_id(), qr_id, **_prepare(stored["type"], changes))
+    code = qr.read_current(user_id(), qr_id)
+    return updated("QR has been updated successfully.", code.pop("version"), data=code.pop("statistics"), details=code)
 
 
 @bp.delete("/qr/<id:qr_id>/delete")
@@ -90,5 +93,8 @@ def delete(qr_id: int) -> Json:
 
 def _prepare(kind: str, members: dict[str, Any]) -> dict[str, Any]:
     """Replace the data by its stored form, and the logo by its image."""
-    prepared = members | {"data": qr_data.normalize(kind, members["data"])}
-    return prepared | {"logo": logos.load(members["logo"])} if "logo" in members else prepared
+    data = qr_data.normalize(kind, members["data"])
+    prepared = members | {"data": data, "own_alias": qr_data.own_alias(kind, data)}
+    if "logo" in members:
+        prepared |= {"logo": logos.load(members["logo"]), "logo_source": members["logo"]}
+    return prepared

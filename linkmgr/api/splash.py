@@ -1,11 +1,11 @@
 """/api/splash"""
 
-from flask import Blueprint
+from flask import Blueprint, Response
 
-from linkmgr.fields.base import Changes, Integer, New, Target, Text, body, paging
+from linkmgr.fields.base import Changes, Integer, New, Target, Text, body, changes_of, paging
 from linkmgr.repository import splash
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("splash", __name__)
 
@@ -37,8 +37,9 @@ def index() -> Json:
 
 
 @bp.get("/splash/<id:splash_id>")
-def read(splash_id: int) -> Json:
-    return ok(data=splash.read(user_id(), splash_id))
+def read(splash_id: int) -> Response:
+    page = splash.read(user_id(), splash_id)
+    return versioned(page.pop("version"), data=page)
 
 
 @bp.post("/splash/add")
@@ -47,9 +48,10 @@ def add() -> Json:
 
 
 @bp.put("/splash/<id:splash_id>/update")
-def update(splash_id: int) -> Json:
-    splash.update(user_id(), splash_id, **body(SplashChanges))
-    return ok("Splash page has been updated successfully.")
+def update(splash_id: int) -> Response:
+    changes = changes_of(SplashChanges, lambda: splash.read(user_id(), splash_id))
+    page = splash.update(user_id(), splash_id, **changes)
+    return updated("Splash page has been updated successfully.", page.pop("version"), data=page)
 
 
 @bp.delete("/splash/<id:splash_id>/delete")

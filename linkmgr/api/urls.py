@@ -7,11 +7,12 @@ from marshmallow import Schema, post_load
 
 from linkmgr.api.stats import list_visits
 from linkmgr.db.statements import Page
-from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, paging, query_choice, query_text
+from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, changes_of, paging, query_text
 from linkmgr.fields.links import (
     Alias,
     DeepLink,
     Expiry,
+    IdOrIds,
     IdOrString,
     Ids,
     Image,
@@ -20,24 +21,28 @@ from linkmgr.fields.links import (
     OwnDomain,
     Parameters,
     Targets,
-    target_hosts,
+    hosts_of,
+    targets_of,
 )
+from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.repository import urls
+from linkmgr.repository import url_details, urls
+from linkmgr.visits import labels
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok
+from linkmgr.web.errors import AppError
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("urls", __name__)
 
-ORDERS = ("date", "click")
 MAX_DESCRIPTION = 1000
-# Clients send these defaults with every link. A create with nothing else returns the existing link of the URL.
+# Clients send these defaults with every link. A create with nothing else returns the existing link of the URL, and an
+# update with nothing else leaves it so.
 _DEFAULTS: dict[str, Any] = {
     "type": {"type": "direct", "splash_id": None, "overlay_id": None},
     "status": "public",
     "campaign": 0,
-    "channel": 0,
+    "channel": [],
     "geotarget": {},
     "devicetarget": {},
     "languagetarget": {},
@@ -55,9 +60,9 @@ class Members(Schema):
     password = LinkPassword(allow_empty=True)
     expiry = Expiry(allow_empty=True)
     type = LinkType()
-    geotarget = Targets("location")
-    devicetarget = Targets("device")
-    languagetarget = Targets("language")
+    geotarget = Targets("location", labels.country_problem)
+    devicetarget = Targets("device", labels.device_problem)
+    languagetarget = Targets("language", labels.language_problem)
     parameters = Parameters()
     metatitle = Text(allow_empty=True)
     metadescription = Text(MAX_DESCRIPTION, allow_empty=True, multiline=True)
@@ -65,9 +70,13 @@ class Members(Schema):
     description = Text(MAX_DESCRIPTION, allow_empty=True, multiline=True)
     pixels = Ids()
     campaign = IdOrString()
-    channel = IdOrString()
+    channel = IdOrIds()
     deeplink = DeepLink()
     status = Choice(("private", "public"))
+
+
+def _without_defaults(loaded: Json) -> Json:
+    return {name: value for name, value in loaded.items() if value not in ("", _DEFAULTS.get(name, ""))}
 
 
 class NewLink(New, Members):
@@ -75,7 +84,7 @@ class NewLink(New, Members):
 
     @post_load
     def drop_defaults(self, loaded: Json, **_: Any) -> Json:
-        return {name: value for name, value in loaded.items() if value not in ("", _DEFAULTS.get(name, ""))}
+        return _without_defaults(loaded)
 
 
 class LinkChanges(Changes, Members):
@@ -84,7 +93,7 @@ class LinkChanges(Changes, Members):
 
 def _to_columns(loaded: Json) -> Json:
     """Return the keyword arguments of the repository."""
-    columns: Json = {"hosts": target_hosts(loaded)} | loaded | loaded.get("type", {})
+    columns: Json = loaded | loaded.get("type", {})
     if "status" in columns:
         columns["public"] = columns.pop("status") == "public"
     if "password" in columns:
@@ -93,25 +102,41 @@ def _to_columns(loaded: Json) -> Json:
     return columns
 
 
+def _find(short: str) -> Json:
+    """Return the link with this short URL as `read` does, with the members of a list besides."""
+    page, parsed = paging(), parse_short_url(short)
+    row = urls.find_by_short_url(user_id(), parsed) if parsed else None
+    if row is None:
+        raise AppError("short_url_unknown")
+    link = url_details.read(user_id(), row["id"])
+    del link["version"]
+    after, number = page["after"], page["number"]
+    on_page = row["id"] < after if after else number == 1
+    listed = listing("urls", Page([row] if on_page else [], 1, page["limit"], None if after else number, None))
+    return ok(id=row["id"], data=link.pop("data") | listed["data"], details=link)
+
+
 def _list_links() -> Page:
     page = paging()
-    q, short, order = query_text("q", MAX_URL), query_text("short", MAX_URL), query_choice("order", ORDERS)
-    if short:
-        return urls.find_by_short_url(user_id(), short, **page)
-    if q or order == "click":
-        return urls.search(user_id(), q=q, by_clicks=order == "click", **page)
+    q, by_clicks = query_text("q", MAX_URL), query_text("order") == "click"
+    if by_clicks and page["after"]:
+        raise AppError("invalid", problems="after requires order=date. Use page to list links by clicks")
+    if q or by_clicks:
+        return urls.search(user_id(), q=q, by_clicks=by_clicks, **page)
     return urls.index(user_id(), **page)
 
 
 @bp.get("/urls")
 def index() -> Json:
+    if short := query_text("short", MAX_URL):
+        return _find(short)
     return listing("urls", _list_links())
 
 
 @bp.get("/url/<id:link_id>")
-def read(link_id: int) -> Json:
-    link = urls.read(user_id(), link_id)
-    return ok(id=link_id, data=link.pop("data"), details=link)
+def read(link_id: int) -> Response:
+    link = url_details.read(user_id(), link_id)
+    return versioned(link.pop("version"), id=link_id, data=link.pop("data"), details=link)
 
 
 @bp.get("/url/<id:link_id>/visits")
@@ -121,13 +146,18 @@ def visits(link_id: int) -> Json | Response:
 
 @bp.post("/url/add")
 def add() -> Json:
-    return ok(**urls.add(user_id(), **_to_columns(body(NewLink))))
+    new = body(NewLink)
+    return ok(**urls.add(user_id(), hosts=hosts_of(targets_of(new)), **_to_columns(new)))
 
 
 @bp.put("/url/<id:link_id>/update")
-def update(link_id: int) -> Json:
-    updated = urls.update(user_id(), link_id, **_to_columns(body(LinkChanges)))
-    return ok("Link has been updated successfully.", **updated)
+def update(link_id: int) -> Response:
+    changes = changes_of(LinkChanges, lambda: url_details.read_current(user_id(), link_id))
+    changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
+    short = urls.update(user_id(), link_id, changed=changed, targets=targets_of(changes), **_to_columns(changes))
+    link = url_details.read_current(user_id(), link_id)
+    message = "Link has been updated successfully."
+    return updated(message, link.pop("version"), short, id=link_id, data=link.pop("data"), details=link)
 
 
 @bp.delete("/url/<id:link_id>/delete")

@@ -6,7 +6,7 @@ from linkmgr.fields.base import Email, Id, Matching, New, Password, Timestamp, b
 from linkmgr.repository import login, users
 from linkmgr.settings import settings
 from linkmgr.web import auth, keys, passwords
-from linkmgr.web.responses import Json, ok, streamed
+from linkmgr.web.responses import Json, ok, streamed, versioned
 
 bp = Blueprint("users", __name__)
 
@@ -27,8 +27,9 @@ def index() -> Response:
 
 
 @bp.get("/user/<id:user_id>")
-def read(user_id: int) -> Json:
-    return ok(data=users.read(user_id))
+def read(user_id: int) -> Response:
+    user = users.read(user_id)
+    return versioned(user.pop("version"), data=user)
 
 
 @bp.post("/user/add")

@@ -12,7 +12,6 @@ import contextlib
 import ctypes
 import fcntl
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -26,10 +25,10 @@ from typing import Any
 import psycopg2
 from psycopg2 import sql
 
-from linkmgr.db.binaries import SHARED_FOLDER, Unavailable, find_server, is_reachable, make_readable, path_digest
+from linkmgr.db.binaries import Unavailable, find_server, make_readable
+from linkmgr.db.folders import TEMPORARY_ROOT, data_folder, is_running_on, owner, socket_folder
 
 DATABASE = "linkmgr"
-_TEMPORARY_ROOT = Path("/tmp")  # noqa: S108 - folders of mode 0700; a socket's path has at most 107 characters
 _START_SECONDS = 60
 _STOP_SECONDS = 30
 _RETRY_SECONDS = 1  # between starts of a server that exits immediately
@@ -52,53 +51,13 @@ _OPTIONS = {
 _TEMPORARY_OPTIONS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
-def _user(data: Path) -> pwd.struct_passwd:
-    """Return the user that the server runs as. PostgreSQL refuses root, which uses the owner of the cluster instead."""
-    uid = os.geteuid() or (data.stat().st_uid if data.exists() else 0)
-    for user in (uid,) if uid else ("postgres", "nobody"):
-        with contextlib.suppress(KeyError):
-            return pwd.getpwuid(user) if isinstance(user, int) else pwd.getpwnam(user)
-    required = f"with the id {uid}" if uid else "'postgres'"
-    raise Unavailable(f"PostgreSQL must run as a user {required}: add this user, or set LINKMGR_DATABASE_URL.")
-
-
-def data_folder(folder: Path) -> Path:
-    """Return the data folder of the cluster for `folder`. As root, it is in SHARED_FOLDER if the server's user may not
-    enter `folder`."""
-    data = folder.resolve()
-    if os.geteuid() != 0:
-        return data
-    user, shared = _user(data), SHARED_FOLDER / path_digest(data) / "data"
-    if data.exists():
-        if not is_reachable(data, user):
-            raise Unavailable(f"The user {user.pw_name} may not enter {data}: run chmod o+x on its parent folders.")
-        return data
-    return data if is_reachable(data, user) and not shared.exists() else shared
-
-
-def _socket_folder(data: Path) -> Path:
-    return _TEMPORARY_ROOT / f"linkmgr-{_user(data).pw_uid}-{path_digest(data)}"
-
-
 def _dsn(data: Path, database: str = DATABASE) -> str:
-    return f"postgresql://postgres@/{database}?host={_socket_folder(data)}&port={_OPTIONS['port']}"
+    return f"postgresql://postgres@/{database}?host={socket_folder(data)}&port={_OPTIONS['port']}"
 
 
 def dsn(folder: Path) -> str:
     """Return the DSN of the server of `folder`, which need not be running."""
     return _dsn(data_folder(folder))
-
-
-def _is_running_on(data: Path, pid: str) -> bool:
-    """Return True if the process is a postmaster of the cluster. Its working directory is the data folder; a zombie has
-    none."""
-    if sys.platform != "linux":
-        result = subprocess.run(["ps", "-o", "comm=", "-p", pid], capture_output=True, check=False)
-        return b"postgres" in result.stdout
-    try:
-        return Path("/proc", pid, "cwd").samefile(data)
-    except OSError:
-        return False
 
 
 def stop_with_parent(signal_number: int, parent: int) -> None:
@@ -113,8 +72,8 @@ def stop_with_parent(signal_number: int, parent: int) -> None:
 class Server:
     def __init__(self, data: Path, *, durable: bool) -> None:
         self.data, self.durable = data, durable
-        self.user = _user(data)
-        self.sockets = _socket_folder(data)
+        self.user = owner(data)
+        self.sockets = socket_folder(data)
         self.log = data.with_name(data.name + ".log")
         self._lock: int | None = None
         self._child: subprocess.Popen[bytes] | None = None
@@ -190,9 +149,8 @@ class Server:
                 raise Unavailable(f"{folder} belongs to another user than {self.user.pw_name}.")
             folder.chmod(0o700)
         self._remove_stale_files()
-        options = (
-            _OPTIONS | {"unix_socket_directories": str(self.sockets)} | ({} if self.durable else _TEMPORARY_OPTIONS)
-        )
+        options = _OPTIONS | {"unix_socket_directories": str(self.sockets)}
+        options |= {} if self.durable else _TEMPORARY_OPTIONS
         settings = [argument for name, value in options.items() for argument in ("-c", f"{name}={value}")]
         assert self._lock is not None
         parent = os.getpid()
@@ -211,12 +169,11 @@ class Server:
             )
 
     def _remove_stale_files(self) -> None:
-        """Remove the pid file and the sockets of a dead server. This process holds the lock, so no server of linkmgr is
-        alive."""
+        """Remove the pid file and sockets of a dead server. This process holds the lock, so none of ours is alive."""
         pid_file = self.data / "postmaster.pid"
         if pid_file.exists():
             pid = pid_file.read_text().split("\n", maxsplit=1)[0]
-            if _is_running_on(self.data, pid):
+            if is_running_on(self.data, pid):
                 raise Unavailable(
                     f"PostgreSQL process {pid}, which linkmgr did not start, uses {self.data}: stop it first."
                 )
@@ -270,8 +227,8 @@ class Server:
 
 
 def _create_temporary_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="linkmgr-", dir=_TEMPORARY_ROOT)).resolve()
-    user = _user(folder / "data")
+    folder = Path(tempfile.mkdtemp(prefix="linkmgr-", dir=TEMPORARY_ROOT)).resolve()
+    user = owner(folder / "data")
     os.chown(folder, user.pw_uid, user.pw_gid)
     return folder / "data"
 

@@ -6,6 +6,8 @@
     run            write and wait for the disk; never retried once the write may be committed
     run_unsynced   write without waiting for the disk
 
+Inside `transaction.lazily`, all but run_unsynced use its connection from the first write on.
+
 Connections use autocommit, so that a statement is one round trip and one transaction. The last used connection is used
 next, because its server process is in the processor's caches. A connection prepares each statement on its first use,
 because planning costs more than executing. This requires static SQL with named parameters.
@@ -16,9 +18,10 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypedDict
 
 import psycopg2
 import psycopg2.extensions
@@ -30,6 +33,7 @@ from linkmgr.db import embedded, session
 from linkmgr.settings import settings, this_app
 
 Row = dict[str, Any]
+MAX_BIGINT = 2**63 - 1
 
 _SCHEMA = Path(__file__).parents[2] / "schema.sql"
 VERSION = int(re.findall(r"^INSERT INTO schema_version VALUES \((\d+)\);", _SCHEMA.read_text(), re.MULTILINE)[0])
@@ -54,9 +58,22 @@ def _prepared(sql: str) -> tuple[str, str]:
     return f"PREPARE {name} AS {numbered}", f"EXECUTE {name}" + (f" ({values})" if names else "")
 
 
-class _Pooled(NamedTuple):
+class Pooled(NamedTuple):
     connection: psycopg2.extensions.connection
     prepared: set[str]
+
+
+class Executor(Protocol):
+    """Executes statements in place of the database."""
+
+    @property
+    def began(self) -> bool: ...
+
+    def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]: ...
+
+
+# The transaction of the current request, if it has one (transaction.py).
+executor: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
 
 class Database:
@@ -66,27 +83,34 @@ class Database:
         self.prepare = prepare
         self.options = session.OPTIONS | ({"options": session.STARTUP_OPTIONS} if prepare else {})
         self.prelude = "" if prepare else session.SET_LOCAL  # sent with every message
-        self._idle: list[_Pooled] = []
+        self._idle: list[Pooled] = []
 
     def connect(self) -> psycopg2.extensions.connection:
         connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
         connection.autocommit = True
         return session.register_types(connection)
 
-    def _open(self) -> _Pooled:
+    def _open(self) -> Pooled:
         """Open a connection and check the schema version."""
         connection = self.connect()
         if session.schema_version(connection) < VERSION:
             connection.close()
             raise SchemaTooOld("run: flask --app app database upgrade")
         self.on_connect()
-        return _Pooled(connection, set())
+        return Pooled(connection, set())
 
-    def _take(self) -> _Pooled:
+    def take(self) -> Pooled:
         try:
             return self._idle.pop()
         except IndexError:
             return self._open()
+
+    def give_back(self, pooled: Pooled) -> None:
+        """Keep the connection for the next statement, unless it is in a transaction or closed."""
+        if pooled.connection.get_transaction_status() == TRANSACTION_STATUS_IDLE:
+            self._idle.append(pooled)
+        else:
+            pooled.connection.close()
 
     def close_idle(self) -> None:
         """Close the connections that are not in use."""
@@ -94,27 +118,28 @@ class Database:
             while True:
                 self._idle.pop().connection.close()
 
-    def _execute_once(self, sql: str, params: Row, prelude: str, *, fresh: bool = False) -> list[Row]:
-        pooled = connection, prepared = self._open() if fresh else self._take()
-        try:
-            with connection.cursor() as cursor:
-                if self.prepare:
-                    prepare, execute = _prepared(sql)
-                    if execute not in prepared:
-                        cursor.execute(prelude + prepare)
-                        prepared.add(execute)
-                    cursor.execute(prelude + execute, params)
-                else:
-                    cursor.execute(self.prelude + prelude + sql, params)
-                if cursor.description is None:
-                    return []
-                names = [column[0] for column in cursor.description]
-                return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - strict is slower
-        finally:
-            if connection.get_transaction_status() == TRANSACTION_STATUS_IDLE:
-                self._idle.append(pooled)
+    def execute_on(self, pooled: Pooled, sql: str, params: Row, prelude: str) -> list[Row]:
+        connection, prepared = pooled
+        with connection.cursor() as cursor:
+            if self.prepare:
+                prepare, execute = _prepared(sql)
+                if execute not in prepared:
+                    cursor.execute(prelude + prepare)
+                    prepared.add(execute)
+                cursor.execute(prelude + execute, params)
             else:
-                connection.close()
+                cursor.execute(prelude + sql, params)
+            if cursor.description is None:
+                return []
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, values)) for values in cursor.fetchall()]  # noqa: B905 - strict is slower
+
+    def _execute_once(self, sql: str, params: Row, prelude: str, *, fresh: bool = False) -> list[Row]:
+        pooled = self._open() if fresh else self.take()
+        try:
+            return self.execute_on(pooled, sql, params, self.prelude + prelude)
+        finally:
+            self.give_back(pooled)
 
     def execute(self, sql: str, params: Row, *, idempotent: bool, prelude: str = "") -> list[Row]:
         """Execute one statement. An `idempotent` statement is retried if the connection is lost. Any statement is
@@ -160,7 +185,7 @@ def database() -> Database:
 
 
 def rows(sql: str, **params: Any) -> list[Row]:
-    return database().execute(sql, params, idempotent=True)
+    return (executor.get() or database()).execute(sql, params, idempotent=True)
 
 
 def _first(result: list[Row]) -> Row | None:
@@ -172,6 +197,9 @@ def row(sql: str, **params: Any) -> Row | None:
 
 
 def _replica_rows(sql: str, params: Row) -> list[Row]:
+    transaction = executor.get()
+    if transaction is not None and transaction.began:  # the replica does not see its writes
+        return transaction.execute(sql, params, idempotent=True)
     reader: Database = this_app().extensions["linkmgr_reader"]
     return reader.read(sql, params)
 
@@ -186,7 +214,7 @@ def replica_rows(sql: str, **params: Any) -> list[Row]:
 
 def run(sql: str, **params: Any) -> Row | None:
     """Execute a write, wait until it is on disk, and return its first row or None."""
-    return _first(database().execute(sql, params, idempotent=False))
+    return _first((executor.get() or database()).execute(sql, params, idempotent=False))
 
 
 def run_unsynced(sql: str, **params: Any) -> Row | None:
@@ -194,28 +222,51 @@ def run_unsynced(sql: str, **params: Any) -> Row | None:
     return _first(database().execute(sql, params, idempotent=False, prelude=UNSYNCED))
 
 
+class Paging(TypedDict):
+    """The requested page: `number`, or the rows behind the cursor `after`."""
+
+    limit: int
+    number: int
+    after: int | None
+
+
 class Page(NamedTuple):
-    """One page of a list, with the total of the whole list."""
+    """One page of a list, with the total of the whole list.
+
+    `number` is None for a page behind a cursor. `next` is the cursor of the next page, or None on the last one.
+    """
 
     rows: list[Row]
     total: int
     limit: int
-    number: int
+    number: int | None
+    next: int | None
 
 
-def page(sql: str, total: str, *, limit: int, number: int, **params: Any) -> Page:
-    """Read one page of a list. `sql` is the ordered query with LIMIT %(limit)s OFFSET %(offset)s. `total` is the SQL of
-    one value, the total of the whole list; NULL is read as 0.
+def page(
+    sql: str, total: str, *, limit: int, number: int, after: int | None = None, cursor: str = "id", **params: Any
+) -> Page:
+    """Read one page of a list. `sql` is the ordered query with `id < %(after)s` and LIMIT %(limit)s OFFSET %(offset)s.
+    `total` is the SQL of one value, the total of the whole list; NULL is read as 0. `cursor` is the column by which the
+    query is ordered; it is removed from the rows unless it is their id.
 
-    The total is read with the rows. Only a page past the end, which has no rows, needs a second statement.
+    The total is read with the rows. Only a page past the end, which has no rows, needs a second statement. Behind a
+    cursor, one row more shows that there is a next page. In front of it there may be any number of rows.
     """
-    values = params | {"limit": limit, "offset": min((number - 1) * limit, 2**62)}
+    values = params | {"limit": limit, "offset": min((number - 1) * limit, 2**62), "after": MAX_BIGINT}
+    if after is not None:
+        values |= {"limit": limit + 1, "after": after}
     total_column = f"coalesce(({total}), 0) AS list_total"
     records = _replica_rows(f"SELECT {total_column}, listed.* FROM ({sql}) listed", values)  # noqa: S608 - static SQL
     first = _first(records)
-    if first is None and number > 1:
+    if first is None and (number > 1 or after is not None):
         first = _first(_replica_rows(f"SELECT {total_column}", params))
     list_total = first["list_total"] if first else 0
+    has_next = number * limit < list_total if after is None else len(records) > limit
+    del records[limit:]
+    following = records[-1][cursor] if records and has_next else None
     for record in records:
         del record["list_total"]
-    return Page(records, list_total, limit, number)
+        if cursor != "id":
+            del record[cursor]
+    return Page(records, list_total, limit, number if after is None else None, following)

@@ -7,7 +7,8 @@ owner does not believe that it works.
 import math
 import re
 import secrets
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from itertools import islice
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -15,8 +16,10 @@ from flask import current_app
 from marshmallow import ValidationError, fields, validate
 
 from linkmgr.fields.base import MAX_ID, Matching, Text
+from linkmgr.fields.times import parse_time
 from linkmgr.fields.urls import MAX_URL, is_own_host, normalize_target, split_ascii, split_http, strict_host
 from linkmgr.settings import settings
+from linkmgr.web.request import MAX_WARNINGS, warn
 
 NO_ID = -1  # replaces an id that no row can have
 MAX_NAME = 100
@@ -92,7 +95,22 @@ class Ids(fields.Field[list[int]]):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
         if not isinstance(value, list):
             raise self.make_error("invalid")
-        return list(dict.fromkeys(row_id for item in value if (row_id := _parse_id(item)) is not None))
+        ids = [_parse_id(item) for item in value]
+        if None in ids:
+            warn(f"{attr}: an element that is not an id was ignored.")
+        return list(dict.fromkeys(row_id for row_id in ids if row_id is not None))
+
+
+class IdOrIds(Ids):
+    """One id or an array of ids. 0 and "" mean none."""
+
+    default_error_messages = {"invalid": "must be an id such as 17, or an array of ids such as [17, 18]"}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
+        ids = value if isinstance(value, list) else [] if value == "" else [_parse_id(value)]
+        if None in ids:
+            raise self.make_error("invalid")
+        return [row_id for row_id in super()._deserialize(ids, attr, data, **kwargs) if row_id]
 
 
 class LinkType(fields.Field[dict[str, Any]]):
@@ -134,9 +152,10 @@ class Targets(fields.Field[dict[str, str]]):
 
     default_error_messages = {"invalid": "must be an array of objects with {selector} and link"}
 
-    def __init__(self, selector: str, **kwargs: Any) -> None:
+    def __init__(self, selector: str, problem: Callable[[str], str | None], **kwargs: Any) -> None:
+        """`problem` returns the reason why a label matches no visitor, or None."""
         super().__init__(**kwargs)
-        self.selector = selector
+        self.selector, self.problem = selector, problem
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, str]:
         if not isinstance(value, list):
@@ -146,6 +165,11 @@ class Targets(fields.Field[dict[str, str]]):
             match item:
                 case {"link": str(url), **others} if url and (label := _normalize_label(others.get(self.selector))):
                     targets[label] = _normalize_link(url)
+                case _:
+                    warn(f"{attr}: an element without {self.selector} and link was ignored.")
+        for label in islice(targets, MAX_WARNINGS):
+            if problem := self.problem(label):
+                warn(f"{attr}: '{label}' {problem}")
         return targets
 
 
@@ -167,6 +191,8 @@ class Parameters(fields.Field[list[list[str]]]):
                     name.strip() and len(name) <= MAX_NAME and not isinstance(text, bool)
                 ):
                     pairs.append([name.strip(), str(text)])
+                case _:
+                    warn(f"{attr}: an element without name and value was ignored.")
         if len(urlencode([(name, text) for name, text in pairs])) > MAX_URL:
             raise self.make_error("long")
         return pairs
@@ -209,13 +235,16 @@ class Image(Text):
         return split_ascii(text).geturl()
 
 
-def target_hosts(loaded: dict[str, Any]) -> list[str]:
-    """Return the hosts of all targets, none of which may be a branded domain."""
+def targets_of(loaded: dict[str, Any]) -> list[str]:
+    """Return the URLs of all targets. A new one must not be on a branded domain."""
     stores = [url for store, url in loaded.get("deeplink", {}).items() if store != "auto"]
     members = ("geotarget", "devicetarget", "languagetarget")
     targets = [url for member in members for url in loaded.get(member, {}).values()]
-    urls = [*targets, *stores, *([loaded["url"]] if "url" in loaded else [])]
-    return list({urlsplit(url).hostname or "" for url in urls})
+    return [*targets, *stores, *([loaded["url"]] if "url" in loaded else [])]
+
+
+def hosts_of(targets: list[str]) -> list[str]:
+    return list({urlsplit(url).hostname or "" for url in targets})
 
 
 # --- other members
@@ -238,23 +267,10 @@ class LinkPassword(Text):
 
 
 class Expiry(Text):
-    """A time in one of three ISO 8601 forms, in UTC unless it names a time zone.
-
-    A date alone means the end of that day. A time in the past is allowed and ends the link.
-    """
-
-    PATTERN = re.compile(
-        r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?", re.ASCII | re.IGNORECASE
-    )
+    """A time in any form of `times`. A time in the past is allowed and ends the link."""
 
     def clean(self, text: str) -> str:
-        if not self.PATTERN.fullmatch(text):
-            raise ValidationError("must be a time such as 2030-12-31 23:59:59")
         try:
-            time = datetime.fromisoformat(text.upper())
-            if len(text) == len("2030-12-31"):
-                time += timedelta(days=1, seconds=-1)
-            in_utc = (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
+            return parse_time(text).replace(microsecond=0).isoformat(" ")
         except (ValueError, OverflowError):
             raise ValidationError("must be a time such as 2030-12-31 23:59:59") from None
-        return in_utc.replace(microsecond=0).isoformat(" ")

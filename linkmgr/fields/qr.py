@@ -11,8 +11,12 @@ from typing import Any
 from marshmallow import Schema, ValidationError, post_load
 
 from linkmgr.fields.base import Email, Matching, New, Target, Text
+from linkmgr.fields.short_urls import parse_short_url
+from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import MAX_URL, split_http
+from linkmgr.settings import settings
 from linkmgr.web.errors import AppError
+from linkmgr.web.request import warn
 
 TYPES = ("text", "vcard", "link", "email", "phone", "sms", "wifi")
 
@@ -22,6 +26,7 @@ _MAX_NAME = 100
 
 # Limits of the Wi-Fi standard. Both fit into one image, even if every character is escaped.
 _MAX_SSID, _MAX_WIFI_PASSWORD = 32, 64
+_WPA_PASSWORD = re.compile("[ -~]{8,63}|[0-9A-Fa-f]{64}")
 _ENCRYPTIONS = {
     "wpa": "WPA",
     "wpa2": "WPA",
@@ -38,6 +43,14 @@ class Phone(Matching):
         super().__init__(
             "(?=.*[0-9])[0-9+*#(). /-]{2,40}", "a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -", **kwargs
         )
+
+
+class LinkTarget(Target):
+    """A URL that is not on this service, or one that can be a short URL of it. The repository looks up the latter."""
+
+    def clean(self, text: str) -> str:
+        short = parse_short_url(text) if "://" in text else None
+        return f"{settings().base_url}/{short.alias}" if short and short.host is None else super().clean(text)
 
 
 class Site(Text):
@@ -109,10 +122,15 @@ class WifiData(New):
             return data | {"encryption": encryption, "password": ""}
         if not data["password"]:
             raise ValidationError({"password": ["is required unless data.encryption is nopass"]})
+        if encryption == "WPA" and not _WPA_PASSWORD.fullmatch(data["password"]):
+            warn(
+                "data.password is no WPA password, so devices will not connect. A WPA password has 8 to 63 ASCII"
+                " characters, or 64 hexadecimal digits."
+            )
         return data | {"encryption": encryption}
 
 
-_TEXTS: dict[str, Text] = {"text": Text(4096, multiline=True), "link": Target(MAX_URL), "phone": Phone()}
+_TEXTS: dict[str, Text] = {"text": Text(4096, multiline=True), "link": LinkTarget(MAX_URL), "phone": Phone()}
 OBJECTS: dict[str, type[Schema]] = {"vcard": VcardData, "email": EmailData, "sms": SmsData, "wifi": WifiData}
 _MAIN_MEMBER = {"email": "email", "sms": "phone"}  # the member that a plain string means
 
@@ -129,7 +147,10 @@ def _load(kind: str, data: Any) -> Any:
     schema = OBJECTS[kind]()
     if not isinstance(data, dict):
         raise ValidationError(f"must be an object with {', '.join(schema.fields)} for the type {kind}")
-    return schema.load(data)
+    loaded = schema.load(data)
+    if not data.keys() <= schema.fields.keys():
+        warn_unknown(OBJECTS[kind], schema.fields, data, "data.")
+    return loaded
 
 
 def normalize(kind: str, data: Any) -> Any:
@@ -143,6 +164,12 @@ def normalize(kind: str, data: Any) -> Any:
         "invalid",
         problems="; ".join(re.sub("required$", f"required for the type {kind}", problem) for problem in problems),
     )
+
+
+def own_alias(kind: str, data: Any) -> str | None:
+    """Return the alias if the data is a short URL on our own host, else None."""
+    base, _, alias = data.rpartition("/") if kind == "link" else ("", "", "")
+    return alias if base == settings().base_url else None
 
 
 def default_name(kind: str, data: Any) -> str:

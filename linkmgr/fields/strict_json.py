@@ -14,6 +14,10 @@ _MAX_DIGITS = 100  # of an integer; no field accepts one as long
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+class NotJson(ValueError):
+    """The body is not JSON. The message is the reason."""
+
+
 class _RejectedJson(ValueError):
     """The body is JSON, but not accepted. The message completes the sentence "The body cannot be read:"."""
 
@@ -76,9 +80,9 @@ def parse(raw: bytes) -> dict[str, Any]:
     except _RejectedJson as error:
         problem = f"The body cannot be read: {error}"
     except json.JSONDecodeError as error:
-        problem = f"The body is not valid JSON: syntax error at character {error.pos}"
+        raise NotJson(f"The body is not valid JSON: syntax error at character {error.pos}") from None
     except UnicodeDecodeError:
-        problem = "The body is not valid UTF-8"
+        raise NotJson("The body is not valid UTF-8") from None
     except RecursionError:
         problem = f"The body cannot be read: it is nested more than {_MAX_DEPTH} levels deep"
     else:

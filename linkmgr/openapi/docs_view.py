@@ -100,7 +100,7 @@ class Reader:
         self.common = {
             code
             for name, schema in schemas.items()
-            if name.startswith("Refusal")
+            if "Refusal" in name
             for code in schema["properties"]["code"]["enum"]
         }
 
@@ -235,7 +235,7 @@ class Reader:
                     needed="required" if parameter.get("required") else "",
                     text=parameter.get("description", ""),
                 )
-                for parameter in entry.get("parameters", [])
+                for parameter in map(self.resolve, entry.get("parameters", []))
             ],
             [name for name in resource.members if content and name in self.resolve(content["schema"])["properties"]],
             _code(json.dumps(content["example"], indent=2) if content else ""),

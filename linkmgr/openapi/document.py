@@ -1,7 +1,7 @@
 """Builder of the OpenAPI document."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
@@ -12,35 +12,71 @@ from werkzeug.routing import Rule
 from linkmgr.openapi import responses, types
 from linkmgr.openapi.model import Access, Operation, Resource
 from linkmgr.openapi.operations import RECORDS, RESOURCES
-from linkmgr.openapi.schemas import ID, JsonSchema
+from linkmgr.openapi.schemas import ID, JsonSchema, text
 from linkmgr.repository.channels import ITEMS
 from linkmgr.repository.visits import MAX_LABELS, OTHER
+from linkmgr.web import idempotency, preconditions, safe_writes
 
 VERSION = "3"  # of the specification (section 9)
 _TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters that are not called like this
 PAGES = ("docs.page",)  # endpoints under /api that are not operations
 
+IF_NONE_MATCH: JsonSchema = {
+    "name": "If-None-Match",
+    "in": "header",
+    "description": "The ETag of the response that you have. If it is current, the response is a 304 without a body.",
+    "schema": {"type": "string"},
+}
+
 DESCRIPTION = f"""\
 Manages short links, QR codes, bio pages, campaigns, channels, branded domains, splash pages, overlays and pixels.
 
 Send your API key with every request, in the header `Authorization: Bearer API_KEY`. Bodies are JSON objects with the
-header `Content-Type: application/json`. A success has the status 200 and `error` 0. An error has `error` 1, a sentence
-in `message`, and a stable `code` for programs.
+header `Content-Type: application/json`; a JSON object is also read under any other content type. A success has the
+status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a stable `code` for programs.
 
 - **Bodies.** `null` means not sent. `""` means not sent on create; on update it clears an optional text. Members that
   are not named here are ignored. JSON types are not converted, unless a member says so. An update changes only the
   members that it sends.
+- **Warnings.** The response to a create or an update has `warnings`, an array of sentences for people, if a value was
+  accepted that cannot have the effect that was probably meant: a country, device or language that does not exist, a WPA
+  password of the wrong length, an ignored element of an array, or a member with the wrong name (`The member 'alias' is
+  unknown and was ignored. Did you mean 'custom'?`). Members that a read shows cause none, so a record can be sent back.
 - **Lists** are sorted newest first. `result` is the total, `nextpage` is 0 on the last page. A page past the end is
   empty.
+- **Reading a whole list.** `next` is a cursor: send it as `after` to get the rows behind it, until a response has no
+  `next`. A page by cursor takes equally long anywhere in the list, and each row is listed once, even if rows are added
+  or deleted meanwhile. With `page`, rows then move to other pages. The two exclude each other: a response to `after`
+  has no `currentpage` and no `nextpage`.
+- **Read, change, write back.** A single read shows every member of the body under its name, in the form in which it is
+  stored: with URLs in ASCII, times in UTC, and countries, devices and languages in lower case. Passwords are never
+  shown. An update ignores the members that it cannot change, so you can send back the record that you read. The
+  response to an update has the record as its read shows it.
+- **ETag.** A single read and an update respond with the version of the record in the header `ETag`. Send it in
+  `If-None-Match` with the next read: if nothing has changed, the statistics included, the response is a 304 without a
+  body.
 - **Ids.** Another user's id and an id that does not exist give the same 404.
+- **Paths.** The 404 of an unknown path names the operation that was probably meant: `/api/links` names `/api/urls`.
 - **Times** are UTC.
 - **Rate limit.** Every response has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`
-  (an epoch second). A user has one budget for all operations. Requests without a valid key share the budget of their IP
-  address (IPv6: of its /64 network). `/api/docs` and `/api/openapi.json` need no key; with a valid key, requests for
-  them count for its user.
+  (an epoch second). `RateLimit-Policy: "default";q=30;w=60` and `RateLimit: "default";r=29;t=42` are the same in the
+  form of draft-ietf-httpapi-ratelimit-headers-11: `q` requests in `w` seconds, of which `r` are left for `t` seconds. A
+  user has one budget for all operations. Requests without a valid key share the budget of their IP address (IPv6: of
+  its /64 network). `/api/docs` and `/api/openapi.json` need no key; with a valid key, requests for them count for its
+  user.
+- **Browsers.** Pages of any origin may call the API (CORS), and read the headers above. Cookies are not read; send the
+  key. Anyone who can open the page can read a key in it. Preflights are not counted: their headers report 0 remaining.
 - **Retries.** Errors 429 and 503 have the header `Retry-After`: the seconds after which you can try again. The reasons
   for a 503 are the database (unavailable, busy or to be upgraded), too many images being rendered or too many URLs
   being fetched at the same time, and API keys that were encrypted with another secret. `code` says which one.
+- **Safe to repeat.** A request whose answer was lost may have been carried out. Send each POST, PUT and DELETE with the
+  header `Idempotency-Key` and a new random value, such as a UUID, and repeat it with the same value until it is
+  answered: it is carried out once. For 24 hours, each repetition gets the same status and body, with the header
+  `Idempotency-Replayed: true`. Only 401, 409, 412, 429 and 5xx are not stored: after them, a repetition is a new
+  attempt. Another method, URL or body under the same key is a 422.
+- **Safe to change.** To change only what you have read, send its `ETag` in the header `If-Match` of a PUT or DELETE. If
+  the record has changed meanwhile, the answer is a 412 and nothing changes: read it again, repeat your change, and send
+  the new ETag, under a new key. `*` matches any version. On POST, the header is ignored.
 - **Statistics** list the ten largest labels of a kind, such as countries. A link or QR code has at most {MAX_LABELS:,}
   labels of a kind; visits with further ones are counted as `{OTHER}`. HEAD requests and prefetching are not visits.
   Bots, previews, HTTP libraries and requests without a user agent are stored separately and are in none of these
@@ -53,6 +89,31 @@ in `message`, and a stable `code` for programs.
 - **Countries** are those to which the internet registries assigned the IP addresses, unless the operator configures a
   database (`LINKMGR_GEOIP_DATABASE`); the README says where to get one. Private addresses are `Unknown`. Cities need
   such a database."""
+
+
+# The headers of writes, by the methods that have them
+_HEADERS: tuple[tuple[JsonSchema, Container[str]], ...] = (
+    (
+        {
+            "name": idempotency.HEADER,
+            "in": "header",
+            "description": "Makes the request safe to repeat: a new random value, such as a UUID.",
+            "schema": text(
+                "8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_LENGTH, pattern=idempotency.PATTERN
+            ),
+        },
+        safe_writes.METHODS,
+    ),
+    (
+        {
+            "name": preconditions.HEADER,
+            "in": "header",
+            "description": "The ETag that you have read. If the record has changed since, nothing is changed.",
+            "schema": text('"4711-5d41402abc4b2a76"', pattern=preconditions.PATTERN),
+        },
+        preconditions.METHODS,
+    ),
+)
 
 
 def _name(schema: type[Schema] | Schema) -> str:
@@ -96,7 +157,9 @@ def _operation_id(rule: Rule, operation: Operation) -> str:
 
 
 def _entry(resource: Resource, operation: Operation, operation_id: str) -> JsonSchema:
-    parameters = [*_path_parameters(operation), *operation.query]
+    headers = [header["name"] for header, methods in _HEADERS if operation.method in methods]
+    headers += [IF_NONE_MATCH] if operation.conditional else []
+    parameters = [*_path_parameters(operation), *operation.query, *headers]
     return {
         "operationId": operation_id,
         "summary": operation.summary,
@@ -144,6 +207,8 @@ def _empty(base_url: str) -> APISpec:
 def build(app: Flask, base_url: str) -> JsonSchema:
     spec = _empty(base_url)
     responses.add_components(spec.components)
+    for header, _ in _HEADERS:
+        spec.components.parameter(header["name"], "header", header)
     for name, record in RECORDS.items():
         spec.components.schema(name, record)
     routes = rules(app)

@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import Schema
 
-from linkmgr.fields.base import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
+from linkmgr.fields.base import DEFAULT_LIMIT, MAX_ID, MAX_LIMIT, MAX_PAGE
 from linkmgr.openapi.schemas import JsonSchema
 
 
@@ -40,8 +40,12 @@ class Operation:
     query: tuple[JsonSchema, ...] = ()
     access: Access = Access.USER
     description: str = ""
-    tagged: bool = False  # True if the response has an ETag
+    tagged: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
     csv: str = ""  # example of the response as CSV, if the operation also returns CSV
+
+    @property
+    def conditional(self) -> bool:
+        return self.tagged and self.method == "GET"
 
     @property
     def arguments(self) -> list[str]:
@@ -80,6 +84,13 @@ PAGING = (
         default=DEFAULT_LIMIT,
     ),
     parameter("page", "The number of the page.", type="integer", minimum=1, maximum=MAX_PAGE, default=1),
+    parameter(
+        "after",
+        "The `next` of the previous response, instead of `page`. Takes equally long anywhere in the list.",
+        type="integer",
+        minimum=1,
+        maximum=MAX_ID,
+    ),
 )
 
 # Error codes of resources whose number a plan limits

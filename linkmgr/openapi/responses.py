@@ -7,25 +7,32 @@ from apispec.core import Components
 
 from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import RECORDS
-from linkmgr.openapi.schemas import JsonSchema, example_of, record, ref
+from linkmgr.openapi.schemas import WARNINGS, JsonSchema, example_of, record, ref
+from linkmgr.web import idempotency, preconditions, safe_writes
 from linkmgr.web.errors import CATALOGUE
 
 _LIMITS = {
     "X-RateLimit-Limit": "The requests allowed in a window.",
     "X-RateLimit-Remaining": "The requests left in this window.",
     "X-RateLimit-Reset": "The epoch second at which the window ends.",
+    "RateLimit-Policy": 'The limit `q` and the window `w` in seconds, such as `"default";q=30;w=60`.',
+    "RateLimit": 'The requests `r` left in this window, and its end in `t` seconds, such as `"default";r=29;t=42`.',
 }
 _ID = {"X-Request-Id": "The id of the request in the log: the one that the client sent, or a new one."}
-_TAG = {"ETag": "The version of the response. Send it in If-None-Match."}
+_TAG = {"ETag": "The version of the record. Send it in If-None-Match with the next read."}
+_REPLAYED = {idempotency.REPLAYED: "`true` if this is the stored answer to an earlier request with the same key."}
 _RETRY = {"Retry-After": "The seconds after which you can try again."}
 _TITLES = {
     400: "The request is invalid, a value is already in use, or a limit of the plan is reached",
     401: "The API key is missing, unknown or expired",
     403: "The plan or the user's role does not allow it",
     404: "The path does not exist, or the user owns no row with this id",
+    409: "A request with the same key is still running",
+    412: "The record has changed",
     413: "The body is too large",
     414: "The URL is too long",
     415: "The body is not JSON",
+    422: "The key belongs to another request",
     429: "The rate limit is exceeded",
     500: "Internal error",
     503: "The service is temporarily unavailable",
@@ -34,6 +41,14 @@ _ALWAYS = ("bad_request", "rate_limited", "bug", "unavailable", "busy", "schema_
 _KEYED = ("key_missing", "key_unknown", "key_expired", "plan_feature")
 _IN_PATH = ("missing", "no_such_operation")
 _IN_BODY = ("invalid", "value_refused", "too_large", "not_json")
+_OF_WRITES = (
+    "idempotency_key_invalid",
+    "idempotency_key_in_use",
+    "idempotency_key_reused",
+    "too_large",
+    "other_secret",
+)
+_OF_CHANGES = ("etag_invalid", "changed_meanwhile")
 _PLACEHOLDERS = {  # of the messages in examples
     "problems": "name is required",
     "detail": "the API",
@@ -42,6 +57,9 @@ _PLACEHOLDERS = {  # of the messages in examples
     "per": "minute",
     "seconds": 2,
     "id": "5d41402abc4b2a76",
+    "color": "rgb(118,118,118)",
+    "background": "rgb(255,255,255)",
+    "hint": "Did you mean GET /api/urls? /api/docs lists all operations.",
 }
 
 Codes = dict[int, list[str]]  # by status
@@ -59,8 +77,20 @@ def _by_status(codes: Iterable[str]) -> Codes:
     return dict(sorted(grouped.items()))
 
 
-# Errors that most operations share appear in the document only once.
-_SHARED = _by_status([*_ALWAYS, *_KEYED, *_IN_PATH, *_IN_BODY])
+_COMMON = [*_ALWAYS, *_KEYED, *_IN_PATH]
+# The errors of most operations of a kind appear in the document only once, under a name with this prefix.
+_SHARED = {
+    "": _by_status([*_COMMON, *_IN_BODY, *_OF_WRITES]),
+    "Read": _by_status([*_COMMON, "invalid"]),
+    "Update": _by_status([*_COMMON, *_IN_BODY, *_OF_WRITES, *_OF_CHANGES]),
+    "Delete": _by_status([*_COMMON, *_OF_WRITES, *_OF_CHANGES]),
+}
+# Names by status and codes. Kinds with the same codes of a status share a name.
+_NAMES = {
+    (status, tuple(codes)): f"{kind}Refusal{status}"
+    for kind, shared in reversed(_SHARED.items())
+    for status, codes in shared.items()
+}
 
 
 def _envelope(codes: list[str]) -> JsonSchema:
@@ -74,16 +104,32 @@ def _error_response(status: int, codes: list[str], schema: JsonSchema | None = N
     example = {"error": 1, "message": CATALOGUE[codes[0]][1].format(**_PLACEHOLDERS), "code": codes[0]}
     return {
         "description": f"{_TITLES[status]}.\n\n{reasons}",
-        "headers": _headers(*_LIMITS, *_ID, *(_RETRY if status in (429, 503) else ())),
+        "headers": _headers(
+            *_LIMITS,
+            *_ID,
+            *(_RETRY if status in (429, 503) else ()),
+            *(_REPLAYED if idempotency.is_stored(status) else ()),
+        ),
         "content": {"application/json": {"schema": schema or _envelope(codes), "example": example}},
     }
 
 
+def _with_warnings(schema: JsonSchema) -> JsonSchema:
+    """Return the schema of a success with the optional member `warnings`, which writes have."""
+    resolved = RECORDS[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    return resolved | {"properties": resolved["properties"] | {"warnings": WARNINGS}}
+
+
 def _success(operation: Operation) -> JsonSchema:
-    content: JsonSchema = {"schema": operation.response}
+    content: JsonSchema = {"schema": _with_warnings(operation.response) if operation.body else operation.response}
     if example := example_of(operation.response, RECORDS):
         content["example"] = example
-    headers = _headers(*_LIMITS, *_ID, *(_TAG if operation.tagged else ()))
+    headers = _headers(
+        *_LIMITS,
+        *_ID,
+        *(_TAG if operation.tagged else ()),
+        *(_REPLAYED if operation.method in safe_writes.METHODS else ()),
+    )
     table = {"text/csv": {"schema": {"type": "string"}, "example": operation.csv}} if operation.csv else {}
     return {"description": "Success.", "headers": headers, "content": {"application/json": content, **table}}
 
@@ -102,19 +148,24 @@ def of(operation: Operation) -> JsonSchema:
     codes += ("administrators_only",) if operation.access is Access.ADMINISTRATOR else ()
     codes += _IN_PATH if operation.arguments else ()
     codes += _IN_BODY if operation.body else ("invalid",) if operation.query or "type" in operation.arguments else ()
+    codes += _OF_WRITES if operation.method in safe_writes.METHODS else ()
+    codes += _OF_CHANGES if operation.method in preconditions.METHODS else ()
     errors = {
-        str(status): f"Refusal{status}" if group == _SHARED.get(status) else _error_response(status, group)
+        str(status): _NAMES.get((status, tuple(group))) or _error_response(status, group)
         for status, group in _by_status(codes).items()
     }
-    unchanged = {"304": _not_modified()} if operation.tagged else {}
+    unchanged = {"304": "NotModified"} if operation.conditional else {}
     return {"200": _success(operation), **unchanged, **errors}
 
 
 def add_components(components: Components) -> None:
     for name, description in (_LIMITS | _RETRY | _ID | _TAG).items():
-        schema: JsonSchema = {"type": "string"} if name in _ID | _TAG else {"type": "integer", "minimum": 0}
+        is_number = name.startswith("X-RateLimit-") or name in _RETRY
+        schema: JsonSchema = {"type": "integer", "minimum": 0} if is_number else {"type": "string"}
         components.header(name, {"description": description, "required": True, "schema": schema})
-    for status, codes in _SHARED.items():
-        name = f"Refusal{status}"
-        components.schema(name, _envelope(codes))
-        components.response(name, _error_response(status, codes, ref(name)))
+    for name, description in _REPLAYED.items():
+        components.header(name, {"description": description, "schema": {"type": "string", "enum": ["true"]}})
+    for (status, codes), name in sorted(_NAMES.items()):
+        components.schema(name, _envelope([*codes]))
+        components.response(name, _error_response(status, [*codes], ref(name)))
+    components.response("NotModified", _not_modified())

@@ -65,17 +65,25 @@ DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
 COLOR = text("#3b82f6", pattern="^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$")
 _COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
 
+STATISTICS = record(
+    clicks=number(12),
+    uniqueClicks=number(9),
+    topCountries=_COUNTS,
+    topReferrers=_COUNTS,
+    topBrowsers=_COUNTS,
+    topOs=_COUNTS,
+    socialCount=record(facebook=number(1), twitter=number(0), instagram=number(3)),
+)
+
+WARNINGS = array_of({"type": "string"}) | {
+    "minItems": 1,
+    "description": "Values that were accepted but cannot have the effect that was probably meant. Absent without any.",
+    "examples": [["The member 'alias' is unknown and was ignored. Did you mean 'custom'?"]],
+}
+
 # Records of several resources
 RECORDS: dict[str, JsonSchema] = {
-    "Statistics": record(
-        clicks=number(12),
-        uniqueClicks=number(9),
-        topCountries=_COUNTS,
-        topReferrers=_COUNTS,
-        topBrowsers=_COUNTS,
-        topOs=_COUNTS,
-        socialCount=record(facebook=number(1), twitter=number(0), instagram=number(3)),
-    ),
+    "Statistics": STATISTICS,
     "Success": {"type": "integer", "enum": [0], "examples": [0]},
     "Done": record(error=ref("Success"), message=text("Done.")),
     "Created": record(error=ref("Success"), id=ID),
@@ -92,21 +100,39 @@ def done(message: str) -> JsonSchema:
     return ref("Done") | {"examples": [{"error": 0, "message": message}]}
 
 
-def listing(key: str, name: str) -> JsonSchema:
-    return success(
-        data=record(
-            result=number(1) | {"description": "The total number of rows."},
-            perpage=number(15, 1),
-            currentpage=number(1, 1),
-            nextpage=number(0) | {"description": "0 on the last page."},
-            maxpage=number(1, 1),
-            **{key: array_of(ref(name))},
-        )
-    )
+def failure(*codes: str) -> JsonSchema:
+    return record(error={"type": "integer", "enum": [1]}, message={"type": "string"}, code=choice(*codes))
+
+
+def listing_members(key: str, name: str) -> dict[str, JsonSchema]:
+    return {
+        "result": number(40) | {"description": "The total number of rows."},
+        "perpage": number(15, 1),
+        "currentpage": number(1, 1) | {"description": "Not with `after`."},
+        "nextpage": number(2) | {"description": "0 on the last page. Not with `after`."},
+        "maxpage": number(3, 1),
+        key: array_of(ref(name)),
+        "next": ID | {"description": "The `after` of the next page. Absent on the last page."},
+    }
+
+
+def page_of(members: dict[str, JsonSchema]) -> JsonSchema:
+    """Return the schema of the `data` of a list, some of whose members are optional."""
+    optional = {"currentpage", "nextpage", "next"}
+    return record(**members) | {"required": [member for member in members if member not in optional]}
+
+
+def listing(key: str, name: str, **others: JsonSchema) -> JsonSchema:
+    return success(data=page_of(listing_members(key, name)), **others)
 
 
 def reading(name: str) -> JsonSchema:
     return success(data=ref(name))
+
+
+def changed(message: str, name: str) -> JsonSchema:
+    """Return the schema of the response to an update: the message, and the record as it is read."""
+    return success(message=text(message), data=ref(name))
 
 
 def all_of(name: str) -> JsonSchema:
@@ -122,6 +148,8 @@ def example_of(schema: Any, records: dict[str, JsonSchema]) -> Any:
         return schema["examples"][0]
     if "$ref" in schema:
         return example_of(records[schema["$ref"].rpartition("/")[2]], records)
+    if "anyOf" in schema:
+        return example_of(schema["anyOf"][0], records)
     if schema.get("items"):
         return [example_of(schema["items"], records)]
     return {name: example_of(member, records) for name, member in schema.get("properties", {}).items()}

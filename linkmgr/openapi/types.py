@@ -11,7 +11,7 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
 from linkmgr.api import bio, domains, qr
-from linkmgr.fields import base, links
+from linkmgr.fields import base, links, times
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.urls import MAX_URL
@@ -167,6 +167,11 @@ def _ids(_field: links.Ids, _: OpenAPIConverter) -> JsonSchema:
 
 
 @schema_of.register
+def _id_or_ids(_field: links.IdOrIds, _: OpenAPIConverter) -> JsonSchema:
+    return {"anyOf": [{"type": "array", "items": _ID}, _ID], "description": ""}
+
+
+@schema_of.register
 def _link_type(_field: links.LinkType, _: OpenAPIConverter) -> JsonSchema:
     return _ID | {"pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$", "description": ""}
 
@@ -208,9 +213,13 @@ def _link_password(_field: links.LinkPassword, _: OpenAPIConverter) -> JsonSchem
 
 
 @schema_of.register
-def _expiry(field: links.Expiry, _: OpenAPIConverter) -> JsonSchema:
-    until = "UTC unless it names a time zone. A date alone means the end of that day."
-    return {"type": "string", "pattern": f"^(?:{field.PATTERN.pattern})$", "description": until}
+def _expiry(_field: links.Expiry, _: OpenAPIConverter) -> JsonSchema:
+    until = (
+        "UTC unless it names a time zone. A date alone means the end of that day. Also the forms that programming "
+        "languages print: `2030-12-31T23:59:59Z`, `Tue, 31 Dec 2030 23:59:59 +0000`, "
+        "`2030-12-31 23:59:59.015843052 +0000 UTC`."
+    )
+    return {"type": "string", "pattern": f"^(?:{times.pattern()})$", "description": until}
 
 
 # --- properties of the single member

@@ -8,6 +8,7 @@ from werkzeug.routing import BaseConverter, ValidationError
 from linkmgr.pages import (
     account,
     avatar,
+    brand,
     campaign,
     challenge,
     health,
@@ -28,6 +29,7 @@ BLUEPRINTS = (
     login.bp,
     account.bp,
     avatar.bp,
+    brand.bp,
     challenge.bp,
     qr.bp,
     scan.bp,

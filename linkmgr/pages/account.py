@@ -6,7 +6,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 import psycopg2
-from flask import Blueprint, flash, g, redirect, render_template, request, url_for
+from flask import Blueprint, flash, g, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
@@ -15,6 +15,7 @@ from linkmgr.fields.base import Email, New, Password, load
 from linkmgr.pages import attempts, known_browsers
 from linkmgr.pages.attempts import Limit
 from linkmgr.repository import account as accounts
+from linkmgr.repository import login
 from linkmgr.settings import settings
 from linkmgr.web import errors, keys, passwords, security_headers, sessions
 from linkmgr.web.errors import AppError
@@ -42,7 +43,10 @@ FEATURES = {
     "device": "Targets by device",
     "parameters": "Link parameters",
 }
-_FLASHED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
+_ABOUT_CURRENT_PASSWORD = ("password_wrong", "too_many_sign_ins")
+_REFUSAL = "refusal"  # in the session
+_MAX_TYPED = 255  # characters of a refused text that are kept in the cookie, as many as an e-mail address may have
+_REFUSED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 class Usage(NamedTuple):
@@ -83,33 +87,49 @@ def _features(account: Row) -> dict[str, bool]:
     }
 
 
-def _page(*, with_key: bool = False, success: str | None = None, error: str | None = None) -> str:
-    """Render the page. `success` and `error` are messages above the forms for the API key."""
+class Refusal(NamedTuple):
+    """A form that was refused, the control that the message is about, and the text to keep."""
+
+    form: str
+    field: str
+    message: str
+    typed: str = ""
+
+
+def _refuse(form: str, error: AppError, *, typed: str = "") -> Refusal:
+    field = "current_password" if error.code in _ABOUT_CURRENT_PASSWORD else form
+    return Refusal(form, field, error.message, typed)
+
+
+def _page(*, with_key: bool = False, success: str | None = None, refusal: Refusal | None = None) -> str:
+    """Render the page. `success` is a message above the forms for the API key."""
     account = accounts.overview(g.user_id)
     return render_template(
         "account.html",
         account=account,
         key=keys.reveal(g.user_id, account["key_ciphertext"]) if with_key else None,
         success=success,
-        error=error,
+        refusal=refusal,
         usage=_usage(account),
         features=_features(account),
         rate=f"{account['rate']} per minute" if account["rate"] else settings().rate_limit,
         by_link=g.by_link,
+        sessions=login.sessions(g.user_id, session=g.session),
     )
 
 
 @bp.before_request
 def _require_session() -> Response | None:
-    session = sessions.current()
-    if session is None:
+    current = sessions.current()
+    if current is None:
         return redirect(url_for("login.form"), code=303)
-    g.user_id, g.by_link, g.session = session["user_id"], session["by_link"], sessions.digest()
+    g.user_id, g.by_link, g.session = current["user_id"], current["by_link"], sessions.digest()
     return None
 
 
 def _flash_result(view: Callable[[], str]) -> Callable[[], Response]:
-    """Redirect to the account page, which shows the message or the error of the view."""
+    """Redirect to the account page, which shows the message of the view, or its error beside the field."""
+    form = view.__name__.removeprefix("change_")
 
     @wraps(view)
     def wrapper() -> Response:
@@ -117,9 +137,9 @@ def _flash_result(view: Callable[[], str]) -> Callable[[], Response]:
             flash(view(), "success")
         except (AppError, psycopg2.IntegrityError) as error:
             app_error = error if isinstance(error, AppError) else errors.from_constraint(error)
-            if app_error is None or app_error.status not in _FLASHED_STATUSES:
+            if app_error is None or app_error.status not in _REFUSED_STATUSES:
                 raise
-            flash(app_error.message, "error")
+            session[_REFUSAL] = _refuse(form, app_error, typed=request.form.get("email", "")[:_MAX_TYPED])
         return redirect(url_for("account_page.show"), code=303)
 
     return wrapper
@@ -150,7 +170,7 @@ def _show_key(view: Callable[[], str | None]) -> Callable[[], ResponseReturnValu
         try:
             _confirm_password()
         except AppError as error:
-            return _page(error=error.message), error.status
+            return _page(refusal=_refuse(view.__name__, error)), error.status
         return _page(success=view(), with_key=True)
 
     return wrapper
@@ -158,7 +178,8 @@ def _show_key(view: Callable[[], str | None]) -> Callable[[], ResponseReturnValu
 
 @bp.get("")
 def show() -> str:
-    return _page()
+    refusal = session.pop(_REFUSAL, None)
+    return _page(refusal=Refusal(*refusal) if refusal else None)
 
 
 @bp.get("/key")
@@ -199,6 +220,23 @@ def change_password() -> str:
     accounts.update(g.user_id, password_hash=password_hash, session=g.session)
     known_browsers.remember(g.user_id, password_hash)
     return "Your password has been changed. Other browsers have been signed out."
+
+
+@bp.post("/sessions/<session_id>/end")
+def end_session(session_id: str) -> Response:
+    try:
+        has_ended = login.end_session(g.user_id, session=bytes.fromhex(session_id))
+    except ValueError:
+        raise AppError("no_such_page") from None
+    flash("The browser has been signed out." if has_ended else "This browser was signed out before.", "success")
+    return redirect(url_for("account_page.show"), code=303)
+
+
+@bp.post("/sessions/end-others")
+def end_other_sessions() -> Response:
+    login.end_other_sessions(g.user_id, session=g.session)
+    flash("All other browsers have been signed out.", "success")
+    return redirect(url_for("account_page.show"), code=303)
 
 
 @bp.post("/sign-out")

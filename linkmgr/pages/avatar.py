@@ -1,4 +1,4 @@
-"""/avatar/<username>.png: an image of the initials. It is drawn for any name, so that it does not reveal who exists."""
+"""/avatar/<username>.png: the initials of a user. /avatar/bio/<name>.png: those of the name of a bio page."""
 
 import colorsys
 import hashlib
@@ -9,8 +9,12 @@ from functools import lru_cache
 from flask import Blueprint, Response, abort, request
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
+from linkmgr.qr import drawing
+from linkmgr.repository import public
+
 bp = Blueprint("avatar", __name__)
 
+_NAME = re.compile("[A-Za-z0-9_.-]{3,50}", re.ASCII)
 SIZE = 256  # pixels
 _VERSION = b"1"  # part of the ETag: increment when the drawing changes, because browsers cache avatars
 
@@ -27,6 +31,11 @@ def _color(hue: float, lightness: float) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=256)
 def _render(username: str) -> bytes:
+    with drawing.exclusive():
+        return _draw(username)
+
+
+def _draw(username: str) -> bytes:
     hue = hashlib.sha256(username.encode()).digest()[0] / 256
     gradient = Image.linear_gradient("L").resize((SIZE, SIZE))
     image = ImageOps.colorize(gradient, _color(hue, 0.38), _color(hue + 0.06, 0.29))
@@ -38,10 +47,21 @@ def _render(username: str) -> bytes:
 
 
 @bp.get("/avatar/<username>.png")
-def draw(username: str) -> Response:
-    if not re.fullmatch("[A-Za-z0-9_.-]{3,50}", username, re.ASCII):
+def show(username: str) -> Response:
+    if not (_NAME.fullmatch(username) and public.is_username(username)):
         abort(404)
-    name = username.lower()
+    return _respond(username)
+
+
+@bp.get("/avatar/bio/<name>.png")
+def show_for_bio(name: str) -> Response:
+    if not _NAME.fullmatch(name):
+        abort(404)
+    return _respond(name)
+
+
+def _respond(name: str) -> Response:
+    name = name.lower()
     response = Response(mimetype="image/png")
     response.set_etag(hashlib.sha256(_VERSION + name.encode()).hexdigest()[:32])
     response.cache_control.public = True

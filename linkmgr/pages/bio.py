@@ -16,7 +16,7 @@ def show(bio: Row) -> ResponseReturnValue:
         "bio.html",
         bio=bio,
         url=f"{settings().base_url}/{bio['alias']}",
-        avatar=url_for("avatar.draw", username=_avatar_name(bio["name"]) or bio["alias"]),
+        avatar=url_for("avatar.show_for_bio", name=_avatar_name(bio["name"]) or bio["alias"]),
         base=settings().base_url,
         hosts=[_host(link["url"]) for link in bio["links"]],
         summary=" ".join(bio["bio"].split()),

@@ -4,13 +4,14 @@ Under any other host only health, metrics and the domain challenge respond. Othe
 themselves through another name, and DNS rebinding would reach the API.
 """
 
+import re
 from contextlib import suppress
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
 import psycopg2
 from flask import Flask, Response, g, redirect, render_template
-from werkzeug.exceptions import BadRequest, NotFound
+from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from linkmgr.db.statements import Row
@@ -27,6 +28,7 @@ PAGES = ("login", "account", "avatar")
 PROGRAMS = ("api", "healthz", "metrics")
 _CHALLENGE = "challenge.prove"  # responds on any host, before its domain is added
 _UNKNOWN_HOST_ENDPOINTS = ("health.healthz", "metrics.scrape")
+_NAME = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+")
 _FILE_ENDPOINTS = ("static", "home.favicon", "home.robots")
 
 
@@ -57,7 +59,7 @@ def _domain() -> Row | None:
 
 
 def _can_be_branded(name: str) -> bool:
-    return "." in name and not (":" in name or is_ipv4(name))
+    return bool(_NAME.fullmatch(name)) and not is_ipv4(name)
 
 
 def _begins_with(words: tuple[str, ...]) -> bool:
@@ -76,9 +78,8 @@ def _ends_as_404(request: Request, name: str) -> bool:
 
 def _check_host() -> AnyResponse | str | None:
     request = current()
-    if isinstance(request.routing_exception, BadRequest):  # malformed host
-        raise request.routing_exception
     name = host()
+    request.has_foreign_host = name is not None
     if name is None or request.endpoint == _CHALLENGE or _ends_as_404(request, name):
         return None
     try:

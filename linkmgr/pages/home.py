@@ -1,7 +1,11 @@
 """/, /favicon.ico and /robots.txt."""
 
+from http import HTTPStatus
+
 from flask import Blueprint, current_app, redirect, url_for
 from werkzeug.wrappers import Response
+
+from linkmgr.pages import brand
 
 bp = Blueprint("home", __name__)
 
@@ -13,6 +17,11 @@ def root() -> Response:
 
 @bp.get("/favicon.ico")
 def favicon() -> Response:
+    own = brand.current()
+    if own is None:
+        return Response(status=HTTPStatus.NO_CONTENT)
+    if own.logo:
+        return brand.respond(own.logo)
     return current_app.send_static_file("favicon.ico")
 
 

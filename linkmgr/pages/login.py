@@ -6,7 +6,7 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr.pages import attempts, known_browsers
+from linkmgr.pages import attempts, known_browsers, user_agent
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login
 from linkmgr.web import keys, passwords, security_headers, sessions
@@ -56,7 +56,7 @@ def sign_in() -> ResponseReturnValue:
         error = AppError("sign_in_failed")
         return render_template("login.html", email=email, error=error.message), error.status
     token = keys.new_token()
-    login.add_session(user_id, session=keys.digest(token))
+    login.add_session(user_id, session=keys.digest(token), **user_agent.names())
     return _start_session(token)
 
 
@@ -71,7 +71,7 @@ def confirm_link(token: str) -> str:
 @bp.post("/login/<token>")
 def use_link(token: str) -> Response:
     session = keys.new_token()
-    user_id = login.consume_link(keys.digest(token), session=keys.digest(session))
+    user_id = login.consume_link(keys.digest(token), session=keys.digest(session), **user_agent.names())
     if user_id is None:
         raise AppError("link_spent")
     known_browsers.remember(user_id, accounts.password_hash(user_id))

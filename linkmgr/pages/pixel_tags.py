@@ -99,6 +99,11 @@ VENDORS = {
             "https://www.redditstatic.com",
         ),
     ),
+    "tiktok": Vendor(
+        "https://analytics.tiktok.com/i18n/pixel/events.js?sdkid={tag}&lib=ttq",
+        endpoints=("https://analytics.tiktok.com", "https://analytics-ipv6.tiktokw.us"),
+        scripts=("https://analytics-ipv6.tiktokw.us",),
+    ),
 }
 
 

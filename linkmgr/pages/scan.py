@@ -1,6 +1,7 @@
-"""/q/<code>: the target of a scanned QR code."""
+"""/q/<code>: the target of a scanned QR code. /q/<code>/vcard: the file of a contact."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -29,6 +30,17 @@ def scan(code: str) -> Response:
     return response
 
 
+@bp.get("/q/<word:code>/vcard")
+def save_contact(code: str) -> Response:
+    """Return the contact as a file. The scan was counted on the page before."""
+    row = public.qr_code(branded.host(), code)
+    if row is None or row["type"] != "vcard":
+        raise AppError("image_missing")
+    response = _vcard(row["data"])
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
 @loops.hop("scan.scan")
 def _target(host: str | None, code: str) -> str | None:
     row = public.qr_code(host, code)
@@ -42,15 +54,19 @@ def _respond(kind: str, data: Any) -> Any:
         case "link":
             return redirect(data, code=302)
         case "vcard":
-            return _vcard(data)
+            return render_template("scan_vcard.html", data=data, name=_full_name(data), call=_call, mail=_mailto)
         case "text" | "wifi":
             return render_template(f"scan_{kind}.html", data=data)
         case _:
             return render_template("scan_contact.html", kind=kind, data=data, uri=_CONTACT_URIS[kind](data))
 
 
+def _full_name(data: dict[str, str]) -> str:
+    return " ".join(filter(None, (data["fname"], data["lname"]))) or data["org"]
+
+
 def _vcard(data: dict[str, str]) -> Response:
-    name = " ".join(filter(None, (data["fname"], data["lname"]))) or data["org"]
+    name = _full_name(data)
     ascii_name = re.sub("[^A-Za-z0-9_-]+", "-", name).strip("-") or "contact"
     response = Response(vcard(data), mimetype="text/vcard")
     response.headers["Content-Disposition"] = (
@@ -71,8 +87,12 @@ def _number(phone: str) -> str:
     return quote(re.sub("[^0-9+*#]", "", phone), safe="+*")
 
 
+def _call(phone: str) -> str:
+    return f"tel:{_number(phone)}"
+
+
 def _mailto(data: dict[str, str]) -> str:
-    query = _query(subject=data["subject"], body=data["body"])
+    query = _query(subject=data.get("subject", ""), body=data.get("body", ""))
     return f"mailto:{quote(data['email'], safe='@')}{query and '?'}{query}"
 
 
@@ -82,4 +102,4 @@ def _sms(data: dict[str, str]) -> str:
     return f"sms:{_number(data['phone'])}{body and '?&'}{body}"
 
 
-_CONTACT_URIS = {"email": _mailto, "phone": lambda data: f"tel:{_number(data)}", "sms": _sms}
+_CONTACT_URIS: dict[str, Callable[[Any], str]] = {"email": _mailto, "phone": _call, "sms": _sms}

@@ -13,19 +13,28 @@ from linkmgr.web.errors import RETRY_SECONDS, AppError
 _WAIT_SECONDS = 1.0
 _slots = threading.BoundedSemaphore(2)
 _lock = threading.Lock()
+_thread = threading.local()
 
 
 @contextmanager
 def exclusive() -> Iterator[None]:
-    """Hold the lock. Raise image_busy if two threads hold or wait for it, or after _WAIT_SECONDS."""
+    """Hold the lock. Raise image_busy if two threads hold or wait for it, or after _WAIT_SECONDS.
+
+    A thread that holds the lock may take it again.
+    """
+    if getattr(_thread, "holds_lock", False):
+        yield
+        return
     if not _slots.acquire(blocking=False):
         raise AppError("image_busy", seconds=RETRY_SECONDS)
     try:
         if not _lock.acquire(timeout=_WAIT_SECONDS):
             raise AppError("image_busy", seconds=RETRY_SECONDS)
+        _thread.holds_lock = True
         try:
             yield
         finally:
+            _thread.holds_lock = False
             _lock.release()
     finally:
         _slots.release()

@@ -14,6 +14,7 @@ import PIL
 import segno
 from PIL import Image, ImageOps
 
+from linkmgr.qr import drawing
 from linkmgr.web.errors import AppError
 
 MIN_SIZE, MAX_SIZE, DEFAULT_SIZE = 64, 2048, 400  # pixels
@@ -75,7 +76,8 @@ def _correction(logo_hash: bytes | None) -> str:
 @lru_cache(maxsize=128)
 def _code(payload: str, correction: str) -> tuple[bytes, ...]:
     """Return the rows of the code. A byte is 1 for a dark module, 0 for a light one."""
-    code = segno.make(payload, error=correction, micro=False, encoding="utf-8")
+    with drawing.exclusive():
+        code = segno.make(payload, error=correction, micro=False, encoding="utf-8")
     return tuple(bytes(row) for row in code.matrix)
 
 

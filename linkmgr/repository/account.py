@@ -2,7 +2,7 @@
 
 from linkmgr.db.statements import Row, row, run
 from linkmgr.settings import settings
-from linkmgr.web.errors import not_found
+from linkmgr.web.errors import AppError, not_found
 
 
 def overview(user_id: int) -> Row:
@@ -36,10 +36,10 @@ def password_hash(user_id: int) -> str:
 
 def update(
     user_id: int, *, email: str | None = None, password_hash: str | None = None, session: bytes | None = None
-) -> None:
-    """Change the members that are not None. A new password ends all browser sessions except `session` and deletes
-    the login links."""
-    run(
+) -> Row:
+    """Change the members that are not None, and return the account. A new password ends all browser sessions except
+    `session` and deletes the login links."""
+    account = run(
         """
         WITH sessions_ended AS (
             DELETE FROM sessions
@@ -47,17 +47,28 @@ def update(
                AND digest IS DISTINCT FROM %(session)s::bytea),
         links_deleted AS (
             DELETE FROM login_links
-             WHERE user_id = %(user_id)s AND %(password_hash)s::text IS NOT NULL)
-        UPDATE users
-           SET email = coalesce(%(email)s, email),
-               password_hash = coalesce(%(password_hash)s, password_hash)
-         WHERE id = %(user_id)s
+             WHERE user_id = %(user_id)s AND %(password_hash)s::text IS NOT NULL),
+        updated AS (
+            UPDATE users
+               SET email = coalesce(%(email)s, email),
+                   password_hash = coalesce(%(password_hash)s, password_hash)
+             WHERE id = %(user_id)s
+            RETURNING id, email, xmin::text AS version)
+        -- The view has the row before the update.
+        SELECT a.id, updated.email, username, %(base)s::text || '/avatar/' || username || '.png' AS avatar, status,
+               expires, registered, updated.version
+          FROM updated
+          JOIN accounts a ON a.id = updated.id
         """,
         user_id=user_id,
         email=email,
         password_hash=password_hash,
         session=session,
+        base=settings().base_url,
     )
+    if account is None:  # deleted during the request
+        raise AppError("key_unknown")
+    return account
 
 
 def replace_key(user_id: int, *, key_digest: bytes, key_ciphertext: str) -> None:

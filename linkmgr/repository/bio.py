@@ -1,38 +1,38 @@
 """Bio pages."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import orjson
 
-from linkmgr.db.statements import Page, Row, page, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.repository.names import run_with_name
 from linkmgr.repository.urls import with_random_alias
 from linkmgr.settings import settings
 from linkmgr.web.errors import not_found
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, name, alias, %(base)s::text || '/' || alias AS shorturl, created AS date
           FROM bios
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'bios'",
-        limit=limit,
-        number=number,
         user_id=user_id,
         base=settings().base_url,
+        **paging,
     )
 
 
 def read(user_id: int, bio_id: int) -> Row:
     bio_page = row(
         """
-        SELECT id, name, alias, %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date
+        SELECT id, name, alias, %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date,
+               xmin::text AS version
           FROM bios
          WHERE user_id = %(user_id)s AND id = %(bio_id)s
         """,
@@ -91,7 +91,7 @@ def update(
     bio: str | None = None,
     theme: str | None = None,
     links: Sequence[dict[str, Any]] | None = None,
-) -> None:
+) -> Row:
     updated = run_with_name(
         """
         UPDATE bios
@@ -101,7 +101,8 @@ def update(
                theme = coalesce(%(theme)s, theme),
                links = coalesce(%(links)s, links)
          WHERE user_id = %(user_id)s AND id = %(bio_id)s
-        RETURNING id
+        RETURNING id, name, alias, %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date,
+                  xmin::text AS version
         """,
         user_id=user_id,
         bio_id=bio_id,
@@ -110,9 +111,11 @@ def update(
         bio=bio,
         theme=theme,
         links=None if links is None else orjson.dumps(links).decode(),
+        base=settings().base_url,
     )
     if updated is None:
         raise not_found("bio page")
+    return updated
 
 
 def delete(user_id: int, bio_id: int) -> None:

@@ -26,7 +26,7 @@ def identify(key_digest: bytes, address: str) -> Row:
               FROM (SELECT 1) always
               LEFT JOIN (SELECT CASE WHEN key_valid THEN id END AS id, admin, api,
                                 CASE WHEN key_valid THEN rate END AS rate, key_valid,
-                                email, username, status, expires, registered
+                                email, username, status, expires, registered, version
                            FROM accounts,
                                 LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
                                                 IS NOT FALSE AS key_valid) key
@@ -42,7 +42,7 @@ def identify(key_digest: bytes, address: str) -> Row:
             WITH caller AS (
                 SELECT CASE WHEN key_valid THEN id END AS id, admin, api,
                        CASE WHEN key_valid THEN rate END AS rate, key_valid,
-                       email, username, status, expires, registered
+                       email, username, status, expires, registered, version
                   FROM accounts,
                        LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
                                        IS NOT FALSE AS key_valid) key

@@ -1,9 +1,13 @@
 """Campaigns and their links."""
 
-from linkmgr.db.statements import Page, Row, page, row, run
+from typing import Any, Unpack
+
+from psycopg2.errors import UniqueViolation
+
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
-from linkmgr.web.errors import not_found
+from linkmgr.web.errors import AppError, not_found
 
 
 def _with_urls(campaign: Row) -> Row:
@@ -14,20 +18,19 @@ def _with_urls(campaign: Row) -> Row:
     return campaign
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     campaigns = page(
         """
         SELECT c.id, name, public, slug, username
           FROM campaigns c
           JOIN users u ON u.id = c.user_id
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND c.id < %(after)s
          ORDER BY c.id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'campaigns'",
-        limit=limit,
-        number=number,
         user_id=user_id,
+        **paging,
     )
     return campaigns._replace(rows=[_with_urls(campaign) for campaign in campaigns.rows])
 
@@ -35,7 +38,7 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
 def read(user_id: int, campaign_id: int) -> Row:
     campaign = row(
         """
-        SELECT c.id, name, public, slug, username
+        SELECT c.id, name, coalesce(slug, '') AS slug, public, username, c.xmin::text AS version
           FROM campaigns c
           JOIN users u ON u.id = c.user_id
          WHERE user_id = %(user_id)s AND c.id = %(campaign_id)s
@@ -45,19 +48,47 @@ def read(user_id: int, campaign_id: int) -> Row:
     )
     if campaign is None:
         raise not_found("campaign")
-    return _with_urls(campaign)
+    return {"slug": campaign["slug"]} | _with_urls(campaign)
+
+
+def _has_name(user_id: int, campaign_id: int, name: str) -> bool:
+    """Return True if another campaign of the user has this name."""
+    other = row(
+        """
+        SELECT id FROM campaigns
+         WHERE user_id = %(user_id)s AND id <> %(campaign_id)s AND name = %(name)s
+        """,
+        user_id=user_id,
+        campaign_id=campaign_id,
+        name=name,
+    )
+    return other is not None
+
+
+def _store(sql: str, user_id: int, campaign_id: int, name: str, **params: Any) -> Row | None:
+    """Run a create or an update. If name and slug are both taken, report the name.
+
+    PostgreSQL reports only one violated constraint, in an order that it does not define.
+    """
+    try:
+        return run_with_name(sql, user_id=user_id, campaign_id=campaign_id, name=name, **params)
+    except UniqueViolation as error:
+        if error.diag.constraint_name == "campaign_slug_taken" and _has_name(user_id, campaign_id, name):
+            raise AppError("campaign_name_taken") from None
+        raise
 
 
 def add(user_id: int, *, name: str, slug: str | None = None, public: bool = False) -> Row:
-    added = run_with_name(
+    added = _store(
         """
         INSERT INTO campaigns (user_id, name, slug, public)
         VALUES (%(user_id)s, %(name)s, %(slug)s, %(public)s)
         RETURNING id, name AS domain, name AS campaign, public, slug,
                   (SELECT username FROM users WHERE users.id = user_id) AS username
         """,
-        user_id=user_id,
-        name=name,
+        user_id,
+        0,
+        name,
         slug=slug,
         public=public,
     )
@@ -67,25 +98,25 @@ def add(user_id: int, *, name: str, slug: str | None = None, public: bool = Fals
 
 def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None, public: bool | None = None) -> Row:
     """Change the members that are not None. An empty slug removes the slug, and the rotator with it."""
-    updated = run_with_name(
+    updated = _store(
         """
         UPDATE campaigns
            SET name = %(name)s,
                slug = nullif(coalesce(%(slug)s, slug), ''),
                public = coalesce(%(public)s, public)
          WHERE user_id = %(user_id)s AND id = %(campaign_id)s
-        RETURNING id, name AS domain, name AS campaign, public, slug,
+        RETURNING id, name, coalesce(slug, '') AS slug, public, xmin::text AS version,
                   (SELECT username FROM users WHERE users.id = user_id) AS username
         """,
-        user_id=user_id,
-        campaign_id=campaign_id,
-        name=name,
+        user_id,
+        campaign_id,
+        name,
         slug=slug,
         public=public,
     )
     if updated is None:
         raise not_found("campaign")
-    return _with_urls(updated)
+    return {"slug": updated["slug"]} | _with_urls(updated)
 
 
 def assign(user_id: int, campaign_id: int, link_id: int) -> None:

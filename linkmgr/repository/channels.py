@@ -1,33 +1,50 @@
 """Channels and their items."""
 
-from linkmgr.db.statements import Page, Row, page, row, run
+from typing import Unpack
+
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.settings import settings
 from linkmgr.web.errors import not_found
 
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the API and their names in messages
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, name, description, color, starred
           FROM channels
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'channels'",
-        limit=limit,
-        number=number,
         user_id=user_id,
+        **paging,
     )
 
 
-def items(user_id: int, channel_id: int, *, limit: int, number: int) -> Page:
-    """List the items of a channel, the last assigned first."""
-    assigned = page(
+def read(user_id: int, channel_id: int) -> Row:
+    channel = row(
         """
-        SELECT CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio' ELSE 'qr' END AS type,
+        SELECT id, name, description, color, starred, xmin::text AS version
+          FROM channels
+         WHERE user_id = %(user_id)s AND id = %(channel_id)s
+        """,
+        user_id=user_id,
+        channel_id=channel_id,
+    )
+    if channel is None:
+        raise not_found("channel")
+    return channel
+
+
+def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
+    """List the items of a channel, the last assigned first. A channel that does not exist has none."""
+    return page(
+        """
+        SELECT i.id AS cursor,
+               CASE WHEN link_id IS NOT NULL THEN 'links' WHEN bio_id IS NOT NULL THEN 'bio' ELSE 'qr' END AS type,
                coalesce(link_id, bio_id, qr_id) AS id,
                coalesce(nullif(l.title, ''), l.url, b.name, q.name) AS title,
                coalesce(l.url, %(base_url)s || coalesce('/' || b.alias, '/qr/' || q.code)) AS preview,
@@ -40,6 +57,7 @@ def items(user_id: int, channel_id: int, *, limit: int, number: int) -> Page:
           LEFT JOIN bios b ON b.id = bio_id
           LEFT JOIN qrs q ON q.id = qr_id
          WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s)
+           AND i.id < %(after)s
          ORDER BY i.id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
@@ -47,24 +65,12 @@ def items(user_id: int, channel_id: int, *, limit: int, number: int) -> Page:
         SELECT count(*) FROM channel_items
          WHERE channel_id = (SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s)
         """,
-        limit=limit,
-        number=number,
         user_id=user_id,
         channel_id=channel_id,
         base_url=settings().base_url,
+        cursor="cursor",
+        **paging,
     )
-    if not assigned.total and not _exists(user_id, channel_id):
-        raise not_found("channel")
-    return assigned
-
-
-def _exists(user_id: int, channel_id: int) -> bool:
-    channel = row(
-        "SELECT id FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s",
-        user_id=user_id,
-        channel_id=channel_id,
-    )
-    return channel is not None
 
 
 def add(user_id: int, *, name: str, color: str, description: str = "", starred: bool = False) -> Row:
@@ -128,7 +134,7 @@ def update(
     description: str | None = None,
     color: str | None = None,
     starred: bool | None = None,
-) -> None:
+) -> Row:
     updated = run(
         """
         UPDATE channels
@@ -137,7 +143,7 @@ def update(
                color = coalesce(%(color)s, color),
                starred = coalesce(%(starred)s, starred)
          WHERE user_id = %(user_id)s AND id = %(channel_id)s
-        RETURNING id
+        RETURNING id, name, description, color, starred, xmin::text AS version
         """,
         user_id=user_id,
         channel_id=channel_id,
@@ -148,6 +154,7 @@ def update(
     )
     if updated is None:
         raise not_found("channel")
+    return updated
 
 
 def delete(user_id: int, channel_id: int) -> None:

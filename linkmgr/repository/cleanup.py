@@ -181,6 +181,14 @@ _OWNED = (
     """,
     """
     WITH deleted AS (
+        DELETE FROM idempotency_keys
+         WHERE user_id = %(user_id)s
+           AND key = ANY (ARRAY(SELECT key FROM idempotency_keys WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+    """,
+    """
+    WITH deleted AS (
         DELETE FROM account_rollups
          WHERE ctid = ANY (ARRAY(SELECT ctid FROM account_rollups WHERE user_id = %(user_id)s LIMIT %(limit)s))
            AND user_id = %(user_id)s

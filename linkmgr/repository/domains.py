@@ -1,30 +1,31 @@
 """Branded domains."""
 
-from linkmgr.db.statements import Page, Row, page, row, run
+from typing import Unpack
+
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.repository.names import run_with_name
 from linkmgr.web.errors import not_found
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404
           FROM domains
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'domains'",
-        limit=limit,
-        number=number,
         user_id=user_id,
+        **paging,
     )
 
 
 def read(user_id: int, domain_id: int) -> Row:
     domain = row(
         """
-        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404
+        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, xmin::text AS version
           FROM domains
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
         """,
@@ -53,14 +54,14 @@ def add(user_id: int, *, domain: str, redirectroot: str = "", redirect404: str =
     return int(added["id"])
 
 
-def update(user_id: int, domain_id: int, *, redirectroot: str | None = None, redirect404: str | None = None) -> None:
+def update(user_id: int, domain_id: int, *, redirectroot: str | None = None, redirect404: str | None = None) -> Row:
     updated = run(
         """
         UPDATE domains
            SET redirectroot = coalesce(%(redirectroot)s, redirectroot),
                redirect404 = coalesce(%(redirect404)s, redirect404)
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
-        RETURNING id
+        RETURNING id, scheme || '://' || host AS domain, redirectroot, redirect404, xmin::text AS version
         """,
         user_id=user_id,
         domain_id=domain_id,
@@ -69,6 +70,7 @@ def update(user_id: int, domain_id: int, *, redirectroot: str | None = None, red
     )
     if updated is None:
         raise not_found("domain")
+    return updated
 
 
 def delete(user_id: int, domain_id: int) -> None:

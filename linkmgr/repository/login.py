@@ -1,7 +1,16 @@
 """Login links and browser sessions."""
 
-from linkmgr.db.statements import Row, row, run
+from linkmgr.db.statements import Row, row, rows, run
+from linkmgr.settings import settings
+from linkmgr.web import keys
 from linkmgr.web.errors import not_found
+
+
+def new_link(user_id: int) -> str:
+    """Create a login link and return its URL."""
+    token = keys.new_token()
+    add_link(user_id, digest=keys.digest(token))
+    return f"{settings().base_url}/login/{token}"
 
 
 def add_link(user_id: int, *, digest: bytes) -> None:
@@ -35,7 +44,7 @@ def is_usable(digest: bytes) -> bool:
     )
 
 
-def consume_link(digest: bytes, *, session: bytes) -> int | None:
+def consume_link(digest: bytes, *, session: bytes, browser: str, system: str) -> int | None:
     """Consume a login link and create a session. Return the user id, or None if the link cannot be used. Exactly
     one of several concurrent attempts succeeds."""
     added = run(
@@ -45,24 +54,29 @@ def consume_link(digest: bytes, *, session: bytes) -> int | None:
                SET used = now()
              WHERE digest = %(digest)s AND used IS NULL AND created > now() - interval '1 hour'
             RETURNING user_id)
-        INSERT INTO sessions (digest, user_id, by_link)
-        SELECT %(session)s, user_id, true FROM consumed
+        INSERT INTO sessions (digest, user_id, by_link, browser, system)
+        SELECT %(session)s, user_id, true, %(browser)s, %(system)s FROM consumed
         RETURNING user_id
         """,
         digest=digest,
         session=session,
+        browser=browser,
+        system=system,
     )
     return None if added is None else int(added["user_id"])
 
 
-def add_session(user_id: int, *, session: bytes) -> None:
+def add_session(user_id: int, *, session: bytes, browser: str = "", system: str = "") -> None:
     run(
         """
         WITH expired AS (DELETE FROM sessions WHERE created < now() - interval '30 days')
-        INSERT INTO sessions (digest, user_id, by_link) VALUES (%(session)s, %(user_id)s, false)
+        INSERT INTO sessions (digest, user_id, by_link, browser, system)
+        VALUES (%(session)s, %(user_id)s, false, %(browser)s, %(system)s)
         """,
         user_id=user_id,
         session=session,
+        browser=browser,
+        system=system,
     )
 
 
@@ -81,6 +95,41 @@ def find_session(session: bytes) -> Row | None:
 
 def delete_session(session: bytes) -> None:
     run("DELETE FROM sessions WHERE digest = %(session)s", session=session)
+
+
+def sessions(user_id: int, *, session: bytes) -> list[Row]:
+    """Return the sessions of a user: first `session`, which is marked as current, then the latest. `id` is the digest
+    in hexadecimal digits."""
+    return rows(
+        """
+        SELECT encode(digest, 'hex') AS id, browser, system, created, digest = %(session)s AS current
+          FROM sessions
+         WHERE user_id = %(user_id)s AND created > now() - interval '30 days'
+         ORDER BY current DESC, sessions.created DESC
+         LIMIT 100
+        """,
+        user_id=user_id,
+        session=session,
+    )
+
+
+def end_session(user_id: int, *, session: bytes) -> bool:
+    """End one session of a user. Return False if it has ended before."""
+    ended = run(
+        "DELETE FROM sessions WHERE user_id = %(user_id)s AND digest = %(session)s RETURNING user_id",
+        user_id=user_id,
+        session=session,
+    )
+    return ended is not None
+
+
+def end_other_sessions(user_id: int, *, session: bytes) -> None:
+    """End all sessions of a user except `session`."""
+    run(
+        "DELETE FROM sessions WHERE user_id = %(user_id)s AND digest <> %(session)s",
+        user_id=user_id,
+        session=session,
+    )
 
 
 def find_credentials(email: str) -> Row:

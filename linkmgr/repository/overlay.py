@@ -1,29 +1,31 @@
 """CTA overlays, and the answers that visitors sent."""
 
-from linkmgr.db.statements import Page, Row, page, row, run
+from typing import Unpack
+
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
+from linkmgr.repository.colors import run_with_colors
 from linkmgr.web.errors import not_found
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, type, name, created AS date
           FROM overlays
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'overlays'",
-        limit=limit,
-        number=number,
         user_id=user_id,
+        **paging,
     )
 
 
 def read(user_id: int, overlay_id: int) -> Row:
     overlay = row(
         """
-        SELECT id, type, name, message, link, label, position, color, background, created AS date
+        SELECT id, type, name, message, link, label, position, color, background, created AS date, xmin::text AS version
           FROM overlays
          WHERE user_id = %(user_id)s AND id = %(overlay_id)s
         """,
@@ -35,12 +37,13 @@ def read(user_id: int, overlay_id: int) -> Row:
     return overlay
 
 
-def answers(user_id: int, overlay_id: int, *, limit: int, number: int) -> Page:
+def answers(user_id: int, overlay_id: int, **paging: Unpack[Paging]) -> Page:
     sent = page(
         """
         SELECT id, answer, created AS date
           FROM overlay_answers
          WHERE overlay_id = (SELECT id FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s)
+           AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
@@ -48,10 +51,9 @@ def answers(user_id: int, overlay_id: int, *, limit: int, number: int) -> Page:
         SELECT count(*) FROM overlay_answers
          WHERE overlay_id = (SELECT id FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s)
         """,
-        limit=limit,
-        number=number,
         user_id=user_id,
         overlay_id=overlay_id,
+        **paging,
     )
     if not sent.total:
         read(user_id, overlay_id)  # raises not_found
@@ -70,7 +72,7 @@ def add(
     color: str = "#ffffff",
     background: str = "#1d4ed8",
 ) -> int:
-    added = run(
+    added = run_with_colors(
         """
         INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
         VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
@@ -103,8 +105,8 @@ def update(
     position: str | None = None,
     color: str | None = None,
     background: str | None = None,
-) -> None:
-    updated = run(
+) -> Row:
+    updated = run_with_colors(
         """
         UPDATE overlays
            SET type = coalesce(%(type)s, type),
@@ -116,7 +118,8 @@ def update(
                color = coalesce(%(color)s, color),
                background = coalesce(%(background)s, background)
          WHERE user_id = %(user_id)s AND id = %(overlay_id)s
-        RETURNING id
+        RETURNING id, type, name, message, link, label, position, color, background, created AS date,
+                  xmin::text AS version
         """,
         user_id=user_id,
         overlay_id=overlay_id,
@@ -131,6 +134,7 @@ def update(
     )
     if updated is None:
         raise not_found("overlay")
+    return updated
 
 
 def delete(user_id: int, overlay_id: int) -> None:

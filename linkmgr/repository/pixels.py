@@ -1,29 +1,30 @@
 """Pixels."""
 
-from linkmgr.db.statements import Page, Row, page, row, run
+from typing import Unpack
+
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.web.errors import not_found
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, type, name, tag, created AS date
           FROM pixels
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'pixels'",
-        limit=limit,
-        number=number,
         user_id=user_id,
+        **paging,
     )
 
 
 def read(user_id: int, pixel_id: int) -> Row:
     pixel = row(
         """
-        SELECT id, type, name, tag, created AS date
+        SELECT id, type, name, tag, created AS date, xmin::text AS version
           FROM pixels
          WHERE user_id = %(user_id)s AND id = %(pixel_id)s
         """,
@@ -51,13 +52,13 @@ def add(user_id: int, *, type: str, name: str, tag: str) -> int:  # noqa: A002 -
     return int(added["id"])
 
 
-def update(user_id: int, pixel_id: int, *, tag: str, name: str | None = None) -> None:
+def update(user_id: int, pixel_id: int, *, tag: str, name: str | None = None) -> Row:
     updated = run(
         """
         UPDATE pixels
            SET name = coalesce(%(name)s, name), tag = %(tag)s
          WHERE user_id = %(user_id)s AND id = %(pixel_id)s
-        RETURNING id
+        RETURNING id, type, name, tag, created AS date, xmin::text AS version
         """,
         user_id=user_id,
         pixel_id=pixel_id,
@@ -66,6 +67,7 @@ def update(user_id: int, pixel_id: int, *, tag: str, name: str | None = None) ->
     )
     if updated is None:
         raise not_found("pixel")
+    return updated
 
 
 def delete(user_id: int, pixel_id: int) -> None:

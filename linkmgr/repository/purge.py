@@ -1,4 +1,4 @@
-"""The purge of expired visits, of visitors without visits, and of counters.
+"""The purge of expired visits, of visitors without visits, of counters, and of stored answers.
 
 The number of rows does not affect how long locks are held: the purge selects rows without locks and deletes them in
 batches of one transaction each. It drops partitions one at a time, with a short lock timeout.
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import UNSYNCED, Row, database, run_unsynced
-from linkmgr.repository import callers, cleanup, rollups
+from linkmgr.repository import callers, cleanup, idempotency, rollups
 from linkmgr.repository.visits import create_partitions
 
 MAX_ROWS = 5000
@@ -44,8 +44,9 @@ def purge() -> Purged:
             OR kind LIKE 'bots %%' AND kind < 'bots ' || to_char(now(), 'YYYY-MM')
         """
     )
-    while callers.delete_expired(MAX_ROWS) == MAX_ROWS:
-        pass
+    for delete_expired in (callers.delete_expired, idempotency.delete_expired):
+        while delete_expired(MAX_ROWS) == MAX_ROWS:
+            pass
     return Purged(visits, months + sum(_drop_partition(partition, if_empty=True) for partition in _empty_months()))
 
 

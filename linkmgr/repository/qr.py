@@ -1,60 +1,72 @@
 """QR codes. Table `totals` counts their scans."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Unpack
 
 import orjson
 
-from linkmgr.db.statements import Page, Row, page, replica_row, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, run
 from linkmgr.repository import visits
+from linkmgr.repository.colors import run_with_colors
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError, not_found
 
+_QR_CODE = """
+    SELECT qrs.xmin::text AS version, id, %(base)s::text || '/qr/' || code AS link,
+           coalesce(clicks, 0) AS scans, name, created AS date, type, data, background, foreground,
+           CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo,
+           coalesce(t.statistics, (SELECT s.data FROM statistics s WHERE s.target_id = t.target_id)) AS statistics
+      FROM qrs
+      LEFT JOIN totals t ON target_id = id
+     WHERE user_id = %(user_id)s AND id = %(qr_id)s
+"""
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, %(base)s::text || '/qr/' || code AS link,
                coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
                name, created AS date
           FROM qrs
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'qrs'",
-        limit=limit,
-        number=number,
         user_id=user_id,
         base=settings().base_url,
+        **paging,
     )
 
 
 def read(user_id: int, qr_id: int) -> Row:
     """Return the QR code and its `statistics`."""
-    code = replica_row(
-        """
-        SELECT id, %(base)s::text || '/qr/' || code AS link,
-               coalesce(clicks, 0) AS scans, name, created AS date,
-               coalesce(t.statistics, (SELECT data FROM statistics WHERE target_id = t.target_id)) AS statistics
-          FROM qrs
-          LEFT JOIN totals t ON target_id = id
-         WHERE user_id = %(user_id)s AND id = %(qr_id)s
-        """,
-        user_id=user_id,
-        qr_id=qr_id,
-        base=settings().base_url,
-    )
+    return _read(replica_row, user_id, qr_id)
+
+
+def read_current(user_id: int, qr_id: int) -> Row:
+    """Return the QR code as the last write left it, which a replica may not have yet."""
+    return _read(row, user_id, qr_id)
+
+
+def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int) -> Row:
+    code = fetch(_QR_CODE, user_id=user_id, qr_id=qr_id, base=settings().base_url)
     if code is None:
         raise not_found("QR code")
     return code | {"statistics": code["statistics"] or visits.NO_VISITS}
 
 
-def find_type(user_id: int, qr_id: int) -> str:
-    """Return the type, which never changes, so that it can be read before an update."""
-    code = row("SELECT type FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s", user_id=user_id, qr_id=qr_id)
+def find_fixed(user_id: int, qr_id: int) -> Row:
+    """Return what an update needs: the `type`, which never changes, and the `logo` that the user sent."""
+    code = row(
+        "SELECT type, logo_source AS logo FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s",
+        user_id=user_id,
+        qr_id=qr_id,
+    )
     if code is None:
         raise not_found("QR code")
-    return str(code["type"])
+    return code
 
 
 def add(
@@ -66,14 +78,18 @@ def add(
     name: str,
     background: str,
     foreground: str,
+    own_alias: str | None = None,
     logo: bytes = b"",
+    logo_source: str | None = None,
 ) -> Row:
-    """Store a QR code and return its `id` and `link`."""
-    added = run(
+    """Store a QR code and return its `id` and `link`. `own_alias` must be in use if it is not None."""
+    added = run_with_colors(
         """
-        INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo)
-        VALUES (%(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
-                nullif(%(logo)s::bytea, ''))
+        INSERT INTO qrs (user_id, code, type, data, name, background, foreground, logo, logo_source)
+        SELECT %(user_id)s, %(code)s, %(type)s, %(data)s, %(name)s, %(background)s, %(foreground)s,
+               nullif(%(logo)s::bytea, ''), %(logo_source)s
+         WHERE %(own_alias)s::text IS NULL
+            OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0)
         RETURNING id, %(base)s::text || '/qr/' || code AS link
         """,
         user_id=user_id,
@@ -83,10 +99,13 @@ def add(
         name=name,
         background=background,
         foreground=foreground,
+        own_alias=own_alias,
         logo=logo,
+        logo_source=logo_source,
         base=settings().base_url,
     )
-    assert added is not None
+    if added is None:
+        raise AppError("short_link_unknown")
     return added
 
 
@@ -95,34 +114,42 @@ def update(
     qr_id: int,
     *,
     data: Any,
+    own_alias: str | None = None,
     name: str | None = None,
     background: str | None = None,
     foreground: str | None = None,
     logo: bytes | None = None,
+    logo_source: str | None = None,
 ) -> None:
-    """Change the members that are not None. An empty logo removes the logo. A constraint checks the contrast of the
-    resulting colors."""
-    updated = run(
+    """Change the members that are not None. An empty logo removes the logo. A trigger checks the contrast of the
+    resulting colors. `own_alias` must be in use if the data changes and it is not None."""
+    updated = run_with_colors(
         """
         UPDATE qrs
-           SET data = %(data)s,
+           SET data = %(data)s::json,
                name = coalesce(%(name)s, name),
                background = coalesce(%(background)s, background),
                foreground = coalesce(%(foreground)s, foreground),
-               logo = nullif(coalesce(%(logo)s::bytea, logo), '')
+               logo = nullif(coalesce(%(logo)s::bytea, logo), ''),
+               logo_source = nullif(coalesce(%(logo_source)s, logo_source), '')
          WHERE user_id = %(user_id)s AND id = %(qr_id)s
+           AND (%(own_alias)s::text IS NULL OR data::text = %(data)s::json::text
+                OR EXISTS (SELECT FROM aliases WHERE alias = %(own_alias)s AND domain_id = 0))
         RETURNING id
         """,
         user_id=user_id,
         qr_id=qr_id,
+        own_alias=own_alias,
         data=orjson.dumps(data).decode(),
         name=name,
         background=background,
         foreground=foreground,
         logo=logo,
+        logo_source=logo_source,
     )
     if updated is None:
-        raise not_found("QR code")
+        find_fixed(user_id, qr_id)  # raises not_found
+        raise AppError("short_link_unknown")
 
 
 def delete(user_id: int, qr_id: int) -> None:

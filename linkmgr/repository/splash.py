@@ -1,29 +1,30 @@
 """Splash pages."""
 
-from linkmgr.db.statements import Page, Row, page, row, run
+from typing import Unpack
+
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.web.errors import not_found
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, name, created AS date
           FROM splash_pages
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'splash_pages'",
-        limit=limit,
-        number=number,
         user_id=user_id,
+        **paging,
     )
 
 
 def read(user_id: int, splash_id: int) -> Row:
     splash_page = row(
         """
-        SELECT id, name, title, message, link, counter, banner, created AS date
+        SELECT id, name, title, message, link, counter, banner, created AS date, xmin::text AS version
           FROM splash_pages
          WHERE user_id = %(user_id)s AND id = %(splash_id)s
         """,
@@ -73,7 +74,7 @@ def update(
     link: str | None = None,
     counter: int | None = None,
     banner: str | None = None,
-) -> None:
+) -> Row:
     updated = run(
         """
         UPDATE splash_pages
@@ -84,7 +85,7 @@ def update(
                counter = coalesce(%(counter)s, counter),
                banner = coalesce(%(banner)s, banner)
          WHERE user_id = %(user_id)s AND id = %(splash_id)s
-        RETURNING id
+        RETURNING id, name, title, message, link, counter, banner, created AS date, xmin::text AS version
         """,
         user_id=user_id,
         splash_id=splash_id,
@@ -97,6 +98,7 @@ def update(
     )
     if updated is None:
         raise not_found("splash page")
+    return updated
 
 
 def delete(user_id: int, splash_id: int) -> None:

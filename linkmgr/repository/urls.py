@@ -1,18 +1,18 @@
 """Short links.
 
-One statement stores a link with its pixels and its channel. If it stores nothing and no constraint was violated, it
+One statement stores a link with its pixels and its channels. If it stores nothing and no constraint was violated, it
 returns an error code of errors.CATALOGUE as `refusal`.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import orjson
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Page, Row, page, replica_row, run
+from linkmgr.db.statements import Page, Paging, Row, page, replica_row, run
 from linkmgr.fields.links import new_alias
-from linkmgr.repository import visits
+from linkmgr.fields.short_urls import ShortUrl
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError, not_found
@@ -27,10 +27,10 @@ _JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink"
 
 def _to_params(members: Row) -> Row:
     encoded = {name: orjson.dumps(members[name]).decode() for name in _JSON if name in members}
-    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": []} | members | encoded
+    return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": [], "targets": []} | members | encoded
 
 
-def index(user_id: int, *, limit: int, number: int) -> Page:
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     """List links, newest first. An index-only subquery selects the ids, so that OFFSET skips no whole rows."""
     return page(
         """
@@ -38,26 +38,26 @@ def index(user_id: int, *, limit: int, number: int) -> Page:
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
          WHERE user_id = %(user_id)s
-           AND id = ANY (ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s
+           AND id = ANY (ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id < %(after)s
                                 ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s))
          ORDER BY id DESC
         """,
         "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'",
-        limit=limit,
-        number=number,
         user_id=user_id,
         base=settings().base_url,
+        **paging,
     )
 
 
-def search(user_id: int, *, q: str | None, by_clicks: bool, limit: int, number: int) -> Page:
-    """List the links that contain `q`, by clicks or newest first. This reads all links of the user."""
-    return page(
+def search(user_id: int, *, q: str | None, by_clicks: bool, **paging: Unpack[Paging]) -> Page:
+    """List the links that contain `q`, by clicks or newest first. This reads all links of the user. By clicks there is
+    no cursor, because the clicks of a link change while a client reads the list."""
+    links = page(
         """
         SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
-         WHERE user_id = %(user_id)s
+         WHERE user_id = %(user_id)s AND id < %(after)s
            AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN lower(concat_ws(chr(10), longurl, alias, title))) > 0)
          ORDER BY CASE WHEN %(by_clicks)s::boolean THEN clicks END DESC, id DESC
          LIMIT %(limit)s OFFSET %(offset)s
@@ -68,65 +68,36 @@ def search(user_id: int, *, q: str | None, by_clicks: bool, limit: int, number: 
                     WHERE user_id = %(user_id)s
                       AND position(lower(%(q)s) IN lower(concat_ws(chr(10), url, alias, title))) > 0) END
         """,
-        limit=limit,
-        number=number,
         user_id=user_id,
         q=q,
         by_clicks=by_clicks,
         base=settings().base_url,
+        **paging,
     )
+    return links._replace(next=None) if by_clicks else links
 
 
-def find_by_short_url(user_id: int, short: str, *, limit: int, number: int) -> Page:
-    """List the user's link with exactly this short URL, if there is one."""
-    base, _, alias = short.rpartition("/")
-    return page(
+def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
+    """Return the user's link with this short URL as lists have it, or None."""
+    return replica_row(
         """
-        SELECT id, alias, %(short)s::text AS shorturl, longurl, title, description,
+        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
-         WHERE user_id = %(user_id)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
+         WHERE user_id = %(user_id)s
            AND id = (SELECT link_id FROM aliases
                       WHERE alias = %(alias)s
-                        AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        """
-        SELECT count(*) FROM link_records
-         WHERE user_id = %(user_id)s AND coalesce(host, %(base)s) || '/' || alias = %(short)s
-           AND id = (SELECT link_id FROM aliases
-                      WHERE alias = %(alias)s
-                        AND domain_id = coalesce((SELECT id FROM domains WHERE host = %(host)s), 0))
-        """,
-        limit=limit,
-        number=number,
-        user_id=user_id,
-        short=short,
-        alias=alias,
-        host=base.rpartition("/")[2],
-        base=settings().base_url,
-    )
-
-
-def read(user_id: int, link_id: int) -> Row:
-    """Return the link. Its statistics are the member `data`."""
-    link = replica_row(
-        """
-        SELECT l.id, alias, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, url AS longurl,
-               title, description, locations AS location, devices AS device, expires AS expiry, created AS date,
-               coalesce(t.statistics, (SELECT data FROM statistics WHERE target_id = t.target_id)) AS data
-          FROM links l
-          LEFT JOIN domains d ON d.id = l.domain_id
-          LEFT JOIN totals t ON t.target_id = l.id
-         WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
+                        AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
+                                             ELSE (SELECT id FROM domains
+                                                    WHERE host = %(host)s
+                                                      AND scheme = coalesce(%(scheme)s::text, scheme)) END)
         """,
         user_id=user_id,
-        link_id=link_id,
+        alias=short.alias,
+        host=short.host,
+        scheme=short.scheme,
         base=settings().base_url,
     )
-    if link is None:
-        raise not_found("link")
-    return link | {"data": link["data"] or visits.NO_VISITS}
 
 
 def _to_result(link: Row | None) -> Row:
@@ -211,29 +182,36 @@ def _add(user_id: int, alias: str, params: Row) -> Row | None:
             SELECT %(user_id)s, id, pixel_id FROM added, unnest(%(pixels)s::bigint[]) AS pixels (pixel_id)),
         channel_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, %(channel)s::bigint, id FROM added WHERE %(channel)s <> 0)
+            SELECT %(user_id)s, channel_id, id FROM added, unnest(%(channel)s::bigint[]) AS channels (channel_id))
         SELECT id, host || '/' || alias AS shorturl, refusal FROM checked LEFT JOIN added ON true
         """,
         **(params | {"user_id": user_id, "alias": alias, "base": settings().base_url}),
     )
 
 
-def update(user_id: int, link_id: int, **members: Any) -> Row:
-    """Write the members that were sent, and return `id`, `shorturl` and `short`.
+def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
+    """Write the members that were sent, and return `id`, `shorturl` and `short`. `changed` is False if members without
+    a default value were not sent, apart from `url`, `campaign` and `channel`.
 
     A changed link is no longer plain: a new link with the same URL must not return it. A stored target must not be
-    on the new domain of the link.
+    on the new domain of the link. It may be on a host that has become a branded domain since it was stored.
     """
     updated = run_with_name(
         """
-        WITH checked AS (
+        WITH stored AS (
+            SELECT target #>> '{}' AS url
+              FROM links l,
+                   jsonb_path_query(jsonb_build_array(l.url, l.locations, l.devices, l.languages, l.deeplink),
+                                    'strict $.** ? (@.type() == "string")') target
+             WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s),
+        checked AS (
             SELECT d.id AS domain_id,
-                   CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
-                        WHEN EXISTS (SELECT FROM links l, jsonb_path_query(
-                                            jsonb_build_array(l.url, l.locations, l.devices, l.languages, l.deeplink),
-                                            'strict $.** ? (@.type() == "string")') stored
-                                      WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
-                                        AND host_of(stored #>> '{}') = d.host) THEN 'link_branded'
+                   CASE WHEN EXISTS (SELECT FROM live_domains
+                                      WHERE host = ANY (ARRAY(SELECT host_of(target)
+                                                                FROM unnest(%(targets)s::text[]) AS target
+                                                               WHERE target NOT IN (SELECT url FROM stored))))
+                             THEN 'link_branded'
+                        WHEN d.host IN (SELECT host_of(url) FROM stored) THEN 'link_branded'
                         -- The triggers of links do not check a reference that the link has already.
                         WHEN NOT EXISTS (SELECT FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s)
                              AND %(splash_id)s::bigint IS NOT NULL THEN 'splash_unknown'
@@ -246,7 +224,12 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
         updated AS (
             UPDATE links l
-               SET plain = plain AND NOT %(changed)s::boolean,
+               SET plain = plain AND NOT %(changed)s::boolean
+                           AND url = coalesce(%(url)s, url)
+                           AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
+                           AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
+                                           SELECT channel_id FROM channel_items
+                                            WHERE user_id = %(user_id)s AND link_id = %(link_id)s),
                    url = coalesce(%(url)s, url),
                    alias = coalesce(nullif(%(custom)s, ''), alias),
                    custom = custom OR coalesce(nullif(%(custom)s::text, '') <> alias, false),
@@ -274,7 +257,7 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
             RETURNING l.id, l.alias, l.domain_id),
         channel_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, %(channel)s::bigint, id FROM updated WHERE %(channel)s <> 0
+            SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
             ON CONFLICT DO NOTHING)
         SELECT updated.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal,
                CASE WHEN %(pixels)s::bigint[] IS NOT NULL AND updated.id IS NOT NULL
@@ -285,7 +268,7 @@ def update(user_id: int, link_id: int, **members: Any) -> Row:
         """,
         **(_to_params(members) | {"user_id": user_id, "link_id": link_id, "base": settings().base_url}),
         alias=members.get("custom"),
-        changed=bool(members.keys() - {"hosts"}),
+        changed=changed,
     )
     return _to_result(updated)
 

@@ -47,7 +47,7 @@ def read(user_id: int) -> Row:
     user = row(
         """
         SELECT id, email, username, %(base_url)s || '/avatar/' || username || '.png' AS avatar,
-               status, expires, registered, planid, key_ciphertext AS apikey
+               status, expires, registered, planid, key_ciphertext AS apikey, version
           FROM accounts
          WHERE id = %(user_id)s
         """,
@@ -102,8 +102,8 @@ def add(
     return added
 
 
-def delete(user_id: int, *, by: int) -> None:
-    """Delete a user and everything that the user owns.
+def delete(user_id: int, *, by: int | None) -> None:
+    """Delete a user and everything that the user owns. `by` is the calling administrator, or None for a command.
 
     Lock all administrators, ordered by id, so that two administrators who delete each other do not both succeed.
     """
@@ -130,3 +130,25 @@ def find_id(username: str) -> int:
     if user is None:
         raise not_found("user")
     return int(user["id"])
+
+
+def summaries() -> Iterator[Row]:
+    """Yield all users without their API keys, newest first."""
+    before = 2**63 - 1
+    while batch := _next_summaries(before):
+        yield from batch
+        before = batch[-1]["id"]
+
+
+def _next_summaries(before: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, username, email, status, plan, registered
+          FROM accounts
+         WHERE id < %(before)s
+         ORDER BY id DESC
+         LIMIT %(limit)s
+        """,
+        before=before,
+        limit=BATCH_SIZE,
+    )

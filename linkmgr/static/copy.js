@@ -4,9 +4,11 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
     const source = document.getElementById(button.dataset.copy);
     getSelection().selectAllChildren(source);
-    // Browsers define navigator.clipboard only in secure contexts.
-    if (navigator.clipboard) await navigator.clipboard.writeText(source.textContent);
-    else document.execCommand("copy");
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+    } catch {
+      document.execCommand("copy"); // navigator.clipboard is missing outside of secure contexts, or not allowed
+    }
     button.textContent = "Copied";
   });
 }

@@ -13,11 +13,12 @@ function element(name, text, className = "") {
 function request(form, fill = (value) => value) {
   let path = form.dataset.path;
   const query = new URLSearchParams();
+  const headers = key.value ? { Authorization: `Bearer ${key.value.trim()}` } : {};
   for (const input of form.querySelectorAll("[data-place]")) {
     if (input.dataset.place === "path") path = path.replace(`{${input.name}}`, encodeURIComponent(fill(input.value)));
+    else if (input.value && input.dataset.place === "header") headers[input.name] = input.value;
     else if (input.value) query.set(input.name, input.value);
   }
-  const headers = key.value ? { Authorization: `Bearer ${key.value.trim()}` } : {};
   const options = { method: form.dataset.method, headers, credentials: "omit", cache: "no-store" };
   if (form.elements.body) {
     options.body = form.elements.body.value;
@@ -33,7 +34,9 @@ function command(form) {
   const words = [`curl ${quoted(location.origin + path)}`];
   if (method !== "GET") words.push(`-X ${method}`);
   if (form.dataset.keyed) words.push("-H 'Authorization: Bearer API_KEY'");
-  if (headers["Content-Type"]) words.push(`-H 'Content-Type: ${headers["Content-Type"]}'`, `-d ${quoted(body)}`);
+  for (const [name, value] of Object.entries(headers))
+    if (name !== "Authorization") words.push(`-H ${quoted(`${name}: ${value}`)}`);
+  if (body) words.push(`-d ${quoted(body)}`);
   return words.join(" \\\n  ");
 }
 

@@ -3,13 +3,23 @@ const target = document.querySelector("[data-target]");
 const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 async function countDown(counter) {
-  const end = performance.now() + counter.textContent * 1000;
-  for (let remaining = end; remaining > 0; remaining = end - performance.now()) {
-    counter.textContent = Math.ceil((end - performance.now()) / 1000);
+  let remaining = counter.textContent * 1000;
+  for (let before = performance.now(); remaining > 0; ) {
+    counter.textContent = Math.ceil(remaining / 1000);
     await wait(Math.min(remaining, 100));
+    const now = performance.now();
+    if (!counter.closest(".paused")) remaining -= now - before;
+    before = now;
   }
   counter.textContent = 0;
 }
+
+const pause = document.querySelector("[data-pause]");
+if (pause) pause.hidden = false;
+pause?.addEventListener("click", () => {
+  const paused = document.querySelector(".counter").classList.toggle("paused");
+  pause.textContent = paused ? "Resume" : "Pause";
+});
 
 // The pixel frame has no origin, so its messages are identified by their window.
 const pixels = document.querySelector("[data-pixels]");

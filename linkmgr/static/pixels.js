@@ -104,6 +104,22 @@
       rdt("init", id);
       rdt("track", "PageVisit");
     },
+    tiktok(id, url) {
+      window.TiktokAnalyticsObject = "ttq";
+      const methods = ["page", "track", "identify", "instances", "debug", "on", "off", "once", "ready", "alias",
+        "group", "enableCookie", "disableCookie", "holdConsent", "revokeConsent", "grantConsent"];
+      // The script sends the calls in this array for every pixel in `_i`, so page() is called only once.
+      if (!window.ttq) {
+        const defer = (queue, method) => { queue[method] = (...values) => queue.push([method, ...values]); };
+        const ttq = Object.assign([], { methods, setAndDefer: defer, _i: {}, _t: {}, _o: {} });
+        for (const method of methods) defer(ttq, method);
+        window.ttq = ttq;
+        ttq.page();
+      }
+      window.ttq._i[id] = Object.assign([], { _u: url.split("?")[0] });
+      window.ttq._t[id] = Date.now();
+      window.ttq._o[id] = {};
+    },
   };
 
   for (const { dataset } of document.querySelectorAll("[data-pixel]")) {

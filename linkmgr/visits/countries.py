@@ -1,4 +1,4 @@
-"""English names of countries by their ISO 3166 code, as country databases write them."""
+"""English names of countries by their ISO 3166 code."""
 
 NAMES = {
     "AD": "Andorra", "AE": "United Arab Emirates", "AF": "Afghanistan", "AG": "Antigua and Barbuda", "AI": "Anguilla",
@@ -49,3 +49,32 @@ NAMES = {
     "WF": "Wallis and Futuna", "WS": "Samoa", "XK": "Kosovo", "YE": "Yemen", "YT": "Mayotte", "ZA": "South Africa",
     "ZM": "Zambia", "ZW": "Zimbabwe",
 }  # fmt: skip
+
+# Further names, in lower case: country databases differ, and change names over time.
+_OTHER_NAMES = """
+    ax åland|aland islands; bl st barthélemy|saint barthelemy; bn brunei darussalam; bo bolivia, plurinational
+    state of|bolivia (plurinational state of); bq bonaire, sint eustatius and saba; bs the bahamas; cc cocos
+    islands; cd congo dr|democratic republic of the congo|congo, the democratic republic of the|congo (the
+    democratic republic of the); cg republic of the congo|congo; ci côte d'ivoire|cote d'ivoire; cv cape verde;
+    cw curacao; cz czech republic; fk falkland islands (malvinas); fm federated states of micronesia|micronesia,
+    federated states of|micronesia (federated states of); gb uk; gm gambia; hm heard island and mcdonald
+    islands; ir iran, islamic republic of|iran (islamic republic of); jo hashemite kingdom of jordan; kn saint
+    kitts and nevis; kp korea, democratic people's republic of|korea (democratic people's republic of); kr
+    republic of korea|korea, republic of|korea (republic of); la lao people's democratic republic; lc st lucia;
+    lt republic of lithuania; md republic of moldova|moldova, republic of|moldova (republic of); mf saint martin
+    (french part); mk macedonia; mm burma; mo macau; nl netherlands; pn pitcairn; ps palestinian
+    territory|palestine, state of|palestine (state of); re reunion; ru russian federation; sh st helena|saint
+    helena, ascension and tristan da cunha; st sao tome and principe; sx sint maarten (dutch part); sy syrian
+    arab republic; sz swaziland; tl east timor; tr turkey; tw taiwan, province of china|taiwan (province of
+    china); tz tanzania, united republic of|tanzania (united republic of); um u.s. minor outlying islands|united
+    states minor outlying islands; us united states of america; va vatican|holy see|holy see (vatican city
+    state); vc saint vincent and the grenadines; ve venezuela, bolivarian republic of|venezuela (bolivarian
+    republic of); vg virgin islands, british; vi virgin islands, u.s.; vn viet nam
+"""
+
+CODES = {code.lower() for code in NAMES}
+OTHER_NAMES: dict[str, list[str]] = {
+    code.upper(): names.split("|")
+    for code, _, names in (country.partition(" ") for country in " ".join(_OTHER_NAMES.split()).split("; "))
+}
+ALL_NAMES = {name.lower() for name in NAMES.values()}.union(*OTHER_NAMES.values())

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 
 import ua_parser
 
+from linkmgr.visits.countries import NAMES, OTHER_NAMES
 from linkmgr.visits.geoip import Country
 
 Targets = dict[str, str]
@@ -36,6 +37,7 @@ _DEVICE_KINDS = {
     "phone": ("phone", "smartphone", "mobile"),
     "desktop": ("desktop", "computer"),
 }
+DEVICE_WORDS = {word for words in (*_SYSTEMS.values(), *_DEVICE_KINDS.values()) for word in words}
 LANGUAGES = {
     "ar": "arabic", "bg": "bulgarian", "bn": "bengali", "ca": "catalan", "cs": "czech", "da": "danish",
     "de": "german", "el": "greek", "en": "english", "es": "spanish", "et": "estonian", "fa": "persian",
@@ -48,7 +50,7 @@ LANGUAGES = {
 }  # fmt: skip
 
 # Regions and scripts by code, as language lists write them: Portuguese (Brazil).
-_REGIONS = {
+REGIONS = {
     "ar": "argentina", "at": "austria", "au": "australia", "be": "belgium", "br": "brazil", "ca": "canada",
     "ch": "switzerland", "cn": "china", "co": "colombia", "de": "germany", "es": "spain", "fr": "france",
     "gb": "united kingdom", "hans": "simplified", "hant": "traditional", "hk": "hong kong", "ie": "ireland",
@@ -94,10 +96,11 @@ def _system_names(agent: str, system: str, version: str | None) -> Iterator[str]
 
 
 def country_names(country: Country) -> Iterator[str]:
-    """Yield the name and the code, and for the code GB also UK."""
+    """Yield the name that the country database uses, the code, and all other names."""
     yield from (text.lower() for text in country if text)
-    if country.code == "GB":
-        yield "uk"
+    if country.code in NAMES:
+        yield NAMES[country.code].lower()
+    yield from OTHER_NAMES.get(country.code or "", ())
 
 
 def language_names(accepted: Iterable[str]) -> Iterator[str]:
@@ -107,7 +110,7 @@ def language_names(accepted: Iterable[str]) -> Iterator[str]:
         primary, *subtags = tag.split("-")
         name = LANGUAGES.get(primary, primary)
         yield from (tag, tag.replace("-", "_"))
-        regions = [_REGIONS[subtag] for subtag in (*subtags, _SCRIPTS.get(tag)) if subtag in _REGIONS]
+        regions = [REGIONS[subtag] for subtag in (*subtags, _SCRIPTS.get(tag)) if subtag in REGIONS]
         yield from (f"{name} ({region})" for region in regions)
         yield from (primary, name, f"{primary}-{primary}", f"{primary}_{primary}")
 

@@ -18,3 +18,4 @@ class Caller(NamedTuple):
     status: str | None
     expires: str | None
     registered: str | None
+    version: str | None  # of the row, for the ETag of the account

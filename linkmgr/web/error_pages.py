@@ -1,10 +1,14 @@
 """HTML error pages and content negotiation."""
 
+import base64
+import hashlib
 from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from flask import Flask, render_template
 
-from linkmgr.settings import this_app
+from linkmgr.settings import settings, this_app
 from linkmgr.web import request as web_request
 
 ID_PLACEHOLDER = "REQUEST-ID"
@@ -40,15 +44,34 @@ def prefers_html() -> bool:
 
 
 def page(status: int, message: str) -> str:
-    return render_template("error.html", status=status, title=_TITLES.get(status, _OTHER_TITLE), message=message)
+    return _render("error.html", status, message)
+
+
+def _render(template: str, status: int, message: str, **values: str) -> str:
+    return render_template(template, status=status, title=_TITLES.get(status, _OTHER_TITLE), message=message, **values)
+
+
+def unknown_host_page(message: str) -> tuple[str, str]:
+    """Return the page and its Content-Security-Policy, which allows the style that the page contains."""
+    style, policy = this_app().extensions["linkmgr_unknown_host_style"]
+    return _render("unknown_host.html", HTTPStatus.NOT_FOUND, message, style=style), policy
 
 
 def internal_error_page(request_id: str) -> str:
     """Return the page that was rendered at the start, so that a broken template cannot prevent it."""
-    rendered: str = this_app().extensions["linkmgr_bug_page"]
+    host = web_request.current().environ.get("HTTP_HOST", "").lower()
+    pages: dict[bool, str] = this_app().extensions["linkmgr_bug_pages"]
+    rendered = pages[host == urlsplit(settings().base_url).netloc.lower()]
     return rendered.replace(ID_PLACEHOLDER, request_id)
 
 
 def init_app(app: Flask, message: str) -> None:
-    with app.test_request_context():
-        app.extensions["linkmgr_bug_page"] = page(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+    style = Path(app.static_folder or "", "style.css").read_text()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
+    app.extensions["linkmgr_unknown_host_style"] = style, policy
+    app.extensions["linkmgr_bug_pages"] = pages = {}
+    # A page for our own host, with its name, and one for branded domains.
+    for is_own, base_url in ((True, settings().base_url), (False, "http://branded.invalid")):
+        with app.test_request_context(base_url=base_url):
+            pages[is_own] = page(HTTPStatus.INTERNAL_SERVER_ERROR, message)

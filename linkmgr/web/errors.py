@@ -40,6 +40,25 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "not_json": (415, "The body must be JSON. Send the header 'Content-Type: application/json'."),
     "request_timeout": (408, "The request did not arrive within 10 seconds. Send it again."),
     "too_large": (413, "The body is too large. The limit is 64 KiB."),
+    # repeated and conditional requests
+    "idempotency_key_invalid": (
+        400,
+        "Idempotency-Key must have 1 to 255 printable ASCII characters. Send a new random value, such as a UUID, for"
+        " each change.",
+    ),
+    "idempotency_key_in_use": (
+        409,
+        "A request with this Idempotency-Key is still running. Repeat the request until it is answered.",
+    ),
+    "idempotency_key_reused": (
+        422,
+        "This Idempotency-Key belongs to another request. Repeat a request unchanged, or send a new key.",
+    ),
+    "etag_invalid": (400, "If-Match must be ETags in double quotes, separated by commas, or '*'."),
+    "changed_meanwhile": (
+        412,
+        "The record has changed since you read it. Read it again, and repeat the change with its new ETag.",
+    ),
     # the API key
     "key_missing": (401, "The API key is missing. Send it in the header 'Authorization: Bearer API_KEY'."),
     "key_unknown": (401, "The API key is invalid. Check for typing errors; it may also have been replaced or deleted."),
@@ -55,7 +74,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "administrators_only": (403, "Only administrators can use this operation. Use an administrator's API key."),
     "rate_limited": (429, "You have exceeded the limit of {limit} requests per {per}. Try again in {seconds} seconds."),
     # the URL
-    "no_such_operation": (404, "API operation not found. Check the URL; /api/docs lists all operations."),
+    "no_such_operation": (404, "API operation not found. {hint}"),
     "unknown_host": (
         404,
         "This host name is not configured. Set LINKMGR_BASE_URL to use it for the service, or add it as a branded "
@@ -78,6 +97,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "campaign_slug_taken": (400, "This slug is already in use. Choose another one."),
     "channel_name_taken": (400, "You already have a channel with this name."),
     # links and bio pages
+    "short_url_unknown": (200, "You have no link with this short URL. Create one with POST /api/url/add."),
     "alias_taken": (400, "This alias is already in use. Choose another one."),
     "domain_in_use": (400, "This domain has links. Delete them or move them to another domain first."),
     "domain_unknown": (400, "domain must be one of your branded domains."),
@@ -113,7 +133,12 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # QR codes
     "colours_too_close": (
         400,
-        "The foreground and background colors are too similar. Choose colors with a contrast of at least 3 to 1.",
+        "The foreground and background colors are too similar. Choose colors with a contrast of at least 3 to 1."
+        " For example, change foreground to {color}, or background to {background}.",
+    ),
+    "short_link_unknown": (
+        400,
+        "data points to this service, but not to a short link or bio page. Check the short URL.",
     ),
     "logo_missing": (
         400,
@@ -125,6 +150,11 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # campaign pages
     "campaign_missing": (404, "Campaign not found. It may be private, empty or deleted."),
     # overlays
+    "overlay_colours_too_close": (
+        400,
+        "The text and background colors are too similar. Choose colors with a contrast of at least 3 to 1. For"
+        " example, change color to {color}, or background to {background}.",
+    ),
     "answer_unplaced": (400, "This form is invalid or older than a day. Open the short link again."),
     "answers_full": (403, "This form has reached its limit of responses."),
     "too_many_answers": (429, "Too many responses from your IP address. Try again in {seconds} seconds."),
@@ -195,6 +225,9 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
     if not error_pages.prefers_html():
         return as_json(error.code, error.message), error.status, headers
     headers["Cache-Control"] = "no-store"
+    if error.code == "unknown_host":
+        page, headers["Content-Security-Policy"] = error_pages.unknown_host_page(error.message)
+        return page, error.status, headers
     return error_pages.page(error.status, error.message), error.status, headers
 
 
@@ -204,10 +237,18 @@ def _app_error(error: AppError) -> ResponseReturnValue:
     return _response(error)
 
 
+def _no_such_path() -> AppError:
+    if not web_request.current().is_api:
+        return AppError("no_such_page")
+    path_hint: Callable[[str, str], str] = current_app.extensions["linkmgr_path_hint"]
+    exists = request.routing_exception is None  # but not on this host
+    return AppError("no_such_operation", hint=path_hint(request.method, "" if exists else request.path))
+
+
 def _http_error(error: HTTPException) -> ResponseReturnValue:
     match error.code:
         case 404:
-            return _response(AppError("no_such_operation" if web_request.current().is_api else "no_such_page"))
+            return _response(_no_such_path())
         case 405:
             assert isinstance(error, MethodNotAllowed)
             allowed = ", ".join(sorted(set(error.valid_methods or ()) - {"HEAD"}))
@@ -262,7 +303,9 @@ def _internal_error(error: Exception) -> ResponseReturnValue:
     return _response(AppError("bug", id=request_id))
 
 
-def init_app(app: Flask) -> None:
+def init_app(app: Flask, path_hint: Callable[[str, str], str]) -> None:
+    """`path_hint` takes the method and the path of a request to an unknown path under /api."""
+    app.extensions["linkmgr_path_hint"] = path_hint
     handlers: dict[type[Exception], Callable[[Any], ResponseReturnValue]] = {
         AppError: _app_error,
         HTTPException: _http_error,

@@ -1,4 +1,4 @@
-"""API keys, and the tokens of login links and sessions.
+"""API keys, the tokens of login links and sessions, and encryption.
 
 The database stores their SHA-256 digests. Each secret has 256 random bits, so the digest needs neither a salt nor a
 slow hash. API keys are also stored encrypted, because the account page shows them again.
@@ -49,6 +49,18 @@ def new_key(user_id: int) -> dict[str, Any]:
     # The user id prevents a ciphertext that is copied to another user's row from revealing the key there.
     ciphertext = _ciphers().encrypt(f"{user_id}:{key}".encode()).decode()
     return {"key_digest": digest(key), "key_ciphertext": ciphertext}
+
+
+def seal(user_id: int, text: str) -> str:
+    """Encrypt a text that only `unseal` of the same user decrypts. Its ciphertext is not one of an API key."""
+    return _ciphers().encrypt(f"sealed {user_id}:{text}".encode()).decode()
+
+
+def unseal(user_id: int, ciphertext: str) -> str:
+    owner, _, text = _ciphers().decrypt(ciphertext).decode().partition(":")
+    if owner != f"sealed {user_id}":
+        raise ValueError(f"a text of {owner} is stored with user {user_id}")
+    return text
 
 
 def reveal(user_id: int, ciphertext: str) -> str:

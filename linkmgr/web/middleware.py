@@ -13,7 +13,7 @@ from typing import Any
 from flask import Flask, has_request_context
 from flask.logging import default_handler
 
-from linkmgr.web import keys, rate_limit, security_headers
+from linkmgr.web import cors, keys, rate_limit, security_headers
 from linkmgr.web import request as web_request
 from linkmgr.web.metrics import Metrics
 
@@ -39,6 +39,8 @@ class RequestMiddleware:
             request: web_request.Request | None = environ.get("werkzeug.request")
             if request and request.is_api:
                 headers += rate_limit.headers(environ)
+                if not request.has_foreign_host:
+                    headers += cors.HEADERS
                 if all(name != "Cache-Control" for name, _ in headers):
                     headers.append(_PRIVATE)
             elif all(name != "Content-Security-Policy" for name, _ in headers):

@@ -24,6 +24,8 @@ from linkmgr.web import metrics
 from linkmgr.web import request as web_request
 from linkmgr.web.errors import RETRY_SECONDS, AppError
 
+Headers = list[tuple[str, str]]
+
 PLAN_WINDOW = 60  # seconds: a plan's own rate is per minute
 _HEADERS = "linkmgr.rate_headers"  # key of the WSGI environment
 
@@ -91,17 +93,31 @@ def init_app(app: Flask) -> None:
         app.extensions["linkmgr_rate_counter"] = RedisCounter(url)
 
 
-def headers(environ: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the three rate-limit headers. `Remaining` is 0 for a request that failed before it was counted."""
-    enforced: list[tuple[str, str]] | None = environ.get(_HEADERS)
-    return enforced or _headers(_parse(settings().rate_limit).amount, 0, time.time() + RETRY_SECONDS)
+def headers(environ: dict[str, Any]) -> Headers:
+    """Return the rate-limit headers of a response."""
+    enforced: Headers | None = environ.get(_HEADERS)
+    return enforced or headers_of_uncounted(settings().rate_limit)
 
 
-def _headers(limit: int, remaining: int, reset: float) -> list[tuple[str, str]]:
+def headers_of_uncounted(rate: str) -> Headers:
+    """Return the headers for a request that failed before it was counted. They report 0 remaining requests."""
+    limit = _parse(rate)
+    return _headers(limit, 0, time.time() + RETRY_SECONDS, min(limit.get_expiry(), RETRY_SECONDS))
+
+
+@lru_cache
+def _policy(limit: RateLimitItem) -> str:
+    return f'"default";q={limit.amount};w={limit.get_expiry()}'
+
+
+def _headers(limit: RateLimitItem, remaining: int, reset: float, seconds: int) -> Headers:
+    """Return the three documented headers, and those of draft-ietf-httpapi-ratelimit-headers-11."""
     return [
-        (HeaderNames.LIMIT.value, str(limit)),
+        (HeaderNames.LIMIT.value, str(limit.amount)),
         (HeaderNames.REMAINING.value, str(remaining)),
         (HeaderNames.RESET.value, str(math.ceil(reset))),
+        ("RateLimit-Policy", _policy(limit)),
+        ("RateLimit", f'"default";r={remaining};t={seconds}'),
     ]
 
 
@@ -115,9 +131,9 @@ def enforce(bucket: str, rate: int | None, window: Window | None) -> None:
         counter: RedisCounter = this_app().extensions["linkmgr_rate_counter"]
         window = counter.hit(bucket, limit)
     remaining = max(0, limit.amount - window.requests)
-    web_request.current().environ[_HEADERS] = _headers(limit.amount, remaining, window.until)
+    seconds = min(limit.get_expiry(), max(1, math.ceil(window.until - time.time())))
+    web_request.current().environ[_HEADERS] = _headers(limit, remaining, window.until, seconds)
     if window.requests > limit.amount:
         metrics.count("limiter_refusals")
-        seconds = min(limit.get_expiry(), max(1, math.ceil(window.until - time.time())))
         per = limit.GRANULARITY.name if limit.multiples == 1 else f"{limit.multiples} {limit.GRANULARITY.name}s"
         raise AppError("rate_limited", limit=limit.amount, per=per, seconds=seconds)

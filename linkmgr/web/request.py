@@ -13,6 +13,7 @@ from werkzeug.utils import cached_property
 from linkmgr.web.caller import Caller
 
 MAX_BODY = 64 * 1024  # bytes
+MAX_WARNINGS = 20  # in a response
 REQUEST_ID = "linkmgr.request_id"  # key of the WSGI environment, set by the middleware
 
 
@@ -22,6 +23,8 @@ def new_id() -> str:
 
 class Request(flask.Request):
     caller: Caller  # set by auth, on API requests only
+    has_foreign_host = False  # set by pages.branded: the requested host is not our own
+    warnings: tuple[str, ...] = ()  # sentences for the response of a write
 
     @cached_property
     def id(self) -> str:
@@ -33,7 +36,11 @@ class Request(flask.Request):
         return self.path.startswith("/api/") or self.path == "/api"
 
     def body(self) -> bytes:
-        """Read the body. Call it only once.
+        return self._body
+
+    @cached_property
+    def _body(self) -> bytes:
+        """The body, which can be read from the client only once.
 
         werkzeug's stream ends without an error at its limit and where the client stopped sending.
         """
@@ -61,3 +68,12 @@ class Request(flask.Request):
 
 # Return the request object itself. The proxy `flask.request` looks it up for each attribute.
 current: Callable[[], Request] = cast("LocalProxy[Request]", flask.request)._get_current_object
+
+
+def warn(sentence: str) -> None:
+    """Add a sentence to `warnings` in the response: a value was accepted, but cannot have the effect that was meant."""
+    if not (flask.has_request_context() and current().is_api):  # commands and pages use the same validation
+        return
+    request = current()
+    if len(request.warnings) < MAX_WARNINGS and sentence not in request.warnings:
+        request.warnings += (sentence,)

@@ -1,13 +1,16 @@
-"""Response envelope and JSON encoding."""
+"""Response envelope, JSON encoding and ETags."""
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any
 
 import orjson
-from flask import Response, stream_with_context
+from flask import Response, request, stream_with_context
 from flask.json.provider import JSONProvider
+from werkzeug.http import parse_etags
 
 from linkmgr.db.statements import Page, Row
+from linkmgr.web import request as web_request
 
 Json = dict[str, Any]
 
@@ -29,7 +32,35 @@ def ok(message: str | None = None, **members: Any) -> Json:
     response: Json = {"error": 0}
     if message is not None:
         response["message"] = message
-    return response | members
+    response |= members
+    if warnings := web_request.current().warnings:
+        response["warnings"] = warnings
+    return response
+
+
+def _etag(version: str, body: bytes) -> str:
+    """Return the version of a row and a digest of its response, which also has members that change without the row."""
+    return f"{version}-{blake2b(body, digest_size=8).hexdigest()}"
+
+
+def versioned(version: str, **members: Any) -> Response:
+    """Return a single read with its ETag, or 304 if the client has this version of the response."""
+    body = orjson.dumps(ok(**members))
+    etag = _etag(version, body)
+    condition = request.headers.get("If-None-Match")
+    if condition and request.method != "POST" and parse_etags(condition).contains_weak(etag):
+        response = Response(status=304)
+    else:
+        response = Response(body, mimetype="application/json")
+    response.headers["ETag"] = f'"{etag}"'
+    return response
+
+
+def updated(message: str, version: str, also: Json | None = None, **members: Any) -> Response:
+    """Return an updated record with the message, `also`, and the ETag of its read with the same `members`."""
+    response = Response(orjson.dumps(ok(message) | (also or {}) | members), mimetype="application/json")
+    response.set_etag(_etag(version, orjson.dumps({"error": 0} | members)))  # a read has no warnings
+    return response
 
 
 def streamed(chunks: Iterator[list[Row]]) -> Response:
@@ -50,13 +81,10 @@ def _encode(first: list[Row], others: Iterator[list[Row]]) -> Iterator[bytes]:
 
 def listing(key: str, page: Page) -> Json:
     last = max(1, -(-page.total // page.limit))
-    return ok(
-        data={
-            "result": page.total,
-            "perpage": page.limit,
-            "currentpage": page.number,
-            "nextpage": page.number + 1 if page.number < last else 0,
-            "maxpage": last,
-            key: page.rows,
-        }
-    )
+    data: Json = {"result": page.total, "perpage": page.limit}
+    if page.number is not None:
+        data |= {"currentpage": page.number, "nextpage": page.number + 1 if page.number < last else 0}
+    data |= {"maxpage": last, key: page.rows}
+    if page.next is not None:
+        data["next"] = page.next
+    return ok(data=data)

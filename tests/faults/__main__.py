@@ -69,9 +69,9 @@ def _verify_detection(database: Database, where: Path) -> Iterator[str]:
         lost = next(filter(None, losses), 0)
     print("\n| Planted bug | Fault | Detected |\n|---|---|---|")
     print(f"| response before the write is on disk | {injection.STOP.title} | {lost} writes lost |")
-    with deployment.proxied(database, where, "tests.faults.planted:repeating()") as target:
+    with deployment.proxied(database, where, "tests.faults.planted:forgetting()") as target:
         duplicated = run(target, injection.RESPONSE).duplicated
-    print(f"| writes repeated after a lost response | {injection.RESPONSE.title} | {duplicated} writes duplicated |")
+    print(f"| repeated requests carried out again | {injection.RESPONSE.title} | {duplicated} writes duplicated |")
     with deployment.service(database, "tests.faults.planted:not_adopting()") as target:
         row = run(target, injection.WORKER)
         lost_visits = row.redirects - row.counted

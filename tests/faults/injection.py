@@ -126,7 +126,7 @@ LOCK = Fault("writes to a table are locked, 4 s", _lock_table, unaffected=("visi
 WORKER = Fault("a worker is killed (-9)", _kill_worker, drops=True)
 WORKERS = Fault("workers are killed (-9), 6 times", _kill_workers, drops=True)
 RELOAD = Fault("the service is reloaded (HUP)", _reload, unaffected=ALL)
-RESPONSE = Fault("responses to writes are lost, 4 s", _drop_responses(b"INSERT INTO links"))
+RESPONSE = Fault("responses to commits are lost, 4 s", _drop_responses(b"COMMIT"))
 VISITS_RESPONSE = Fault(
     "responses to stored visits are lost, 4 s", _drop_responses(b"INSERT INTO visit_spools"), unaffected=ALL
 )

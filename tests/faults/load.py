@@ -1,4 +1,7 @@
-"""The load during a fault: clients that add links, read lists, and visit a short link."""
+"""The load during a fault: clients that add links, read lists, and visit a short link.
+
+Each link is added under an Idempotency-Key. Its client repeats the request until it succeeds.
+"""
 
 import http.client
 import json
@@ -23,6 +26,7 @@ class Response(NamedTuple):
     status: int  # or 0 if the connection was closed without a response
     url: str = ""  # of the link that a write adds
     fault: str = ""  # why an error response is not as specified
+    replayed: bool = False  # the answer to an earlier request with the same key
 
     @property
     def succeeded(self) -> bool:
@@ -30,8 +34,13 @@ class Response(NamedTuple):
 
 
 def fault_of(kind: str, response: http.client.HTTPResponse, body: bytes) -> str:
-    """Return what is wrong with a response, or "". Errors must be 503, in the format of the API, with Retry-After."""
+    """Return what is wrong with a response, or "".
+
+    Errors must be 503, in the format of the API, with Retry-After, or 409 while a request with the same key is running.
+    """
     if response.status == (302 if kind == "visits" else 200):
+        return ""
+    if response.status == 409 and kind == "writes" and _is_api_error(response, body):
         return ""
     if response.status != 503:
         return f"the status is {response.status}: {body[:200]!r}"
@@ -73,10 +82,10 @@ class Load:
         try:
             yield
         finally:
+            self.ended = time.monotonic()
             self._stop.set()
             for thread in threads:
                 thread.join()
-            self.ended = time.monotonic()
 
     def all_succeeded_since(self, moment: float) -> bool:
         recent = {response.kind for response in list(self.responses) if response.succeeded and response.at > moment}
@@ -92,15 +101,24 @@ class Load:
         with closing(http.client.HTTPConnection(self.host, timeout=_MAX_WAIT)) as connection:
             for number in count():
                 url = f"https://example.com/{self.tag}/{name}-{number}" if kind == "writes" else ""
-                try:
-                    self._request(connection, kind, url)
-                except (OSError, http.client.HTTPException) as error:
-                    connection.close()
-                    self.responses.append(Response(kind, time.monotonic(), 0, url, f"{type(error).__name__}: {error}"))
+                while not self._succeeds(connection, kind, url) and self._is_repeated(kind):
+                    time.sleep(_PAUSE)
                 if self._stop.wait(_PAUSE):
                     return
 
-    def _request(self, connection: http.client.HTTPConnection, kind: str, url: str) -> None:
+    def _is_repeated(self, kind: str) -> bool:
+        return kind == "writes" and (self.ended == 0.0 or time.monotonic() < self.ended + _MAX_WAIT)
+
+    def _succeeds(self, connection: http.client.HTTPConnection, kind: str, url: str) -> bool:
+        try:
+            response = self._request(connection, kind, url)
+        except (OSError, http.client.HTTPException) as error:
+            connection.close()
+            response = Response(kind, time.monotonic(), 0, url, f"{type(error).__name__}: {error}")
+        self.responses.append(response)
+        return response.succeeded
+
+    def _request(self, connection: http.client.HTTPConnection, kind: str, url: str) -> Response:
         reused = connection.sock is not None
         try:
             self._send(connection, kind, url)
@@ -109,10 +127,10 @@ class Load:
             connection.close()
             if not reused:
                 raise
-            self._request(connection, kind, url)  # servers may close idle connections
-            return
+            return self._request(connection, kind, url)  # servers may close idle connections
         body = response.read()
-        self.responses.append(Response(kind, time.monotonic(), response.status, url, fault_of(kind, response, body)))
+        replayed = response.headers.get("Idempotency-Replayed") == "true"
+        return Response(kind, time.monotonic(), response.status, url, fault_of(kind, response, body), replayed)
 
     def _send(self, connection: http.client.HTTPConnection, kind: str, url: str) -> None:
         """Send a request. Only readers keep their connections."""
@@ -120,7 +138,8 @@ class Load:
         if kind == "writes":
             # Without a title, the service returns an existing link with the same URL.
             body = json.dumps({"url": url, "metatitle": "A link"})
-            connection.request("POST", "/api/url/add", body, headers | {"Content-Type": "application/json"})
+            headers |= {"Content-Type": "application/json", "Idempotency-Key": url}
+            connection.request("POST", "/api/url/add", body, headers)
         elif kind == "reads":
             connection.request("GET", "/api/urls?limit=5", headers=headers)
         else:

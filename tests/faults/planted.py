@@ -1,13 +1,11 @@
 """Services with a planted bug, to verify that `make faults` detects losses and duplicates."""
 
-from collections.abc import Callable
-from typing import Any
-
 from flask import Flask
 
 from linkmgr import create_app
-from linkmgr.db import session, statements
+from linkmgr.db import session
 from linkmgr.visits import queue
+from linkmgr.web import idempotency
 
 
 def unsynced() -> Flask:
@@ -16,14 +14,9 @@ def unsynced() -> Flask:
     return create_app()
 
 
-def repeating() -> Flask:
-    """Repeat a write whose response was lost."""
-    execute: Callable[..., Any] = statements.Database.execute
-
-    def again(self: statements.Database, sql: str, params: statements.Row, **options: Any) -> Any:
-        return execute(self, sql, params, **(options | {"again": True}))
-
-    statements.Database.execute = again  # type: ignore[method-assign]
+def forgetting() -> Flask:
+    """Carry out a repeated request again."""
+    idempotency.Key.replay = lambda self: None  # type: ignore[method-assign]
     return create_app()
 
 

@@ -1,4 +1,4 @@
-"""A proxy in front of PostgreSQL that drops responses to executed statements and closes the connection."""
+"""A proxy in front of PostgreSQL that drops responses to statements and closes the connection."""
 
 import re
 import socket
@@ -37,8 +37,10 @@ class Proxy:
         while data := client.recv(65536):
             if match := _PREPARE.search(data):
                 prepared[match[1]] = match[2]
-            elif (match := _EXECUTE.search(data)) and self.drops(prepared.get(match[1], b"")):
-                mute.set()
+            else:
+                match = _EXECUTE.search(data)
+                if self.drops(prepared.get(match[1], b"") if match else data):
+                    mute.set()
             server.sendall(data)
 
     def _forward_responses(self, client: socket.socket, server: socket.socket, mute: threading.Event) -> None:

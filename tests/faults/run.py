@@ -28,8 +28,9 @@ _DRIFT = """
      WHERE user_id = %(user_id)s AND kind = 'links'
 """
 HEAD = (
-    "| Fault | Acknowledged writes | Lost | Duplicated | Stored despite an error | Errors"
-    " | Outage: writes | Reads | Visits | Redirects | Visits counted |\n|---|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|"
+    "| Fault | Acknowledged writes | Replayed | Lost | Duplicated | Stored despite an error | Errors"
+    " | Outage: writes | Reads | Visits | Redirects | Visits counted |"
+    "\n|---|--:|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|"
 )
 
 
@@ -37,9 +38,10 @@ HEAD = (
 class Row:
     title: str
     acknowledged: int
+    replayed: int  # acknowledged with the stored answer to an earlier request
     lost: int
     duplicated: int
-    unacknowledged: int  # stored, although the response was an error
+    unacknowledged: int  # stored, although all responses were errors
     errors: Counter[int]  # by status, or 0 if there was no response
     outages: tuple[float, ...]
     redirects: int
@@ -49,7 +51,7 @@ class Row:
     def __str__(self) -> str:
         errors = ", ".join(f"{n} x {status or 'no response'}" for status, n in sorted(self.errors.items())) or "none"
         outages = " | ".join(f"{seconds:.1f} s" for seconds in self.outages)
-        counts = f"{self.acknowledged} | {self.lost} | {self.duplicated} | {self.unacknowledged}"
+        counts = f"{self.acknowledged} | {self.replayed} | {self.lost} | {self.duplicated} | {self.unacknowledged}"
         return f"| {self.title} | {counts} | {errors} | {outages} | {self.redirects} | {self.counted} |"
 
 
@@ -88,6 +90,7 @@ def _check(deployment: Deployment, title: str, load: Load, link: int, problems: 
     row = Row(
         title,
         acknowledged=len(acknowledged),
+        replayed=sum(response.replayed for response in load.responses),
         lost=len(acknowledged - stored.keys()),
         duplicated=sum(number > 1 for number in stored.values()),
         unacknowledged=len(stored.keys() - acknowledged),
@@ -99,6 +102,7 @@ def _check(deployment: Deployment, title: str, load: Load, link: int, problems: 
     )
     row.problems += [f"{row.lost} writes lost"] * bool(row.lost)
     row.problems += [f"{row.duplicated} writes duplicated"] * bool(row.duplicated)
+    row.problems += [f"{row.unacknowledged} writes stored despite an error"] * bool(row.unacknowledged)
     row.problems += [f"the link counter of the user is off by {drift}"] * bool(drift)
     for numbers in deployment.database.query(_NUMBERS, link=link):
         row.problems += [f"clicks, statistics, rollups and visits differ: {numbers}"] * (len(set(numbers)) > 1)

@@ -24,7 +24,10 @@ def _owner(_app: Flask) -> None:
     """Read a pixel by its id alone."""
 
     def read(user_id: int, pixel_id: int) -> Row:
-        found = row("SELECT id, type, name, tag, created AS date FROM pixels WHERE id = %(id)s", id=pixel_id)
+        found = row(
+            "SELECT id, type, name, tag, created AS date, xmin::text AS version FROM pixels WHERE id = %(id)s",
+            id=pixel_id,
+        )
         return found or own(user_id, pixel_id)
 
     own, pixels.read = pixels.read, read

@@ -1,7 +1,9 @@
 """Hooks for schemathesis: responses that are no failures, and users that it must not delete."""
 
+import re
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+from uuid import uuid4
 
 import schemathesis
 from hypothesis import strategies
@@ -10,13 +12,14 @@ from schemathesis.core.transport import Response
 from schemathesis.generation.case import Case
 from schemathesis.hooks import HookContext
 
+from linkmgr.web import idempotency
 from tests.document import document, validator
 from tests.fuzz.run import FIRST_USER
 
 AnyCase = Case[Any]
 
 # Members of a link. Malformed elements are ignored, as clients expect.
-ARRAYS = ("pixels", "geotarget", "devicetarget", "languagetarget", "parameters")
+ARRAYS = ("pixels", "channel", "geotarget", "devicetarget", "languagetarget", "parameters")
 
 
 # Most syntactically valid URLs contain a host name that cannot exist.
@@ -47,6 +50,14 @@ def filter_failure(context: HookContext, failure: Failure, case: AnyCase, respon
     schema = _schema(case)
     created = case.method == "POST" or schema == "Subscription"  # the only update that is read like a create
     return not validator(schema).is_valid(_read(case.body, created))
+
+
+@schemathesis.hook
+def before_call(context: HookContext, case: AnyCase, kwargs: dict[str, Any]) -> None:
+    """Send a new key instead of a valid one, which an earlier request may have had."""
+    headers = case.headers
+    if headers and re.fullmatch(idempotency.PATTERN, str(headers.get(idempotency.HEADER, ""))):
+        headers[idempotency.HEADER] = str(uuid4())
 
 
 @schemathesis.hook

@@ -2,7 +2,7 @@
 
 from linkmgr.api import account
 from linkmgr.openapi.model import Member, Operation, Resource
-from linkmgr.openapi.schemas import ID, TIMESTAMP, JsonSchema, choice, done, or_null, own_url, reading, record, text
+from linkmgr.openapi.schemas import ID, TIMESTAMP, JsonSchema, changed, choice, or_null, own_url, reading, record, text
 
 ACCOUNT: dict[str, JsonSchema] = {
     "id": ID,
@@ -28,17 +28,20 @@ end of the plan, or `null` if it has none.""",
     },
     records={"Account": record(**ACCOUNT)},
     operations=(
-        Operation("GET", "/api/account", "Read the account", reading("Account")),
-        Operation("POST", "/api/account", "Read the account", reading("Account"), description="The same as GET."),
+        Operation("GET", "/api/account", "Read the account", reading("Account"), tagged=True),
+        Operation(
+            "POST", "/api/account", "Read the account", reading("Account"), description="The same as GET.", tagged=True
+        ),
         Operation(
             "PUT",
             "/api/account/update",
             "Change the e-mail address or the password",
-            done("Account has been successfully updated."),
+            changed("Account has been successfully updated.", "Account"),
             account.AccountChanges,
             {"email": "new@example.com"},
             codes=("email_taken",),
             description="Send `email`, `password` or both.",
+            tagged=True,
         ),
     ),
 )

@@ -2,7 +2,7 @@
 
 from linkmgr.api import campaigns
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource
-from linkmgr.openapi.schemas import ID, JsonSchema, done, flag, listing, own_url, reading, record, ref, text
+from linkmgr.openapi.schemas import ID, JsonSchema, done, flag, listing, own_url, reading, record, ref, success, text
 
 _URLS: dict[str, JsonSchema] = {
     "rotator": {
@@ -27,11 +27,12 @@ contain the name as `domain` and as `campaign`.""",
     },
     records={
         "CampaignListed": record(id=ID, name=text("Summer"), public=flag(True), **_URLS),
+        "CampaignRead": record(id=ID, name=_NAME, slug=text("summer"), public=flag(True), **_URLS),
         "Campaign": record(error=ref("Success"), id=ID, domain=_NAME, campaign=_NAME, public=flag(True), **_URLS),
     },
     operations=(
         Operation("GET", "/api/campaigns", "List campaigns", listing("campaigns", "CampaignListed"), query=PAGING),
-        Operation("GET", "/api/campaign/{campaign_id}", "Read a campaign", reading("CampaignListed")),
+        Operation("GET", "/api/campaign/{campaign_id}", "Read a campaign", reading("CampaignRead"), tagged=True),
         Operation(
             "POST",
             "/api/campaign/add",
@@ -52,10 +53,21 @@ contain the name as `domain` and as `campaign`.""",
             "PUT",
             "/api/campaign/{campaign_id}/update",
             "Change a campaign",
-            ref("Campaign"),
+            success(
+                message=text("Campaign has been updated successfully."),
+                id=ID,
+                name=_NAME,
+                domain=_NAME,
+                campaign=_NAME,
+                slug=text("summer"),
+                public=flag(True),
+                **_URLS,
+                data=ref("CampaignRead"),
+            ),
             campaigns.CampaignChanges,
             {"name": "Winter"},
             codes=("campaign_name_taken", "campaign_slug_taken"),
+            tagged=True,
         ),
         Operation(
             "DELETE",

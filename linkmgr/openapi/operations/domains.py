@@ -2,7 +2,7 @@
 
 from linkmgr.api import domains
 from linkmgr.openapi.model import COUNTED, PAGING, Member, Operation, Resource
-from linkmgr.openapi.schemas import CREATED, ID, done, listing, reading, record, url, url_or_empty
+from linkmgr.openapi.schemas import CREATED, ID, changed, done, listing, reading, record, url, url_or_empty
 from linkmgr.outbound.domain_check import CHALLENGE_PATH
 from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT
 
@@ -33,7 +33,7 @@ The API, `/healthz` and `/metrics` are always a 404 there.""",
     },
     operations=(
         Operation("GET", "/api/domains", "List branded domains", listing("domains", "Domain"), query=PAGING),
-        Operation("GET", "/api/domain/{domain_id}", "Read a branded domain", reading("Domain")),
+        Operation("GET", "/api/domain/{domain_id}", "Read a branded domain", reading("Domain"), tagged=True),
         Operation(
             "POST",
             "/api/domain/add",
@@ -47,10 +47,11 @@ The API, `/healthz` and `/metrics` are always a 404 there.""",
             "PUT",
             "/api/domain/{domain_id}/update",
             "Change a branded domain",
-            done("Domain has been updated successfully."),
+            changed("Domain has been updated successfully.", "Domain"),
             domains.DomainChanges,
             {"redirect404": "https://example.com/missing"},
             codes=("redirect_branded",),
+            tagged=True,
         ),
         Operation(
             "DELETE",

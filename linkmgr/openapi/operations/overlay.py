@@ -8,6 +8,7 @@ from linkmgr.openapi.schemas import (
     CREATED,
     ID,
     TIMESTAMP,
+    changed,
     choice,
     done,
     listing,
@@ -44,7 +45,11 @@ at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones 
         ),
         "position": Member("top", "Where the overlay is shown.", "bottom"),
         "color": Member("#ffffff", "The color of the text.", "#ffffff"),
-        "background": Member("#1d4ed8", "The color behind the text.", "#1d4ed8"),
+        "background": Member(
+            "#1d4ed8",
+            "The color behind the text. The contrast must be at least 3 to 1; the error names colors that do.",
+            "#1d4ed8",
+        ),
     },
     records={
         "OverlayListed": record(id=ID, type=choice(*overlay.TYPES), name=text("Sale"), date=TIMESTAMP),
@@ -64,7 +69,7 @@ at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones 
     },
     operations=(
         Operation("GET", "/api/overlay", "List CTA overlays", listing("cta", "OverlayListed"), query=PAGING),
-        Operation("GET", "/api/overlay/{overlay_id}", "Read a CTA overlay", reading("Overlay")),
+        Operation("GET", "/api/overlay/{overlay_id}", "Read a CTA overlay", reading("Overlay"), tagged=True),
         Operation(
             "GET",
             "/api/overlay/{overlay_id}/answers",
@@ -79,15 +84,17 @@ at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones 
             CREATED,
             overlay.NewOverlay,
             {"type": "message", "name": "Sale", "message": "Everything must go.", "color": "#ffffff"},
-            codes=COUNTED,
+            codes=(*COUNTED, "overlay_colours_too_close"),
         ),
         Operation(
             "PUT",
             "/api/overlay/{overlay_id}/update",
             "Change a CTA overlay",
-            done("Overlay has been updated successfully."),
+            changed("Overlay has been updated successfully.", "Overlay"),
             overlay.OverlayChanges,
             {"label": "Have a look", "position": "top"},
+            tagged=True,
+            codes=("overlay_colours_too_close",),
         ),
         Operation(
             "DELETE",

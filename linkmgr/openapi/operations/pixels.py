@@ -2,7 +2,7 @@
 
 from linkmgr.api import pixels
 from linkmgr.openapi.model import COUNTED, PAGING, Member, Operation, Resource
-from linkmgr.openapi.schemas import CREATED, ID, TIMESTAMP, choice, done, listing, reading, record, text
+from linkmgr.openapi.schemas import CREATED, ID, TIMESTAMP, changed, choice, done, listing, reading, record, text
 
 RESOURCE = Resource(
     name="Pixels",
@@ -17,7 +17,7 @@ RESOURCE = Resource(
     },
     operations=(
         Operation("GET", "/api/pixels", "List pixels", listing("pixels", "Pixel"), query=PAGING),
-        Operation("GET", "/api/pixel/{pixel_id}", "Read a pixel", reading("Pixel")),
+        Operation("GET", "/api/pixel/{pixel_id}", "Read a pixel", reading("Pixel"), tagged=True),
         Operation(
             "POST",
             "/api/pixel/add",
@@ -31,9 +31,10 @@ RESOURCE = Resource(
             "PUT",
             "/api/pixel/{pixel_id}/update",
             "Change a pixel",
-            done("Pixel has been updated successfully."),
+            changed("Pixel has been updated successfully.", "Pixel"),
             pixels.PixelChanges,
             {"tag": "GTM-XYZ789"},
+            tagged=True,
         ),
         Operation(
             "DELETE", "/api/pixel/{pixel_id}/delete", "Delete a pixel", done("Pixel has been deleted successfully.")

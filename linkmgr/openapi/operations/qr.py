@@ -4,14 +4,37 @@ from linkmgr.api import qr
 from linkmgr.fields import qr as qr_data
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource
 from linkmgr.openapi.operations.stats import visits_of
-from linkmgr.openapi.schemas import ID, TIMESTAMP, done, listing, number, own_url, record, ref, success, text
+from linkmgr.openapi.schemas import (
+    ID,
+    TIMESTAMP,
+    JsonSchema,
+    choice,
+    done,
+    listing,
+    number,
+    or_null,
+    own_url,
+    record,
+    ref,
+    success,
+    text,
+)
 from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT, MAX_REDIRECTS
 from linkmgr.qr.image import DEFAULT_SIZE, MAX_SIZE, MIN_SIZE
 
 _CODES = (
     "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
     "fetch_busy", "image_busy", "logo_missing", "logo_unusable", "colours_too_close", "link_branded",
+    "short_link_unknown",
 )  # fmt: skip
+
+_CODE: dict[str, JsonSchema] = {
+    "id": ID,
+    "link": own_url("qr/bcd234fgh567"),
+    "scans": number(12),
+    "name": text("Poster"),
+    "date": TIMESTAMP,
+}
 
 RESOURCE = Resource(
     name="QR codes",
@@ -30,19 +53,23 @@ time. If more are requested, the response can be a 503.
 The form of `data` depends on the type:
 
 - `text`: a string of at most 4096 characters.
-- `link`: a URL, neither on this service nor on a branded domain.
+- `link`: a URL. On this service and on branded domains only the short URL of a link or bio page, such as the `shorturl`
+  of `POST /api/url/add`.
 - `phone`: a phone number of 2 to 40 digits, spaces and `+ * # ( ) . / -`.
 - `vcard`, `email`, `sms`, `wifi`: an object, see below. `email` and `sms` also take the recipient alone.""",
     members={
         "type": Member("text", "The type of the data. It cannot be changed."),
         "data": Member("Hello", "The content of the code."),
         "name": Member("Poster", "Its name in lists. Without it, the name is derived from the data."),
-        "background": Member(qr.WHITE, "The color behind the code. The contrast must be at least 3 to 1."),
+        "background": Member(
+            qr.WHITE, "The color behind the code. The contrast must be at least 3 to 1; the error names colors that do."
+        ),
         "foreground": Member("rgb(0,0,128)", "The color of the code."),
         "logo": Member(
             "https://example.com/logo.png",
             "An image for the center: a URL that is fetched once, or the name of a file in the folder `logos/` of the "
-            "service. PNG or JPEG, at most 1 MiB and 4 megapixels.",
+            "service. PNG or JPEG, at most 1 MiB and 4 megapixels. An update with the same `logo` keeps the stored "
+            "image.",
         ),
     },
     nested={
@@ -77,7 +104,16 @@ The form of `data` depends on the type:
         },
     },
     records={
-        "QrCode": record(id=ID, link=own_url("qr/bcd234fgh567"), scans=number(12), name=text("Poster"), date=TIMESTAMP),
+        "QrCodeListed": record(**_CODE),
+        "QrCode": record(
+            **_CODE,
+            type=choice("text", *qr_data.TYPES[1:]),
+            data={"type": ["string", "object"], "examples": ["Hello"]},
+            background=text(qr.WHITE),
+            foreground=text("rgb(0,0,128)"),
+            logo=or_null(text("https://example.com/logo.png"))
+            | {"description": "As it was sent. `null` for a logo that was stored before the service kept this."},
+        ),
     },
     tables={
         "Data of the type vcard": "VcardData",
@@ -86,12 +122,13 @@ The form of `data` depends on the type:
         "Data of the type wifi": "WifiData",
     },
     operations=(
-        Operation("GET", "/api/qr", "List QR codes", listing("qrs", "QrCode"), query=PAGING),
+        Operation("GET", "/api/qr", "List QR codes", listing("qrs", "QrCodeListed"), query=PAGING),
         Operation(
             "GET",
             "/api/qr/{qr_id}",
             "Read a QR code and its statistics",
             success(details=ref("QrCode"), data=ref("Statistics")),
+            tagged=True,
         ),
         visits_of("/api/qr/{qr_id}/visits", "QR code"),
         Operation(
@@ -107,10 +144,11 @@ The form of `data` depends on the type:
             "PUT",
             "/api/qr/{qr_id}/update",
             "Change a QR code",
-            done("QR has been updated successfully."),
+            success(message=text("QR has been updated successfully."), details=ref("QrCode"), data=ref("Statistics")),
             qr.QrChanges,
             {"data": "https://example.com/winter"},
             codes=_CODES,
+            tagged=True,
         ),
         Operation(
             "DELETE", "/api/qr/{qr_id}/delete", "Delete a QR code", done("QR Code has been deleted successfully.")

@@ -2,7 +2,19 @@
 
 from linkmgr.api import splash
 from linkmgr.openapi.model import COUNTED, PAGING, Member, Operation, Resource
-from linkmgr.openapi.schemas import CREATED, ID, TIMESTAMP, done, listing, number, reading, record, text, url_or_empty
+from linkmgr.openapi.schemas import (
+    CREATED,
+    ID,
+    TIMESTAMP,
+    changed,
+    done,
+    listing,
+    number,
+    reading,
+    record,
+    text,
+    url_or_empty,
+)
 
 RESOURCE = Resource(
     name="Splash pages",
@@ -30,7 +42,7 @@ RESOURCE = Resource(
     },
     operations=(
         Operation("GET", "/api/splash", "List splash pages", listing("splash", "SplashPageListed"), query=PAGING),
-        Operation("GET", "/api/splash/{splash_id}", "Read a splash page", reading("SplashPage")),
+        Operation("GET", "/api/splash/{splash_id}", "Read a splash page", reading("SplashPage"), tagged=True),
         Operation(
             "POST",
             "/api/splash/add",
@@ -44,9 +56,10 @@ RESOURCE = Resource(
             "PUT",
             "/api/splash/{splash_id}/update",
             "Change a splash page",
-            done("Splash page has been updated successfully."),
+            changed("Splash page has been updated successfully.", "SplashPage"),
             splash.SplashChanges,
             {"message": "The sale starts soon."},
+            tagged=True,
         ),
         Operation(
             "DELETE",

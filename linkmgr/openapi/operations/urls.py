@@ -6,20 +6,27 @@ from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
 from linkmgr.openapi.operations.stats import visits_of
 from linkmgr.openapi.schemas import (
     ID,
+    STATISTICS,
     TIMESTAMP,
     JsonSchema,
     array_of,
+    choice,
     done,
+    failure,
+    flag,
     listing,
+    listing_members,
     map_of,
     number,
     or_null,
     own_url,
+    page_of,
     record,
     ref,
     success,
     text,
     url,
+    url_or_empty,
 )
 
 _LINK: dict[str, JsonSchema] = {
@@ -31,11 +38,46 @@ _LINK: dict[str, JsonSchema] = {
     "description": text("For the newsletter"),
     "date": TIMESTAMP,
 }
+_TARGET = url("https://example.com/app")
+_MEMBERS: dict[str, JsonSchema] = {  # of the body, in the form in which they are sent
+    "url": url("https://example.com/sale"),
+    "custom": text("summer") | {"description": 'The alias, or `""` if the service generated it.'},
+    "domain": url("https://go.example.org"),
+    "haspassword": flag(False),
+    "type": {
+        "anyOf": [{"type": "string", "pattern": "^(?:direct|frame|splash|overlay-[0-9]+)$"}, ID],
+        "examples": ["overlay-17"],
+    },
+    "geotarget": array_of(record(location=text("germany"), link=_TARGET)),
+    "devicetarget": array_of(record(device=text("iphone"), link=_TARGET)),
+    "languagetarget": array_of(record(language=text("fr"), link=_TARGET)),
+    "parameters": array_of(record(name=text("utm_source"), value=text("newsletter"))),
+    "metatitle": text("Summer sale"),
+    "metadescription": text("Everything must go."),
+    "metaimage": url_or_empty("https://example.com/sale.png"),
+    "pixels": array_of(ID) | {"examples": [[17]]},
+    "campaign": or_null(ID),
+    "channel": array_of(ID) | {"examples": [[17]]},
+    "deeplink": {
+        "type": "object",
+        "properties": {"auto": flag(True), "apple": _TARGET, "google": _TARGET},
+        "additionalProperties": False,
+    },
+    "status": choice("public", "private"),
+}
 _SHORT: dict[str, JsonSchema] = {"id": ID, "shorturl": own_url("summer"), "short": own_url("summer")}
 _CODES = (
     "plan_feature", "alias_taken", "link_branded", "domain_unknown", "domain_in_use", "campaign_unknown",
     "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown",
 )  # fmt: skip
+
+_LOOKUP = """\
+With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the statistics in `data`. Beside
+these, `data` has the members of a list, with the link in `urls`. If you have no link with this short URL, the response
+has the status 200, `error` 1, the code `short_url_unknown` and no `data`."""
+_FOUND = success(
+    id=ID, details=ref("Link"), data=page_of(STATISTICS["properties"] | listing_members("urls", "LinkListed"))
+)
 
 RESOURCE = Resource(
     name="Links",
@@ -48,6 +90,9 @@ redirect loop all the same, visitors get an error page with the status 508. Elem
 `languagetarget`, `parameters` and `pixels` that do not have the form below are ignored.
 
 Without other members, or with default values only, a `url` that you have already shortened returns the existing link.
+
+In `details`, `location` and `device` are `geotarget` and `devicetarget` as objects. `haspassword` tells whether the
+link has a password. `custom` is `""` if the service generated the alias.
 
 `short` and `shorturl` are the same. `longurl` is the target, `title` is the `metatitle`, and `domain` is the scheme
 and host of the short URL.""",
@@ -87,7 +132,11 @@ and host of the short URL.""",
         "description": Member("For the newsletter", "A note for yourself."),
         "pixels": Member([17], "The ids of your pixels that fire on a visit. An update replaces all of them."),
         "campaign": Member(17, "The id of the campaign that the link is in. `0` takes the link out of its campaign."),
-        "channel": Member(17, "The id of a channel that the link is added to. `0` changes nothing."),
+        "channel": Member(
+            [17],
+            "The ids of channels that the link is added to, or one id. It stays on its other channels. `0` and `[]` "
+            "change nothing.",
+        ),
         "deeplink": Member(
             {"auto": True, "apple": "https://apps.apple.com/app/id1", "google": "https://play.google.com/store"},
             "Opens an app on phones.",
@@ -108,6 +157,7 @@ and host of the short URL.""",
             location=map_of(url("https://example.de/"), "germany"),
             device=map_of(url("https://example.com/app"), "iphone"),
             expiry=or_null(TIMESTAMP),
+            **_MEMBERS,
         ),
     },
     operations=(
@@ -115,12 +165,27 @@ and host of the short URL.""",
             "GET",
             "/api/urls",
             "List links",
-            listing("urls", "LinkListed"),
+            {"anyOf": [listing("urls", "LinkListed"), _FOUND, failure("short_url_unknown")]},
             codes=("address_too_long",),
+            description=_LOOKUP,
             query=(
-                parameter("order", "Newest or most clicked first.", type="string", enum=list(urls.ORDERS)),
+                parameter(
+                    "order",
+                    "`click` lists the most clicked links first, without `next` and `after`. Any other value means "
+                    "`date`: newest first.",
+                    type="string",
+                    maxLength=255,
+                    default="date",
+                    examples=["click"],
+                ),
                 parameter("q", "A part of the URL, the alias or the title.", type="string", maxLength=MAX_URL),
-                parameter("short", "The whole short URL of one link.", type="string", maxLength=MAX_URL),
+                parameter(
+                    "short",
+                    "The short URL of one link. The scheme may be missing, and on this service also the host.",
+                    type="string",
+                    maxLength=MAX_URL,
+                    examples=["https://go.example.org/summer"],
+                ),
                 *PAGING,
             ),
         ),
@@ -129,6 +194,7 @@ and host of the short URL.""",
             "/api/url/{link_id}",
             "Read a link and its statistics",
             success(id=ID, details=ref("Link"), data=ref("Statistics")),
+            tagged=True,
         ),
         visits_of("/api/url/{link_id}/visits", "link"),
         Operation(
@@ -150,10 +216,16 @@ and host of the short URL.""",
             "PUT",
             "/api/url/{link_id}/update",
             "Change a link",
-            success(message=text("Link has been updated successfully."), **_SHORT),
+            success(
+                message=text("Link has been updated successfully."),
+                **_SHORT,
+                details=ref("Link"),
+                data=ref("Statistics"),
+            ),
             urls.LinkChanges,
             {"url": "https://example.com/winter", "metatitle": "Winter sale"},
             codes=_CODES,
+            tagged=True,
         ),
         Operation("DELETE", "/api/url/{link_id}/delete", "Delete a link", done("Link has been deleted successfully.")),
     ),

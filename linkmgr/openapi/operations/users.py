@@ -13,7 +13,9 @@ RESOURCE = Resource(
         "email": Member("carol@example.com", "Unique, ignoring case."),
         "password": Member("correct horse", "The first password."),
         "planid": Member(2, "The id of a premium plan. Without it, the user has the free plan."),
-        "expiration": Member("2030-12-31 23:59:59", "The end of the plan. Without it, the plan has no end."),
+        "expiration": Member(
+            "2030-12-31 23:59:59", "The end of the plan, read as `expires`. Without it, the plan has no end."
+        ),
     },
     records={
         "User": record(**ACCOUNT, planid=ID, apikey=text("linkmgr_...")),
@@ -40,6 +42,7 @@ RESOURCE = Resource(
             reading("User"),
             codes=("other_secret",),
             access=Access.ADMINISTRATOR,
+            tagged=True,
         ),
         Operation(
             "POST",

@@ -3,117 +3,26 @@
 import json
 import re
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
-import psycopg2
-from cryptography.fernet import InvalidToken
-from flask import Flask, current_app
-from flask.cli import AppGroup
+from flask import Flask
 
-from linkmgr.api.users import NewUser
-from linkmgr.db import backup, embedded, migrations
-from linkmgr.db.statements import SchemaTooOld
+from linkmgr.cli import users
+from linkmgr.cli.group import Group
+from linkmgr.db import backup, migrations
 from linkmgr.fields.base import MAX_ID, load
 from linkmgr.fields.plan_limits import UNLIMITED, PlanLimits, PlanName
-from linkmgr.repository import account, plans, purge, users
-from linkmgr.settings import settings
-from linkmgr.web import keys, passwords
-from linkmgr.web.errors import AppError
+from linkmgr.repository import plans, purge
 
 MAX_PER_MINUTE = 1_000_000
 
 
-def postgres() -> AbstractContextManager[object]:
-    """Run the private PostgreSQL server while a command runs, unless LINKMGR_DATABASE_URL names another one."""
-    return nullcontext() if settings().database_url else embedded.server(settings().folder / "postgres")
-
-
-def _message(error: Exception) -> str:
-    match error:
-        case SchemaTooOld():
-            return migrations.describe()
-        case psycopg2.OperationalError():
-            return f"The database cannot be used: {str(error).splitlines()[0]}."
-        case InvalidToken():
-            return (
-                "The API key was encrypted with another secret. Add that secret to LINKMGR_SECRET_KEY_FALLBACKS, or "
-                "replace the key with --rotate."
-            )
-        case UnicodeError():
-            return "An argument is not UTF-8."
-    # Use the messages of the API.
-    with current_app.test_request_context("/api"):
-        response: Any = current_app.handle_user_exception(error)
-    return str(response[0]["message"])
-
-
-class _Group(AppGroup):
-    """Commands that use the database and report errors in one sentence, without a traceback."""
-
-    def command(  # type: ignore[override]
-        self, *args: Any, **kwargs: Any
-    ) -> Callable[[Callable[..., Any]], click.Command]:
-        decorate = super().command(*args, **kwargs)
-
-        def with_database(function: Callable[..., Any]) -> click.Command:
-            @wraps(function)
-            def wrapped(*args: Any, **kwargs: Any) -> Any:
-                with postgres():
-                    try:
-                        return function(*args, **kwargs)
-                    except (click.ClickException, click.exceptions.Exit):
-                        raise
-                    except Exception as error:
-                        raise click.ClickException(_message(error)) from error
-
-            return decorate(wrapped)
-
-        return with_database
-
-
-users_group = _Group("users", help="Add users and print their API keys.")
-plans_group = _Group("plans", help="List, add and change plans.")
-database_group = _Group("database", help="Create, upgrade, check, back up and restore the database.")
-visits_group = _Group("visits", help="Delete visits that have reached their retention period.")
-GROUPS = (users_group, plans_group, database_group, visits_group)
-
-
-@users_group.command("add")
-@click.argument("name")
-@click.argument("email")
-@click.option("--admin", is_flag=True, help="Make the user an administrator.")
-@click.option("--plan", type=click.IntRange(1, MAX_ID), help="Id of a premium plan. Default: the free plan.")
-def add_user(name: str, email: str, admin: bool, plan: int | None) -> None:
-    """Add a user and print the generated password."""
-    password = keys.new_token()
-    members = load(NewUser, {"username": name, "email": email, "password": password, "planid": plan})
-    members["password_hash"] = passwords.hashed(members.pop("password"))
-    user_id = users.next_id()
-    try:
-        users.add(user_id, **keys.new_key(user_id), **members, admin=admin)
-    except AppError as error:
-        if error.code != "plan_not_premium":
-            raise
-        raise click.ClickException(f"There is no premium plan with id {plan}: see 'plans list'.") from error
-    click.echo(f"{name} has been registered. Password: {password}")
-
-
-@users_group.command("key")
-@click.argument("name")
-@click.option("--rotate", is_flag=True, help="Replace the key first. The old key stops working.")
-def user_key(name: str, rotate: bool) -> None:
-    """Print the API key of a user."""
-    try:
-        user_id = users.find_id(name)
-    except AppError as error:
-        raise click.ClickException(f"There is no user named {name!r}.") from error
-    if rotate:
-        account.replace_key(user_id, **keys.new_key(user_id))
-    click.echo(users.read(user_id)["apikey"])
+plans_group = Group("plans", help="List, add and change plans.")
+database_group = Group("database", help="Create, upgrade, check, back up and restore the database.")
+visits_group = Group("visits", help="Delete visits that have reached their retention period.")
+GROUPS = (users.group, plans_group, database_group, visits_group)
 
 
 @plans_group.command("list")
@@ -227,7 +136,7 @@ def restore_database(file: Path) -> None:
 
 @visits_group.command("purge")
 def purge_visits() -> None:
-    """Delete expired visits and rate limit counters. Run this every day."""
+    """Delete expired visits, rate limit counters and stored answers. Run this every day."""
     purged = purge.purge()
     click.echo(f"{purged.visits} visits deleted, {purged.months} monthly partitions dropped.")
 

@@ -1,0 +1,85 @@
+"""Groups of commands that use the database."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+import psycopg2
+from cryptography.fernet import InvalidToken
+from flask import current_app
+from flask.cli import AppGroup
+
+from linkmgr.db import embedded, folders, migrations
+from linkmgr.db.statements import SchemaTooOld
+from linkmgr.settings import PREFIX, settings
+
+
+def _postgres() -> AbstractContextManager[object]:
+    """Run the private PostgreSQL server while a command runs, unless LINKMGR_DATABASE_URL names another one."""
+    if settings().database_url:
+        return nullcontext()
+    folder = settings().folder / "postgres"
+    if not folders.is_running(folder):
+        click.echo(_describe_folder(folder), err=True)
+    return embedded.server(folder)
+
+
+def _describe_folder(folder: Path) -> str:
+    """Name the data folder. A shell without the settings of the service would use another database unnoticed."""
+    data_dir, others = folder.parent.resolve(), sorted(str(path.parent) for path in folders.running_folders())
+    is_new = not folders.exists(folder)
+    if is_new:
+        text = f"Creating a new private PostgreSQL in the data folder {data_dir}."
+    else:
+        text = f"Using the data folder {data_dir}, where no service is running."
+    if others:
+        text += f" Running services use: {', '.join(others)}. Set {PREFIX}DATA_DIR to the folder that you mean."
+    elif is_new:
+        text += f" If the service has its data elsewhere, set {PREFIX}DATA_DIR or {PREFIX}DATABASE_URL as it does."
+    return text
+
+
+def _message(error: Exception) -> str:
+    match error:
+        case SchemaTooOld():
+            return migrations.describe()
+        case psycopg2.OperationalError():
+            return f"The database cannot be used: {str(error).splitlines()[0]}."
+        case InvalidToken():
+            return (
+                "The API key was encrypted with another secret. Add that secret to LINKMGR_SECRET_KEY_FALLBACKS, or "
+                "replace the key with --rotate."
+            )
+        case UnicodeError():
+            return "An argument or the standard input is not UTF-8."
+    # Use the messages of the API.
+    with current_app.test_request_context("/api"):
+        response: Any = current_app.handle_user_exception(error)
+    return str(response[0]["message"])
+
+
+class Group(AppGroup):
+    """Commands that use the database and report errors in one sentence, without a traceback."""
+
+    def command(  # type: ignore[override]
+        self, *args: Any, **kwargs: Any
+    ) -> Callable[[Callable[..., Any]], click.Command]:
+        decorate = super().command(*args, **kwargs)
+
+        def with_database(function: Callable[..., Any]) -> click.Command:
+            @wraps(function)
+            def wrapped(*args: Any, **kwargs: Any) -> Any:
+                with _postgres():
+                    try:
+                        return function(*args, **kwargs)
+                    except (click.ClickException, click.exceptions.Exit, click.Abort):
+                        raise
+                    except Exception as error:
+                        raise click.ClickException(_message(error)) from error
+
+            return decorate(wrapped)
+
+        return with_database

@@ -1,0 +1,99 @@
+"""A transaction that begins at the first write of a request.
+
+Requests to other servers and password hashes come before the first write, so the transaction does not wait for them.
+Nothing in it is retried: a failure undoes all of it.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import psycopg2
+from psycopg2 import errors as pg
+from psycopg2.extensions import TRANSACTION_STATUS_IDLE
+
+from linkmgr.db import session
+from linkmgr.db.statements import Database, Pooled, Row, database, executor
+
+
+class Transaction:
+    """`on_begin` is called in the transaction before the first write."""
+
+    def __init__(self, used: Database, on_begin: Callable[[], None]) -> None:
+        self._database, self._on_begin = used, on_begin
+        self._pooled: Pooled | None = None
+
+    @property
+    def began(self) -> bool:
+        return self._pooled is not None
+
+    def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]:
+        """Execute a statement. Its failure undoes only this statement, because repositories try other names after a
+        unique violation."""
+        if self._pooled is None:
+            if idempotent:
+                return self._database.read(sql, params)
+            self.begin()
+        try:
+            return self._send(sql, params, "SAVEPOINT statement; ")
+        except psycopg2.Error:
+            with suppress(psycopg2.Error):  # if the connection is lost, the first error says so
+                self._send("ROLLBACK TO SAVEPOINT statement")
+            raise
+
+    def begin(self, on_begin: Callable[[], None] | None = None) -> None:
+        """Begin with another function than the usual one, if `on_begin` is not None."""
+        self._pooled = self._database.take()
+        try:
+            self._send("BEGIN; " + self._database.prelude)
+            (on_begin or self._on_begin)()
+            self._send("SAVEPOINT before_writes")
+        except Exception:
+            self.close()
+            raise
+
+    def undo(self) -> None:
+        self._send("ROLLBACK TO SAVEPOINT before_writes")
+
+    def commit(self) -> None:
+        """Commit, and wait until the writes are on disk."""
+        self._send("COMMIT")
+
+    def close(self) -> None:
+        """Roll back what has not been committed."""
+        if self._pooled is not None:
+            if self._pooled.connection.get_transaction_status() != TRANSACTION_STATUS_IDLE:
+                with suppress(psycopg2.Error):
+                    self._send("ROLLBACK")
+            self._database.give_back(self._pooled)
+            self._pooled = None
+
+    def _send(self, sql: str, params: Row | None = None, prelude: str = "") -> list[Row]:
+        assert self._pooled
+        try:
+            if params is not None:
+                return self._database.execute_on(self._pooled, sql, params, prelude)
+            with self._pooled.connection.cursor() as cursor:
+                cursor.execute(sql)
+            return []
+        except pg.FeatureNotSupported as error:  # the schema has changed; see Database.execute
+            self._database.close_idle()
+            self._pooled.connection.close()
+            raise psycopg2.OperationalError(str(error)) from error
+        except psycopg2.Error as error:
+            if not session.is_connection_lost(error):
+                raise
+            self._database.close_idle()
+            raise session.normalize_error(error) from error
+
+
+@contextmanager
+def lazily(on_begin: Callable[[], None]) -> Iterator[Transaction]:
+    """Execute the statements of the block from its first write on in one transaction, which is rolled back at the end
+    unless the block commits it."""
+    transaction = Transaction(database(), on_begin)
+    token = executor.set(transaction)
+    try:
+        yield transaction
+    finally:
+        executor.reset(token)
+        transaction.close()

@@ -1,0 +1,41 @@
+"""Contrast of colors (WCAG 2). The database decides if it suffices; this module finds better colors."""
+
+Parts = tuple[int, ...]
+
+MIN_CONTRAST = 3
+_WEIGHTS = (0.2126, 0.7152, 0.0722)
+_BLACK, _WHITE = 0, 255
+
+
+def _parts(color: str) -> Parts:
+    """Return red, green and blue of `#rgb`, `#rrggbb` or `rgb(r,g,b)`."""
+    if not color.startswith("#"):
+        return tuple(map(int, color.removeprefix("rgb(").removesuffix(")").split(",")))
+    digits = color[1:]
+    digits = "".join(digit * 2 for digit in digits) if len(digits) == len("rgb") else digits
+    return tuple(bytes.fromhex(digits))
+
+
+def _luminance(parts: Parts) -> float:
+    values = (part / 255 / 12.92 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in parts)  # noqa: PLR2004
+    return sum(weight * value for weight, value in zip(_WEIGHTS, values, strict=True))
+
+
+def _contrast(one: Parts, other: Parts) -> float:
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def readable(color: str, against: str) -> str:
+    """Return the color that is nearest to `color`, has its hue, and has enough contrast with the other one.
+
+    It is mixed with black or white, whichever needs less of it, and has the notation of `color`.
+    """
+    parts, other = _parts(color), _parts(against)
+    mixed = (
+        tuple(round(part + (end - part) * percent / 100) for part in parts)
+        for percent in range(101)
+        for end in (_BLACK, _WHITE)
+    )
+    better = next(candidate for candidate in mixed if _contrast(candidate, other) >= MIN_CONTRAST)
+    return f"#{bytes(better).hex()}" if color.startswith("#") else f"rgb({','.join(map(str, better))})"

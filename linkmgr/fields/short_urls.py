@@ -1,0 +1,45 @@
+"""Short URLs that clients send to name a link."""
+
+import re
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from marshmallow import ValidationError
+
+from linkmgr.fields.urls import is_own_host, split_ascii
+from linkmgr.settings import settings
+
+_ALIAS = re.compile("[A-Za-z0-9_-]{1,50}", re.ASCII)
+_PORTS = {"http": 80, "https": 443}
+
+
+class ShortUrl(NamedTuple):
+    alias: str
+    host: str | None = None  # of a branded domain, None for our own host
+    scheme: str | None = None  # None if it was not sent
+
+
+def parse_short_url(text: str) -> ShortUrl | None:
+    """Return the parts of a short URL, or None if no link can have it.
+
+    The scheme may be missing, and on our own host also the host. Letter case matters only in the alias.
+    """
+    text = text.removesuffix("/")
+    if _ALIAS.fullmatch(text):
+        return ShortUrl(text)
+    base = urlsplit(settings().base_url)
+    has_scheme = "://" in text
+    try:
+        parts = split_ascii(text if has_scheme else f"{base.scheme}://{text}")
+    except ValidationError:
+        return None
+    alias, is_own = parts.path[1:], is_own_host(parts.hostname or "")
+    if parts.query or parts.fragment or not _ALIAS.fullmatch(alias):
+        return None
+    if is_own and parts.scheme != base.scheme:
+        return None
+    # A branded domain is served on the port of its scheme.
+    port = (base.port or _PORTS[base.scheme]) if is_own else _PORTS[parts.scheme]
+    if (parts.port or _PORTS[parts.scheme]) != port:
+        return None
+    return ShortUrl(alias, None if is_own else parts.hostname, parts.scheme if has_scheme else None)

@@ -1,0 +1,88 @@
+"""Warnings of members that a body does not have, with the name that was probably meant."""
+
+import re
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any
+
+from flask import Flask
+from marshmallow import Schema
+
+from linkmgr.settings import this_app
+from linkmgr.web.request import warn
+
+MAX_NAMES = 10  # that are compared with the members of a body
+_MAX_LENGTH = 50
+_CUTOFF = 0.75
+
+Shown = Callable[[], dict[type[Schema], frozenset[str]]]
+
+# Names that other services and our responses use, without "_" and "-", by the members that they can mean.
+_MEANINGS = {
+    other: meant.split()
+    for meant, others in {
+        "custom": "alias slug keyword customalias customslug shortcode backhalf path ending",
+        "url": "longurl target targeturl destination link href originalurl",
+        "data": "content value text payload url",
+        "metatitle name": "title label",
+        "metadescription": "summary",
+        "metaimage banner logo": "image picture thumbnail",
+        "description bio": "note notes comment about",
+        "expiry expiration": "expires expiresat expireat expiredat expiration expiry expirydate validuntil until",
+        "channel": "tag tags folder group",
+        "campaign": "bundle campaignid",
+        "password": "pass passwd pwd passphrase",
+        "geotarget": "country countries geo location locations geotargets",
+        "devicetarget": "device devices devicetargets",
+        "languagetarget": "language languages languagetargets lang",
+        "parameters": "params utm query querystring",
+        "pixels tag": "pixel pixelid pixelids",
+        "status public": "private visibility hidden access",
+        "domain": "host hostname branddomain",
+        "foreground color": "fg textcolor fgcolor foregroundcolor colour",
+        "background": "bg bgcolor backgroundcolor",
+        "fname": "firstname givenname",
+        "lname": "lastname surname familyname",
+        "ssid": "network networkname",
+        "encryption": "security authentication",
+        "starred": "favorite favourite star",
+        "username": "user login",
+        "planid": "plan",
+    }.items()
+    for other in others.split()
+}
+
+
+def init_app(app: Flask, shown: Shown) -> None:
+    """`shown` returns the members of the records that a client can send back, by the schema of the body."""
+    app.extensions["linkmgr_shown_members"] = shown
+
+
+def _meant(name: str, fields: Iterable[str]) -> str | None:
+    plain = re.sub("[-_ ]", "", name.lower())
+    if plain in fields:
+        return plain
+    return next((member for member in _MEANINGS.get(plain, ()) if member in fields), None)
+
+
+def _typed(name: str, fields: Iterable[str]) -> str | None:
+    nearest = get_close_matches(name.lower(), fields, 1, _CUTOFF) if len(name) <= _MAX_LENGTH else []
+    return nearest[0] if nearest else None
+
+
+def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str, Any], prefix: str = "") -> None:
+    """Warn of members that are not in the schema, except those that a read of the record shows.
+
+    A member that stands for another one, such as `alias` for `custom`, also causes a warning if reads show it, unless
+    the other one was sent too.
+    """
+    shown = this_app().extensions["linkmgr_shown_members"]().get(schema, frozenset())
+    names = (name for name, value in members.items() if name not in fields and value not in (None, ""))
+    for name in islice(names, MAX_NAMES):
+        meant = _meant(name, fields)
+        if name in shown and (meant is None or meant in members):
+            continue
+        meant = meant or _typed(name, fields)
+        hint = f" Did you mean '{prefix}{meant}'?" if meant else ""
+        warn(f"The member '{prefix}{name[:_MAX_LENGTH]}' is unknown and was ignored.{hint}")

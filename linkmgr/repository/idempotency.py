@@ -1,0 +1,59 @@
+"""Answers that are kept for 24 hours under the Idempotency-Key of their request."""
+
+from linkmgr.db.statements import row, run, run_unsynced
+
+
+def find(user_id: int, key: str) -> str | None:
+    stored = row(
+        """
+        SELECT answer
+          FROM idempotency_keys
+         WHERE user_id = %(user_id)s AND key = %(key)s AND created > now() - interval '24 hours'
+        """,
+        user_id=user_id,
+        key=key,
+    )
+    return None if stored is None else str(stored["answer"])
+
+
+def lock(user_id: int, key: str) -> bool:
+    """Lock a key until the transaction ends. Return False if another transaction has locked it."""
+    result = run(
+        "SELECT pg_try_advisory_xact_lock(hashtextextended(%(key)s, %(user_id)s::bigint)) AS locked",
+        user_id=user_id,
+        key=key,
+    )
+    assert result is not None
+    return bool(result["locked"])
+
+
+def store(user_id: int, key: str, answer: str) -> None:
+    """Store an answer under a locked key, in place of an expired one."""
+    run(
+        """
+        INSERT INTO idempotency_keys (user_id, key, answer)
+        VALUES (%(user_id)s, %(key)s, %(answer)s)
+        ON CONFLICT (user_id, key) DO UPDATE SET answer = excluded.answer, created = excluded.created
+        """,
+        user_id=user_id,
+        key=key,
+        answer=answer,
+    )
+
+
+def delete_expired(limit: int) -> int:
+    """Delete at most `limit` expired answers and return their number."""
+    deleted = run_unsynced(
+        """
+        WITH expired AS (
+            DELETE FROM idempotency_keys
+             WHERE ctid = ANY (ARRAY(SELECT ctid FROM idempotency_keys WHERE created < now() - interval '24 hours'
+                                      ORDER BY created LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
+               AND created < now() - interval '24 hours'
+            RETURNING 1)
+        SELECT count(*) AS number FROM expired
+        """,
+        limit=limit,
+    )
+    assert deleted is not None
+    return int(deleted["number"])

@@ -1,0 +1,48 @@
+"""Versions of the rows that updates and deletes change: `xmin`, which PostgreSQL sets on every change of a row."""
+
+from linkmgr.db.statements import run
+
+_BIO = "SELECT xmin::text AS version FROM bios WHERE user_id = %(user_id)s AND id = %(bio_id)s FOR NO KEY UPDATE"
+_CAMPAIGN = """
+    SELECT xmin::text AS version FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s FOR NO KEY UPDATE
+"""
+_CHANNEL = """
+    SELECT xmin::text AS version FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s FOR NO KEY UPDATE
+"""
+_DOMAIN = """
+    SELECT xmin::text AS version FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s FOR NO KEY UPDATE
+"""
+_LINK = "SELECT xmin::text AS version FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s FOR NO KEY UPDATE"
+_OVERLAY = """
+    SELECT xmin::text AS version FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s FOR NO KEY UPDATE
+"""
+_PIXEL = "SELECT xmin::text AS version FROM pixels WHERE user_id = %(user_id)s AND id = %(pixel_id)s FOR NO KEY UPDATE"
+_QR = "SELECT xmin::text AS version FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s FOR NO KEY UPDATE"
+_SPLASH = """
+    SELECT xmin::text AS version FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s FOR NO KEY UPDATE
+"""
+# The caller, or the user that an administrator names in the path.
+_USER = "SELECT xmin::text AS version FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE"
+
+# By blueprint. The parameters are the caller's user_id and the ids in the path.
+STATEMENTS = {
+    "account": _USER,
+    "bio": _BIO,
+    "campaigns": _CAMPAIGN,
+    "channels": _CHANNEL,
+    "domains": _DOMAIN,
+    "overlay": _OVERLAY,
+    "pixels": _PIXEL,
+    "plans": _USER,
+    "qr": _QR,
+    "splash": _SPLASH,
+    "urls": _LINK,
+    "users": _USER,
+}
+
+
+def lock(user_id: int, blueprint: str, ids: dict[str, int]) -> str | None:
+    """Return the version of the row that a request changes, or None if there is none. Until the transaction ends, no
+    other transaction changes the row."""
+    row = run(STATEMENTS[blueprint], **({"user_id": user_id} | ids))
+    return None if row is None else str(row["version"])

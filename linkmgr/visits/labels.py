@@ -1,0 +1,97 @@
+"""Labels of a link's targets that can match no visitor: countries, devices and languages that do not exist.
+
+Each function takes a label in lower case. It returns the end of the sentence that warns of the label, or None if the
+label can match. It accepts a label in doubt, because no list has all models of devices.
+"""
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from linkmgr.visits import countries
+from linkmgr.visits.targets import DEVICE_WORDS, LANGUAGES, REGIONS
+
+# Names of countries that no database uses.
+_OTHER_NAMES = {
+    "usa": "US", "u.s.": "US", "u.s.a.": "US", "america": "US", "england": "GB", "scotland": "GB", "wales": "GB",
+    "northern ireland": "GB", "great britain": "GB", "britain": "GB", "holland": "NL", "deutschland": "DE",
+    "österreich": "AT", "schweiz": "CH", "españa": "ES", "brasil": "BR", "uae": "AE", "korea": "KR",
+}  # fmt: skip
+
+# ISO 639-1, and the codes that older browsers send.
+_LANGUAGE_CODES = """
+    aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el en
+    eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv
+    ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne
+    ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st
+    su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu in iw ji mo sh
+"""
+# Codes that are taken for the one of a language.
+_OTHER_CODES = {
+    "cn": "zh", "cz": "cs", "dk": "da", "eng": "en", "fra": "fr", "fre": "fr", "ger": "de", "deu": "de", "gr": "el",
+    "ita": "it", "jp": "ja", "jpn": "ja", "kr": "ko", "por": "pt", "rus": "ru", "spa": "es", "ua": "uk", "us": "en",
+    "gb": "en", "br": "pt", "at": "de", "chi": "zh", "zho": "zh",
+}  # fmt: skip
+
+# Brands, families of models and systems, as ua-parser names them, and brands that it may learn.
+_BRANDS = """
+    3q acer advent ainol airis alcatel allview amazon android aoc apple appletv archos asus atv audiosonic axioo bird
+    blackberry blackview blaupunkt blu bq brew captiva casio celkon chrome chromebook chromecast chromeos coolpad cube
+    cubot debian dell denver docomo doogee doov elephone evercoss explay facebook fairphone fire firefox firetv fly
+    freebsd fuchsia fujitsu galaxy garmin generic gentoo gigabyte gionee goclever google haier harmonyos hisense honor
+    hp htc huawei hyundai iball inettv infinix inoi intenso intex ios ipad iphone ipod itel jiayu kaios karbonn kindle
+    kobo kyocera lava leagoo lemon lenco lenovo lg lifebook linux lumia lyf mac macbook macintosh macos manta mediacom
+    medion meizu meta micromax microsoft mito mobistel moto motorola msi multilaser nec netbsd netcast nexus nextbook
+    nintendo nokia nothing nook nvidia oculus odys oneplus openbsd oppo os osx oukitel palm panasonic pantech philips
+    pipo pixel playbook playstation poco polaroid positivo prestigio qmobile quest rca realme redmi roku samsung sega
+    sharp siemens solaris sonim sony sonyericsson spice sprint surface symbian tcl tecno telstra tesla texet thl
+    thomson tizen tmobile toshiba trekstor tvos ubuntu ulefone umidigi unihertz vernee vertu videocon viewsonic vivo
+    vodafone walton watchos webos wiko wileyfox windows xbox xiaomi xolo xoro yarvik yota ziilabs zopo zte zuk
+"""
+_DEVICES = DEVICE_WORDS | set(_BRANDS.split())
+_TWO_LETTERS = set(_LANGUAGE_CODES.split())
+
+
+def _did_you_mean(label: str, names: Iterable[str]) -> str:
+    """Return the nearest name as a question, or nothing."""
+    nearest = get_close_matches(label, names, 1, 0.75)
+    return f" Did you mean '{nearest[0]}'?" if nearest else ""
+
+
+def country_problem(label: str) -> str | None:
+    if label in countries.CODES or label in countries.ALL_NAMES:
+        return None
+    code = _OTHER_NAMES.get(label)
+    hint = f" Did you mean '{code}'?" if code else _did_you_mean(label, countries.ALL_NAMES)
+    return f"is neither an English name nor an ISO code of a country, so it matches no visitor.{hint}"
+
+
+def device_problem(label: str) -> str | None:
+    words = re.split("[ -]", label)
+    if any(character.isdigit() for character in label) or words[0] in _DEVICES:
+        return None
+    hint = _did_you_mean(label, _DEVICES)
+    return f"is no model, maker, system or kind of device, so it matches no visitor.{hint}"
+
+
+def _is_tag(label: str) -> bool:
+    """Return True for a language tag that a browser can send."""
+    primary, *subtags = re.split("[-_]", label)
+    if not re.fullmatch("[a-z]{2,3}", primary, re.ASCII) or primary in _OTHER_CODES:
+        return False
+    if len(primary) == len("en") and primary not in _TWO_LETTERS:
+        return False
+    regions = [subtag for subtag in subtags if len(subtag) == len("us")]
+    return all(re.fullmatch("[a-z0-9]{1,8}", subtag, re.ASCII) for subtag in subtags) and all(
+        region in countries.CODES or region == primary for region in regions
+    )
+
+
+def language_problem(label: str) -> str | None:
+    names = set(LANGUAGES.values())
+    name, _, region = label.removesuffix(")").partition(" (")
+    if label == "*" or label in names or _is_tag(label) or (name in names and region in REGIONS.values()):
+        return None
+    code = _OTHER_CODES.get(label)
+    hint = f" Did you mean '{code}'?" if code else _did_you_mean(label, names)
+    return f"is no language that browsers send. Use a code such as fr or pt-BR, or an English name.{hint}"

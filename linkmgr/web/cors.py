@@ -1,0 +1,48 @@
+"""Cross-origin requests (CORS): pages of any origin may call the API.
+
+They authenticate with a key in a header. The API reads no cookies, and browsers send none, because credentials are
+never allowed. So another origin gains nothing that a program with the same key does not have.
+"""
+
+from flask import Flask, Response
+from werkzeug.exceptions import MethodNotAllowed
+
+from linkmgr.web import request as web_request
+
+# The headers that the API reads, and those of its responses that browsers would hide from scripts.
+_READ = ("Accept", "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id")
+_EXPOSED = (
+    "ETag", "Idempotency-Replayed", "RateLimit", "RateLimit-Policy", "Retry-After", "X-RateLimit-Limit",
+    "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
+)  # fmt: skip
+_METHODS = ("DELETE", "GET", "POST", "PUT")
+_MAX_AGE = 7200  # seconds that browsers keep the response to a preflight; the maximum of Chromium
+
+# On every response of the API, errors included
+HEADERS = (("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", ", ".join(_EXPOSED)))
+
+
+def _answer_preflight() -> Response | None:
+    """Answer the request that browsers send to ask for permission. It has no key, so it is neither counted nor
+    authenticated. No route takes OPTIONS, so routing has failed with the methods of the path.
+
+    For an unknown path all methods are allowed, so that the script gets the 404.
+    """
+    request = web_request.current()
+    if request.method != "OPTIONS" or not request.is_api:
+        return None
+    if not ("Origin" in request.headers and "Access-Control-Request-Method" in request.headers):
+        return None
+    error = request.routing_exception
+    methods = set(error.valid_methods or ()) if isinstance(error, MethodNotAllowed) else set(_METHODS)
+    headers = {
+        "Access-Control-Allow-Methods": ", ".join(sorted(methods - {"HEAD"})),
+        "Access-Control-Allow-Headers": ", ".join(_READ),
+        "Access-Control-Max-Age": str(_MAX_AGE),
+    }
+    return Response(status=204, headers=headers)
+
+
+def init_app(app: Flask) -> None:
+    """Call this after the hook that rejects other hosts, which have no API, and before authentication."""
+    app.before_request(_answer_preflight)

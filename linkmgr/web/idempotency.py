@@ -1,0 +1,99 @@
+"""The header Idempotency-Key: a repeated request gets the answer to the first one and changes nothing.
+
+See draft-ietf-httpapi-idempotency-key-header. An answer is encrypted, because some contain secrets. The hash of the
+request is encrypted with it, because the body may contain a password.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import NamedTuple
+
+import orjson
+from flask import Response
+
+from linkmgr.settings import this_app
+from linkmgr.web import keys
+from linkmgr.web import request as web_request
+from linkmgr.web.auth import user_id
+from linkmgr.web.errors import AppError
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotency-Replayed"
+MAX_LENGTH = 255
+_NOT_STORED = (401, 409, 412, 422, 429)  # the request is not carried out, and may be later
+_BARE = r"[!#-~][ -~]*"
+_QUOTED = r'"((?:[ !#-[\]-~]|\\["\\])+)"'  # a string of RFC 8941
+PATTERN = f"^(?:{_BARE}|{_QUOTED})$"
+
+
+class Store(NamedTuple):
+    find: Callable[[int, str], str | None]
+    lock: Callable[[int, str], bool]
+    store: Callable[[int, str, str], None]
+
+
+class Replay(Exception):
+    """The request was answered before."""
+
+    def __init__(self, response: Response) -> None:
+        self.response = response
+
+
+class Key:
+    """The key of the current request."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.request_hash = _request_hash()
+        self._store: Store = this_app().extensions["linkmgr_idempotency"]
+
+    def replay(self) -> None:
+        """Raise Replay if the request was answered before."""
+        sealed = self._store.find(user_id(), self.text)
+        if sealed is None:
+            return
+        request_hash, status, content_type, etag, body = orjson.loads(keys.unseal(user_id(), sealed))
+        if request_hash != self.request_hash:
+            raise AppError("idempotency_key_reused")
+        headers = {REPLAYED: "true"} | ({"ETag": etag} if etag else {})
+        raise Replay(Response(body, status, headers, content_type=content_type))
+
+    def begin(self) -> None:
+        """Lock the key until the transaction ends, and check again that there is no answer."""
+        if not self._store.lock(user_id(), self.text):
+            raise AppError("idempotency_key_in_use")
+        self.replay()
+
+    def store(self, response: Response) -> None:
+        answer = [
+            self.request_hash,
+            response.status_code,
+            response.content_type,
+            response.headers.get("ETag"),
+            response.get_data(as_text=True),
+        ]
+        self._store.store(user_id(), self.text, keys.seal(user_id(), orjson.dumps(answer).decode()))
+
+
+def parse() -> Key | None:
+    """Return the key of the request, or None if it has none. A key means the same with and without quotes."""
+    header = web_request.current().headers.get(HEADER)
+    if header is None:
+        return None
+    quoted = re.fullmatch(_QUOTED, header)
+    text = re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else header
+    if len(text) > MAX_LENGTH or not (quoted or re.fullmatch(_BARE, text)):
+        raise AppError("idempotency_key_invalid")
+    return Key(text)
+
+
+def is_stored(status: int) -> bool:
+    return status < HTTPStatus.INTERNAL_SERVER_ERROR and status not in _NOT_STORED
+
+
+def _request_hash() -> str:
+    request = web_request.current()
+    head = repr((request.method, request.environ["PATH_INFO"], request.query_string)).encode()
+    return hashlib.sha256(head + request.body()).hexdigest()

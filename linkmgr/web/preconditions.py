@@ -1,0 +1,42 @@
+"""The header If-Match: change a row only if it has not changed since the client read it.
+
+The ETag of a record is `"<version>-<hash>"`. Only the version is compared.
+"""
+
+import re
+from collections.abc import Callable
+
+from linkmgr.settings import this_app
+from linkmgr.web import request as web_request
+from linkmgr.web.auth import user_id
+from linkmgr.web.errors import AppError
+
+HEADER = "If-Match"
+METHODS = ("PUT", "DELETE")
+_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
+_TAGS = rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*"
+PATTERN = rf"^(?:\*|{_TAGS})$"
+_VERSION = re.compile(r'(?<!W/)"([0-9]+)-[^"]*"')
+
+# (user_id, blueprint, ids in the path) -> the version of the addressed row, which it locks, or None if there is none
+LockVersion = Callable[[int, str, dict[str, int]], str | None]
+
+
+def versions() -> list[str] | None:
+    """Return the versions that the client accepts, or None if it accepts any. A weak ETag matches none (RFC 9110)."""
+    request = web_request.current()
+    header = request.headers.get(HEADER)
+    if header is None or request.method not in METHODS or header == "*":
+        return None
+    if not re.fullmatch(_TAGS, header):
+        raise AppError("etag_invalid")
+    return _VERSION.findall(header)
+
+
+def check(accepted: list[str]) -> None:
+    """Raise changed_meanwhile if the row has another version. The view returns the 404 for a missing row."""
+    request = web_request.current()
+    lock: LockVersion = this_app().extensions["linkmgr_lock_version"]
+    version = lock(user_id(), request.blueprint or "", request.view_args or {})
+    if version is not None and version not in accepted:
+        raise AppError("changed_meanwhile")

@@ -1,0 +1,167 @@
+"""Name, logo, color and footer of the operator on our own host, and their absence on branded domains."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from PIL import Image
+from werkzeug.test import TestResponse
+
+from linkmgr.repository import login
+from linkmgr.settings import InvalidSetting
+from tests.conftest import PASSWORD, Client
+from tests.test_stylesheet import luminance
+
+BRANDED = "go.example.org"
+SVG = '<?xml version="1.0"?>\n<!-- drawn -->\n<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+FOOTER = "Imprint: https://example.com/imprint & <more>"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Image.new("RGB", (90, 30), "#14532d").save(tmp_path / "logo.png")
+    Image.new("RGB", (90, 30), "#14532d").save(tmp_path / "logo.jpg")
+    (tmp_path / "logo.svg").write_text(SVG)
+    (tmp_path / "large.svg").write_text(SVG + " " * 256 * 1024)
+    (tmp_path / "text.png").write_text("no image")
+    return tmp_path
+
+
+@pytest.fixture
+def ours(make_app: Callable[..., Flask], app: Flask, folder: Path) -> Flask:
+    """The service with a brand, on the database of the tests."""
+    brand = {"name": "Acme <Links>", "logo": "logo.png", "accent": "#14713d", "footer": FOOTER}
+    return make_app(data_dir=str(folder), secret_key=app.config["SECRET_KEY"], **brand)
+
+
+@pytest.fixture
+def pages(alice: Client) -> list[str]:
+    """Paths of public pages that exist on our own host and on alice's branded domain."""
+    alice.add("/api/domain/add", {"domain": f"https://{BRANDED}"})
+    page = alice.add("/api/splash/add", {"name": "A", "title": "B", "message": "C", "counter": 60})
+    for domain in ({}, {"domain": BRANDED}):
+        links = {"gone": {"expiry": "2020-01-01"}, "locked": {"password": "abc12345"}, "splashed": {"type": str(page)}}
+        for alias, members in links.items():
+            alice.add("/api/url/add", {"url": "https://example.com/", "custom": alias} | members | domain)
+    code = alice.post("/api/qr/add", {"type": "text", "data": "Hello"}).get_json()["link"].rpartition("/")[2]
+    return ["/gone", "/locked", "/splashed", f"/q/{code}", "/nothing", "/no/thing"]
+
+
+def fetch(app: Flask, path: str, host: str = "127.0.0.1:5000") -> TestResponse:
+    return app.test_client().get(path, headers={"Host": host})
+
+
+def has_brand(page: str) -> bool:
+    title = re.findall("<title>(.*?)</title>", page)[0]
+    assert title.endswith(" · Acme &lt;Links&gt;"), title
+    assert re.findall(r'<link rel="icon" href="(/static/brand/logo\?v=[0-9a-f]{8})">', page)
+    assert "<span>Acme &lt;Links&gt;</span>" in page
+    assert re.findall(r'<link rel="stylesheet" href="/static/brand/accent.css\?v=[0-9a-f]{8}">', page)
+    assert 'Imprint: <a href="https://example.com/imprint" rel="noopener">' in page
+    assert "&amp; &lt;more&gt;</small></footer>" in page
+    return "linkmgr" not in re.sub("<main.*</main>", "", page, flags=re.DOTALL)
+
+
+def test_every_page_of_our_own_host_has_the_brand(ours: Flask, alice: Client, pages: list[str]) -> None:
+    for path in (*pages, "/login", "/login/spent", "/api/docs"):
+        assert has_brand(fetch(ours, path).text), path
+    browser = ours.test_client()
+    browser.post("/login", data={"email": "alice@example.com", "password": PASSWORD})
+    assert has_brand(browser.get("/account").text)
+
+
+def test_a_bio_page_ends_with_the_brand(ours: Flask, alice: Client) -> None:
+    alice.add("/api/bio/add", {"name": "Alice", "alias": "alice"})
+    footer = fetch(ours, "/alice").text.split("<footer>")[1]
+    assert "Acme &lt;Links&gt;</a>" in footer
+    assert "/static/brand/logo?v=" in footer
+    assert "https://example.com/imprint" in footer
+
+
+def test_a_branded_domain_shows_nothing_of_ours(ours: Flask, pages: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in (*pages, "/"):
+        page = fetch(ours, path, BRANDED).text
+        assert f"<span>{BRANDED}</span>" in page, path
+        assert not re.search(r"linkmgr|Acme|brand/|icon\.svg|Imprint", page), path
+    assert f'<a class="button quiet" href="/">Go to {BRANDED}</a>' in fetch(ours, "/gone", BRANDED).text
+    icon = fetch(ours, "/favicon.ico", BRANDED)
+    assert (icon.status_code, icon.data) == (204, b"")
+    assert fetch(ours, "/static/brand/logo", BRANDED).status_code == 404
+
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("linkmgr.pages.scan.public.qr_code", fail)
+    assert not re.search(r"linkmgr|Acme|icon\.svg|Imprint|branded\.invalid", fetch(ours, pages[3], BRANDED).text)
+
+
+def test_a_bug_is_reported_with_the_brand(ours: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: bytes) -> bool:
+        raise RuntimeError
+
+    monkeypatch.setattr(login, "is_usable", fail)
+    answer = fetch(ours, "/login/token")
+    assert (answer.status_code, has_brand(answer.text)) == (500, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "mimetype"), [("logo.png", "image/png"), ("logo.jpg", "image/jpeg"), ("logo.svg", "image/svg+xml")]
+)
+def test_the_logo_is_served_without_an_origin_of_its_own(
+    make_app: Callable[..., Flask], app: Flask, folder: Path, name: str, mimetype: str
+) -> None:
+    made = make_app(data_dir=str(folder), logo=name)
+    path = re.findall('<link rel="icon" href="(.*?)">', fetch(made, "/login").text)[0]
+    for answer in (fetch(made, path), fetch(made, "/favicon.ico")):
+        assert (answer.status_code, answer.mimetype) == (200, mimetype)
+        assert answer.data == (folder / name).read_bytes()
+        assert "sandbox" in answer.headers["Content-Security-Policy"]
+        assert answer.headers["Cache-Control"] == "public, max-age=86400"
+    again = made.test_client().get(path, headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status_code == 304
+    assert fetch(made, "/static/brand/accent.css").status_code == 404
+
+
+@pytest.mark.parametrize("name", ["large.svg", "text.png", "missing.png", "sub/logo.png"])
+def test_a_logo_that_browsers_cannot_show_stops_the_start(
+    make_app: Callable[..., Flask], folder: Path, name: str
+) -> None:
+    with pytest.raises(InvalidSetting, match="LINKMGR_LOGO must be the name of a PNG, JPEG or SVG file of at most 256"):
+        make_app(data_dir=str(folder), logo=name)
+
+
+def contrast(first: str, second: str) -> float:
+    darker, lighter = sorted(luminance(color.removeprefix("#")) for color in (first, second))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+@pytest.mark.parametrize("accent", ["#14713d", "#000000", "#B3261E", "#4355d9, #9aacff", "#14713d #ffffff"])
+def test_an_accent_color_can_be_read_on_light_and_dark_pages(
+    make_app: Callable[..., Flask], folder: Path, accent: str
+) -> None:
+    style = fetch(make_app(data_dir=str(folder), accent=accent), "/static/brand/accent.css")
+    assert style.mimetype == "text/css"
+    light, dark = (dict(re.findall("--([a-z-]+): (#[0-9a-f]{6});", part)) for part in style.text.split("@media"))
+    for colors, surfaces in ((light, ("#ffffff", "#f5f6fa")), (dark, ("#171a23", "#0e1016"))):
+        for surface in surfaces:
+            assert contrast(colors["accent"], surface) >= 4.5
+            assert contrast(colors["accent-hover"], surface) >= 4.5
+        assert contrast(colors["accent"], colors["on-accent"]) >= 4.5
+        assert contrast(colors["accent-hover"], colors["on-accent"]) >= 4.5
+    assert light["accent"] == accent[:7].lower()
+
+
+@pytest.mark.parametrize(
+    ("accent", "message"),
+    [
+        ("#ffee00", "LINKMGR_ACCENT must be darker: on light pages, #ffee00 has a contrast of 1.1 to 1 and needs 4.5 "),
+        ("#4355d9 #14713d", "LINKMGR_ACCENT must be lighter: on dark pages, #14713d has a contrast of 2.9 to 1 and "),
+    ],
+)
+def test_an_accent_color_that_is_hard_to_read_stops_the_start(
+    make_app: Callable[..., Flask], folder: Path, accent: str, message: str
+) -> None:
+    with pytest.raises(InvalidSetting, match=re.escape(message)):
+        make_app(data_dir=str(folder), accent=accent)

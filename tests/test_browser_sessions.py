@@ -1,0 +1,104 @@
+"""The list of browser sessions on the account page, and ending them."""
+
+import re
+
+from flask import Flask
+from flask.testing import FlaskClient
+
+from linkmgr.db.statements import Row
+from tests.conftest import PASSWORD, Client
+from tests.factories import Sql
+from tests.targets import IPHONE
+
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
+ENDING = re.compile(r'action="(/account/sessions/[0-9a-f]{64}/end)"')
+
+
+def signed_in(app: Flask, user: Client, agent: str = FIREFOX) -> FlaskClient:
+    browser = app.test_client()
+    browser.environ_base["HTTP_USER_AGENT"] = agent
+    form = {"email": f"{user.username}@example.com", "password": PASSWORD}
+    assert browser.post("/login", data=form).status_code == 303
+    return browser
+
+
+def listed(browser: FlaskClient) -> list[str]:
+    """Return the text of each row of the list."""
+    page = browser.get("/account").text
+    rows = page.split('<ul class="sessions">')[1].split("</ul>")[0].split("<li>")[1:]
+    return [" ".join(re.sub("<.*?>", " ", row).split()) for row in rows]
+
+
+def ending(browser: FlaskClient) -> list[str]:
+    return ENDING.findall(browser.get("/account").text)
+
+
+def is_signed_in(browser: FlaskClient) -> bool:
+    return browser.get("/account").status_code == 200
+
+
+def test_each_session_has_its_browser_and_system_and_this_one_is_marked(app: Flask, alice: Client) -> None:
+    browser = signed_in(app, alice)
+    signed_in(app, alice, IPHONE)
+    signed_in(app, alice, "\x80 no browser")
+    rows = listed(browser)
+    assert [re.sub(r" since \S+ \S+ UTC", "", row) for row in rows] == [
+        "Firefox on Linux This browser Signed in",
+        "Unknown browser Signed in Sign out",
+        "Mobile Safari on iOS Signed in Sign out",
+    ]
+    assert all(re.search(r"Signed in since \d{4}-\d\d-\d\d \d\d:\d\d UTC", row) for row in rows)
+
+
+def test_a_session_of_a_login_link_has_its_browser_too(app: Flask, admin: Client, alice: Client) -> None:
+    browser = app.test_client()
+    token = admin.get(f"/api/user/login/{alice.id}").get_json()["url"].rsplit("/", 1)[1]
+    browser.post(f"/login/{token}", headers={"User-Agent": FIREFOX})
+    assert listed(browser)[0].startswith("Firefox on Linux This browser")
+
+
+def test_one_session_is_ended_and_the_others_remain(app: Flask, alice: Client) -> None:
+    browser, lost, kept = signed_in(app, alice), signed_in(app, alice), signed_in(app, alice, IPHONE)
+    [_, path] = ending(browser)
+    answer = browser.post(path)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+    assert "The browser has been signed out." in browser.get("/account").text
+    assert [is_signed_in(each) for each in (browser, lost, kept)] == [True, False, True]
+    browser.post(path)
+    assert "This browser was signed out before." in browser.get("/account").text
+
+
+def test_all_other_sessions_are_ended_at_once(app: Flask, alice: Client, bob: Client) -> None:
+    browser, others, of_bob = signed_in(app, alice), [signed_in(app, alice) for _ in range(2)], signed_in(app, bob)
+    assert "Sign out all other browsers" in browser.get("/account").text
+    browser.post("/account/sessions/end-others")
+    page = browser.get("/account").text
+    assert "All other browsers have been signed out." in page
+    assert "Sign out all other browsers" not in page
+    assert [is_signed_in(each) for each in (*others, of_bob)] == [False, False, True]
+
+
+def test_the_session_of_another_user_cannot_be_ended(app: Flask, alice: Client, bob: Client) -> None:
+    browser, other = signed_in(app, alice), signed_in(app, alice)
+    [path] = ending(browser)
+    of_bob = signed_in(app, bob)
+    assert of_bob.post(path).status_code == 303
+    assert "This browser was signed out before." in of_bob.get("/account").text
+    assert is_signed_in(other)
+    assert of_bob.post("/account/sessions/nonsense/end").status_code == 404
+
+
+def test_an_expired_session_is_not_listed(app: Flask, alice: Client, sql: Sql) -> None:
+    signed_in(app, alice)
+    sql("UPDATE sessions SET created = created - interval '30 days' RETURNING 1")
+    rows: list[Row] = sql("SELECT 1 FROM sessions")
+    browser = signed_in(app, alice)
+    assert (len(rows), len(listed(browser))) == (1, 1)
+
+
+def test_nothing_is_ended_without_a_session(app: Flask, alice: Client) -> None:
+    browser, other = signed_in(app, alice), signed_in(app, alice)
+    for path in (*ending(browser), "/account/sessions/end-others"):
+        assert app.test_client().post(path).headers["Location"] == "/login"
+    assert is_signed_in(browser)
+    assert is_signed_in(other)

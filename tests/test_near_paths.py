@@ -1,0 +1,115 @@
+"""Paths that are nearly right. The message names the operation that was probably meant; status and code stay."""
+
+import re
+
+import pytest
+
+from linkmgr.api.suggestions import MAX_PATH
+from linkmgr.openapi.operations import OPERATIONS
+from tests.conftest import Client
+
+PLAIN = "API operation not found. Check the URL; /api/docs lists all operations."
+BY_SHORT = "The id of a link is a number. Find the link by its short URL with GET /api/urls?short=SHORT_URL."
+
+
+def message(client: Client, method: str, path: str) -> str:
+    answer = client.call(method, path)
+    body = answer.get_json()
+    assert (answer.status_code, body["code"]) == (404, "no_such_operation")
+    return str(body["message"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "operation"),
+    [
+        ("GET", "/api/links", "GET /api/urls"),
+        ("GET", "/api/link", "GET /api/urls"),
+        ("GET", "/api/links/", "GET /api/urls"),
+        ("GET", "/api/url", "GET /api/urls"),
+        ("GET", "/api/URLs", "GET /api/urls"),
+        ("GET", "/api/ulrs", "GET /api/urls"),
+        ("GET", "/api/v1/urls", "GET /api/urls"),
+        ("GET", "/api/v2/links/17", "GET /api/url/:link_id"),
+        ("GET", "/api/urls/17", "GET /api/url/:link_id"),
+        ("GET", "/api/url/list", "GET /api/urls"),
+        ("GET", "/api/url/17/stats", "GET /api/url/:link_id"),
+        ("GET", "/api/url/17/statistics", "GET /api/url/:link_id"),
+        ("POST", "/api/url", "POST /api/url/add"),
+        ("POST", "/api/links", "POST /api/url/add"),
+        ("POST", "/api/shorten", "POST /api/url/add"),
+        ("POST", "/api/url/create", "POST /api/url/add"),
+        ("POST", "/api/urls/new", "POST /api/url/add"),
+        ("POST", "/api/urls/add", "POST /api/url/add"),
+        ("PUT", "/api/link/17", "PUT /api/url/:link_id/update"),
+        ("PATCH", "/api/links/17", "PUT /api/url/:link_id/update"),
+        ("PUT", "/api/url/17/edit", "PUT /api/url/:link_id/update"),
+        ("DELETE", "/api/urls/17", "DELETE /api/url/:link_id/delete"),
+        ("DELETE", "/api/url/delete/17", "DELETE /api/url/:link_id/delete"),
+        ("GET", "/api/campaign", "GET /api/campaigns"),
+        ("GET", "/api/campains", "GET /api/campaigns"),
+        ("POST", "/api/campaigns/add", "POST /api/campaign/add"),
+        ("POST", "/api/campaign/3/link/4", "POST /api/campaign/:campaign_id/assign/:link_id"),
+        ("GET", "/api/qrs", "GET /api/qr"),
+        ("GET", "/api/qr-codes", "GET /api/qr"),
+        ("GET", "/api/overlays", "GET /api/overlay"),
+        ("GET", "/api/overlays/3/answers", "GET /api/overlay/:overlay_id/answers"),
+        ("GET", "/api/splashes", "GET /api/splash"),
+        ("GET", "/api/pixel", "GET /api/pixels"),
+        ("GET", "/api/domain", "GET /api/domains"),
+        ("GET", "/api//account", "GET /api/account"),
+        ("GET", "/api/me", "GET /api/account"),
+        ("PUT", "/api/account/edit", "PUT /api/account/update"),
+        ("GET", "/api/openapi", "GET /api/openapi.json"),
+        ("GET", "/api/swagger.json", "GET /api/openapi.json"),
+        ("GET", "/api/user/17/login", "GET /api/user/login/:user_id"),
+    ],
+)
+def test_a_path_that_is_nearly_right_names_the_nearest_operation(
+    admin: Client, method: str, path: str, operation: str
+) -> None:
+    assert message(admin, method, path) == (
+        f"API operation not found. Did you mean {operation}? /api/docs lists all operations."
+    )
+
+
+@pytest.mark.parametrize(("method", "suffix"), [("GET", ""), ("PUT", "/update"), ("DELETE", "/delete")])
+@pytest.mark.parametrize("link_id", ["summer", "-1", "1.0", "%D9%A3", "+1", "go.example.org"])
+def test_a_link_id_that_is_not_a_number_names_the_look_up_by_short_url(
+    alice: Client, method: str, suffix: str, link_id: str
+) -> None:
+    assert message(alice, method, f"/api/url/{link_id}{suffix}") == f"API operation not found. {BY_SHORT}"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "index"),
+    [
+        ("GET", "/api/pixel/abc", "GET /api/pixels"),
+        ("DELETE", "/api/campaign/abc/delete", "GET /api/campaigns"),
+        ("GET", "/api/qr/abc", "GET /api/qr"),
+        ("PUT", "/api/domain/go.example.org/update", "GET /api/domains"),
+        ("POST", "/api/channel/abc/assign/links/1", "GET /api/channels"),
+    ],
+)
+def test_another_id_that_is_not_a_number_names_the_list_with_the_ids(
+    alice: Client, method: str, path: str, index: str
+) -> None:
+    assert message(alice, method, path) == f"API operation not found. An id is a number. {index} lists the ids."
+
+
+@pytest.mark.parametrize(
+    "path", ["/api", "/api/", "/api/x", "/api/17", "/api/%ff", "/api/v1", "/api/webhooks", f"/api/{'url' * MAX_PATH}"]
+)
+def test_a_path_that_resembles_no_operation_names_none(alice: Client, path: str) -> None:
+    assert message(alice, "GET", path) == PLAIN
+
+
+def test_a_client_without_a_key_gets_no_hint(anonymous: Client) -> None:
+    assert anonymous.get("/api/links").status_code == 401
+
+
+def test_each_operation_is_found_under_a_version_of_the_api(admin: Client) -> None:
+    for operation in OPERATIONS:
+        path = re.sub(r"{\w+}", "17", operation.path.replace("{type}", "links"))
+        found = message(admin, operation.method, path.replace("/api/", "/api/v3/"))
+        named = re.sub(r"{(\w+)}", r":\1", operation.path)
+        assert f"Did you mean {operation.method} {named}?" in found

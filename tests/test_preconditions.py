@@ -1,0 +1,139 @@
+"""If-Match: an update or delete of a row that has changed since it was read is refused."""
+
+import re
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr.repository import versions
+from tests.conftest import Client
+from tests.factories import Sql, pixel
+from tests.operations import KEYED, Call
+from tests.races import at_once
+from tests.stage import Stage
+from tests.test_idempotency import is_replayed, rows, under
+
+CHANGES = [call for call in KEYED if call.method in ("PUT", "DELETE")]
+TABLES = {
+    "bio": "bios",
+    "campaign": "campaigns",
+    "channel": "channels",
+    "domain": "domains",
+    "link": "links",
+    "overlay": "overlays",
+    "pixel": "pixels",
+    "qr": "qrs",
+    "splash": "splash_pages",
+    "user": "users",
+}
+over_changes = pytest.mark.parametrize("call", CHANGES, ids=str)
+
+
+def version(sql: Sql, table: str, row_id: int) -> str:
+    [row] = sql(f"SELECT xmin::text AS version FROM {table} WHERE id = %(id)s", id=row_id)
+    return str(row["version"])
+
+
+def version_of(stage: Stage, sql: Sql, call: Call) -> str:
+    kind = call.rows[-1] if call.rows else "user"
+    return version(sql, TABLES[kind], stage.ids[kind])
+
+
+def matching(tags: str, **headers: str) -> dict[str, Any]:
+    return {"headers": {"If-Match": tags} | headers}
+
+
+def test_the_route_of_every_update_and_delete_names_the_row_that_it_changes(app: Flask) -> None:
+    changes = [
+        rule
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/api/") and (rule.methods or set()) & {"PUT", "DELETE", "PATCH"}
+    ]
+    assert len(changes) == len(CHANGES)
+    for rule in changes:
+        parameters = set(re.findall(r"%\((\w+)\)s", versions.STATEMENTS[rule.endpoint.partition(".")[0]]))
+        assert parameters <= rule.arguments | {"user_id"}, rule
+
+
+@over_changes
+def test_a_row_that_has_changed_is_412_and_stays_as_it_is(stage: Stage, sql: Sql, call: Call) -> None:
+    client, path, body = stage.caller(call), stage.path(call), stage.bodies(call)[-1]
+    current = version_of(stage, sql, call)
+    before = rows(sql)
+    for tags in (f'"{int(current) - 1}-abc"', f'W/"{current}-abc"', '"abc", "def"', f'"{current}"', '""'):
+        answer = client.call(call.method, path, body, **matching(tags))
+        assert (answer.status_code, answer.get_json()["code"]) == (412, "changed_meanwhile")
+    assert rows(sql) == before
+
+
+@over_changes
+def test_the_current_version_is_changed(stage: Stage, sql: Sql, call: Call) -> None:
+    client, path, body = stage.caller(call), stage.path(call), stage.bodies(call)[-1]
+    tags = f'"1-a", "{version_of(stage, sql, call)}-abc"'
+    before = rows(sql)
+    assert client.call(call.method, path, body, **matching(tags)).status_code == 200
+    assert rows(sql) != before
+
+
+@over_changes
+def test_any_version_is_changed_with_an_asterisk(stage: Stage, call: Call) -> None:
+    answer = stage.caller(call).call(call.method, stage.path(call), stage.bodies(call)[-1], **matching("*"))
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("call", [call for call in CHANGES if call.rows], ids=str)
+@pytest.mark.parametrize("tags", ["*", '"1-a"'])
+def test_a_missing_row_is_404(stage: Stage, call: Call, tags: str) -> None:
+    path = stage.path(call, **{call.rows[-1]: 2**40})
+    assert stage.caller(call).call(call.method, path, stage.bodies(call)[-1], **matching(tags)).status_code == 404
+
+
+def test_another_users_row_is_404(alice: Client, bob: Client, sql: Sql) -> None:
+    path = f"/api/pixel/{pixel(sql, alice.id)}/delete"
+    assert bob.delete(path, **matching('"1-a"')).status_code == 404
+
+
+@pytest.mark.parametrize("tags", ["", "abc", '"abc', '"a" "b"', '*, "a"', 'w/"a"', '"a",', "é", '"a"; "b"'])
+def test_a_malformed_header_is_400_and_changes_nothing(alice: Client, sql: Sql, tags: str) -> None:
+    pixel_id = pixel(sql, alice.id)
+    answer = alice.delete(f"/api/pixel/{pixel_id}/delete", **matching(tags))
+    assert (answer.status_code, answer.get_json()["code"]) == (400, "etag_invalid")
+    assert len(sql("SELECT FROM pixels")) == 1
+
+
+def test_get_and_post_ignore_it(alice: Client) -> None:
+    assert alice.get("/api/account", **matching('"1-a"')).status_code == 200
+    assert alice.post("/api/channel/add", {"name": "n"}, **matching("x")).status_code == 200
+
+
+@pytest.mark.parametrize("headers", [{}, under()["headers"]])
+def test_an_invalid_body_is_400_whatever_the_version(alice: Client, sql: Sql, headers: dict[str, str]) -> None:
+    path = f"/api/pixel/{pixel(sql, alice.id)}/update"
+    for _ in range(2):
+        assert alice.put(path, {"tag": ""}, **matching('"1-a"', **headers)).get_json()["code"] == "invalid"
+
+
+def test_exactly_one_of_20_concurrent_updates_of_a_version_wins(alice: Client, sql: Sql) -> None:
+    pixel_id = pixel(sql, alice.id)
+    tags = f'"{version(sql, "pixels", pixel_id)}-a"'
+
+    def update(number: int) -> int:
+        changes = {"tag": f"t{number}"}
+        return alice.put(f"/api/pixel/{pixel_id}/update", changes, **matching(tags)).status_code
+
+    assert sorted(at_once(20, update)) == [200] + [412] * 19
+
+
+def test_a_repeated_update_is_replayed_and_a_refused_one_is_checked_again(alice: Client, sql: Sql) -> None:
+    pixel_id = pixel(sql, alice.id)
+    path, changes = f"/api/pixel/{pixel_id}/update", {"tag": "new"}
+
+    def update(key: str, row_version: str) -> Any:
+        return alice.put(path, changes, **under(key, **{"If-Match": f'"{row_version}-a"'}))
+
+    old = version(sql, "pixels", pixel_id)
+    assert update("key-1", old).status_code == 200
+    assert is_replayed(update("key-1", old))
+    assert update("key-2", old).status_code == 412
+    assert update("key-2", version(sql, "pixels", pixel_id)).status_code == 200

@@ -1,0 +1,255 @@
+"""A single read shows what was sent, and sending it back changes nothing."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from marshmallow import Schema
+
+from linkmgr.openapi.operations import OPERATIONS
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.members import LOGO_FILES, bodies
+from tests.stage import Stage
+from tests.test_logos import logo_file
+
+PAGE = "https://example.com/page"
+Members = dict[str, Any]
+TABLES = {
+    "url": "links", "qr": "qrs", "bio": "bios", "campaign": "campaigns", "channel": "channels", "domain": "domains",
+    "splash": "splash_pages", "overlay": "overlays", "pixel": "pixels", "user": "users",
+}  # fmt: skip
+# Members that are read under another name. Passwords are not read.
+RENAMED = {("url", "password"): "haspassword", ("user", "expiration"): "expires", ("user", "password"): None}
+
+
+def body_of(word: str, suffix: str) -> type[Schema] | None:
+    found = [operation for operation in OPERATIONS if operation.path.startswith(f"/api/{word}/")]
+    return next((operation.body for operation in found if operation.path.endswith(suffix)), None)
+
+
+def _words() -> Iterator[str]:
+    for operation in OPERATIONS:
+        if operation.path.endswith("/add"):
+            yield operation.path.split("/")[2]
+
+
+WORDS = list(_words())
+CHANGEABLE = [word for word in WORDS if body_of(word, "/update")]
+EXAMPLES = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+class Editor:
+    """The client of a resource's owner, or of an administrator for users."""
+
+    def __init__(self, stage: Stage, sql: Sql, word: str) -> None:
+        self.client = stage.admin if word == "user" else stage.alice
+        self.sql, self.word = sql, word
+
+    def add(self, members: Members) -> int:
+        answer = self.client.post(f"/api/{self.word}/add", members)
+        assert answer.status_code == 200, answer.text
+        return int((answer.get_json()["data"] if self.word == "user" else answer.get_json())["id"])
+
+    def record(self, row_id: int) -> Members:
+        answer: Members = self.client.get(f"/api/{self.word}/{row_id}").get_json()
+        record: Members = answer["details"] if "details" in answer else answer["data"]
+        return record
+
+    def update(self, row_id: int, members: Members) -> Members:
+        answer = self.client.put(f"/api/{self.word}/{row_id}/update", members)
+        assert answer.status_code == 200, answer.text
+        body: Members = answer.get_json()
+        return body
+
+    def stored(self, row_id: int) -> list[Members]:
+        rows = self.sql(f"SELECT * FROM {TABLES[self.word]} WHERE id = %(id)s", id=row_id)
+        return rows + self.sql(
+            "SELECT * FROM channel_items WHERE link_id = %(id)s ORDER BY id", id=row_id if self.word == "url" else 0
+        )
+
+    def expected(self, pairs: dict[str, tuple[Any, Any]]) -> Members:
+        read = {RENAMED.get((self.word, name), name): value for name, (_, value) in pairs.items()}
+        return {name: value for name, value in read.items() if name}
+
+
+def sent(pairs: dict[str, tuple[Any, Any]]) -> Members:
+    return {name: value for name, (value, _) in pairs.items()}
+
+
+def unordered(members: Members) -> Members:
+    """Sort targets, whose order has no meaning."""
+    return {name: sorted(value, key=str) if name.endswith("target") else value for name, value in members.items()}
+
+
+@pytest.fixture
+def editor(stage: Stage, sql: Sql, request: pytest.FixtureRequest) -> Editor:
+    for name in LOGO_FILES:
+        logo_file(stage.alice, name.removesuffix(".png"))
+    return Editor(stage, sql, request.param)
+
+
+over_resources = pytest.mark.parametrize("editor", WORDS, indirect=True)
+over_changeable = pytest.mark.parametrize("editor", CHANGEABLE, indirect=True)
+
+
+@over_resources
+@EXAMPLES
+@given(data=st.data())
+def test_what_was_sent_is_what_is_read(editor: Editor, stage: Stage, data: st.DataObject) -> None:
+    schema = body_of(editor.word, "/add")
+    assert schema
+    pairs = data.draw(bodies(schema, stage))
+    row_id = editor.add(sent(pairs))
+    record = editor.record(row_id)
+    assert unordered(record) == unordered(record | editor.expected(pairs))
+    changes = body_of(editor.word, "/update")
+    if changes:
+        pairs = data.draw(bodies(changes, stage))
+        answer = editor.update(row_id, sent(pairs))
+        expected = {name: record[name] for name in changes().fields if name in record} | editor.expected(pairs)
+        record = editor.record(row_id)
+        assert unordered(record) == unordered(record | expected)
+        shown = answer.get("details") or answer.get("data") or answer
+        assert {name: shown[name] for name in record} == record
+
+
+@over_changeable
+@EXAMPLES
+@given(data=st.data())
+def test_what_was_read_can_be_sent_back_and_changes_nothing(editor: Editor, stage: Stage, data: st.DataObject) -> None:
+    schema = body_of(editor.word, "/add")
+    assert schema
+    row_id = editor.add(sent(data.draw(bodies(schema, stage))))
+    path = f"/api/{editor.word}/{row_id}"
+    before, stored = editor.client.get(path).data, editor.stored(row_id)
+    editor.update(row_id, editor.record(row_id))
+    assert editor.client.get(path).data == before
+    assert editor.stored(row_id) == stored
+
+
+# --- links
+
+
+def details(client: Client, link_id: int) -> Members:
+    found: Members = client.get(f"/api/url/{link_id}").get_json()["details"]
+    return found
+
+
+def write_back(client: Client, link_id: int) -> Members:
+    """Send back the link as it is read, and return it as it is read then."""
+    answer = client.put(f"/api/url/{link_id}/update", details(client, link_id))
+    assert answer.status_code == 200, answer.text
+    return details(client, link_id)
+
+
+def test_a_link_created_from_its_url_alone_is_still_returned_for_it(alice: Client, sql: Sql) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE})
+    campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
+    for path in ("", f"/api/campaign/{campaign}/assign/{link_id}", f"/api/channel/{channel}/assign/links/{link_id}"):
+        assert not path or alice.post(path).status_code == 200
+        write_back(alice, link_id)
+        assert alice.add("/api/url/add", {"url": PAGE}) == link_id
+
+
+@pytest.mark.parametrize("member", ["url", "campaign", "channel"])
+def test_a_link_that_differs_is_no_longer_returned_for_its_url(alice: Client, sql: Sql, member: str) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE})
+    values = {"url": PAGE + "/2", "campaign": factories.campaign(sql, alice.id)}
+    value = values.get(member) or [factories.channel(sql, alice.id)]
+    assert alice.put(f"/api/url/{link_id}/update", {member: value}).status_code == 200
+    assert alice.put(f"/api/url/{link_id}/update", {"url": PAGE}).status_code == 200
+    assert alice.add("/api/url/add", {"url": PAGE}) != link_id
+
+
+def test_a_link_is_added_to_each_channel_of_an_array(alice: Client, sql: Sql) -> None:
+    first, second, third = (factories.channel(sql, alice.id) for _ in range(3))
+    link_id = alice.add("/api/url/add", {"url": PAGE, "channel": [second, str(first), second, 0, "x"]})
+    assert details(alice, link_id)["channel"] == [first, second]
+    assert alice.put(f"/api/url/{link_id}/update", {"channel": [third, first]}).status_code == 200
+    assert details(alice, link_id)["channel"] == [first, second, third]
+    nothings: list[Any] = [[], 0, "", None]
+    for nothing in nothings:
+        assert alice.put(f"/api/url/{link_id}/update", {"channel": nothing}).status_code == 200
+    assert details(alice, link_id)["channel"] == [first, second, third]
+
+
+def test_a_password_is_never_shown(alice: Client) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE, "password": "correct horse"})
+    shown = details(alice, link_id)
+    assert shown["haspassword"] is True
+    assert "password" not in shown
+    assert write_back(alice, link_id) == shown
+    cleared = alice.put(f"/api/url/{link_id}/update", {"password": ""}).get_json()["details"]
+    assert cleared == shown | {"haspassword": False}
+
+
+def test_deleted_rows_are_not_shown_and_the_link_can_be_sent_back(
+    alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    ids = {name: factories.ALL[name](sql, alice.id) for name in ("campaign", "channel", "pixel", "splash", "overlay")}
+    members = {"url": PAGE, "campaign": ids["campaign"], "channel": ids["channel"], "pixels": [ids["pixel"]]}
+    types = {"splash": ids["splash"], "overlay": f"overlay-{ids['overlay']}"}
+    added = {name: alice.add("/api/url/add", members | {"type": value}) for name, value in types.items()}
+    for name, row_id in ids.items():
+        assert alice.delete(f"/api/{name}/{row_id}/delete").status_code == 200
+    gone: Members = {"campaign": None, "channel": [], "pixels": [], "type": "direct"}
+    for link_id in added.values():
+        shown = details(alice, link_id)
+        assert shown == shown | gone
+        assert write_back(alice, link_id) == shown
+    run_jobs()
+    for link_id in added.values():
+        shown = details(alice, link_id)
+        assert shown == shown | gone
+
+
+def test_an_alias_that_has_become_reserved_can_be_kept_but_not_chosen(alice: Client, sql: Sql) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE, "custom": "pricing"})
+    sql("UPDATE links SET alias = 'login' WHERE id = %(id)s RETURNING 1", id=link_id)
+    shown = details(alice, link_id)
+    assert shown["custom"] == "login"
+    assert write_back(alice, link_id) == shown
+    refused = alice.put(f"/api/url/{link_id}/update", shown | {"custom": "admin"})
+    assert refused.get_json()["message"] == "custom 'admin' is reserved: choose another alias."
+    refused = alice.put(f"/api/url/{link_id}/update", shown | {"status": "hidden"})
+    assert "status must be one of private, public" in refused.get_json()["message"]
+    assert details(alice, link_id) == shown
+
+
+def test_targets_on_a_host_that_has_become_a_branded_domain_can_be_kept_but_not_added(
+    alice: Client, bob: Client
+) -> None:
+    target, other = "https://shop.example.net/a", "https://shop.example.net/b"
+    members = {"url": target, "geotarget": [{"location": "fr", "link": target}], "deeplink": {"apple": target}}
+    link_id = alice.add("/api/url/add", members)
+    bob.add("/api/domain/add", {"domain": "https://shop.example.net"})
+    shown = details(alice, link_id)
+    assert write_back(alice, link_id) == shown
+    for changed in ({"url": other}, {"geotarget": [{"location": "fr", "link": other}]}, {"deeplink": {"apple": other}}):
+        assert alice.put(f"/api/url/{link_id}/update", changed).get_json()["code"] == "link_branded"
+    assert details(alice, link_id) == shown
+
+
+# --- QR codes and overlays
+
+
+def test_a_qr_code_to_a_host_that_has_become_a_branded_domain_can_be_kept(alice: Client, bob: Client) -> None:
+    path = f"/api/qr/{alice.add('/api/qr/add', {'type': 'link', 'data': 'https://shop.example.net/a'})}"
+    bob.add("/api/domain/add", {"domain": "https://shop.example.net"})
+    shown = alice.get(path).get_json()["details"]
+    assert alice.put(f"{path}/update", shown).get_json()["details"] == shown
+    refused = alice.put(f"{path}/update", shown | {"data": "https://shop.example.net/b"})
+    assert refused.get_json()["code"] == "link_branded"
+
+
+def test_an_overlay_of_another_type_can_be_sent_back_with_its_message(alice: Client) -> None:
+    message = "\n".join(f"Line {number}" for number in range(20))
+    path = f"/api/overlay/{alice.add('/api/overlay/add', {'type': 'message', 'name': 'Sale', 'message': message})}"
+    assert alice.put(f"{path}/update", {"type": "poll"}).status_code == 200
+    shown = alice.get(path).get_json()["data"]
+    assert alice.put(f"{path}/update", shown).get_json()["data"] == shown
+    assert alice.put(f"{path}/update", shown | {"message": f"{message}\nmore"}).status_code == 400

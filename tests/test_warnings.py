@@ -1,0 +1,252 @@
+"""`warnings` in the responses to writes: values that are accepted but cannot have the effect that was meant."""
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr.visits import geoip, labels, targets
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.operations import KEYED, Call
+from tests.stage import Stage
+from tests.test_urls import PAGE
+
+PIXEL = {"type": "bing", "name": "n", "tag": "t"}
+
+
+def warnings(client: Client, members: dict[str, Any], path: str = "/api/url/add", method: str = "POST") -> list[str]:
+    answer = client.call(method, path, members)
+    assert answer.status_code == 200, answer.text
+    body = answer.get_json()
+    assert body.get("warnings") != []
+    return list(body.get("warnings", []))
+
+
+def unknown(name: str, meant: str = "") -> str:
+    hint = f" Did you mean '{meant}'?" if meant else ""
+    return f"The member '{name}' is unknown and was ignored.{hint}"
+
+
+# --- unknown members
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("alias", "custom"),
+        ("slug", "custom"),
+        ("target", "url"),
+        ("title", "metatitle"),
+        ("expires", "expiry"),
+        ("expires_at", "expiry"),
+        ("expiration", "expiry"),
+        ("tags", "channel"),
+        ("location", "geotarget"),
+        ("device", "devicetarget"),
+        ("meta_title", "metatitle"),
+        ("MetaTitle", "metatitle"),
+        ("Custom", "custom"),
+        ("pasword", "password"),
+        ("desription", "description"),
+        ("webhook", ""),
+        ("x" * 50, ""),
+    ],
+)
+def test_an_unknown_member_of_a_link_is_named_with_the_one_that_was_meant(alice: Client, name: str, meant: str) -> None:
+    assert warnings(alice, {"url": PAGE, name: "x"}) == [unknown(name, meant)]
+
+
+@pytest.mark.parametrize(
+    ("path", "members", "name", "meant"),
+    [
+        ("/api/pixel/add", PIXEL, "title", "name"),
+        ("/api/bio/add", {"name": "Dana"}, "title", "name"),
+        ("/api/bio/add", {"name": "Dana"}, "slug", ""),
+        ("/api/channel/add", {"name": "Dana"}, "colour", "color"),
+        ("/api/campaign/add", {"name": "Dana"}, "private", "public"),
+        ("/api/qr/add", {"type": "text", "data": "x"}, "bgcolor", "background"),
+        ("/api/splash/add", {"name": "Dana"}, "image", "banner"),
+    ],
+)
+def test_members_of_other_resources_too(
+    alice: Client, path: str, members: dict[str, Any], name: str, meant: str
+) -> None:
+    assert warnings(alice, members | {name: "x"}, path) == [unknown(name, meant)]
+
+
+def test_a_member_of_the_data_of_a_qr_code_is_named_with_its_path(alice: Client) -> None:
+    code = {"type": "vcard", "data": {"fname": "Ada", "surname": "L", "phone": "112"}}
+    assert warnings(alice, code, "/api/qr/add") == [unknown("data.surname", "data.lname")]
+
+
+def test_members_that_were_not_sent_or_are_defined_cause_no_warning(alice: Client) -> None:
+    link = alice.post("/api/url/add", {"url": PAGE, "alias": None, "slug": "", "description": "x"}).get_json()
+    assert "warnings" not in link
+
+
+@pytest.mark.parametrize("call", [call for call in KEYED if call.operation.body], ids=str)
+def test_the_documented_examples_cause_no_warning(stage: Stage, call: Call) -> None:
+    answer = stage.caller(call).call(call.method, stage.path(call), stage.bodies(call)[-1])
+    assert answer.status_code == 200
+    assert "warnings" not in answer.get_json()
+
+
+@pytest.mark.parametrize("kind", ["pixel", "overlay", "splash", "channel", "campaign", "domain", "bio"])
+def test_a_record_can_be_sent_back(alice: Client, sql: Sql, kind: str) -> None:
+    row_id = factories.ALL[kind](sql, alice.id)
+    lists = {"channel": "/api/channels?", "domain": "/api/domains?", "bio": "/api/bio?"}
+    if kind in lists:
+        data = alice.get(lists[kind]).get_json()["data"]
+        [record] = next(value for value in data.values() if isinstance(value, list))
+    else:
+        record = alice.get(f"/api/{kind}/{row_id}").get_json()["data"]
+    sendable = {name: value for name, value in record.items() if name != "rotator"}
+    assert warnings(alice, sendable, f"/api/{kind}/{row_id}/update", "PUT") == []
+
+
+def test_a_name_that_a_read_shows_causes_a_warning_only_without_the_member_that_it_stands_for(alice: Client) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE, "custom": "sale"})
+    path = f"/api/url/{link_id}/update"
+    assert warnings(alice, {"alias": "shop", "id": 5, "date": "x", "clicks": 3}, path, "PUT") == [
+        unknown("alias", "custom")
+    ]
+    both = {"alias": "shop", "custom": "shop", "longurl": PAGE, "url": PAGE, "title": "T", "metatitle": "T"}
+    assert warnings(alice, both, path, "PUT") == []
+
+
+def test_the_number_and_the_length_of_warnings_are_limited(alice: Client) -> None:
+    many = {f"unknown {number} {'x' * 100}": number for number in range(500)}
+    sent = warnings(alice, {"url": PAGE} | many)
+    assert len(sent) == 10
+    assert max(map(len, sent)) < 120
+
+
+def test_an_error_has_no_warnings(alice: Client) -> None:
+    assert set(alice.post("/api/url/add", {"alias": "x"}).get_json()) == {"error", "message", "code"}
+
+
+# --- targets
+
+
+def with_target(member: str, selector: str, label: str) -> dict[str, Any]:
+    return {"url": PAGE, member: [{selector: label, "link": PAGE}]}
+
+
+COUNTRY = "geotarget: '{}' is neither an English name nor an ISO code of a country, so it matches no visitor.{}".format
+DEVICE = "devicetarget: '{}' is no model, maker, system or kind of device, so it matches no visitor.{}".format
+LANGUAGE = (
+    "languagetarget: '{}' is no language that browsers send. Use a code such as fr or pt-BR, or an English name.{}"
+).format
+
+
+@pytest.mark.parametrize(
+    ("label", "meant"),
+    [("Germny", "germany"), ("USA", "US"), ("England", "GB"), ("Deutschland", "DE"), ("xx", ""), ("Europe", "")],
+)
+def test_a_country_that_does_not_exist_causes_a_warning(alice: Client, label: str, meant: str) -> None:
+    hint = f" Did you mean '{meant}'?" if meant else ""
+    assert warnings(alice, with_target("geotarget", "location", label)) == [COUNTRY(label.lower(), hint)]
+
+
+@pytest.mark.parametrize(("label", "meant"), [("iphnoe", "iphone"), ("toaster", ""), ("andriod", "android")])
+def test_a_device_that_does_not_exist_causes_a_warning(alice: Client, label: str, meant: str) -> None:
+    hint = f" Did you mean '{meant}'?" if meant else ""
+    assert warnings(alice, with_target("devicetarget", "device", label)) == [DEVICE(label, hint)]
+
+
+@pytest.mark.parametrize(
+    ("label", "meant"),
+    [("jp", "ja"), ("frnch", "french"), ("klingon", ""), ("en-uk", ""), ("xx", ""), ("eng", "en")],
+)
+def test_a_language_that_does_not_exist_causes_a_warning(alice: Client, label: str, meant: str) -> None:
+    hint = f" Did you mean '{meant}'?" if meant else ""
+    assert warnings(alice, with_target("languagetarget", "language", label)) == [LANGUAGE(label, hint)]
+
+
+@pytest.mark.parametrize(
+    "label", ["Germany", "de", "DE", "UK", "South Korea", "Republic of Korea", "Türkiye", "Turkey", "Czechia", "kosovo",
+              "The Netherlands", "Côte d'Ivoire", "St Kitts and Nevis", "Bolivia (Plurinational State of)"]
+)  # fmt: skip
+def test_no_country_that_a_database_can_name_causes_a_warning(label: str) -> None:
+    assert labels.country_problem(label.lower()) is None
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 Version/18.1 Mobile/15E148 Safari",
+        "Mozilla/5.0 (iPad; CPU OS 17_0 like Mac OS X) AppleWebKit/605.1.15 Version/17.0 Mobile/15E148 Safari/604.1",
+        "Mozilla/5.0 (Linux; Android 14; SM-G991B) AppleWebKit/537.36 Chrome/130.0.0.0 Mobile Safari/537.36",
+        "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 Chrome/130.0.0.0 Mobile Safari/537.36",
+        "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/130.0.0.0 Safari/537.36",
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/18.0 Safari/605.1.15",
+        "Mozilla/5.0 (X11; Ubuntu; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0",
+        "Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) AppleWebKit/537.36 Chrome/130.0.0.0 Safari/537.36",
+        "Mozilla/5.0 (Linux; Android 13; KFTRWI) AppleWebKit/537.36 Silk/120.1 like Chrome/120.0 Safari/537.36",
+    ],
+)
+def test_no_name_of_a_visitors_device_causes_a_warning(agent: str) -> None:
+    names = list(targets.device_names(agent))
+    assert names
+    assert {name: labels.device_problem(name) for name in names} == dict.fromkeys(names)
+
+
+def test_no_name_of_a_visitors_language_or_country_causes_a_warning() -> None:
+    accepted = ["de", "de-AT", "pt-BR", "zh-Hans-CN", "zh-TW", "en-GB", "es-419", "gsw", "fil", "nb", "is", "*"]
+    names = [name for name in targets.language_names(accepted) if name not in {"*-*", "*_*"}]
+    assert {name: labels.language_problem(name) for name in names} == dict.fromkeys(names)
+    for name in targets.country_names(geoip.Country("United Kingdom", "GB")):
+        assert labels.country_problem(name) is None
+
+
+def test_only_labels_that_are_stored_cause_a_warning(alice: Client) -> None:
+    several = [{"location": "Atlantis", "link": PAGE}, {"location": "Peru", "link": PAGE}, {"location": "Nowhere"}]
+    assert warnings(alice, {"url": PAGE, "geotarget": several}) == [
+        "geotarget: an element without location and link was ignored.",
+        COUNTRY("atlantis", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("member", "element", "lacks"),
+    [
+        ("geotarget", {"country": "Peru", "link": PAGE}, "without location and link"),
+        ("devicetarget", {"device": "iphone"}, "without device and link"),
+        ("languagetarget", "fr", "without language and link"),
+        ("parameters", {"key": "a", "value": "b"}, "without name and value"),
+        ("pixels", "x", "that is not an id"),
+    ],
+)
+def test_an_element_that_is_ignored_causes_one_warning(alice: Client, member: str, element: Any, lacks: str) -> None:
+    assert warnings(alice, {"url": PAGE, member: [element, element]}) == [f"{member}: an element {lacks} was ignored."]
+
+
+# --- Wi-Fi passwords
+
+
+@pytest.mark.parametrize(
+    ("data", "warned"),
+    [
+        ({"password": "1234567"}, True),
+        ({"password": "12345678"}, False),
+        ({"password": "x" * 63}, False),
+        ({"password": "x" * 64}, True),
+        ({"password": "aB" * 32}, False),
+        ({"password": "pässword"}, True),
+        ({"password": "12345", "encryption": "WEP"}, False),
+        ({"password": "x", "encryption": "nopass"}, False),
+    ],
+)
+def test_a_wpa_password_of_the_wrong_length_causes_a_warning(
+    app: Flask, alice: Client, data: dict[str, str], warned: bool
+) -> None:
+    code = {"type": "wifi", "data": {"ssid": "Guests"} | data}
+    expected = [
+        "data.password is no WPA password, so devices will not connect. A WPA password has 8 to 63 ASCII characters, "
+        "or 64 hexadecimal digits."
+    ]
+    assert warnings(alice, code, "/api/qr/add") == (expected if warned else [])
+    qr_id = alice.add("/api/qr/add", {"type": "wifi", "data": {"ssid": "Guests"}})
+    assert warnings(alice, {"data": code["data"]}, f"/api/qr/{qr_id}/update", "PUT") == (expected if warned else [])
