@@ -4,6 +4,8 @@ A validation message completes a sentence that begins with the name of the membe
 """
 
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -11,12 +13,14 @@ from typing import Any
 from flask import request
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, pre_load, validate
 
+from linkmgr.db.statements import MAX_BIGINT, Paging
 from linkmgr.fields import strict_json
+from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import normalize_target
 from linkmgr.web import request as web_request
 from linkmgr.web.errors import AppError
 
-MAX_ID = 2**63 - 1
+MAX_ID = MAX_BIGINT
 DEFAULT_LIMIT, MAX_LIMIT = 15, 1000
 MAX_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client overflows
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -27,10 +31,17 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def _parse_body() -> dict[str, Any]:
+    """Return the JSON object in the body, whatever its content type: curl and others send the one of a form."""
     request = web_request.current()
-    if (request.content_type or "").lower().startswith(_FORMS):
+    raw, is_form = request.body(), (request.content_type or "").lower().startswith(_FORMS)
+    if is_form and not raw.strip():
         raise AppError("not_json")
-    return strict_json.parse(request.body())
+    try:
+        return strict_json.parse(raw)
+    except strict_json.NotJson as error:
+        if is_form:
+            raise AppError("not_json") from None
+        raise AppError("invalid", problems=str(error)) from None
 
 
 def join_problems(messages: dict[str, Any]) -> str:
@@ -47,6 +58,24 @@ def body(schema: type[Schema]) -> dict[str, Any]:
     return load(schema, _parse_body())
 
 
+def changes_of(schema: type[Schema], read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the members of the body of an update.
+
+    An invalid member is ignored if it is stored like that already: an alias may have become reserved since, or an
+    overlay may have another type. `read` returns the stored record. Valid bodies do not need it.
+    """
+    sent = _parse_body()
+    try:
+        return load(schema, sent)
+    except AppError:
+        stored: dict[str, Any] = {}
+        with suppress(AppError):  # without a record, the error is the same
+            stored = read()
+        problems = _instance(schema).validate(sent)
+        unchanged = {name for name in problems if name in sent and name in stored and sent[name] == stored[name]}
+        return load(schema, {name: value for name, value in sent.items() if name not in unchanged})
+
+
 @cache
 def _instance(schema: type[Schema]) -> Schema:
     """Return the instance of a schema. Creating one copies all fields, which takes longer than loading a body."""
@@ -58,6 +87,9 @@ def load(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
         loaded: dict[str, Any] = _instance(schema).load(members)
     except ValidationError as error:
         raise AppError("invalid", problems=join_problems(dict(error.messages_dict))) from None
+    defined = _instance(schema).fields
+    if not members.keys() <= defined.keys():
+        warn_unknown(schema, defined, members)
     return loaded
 
 
@@ -86,18 +118,22 @@ class New(Schema):
 # --- pagination and the query
 
 
-def paging() -> dict[str, int]:
-    """Return `limit` and `page` of the query as keyword arguments of `statements.page`."""
-    limit = _query_integer("limit", DEFAULT_LIMIT)
-    return {"limit": min(limit, MAX_LIMIT), "number": page_number()}
+def paging() -> Paging:
+    """Return `limit`, and `page` or `after`, of the query as keyword arguments of `statements.page`."""
+    limit, number, after = page_limit(), page_number(), _query_integer("after", MAX_ID)
+    if after and number > 1:  # clients that are generated from the document always send its default, page=1
+        raise AppError("invalid", problems="after and page exclude each other. Send only one of them")
+    return {"limit": limit, "number": number, "after": after}
+
+
+def page_limit() -> int:
+    """Return `limit` of the query, the number of rows on a page."""
+    return min(_query_integer("limit") or DEFAULT_LIMIT, MAX_LIMIT)
 
 
 def page_number() -> int:
     """Return `page` of the query, for lists with a fixed page size."""
-    number = _query_integer("page", 1)
-    if number > MAX_PAGE:
-        raise AppError("invalid", problems=f"page must be at most {MAX_PAGE}")
-    return number
+    return _query_integer("page", MAX_PAGE) or 1
 
 
 def _query_value(name: str) -> str:
@@ -107,13 +143,16 @@ def _query_value(name: str) -> str:
     return values[0] if values else ""
 
 
-def _query_integer(name: str, default: int) -> int:
+def _query_integer(name: str, maximum: int | None = None) -> int | None:
     text = _query_value(name)
     if not text:
-        return default
+        return None
     if not re.fullmatch("[1-9][0-9]*", text, re.ASCII):
         raise AppError("invalid", problems=f"{name} must be an integer of at least 1")
-    return int(text[: len(str(MAX_PAGE)) + 1])  # enough digits to exceed MAX_PAGE
+    number = int(text[:20])  # enough digits to exceed any maximum
+    if maximum and number > maximum:
+        raise AppError("invalid", problems=f"{name} must be at most {maximum}")
+    return number
 
 
 def query_text(name: str, max_length: int = 255) -> str | None:
