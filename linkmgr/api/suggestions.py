@@ -25,7 +25,9 @@ _SYNONYMS = {
         "add": "create new store",
         "update": "edit change modify patch",
         "delete": "remove destroy",
-        "": "list all index stat statistic visit click api",
+        "stat": "statistic analytic",
+        "visit": "click scan",
+        "": "list all index api",
     }.items()
     for synonym in synonyms.split()
 }

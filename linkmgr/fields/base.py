@@ -120,14 +120,14 @@ class New(Schema):
 
 def paging() -> Paging:
     """Return `limit`, and `page` or `after`, of the query as keyword arguments of `statements.page`."""
-    limit, number, after = page_limit(), page_number(), _query_integer("after", MAX_ID)
+    number, after = page_number(), _query_integer("after", MAX_ID)
     if after and number > 1:  # clients that are generated from the document always send its default, page=1
         raise AppError("invalid", problems="after and page exclude each other. Send only one of them")
-    return {"limit": limit, "number": number, "after": after}
+    return {"limit": page_limit(), "number": number, "after": after}
 
 
 def page_limit() -> int:
-    """Return `limit` of the query, the number of rows on a page."""
+    """Return `limit` of the query."""
     return min(_query_integer("limit") or DEFAULT_LIMIT, MAX_LIMIT)
 
 
