@@ -165,7 +165,9 @@ def edit(client: Generated, it: Resource, row_id: int) -> None:
         written = json.loads(client.response(it.package, f"{it.name}_read", row_id).content)[it.key]
         assert {name for name in record if written[name] != record[name]} <= {member} | it.follows
         assert written[member] == value
-        stale = client.call(it.package, f"{it.name}_update", row_id, body=record | {member: it.new_value}, if_match=etag)
+        stale = client.call(
+            it.package, f"{it.name}_update", row_id, body=record | {member: it.new_value}, if_match=etag
+        )
         assert stale["code"] == "changed_meanwhile"
         etag = first.headers["ETag"]
 
