@@ -15,7 +15,8 @@ run: $(VENV)/serve  ## start the service as in production
 	@$(VENV)/bin/python -m linkmgr.launch run
 
 test: test-fast  ## run all tests
-	@$(VENV)/bin/python -m pytest -m "slow or browser"
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "browser and not slow"
+	@$(VENV)/bin/python -m pytest -m slow
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in under 90 seconds
 	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not slow and not browser"
