@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import MANY, Client
 from tests.factories import Sql
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 Members = dict[str, Any]
 

@@ -22,6 +22,8 @@ from tests.test_schema import execute
 from tests.test_visits import NOTHING
 from tests.test_visits_recording import purge
 
+pytestmark = pytest.mark.slow
+
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 # The statement of the previous version, reduced to what it writes.
 OLD_VISIT = """

@@ -16,6 +16,8 @@ from tests.explain import rows_read
 from tests.factories import Sql
 from tests.targets import statistics
 
+pytestmark = pytest.mark.slow
+
 LINKS, CALLS = 5, 10_000
 Large = Callable[..., list[int]]
 # Chi-square with 4 degrees of freedom exceeds this value with a probability of one in a million.

@@ -19,7 +19,7 @@ from tests.conftest import MANY, Client
 from tests.factories import Sql
 from tests.test_gunicorn import LARGEST, PIXEL, chunk
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 DEADLINE = 10
 BOUND = 1.0  # seconds within which other requests are answered
