@@ -123,6 +123,29 @@ def test_the_number_and_the_length_of_warnings_are_limited(alice: Client) -> Non
     assert max(map(len, sent)) < 120
 
 
+@pytest.mark.parametrize(
+    ("kind", "member", "value"),
+    [("pixel", "type", "fbpixel"), ("domain", "domain", "https://x.example"), ("qr", "type", "sms")],
+)
+def test_a_member_that_cannot_be_changed_causes_a_warning_if_it_differs(
+    alice: Client, sql: Sql, kind: str, member: str, value: str
+) -> None:
+    path = f"/api/{kind}/{factories.ALL[kind](sql, alice.id)}"
+    read = alice.get(path).get_json()
+    record = read.get("details", read["data"])
+    assert warnings(alice, record | {member: value}, f"{path}/update", "PUT") == [
+        f"The member '{member}' cannot be changed and was ignored."
+    ]
+    assert warnings(alice, record, f"{path}/update", "PUT") == []
+
+
+def test_a_changed_username_causes_a_warning(alice: Client) -> None:
+    account = alice.get("/api/account").get_json()["data"]
+    assert warnings(alice, account | {"username": "alicia"}, "/api/account/update", "PUT") == [
+        "The member 'username' cannot be changed and was ignored."
+    ]
+
+
 def test_an_error_has_no_warnings(alice: Client) -> None:
     assert set(alice.post("/api/url/add", {"alias": "x"}).get_json()) == {"error", "message", "code"}
 

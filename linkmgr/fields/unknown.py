@@ -10,11 +10,12 @@ from flask import Flask
 from marshmallow import Schema
 
 from linkmgr.settings import this_app
-from linkmgr.web.request import warn
+from linkmgr.web.request import keep_fixed, warn
 
 MAX_NAMES = 10  # that are compared with the members of a body
 _MAX_LENGTH = 50
 _CUTOFF = 0.75
+_FIXED = {"type", "domain", "username"}  # members that reads show and that some updates cannot change
 
 Shown = Callable[[], dict[type[Schema], frozenset[str]]]
 
@@ -75,7 +76,7 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
     """Warn of members that are not in the schema, except those that a read of the record shows.
 
     A member that stands for another one, such as `alias` for `custom`, also causes a warning if reads show it, unless
-    the other one was sent too.
+    the other one was sent too. Members that cannot be changed are kept for responses.updated, which knows the record.
     """
     shown = this_app().extensions["linkmgr_shown_members"]().get(schema, frozenset())
     names = (name for name, value in members.items() if name not in fields and value not in (None, ""))
@@ -85,4 +86,6 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
             continue
         meant = meant or _typed(name, fields)
         hint = f" Did you mean '{prefix}{meant}'?" if meant else ""
+            if name in _FIXED and not prefix:
+                keep_fixed(name, members[name])
         warn(f"The member '{prefix}{name[:_MAX_LENGTH]}' is unknown and was ignored.{hint}")
