@@ -23,10 +23,12 @@ Shown = Callable[[], dict[type[Schema], frozenset[str]]]
 _MEANINGS = {
     other: meant.split()
     for meant, others in {
-        "custom": "alias slug keyword customalias customslug shortcode backhalf path ending",
+        "custom alias slug": "custom alias slug keyword customalias customslug shortcode backhalf path ending",
         "url": "longurl target targeturl destination link href originalurl",
-        "data": "content value text payload url",
-        "metatitle name": "title label",
+        "data message": "content value text payload",
+        "data link": "url",
+        "metatitle name": "title label name",
+        "name": "domain campaign",  # responses to writes of campaigns
         "metadescription": "summary",
         "metaimage banner logo": "image picture thumbnail",
         "description bio": "note notes comment about",
@@ -37,11 +39,11 @@ _MEANINGS = {
         "geotarget": "country countries geo location locations geotargets",
         "devicetarget": "device devices devicetargets",
         "languagetarget": "language languages languagetargets lang",
-        "parameters": "params utm query querystring",
+        "parameters": "params utm utmsource utmmedium utmcampaign utmterm utmcontent query querystring",
         "pixels tag": "pixel pixelid pixelids",
         "status public": "private visibility hidden access",
         "domain": "host hostname branddomain",
-        "foreground color": "fg textcolor fgcolor foregroundcolor colour",
+        "foreground color": "fg textcolor fgcolor foregroundcolor color colour",
         "background": "bg bgcolor backgroundcolor",
         "fname": "firstname givenname",
         "lname": "lastname surname familyname",
@@ -50,6 +52,8 @@ _MEANINGS = {
         "starred": "favorite favourite star",
         "username": "user login",
         "planid": "plan",
+        "apple": "ios iphone appstore itunes",
+        "google": "android playstore googleplay",
     }.items()
     for other in others.split()
 }
@@ -83,9 +87,9 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
     for name in islice(names, MAX_NAMES):
         meant = _meant(name, fields)
         if name in shown and (meant is None or meant in members):
+            if name in _FIXED and not prefix:
+                keep_fixed(name, members[name])
             continue
         meant = meant or _typed(name, fields)
         hint = f" Did you mean '{prefix}{meant}'?" if meant else ""
-            if name in _FIXED and not prefix:
-                keep_fixed(name, members[name])
         warn(f"The member '{prefix}{name[:_MAX_LENGTH]}' is unknown and was ignored.{hint}")
