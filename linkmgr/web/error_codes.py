@@ -62,7 +62,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     "no_such_page": (404, "Page not found. Check the URL; the page may have been removed."),
     "redirect_loop": (508, "This link redirects in a loop. Its owner must change the target."),
-    "method_not_allowed": (405, "The method {method} is not allowed for this URL. Allowed methods: {allowed}."),
+    "method_not_allowed": (405, "The method {method} is not allowed for this URL. Allowed methods: {allowed}.{hint}"),
     "missing": (404, "There is no {what} with this id."),
     # plans
     "plan_feature": (403, "Your plan does not include {detail}. Ask an administrator for another plan."),

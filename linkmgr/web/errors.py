@@ -70,6 +70,13 @@ def _no_such_path() -> AppError:
     return AppError("no_such_operation", hint=path_hint(request.method, "" if exists else request.path))
 
 
+def _method_hint() -> str:
+    if not web_request.current().is_api:
+        return ""
+    method_hint: Callable[[str, str], str] = current_app.extensions["linkmgr_method_hint"]
+    return method_hint(request.method, request.path)
+
+
 def _http_error(error: HTTPException) -> ResponseReturnValue:
     match error.code:
         case 404:
@@ -77,7 +84,13 @@ def _http_error(error: HTTPException) -> ResponseReturnValue:
         case 405:
             assert isinstance(error, MethodNotAllowed)
             allowed = ", ".join(sorted(set(error.valid_methods or ()) - {"HEAD"}))
-            return _response(AppError("method_not_allowed", method=request.method, allowed=allowed), Allow=allowed)
+            refused = AppError(
+                "method_not_allowed",
+                method=request.method,
+                allowed=allowed,
+                hint=_method_hint() if allowed == "GET" else "",
+            )
+            return _response(refused, Allow=allowed)
         case _:
             return _response(AppError(HTTP_CODES.get(error.code or 0, "bad_request"), id=web_request.current().id))
 
@@ -128,8 +141,10 @@ def _internal_error(error: Exception) -> ResponseReturnValue:
     return _response(AppError("bug", id=request_id))
 
 
-def init_app(app: Flask, path_hint: Callable[[str, str], str]) -> None:
-    """`path_hint` takes the method and the path of a request to an unknown path under /api."""
+def init_app(app: Flask, path_hint: Callable[[str, str], str], method_hint: Callable[[str, str], str]) -> None:
+    """`path_hint` takes the method and the path of a request to an unknown path under /api, `method_hint` those of a
+    request to a path under /api that can only be read."""
+    app.extensions["linkmgr_method_hint"] = method_hint
     app.extensions["linkmgr_path_hint"] = path_hint
     handlers: dict[type[Exception], Callable[[Any], ResponseReturnValue]] = {
         AppError: _app_error,
