@@ -193,6 +193,9 @@ def test_a_deleted_link_stays_in_the_numbers_of_its_account(
         ("device=phone&country=PE", 0),
         ("device=phone&country=-PE&by=browser", 1),
         ("city=berlin&language=de&os=linux&browser=firefox", 3),
+        ("language=german,fr", 3),
+        ("language=-DE", 0),
+        ("language=fr", 0),
     ],
 )
 def test_a_filter_includes_and_excludes_labels(alice: Client, visited: list[Visited], query: str, clicks: int) -> None:
