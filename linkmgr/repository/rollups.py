@@ -92,12 +92,10 @@ _FOLD = f"""
          GROUP BY target_id, day, bot, dimension),
     days AS (
         INSERT INTO target_folds AS f (target_id, day, bot, visits, labels)
-        SELECT target_id, day, bot,
-               (SELECT sum(visits) FROM folded q
-                 WHERE q.target_id = sums.target_id AND q.day = sums.day AND q.bot = sums.bot),
-               json_object_agg(dimension, labels)
-          FROM sums
-         GROUP BY target_id, day, bot
+        SELECT target_id, day, bot, totals.visits, json_object_agg(dimension, sums.labels)
+          FROM (SELECT target_id, day, bot, sum(visits) AS visits FROM folded GROUP BY target_id, day, bot) totals
+          JOIN sums USING (target_id, day, bot)
+         GROUP BY target_id, day, bot, totals.visits
          ORDER BY target_id, day, bot
         ON CONFLICT (target_id, day, bot) DO UPDATE
            SET visits = f.visits + excluded.visits, labels = add_labels(f.labels, excluded.labels))
