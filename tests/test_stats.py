@@ -7,7 +7,7 @@ import pytest
 
 from linkmgr.fields.stats import BY
 from tests import factories
-from tests.conftest import Client
+from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
 from tests.reports import TODAY, date, report, rows
 from tests.targets import FIREFOX, IPHONE, Target
@@ -143,6 +143,7 @@ def test_a_selection_counts_its_targets_only(alice: Client, sql: Sql, store: Sto
         f"domain={host}": {link: 1},
         f"domain=https://{host.upper()}/": {link: 1},
         "domain=127.0.0.1": {other: 1},
+        f"domain={BASE_URL}": {other: 1},
         f"domain={host}&ids={other}": {},
     }.items():
         for metrics in ("clicks", "clicks,visitors"):

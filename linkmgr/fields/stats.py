@@ -155,9 +155,9 @@ def _ids() -> list[int] | None:
 
 
 def _domain() -> str | None:
-    """Return the host in `domain`, which may have a scheme as in the lists."""
+    """Return the host in `domain`, which may have a scheme and a port as in the lists."""
     text = query_text("domain")
-    return None if text is None else re.sub("^https?://", "", text.lower()).removesuffix("/")
+    return None if text is None else re.sub("^https?://|(:[0-9]+)?/?$", "", text.lower(), flags=re.ASCII)
 
 
 def selection() -> Selection:
