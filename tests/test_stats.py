@@ -7,7 +7,7 @@ import pytest
 
 from linkmgr.fields.stats import BY
 from tests import factories
-from tests.conftest import Client
+from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
 from tests.reports import TODAY, date, report, rows
 from tests.targets import FIREFOX, IPHONE, Target
@@ -143,6 +143,7 @@ def test_a_selection_counts_its_targets_only(alice: Client, sql: Sql, store: Sto
         f"domain={host}": {link: 1},
         f"domain=https://{host.upper()}/": {link: 1},
         "domain=127.0.0.1": {other: 1},
+        f"domain={BASE_URL}": {other: 1},
         f"domain={host}&ids={other}": {},
     }.items():
         for metrics in ("clicks", "clicks,visitors"):
@@ -193,6 +194,9 @@ def test_a_deleted_link_stays_in_the_numbers_of_its_account(
         ("device=phone&country=PE", 0),
         ("device=phone&country=-PE&by=browser", 1),
         ("city=berlin&language=de&os=linux&browser=firefox", 3),
+        ("language=german,fr", 3),
+        ("language=-DE", 0),
+        ("language=fr", 0),
     ],
 )
 def test_a_filter_includes_and_excludes_labels(alice: Client, visited: list[Visited], query: str, clicks: int) -> None:

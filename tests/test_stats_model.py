@@ -35,7 +35,7 @@ WORDS = {
     "browser": ("Firefox", "Chrome Mobile"),
     "os": ("Linux", "iOS"),
     "device": ("desktop", "phone"),
-    "language": ("de", "es"),
+    "language": ("German", "Spanish"),
 }
 
 

@@ -159,6 +159,7 @@ def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sq
         ("from=2000-01-01&to=2099-01-01", "at most 10000 days apart"),
         ("by=time:hour&from=2026-01-01&to=2026-06-01", "time:hour allows a range of at most 100 days"),
         ("country=XX", "XX is no code"),
+        ("language=xx", "xx is no code"),
         ("country=DE,", "country must be at most 50 values"),
         ("referrer=-", "referrer must be at most 50 values"),
         ('referrer="a', "referrer must be at most 50 values"),
