@@ -9,9 +9,9 @@ from flask import request
 
 from linkmgr.fields.base import MAX_ID, query_choice, query_text
 from linkmgr.fields.countries import NAMES
+from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.periods import PERIODS, UNITS, Range, parse_range, parse_zone
 from linkmgr.fields.strict_json import is_storable
-from linkmgr.visits.targets import LANGUAGES
 from linkmgr.web.errors import AppError
 
 METRICS = ("clicks", "visitors")
@@ -191,7 +191,8 @@ def _labels(name: str, values: list[str]) -> list[str]:
 
 
 def _countries(value: str) -> list[str]:
-    names = NAMES.get(value.upper(), ()) if len(value) == _CODE_LENGTH else (value,)
+    code = "GB" if value.upper() == "UK" else value.upper()
+    names = NAMES.get(code, ()) if len(value) == _CODE_LENGTH else (value,)
     if not names:
         raise _invalid(f"country must be names such as Germany, or ISO 3166 codes such as DE; {value} is no code")
     return list(names)

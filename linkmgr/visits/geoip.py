@@ -10,8 +10,8 @@ import maxminddb
 from flask import Flask
 from iptocc import country_code
 
+from linkmgr.fields.countries import NAMES
 from linkmgr.settings import InvalidSetting, settings, this_app
-from linkmgr.visits.countries import NAMES
 
 
 class Country(NamedTuple):
@@ -47,7 +47,7 @@ def find_location(address: str) -> Location:
     reader: maxminddb.Reader | None = this_app().extensions["linkmgr_countries"]
     if reader is None:
         code = country_code(address)
-        return Location(Country(NAMES.get(code, code), code)) if code else Location()
+        return Location(Country(NAMES.get(code, [code])[0], code)) if code else Location()
     try:
         record: Any = reader.get(address)
     except (ValueError, maxminddb.InvalidDatabaseError):

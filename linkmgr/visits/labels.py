@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from linkmgr.visits import countries
-from linkmgr.visits.targets import DEVICE_WORDS, LANGUAGES, REGIONS
+from linkmgr.fields.countries import LOWER_NAMES, NAMES
+from linkmgr.fields.languages import LANGUAGES
+from linkmgr.visits.targets import DEVICE_WORDS, REGIONS
 
 # Names of countries that no database uses.
 _OTHER_NAMES = {
@@ -61,10 +62,10 @@ def _did_you_mean(label: str, names: Iterable[str]) -> str:
 
 
 def country_problem(label: str) -> str | None:
-    if label in countries.CODES or label in countries.ALL_NAMES:
+    if label.upper() in NAMES or label in LOWER_NAMES:
         return None
     code = _OTHER_NAMES.get(label)
-    hint = f" Did you mean '{code}'?" if code else _did_you_mean(label, countries.ALL_NAMES)
+    hint = f" Did you mean '{code}'?" if code else _did_you_mean(label, LOWER_NAMES)
     return f"is neither an English name nor an ISO code of a country, so it matches no visitor.{hint}"
 
 
@@ -85,7 +86,7 @@ def _is_tag(label: str) -> bool:
         return False
     regions = [subtag for subtag in subtags if len(subtag) == len("us")]
     return all(re.fullmatch("[a-z0-9]{1,8}", subtag, re.ASCII) for subtag in subtags) and all(
-        region in countries.CODES or region == primary for region in regions
+        region.upper() in NAMES or region == primary for region in regions
     )
 
 

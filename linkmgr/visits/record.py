@@ -17,12 +17,13 @@ from flask import Flask, current_app, request
 from werkzeug.datastructures import LanguageAccept
 from werkzeug.http import parse_accept_header
 
+from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.urls import is_own_host
 from linkmgr.repository.visits import UNKNOWN
 from linkmgr.settings import settings, this_app
 from linkmgr.visits import bots, geoip
 from linkmgr.visits.queue import Visit, VisitQueue
-from linkmgr.visits.targets import LANGUAGES, device_kind
+from linkmgr.visits.targets import device_kind
 from linkmgr.web import client_address, metrics
 
 DIRECT = "Direct, email and other"

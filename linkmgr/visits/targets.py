@@ -12,7 +12,8 @@ from urllib.parse import quote, urlencode
 
 import ua_parser
 
-from linkmgr.visits.countries import NAMES, OTHER_NAMES
+from linkmgr.fields.countries import NAMES
+from linkmgr.fields.languages import LANGUAGES
 from linkmgr.visits.geoip import Country
 
 Targets = dict[str, str]
@@ -38,16 +39,6 @@ _DEVICE_KINDS = {
     "desktop": ("desktop", "computer"),
 }
 DEVICE_WORDS = {word for words in (*_SYSTEMS.values(), *_DEVICE_KINDS.values()) for word in words}
-LANGUAGES = {
-    "ar": "arabic", "bg": "bulgarian", "bn": "bengali", "ca": "catalan", "cs": "czech", "da": "danish",
-    "de": "german", "el": "greek", "en": "english", "es": "spanish", "et": "estonian", "fa": "persian",
-    "fi": "finnish", "fr": "french", "he": "hebrew", "hi": "hindi", "hr": "croatian", "hu": "hungarian",
-    "id": "indonesian", "it": "italian", "ja": "japanese", "ko": "korean", "lt": "lithuanian", "lv": "latvian",
-    "ms": "malay", "nb": "norwegian", "nl": "dutch", "nn": "norwegian", "no": "norwegian", "pl": "polish",
-    "pt": "portuguese", "ro": "romanian", "ru": "russian", "sk": "slovak", "sl": "slovenian", "sr": "serbian",
-    "sv": "swedish", "sw": "swahili", "th": "thai", "tr": "turkish", "uk": "ukrainian", "ur": "urdu",
-    "vi": "vietnamese", "zh": "chinese",
-}  # fmt: skip
 
 # Regions and scripts by code, as language lists write them: Portuguese (Brazil).
 REGIONS = {
@@ -98,9 +89,7 @@ def _system_names(agent: str, system: str, version: str | None) -> Iterator[str]
 def country_names(country: Country) -> Iterator[str]:
     """Yield the name that the country database uses, the code, and all other names."""
     yield from (text.lower() for text in country if text)
-    if country.code in NAMES:
-        yield NAMES[country.code].lower()
-    yield from OTHER_NAMES.get(country.code or "", ())
+    yield from (name.lower() for name in NAMES.get(country.code or "", ()))
 
 
 def language_names(accepted: Iterable[str]) -> Iterator[str]:
