@@ -82,6 +82,6 @@ def bars(counted: list[tuple[str, int, str]], total: int, few: int) -> list[Bar]
     """Return the rows of labels, clicks and URLs. Few clicks have no shares."""
     top = max((clicks for _, clicks, _ in counted), default=0)
     return [
-        Bar(label, clicks, clicks / top * 100, f"{clicks / total:.0%}" if total >= few else "", url)
+        Bar(label, clicks, clicks / top * 100, f"{clicks / total * 100:.0f} %" if total >= few else "", url)
         for label, clicks, url in counted
     ]

@@ -90,7 +90,7 @@ def _numbers() -> Row:
 
 def _bar(row: Row) -> tuple[str, int, str]:
     if row["dimension"] != "target":
-        return row["label"], row["clicks"], ""
+        return row["label"] or "Unknown", row["clicks"], ""
     url = url_for("console.link", link_id=row["link_id"]) if row["link_id"] else ""
     return row["name"] or "A deleted link or QR code", row["clicks"], url
 

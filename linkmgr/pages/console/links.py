@@ -172,7 +172,7 @@ def _form(
         "console/link_form.html",
         record=record,
         link=link,
-        messages=messages or {},
+        problems=messages or {},
         stored=stored,
         labels=forms.LABELS,
         pairs=forms.PAIRS,
