@@ -181,7 +181,7 @@ def test_a_wrong_query_is_an_error_with_a_sentence(browser: FlaskClient, query: 
         ("period=7d", "22 clicks in the last 7 days, 1 before", 7),
         ("period=7d&by=hour", "22 clicks in the last 7 days, 1 before", 168),
         ("period=30d&by=month", "23 clicks in the last 30 days, 1 before", 30),
-        ("period=90d&by=week", "24 clicks in the last 90 days, 0 before", None),
+        ("period=90d&by=week", "24 clicks in the last 90 days", None),
         ("period=12mo", "24 clicks in the last 12 months, 1 before", 12),
         ("period=12mo&by=week", "24 clicks in the last 12 months", None),
     ],

@@ -14,23 +14,14 @@ MAX_X_TICKS = 8
 FEW = 20  # clicks; fewer have no percentages, and bars instead of a line
 _MAX_STEPS = 4
 _STEPS = (1, 2, 2.5, 5, 10)
-_MIDNIGHT = 0
+_WEEK = 7  # days
 
 # By unit, from many ticks to few: the buckets that get a tick.
 _X_TICKS: dict[str, tuple[Callable[[datetime], bool], ...]] = {
-    "hour": (
-        lambda at: True,
-        lambda at: at.hour % 3 == _MIDNIGHT,
-        lambda at: at.hour % 6 == _MIDNIGHT,
-        lambda at: at.hour == _MIDNIGHT,
-    ),
+    "hour": (lambda at: at.hour % 3 == 0, lambda at: at.hour % 6 == 0, lambda at: at.hour == 0),
     "day": (lambda at: True, lambda at: at.weekday() == 0, lambda at: at.day == 1),
-    "week": (
-        lambda at: True,
-        lambda at: at.day <= 7,  # noqa: PLR2004 - the first Monday of a month
-        lambda at: at.day <= 7 and at.month % 3 == 1,  # noqa: PLR2004
-    ),
-    "month": (lambda at: True, lambda at: at.month % 2 == 1, lambda at: at.month % 3 == 1),
+    "week": (lambda at: at.day <= _WEEK, lambda at: at.day <= _WEEK and at.month % 3 == 1),
+    "month": (lambda at: True, lambda at: at.month % 2 == 1),
 }
 
 
@@ -82,7 +73,7 @@ def y_ticks(maximum: int) -> list[int]:
 def tick_label(at: datetime, unit: str) -> str:
     if unit == "month":
         return f"{at:%b %Y}" if at.month == 1 else f"{at:%b}"
-    if unit == "hour" and at.hour != _MIDNIGHT:
+    if unit == "hour" and at.hour:
         return f"{at:%H:%M}"
     return f"{at:%b} {at.day}"
 
@@ -115,9 +106,11 @@ def count(number: int, noun: str = "click") -> str:
 
 
 def title(buckets: list[Bucket], period: str) -> str:
-    """Return the sentence that a chart shows. Without clicks before, or with few, it has no percentage."""
+    """Return the sentence that a chart shows. Few clicks have no percentage."""
     total, before = sum(bucket.clicks for bucket in buckets), sum(bucket.previous for bucket in buckets)
     sentence = f"{count(total)} in {period}"
+    if not before:
+        return sentence
     if min(total, before) < FEW:
         return f"{sentence}, {before:,} before"
     change = round((total - before) / before * 100)

@@ -5,6 +5,7 @@ Their difference is what an update sends.
 """
 
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 import psycopg2
@@ -30,37 +31,17 @@ PAIRS = {
 }
 STORES = ("apple", "google")  # of the member `deeplink`
 LABELS = {
-    "url": "Target",
-    "custom": "Alias",
-    "domain": "Domain",
-    "password": "Password",
-    "expiry": "Expiry",
-    "type": "Type",
-    "geotarget": "Countries",
-    "devicetarget": "Devices",
-    "languagetarget": "Languages",
-    "parameters": "Parameters",
-    "metatitle": "Title",
-    "metadescription": "Preview text",
-    "metaimage": "Preview image",
-    "description": "Note",
-    "pixels": "Pixels",
-    "campaign": "Campaign",
-    "channel": "Channels",
-    "deeplink": "App links",
-    "status": "Status",
-}
+    "url": "Target", "custom": "Alias", "domain": "Domain", "password": "Password", "expiry": "Expiry", "type": "Type",
+    "geotarget": "Countries", "devicetarget": "Devices", "languagetarget": "Languages", "parameters": "Parameters",
+    "metatitle": "Title", "metadescription": "Preview text", "metaimage": "Preview image", "description": "Note",
+    "pixels": "Pixels", "campaign": "Campaign", "channel": "Channels", "deeplink": "App links", "status": "Status",
+}  # fmt: skip
+# The fields of errors that the database reports.
 _FIELDS = {
-    "alias_taken": "custom",
-    "domain_unknown": "domain",
-    "link_branded": "url",
-    "campaign_unknown": "campaign",
-    "splash_unknown": "type",
-    "overlay_unknown": "type",
-    "pixel_unknown": "pixels",
-    "channel_unknown": "channel",
-}
-_MAX_STATUS = 499
+    "alias_taken": "custom", "domain_unknown": "domain", "link_branded": "url", "campaign_unknown": "campaign",
+    "splash_unknown": "type", "overlay_unknown": "type", "pixel_unknown": "pixels", "channel_unknown": "channel",
+}  # fmt: skip
+_REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
 GENERAL = ""  # the name of a message that is about no field
 
 
@@ -122,8 +103,7 @@ def submit(schema: type[Schema], members: Row, store: Callable[[Row], Any]) -> d
         store(load(schema, members))
     except (AppError, psycopg2.IntegrityError) as error:
         app_error = error if isinstance(error, AppError) else errors.from_constraint(error)
-        is_general = app_error is None or app_error.status > _MAX_STATUS
-        if app_error is None or is_general or app_error.code in ("missing", "changed_meanwhile"):
+        if app_error is None or app_error.status not in _REFUSED:
             raise
         return {_FIELDS.get(app_error.code, GENERAL): app_error.message}
     return {}

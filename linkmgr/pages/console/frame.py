@@ -1,11 +1,14 @@
 """The frame of all pages of the console: the session, the navigation, and how pages show times and lists."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from flask import Blueprint, g, redirect, request, url_for
 from werkzeug.wrappers import Response
 
+from linkmgr.db.statements import Row
+from linkmgr.pages.console.charts import FEW
 from linkmgr.web import security_headers, sessions
 
 bp = Blueprint("console", __name__, url_prefix="/console")
@@ -75,13 +78,19 @@ class Bar(NamedTuple):
     clicks: int
     width: float  # in percent of the largest
     share: str
-    url: str = ""
+    url: str
 
 
-def bars(counted: list[tuple[str, int, str]], total: int, few: int) -> list[Bar]:
-    """Return the rows of labels, clicks and URLs. Few clicks have no shares."""
-    top = max((clicks for _, clicks, _ in counted), default=0)
-    return [
-        Bar(label, clicks, clicks / top * 100, f"{clicks / total * 100:.0f} %" if total >= few else "", url)
-        for label, clicks, url in counted
-    ]
+def tables(
+    rows: list[Row], total: int, headings: dict[str, str], name: Callable[[Row], tuple[str, str]]
+) -> dict[str, list[Bar]]:
+    """Return a table of the rows of each dimension, by heading. `name` returns the label and the URL of a row. Few
+    clicks have no shares."""
+    made: dict[str, list[Bar]] = {heading: [] for heading in headings.values()}
+    for row in rows:  # those of a dimension begin with the largest
+        if row["dimension"] in headings:
+            table, clicks = made[headings[row["dimension"]]], row["clicks"]
+            label, url = name(row)
+            width = clicks / (table[0].clicks if table else clicks) * 100
+            table.append(Bar(label, clicks, width, f"{clicks / total * 100:.0f} %" if total >= FEW else "", url))
+    return made

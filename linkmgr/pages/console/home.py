@@ -22,6 +22,7 @@ from linkmgr.web.errors import AppError
 
 DAYS = 30
 MAX_LINES = 50  # of one form
+_TABLES = {"target": "Top links", "country": "Countries", "referrer": "Referrers"}
 _TOP = 6
 _NEAR = 0.8  # of a limit
 _BARE = re.compile(r"[\w-]+(?:\.[\w-]+)+(?:[:/?#]\S*)?")  # a URL without its scheme
@@ -77,22 +78,18 @@ def _numbers() -> Row:
         for day in days
     ]
     total = sum(bucket.clicks for bucket in buckets)
-    tables = {"target": "Top links", "country": "Countries", "referrer": "Referrers"}
     return {
         "chart": charts.chart(buckets, unit="day", period=f"the last {DAYS} days"),
         "total": total,
-        "tables": {
-            heading: frame.bars([_bar(row) for row in rows if row["dimension"] == dimension], total, charts.FEW)
-            for dimension, heading in tables.items()
-        },
+        "tables": frame.tables(rows, total, _TABLES, _name),
     }
 
 
-def _bar(row: Row) -> tuple[str, int, str]:
+def _name(row: Row) -> tuple[str, str]:
     if row["dimension"] != "target":
-        return row["label"] or "Unknown", row["clicks"], ""
+        return row["label"] or "Unknown", ""
     url = url_for("console.link", link_id=row["link_id"]) if row["link_id"] else ""
-    return row["name"] or "A deleted link or QR code", row["clicks"], url
+    return row["name"] or "A deleted link or QR code", url
 
 
 def _page(shortened: Shortened | None = None) -> str:

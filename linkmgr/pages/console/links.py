@@ -11,7 +11,7 @@ from linkmgr.api import urls as api
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import page_number, query_choice, query_text
-from linkmgr.fields.periods import PERIODS, parse_range, parse_zone
+from linkmgr.fields.periods import Range, parse_range, parse_zone
 from linkmgr.fields.periods import buckets as buckets_of
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.pages import qr as qr_page
@@ -76,23 +76,21 @@ def links() -> str:
 # --- the page of a link
 
 
-def _edges(since: datetime, until: datetime, period: str, starts: list[datetime]) -> list[datetime]:
+def _edges(span: Range, period: str, unit: str) -> list[datetime]:
     """Return the starts of the buckets of the period before, and those of the period itself."""
-    current = [max(start, since) for start in starts]
-    if period == "12mo":
-        shift = since - since.replace(year=since.year - 1)
-        whole_months = all(start.day == 1 for start in current)
-        if whole_months:
-            return [start.replace(year=start.year - 1) for start in current] + current
-        return [start - shift for start in current] + current
-    return [start - (until - since) for start in current] + current
+    assert span.since
+    current = [max(bucket.start, span.since) for bucket in buckets_of(span, unit)]
+    if unit == "month" and period == "12mo":
+        return [start.replace(year=start.year - 1) for start in current] + current
+    length = span.since - span.since.replace(year=span.since.year - 1) if period == "12mo" else span.until - span.since
+    return [start - length for start in current] + current
 
 
 def _numbers(link_id: int, period: str, unit: str) -> Row:
     name = _PERIODS[period][0]
     span = parse_range(parse_zone("UTC"), datetime.now(UTC), since=None, until=None, period=period)
     assert span.since
-    edges = _edges(span.since, span.until, period, [bucket.start for bucket in buckets_of(span, unit)])
+    edges = _edges(span, period, unit)
     number = len(edges) // 2
     rows = overviews.of_link(
         g.user_id,
@@ -112,24 +110,21 @@ def _numbers(link_id: int, period: str, unit: str) -> Row:
     return {
         "chart": charts.chart(buckets, unit=unit, period=name),
         "total": total,
-        "tables": {
-            heading: frame.bars([_bar(row) for row in rows if row["dimension"] == dimension], total, charts.FEW)
-            for dimension, heading in _DIMENSIONS.items()
-        },
+        "tables": frame.tables(rows, total, _DIMENSIONS, _name),
     }
 
 
-def _bar(row: Row) -> tuple[str, int, str]:
+def _name(row: Row) -> tuple[str, str]:
     label = row["label"] or "Unknown"
     code = _CODES.get(label) if row["dimension"] == "country" else None
-    return f"{label} ({code})" if code else label, row["clicks"], ""
+    return f"{label} ({code})" if code else label, ""
 
 
 @bp.get("/links/<id:link_id>")
 def link(link_id: int) -> str:
     """Show a link. Statements: the link, its numbers, and its latest visits."""
     record = url_details.read_current(g.user_id, link_id)
-    period = query_choice("period", tuple(name for name in PERIODS if name in _PERIODS)) or DEFAULT_PERIOD
+    period = query_choice("period", tuple(_PERIODS)) or DEFAULT_PERIOD
     units = _PERIODS[period][1]
     unit = query_choice("by", ("hour", "day", "week", "month")) or units[0]
     if unit not in units:
