@@ -14,11 +14,12 @@ dev: $(VENV)/serve  ## start the service for development, with demonstration dat
 run: $(VENV)/serve  ## start the service as in production
 	@$(VENV)/bin/python -m linkmgr.launch run
 
-test: test-fast  ## run all tests
-	@$(VENV)/bin/python -m pytest -m "slow or browser"
+test: $(VENV)/test  ## run all tests
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "browser or not alone"
+	@$(VENV)/bin/python -m pytest -m "alone and not browser"
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in under 90 seconds
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not slow and not browser"
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not alone and not browser and not slow"
 
 fuzz: $(VENV)/test  ## test the running service with schemathesis for five minutes
 	@$(VENV)/bin/python -m tests.fuzz.run 300

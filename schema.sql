@@ -1,5 +1,5 @@
 -- The complete schema of a new installation. PostgreSQL 15 or later, no extensions.
--- Constraints are named after their error code. linkmgr/web/errors.py has the messages.
+-- Constraints are named after their error code. linkmgr/web/error_codes.py has the messages.
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
@@ -897,8 +897,8 @@ CREATE TABLE account_days (
 
 -- Return the sums of two objects of labels.
 CREATE FUNCTION add_labels(one jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
-RETURN (SELECT jsonb_object_agg(dimension, labels)
-          FROM (SELECT dimension, jsonb_object_agg(label, visits) AS labels
+RETURN (SELECT json_object_agg(dimension, labels)::jsonb  -- faster than jsonb_object_agg()
+          FROM (SELECT dimension, json_object_agg(label, visits) AS labels
                   FROM (SELECT dimensions.key AS dimension, labels.key AS label, sum(labels.value::bigint) AS visits
                           FROM (VALUES (one), (other)) AS objects (object),
                                jsonb_each(object) AS dimensions,
@@ -971,10 +971,18 @@ BEGIN
 END $$;
 
 -- Count new visits in the rollups and compute the statistics of their targets. The statement that stores visits has
--- updated `totals` and `target_breakdowns` before.
+-- updated `totals` and `target_breakdowns` before. Imports of any size are counted in batches.
 CREATE FUNCTION roll_up_inserted() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    batch visits[];
 BEGIN
-    PERFORM roll_up(array_agg(v::visits)) FROM inserted v;
+    FOR batch IN
+        SELECT array_agg(visit)
+          FROM (SELECT v::visits AS visit, row_number() OVER () / 10000 AS number FROM inserted v) numbered
+         GROUP BY number
+    LOOP
+        PERFORM roll_up(batch);
+    END LOOP;
     UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)
      WHERE target_id = ANY (ARRAY(SELECT target_id FROM inserted WHERE NOT bot));
     RETURN NULL;

@@ -117,9 +117,9 @@ def measure(dsn: str) -> dict[str, float]:
     print(HEAD)
     ratios = {}
     with gunicorn("app:app", **data.settings(dsn)) as (base, _), closing(HTTPConnection(base[7:])) as connection:
-        for name, template in REQUESTS.items():
-            paths = f"/api/url/{rows.link}", template.format(link=rows.link)
-            times = [[_seconds(connection, path, key) for path in paths] for _ in range(ROUNDS)]
+        for name, path in REQUESTS.items():
+            paths = f"/api/url/{rows.link}", path.format(link=rows.link)
+            times = [[_seconds(connection, url, key) for url in paths] for _ in range(ROUNDS)]
             single, measured = map(statistics.median, zip(*times, strict=True))
             ratios[name] = round(measured / single, 2)
             print(f"| {name} | {ratios[name]:.2f} |", flush=True)

@@ -128,7 +128,8 @@ def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -
     """Send the JSON error of the API for a malformed or incomplete request, instead of gunicorn's HTML."""
     from linkmgr.settings import Settings  # noqa: PLC0415
     from linkmgr.web import cors, rate_limit  # noqa: PLC0415
-    from linkmgr.web.errors import CATALOGUE, HTTP_CODES, as_json  # noqa: PLC0415
+    from linkmgr.web.error_codes import CATALOGUE, HTTP_CODES  # noqa: PLC0415
+    from linkmgr.web.errors import as_json  # noqa: PLC0415
 
     code = HTTP_CODES.get(status_int, "bad_request")
     request_id = f"{random.getrandbits(64):016x}"

@@ -55,7 +55,7 @@ def create_app(**overrides: str) -> Flask:
         keys.init_app(app)
         branded.init_app(app)
         brand.init_app(app)
-        errors.init_app(app, path_hint=suggestions.hint)
+        errors.init_app(app, path_hint=suggestions.hint, method_hint=suggestions.method_hint)
         cors.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app, identify=callers.identify)

@@ -31,10 +31,6 @@ class InvalidSetting(SystemExit):
 # --- parsers, which raise ValueError for an invalid text
 
 
-def _text(text: str) -> str:
-    return text
-
-
 def _one_of(*choices: str) -> Callable[[str], str]:
     return lambda text: choices[choices.index(text)]
 
@@ -107,7 +103,7 @@ def _colors(text: str) -> str:
     return text
 
 
-def _setting(default: Any, doc: str, parse: Callable[[str], Any] = _text, must_be: str = "") -> Any:
+def _setting(default: Any, doc: str, parse: Callable[[str], Any] = str, must_be: str = "") -> Any:
     return field(default=default, metadata={"doc": doc, "parse": parse, "must_be": must_be})
 
 

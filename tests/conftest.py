@@ -3,15 +3,7 @@
 import json
 import os
 import re
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +20,14 @@ from linkmgr.db import embedded, migrations, statements
 from linkmgr.repository import users
 from linkmgr.visits.queue import VisitQueue
 from linkmgr.web import keys, passwords
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 from tests import document
 from tests.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
 from tests.markers import pytest_collection_modifyitems  # noqa: F401 - a hook
+from tests.reports import bob_link, free, link, visited  # noqa: F401 - fixtures
 from tests.schemas import _empty, drop_past_months, empty, emptying, flask, fresh, migrate  # noqa: F401 - fixtures
+from tests.servers import redis_url, serve  # noqa: F401 - fixtures
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.stage import stage  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
@@ -221,82 +215,6 @@ def admin(register: Callable[..., Client]) -> Client:
 @pytest.fixture
 def anonymous(app: Flask) -> Client:
     return Client(app.test_client())
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-@contextmanager
-def serving(
-    port: int, log: Path, *options: str, application: str = "app:app", stop: str = "TERM", **settings: str
-) -> Iterator[str]:
-    """Run the service under gunicorn, as `make run` does, and return its base URL."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
-    environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {"PORT": str(port)}
-    with log.open("ab") as output:
-        gunicorn = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "--config", "deploy/gunicorn.conf.py", *options, application],
-            cwd=ROOT,
-            env=environment,
-            stdout=output,
-            stderr=output,
-        )
-    try:
-        base = f"http://127.0.0.1:{port}"
-        for _ in range(200):
-            with suppress(OSError), urllib.request.urlopen(f"{base}/healthz", timeout=5):
-                break
-            assert gunicorn.poll() is None, log.read_text()
-            time.sleep(0.05)
-        yield base
-    finally:
-        gunicorn.send_signal(signal.Signals[f"SIG{stop}"])
-        gunicorn.wait(40)
-
-
-@pytest.fixture
-def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Start the service under gunicorn on the database of the tests."""
-    running = []
-
-    def start(*options: str, **settings: str) -> str:
-        port = free_port()
-        data_dir = app.extensions["linkmgr_settings"].data_dir
-        defaults = {"database_url": dsn, "data_dir": data_dir, "base_url": f"http://127.0.0.1:{port}"}
-        # A graceful stop would wait for the connections that browsers keep open.
-        server = serving(port, tmp_path / f"gunicorn-{port}.log", *options, stop="QUIT", **(defaults | settings))
-        running.append(server)
-        return server.__enter__()
-
-    yield start
-    for server in running:
-        server.__exit__(None, None, None)
-
-
-@contextmanager
-def redis(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Start a Redis server for the test and return its URL and its process."""
-    if not shutil.which("redis-server"):
-        pytest.skip("redis-server is missing: apt-get install redis-server")
-    port = free_port()
-    with subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--dir", folder]) as server:
-        for _ in range(100):
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                break
-            time.sleep(0.05)
-        yield f"redis://127.0.0.1:{port}/0", server
-        server.send_signal(signal.SIGCONT)
-        server.terminate()
-
-
-@pytest.fixture
-def redis_url(tmp_path: Path) -> Iterator[str]:
-    with redis(tmp_path) as (url, _):
-        yield url
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from linkmgr.pages.interstitial import pixel_page, respond
 from linkmgr.repository import overlay as overlays
 from linkmgr.repository import splash as splash_pages
 from linkmgr.web.errors import AppError
-from tests.conftest import free_port
 from tests.factories import Sql
+from tests.servers import free_port
 
 TARGET = "https://shop.example.com/sale?a=1&b='2'"
 OVERLAY = {

@@ -15,7 +15,8 @@ from psycopg2.extensions import parse_dsn
 
 from linkmgr.db import embedded
 from linkmgr.db.binaries import find_server, make_readable
-from tests.conftest import ROOT, free_port
+from tests.conftest import ROOT
+from tests.servers import free_port
 from tests.test_embedded import ask, eventually
 
 

@@ -1,8 +1,8 @@
-"""Markers derived from the fixtures of a test, so that `make test-fast` skips slow tests."""
+"""Markers derived from the fixtures of a test, so that `make test-fast` skips it."""
 
 import pytest
 
-MARKERS = {"chromium": "browser", "serve": "slow", "redis_url": "slow"}  # by fixture
+MARKERS = {"chromium": "browser", "serve": "alone", "redis_url": "alone"}  # by fixture
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by markers

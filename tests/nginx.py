@@ -20,7 +20,8 @@ from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder, TestResponse
 from werkzeug.wrappers import Request
 
-from tests.conftest import BASE_URL, ROOT, free_port
+from tests.conftest import BASE_URL, ROOT
+from tests.servers import free_port
 from tests.test_embedded import eventually
 
 OWN, BRANDED = "go.example.org", "brand.example.net"

@@ -20,7 +20,7 @@ from tests.conftest import MANY, ROOT, Client
 from tests.factories import Sql
 from tests.test_embedded import eventually
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 Script = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -11,6 +11,8 @@ import pytest
 
 from linkmgr.db import binaries, folders
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def shared_folder() -> Iterator[Path]:

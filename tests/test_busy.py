@@ -11,6 +11,8 @@ from werkzeug.test import TestResponse
 
 from tests.conftest import Client
 
+pytestmark = pytest.mark.slow
+
 PIXEL = {"type": "bing", "name": "Shop", "tag": "1"}
 BUSY = "The database is too busy or short of resources. Try again in 2 seconds."
 Raw = psycopg2.extensions.connection

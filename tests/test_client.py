@@ -1,6 +1,7 @@
 """A client generated from the document creates, reads, changes and deletes each resource."""
 
 import importlib
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import pytest
 from tests.conftest import MANY, Client
 from tests.factories import Sql
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 Members = dict[str, Any]
 
@@ -29,10 +30,22 @@ class Resource:
     changes: Members
     changed: Members = field(default_factory=dict)  # members on read that differ from those sent
     key: str = "data"  # the member of the response that holds the record
+    edited: str = "name"  # a member that is read, changed and written back
+    new_value: str = "Edited"
+    follows: frozenset[str] = frozenset()  # members that change with it
 
 
 RESOURCES = [
-    Resource("links", "urls", {"url": "https://example.com/a"}, {"metatitle": "Sale"}, {"title": "Sale"}, "details"),
+    Resource(
+        "links",
+        "urls",
+        {"url": "https://example.com/a"},
+        {"metatitle": "Sale"},
+        {"title": "Sale"},
+        "details",
+        "metatitle",
+        follows=frozenset({"title"}),
+    ),
     Resource("bio_pages", "bio", {"name": "Dana"}, {"theme": "ocean", "links": []}),
     Resource(
         "branded_domains",
@@ -40,10 +53,12 @@ RESOURCES = [
         {"domain": "https://brand.example.net", "redirectroot": "https://example.com/"},
         {"redirectroot": None, "redirect404": "https://example.com/404"},
         {"redirectroot": "https://example.com/", "redirect404": "https://example.com/404"},
+        edited="redirect404",
+        new_value="https://example.com/edited",
     ),
     Resource("splash_pages", "splash", {"name": "Wait", "counter": 3}, {"counter": 9}),
     Resource("cta_overlays", "overlay", {"type": "poll", "name": "Tea?"}, {"position": "top"}),
-    Resource("pixels", "pixels", {"type": "bing", "name": "Shop", "tag": "1"}, {"tag": "2"}),
+    Resource("pixels", "pixels", {"type": "bing", "name": "Shop", "tag": "1"}, {"tag": "2"}, edited="tag"),
     Resource(
         "qr_codes",
         "qr",
@@ -69,12 +84,17 @@ class Generated:
     def call(
         self, package: str, operation: str, *ids: int | str, body: Members | None = None, **others: int | str
     ) -> Members:
-        """Build the body from the class of the operation's parameter, and check the class of the response."""
+        """Check the class of the response, and return its members."""
+        members: Members = self.response(package, operation, *ids, body=body, **others).parsed.to_dict()
+        return members
+
+    def response(
+        self, package: str, operation: str, *ids: int | str, body: Members | None = None, **others: int | str
+    ) -> Any:
+        """Build the body from the class of the operation's parameter, and return the whole response."""
         called = self.module(f"api.{package}.{operation}")
         sent = {} if body is None else {"body": self.body(called, body)}
-        answer = called.sync(*ids, client=self.http, **sent, **others)
-        members: Members = answer.to_dict()
-        return members
+        return called.sync_detailed(*ids, client=self.http, **sent, **others)
 
     def body(self, called: Any, members: Members) -> Any:
         annotation = called.sync.__annotations__["body"]
@@ -125,8 +145,31 @@ def lives(client: Generated, it: Resource) -> None:
     read = client.call(it.package, f"{it.name}_read", added["id"])[it.key]
     expected = it.changed or it.changes
     assert {name: read[name] for name in expected} == expected
+    edit(client, it, added["id"])
     assert client.call(it.package, f"{it.name}_delete", added["id"])["error"] == 0
     assert client.call(it.package, f"{it.name}_read", added["id"])["code"] == "missing"
+
+
+def edit(client: Generated, it: Resource, row_id: int) -> None:
+    """Read a record, change one member, and write the whole record back, twice, as after a lost answer."""
+    read = client.response(it.package, f"{it.name}_read", row_id)
+    record, etag = json.loads(read.content)[it.key], read.headers["ETag"]
+    member = it.edited
+    for value in (it.new_value, record[member]):
+        sent = {"body": record | {member: value}, "if_match": etag, "idempotency_key": f"{it.name} {value}"}
+        first, repeated = (client.response(it.package, f"{it.name}_update", row_id, **sent) for _ in range(2))
+        assert first.status_code == 200, first.content
+        assert "Idempotency-Replayed" not in first.headers
+        assert (repeated.content, repeated.headers["ETag"]) == (first.content, first.headers["ETag"])
+        assert repeated.headers["Idempotency-Replayed"] == "true"
+        written = json.loads(client.response(it.package, f"{it.name}_read", row_id).content)[it.key]
+        assert {name for name in record if written[name] != record[name]} <= {member} | it.follows
+        assert written[member] == value
+        stale = client.call(
+            it.package, f"{it.name}_update", row_id, body=record | {member: it.new_value}, if_match=etag
+        )
+        assert stale["code"] == "changed_meanwhile"
+        etag = first.headers["ETag"]
 
 
 def channel(client: Generated) -> None:

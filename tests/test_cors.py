@@ -22,7 +22,7 @@ for _rule in routes().url_map.iter_rules():
         ROUTES.setdefault(path_of(_rule), set()).update((_rule.methods or set()) - {"HEAD"})
 READ = {"accept", "authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "x-request-id"}
 EXPOSED = {
-    "etag", "idempotency-replayed", "ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-limit",
+    "etag", "idempotency-replayed", "link", "ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-limit",
     "x-ratelimit-remaining", "x-ratelimit-reset", "x-request-id",
 }  # fmt: skip
 

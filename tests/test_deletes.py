@@ -15,6 +15,8 @@ from tests.factories import Sql
 from tests.races import during
 from tests.transactions import costs
 
+pytestmark = pytest.mark.slow
+
 Connection = psycopg2.extensions.connection
 Add = Callable[[str], int]
 

@@ -13,7 +13,7 @@ from tests.rollups import DIFFERENCES
 from tests.test_paging import LISTS
 from tests.test_schema import execute
 
-pytestmark = pytest.mark.usefixtures("drop_past_months")
+pytestmark = [pytest.mark.usefixtures("drop_past_months"), pytest.mark.slow]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
 from linkmgr.openapi.operations import RESOURCES
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 from tests.browser import PHONE, Browser
 from tests.conftest import MANY, ROOT, Client
 from tests.document import document
@@ -86,6 +86,7 @@ def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page:
      "A number becomes text.", "private | public", "parameters[].value", "deeplink.apple", "A date alone means",
      "auto | light | dark | ocean", "`limit` and `page` are ignored", "Days that visits are kept", "fname", "ssid",
      "at most 10", "or a 303 after the form", "at most 100,000 answers", "`/o/answer`", "at most 1,000", "`Other`",
+     "Weeks begin on Monday", "A range contains its start and not its end", "Accept: text/csv", "by=time:day,country",
      "/.well-known/linkmgr/", "at most 2 URLs",
      "`Idempotency-Replayed: true`", "send its `ETag`", "a 404 there", "`/api/openapi.json` need no key",
      "send it as `after`", "of which `r`", "Pages of any origin may call", "If-None-Match",
@@ -138,7 +139,7 @@ def commands(page: str) -> dict[str, str]:
     return {name: html.unescape(command) for name, command in found}
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_every_command_works_when_it_is_copied(service: str, stage: Stage) -> None:
     with urllib.request.urlopen(f"{service}/api/docs") as response:
         shown = commands(response.read().decode())
@@ -157,7 +158,7 @@ def test_every_command_works_when_it_is_copied(service: str, stage: Stage) -> No
         assert answer.get("error", 0) == 0, (filled, answer)
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_the_commands_of_the_readme_work_when_they_are_copied(service: str, alice: Client) -> None:
     texts = [(ROOT / name).read_text() for name in ("README.md", "deploy/README.md")]
     lines = re.findall(r"^ {4,}(curl .*/api/.*)$", "\n".join(texts), re.MULTILINE)

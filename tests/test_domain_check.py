@@ -13,8 +13,9 @@ import pytest
 from flask import Flask
 
 from linkmgr.outbound import fetch
-from tests.conftest import Client, free_port
+from tests.conftest import Client
 from tests.foreign import Answer, answering, publish, resolve, server
+from tests.servers import free_port
 
 DOMAIN = {"domain": "https://go.example.com"}
 

@@ -9,7 +9,7 @@ from tests.faults import attacks, deployment, injection
 from tests.faults.deployment import Database, Deployment
 from tests.faults.run import run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 
 @pytest.fixture(scope="module")

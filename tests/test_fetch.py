@@ -15,8 +15,8 @@ from cryptography.x509.oid import NameOID
 
 from linkmgr.outbound import fetch
 from linkmgr.web.errors import AppError
-from tests.conftest import free_port
 from tests.foreign import Answer, answering, publish, resolve, server
+from tests.servers import free_port
 
 NAME = "pictures.example.com"
 URL = f"http://{NAME}/"

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 from tests.conftest import MANY, Client, check_quota
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 TOKEN = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE"
 

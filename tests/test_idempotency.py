@@ -9,26 +9,17 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.db import statements, transaction
-from linkmgr.repository import purge
-from tests.batches import BATCH
 from tests.conftest import Client
 from tests.factories import Sql, qr
 from tests.operations import KEYED, Call
 from tests.races import at_once
 from tests.stage import Stage
 from tests.test_embedded import eventually
-from tests.transactions import costs
 
 Connection = psycopg2.extensions.connection
 
 WRITES = [call for call in KEYED if call.method != "GET"]
 PIXEL = {"type": "bing", "name": "n", "tag": "t"}
-AGE = "UPDATE idempotency_keys SET created = created - interval '24 hours 1 second' RETURNING 1"
-ANSWERS = """
-    INSERT INTO idempotency_keys (user_id, key, answer, created)
-    SELECT %(owner)s, n, 'x', now() - make_interval(hours => %(hours)s) FROM generate_series(1, %(many)s) n RETURNING 1
-"""
 WAITING = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 
 
@@ -264,86 +255,3 @@ def test_a_changed_table_is_503_once(alice: Client, sql: Sql, raw: Connection) -
             cursor.execute("ALTER TABLE channels ALTER name TYPE text")
     assert statuses == [503, 200, 200]
     assert len(sql("SELECT FROM channels")) == 2
-
-
-def test_an_answer_is_kept_for_24_hours(alice: Client, sql: Sql) -> None:
-    first = add(alice)
-    sql(AGE)
-    second = add(alice)
-    assert second.get_json()["id"] > first.get_json()["id"]
-    assert contents(add(alice)) == contents(second)
-    assert len(sql("SELECT FROM pixels")) == 2
-    sql(AGE)
-    assert add(alice, name="other").status_code == 200
-
-
-def test_answers_are_read_with_the_secrets_of_the_settings_only(
-    make_app: Callable[..., Flask], register: Callable[..., Client]
-) -> None:
-    before, after = "before" * 6, "after" * 7
-    alice = register("carol", via=make_app(secret_key=before))
-    first = add(alice)
-    changed = Client(make_app(secret_key=after, secret_key_fallbacks=before).test_client(), alice.key)
-    assert contents(add(changed)) == contents(first)
-    lost = Client(make_app(secret_key=after).test_client(), alice.key)
-    assert add(lost).get_json()["code"] == "other_secret"
-
-
-def test_an_answer_cannot_be_read_as_another_users(alice: Client, bob: Client, sql: Sql) -> None:
-    add(alice)
-    sql("UPDATE idempotency_keys SET user_id = %(id)s RETURNING 1", id=bob.id)
-    assert bob.http.post(
-        "/api/pixel/add", json=PIXEL, headers={"Authorization": f"Bearer {bob.key}", **under()["headers"]}
-    ).status_code == 500  # fmt: skip
-
-
-def test_a_read_after_the_first_write_of_a_request_sees_it(app: Flask, alice: Client) -> None:
-    listed = "SELECT id FROM pixels"
-    with app.app_context():
-        with transaction.lazily(lambda: None):
-            statements.run(
-                "INSERT INTO pixels (user_id, type, name, tag) VALUES (%(id)s, 'bing', 'n', 't')", id=alice.id
-            )
-            seen = [statements.row(listed), statements.replica_row(listed), *statements.rows(listed)]
-            seen += statements.page(f"{listed} LIMIT %(limit)s OFFSET %(offset)s", "1", limit=1, number=1).rows
-            assert len({row["id"] for row in seen if row}) == 1
-            assert len(seen) == 4
-        assert statements.row(listed) is None
-
-
-def test_a_request_without_the_header_runs_no_further_statement(
-    alice: Client, raw: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    spent = costs(monkeypatch, raw, lambda: alice.post("/api/pixel/add", PIXEL))
-    assert len(spent) == 2, "the caller is identified, and the pixel is stored"
-
-
-def test_expired_answers_are_purged_in_batches(
-    app: Flask, alice: Client, sql: Sql, raw: Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add(alice, "kept")
-    sql(ANSWERS, owner=alice.id, hours=25, many=2 * purge.MAX_ROWS + 1)
-    with raw.cursor() as cursor:
-        cursor.execute("ANALYZE idempotency_keys")
-    with app.app_context():
-        spent = costs(monkeypatch, raw, purge.purge)
-    assert max(cost.rows for cost in spent) <= 4 * purge.MAX_ROWS
-    assert is_replayed(add(alice, "kept"))
-    assert len(sql("SELECT FROM idempotency_keys")) == 1
-
-
-def test_a_user_with_many_answers_is_deleted_at_once_and_the_answers_in_batches(
-    *,
-    admin: Client,
-    alice: Client,
-    sql: Sql,
-    raw: Connection,
-    monkeypatch: pytest.MonkeyPatch,
-    run_jobs: Callable[[], None],
-) -> None:
-    sql(ANSWERS, owner=alice.id, hours=0, many=2000)
-    spent = costs(monkeypatch, raw, lambda: admin.delete(f"/api/user/{alice.id}/delete"))
-    assert max(cost.rows for cost in spent) < 100
-    spent = costs(monkeypatch, raw, run_jobs)
-    assert max(cost.rows for cost in spent) < BATCH
-    assert sql("SELECT FROM idempotency_keys") == []

@@ -16,11 +16,12 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from tests.conftest import ROOT, Client, free_port
+from tests.conftest import ROOT, Client
+from tests.servers import free_port
 from tests.test_embedded import alive, eventually, postmaster
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.alone,
     pytest.mark.skipif(sys.platform != "linux", reason="what is left running is looked for in /proc"),
 ]
 

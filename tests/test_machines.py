@@ -11,16 +11,17 @@ import pytest
 from flask import Flask
 
 from tests import machines, nginx
-from tests.conftest import BASE_URL, Client, free_port, redis, serving
+from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
 from tests.machines import Replica
 from tests.nginx import Nginx
 from tests.operations import KEYED, Call
 from tests.races import at_once, meanwhile
+from tests.servers import free_port, redis, serving
 from tests.stage import Stage
 from tests.test_embedded import ask, eventually
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 
 class Site(NamedTuple):

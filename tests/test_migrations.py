@@ -16,6 +16,8 @@ from tests.conftest import BASE_URL, Client
 from tests.races import meanwhile
 from tests.test_schema import execute
 
+pytestmark = pytest.mark.slow
+
 PAST = sorted((Path(__file__).parent / "schemas_of_the_past").glob("*.sql"))
 HOST = "go.example.org"
 USER = """

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
@@ -13,6 +14,8 @@ from linkmgr.api.pixels import TYPES
 from tests import factories
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
+
+pytestmark = pytest.mark.slow
 
 Records = dict[int, dict[str, Any]]
 Changes = dict[str, Any]

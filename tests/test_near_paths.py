@@ -72,6 +72,43 @@ def test_a_path_that_is_nearly_right_names_the_nearest_operation(
     )
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "operation"),
+    [
+        ("POST", "/api/urls", "POST /api/url/add"),
+        ("POST", "/api/qr", "POST /api/qr/add"),
+        ("POST", "/api/users/", "POST /api/user/add"),
+        ("PUT", "/api/url/17", "PUT /api/url/:link_id/update"),
+        ("PATCH", "/api/url/17", "PUT /api/url/:link_id/update"),
+        ("POST", "/api/channel/17", "PUT /api/channel/:channel_id/update"),
+        ("DELETE", "/api/url/17", "DELETE /api/url/:link_id/delete"),
+        ("DELETE", "/api/campaign/17", "DELETE /api/campaign/:campaign_id/delete"),
+    ],
+)
+def test_a_write_to_a_path_that_is_only_read_names_the_operation(
+    admin: Client, method: str, path: str, operation: str
+) -> None:
+    answer = admin.call(method, path)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET")
+    assert answer.get_json() == {
+        "error": 1,
+        "code": "method_not_allowed",
+        "message": f"The method {method} is not allowed for this URL. Allowed methods: GET. Did you mean {operation}?"
+        " /api/docs lists all operations.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [("POST", "/api/plans", "GET"), ("GET", "/api/url/add", "POST"), ("PATCH", "/api/url/17/update", "PUT"),
+     ("DELETE", "/api/account", "GET, POST"), ("OPTIONS", "/api/urls", "GET")],
+)  # fmt: skip
+def test_other_methods_name_no_operation(admin: Client, method: str, path: str, allowed: str) -> None:
+    assert admin.call(method, path).get_json()["message"] == (
+        f"The method {method} is not allowed for this URL. Allowed methods: {allowed}."
+    )
+
+
 @pytest.mark.parametrize(("method", "suffix"), [("GET", ""), ("PUT", "/update"), ("DELETE", "/delete")])
 @pytest.mark.parametrize("link_id", ["summer", "-1", "1.0", "%D9%A3", "+1", "go.example.org"])
 def test_a_link_id_that_is_not_a_number_names_the_look_up_by_short_url(

@@ -15,16 +15,17 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.web import cors
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 from tests import nginx
-from tests.conftest import BASE_URL, MANY, Client, check, free_port, serving, structured_list
+from tests.conftest import BASE_URL, MANY, Client, check, structured_list
 from tests.factories import Sql
 from tests.nginx import BRANDED, OWN, SERVED, Nginx
 from tests.operations import KEYED, Call
+from tests.servers import free_port, serving
 from tests.stage import Stage
 from tests.test_embedded import eventually
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 TOKEN = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE"
 PIXEL = {"type": "bing", "name": "n", "tag": "t"}

@@ -251,7 +251,8 @@ def test_a_short_url_is_found_behind_a_cursor_too(filled: Filled) -> None:
     [link, _] = listed.client.get("/api/urls").get_json()["data"]["urls"]
     for after, ids in ((link["id"] + 1, [link["id"]]), (link["id"], [])):
         data = listed.ask(f"?short={link['shorturl']}&after={after}")
-        assert data == {"result": 1, "perpage": 15, "maxpage": 1, "ids": ids}
+        assert data.items() >= {"result": 1, "perpage": 15, "maxpage": 1, "ids": ids}.items()
+        assert "currentpage" not in data
 
 
 @over_lists

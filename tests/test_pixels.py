@@ -34,7 +34,12 @@ def test_an_update_changes_only_what_was_sent(alice: Client) -> None:
     pixel_id = alice.add("/api/pixel/add", PIXEL)
     answer = alice.put(f"/api/pixel/{pixel_id}/update", {"tag": "UA-2", "type": "bing"})
     record = alice.get(f"/api/pixel/{pixel_id}").get_json()["data"]
-    assert answer.get_json() == {"error": 0, "message": "Pixel has been updated successfully.", "data": record}
+    assert answer.get_json() == {
+        "error": 0,
+        "message": "Pixel has been updated successfully.",
+        "warnings": ["The member 'type' cannot be changed and was ignored."],
+        "data": record,
+    }
     pixel = alice.get("/api/pixels").get_json()["data"]["pixels"][0]
     assert (pixel["name"], pixel["tag"], pixel["type"]) == ("Shop", "UA-2", "gapixel")
     alice.put(f"/api/pixel/{pixel_id}/update", {"tag": "UA-2", "name": "Store"})

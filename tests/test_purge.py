@@ -14,6 +14,8 @@ from tests.factories import Sql
 from tests.races import meanwhile
 from tests.transactions import costs
 
+pytestmark = pytest.mark.slow
+
 Connection = psycopg2.extensions.connection
 
 ROWS = 12_000

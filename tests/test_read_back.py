@@ -16,6 +16,8 @@ from tests.members import LOGO_FILES, bodies
 from tests.stage import Stage
 from tests.test_logos import logo_file
 
+pytestmark = pytest.mark.slow
+
 PAGE = "https://example.com/page"
 Members = dict[str, Any]
 TABLES = {

@@ -9,7 +9,7 @@ from werkzeug.test import TestResponse
 
 from linkmgr.db.statements import Database, Row
 from linkmgr.web import passwords
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql

@@ -14,6 +14,8 @@ from linkmgr.web import rate_limit
 from tests.conftest import Client
 from tests.factories import Sql
 
+pytestmark = pytest.mark.slow
+
 Register = Callable[..., Client]
 DAY = 86400
 

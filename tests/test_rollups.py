@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
+from threading import Thread
 
 import psycopg2
 import pytest
@@ -17,10 +19,12 @@ from tests import factories, geoip
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.rollups import DIFFERENCES
-from tests.targets import IPHONE, Target
+from tests.targets import IPHONE, Target, wait_until
 from tests.test_schema import execute
 from tests.test_visits import NOTHING
 from tests.test_visits_recording import purge
+
+pytestmark = pytest.mark.slow
 
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 # The statement of the previous version, reduced to what it writes.
@@ -159,9 +163,9 @@ def test_the_purge_folds_old_quarters_of_an_hour_into_days(
 # --- upgrades
 
 
-def test_an_upgrade_counts_each_visit_once_also_if_it_is_killed_and_the_old_version_stores_more(
-    empty: str, fresh: Flask, flask: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def upgraded(empty: str, flask: Callable[..., Result]) -> list[int]:
+    """Two links of an upgraded database, with 20 and 5 visits that the previous version has stored."""
     execute(empty, (Path(__file__).parent / "schemas_of_the_past" / "1.sql").read_text())
     execute(
         empty,
@@ -172,15 +176,21 @@ def test_an_upgrade_counts_each_visit_once_also_if_it_is_killed_and_the_old_vers
         """,
     )
     ids = [row[0] for row in execute(empty, "SELECT id FROM links ORDER BY id")]
-
-    def store(breakdowns: str, target_id: int, number: int) -> None:
-        with psycopg2.connect(empty) as connection, connection.cursor() as cursor:
-            cursor.execute(OLD_VISIT.format(breakdowns=breakdowns), {"id": target_id, "number": number})
-
-    store("tallies", ids[0], 20)
-    store("tallies", ids[1], 5)
+    store_old(empty, "tallies", ids[0], 20)
+    store_old(empty, "tallies", ids[1], 5)
     assert flask("database", "upgrade").exit_code == 0
     assert execute(empty, "SELECT count(*) FROM visits WHERE NOT rolled") == [(25,)]
+    return ids
+
+
+def store_old(dsn: str, breakdowns: str, target_id: int, number: int) -> None:
+    with psycopg2.connect(dsn) as connection, connection.cursor() as cursor:
+        cursor.execute(OLD_VISIT.format(breakdowns=breakdowns), {"id": target_id, "number": number})
+
+
+def test_an_upgrade_counts_each_visit_once_also_if_it_is_killed_and_the_old_version_stores_more(
+    empty: str, fresh: Flask, upgraded: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jobs, "MAX_VISITS", 4)
     fills = 0
     with fresh.app_context():
@@ -188,12 +198,30 @@ def test_an_upgrade_counts_each_visit_once_also_if_it_is_killed_and_the_old_vers
         while not done:
             fills += 1
             if fills in (3, 5):
-                store("target_breakdowns", ids[1], 3)
+                store_old(empty, "target_breakdowns", upgraded[1], 3)
                 kill_batch(empty)
             done = jobs.fill({})
     assert fills > 5
     assert execute(empty, DIFFERENCES) == []
     assert execute(empty, "SELECT clicks FROM totals ORDER BY 1") == [(11,), (20,)]
+
+
+@pytest.mark.usefixtures("upgraded")
+def test_two_processes_that_run_the_job_at_the_same_time_count_each_visit_once(empty: str, fresh: Flask) -> None:
+    def fill() -> None:
+        with fresh.app_context():
+            while not jobs.fill({}):
+                pass
+
+    with closing(psycopg2.connect(empty)) as connection, connection.cursor() as cursor:
+        cursor.execute(jobs._VISITS, {"limit": 4})
+        other = Thread(target=fill)
+        other.start()
+        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        wait_until(lambda: len(execute(empty, waiting)) == 1)
+        connection.commit()
+        other.join()
+    assert execute(empty, DIFFERENCES) == []
 
 
 def kill_batch(dsn: str) -> None:

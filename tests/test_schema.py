@@ -12,6 +12,8 @@ from flask import Flask
 from linkmgr.db import migrations, session, statements
 from linkmgr.db.statements import VERSION
 
+pytestmark = pytest.mark.slow
+
 Connection = psycopg2.extensions.connection
 
 

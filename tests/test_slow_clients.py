@@ -14,12 +14,12 @@ import pytest
 from gunicorn.http.unreader import Unreader
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 from tests.conftest import MANY, Client
 from tests.factories import Sql
 from tests.test_gunicorn import LARGEST, PIXEL, chunk
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.alone
 
 DEADLINE = 10
 BOUND = 1.0  # seconds within which other requests are answered

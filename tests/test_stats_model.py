@@ -20,6 +20,8 @@ from tests.conftest import Client
 from tests.factories import Sql
 from tests.visited import Store, Visited
 
+pytestmark = pytest.mark.slow
+
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "UTC")
 QUARTER, HOUR, DAY = timedelta(minutes=15), timedelta(hours=1), timedelta(days=1)
 NOW = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
@@ -33,7 +35,7 @@ WORDS = {
     "browser": ("Firefox", "Chrome Mobile"),
     "os": ("Linux", "iOS"),
     "device": ("desktop", "phone"),
-    "language": ("de", "es"),
+    "language": ("German", "Spanish"),
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 from tests import factories
 from tests.conftest import BASE_URL, Client, check
 from tests.factories import Sql

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from flask import Flask
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from linkmgr.api.urls import LinkChanges
 from tests.conftest import Client
 from tests.operations import CALLS
+
+pytestmark = pytest.mark.slow
 
 PAGE = "https://example.com/page"
 COMPLETE = {  # all members except those that name other rows

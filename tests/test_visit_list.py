@@ -94,7 +94,7 @@ def test_csv_has_the_same_visits_and_names_the_next_page(alice: Client, store: S
     answer = alice.get(f"{path[0]}?limit=1&bots=include", headers={"Accept": "text/csv"})
     assert list(csv.reader(io.StringIO(answer.text, newline=""))) == [
         COLUMNS,
-        [f"{NOW:%Y-%m-%d %H:%M:%S}", "Germany", "Berlin", 'a"b', "'=cmd", "Linux", "desktop", "de", "false"],
+        [f"{NOW:%Y-%m-%d %H:%M:%S}", "Germany", "Berlin", 'a"b', "'=cmd", "Linux", "desktop", "German", "false"],
     ]
     url, relation = answer.headers["Link"].split("; ")
     assert relation == 'rel="next"'

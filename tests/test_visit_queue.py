@@ -9,9 +9,12 @@ import pytest
 
 from linkmgr.repository import visits
 from linkmgr.visits.queue import VisitQueue
-from tests.conftest import Client, free_port, serving
+from tests.conftest import Client
+from tests.servers import free_port, serving
 from tests.targets import FIREFOX, Target, wait_until
 from tests.visit_queues import counter, countries, die, files, visit_of
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_visit_waits_for_a_lock_and_the_visitor_does_not(
@@ -122,7 +125,7 @@ def test_a_visit_is_stored_in_its_month_after_any_delay(
     assert recorder.flush()
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_a_service_that_is_stopped_stores_queued_visits(dsn: str, tmp_path: Path, target: Target) -> None:
     settings = {"database_url": dsn, "data_dir": str(tmp_path)}
     with serving(free_port(), tmp_path / "log", "--workers", "1", **settings) as base:
@@ -133,7 +136,7 @@ def test_a_service_that_is_stopped_stores_queued_visits(dsn: str, tmp_path: Path
     assert files(tmp_path) == []
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_visits_that_a_killed_service_left_are_stored_at_the_next_start(
     dsn: str, tmp_path: Path, target: Target, alice: Client
 ) -> None:

@@ -16,6 +16,8 @@ from tests.factories import Sql
 from tests.targets import Target, wait_until
 from tests.visit_queues import AWAY, TOKEN, Make, counter, die, files, line_of, visit_of
 
+pytestmark = pytest.mark.slow
+
 # --- exactly once
 
 

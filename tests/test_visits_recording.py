@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import psycopg2
@@ -177,6 +178,19 @@ def test_the_purge_deletes_visits_that_arrived_during_the_delete_of_their_target
     assert rows_of(sql, 2**40)["visits"] == 1
     purge(target.app)
     assert rows_of(sql, 2**40) == {"visits": 0, "visitors": 0, "totals": 0, "breakdowns": 0}
+
+
+def test_the_purge_deletes_visits_of_bots_that_arrived_during_the_delete_of_their_target(
+    target: Target, sql: Sql, alice: Client, register: Callable[..., Client], past_months: None
+) -> None:
+    register("carol", plan="Free")
+    recorder: VisitQueue = target.app.extensions["linkmgr_visit_queue"]
+    at = time.time() - timedelta(days=100).total_seconds()
+    recorder.add(Visit(2**40, alice.id, at, "", "Peru", DIRECT, "curl", "Linux", None, bot=True))
+    assert recorder.flush()
+    assert rows_of(sql, 2**40)["visits"] == 1
+    purge(target.app)
+    assert rows_of(sql, 2**40)["visits"] == 0
 
 
 def test_the_purge_deletes_the_counters_of_past_months(target: Target, sql: Sql) -> None:

@@ -43,6 +43,8 @@ def unknown(name: str, meant: str = "") -> str:
         ("expires_at", "expiry"),
         ("expiration", "expiry"),
         ("tags", "channel"),
+        ("name", "metatitle"),
+        ("utm_source", "parameters"),
         ("location", "geotarget"),
         ("device", "devicetarget"),
         ("meta_title", "metatitle"),
@@ -63,7 +65,13 @@ def test_an_unknown_member_of_a_link_is_named_with_the_one_that_was_meant(alice:
     [
         ("/api/pixel/add", PIXEL, "title", "name"),
         ("/api/bio/add", {"name": "Dana"}, "title", "name"),
-        ("/api/bio/add", {"name": "Dana"}, "slug", ""),
+        ("/api/bio/add", {"name": "Dana"}, "slug", "alias"),
+        ("/api/bio/add", {"name": "Dana"}, "custom", "alias"),
+        ("/api/campaign/add", {"name": "Dana"}, "alias", "slug"),
+        ("/api/campaign/add", {}, "domain", "name"),
+        ("/api/overlay/add", {"type": "poll", "name": "Dana"}, "text", "message"),
+        ("/api/splash/add", {"name": "Dana"}, "url", "link"),
+        ("/api/qr/add", {"type": "text", "data": "x"}, "color", "foreground"),
         ("/api/channel/add", {"name": "Dana"}, "colour", "color"),
         ("/api/campaign/add", {"name": "Dana"}, "private", "public"),
         ("/api/qr/add", {"type": "text", "data": "x"}, "bgcolor", "background"),
@@ -116,6 +124,29 @@ def test_a_name_that_a_read_shows_causes_a_warning_only_without_the_member_that_
     assert warnings(alice, both, path, "PUT") == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "member", "value"),
+    [("pixel", "type", "fbpixel"), ("domain", "domain", "https://x.example"), ("qr", "type", "sms")],
+)
+def test_a_member_that_cannot_be_changed_causes_a_warning_if_it_differs(
+    alice: Client, sql: Sql, kind: str, member: str, value: str
+) -> None:
+    path = f"/api/{kind}/{factories.ALL[kind](sql, alice.id)}"
+    read = alice.get(path).get_json()
+    record = read.get("details", read["data"])
+    assert warnings(alice, record | {member: value}, f"{path}/update", "PUT") == [
+        f"The member '{member}' cannot be changed and was ignored."
+    ]
+    assert warnings(alice, record, f"{path}/update", "PUT") == []
+
+
+def test_a_changed_username_causes_a_warning(alice: Client) -> None:
+    account = alice.get("/api/account").get_json()["data"]
+    assert warnings(alice, account | {"username": "alicia"}, "/api/account/update", "PUT") == [
+        "The member 'username' cannot be changed and was ignored."
+    ]
+
+
 def test_the_number_and_the_length_of_warnings_are_limited(alice: Client) -> None:
     many = {f"unknown {number} {'x' * 100}": number for number in range(500)}
     sent = warnings(alice, {"url": PAGE} | many)
@@ -158,11 +189,20 @@ def test_a_device_that_does_not_exist_causes_a_warning(alice: Client, label: str
 
 @pytest.mark.parametrize(
     ("label", "meant"),
-    [("jp", "ja"), ("frnch", "french"), ("klingon", ""), ("en-uk", ""), ("xx", ""), ("eng", "en")],
+    [
+        ("jp", "ja"),
+        ("frnch", "french"),
+        ("klingon", ""),
+        ("en-uk", ""),
+        ("xx", ""),
+        ("eng", "en"),
+        ("Deutsch", "de"),
+        ("français", "fr"),
+    ],
 )
 def test_a_language_that_does_not_exist_causes_a_warning(alice: Client, label: str, meant: str) -> None:
     hint = f" Did you mean '{meant}'?" if meant else ""
-    assert warnings(alice, with_target("languagetarget", "language", label)) == [LANGUAGE(label, hint)]
+    assert warnings(alice, with_target("languagetarget", "language", label)) == [LANGUAGE(label.lower(), hint)]
 
 
 @pytest.mark.parametrize(
@@ -221,6 +261,16 @@ def test_only_labels_that_are_stored_cause_a_warning(alice: Client) -> None:
 )
 def test_an_element_that_is_ignored_causes_one_warning(alice: Client, member: str, element: Any, lacks: str) -> None:
     assert warnings(alice, {"url": PAGE, member: [element, element]}) == [f"{member}: an element {lacks} was ignored."]
+
+
+def test_an_unknown_member_of_a_deep_link_causes_a_warning(alice: Client) -> None:
+    link = {"url": PAGE, "deeplink": {"auto": True, "ios": PAGE, "google": PAGE}}
+    assert warnings(alice, link) == [unknown("deeplink.ios", "deeplink.apple")]
+
+
+def test_an_unknown_member_of_a_link_on_a_bio_page_causes_a_warning(alice: Client) -> None:
+    page = {"name": "Dana", "links": [{"title": "Shop", "url": PAGE, "icon": "x"}]}
+    assert warnings(alice, page, "/api/bio/add") == [unknown("links.icon")]
 
 
 # --- Wi-Fi passwords

@@ -23,7 +23,7 @@ class Visited(NamedTuple):
     browser: str = "Firefox"
     os: str = "Linux"
     device: str = "desktop"
-    language: str = "de"
+    language: str = "German"
     bot: bool = False
 
 

@@ -7,6 +7,7 @@ from marshmallow import ValidationError, fields
 
 from linkmgr.fields.base import Changes, Choice, New, Text, body, changes_of, join_problems, paging
 from linkmgr.fields.links import Alias
+from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import bio
 from linkmgr.web.auth import user_id
@@ -50,10 +51,12 @@ class Links(fields.Field[list[Json]]):
     def _link(self, number: int, value: Any) -> Json:
         if not isinstance(value, dict):
             raise self.make_error("link", number=number)
+        schema = BioLink()
         try:
-            link: Json = BioLink().load(value)
+            link: Json = schema.load(value)
         except ValidationError as error:
             raise ValidationError(f"number {number}: {join_problems(dict(error.messages_dict))}") from None
+        warn_unknown(BioLink, schema.fields, value, "links.")
         return link
 
 

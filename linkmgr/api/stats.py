@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from linkmgr.fields import stats as queries
-from linkmgr.fields.base import paging
+from linkmgr.fields.base import page_limit
 from linkmgr.repository import stats, visit_list
 from linkmgr.repository.scope import Owner
 from linkmgr.repository.stats import Report
@@ -42,7 +42,7 @@ def live() -> Json | Response:
 def list_visits(target_id: int, *, what: str) -> Json | Response:
     """Answer /api/url/:id/visits and /api/qr/:id/visits."""
     queries.allow_only("after", "limit", "bots")
-    limit, bots = paging()["limit"], queries.BOTS[queries.bots()]
+    limit, bots = page_limit(), queries.BOTS[queries.bots()]
     page = visit_list.index(auth.user_id(), target_id, what=what, limit=limit, after=queries.after(), bots=bots)
     if csv.is_preferred():
         return csv.respond(visit_list.COLUMNS, page.rows, **_next_link(page.next))

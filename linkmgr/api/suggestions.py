@@ -8,7 +8,8 @@ from typing import NamedTuple
 from flask import current_app
 
 MAX_PATH = 200  # characters; longer paths get no hint
-_DEFAULT = "Check the URL; /api/docs lists all operations."
+_LIST = "/api/docs lists all operations."
+_DEFAULT = f"Check the URL; {_LIST}"
 _ID, _TEXT = "#", "*"
 _CUTOFF = 0.66  # similarity of two words of three letters, two of which are swapped
 # Words that other services use, in the singular, by ours. Those of "" are left out.
@@ -25,7 +26,9 @@ _SYNONYMS = {
         "add": "create new store",
         "update": "edit change modify patch",
         "delete": "remove destroy",
-        "": "list all index stat statistic visit click api",
+        "stat": "statistic analytic",
+        "visit": "click scan",
+        "": "list all index api",
     }.items()
     for synonym in synonyms.split()
 }
@@ -58,6 +61,10 @@ def _canonical(segment: str) -> str:
     return _SYNONYMS.get(word, word)
 
 
+def _words(segments: list[str]) -> list[str]:
+    return [word for word in map(_canonical, segments) if word]
+
+
 def _misses_number(segments: list[str], route: _Route) -> bool:
     """Return True if the path is the one of a route, except that an id is not a number."""
     pairs = list(zip(segments, route.segments, strict=False))
@@ -80,7 +87,7 @@ def hint(method: str, path: str) -> str:
     if len(path) > MAX_PATH:
         return _DEFAULT
     segments = [segment for segment in path.split("/")[2:] if segment and not re.fullmatch(r"v[0-9.]+", segment)]
-    words = [word for word in map(_canonical, segments) if word]
+    words = _words(segments)
     routes = sorted(_routes())
     names = get_close_matches(words[0], {route.words[0] for route in routes}, 1, _CUTOFF) if words else []
     if not names:
@@ -93,4 +100,18 @@ def hint(method: str, path: str) -> str:
         index = next((route for route in routes if route.method == "GET" and len(route.words) == 1), routes[0])
         return f"An id is a number. {index.method} {index.path} lists the ids."
     route = _nearest(method, [names[0], *words[1:]], routes)
-    return f"Did you mean {route.method} {route.path}? /api/docs lists all operations."
+    return f"Did you mean {route.method} {route.path}? {_LIST}"
+
+
+def method_hint(method: str, path: str) -> str:
+    """Return the sentences that name the write of the list or the record that a path reads, or nothing.
+
+    A POST to a record means its update.
+    """
+    words = _words(path.split("/")[2:])
+    method = "PUT" if method == "PATCH" or (method == "POST" and _ID in words) else method
+    routes = sorted(route for route in _routes() if route.method == method and route.words[:1] == words[:1])
+    if not routes or len(words) > len(("url", _ID)):
+        return ""
+    route = _nearest(method, words, routes)
+    return f" Did you mean {route.method} {route.path}? {_LIST}"

@@ -126,10 +126,15 @@ class New(Schema):
 
 def paging() -> Paging:
     """Return `limit`, and `page` or `after`, of the query as keyword arguments of `statements.page`."""
-    limit, number, after = _query_integer("limit"), page_number(), _query_integer("after", MAX_ID)
+    number, after = page_number(), _query_integer("after", MAX_ID)
     if after and number > 1:  # clients that are generated from the document always send its default, page=1
         raise AppError("invalid", problems="after and page exclude each other. Send only one of them")
-    return {"limit": min(limit or DEFAULT_LIMIT, MAX_LIMIT), "number": number, "after": after}
+    return {"limit": page_limit(), "number": number, "after": after}
+
+
+def page_limit() -> int:
+    """Return `limit` of the query."""
+    return min(_query_integer("limit") or DEFAULT_LIMIT, MAX_LIMIT)
 
 
 def page_number() -> int:

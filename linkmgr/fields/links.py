@@ -13,10 +13,11 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from flask import current_app
-from marshmallow import ValidationError, fields, validate
+from marshmallow import Schema, ValidationError, fields, validate
 
 from linkmgr.fields.base import MAX_ID, Matching, Text
 from linkmgr.fields.times import parse_time
+from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import MAX_URL, is_own_host, normalize_target, split_ascii, split_http, strict_host
 from linkmgr.settings import settings
 from linkmgr.web.request import MAX_WARNINGS, warn
@@ -218,6 +219,7 @@ class DeepLink(fields.Field[dict[str, Any]]):
         auto = value.get("auto")
         if not (auto is None or isinstance(auto, bool)):
             raise self.make_error("auto")
+        warn_unknown(Schema, ("auto", "apple", "google"), value, f"{attr}.")
         stores = {store: link for store in ("apple", "google") if (link := self._store(value, store))}
         return stores | ({"auto": auto} if auto is True or (auto is False and stores) else {})
 

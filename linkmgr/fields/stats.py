@@ -11,10 +11,12 @@ from linkmgr.fields.base import MAX_ID, query_choice, query_text
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.periods import PERIODS, UNITS, Range, parse_range, parse_zone
 from linkmgr.fields.strict_json import is_storable
+from linkmgr.visits.targets import LANGUAGES
 from linkmgr.web.errors import AppError
 
 METRICS = ("clicks", "visitors")
 DIMENSIONS = ("country", "city", "referrer", "browser", "os", "device", "language")
+DEVICES = ("phone", "tablet", "desktop", "unknown")
 TIMES = tuple(f"time:{unit}" for unit in UNITS)
 BY = (*TIMES, *DIMENSIONS, "target")
 BOTS = {"exclude": [False], "include": [False, True], "only": [True]}  # the values of the column `bot`
@@ -28,6 +30,7 @@ _SELECTION = ("ids", "campaign", "channel", "domain")
 _PARAMETERS = ("metrics", "by", *_SELECTION, "from", "to", "period", "timezone", *DIMENSIONS, "bots", "order", "limit",
                "user")  # fmt: skip
 _MAX_TEXT = 2000
+_CODE_LENGTH = 2  # of a country or a language
 
 
 @dataclass(frozen=True)
@@ -152,9 +155,9 @@ def _ids() -> list[int] | None:
 
 
 def _domain() -> str | None:
-    """Return the host in `domain`, which may have a scheme as in the lists."""
+    """Return the host in `domain`, which may have a scheme and a port as in the lists."""
     text = query_text("domain")
-    return None if text is None else re.sub("^https?://", "", text.lower()).removesuffix("/")
+    return None if text is None else re.sub("^https?://|(:[0-9]+)?/?$", "", text.lower(), flags=re.ASCII)
 
 
 def selection() -> Selection:
@@ -180,16 +183,28 @@ def _values(name: str, text: str) -> list[str]:
 
 
 def _labels(name: str, values: list[str]) -> list[str]:
-    """Return the labels of the values in lower case. A country may be given by its code."""
-    if name != "country":
-        return [value.lower() for value in values]
-    labels = []
-    for value in values:
-        names = NAMES.get(value.upper(), ()) if len(value) == 2 else (value,)  # noqa: PLR2004 - a code
-        if not names:
-            raise _invalid(f"country must be names such as Germany, or ISO 3166 codes such as DE; {value} is no code")
-        labels += [label.lower() for label in names]
-    return labels
+    """Return the labels of the values in lower case. A country or a language may be given by its code."""
+    if name == "device" and not {value.lower() for value in values} <= set(DEVICES):
+        raise _invalid(f"device must be from the list {', '.join(DEVICES)}")
+    labels_of = _CODES.get(name)
+    return [label.lower() for value in values for label in (labels_of(value) if labels_of else [value])]
+
+
+def _countries(value: str) -> list[str]:
+    names = NAMES.get(value.upper(), ()) if len(value) == _CODE_LENGTH else (value,)
+    if not names:
+        raise _invalid(f"country must be names such as Germany, or ISO 3166 codes such as DE; {value} is no code")
+    return list(names)
+
+
+def _languages(value: str) -> list[str]:
+    name = LANGUAGES.get(value.lower(), "") if len(value) == _CODE_LENGTH else value
+    if not name:
+        raise _invalid(f"language must be names such as German, or codes such as de; {value} is no code")
+    return [name]
+
+
+_CODES = {"country": _countries, "language": _languages}
 
 
 def _filter(name: str) -> Filter | None:

@@ -10,11 +10,12 @@ from flask import Flask
 from marshmallow import Schema
 
 from linkmgr.settings import this_app
-from linkmgr.web.request import warn
+from linkmgr.web.request import keep_fixed, warn
 
 MAX_NAMES = 10  # that are compared with the members of a body
 _MAX_LENGTH = 50
 _CUTOFF = 0.75
+_FIXED = {"type", "domain", "username"}  # members that reads show and that some updates cannot change
 
 Shown = Callable[[], dict[type[Schema], frozenset[str]]]
 
@@ -22,10 +23,12 @@ Shown = Callable[[], dict[type[Schema], frozenset[str]]]
 _MEANINGS = {
     other: meant.split()
     for meant, others in {
-        "custom": "alias slug keyword customalias customslug shortcode backhalf path ending",
+        "custom alias slug": "custom alias slug keyword customalias customslug shortcode backhalf path ending",
         "url": "longurl target targeturl destination link href originalurl",
-        "data": "content value text payload url",
-        "metatitle name": "title label",
+        "data message": "content value text payload",
+        "data link": "url",
+        "metatitle name": "title label name",
+        "name": "domain campaign",  # responses to writes of campaigns
         "metadescription": "summary",
         "metaimage banner logo": "image picture thumbnail",
         "description bio": "note notes comment about",
@@ -36,11 +39,11 @@ _MEANINGS = {
         "geotarget": "country countries geo location locations geotargets",
         "devicetarget": "device devices devicetargets",
         "languagetarget": "language languages languagetargets lang",
-        "parameters": "params utm query querystring",
+        "parameters": "params utm utmsource utmmedium utmcampaign utmterm utmcontent query querystring",
         "pixels tag": "pixel pixelid pixelids",
         "status public": "private visibility hidden access",
         "domain": "host hostname branddomain",
-        "foreground color": "fg textcolor fgcolor foregroundcolor colour",
+        "foreground color": "fg textcolor fgcolor foregroundcolor color colour",
         "background": "bg bgcolor backgroundcolor",
         "fname": "firstname givenname",
         "lname": "lastname surname familyname",
@@ -49,6 +52,8 @@ _MEANINGS = {
         "starred": "favorite favourite star",
         "username": "user login",
         "planid": "plan",
+        "apple": "ios iphone appstore itunes",
+        "google": "android playstore googleplay",
     }.items()
     for other in others.split()
 }
@@ -75,13 +80,15 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
     """Warn of members that are not in the schema, except those that a read of the record shows.
 
     A member that stands for another one, such as `alias` for `custom`, also causes a warning if reads show it, unless
-    the other one was sent too.
+    the other one was sent too. Members that cannot be changed are kept for responses.updated, which knows the record.
     """
     shown = this_app().extensions["linkmgr_shown_members"]().get(schema, frozenset())
     names = (name for name, value in members.items() if name not in fields and value not in (None, ""))
     for name in islice(names, MAX_NAMES):
         meant = _meant(name, fields)
         if name in shown and (meant is None or meant in members):
+            if name in _FIXED and not prefix:
+                keep_fixed(name, members[name])
             continue
         meant = meant or _typed(name, fields)
         hint = f" Did you mean '{prefix}{meant}'?" if meant else ""

@@ -101,8 +101,8 @@ CREATE TABLE account_days (
 ) WITH (fillfactor = 80);
 
 CREATE FUNCTION add_labels(one jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
-RETURN (SELECT jsonb_object_agg(dimension, labels)
-          FROM (SELECT dimension, jsonb_object_agg(label, visits) AS labels
+RETURN (SELECT json_object_agg(dimension, labels)::jsonb  -- faster than jsonb_object_agg()
+          FROM (SELECT dimension, json_object_agg(label, visits) AS labels
                   FROM (SELECT dimensions.key AS dimension, labels.key AS label, sum(labels.value::bigint) AS visits
                           FROM (VALUES (one), (other)) AS objects (object),
                                jsonb_each(object) AS dimensions,
@@ -173,8 +173,16 @@ BEGIN
 END $$;
 
 CREATE FUNCTION roll_up_inserted() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
+DECLARE
+    batch visits[];
 BEGIN
-    PERFORM roll_up(array_agg(v::visits)) FROM inserted v;
+    FOR batch IN
+        SELECT array_agg(visit)
+          FROM (SELECT v::visits AS visit, row_number() OVER () / 10000 AS number FROM inserted v) numbered
+         GROUP BY number
+    LOOP
+        PERFORM roll_up(batch);
+    END LOOP;
     UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)
      WHERE target_id = ANY (ARRAY(SELECT target_id FROM inserted WHERE NOT bot));
     RETURN NULL;

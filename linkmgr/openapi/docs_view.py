@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from linkmgr.openapi.model import Resource
 from linkmgr.openapi.operations import RESOURCES
 from linkmgr.openapi.schemas import JsonSchema
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 
 _ID = "17"  # the id in examples
 

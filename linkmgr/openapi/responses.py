@@ -9,7 +9,7 @@ from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import RECORDS
 from linkmgr.openapi.schemas import WARNINGS, JsonSchema, example_of, record, ref
 from linkmgr.web import idempotency, preconditions, safe_writes
-from linkmgr.web.errors import CATALOGUE
+from linkmgr.web.error_codes import CATALOGUE
 
 _LIMITS = {
     "X-RateLimit-Limit": "The requests allowed in a window.",
@@ -21,6 +21,7 @@ _LIMITS = {
 _ID = {"X-Request-Id": "The id of the request in the log: the one that the client sent, or a new one."}
 _TAG = {"ETag": "The version of the record. Send it in If-None-Match with the next read."}
 _REPLAYED = {idempotency.REPLAYED: "`true` if this is the stored answer to an earlier request with the same key."}
+_LINK = {"Link": 'The URL of the next page of a CSV, with `rel="next"`. Absent at the end.'}
 _RETRY = {"Retry-After": "The seconds after which you can try again."}
 _TITLES = {
     400: "The request is invalid, a value is already in use, or a limit of the plan is reached",
@@ -129,6 +130,7 @@ def _success(operation: Operation) -> JsonSchema:
         *_ID,
         *(_TAG if operation.tagged else ()),
         *(_REPLAYED if operation.method in safe_writes.METHODS else ()),
+        *(_LINK if operation.csv and operation.arguments else ()),
     )
     table = {"text/csv": {"schema": {"type": "string"}, "example": operation.csv}} if operation.csv else {}
     return {"description": "Success.", "headers": headers, "content": {"application/json": content, **table}}
@@ -165,6 +167,8 @@ def add_components(components: Components) -> None:
         components.header(name, {"description": description, "required": True, "schema": schema})
     for name, description in _REPLAYED.items():
         components.header(name, {"description": description, "schema": {"type": "string", "enum": ["true"]}})
+    for name, description in _LINK.items():
+        components.header(name, {"description": description, "schema": {"type": "string"}})
     for (status, codes), name in sorted(_NAMES.items()):
         components.schema(name, _envelope([*codes]))
         components.response(name, _error_response(status, [*codes], ref(name)))

@@ -133,7 +133,8 @@ def _delete_batch(since: str, until: str, after: int) -> Row:
 
     Return their number as `deleted`, and the id of the last target as `last`, None if there are no more targets. The
     recursive query finds each next target by the index, without reading the visits between. The conditions on `at`
-    limit each part of the statement to one partition.
+    limit each part of the statement to one partition. All visits of deleted targets are expired: `totals`, which
+    _delete_orphans reads, has no targets that only bots visited.
     """
     [batch] = database().execute(
         """
@@ -148,11 +149,14 @@ def _delete_batch(since: str, until: str, after: int) -> Row:
               FROM visited
              WHERE id IS NOT NULL AND number < %(max_targets)s),
         retained AS MATERIALIZED (
-            SELECT targets.id, now() - make_interval(days => (limits ->> 'retention')::int) AS since
+            SELECT targets.id,
+                   CASE WHEN accounts.id IS NULL THEN 'infinity'
+                        ELSE now() - make_interval(days => (limits ->> 'retention')::int) END AS since
               FROM (SELECT visited.id, coalesce((SELECT user_id FROM links WHERE links.id = visited.id),
                                                 (SELECT user_id FROM qrs WHERE qrs.id = visited.id)) AS user_id
                       FROM visited) targets
-              JOIN accounts ON accounts.id = targets.user_id AND (limits ->> 'retention')::int > 0),
+              LEFT JOIN accounts ON accounts.id = targets.user_id
+             WHERE accounts.id IS NULL OR (limits ->> 'retention')::int > 0),
         deleted AS (
             DELETE FROM visits
              WHERE ctid = ANY (ARRAY(SELECT expired.ctid

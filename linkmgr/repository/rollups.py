@@ -13,19 +13,20 @@ MAX_ROWS = 5000
 DETAILED_DAYS = 400  # older rollups have only days
 
 _BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; "
+# Processes that run the job at the same time, after a lease has expired, continue from each other's position. The lock
+# is a statement of its own: PostgreSQL 18 crashes if the statement itself waits for the row and then reads it again.
+_LOCKED = f"{_BY_INDEX}SELECT id FROM jobs WHERE kind = 'fill_rollups' FOR UPDATE; "  # noqa: S608 - static SQL
 _CUTOFF = f"date_trunc('day', now() - interval '{DETAILED_DAYS} days', 'UTC')"
 
 # The visits of a batch are those of one month after the position in the argument of the job, in the order of the index,
-# up to and including all visits with the same target and time as the last one. The lock on the job makes processes that
-# run it at the same time, after a lease has expired, continue from each other's position.
+# up to and including all visits with the same target and time as the last one.
 _VISITS = """
     WITH job AS MATERIALIZED (
         SELECT id, coalesce((argument ->> 'month')::timestamptz, '-infinity') AS month,
                coalesce((argument ->> 'target_id')::bigint, 0) AS target_id,
                coalesce((argument ->> 'at')::timestamptz, '-infinity') AS at
           FROM jobs
-         WHERE kind = 'fill_rollups'
-           FOR UPDATE),
+         WHERE kind = 'fill_rollups'),
     month AS MATERIALIZED (
         SELECT since, until FROM partitions WHERE since >= (SELECT month FROM job) ORDER BY since LIMIT 1),
     last AS MATERIALIZED (
@@ -91,12 +92,10 @@ _FOLD = f"""
          GROUP BY target_id, day, bot, dimension),
     days AS (
         INSERT INTO target_folds AS f (target_id, day, bot, visits, labels)
-        SELECT target_id, day, bot,
-               (SELECT sum(visits) FROM folded q
-                 WHERE q.target_id = sums.target_id AND q.day = sums.day AND q.bot = sums.bot),
-               json_object_agg(dimension, labels)
-          FROM sums
-         GROUP BY target_id, day, bot
+        SELECT target_id, day, bot, totals.visits, json_object_agg(dimension, sums.labels)
+          FROM (SELECT target_id, day, bot, sum(visits) AS visits FROM folded GROUP BY target_id, day, bot) totals
+          JOIN sums USING (target_id, day, bot)
+         GROUP BY target_id, day, bot, totals.visits
          ORDER BY target_id, day, bot
         ON CONFLICT (target_id, day, bot) DO UPDATE
            SET visits = f.visits + excluded.visits, labels = add_labels(f.labels, excluded.labels))
@@ -125,7 +124,7 @@ _ACCOUNTS = f"""
 def fill(_: Any) -> bool:
     """Count a batch of the visits that were stored before there were rollups, or compute statistics that are missing.
     Return True if nothing is left."""
-    [batch] = database().execute(_VISITS, {"limit": MAX_VISITS}, idempotent=False, prelude=_BY_INDEX)
+    [batch] = database().execute(_VISITS, {"limit": MAX_VISITS}, idempotent=False, prelude=_LOCKED)
     if not batch["done"]:
         return False
     [batch] = database().execute(_STATISTICS, {"limit": MAX_TARGETS}, idempotent=False, prelude=UNSYNCED)

@@ -1,7 +1,7 @@
 """Short links.
 
 One statement stores a link with its pixels and its channels. If it stores nothing and no constraint was violated, it
-returns an error code of errors.CATALOGUE as `refusal`.
+returns an error code of error_codes.CATALOGUE as `refusal`.
 """
 
 from collections.abc import Callable

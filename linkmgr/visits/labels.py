@@ -31,6 +31,8 @@ _OTHER_CODES = {
     "cn": "zh", "cz": "cs", "dk": "da", "eng": "en", "fra": "fr", "fre": "fr", "ger": "de", "deu": "de", "gr": "el",
     "ita": "it", "jp": "ja", "jpn": "ja", "kr": "ko", "por": "pt", "rus": "ru", "spa": "es", "ua": "uk", "us": "en",
     "gb": "en", "br": "pt", "at": "de", "chi": "zh", "zho": "zh",
+    "deutsch": "de", "français": "fr", "francais": "fr", "español": "es", "espanol": "es", "italiano": "it",
+    "português": "pt", "portugues": "pt", "nederlands": "nl", "polski": "pl", "türkçe": "tr", "русский": "ru",
 }  # fmt: skip
 
 # Brands, families of models and systems, as ua-parser names them, and brands that it may learn.

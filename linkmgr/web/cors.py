@@ -12,7 +12,7 @@ from linkmgr.web import request as web_request
 # The headers that the API reads, and those of its responses that browsers would hide from scripts.
 _READ = ("Accept", "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id")
 _EXPOSED = (
-    "ETag", "Idempotency-Replayed", "RateLimit", "RateLimit-Policy", "Retry-After", "X-RateLimit-Limit",
+    "ETag", "Idempotency-Replayed", "Link", "RateLimit", "RateLimit-Policy", "Retry-After", "X-RateLimit-Limit",
     "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
 )  # fmt: skip
 _METHODS = ("DELETE", "GET", "POST", "PUT")

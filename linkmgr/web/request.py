@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from io import BytesIO
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import flask
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
@@ -25,6 +25,7 @@ class Request(flask.Request):
     caller: Caller  # set by auth, on API requests only
     has_foreign_host = False  # set by pages.branded: the requested host is not our own
     warnings: tuple[str, ...] = ()  # sentences for the response of a write
+    fixed: tuple[tuple[str, Any], ...] = ()  # members of the body of an update that it cannot change
 
     @cached_property
     def id(self) -> str:
@@ -77,3 +78,9 @@ def warn(sentence: str) -> None:
     request = current()
     if len(request.warnings) < MAX_WARNINGS and sentence not in request.warnings:
         request.warnings += (sentence,)
+
+
+def keep_fixed(name: str, value: Any) -> None:
+    """Keep a member that an update cannot change, for a warning if the record has another value."""
+    if flask.has_request_context():
+        current().fixed += ((name, value),)

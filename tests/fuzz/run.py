@@ -14,7 +14,8 @@ from linkmgr import create_app
 from linkmgr.db import embedded, migrations, statements
 from linkmgr.repository import users
 from linkmgr.web import keys, passwords
-from tests.conftest import MANY, ROOT, free_port, serving
+from tests.conftest import MANY, ROOT
+from tests.servers import free_port, serving
 
 CAST = ("alice", "bob", "admin")  # two tenants and an administrator
 # High ids, so that generated ids never match: the administrator would delete these users.

@@ -21,6 +21,7 @@ from linkmgr.openapi.schemas import (
 )
 from linkmgr.repository.rollups import DETAILED_DAYS
 from linkmgr.repository.stats import LIVE_MINUTES
+from linkmgr.repository.visits import MAX_LABELS, OTHER
 
 _TIME = "2026-10-24T00:00:00+02:00"
 _DATE_OR_TIME = f"^{DATE_OR_TIME}$"
@@ -109,14 +110,17 @@ or QR code (`target`).
 - **Selection.** `ids`, `campaign`, `channel` and `domain` restrict each other. Without them, everything in the account
   is counted, deleted links too.
 - **Filters.** A filter is a list of labels, separated by commas. A label with `-` is excluded. Case does not matter.
-  `country` also takes ISO codes. A label that contains a comma is in double quotes: `"-Direct, email and other"`.
+  `country` and `language` also take ISO codes. A label that contains a comma is in double quotes:
+  `"-Direct, email and other"`.
 - **Visitors.** A visitor of two links is two visitors. They are counted from the visits, which the plan keeps for a
   number of days. If the range begins before `detailed_since` (null: all visits are kept), `visitors` is null, and
   `visitors_null_because` says why.
 - **Source.** Numbers by time and one dimension are stored as sums for each quarter of an hour, and are available at any
   age; `source` is then `rollups`. Two dimensions, a filter on another dimension than the one in `by`, and visitors are
   counted from the visits (`source` is `visits`), from `detailed_since` on. Sums older than {DETAILED_DAYS} days, before
-  `utc_days_before`, are sums of UTC days: each counts as the day of the same date in `timezone`.
+  `utc_days_before`, are sums of UTC days: each counts as the day of the same date in `timezone`. Sums count the labels
+  beyond the {MAX_LABELS:,} of a link or QR code as `{OTHER}`; visits have all labels. Only sums count
+  deleted links and QR codes.
 - **CSV.** With the header `Accept: text/csv` the rows are returned as CSV (RFC 4180), with the names of the columns in
   the first line. Cells that a spreadsheet would read as a formula begin with `'`.
 
@@ -171,7 +175,7 @@ More examples: `/api/stats?by=country&period=12mo&limit=10` (the countries with 
             browser=text("Mobile Safari"),
             os=text("iOS"),
             device=text("phone"),
-            language=text("de"),
+            language=text("German"),
             bot=flag(False),
         ),
     },
@@ -233,7 +237,7 @@ def visits_of(path: str, what: str) -> Operation:
             _BOTS,
         ),
         csv="time,country,city,referrer,browser,os,device,language,bot\r\n"
-        "2026-11-21 09:30:00,Germany,Berlin,t.co,Mobile Safari,iOS,phone,de,false\r\n",
+        "2026-11-21 09:30:00,Germany,Berlin,t.co,Mobile Safari,iOS,phone,German,false\r\n",
         description="Newest first, as long as the plan keeps visits. `next` is absent on the last page. With "
         "the header `Accept: text/csv` the visits are returned as CSV, and the next page is in the header `Link`.",
     )  # fmt: skip
