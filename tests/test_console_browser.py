@@ -113,6 +113,8 @@ def check(browser: Browser, name: str, folder: Path) -> None:
     axe.inject()
     for size, (width, height) in SIZES.items():
         browser.size(width, height)
+        picture(browser, folder / f"{name}-{size}-open.png")
+        browser.size(width, height)
         assert browser.run("return document.documentElement.scrollWidth") <= width, (name, size)
         for scheme in ("light", "dark"):
             style(browser, scheme)
