@@ -53,7 +53,7 @@ def _prepare_dev(config: Settings) -> Callable[[], None]:
     keys = demo.seed(with_demo=config.demo == "1")
     links = {name: login.new_link(users.find_id(name)) for name in reversed(keys)}
     url = config.base_url
-    pages = {"API documentation": f"{url}/api/docs"}
+    pages = {"Console": f"{url}/console", "API documentation": f"{url}/api/docs"}
     if demo.DEMO in keys and public.bio(None, demo.BIO):
         pages["Demo bio page"] = f"{url}/{demo.BIO}"
 

@@ -60,7 +60,9 @@ def test_without_redirects_there_is_a_plain_page_and_the_404_page(fetch: Fetch) 
 
 
 @pytest.mark.usefixtures("redirecting")
-@pytest.mark.parametrize("path", ["/login", "/login/x", "/account", "/account/key", "/avatar/alice.png"])
+@pytest.mark.parametrize(
+    "path", ["/login", "/login/x", "/account", "/account/key", "/console", "/console/links", "/avatar/alice.png"]
+)
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_our_own_pages_do_not_exist_on_a_branded_domain(fetch: Fetch, path: str, method: str) -> None:
     answer = fetch(path, method=method)
@@ -68,7 +70,7 @@ def test_our_own_pages_do_not_exist_on_a_branded_domain(fetch: Fetch, path: str,
 
 
 @pytest.mark.usefixtures("plain")
-@pytest.mark.parametrize("path", ["/login", "/login/x", "/account", "/avatar/alice.png"])
+@pytest.mark.parametrize("path", ["/login", "/login/x", "/account", "/console", "/console/links", "/avatar/alice.png"])
 def test_without_a_redirect_our_own_pages_are_404_like_any_unknown_path(fetch: Fetch, path: str) -> None:
     assert fetch(path).status_code == 404
     assert fetch(path).text == fetch("/nothing").text

@@ -66,7 +66,7 @@ def test_the_cookie_of_a_signed_in_user_is_of_no_use_to_a_page_of_another_origin
     browser.find("[name=email]").send_keys("alice@example.com")
     browser.find("[name=password]").send_keys(PASSWORD)
     browser.click("Sign in")
-    browser.wait_for("/account")
+    browser.wait_for("/console")
     page.open()
     refused = page.fetch("/api/account")
     assert (refused["status"], refused["body"]["code"]) == (401, "key_missing")

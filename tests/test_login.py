@@ -35,10 +35,10 @@ def is_signed_in(browser: FlaskClient) -> bool:
 
 
 @pytest.mark.parametrize("email", ["alice@example.com", "ALICE@Example.com", " alice@example.com "])
-def test_the_correct_password_redirects_to_the_account(browser_of: FlaskClient, alice: Client, email: str) -> None:
+def test_the_correct_password_redirects_to_the_console(browser_of: FlaskClient, alice: Client, email: str) -> None:
     assert not is_signed_in(browser_of)
     answer = sign_in(browser_of, email)
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
     assert is_signed_in(browser_of)
 
 
@@ -125,7 +125,7 @@ def test_a_link_signs_in_once(app: Flask, admin: Client, alice: Client) -> None:
         assert app.test_client().head(path).status_code == 200
     browser = app.test_client()
     answer = browser.post(path)
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console")
     assert is_signed_in(browser)
     assert app.test_client().get(path).status_code == 410
     other = app.test_client().post(path)
@@ -177,21 +177,21 @@ def test_sign_in_creates_a_new_session_and_ends_the_previous_one(
 
 
 @pytest.mark.parametrize("query", ["?next=https://evil.example", "?next=//evil.example", "?url=/\\evil.example"])
-def test_sign_in_redirects_to_the_account_only(browser_of: FlaskClient, alice: Client, query: str) -> None:
+def test_sign_in_redirects_to_the_console_only(browser_of: FlaskClient, alice: Client, query: str) -> None:
     answer = browser_of.post(f"/login{query}", data={"email": "alice@example.com", "password": PASSWORD})
-    assert answer.headers["Location"] == "/account"
+    assert answer.headers["Location"] == "/console"
 
 
-def test_a_signed_in_user_is_redirected_to_the_account(browser_of: FlaskClient, alice: Client) -> None:
+def test_a_signed_in_user_is_redirected_to_the_console(browser_of: FlaskClient, alice: Client) -> None:
     assert (browser_of.get("/").status_code, browser_of.get("/").headers["Location"]) == (302, "/login")
     assert browser_of.get("/login").status_code == 200
     sign_in(browser_of)
-    assert browser_of.get("/login").headers["Location"] == "/account"
+    assert browser_of.get("/login").headers["Location"] == "/console"
 
 
-def test_the_root_leads_a_signed_in_user_to_the_account(browser_of: FlaskClient, alice: Client) -> None:
+def test_the_root_leads_a_signed_in_user_to_the_console(browser_of: FlaskClient, alice: Client) -> None:
     sign_in(browser_of)
-    assert browser_of.get("/", follow_redirects=True).request.path == "/account"
+    assert browser_of.get("/", follow_redirects=True).request.path == "/console"
 
 
 @pytest.mark.parametrize(("path", "kind"), [("/favicon.ico", "image/"), ("/robots.txt", "text/plain")])

@@ -123,7 +123,7 @@ def administrator(attacked: tuple[Attacker, webdriver.Chrome], base: str, admin:
     found = Browser(attacked[1])
     url: str = admin.get(f"/api/user/login/{admin.id}").get_json()["url"]
     found.open(f"{base}/login/{url.rsplit('/', 1)[1]}")
-    found.wait_for("/account")
+    found.wait_for("/console")
     yield found
     found.complaints()  # left by the attacks; no other test may see it
     found.open("about:blank")

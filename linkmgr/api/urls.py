@@ -144,17 +144,26 @@ def visits(link_id: int) -> Json | Response:
     return list_visits(link_id, what="link")
 
 
+def create(owner: int, new: Json) -> Json:
+    """Store a loaded NewLink. The console uses this too."""
+    return urls.add(owner, hosts=hosts_of(targets_of(new)), **_to_columns(new))
+
+
+def change(owner: int, link_id: int, changes: Json) -> Json:
+    """Store loaded LinkChanges. The console uses this too."""
+    changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
+    return urls.update(owner, link_id, changed=changed, targets=targets_of(changes), **_to_columns(changes))
+
+
 @bp.post("/url/add")
 def add() -> Json:
-    new = body(NewLink)
-    return ok(**urls.add(user_id(), hosts=hosts_of(targets_of(new)), **_to_columns(new)))
+    return ok(**create(user_id(), body(NewLink)))
 
 
 @bp.put("/url/<id:link_id>/update")
 def update(link_id: int) -> Response:
     changes = changes_of(LinkChanges, lambda: url_details.read_current(user_id(), link_id))
-    changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
-    short = urls.update(user_id(), link_id, changed=changed, targets=targets_of(changes), **_to_columns(changes))
+    short = change(user_id(), link_id, changes)
     link = url_details.read_current(user_id(), link_id)
     message = "Link has been updated successfully."
     return updated(message, link.pop("version"), short, id=link_id, data=link.pop("data"), details=link)

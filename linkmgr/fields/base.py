@@ -93,6 +93,12 @@ def load(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
     return loaded
 
 
+def problems(schema: type[Schema], members: dict[str, Any]) -> dict[str, str]:
+    """Return the problem of each invalid member, for forms that show it beside the field."""
+    messages = _instance(schema).validate(members)
+    return {name: join_problems({"_schema": texts}) for name, texts in messages.items()}
+
+
 class Changes(Schema):
     """Body of an update: null means not sent, and "" clears an optional text."""
 

@@ -74,7 +74,7 @@ def _limit(limits: Row, member: str | None) -> int | None:
     return limit or None
 
 
-def _usage(account: Row) -> list[Usage]:
+def usage(account: Row) -> list[Usage]:
     return [
         Usage(label, account["used"].get(kind, 0), None if account["admin"] else _limit(account["limits"], member))
         for label, kind, member in USAGE_KINDS
@@ -110,7 +110,7 @@ def _page(*, with_key: bool = False, success: str | None = None, refusal: Refusa
         key=keys.reveal(g.user_id, account["key_ciphertext"]) if with_key else None,
         success=success,
         refusal=refusal,
-        usage=_usage(account),
+        usage=usage(account),
         features=_features(account),
         rate=f"{account['rate']} per minute" if account["rate"] else settings().rate_limit,
         by_link=g.by_link,

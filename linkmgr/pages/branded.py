@@ -24,7 +24,7 @@ from linkmgr.web.request import Request, current
 
 # First path segments that exist only on the service's own host. On branded domains PAGES
 # redirect to redirect404, and PROGRAMS are a plain 404.
-PAGES = ("login", "account", "avatar")
+PAGES = ("login", "account", "avatar", "console")
 PROGRAMS = ("api", "healthz", "metrics")
 _CHALLENGE = "challenge.prove"  # responds on any host, before its domain is added
 _UNKNOWN_HOST_ENDPOINTS = ("health.healthz", "metrics.scrape")

@@ -1,4 +1,4 @@
-"""/login, and /login/<token> for single-use login links. Both redirect to the account page."""
+"""/login, and /login/<token> for single-use login links. Both redirect to the console."""
 
 from functools import cache
 
@@ -44,7 +44,7 @@ def _authenticate(email: str, password: str) -> int | None:
 @bp.get("/login")
 def form() -> ResponseReturnValue:
     if sessions.current():
-        return redirect(url_for("account_page.show"), code=303)
+        return redirect(url_for("console.home"), code=303)
     return render_template("login.html")
 
 
@@ -80,4 +80,4 @@ def use_link(token: str) -> Response:
 
 def _start_session(token: str) -> Response:
     sessions.begin(token)
-    return redirect(url_for("account_page.show"), code=303)
+    return redirect(url_for("console.home"), code=303)

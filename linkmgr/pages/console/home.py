@@ -1,0 +1,117 @@
+"""The first page: shorten URLs, and the clicks of the last 30 days."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+import psycopg2
+from flask import g, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from linkmgr.api import urls as api
+from linkmgr.db.statements import Row
+from linkmgr.fields.base import load, problems
+from linkmgr.pages import account as account_page
+from linkmgr.pages.console import charts, frame
+from linkmgr.pages.console.frame import bp
+from linkmgr.repository import account as accounts
+from linkmgr.repository import overviews
+from linkmgr.settings import settings
+from linkmgr.web import errors
+from linkmgr.web.errors import AppError
+
+DAYS = 30
+MAX_LINES = 50  # of one form
+_TABLES = {"target": "Top links", "country": "Countries", "referrer": "Referrers"}
+_TOP = 6
+_NEAR = 0.8  # of a limit
+_BARE = re.compile(r"[\w-]+(?:\.[\w-]+)+(?:[:/?#]\S*)?")  # a URL without its scheme
+
+
+class Shortened(NamedTuple):
+    """The result of the form: the new links, and the lines that were refused with their messages."""
+
+    links: list[Row]
+    refused: list[tuple[str, str]]
+
+
+def _shorten(line: str) -> Row:
+    url = f"https://{line}" if _BARE.fullmatch(line) else line
+    if messages := problems(api.NewLink, {"url": url}):
+        raise AppError("invalid", problems=f"The URL {messages['url']}")
+    try:
+        return api.create(g.user_id, load(api.NewLink, {"url": url})) | {"url": url}
+    except psycopg2.IntegrityError as error:
+        app_error = errors.from_constraint(error)
+        if app_error is None:
+            raise
+        raise app_error from None
+
+
+def _shorten_all(text: str) -> Shortened:
+    result = Shortened([], [])
+    lines = list(dict.fromkeys(line.strip() for line in text.replace("\0", "").splitlines() if line.strip()))
+    for line in lines[:MAX_LINES]:
+        try:
+            result.links.append(_shorten(line))
+        except AppError as error:
+            result.refused.append((line, error.message))
+    result.refused.extend((line, f"Send at most {MAX_LINES} lines at a time.") for line in lines[MAX_LINES:])
+    return result
+
+
+def _numbers() -> Row:
+    """Return the chart and the tables of the account."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    days = [today - timedelta(days=number) for number in range(DAYS - 1, -1, -1)]
+    previous = days[0] - timedelta(days=DAYS)
+    rows = overviews.of_account(
+        g.user_id, since=days[0].date().isoformat(), previous=previous.date().isoformat(), limit=_TOP
+    )
+    counts = {row["label"]: row["clicks"] for row in rows if not row["dimension"]}
+    buckets = [
+        charts.Bucket(
+            day,
+            counts.get(day.date().isoformat(), 0),
+            counts.get((day - timedelta(days=DAYS)).date().isoformat(), 0),
+        )
+        for day in days
+    ]
+    total = sum(bucket.clicks for bucket in buckets)
+    return {
+        "chart": charts.chart(buckets, unit="day", period=f"the last {DAYS} days"),
+        "total": total,
+        "tables": frame.tables(rows, total, _TABLES, _name),
+    }
+
+
+def _name(row: Row) -> tuple[str, str]:
+    if row["dimension"] != "target":
+        return row["label"] or "Unknown", ""
+    url = url_for("console.link", link_id=row["link_id"]) if row["link_id"] else ""
+    return row["name"] or "A deleted link or QR code", url
+
+
+def _page(shortened: Shortened | None = None) -> str:
+    account = accounts.overview(g.user_id)
+    usage = [] if account["admin"] else account_page.usage(account)
+    return render_template(
+        "console/home.html",
+        near=[item for item in usage if item.limit and item.used >= _NEAR * item.limit],
+        links_used=account["used"].get("links", 0),
+        shortened=shortened,
+        base_url=settings().base_url,
+        max_lines=MAX_LINES,
+        **_numbers(),
+    )
+
+
+@bp.get("")
+def home() -> str:
+    return _page()
+
+
+@bp.post("")
+def home_shorten() -> ResponseReturnValue:
+    shortened = _shorten_all(request.form.get("urls", ""))
+    return _page(shortened), 400 if shortened.refused and not shortened.links else 200

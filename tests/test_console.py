@@ -1,0 +1,298 @@
+"""The console over HTTP: the first page, the list of links, and the page of one link."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from linkmgr.db.statements import Database
+from linkmgr.pages.console.home import MAX_LINES
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.test_account_page import signed_in, words
+from tests.visited import Store, Visited
+
+
+@pytest.fixture
+def browser(app: Flask, alice: Client) -> FlaskClient:
+    """A browser of alice, signed in by password."""
+    return signed_in(app)
+
+
+def get(browser: FlaskClient, path: str) -> str:
+    answer = browser.get(path)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+def shorten(browser: FlaskClient, text: str) -> str:
+    return browser.post("/console", data={"urls": text}).text
+
+
+def made(page: str) -> list[str]:
+    return re.findall(r'id="made-\d+" href="[^"]+">([^<]+)<', page)
+
+
+def box(page: str) -> list[str]:
+    content = re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)
+    assert content
+    return content[1].split()
+
+
+def visit(target_id: int, days: int = 0, **labels: str) -> Visited:
+    return Visited(target_id, datetime.now(UTC) - timedelta(days=days), **labels)  # type: ignore[arg-type]
+
+
+# --- the first page
+
+
+def test_signing_in_leads_to_the_console(app: Flask, alice: Client) -> None:
+    browser = app.test_client()
+    assert browser.get("/console").headers["Location"] == "/login"
+    assert browser.get("/", follow_redirects=True).request.path == "/login"
+    browser = signed_in(app)
+    assert browser.get("/", follow_redirects=True).request.path == "/console"
+    page = get(browser, "/console")
+    assert re.findall(r'<a href="/console" aria-current="page">Home</a>', page)
+    assert page.count("aria-current") == 1
+
+
+def test_each_line_of_the_box_becomes_a_link_of_the_user(browser: FlaskClient, alice: Client) -> None:
+    page = shorten(browser, "https://example.com/a\r\n\r\n  example.org/page \nhttps://example.com/a\n")
+    assert "2 links created" in page
+    links = alice.get("/api/urls").get_json()["data"]["urls"]
+    assert {link["longurl"] for link in links} == {"https://example.com/a", "https://example.org/page"}
+    assert made(page) == [link["shorturl"] for link in reversed(links)]
+    assert box(page) == []
+
+
+def test_bad_lines_stay_in_the_box_with_their_message_and_good_ones_are_made(browser: FlaskClient) -> None:
+    page = shorten(browser, f"nonsense\nhttps://example.com/a\n{BASE_URL}/loop\n")
+    assert "Link created" in page
+    assert box(page) == ["nonsense", f"{BASE_URL}/loop"]
+    assert "The URL must be a URL that begins with http:// or https://." in page
+    assert "The URL must not point to this service." in page
+    answer = browser.post("/console", data={"urls": "<b>x</b>\0"})
+    assert (answer.status_code, box(answer.text)) == (400, ["&lt;b&gt;x&lt;/b&gt;"])
+    assert browser.post("/console").status_code == 200
+
+
+def test_a_form_makes_a_limited_number_of_links(browser: FlaskClient) -> None:
+    page = shorten(browser, "\n".join(f"https://example.com/{number}" for number in range(MAX_LINES + 2)))
+    assert f"{MAX_LINES} links created" in page
+    assert box(page) == [f"https://example.com/{MAX_LINES}", f"https://example.com/{MAX_LINES + 1}"]
+
+
+def test_the_limit_of_the_plan_is_shown_before_and_when_it_is_reached(
+    app: Flask, register: Callable[..., Client], sql: Sql
+) -> None:
+    frida = register("frida", plan="Free")
+    browser = signed_in(app, "frida@example.com")
+    assert "Near the limit of your plan" not in get(browser, "/console")
+    for _ in range(99):
+        factories.link(sql, frida.id)
+    page = shorten(browser, "https://example.com/a\nhttps://example.com/b")
+    assert box(page) == ["https://example.com/b"]
+    assert "You have reached your plan&#39;s limit of 100 links." in page
+    assert "Near the limit of your plan" in page
+
+
+def test_the_first_page_shows_clicks_and_what_they_belong_to(
+    browser: FlaskClient, alice: Client, bob: Client, sql: Sql, store: Store
+) -> None:
+    assert "Clicks of your links appear here." in get(browser, "/console")
+    link_id, other = factories.link(sql, alice.id), factories.link(sql, bob.id)
+    store([visit(link_id, days, country="France", referrer="") for days in range(25)])
+    store([visit(link_id, 40) for _ in range(20)] + [visit(other)])
+    page = get(browser, "/console")
+    assert "25 clicks in the last 30 days, 25 % more than before" in page
+    assert f'<a href="/console/links/{link_id}">' in page
+    assert "<bdi>France</bdi>" in page
+    assert "<bdi>Germany</bdi>" not in page
+    assert page.count(", not complete yet</title>") == 1
+
+
+def test_clicks_of_a_deleted_link_have_a_row_without_a_link(
+    browser: FlaskClient, alice: Client, sql: Sql, store: Store
+) -> None:
+    link_id, code = factories.link(sql, alice.id), factories.qr(sql, alice.id)
+    store([visit(link_id), visit(code)])
+    alice.delete(f"/api/url/{link_id}/delete")
+    page = get(browser, "/console")
+    assert "A deleted link or QR code" in page
+    assert "QR code Poster" in page
+
+
+# --- the list
+
+
+def test_an_empty_list_says_what_links_are_for(browser: FlaskClient) -> None:
+    page = get(browser, "/console/links")
+    assert "Create your first link" in page
+    assert "<table" not in page
+
+
+def test_the_list_shows_clicks_states_and_pages(browser: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
+    for number in range(15):
+        factories.link(sql, alice.id, title=f"Link {number}")
+    link_id = alice.add(
+        "/api/url/add",
+        {"url": "https://example.com/x", "password": "secret", "expiry": "2020-01-01", "type": "frame",
+         "status": "private"},
+    )  # fmt: skip
+    store([visit(link_id), visit(link_id, 3), visit(link_id, 40)])
+    page = get(browser, "/console/links")
+    first = words(page.split("<li>")[1 + 4])
+    for text in ("expired", "password", "frame", "private", "2 clicks in the last 30 days"):
+        assert text in first
+    assert "1 to 15 of 16" in page
+    assert "16 to 16 of 16" in get(browser, "/console/links?page=2")
+    assert "behind the last one" in get(browser, "/console/links?page=3")
+
+
+def test_the_list_is_searched_and_ordered(browser: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
+    ids = [factories.link(sql, alice.id, title=title) for title in ("One <b>", "Two", "Three")]
+    store([visit(ids[1])])
+    sql("UPDATE totals SET clicks = 1 WHERE target_id = %(id)s", id=ids[1])
+    page = get(browser, "/console/links?q=%3Cb%3E&order=click")
+    assert (f'id="short-{ids[0]}"' in page, f'id="short-{ids[1]}"' in page) == (True, False)
+    assert "One &lt;b&gt;" in page
+    assert re.findall(r'id="short-(\d+)"', get(browser, "/console/links?order=click"))[0] == str(ids[1])
+    assert "No link contains this text." in get(browser, "/console/links?q=nothing")
+
+
+@pytest.mark.parametrize("query", ["page=x", "order=title", "q=a&q=b", "q=%00"])
+def test_a_wrong_query_is_an_error_with_a_sentence(browser: FlaskClient, query: str) -> None:
+    assert browser.get(f"/console/links?{query}").status_code == 400
+
+
+# --- the page of a link
+
+
+@pytest.mark.parametrize(
+    ("query", "title", "marks"),
+    [
+        ("", "23 clicks in the last 30 days, 1 before", 30),
+        ("period=24h", "21 clicks in the last 24 hours", 24),
+        ("period=7d", "22 clicks in the last 7 days, 1 before", 7),
+        ("period=7d&by=hour", "22 clicks in the last 7 days, 1 before", 168),
+        ("period=30d&by=month", "23 clicks in the last 30 days, 1 before", 30),
+        ("period=90d&by=week", "24 clicks in the last 90 days", None),
+        ("period=12mo", "24 clicks in the last 12 months, 1 before", 12),
+        ("period=12mo&by=week", "24 clicks in the last 12 months", None),
+    ],
+)
+def test_the_page_of_a_link_shows_its_clicks_by_period(
+    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, query: str, title: str, marks: int | None
+) -> None:
+    link_id = factories.link(sql, alice.id)
+    store([visit(link_id) for _ in range(21)] + [visit(link_id, days) for days in (5, 10, 40, 370)])
+    page = get(browser, f"/console/links/{link_id}?{query}")
+    assert title in page
+    assert marks in (None, page.count('<g class="mark">'))
+    for text in ("Germany (DE)", "t.co", "Firefox", "Linux", "desktop", "Latest visits"):
+        assert text in page
+
+
+def test_a_link_without_clicks_says_how_to_get_one(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    page = get(browser, f"/console/links/{factories.link(sql, alice.id)}")
+    assert "No clicks in the last 30 days." in page
+    assert 'class="plot"' not in page
+
+
+def test_the_qr_code_is_an_image_of_the_short_url(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    link_id = factories.link(sql, alice.id)
+    alias = sql("SELECT alias FROM links WHERE id = %(id)s", id=link_id)[0]["alias"]
+    image = browser.get(f"/console/links/{link_id}/qr?format=png&size=300")
+    assert image.data == browser.get(f"/{alias}/qr?size=300").data
+    saved = browser.get(f"/console/links/{link_id}/qr?format=svg&download=1")
+    assert (saved.mimetype, saved.headers["Content-Disposition"]) == (
+        "image/svg+xml",
+        f'attachment; filename="{alias}.svg"',
+    )
+    assert browser.get(f"/console/links/{link_id}/qr?size=1").status_code == 400
+
+
+def test_a_link_is_deleted_after_a_question(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    link_id = factories.link(sql, alice.id)
+    assert "Delete this link?" in get(browser, f"/console/links/{link_id}/delete")
+    assert alice.get(f"/api/url/{link_id}").status_code == 200
+    answer = browser.post(f"/console/links/{link_id}/delete")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console/links")
+    assert "Link deleted." in get(browser, "/console/links")
+    assert alice.get(f"/api/url/{link_id}").status_code == 404
+
+
+# --- who sees it
+
+
+def console_rules(app: Flask) -> list[tuple[str, str]]:
+    """Return the method and the rule of each route."""
+    return [
+        (method, rule.rule)
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/console")
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    ]
+
+
+def test_the_link_of_another_user_is_a_404_on_each_route(
+    app: Flask, browser: FlaskClient, alice: Client, bob: Client, sql: Sql
+) -> None:
+    link_id, ghost = factories.link(sql, bob.id), 2**62
+    before = sql("SELECT * FROM links")
+    rules = [(method, rule) for method, rule in console_rules(app) if "<" in rule]
+    assert len(rules) >= 6
+    for method, rule in rules:
+        pages = []
+        for row_id in (link_id, ghost):
+            path = re.sub("<id:[a-z_]+>", str(row_id), rule)
+            answer = browser.open(path, method=method, data={"url": "https://example.com/taken", "version": "1"})
+            assert answer.status_code == 404, (method, path)
+            pages.append(re.sub('nonce="[^"]+"', "", answer.text))
+        assert pages[0] == pages[1]
+    assert sql("SELECT * FROM links") == before
+    assert f"links/{link_id}" not in get(browser, "/console/links") + get(browser, "/console")
+
+
+def test_without_a_session_every_route_leads_to_the_sign_in_page(app: Flask, alice: Client, sql: Sql) -> None:
+    link_id = factories.link(sql, alice.id)
+    for method, rule in console_rules(app):
+        path = re.sub("<id:[a-z_]+>", str(link_id), rule)
+        answer = app.test_client().open(path, method=method, data={"urls": "https://example.com/a"})
+        assert (answer.status_code, answer.headers["Location"]) == (303, "/login")
+    assert len(sql("SELECT 1 FROM links")) == 1
+
+
+def test_pages_are_private_and_small_and_need_few_statements(
+    browser: FlaskClient, alice: Client, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [factories.link(sql, alice.id) for _ in range(20)]
+    store([visit(ids[0], days) for days in range(60)])
+    statements = []
+    execute_on = Database.execute_on
+
+    def count(self: Database, *args: object) -> object:
+        statements.append(args)
+        return execute_on(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Database, "execute_on", count)
+    limits = {
+        "/console": 2,
+        "/console/links": 2,
+        "/console/links?q=e": 2,
+        "/console/links/new": 1,
+        f"/console/links/{ids[0]}": 3,
+        f"/console/links/{ids[0]}/edit": 2,
+        f"/console/links/{ids[0]}/delete": 1,
+        f"/console/links/{ids[0]}/qr": 1,
+    }
+    for path, limit in limits.items():
+        statements.clear()
+        answer = browser.get(path)
+        assert len(statements) == 1 + limit, path
+        assert answer.headers["Cache-Control"] == "no-store"

@@ -1,0 +1,247 @@
+"""The console in Chromium: the first five minutes, and the accessibility and fit of each page."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from pathlib import Path
+from random import Random
+from urllib.parse import urlsplit
+
+import pytest
+from axe_selenium_python import Axe
+from selenium.webdriver.common.keys import Keys
+
+from tests import factories
+from tests.browser import Browser
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.targets import FIREFOX, wait_until
+from tests.test_browser import login_link
+from tests.visited import Store, Visited
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def base(serve: Callable[..., str]) -> str:
+    return serve("--workers", "1", "--graceful-timeout", "0")
+
+
+SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
+TITLES = (
+    "A name of 255 characters " + "x" * 230,
+    "عرض الصيف الكبير على جميع المنتجات",
+    "🎉🍞 Party bread",
+    "",
+)
+
+
+def referrers(number: int) -> str:
+    return (
+        "Direct, email and other",
+        "news.ycombinator.com",
+        "t.co",
+        "a-very-long-host-name-of-a-referrer.departments.example.com",
+    )[number % 4]
+
+
+def fill(alice: Client, sql: Sql, store: Store) -> int:
+    """Add links of all kinds, with visits of four months. Return the id of one that has all members."""
+    chosen = Random(7)  # noqa: S311
+    for number in range(40):
+        factories.link(
+            sql, alice.id, url=f"https://example.com/{'long/' * (number % 5 * 12)}", title=TITLES[number % 4]
+        )
+    channel, pixel = alice.add("/api/channel/add", {"name": "News"}), factories.pixel(sql, alice.id)
+    link_id = alice.add(
+        "/api/url/add",
+        {
+            "url": "https://example.com/shop/summer-sale?with=" + "parameters" * 20,
+            "custom": "summer",
+            "metatitle": "Summer sale 🌞 عرض الصيف",
+            "description": "For the newsletter",
+            "password": "secret",
+            "expiry": "2030-12-31 23:59:59",
+            "type": "frame",
+            "status": "private",
+            "geotarget": [{"location": "Germany", "link": "https://example.com/de"}],
+            "parameters": [{"name": "utm_source", "value": "news"}],
+            "pixels": [pixel],
+            "channel": [channel],
+            "campaign": factories.campaign(sql, alice.id),
+        },
+    )
+    now = datetime.now(UTC)
+    store(
+        Visited(
+            link_id,
+            now - timedelta(days=day, minutes=chosen.randrange(60)),
+            country=chosen.choice(["Germany", "United States", "South Georgia and the South Sandwich Islands"]),
+            referrer=referrers(chosen.randrange(7)),
+            browser=chosen.choice(["Firefox", "Chrome", "Safari"]),
+        )
+        for day in range(120)
+        for _ in range(chosen.randrange(30 if day % 7 else 90))
+    )
+    sql("UPDATE totals SET clicks = 123456 WHERE target_id = %(id)s", id=link_id)
+    return link_id
+
+
+def picture(browser: Browser, path: Path) -> None:
+    """Keep a picture of the whole page."""
+    width, height = browser.run("return [innerWidth, document.documentElement.scrollHeight]")
+    browser.size(width, max(height, 600))
+    browser.driver.save_screenshot(str(path))
+
+
+def style(browser: Browser, scheme: str) -> None:
+    """Set the color scheme, without the transitions between colors."""
+    features = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
+    media = {"features": [{"name": name, "value": value} for name, value in features.items()]}
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+
+
+def check(browser: Browser, name: str, folder: Path) -> None:
+    """Keep pictures, then open all details and check the width of the page and its accessibility."""
+    for size, (width, height) in SIZES.items():
+        for scheme in ("light", "dark"):
+            browser.size(width, height)
+            style(browser, scheme)
+            picture(browser, folder / f"{name}-{size}-{scheme}.png")
+    browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
+    axe = Axe(browser.driver)
+    axe.inject()
+    for size, (width, height) in SIZES.items():
+        browser.size(width, height)
+        picture(browser, folder / f"{name}-{size}-open.png")
+        browser.size(width, height)
+        assert browser.run("return document.documentElement.scrollWidth") <= width, (name, size)
+        for scheme in ("light", "dark"):
+            style(browser, scheme)
+            violations = axe.run()["violations"]
+            assert violations == [], f"{name} {size} {scheme}: {axe.report(violations)}"
+
+
+@pytest.fixture
+def signed_in(browser: Browser, base: str, admin: Client, alice: Client) -> Browser:
+    browser.open(login_link(base, admin, alice))
+    browser.wait_for("/console")
+    return browser
+
+
+def visit(url: str) -> None:
+    parts = urlsplit(url)
+    connection = HTTPConnection(parts.netloc, timeout=10)
+    connection.request("GET", parts.path, headers={"User-Agent": FIREFOX})
+    assert connection.getresponse().status == 302
+    connection.close()
+
+
+def test_a_pasted_url_becomes_a_short_link_whose_first_visit_is_on_a_chart(signed_in: Browser, sql: Sql) -> None:
+    browser = signed_in
+    browser.find("#urls").send_keys("https://example.com/a/long/path")
+    browser.click("Create link")
+    browser.wait_for_text("Link created")
+    short = browser.find("#made-1")
+    browser.find("[data-copy=made-1]").click()
+    browser.wait_for_text("Copied")
+    visit(short.text)
+    wait_until(lambda: bool(sql("SELECT 1 FROM target_quarters")))
+    short.click()
+    browser.wait_for_text("1 click in the last 30 days")
+    assert browser.find(".plot").accessible_name == "1 click in the last 30 days"
+    assert len(browser.all(".plot .bar")) == 1
+
+
+def test_keys_lead_to_the_search_and_to_a_new_link_which_is_deleted_in_a_dialog(
+    signed_in: Browser, alice: Client, sql: Sql
+) -> None:
+    browser = signed_in
+    link_id = factories.link(sql, alice.id)
+    browser.click("Links")
+    browser.wait_for("/console/links")
+    browser.press("/", "page", Keys.ENTER)
+    browser.wait_for_text("1 to 1 of 1")
+    browser.press("n")
+    browser.wait_for("/console/links/new")
+    browser.wait_for_focus("url")
+    browser.press("https://example.com/new", Keys.ENTER)
+    browser.wait_for_text("Link created.")
+    browser.click("Danger")
+    browser.click("Delete link")
+    assert browser.find("dialog").get_attribute("open")
+    browser.press(Keys.ESCAPE)
+    assert not browser.find("dialog").get_attribute("open")
+    browser.click("Delete link")
+    browser.find("dialog .danger").click()
+    browser.wait_for("/console/links")
+    assert [row["id"] for row in sql("SELECT id FROM links")] == [link_id]
+
+
+def test_without_scripts_a_link_is_created_found_and_deleted(signed_in: Browser, base: str, sql: Sql) -> None:
+    browser = signed_in
+    browser.size(*SIZES["phone"])
+    browser.scripts(run=False)
+    browser.find("#urls").send_keys("https://example.com/a")
+    browser.click("Create link")
+    browser.find("#made-1").click()
+    browser.click("Danger")
+    browser.click("Delete link")
+    assert "Delete this link?" in browser.text
+    browser.click("Delete link")
+    assert "Link deleted." in browser.text
+    browser.click("Menu")
+    browser.click("Home")
+    assert browser.path == "/console"
+
+
+@pytest.mark.parametrize("rows", ["none", "three", "many"])
+def test_each_page_is_accessible_and_fits(
+    *,
+    signed_in: Browser,
+    base: str,
+    alice: Client,
+    sql: Sql,
+    store: Store,
+    tmp_path: Path,
+    rows: str,
+) -> None:
+    paths = {"home": "/console", "links": "/console/links", "new": "/console/links/new", "account": "/account"}
+    if rows == "three":
+        ids = [factories.link(sql, alice.id, title=title) for title in TITLES[1:]]
+        store([Visited(ids[0], datetime.now(UTC) - timedelta(days=day)) for day in (0, 0, 3, 9)])
+        paths = {"home": "/console", "links": "/console/links", "link": f"/console/links/{ids[0]}"}
+    if rows == "many":
+        link_id = fill(alice, sql, store)
+        page = f"/console/links/{link_id}"
+        paths = {"home": "/console", "links": "/console/links", "link": page, "day": f"{page}?period=24h"}
+        paths |= {"year": f"{page}?period=12mo", "edit": f"{page}/edit", "delete": f"{page}/delete"}
+    for name, path in paths.items():
+        signed_in.open(base + path)
+        check(signed_in, f"{rows}-{name}", tmp_path)
+
+
+def test_forms_with_messages_are_accessible_and_pages_read_from_right_to_left(
+    *,
+    signed_in: Browser,
+    base: str,
+    alice: Client,
+    sql: Sql,
+    store: Store,
+    tmp_path: Path,
+) -> None:
+    browser = signed_in
+    browser.find("#urls").send_keys("nonsense\nhttps://example.com/a\nexample.org/b\nftp://example.com/")
+    browser.click("Create link")
+    browser.wait_for_text("2 links created")
+    check(browser, "home-refused", tmp_path)
+    browser.open(f"{base}/console/links/new")
+    browser.find("#url").send_keys("nonsense")
+    browser.find("form.form").submit()
+    browser.wait_for_text("Nothing was saved.")
+    check(browser, "form-refused", tmp_path)
+    link_id = fill(alice, sql, store)
+    for name, path in {"home": "/console", "links": "/console/links", "link": f"/console/links/{link_id}"}.items():
+        browser.open(base + path)
+        browser.run("document.documentElement.dir = 'rtl'")
+        check(browser, f"rtl-{name}", tmp_path)

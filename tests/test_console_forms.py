@@ -1,0 +1,249 @@
+"""The form of a link in the console: its fields, their messages, and changes by others in the meantime."""
+
+import re
+from collections.abc import Callable
+from html import unescape
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from linkmgr.api.urls import LinkChanges, NewLink
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.test_account_page import signed_in, words
+
+URL = "https://example.com/page"
+
+
+@pytest.fixture
+def browser(app: Flask, alice: Client) -> FlaskClient:
+    """A browser of alice, signed in by password."""
+    return signed_in(app)
+
+
+def fields(page: str) -> dict[str, list[str]]:
+    """Return the values that a browser sends with the form of the page, by name."""
+    form = page.split('<form method="post" class="form">')[1].split("</form>", maxsplit=1)[0]
+    sent: dict[str, list[str]] = {}
+    for tag, name in re.findall(r'(<(?:input|select|textarea)\b[^>]*\bname="([^"]+)"[^>]*>)', form):
+        box = re.search('type="(checkbox)"', tag)
+        value = re.search(' value="([^"]*)"', tag)
+        if tag.startswith("<textarea"):
+            value = re.match(r"\n(.*?)</textarea>", form.split(tag)[1], re.DOTALL)
+        if tag.startswith("<select"):
+            options = form.split(tag)[1].split("</select>")[0]
+            value = re.search('value="([^"]*)" selected', options) or re.search('value="([^"]*)"', options)
+        if not box or " checked" in tag:
+            sent.setdefault(name, []).append(unescape(value[1]) if value else "")
+    return sent
+
+
+def names(page: str) -> set[str]:
+    form = page.split('<form method="post" class="form">')[1]
+    return {name.split(".")[0] for name in re.findall(r'\bname="([^"]+)"', form)}
+
+
+def message(page: str, name: str) -> str:
+    found = re.search(f'id="{name}-error"[^>]*>([^<]+)<', page)
+    return words(found[1]) if found else ""
+
+
+def details(client: Client, link_id: int) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"/api/url/{link_id}").get_json()["details"]
+    return found
+
+
+def everything(alice: Client, sql: Sql) -> dict[str, Any]:
+    """Return a body with all members."""
+    return {
+        "url": URL,
+        "custom": "summer",
+        "domain": sql(
+            "SELECT 'https://' || host AS host FROM domains WHERE id = %(id)s", id=factories.domain(sql, alice.id)
+        )[0]["host"],
+        "password": "secret",
+        "expiry": "2030-12-31 23:59:59",
+        "type": f"overlay-{factories.overlay(sql, alice.id)}",
+        "geotarget": [{"location": "germany", "link": "https://example.com/de"}],
+        "devicetarget": [{"device": "iphone", "link": "https://example.com/iphone"}],
+        "languagetarget": [{"language": "fr", "link": "https://example.com/fr"}],
+        "parameters": [{"name": "utm_source", "value": "news"}],
+        "metatitle": "Summer <sale>",
+        "metadescription": "Everything\nmust go",
+        "metaimage": "https://example.com/sale.png",
+        "description": "For the newsletter",
+        "pixels": [factories.pixel(sql, alice.id)],
+        "campaign": factories.campaign(sql, alice.id),
+        "channel": [factories.channel(sql, alice.id)],
+        "deeplink": {"auto": True, "apple": "https://apps.apple.com/app/1"},
+        "status": "private",
+    }
+
+
+def as_form(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields for a body."""
+    form: dict[str, Any] = {}
+    for name, value in body.items():
+        if isinstance(value, dict):
+            form |= {f"{name}.{part}": "1" if text is True else text for part, text in value.items()}
+        elif isinstance(value, list) and isinstance(value[0], dict):
+            for row in value:
+                for part, text in row.items():
+                    form.setdefault(f"{name}.{part}", []).append(text)
+        else:
+            form[name] = value
+    return form
+
+
+def test_the_form_has_the_members_of_the_bodies_of_the_api(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    body = everything(alice, sql)
+    assert set(body) == set(NewLink().fields) == set(LinkChanges().fields)
+    assert names(browser.get("/console/links/new").text) == set(NewLink().fields)
+    link_id = alice.add("/api/url/add", body)
+    assert names(browser.get(f"/console/links/{link_id}/edit").text) == {*LinkChanges().fields, "password", "version"}
+
+
+def test_the_form_creates_what_the_api_creates(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    body = everything(alice, sql)
+    answer = browser.post("/console/links/new", data=as_form(body))
+    assert answer.status_code == 303, answer.text
+    page = browser.get(answer.headers["Location"]).text
+    assert "Link created." in page
+    link = details(alice, int(answer.headers["Location"].rsplit("/", 1)[1]))
+    assert {name: link[name] for name in body if name != "password"} == {
+        name: value for name, value in body.items() if name != "password"
+    }
+    assert link["haspassword"] is True
+
+
+def test_a_url_alone_makes_a_plain_link(browser: FlaskClient, alice: Client) -> None:
+    first = alice.add("/api/url/add", {"url": URL})
+    page = browser.get("/console/links/new").text
+    answer = browser.post("/console/links/new", data=fields(page) | {"url": URL})
+    assert answer.headers["Location"] == f"/console/links/{first}"
+
+
+def test_saving_an_unchanged_form_changes_nothing(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    link_id = alice.add("/api/url/add", everything(alice, sql))
+    before = sql("SELECT xmin::text, * FROM links")
+    page = browser.get(f"/console/links/{link_id}/edit").text
+    answer = browser.post(f"/console/links/{link_id}/edit", data=fields(page))
+    assert answer.status_code == 303, message(answer.text, "")
+    assert sql("SELECT xmin::text, * FROM links") == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "member", "expected"),
+    [
+        ({"url": "https://example.com/other"}, "url", "https://example.com/other"),
+        ({"custom": "autumn"}, "custom", "autumn"),
+        ({"expiry": ""}, "expiry", None),
+        ({"type": "direct"}, "type", "direct"),
+        ({"geotarget.link": ["https://example.com/x", "", ""]}, "location", {"germany": "https://example.com/x"}),
+        ({"geotarget.location": [""], "geotarget.link": [""]}, "location", {}),
+        ({"metadescription": "Two\r\nlines"}, "metadescription", "Two\nlines"),
+        ({"campaign": ""}, "campaign", None),
+        ({"pixels": []}, "pixels", []),
+        ({"deeplink.auto": []}, "deeplink", {"apple": "https://apps.apple.com/app/1"}),
+        ({"password.remove": "1"}, "haspassword", False),
+        ({"status": "public"}, "status", "public"),
+    ],
+)
+def test_a_change_of_one_field_changes_only_that(
+    *, browser: FlaskClient, alice: Client, sql: Sql, typed: dict[str, Any], member: str, expected: Any
+) -> None:
+    link_id = alice.add("/api/url/add", everything(alice, sql))
+    before = details(alice, link_id)
+    page = browser.get(f"/console/links/{link_id}/edit").text
+    answer = browser.post(f"/console/links/{link_id}/edit", data=fields(page) | typed)
+    assert (answer.status_code, answer.headers["Location"]) == (303, f"/console/links/{link_id}")
+    after = details(alice, link_id)
+    assert after[member] == expected
+    derived = {"longurl", "alias", "shorturl", "title", "location", "geotarget", "version", member}
+    assert {name: after[name] for name in after if name not in derived} == {
+        name: before[name] for name in before if name not in derived
+    }
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "text"),
+    [
+        ({"url": ""}, "url", "Target is required."),
+        ({"url": "nonsense"}, "url", "Target must be a URL that begins with http:// or https://."),
+        ({"url": "http://127.0.0.1:5000/x"}, "url", "Target must not point to this service."),
+        ({"custom": "a b"}, "custom", "Alias must be 3 to 50 letters"),
+        ({"custom": "console"}, "custom", "is reserved: choose another alias."),
+        ({"custom": "taken"}, "custom", "This alias is already in use."),
+        ({"domain": "https://go.example.org"}, "domain", "domain must be one of your branded domains."),
+        ({"expiry": "soon"}, "expiry", "Expiry must be a time"),
+        ({"type": "99"}, "type", "type must refer to one of your splash pages."),
+        ({"type": "nonsense"}, "type", "Type must be direct, frame"),
+        ({"campaign": "99"}, "campaign", "campaign must be the id"),
+        ({"pixels": "99"}, "pixels", "pixels must contain only ids of your pixels."),
+        ({"channel": "99"}, "channel", "channel must be the id"),
+        ({"geotarget.location": "Germany", "geotarget.link": ""}, "geotarget", "Fill in both location and link"),
+        ({"languagetarget.language": "fr", "languagetarget.link": "x"}, "languagetarget", "contains an invalid link"),
+        ({"parameters.name": "", "parameters.value": "x"}, "parameters", "Fill in both name and value"),
+        ({"deeplink.apple": "nonsense"}, "deeplink", "App links contains an invalid link"),
+        ({"metaimage": "nonsense"}, "metaimage", "Preview image must be a URL"),
+        ({"metatitle": "x" * 256}, "metatitle", "Title must be at most 255 characters."),
+        ({"status": "hidden"}, "status", "Status must be one of private, public."),
+    ],
+)
+def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
+    *, browser: FlaskClient, bob: Client, sql: Sql, typed: dict[str, str], field: str, text: str
+) -> None:
+    bob.add("/api/url/add", {"url": URL, "custom": "taken"})
+    answer = browser.post("/console/links/new", data={"url": URL, "metatitle": "Kept <b>"} | typed)
+    assert answer.status_code == 400
+    assert text in message(answer.text, field).replace("&#39;", "'")
+    sent = fields(answer.text)
+    for name, value in ({"metatitle": "Kept <b>"} | typed).items():
+        if name not in ("pixels", "channel", "status") and value:
+            assert value in sent[name]
+    assert len(sql("SELECT 1 FROM links")) == 1
+
+
+def test_a_feature_that_the_plan_lacks_is_named_above_the_form(
+    app: Flask, register: Callable[..., Client], sql: Sql
+) -> None:
+    frida = register("frida", plan="Free")
+    sql("UPDATE plans SET limits = jsonb_set(limits::jsonb, '{alias,enabled}', '\"0\"')::json WHERE name = 'Free'")
+    browser = signed_in(app, "frida@example.com")
+    answer = browser.post("/console/links/new", data={"url": URL, "custom": "summer"})
+    assert answer.status_code == 400
+    assert "Your plan does not include" in answer.text
+    assert frida.get("/api/urls").get_json()["data"]["result"] == 0
+
+
+def test_a_change_by_others_in_the_meantime_shows_both_and_a_second_save_stores_it(
+    browser: FlaskClient, alice: Client
+) -> None:
+    link_id = alice.add("/api/url/add", {"url": URL})
+    path = f"/console/links/{link_id}/edit"
+    form = fields(browser.get(path).text) | {"metatitle": "Mine"}
+    alice.put(f"/api/url/{link_id}/update", {"metatitle": "Theirs"})
+    answer = browser.post(path, data=form)
+    assert answer.status_code == 412
+    assert "This link has changed since you opened this form." in answer.text
+    assert "Stored now: <bdi>Theirs</bdi>" in answer.text
+    assert fields(answer.text)["metatitle"] == ["Mine"]
+    assert details(alice, link_id)["metatitle"] == "Theirs"
+    assert browser.post(path, data=fields(answer.text)).status_code == 303
+    assert details(alice, link_id)["metatitle"] == "Mine"
+
+
+def test_a_form_of_a_deleted_link_is_a_404(browser: FlaskClient, alice: Client) -> None:
+    link_id = alice.add("/api/url/add", {"url": URL})
+    alice.delete(f"/api/url/{link_id}/delete")
+    assert browser.post(f"/console/links/{link_id}/edit", data={"url": URL}).status_code == 404
+
+
+@pytest.mark.parametrize("junk", [{"url": "\0"}, {"pixels": ["x", "1" * 30]}, {"version": "\0"}, {"campaign": "-1"}])
+def test_no_form_causes_a_server_error(browser: FlaskClient, alice: Client, junk: dict[str, Any]) -> None:
+    link_id = alice.add("/api/url/add", {"url": URL})
+    for path in ("/console/links/new", f"/console/links/{link_id}/edit"):
+        assert browser.post(path, data={"url": URL} | junk).status_code in (303, 400, 412)
