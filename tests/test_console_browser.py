@@ -184,15 +184,17 @@ def test_without_scripts_a_link_is_created_found_and_deleted(signed_in: Browser,
     browser.scripts(run=False)
     browser.find("#urls").send_keys("https://example.com/a")
     browser.click("Create link")
+    browser.wait_for_text("Link created")
     browser.find("#made-1").click()
+    browser.wait_for_text("No clicks in the last 30 days.")
     browser.click("Danger")
     browser.click("Delete link")
-    assert "Delete this link?" in browser.text
+    browser.wait_for_text("Delete this link?")
     browser.click("Delete link")
-    assert "Link deleted." in browser.text
+    browser.wait_for_text("Link deleted.")
     browser.click("Menu")
     browser.click("Home")
-    assert browser.path == "/console"
+    browser.wait_for("/console")
 
 
 @pytest.mark.parametrize("rows", ["none", "three", "many"])

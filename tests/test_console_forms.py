@@ -242,7 +242,16 @@ def test_a_form_of_a_deleted_link_is_a_404(browser: FlaskClient, alice: Client) 
     assert browser.post(f"/console/links/{link_id}/edit", data={"url": URL}).status_code == 404
 
 
-@pytest.mark.parametrize("junk", [{"url": "\0"}, {"pixels": ["x", "1" * 30]}, {"version": "\0"}, {"campaign": "-1"}])
+@pytest.mark.parametrize(
+    "junk",
+    [
+        {"url": "\0"},
+        {"pixels": ["x", "1" * 30]},
+        {"version": "\0"},
+        {"campaign": "-1"},
+        {"parameters.name": "a", "parameters.value": "\0"},
+    ],
+)
 def test_no_form_causes_a_server_error(browser: FlaskClient, alice: Client, junk: dict[str, Any]) -> None:
     link_id = alice.add("/api/url/add", {"url": URL})
     for path in ("/console/links/new", f"/console/links/{link_id}/edit"):

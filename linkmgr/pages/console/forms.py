@@ -46,14 +46,15 @@ GENERAL = ""  # the name of a message that is about no field
 
 
 def _lines(text: str) -> str:
-    return text.replace("\r\n", "\n").strip("\n")
+    return text.replace("\r\n", "\n").replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
 
 
 def _pairs(form: Form, member: str) -> list[Row]:
     """Return the rows of a member in which something was typed."""
     first, second = PAIRS[member]
     rows = zip(form.getlist(f"{member}.{first}"), form.getlist(f"{member}.{second}"), strict=False)
-    return [{first: one.strip(), second: other.strip()} for one, other in rows if one.strip() or other.strip()]
+    pairs = [(_lines(one).strip(), _lines(other).strip()) for one, other in rows]
+    return [{first: one, second: other} for one, other in pairs if one or other]
 
 
 def from_form(form: Form) -> Row:
