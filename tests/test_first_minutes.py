@@ -25,10 +25,11 @@ def test_dev_prints_links_that_sign_in_and_its_pages(start: Callable[..., Servic
     service = start("dev").started()
     base = f"http://127.0.0.1:{service.port}"
     printed = dict(re.findall(r"^  (.+?): +(http\S+)$", service.output(), re.MULTILINE))
-    assert list(printed) == ["Sign in as demo", "Sign in as admin", "API documentation", "Demo bio page"]
+    assert list(printed) == ["Sign in as demo", "Sign in as admin", "Console", "API documentation", "Demo bio page"]
+    assert printed["Console"] == f"{base}/console"
     assert (printed["API documentation"], printed["Demo bio page"]) == (f"{base}/api/docs", f"{base}/dana-demo")
-    for page in printed.values():
-        assert service.get(page.removeprefix(base)) == 200
+    for name, page in printed.items():
+        assert service.get(page.removeprefix(base)) == (303 if name == "Console" else 200)  # without a session: /login
     assert service.get("/login/" + "x" * 43) == 410
 
 

@@ -26,7 +26,7 @@ def use(link: str) -> tuple[int, bool]:
     answer = connection.getresponse()
     answer.read()
     connection.close()
-    return answer.status, "account" in answer.headers.get("Location", "") and "Set-Cookie" in answer.headers
+    return answer.status, "console" in answer.headers.get("Location", "") and "Set-Cookie" in answer.headers
 
 
 def test_of_50_concurrent_uses_exactly_one_signs_in(serve: Callable[..., str], admin: Client, alice: Client) -> None:
