@@ -19,6 +19,8 @@ from tests.factories import Sql
 from tests.test_logos import LOGOS, logo_file
 from tests.test_qr import DATA
 
+pytestmark = pytest.mark.slow
+
 COLORS = {
     "dark on light": {},
     "colored": {"foreground": "rgb(140,0,60)", "background": "rgb(255,236,150)"},

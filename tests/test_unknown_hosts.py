@@ -14,6 +14,8 @@ from tests import factories
 from tests.conftest import BASE_URL, Client, check
 from tests.factories import Sql
 
+pytestmark = pytest.mark.slow
+
 BRANDED = "links.example.net"
 OWN = "go.example.org"
 LOOPBACK = ["localhost", "LOCALHOST:5000", "localhost.", "app.localhost:80", "127.0.0.1", "127.0.0.1:81", "127.8.9.10"]
