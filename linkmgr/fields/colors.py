@@ -1,4 +1,7 @@
-"""Contrast of colors (WCAG 2). The database decides if it suffices; this module finds better colors."""
+"""Contrast of colors (WCAG 2).
+
+The database decides if the colors of QR codes and overlays suffice; this module finds better ones.
+"""
 
 Parts = tuple[int, ...]
 
@@ -7,7 +10,7 @@ _WEIGHTS = (0.2126, 0.7152, 0.0722)
 _BLACK, _WHITE = 0, 255
 
 
-def _parts(color: str) -> Parts:
+def parts_of(color: str) -> Parts:
     """Return red, green and blue of `#rgb`, `#rrggbb` or `rgb(r,g,b)`."""
     if not color.startswith("#"):
         return tuple(map(int, color.removeprefix("rgb(").removesuffix(")").split(",")))
@@ -21,8 +24,8 @@ def _luminance(parts: Parts) -> float:
     return sum(weight * value for weight, value in zip(_WEIGHTS, values, strict=True))
 
 
-def _contrast(one: Parts, other: Parts) -> float:
-    dark, light = sorted((_luminance(one), _luminance(other)))
+def contrast(first: Parts, second: Parts) -> float:
+    dark, light = sorted((_luminance(first), _luminance(second)))
     return (light + 0.05) / (dark + 0.05)
 
 
@@ -31,11 +34,11 @@ def readable(color: str, against: str) -> str:
 
     It is mixed with black or white, whichever needs less of it, and has the notation of `color`.
     """
-    parts, other = _parts(color), _parts(against)
+    parts, other = parts_of(color), parts_of(against)
     mixed = (
         tuple(round(part + (end - part) * percent / 100) for part in parts)
         for percent in range(101)
         for end in (_BLACK, _WHITE)
     )
-    better = next(candidate for candidate in mixed if _contrast(candidate, other) >= MIN_CONTRAST)
+    better = next(candidate for candidate in mixed if contrast(candidate, other) >= MIN_CONTRAST)
     return f"#{bytes(better).hex()}" if color.startswith("#") else f"rgb({','.join(map(str, better))})"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from flask import Blueprint, Flask, Response, abort, request
 
+from linkmgr.fields import colors
 from linkmgr.pages import branded
 from linkmgr.settings import PREFIX, InvalidSetting, settings, this_app
 
@@ -67,24 +68,12 @@ def _logo(name: str) -> File:
     )
 
 
-def _channels(color: str) -> list[int]:
-    return [int(color[at : at + 2], 16) for at in (1, 3, 5)]
-
-
-def _luminance(color: str) -> float:
-    shares = [channel / 255 for channel in _channels(color)]
-    red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)  # noqa: PLR2004
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
 def _contrast(first: str, second: str) -> float:
-    """Return the contrast of two colors as WCAG 2 defines it."""
-    darker, lighter = sorted((_luminance(first), _luminance(second)))
-    return (lighter + 0.05) / (darker + 0.05)
+    return colors.contrast(colors.parts_of(first), colors.parts_of(second))
 
 
 def _mixed(color: str, other: str, share: float) -> str:
-    pairs = zip(_channels(color), _channels(other), strict=True)
+    pairs = zip(colors.parts_of(color), colors.parts_of(other), strict=True)
     return "#" + "".join(f"{round(own + (added - own) * share):02x}" for own, added in pairs)
 
 
@@ -96,8 +85,8 @@ def _for_dark_pages(color: str) -> str:
 
 
 def _style(accent: str) -> File:
-    colors = accent.lower().replace(",", " ").split()
-    light, dark = colors[0], colors[1] if len(colors) > 1 else _for_dark_pages(colors[0])
+    light, *others = accent.lower().replace(",", " ").split()
+    dark = others[0] if others else _for_dark_pages(light)
     for color, surface, change, pages in ((light, _LIGHT, "darker", "light"), (dark, _DARK, "lighter", "dark")):
         if (contrast := _contrast(color, surface)) < _MIN_CONTRAST:
             raise InvalidSetting(
@@ -107,7 +96,7 @@ def _style(accent: str) -> File:
     values = [
         value
         for color, other in ((light, _BLACK), (dark, _WHITE))
-        for value in (color, _mixed(color, other, 0.2), " ".join(map(str, _channels(color))))
+        for value in (color, _mixed(color, other, 0.2), " ".join(map(str, colors.parts_of(color))))
     ]
     return _file("accent.css", (_STYLE % tuple(values)).encode(), "text/css")
 
