@@ -70,6 +70,8 @@ def upgrade(*, create: bool) -> None:
             connection.autocommit = False
             for number, path in _migrations(version):
                 _apply(connection, number, path)
+            with connection, connection.cursor() as cursor:
+                cursor.execute(f"{database().prelude} {_NO_TIMEOUTS}SELECT create_confined_views()")
         elif create:
             with connection.cursor() as cursor:
                 schema = (Path(current_app.root_path).parent / "schema.sql").read_text()

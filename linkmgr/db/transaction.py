@@ -90,7 +90,8 @@ class Transaction:
 def lazily(on_begin: Callable[[], None]) -> Iterator[Transaction]:
     """Execute the statements of the block from its first write on in one transaction, which is rolled back at the end
     unless the block commits it."""
-    transaction = Transaction(database(), on_begin)
+    current = executor.get()
+    transaction = Transaction(current if isinstance(current, Database) else database(), on_begin)
     token = executor.set(transaction)
     try:
         yield transaction

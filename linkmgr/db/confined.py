@@ -1,0 +1,53 @@
+"""Connections for API keys that may use only some rows of their user: see "Confined keys" in schema.sql."""
+
+import copy
+from collections.abc import Callable
+
+from flask import Flask
+
+from linkmgr.db import session
+from linkmgr.db.statements import Database, database, executor
+from linkmgr.settings import this_app
+
+_SEARCH_PATH = "confined, public"
+
+
+class ConfinedDatabase(Database):
+    """A pool of its own, because the prepared statements and the plans of functions depend on the search path."""
+
+    began = True  # like a transaction: the replica, which has no settings of the key, is never used
+
+    def __init__(self, primary: Database, on_connect: Callable[[], None]) -> None:
+        super().__init__(primary.dsn, primary.prepare, on_connect)
+        if self.prepare:
+            path = f" -c search_path={_SEARCH_PATH.replace(' ', '')}"
+            self.options = self.options | {"options": session.STARTUP_OPTIONS + path}
+        else:
+            self.prelude += f"SET LOCAL search_path = {_SEARCH_PATH}; "
+
+    def of_key(self, key_id: int, *, own_only: bool, domains: list[int] | None) -> "ConfinedDatabase":
+        """Return the same pool with the settings of a key, which each statement sets for its transaction."""
+        confined = copy.copy(self)
+        ids = "" if domains is None else f"{{{','.join(map(str, domains))}}}"
+        confined.prelude += (
+            f"SET LOCAL linkmgr.key_id = '{key_id:d}'; SET LOCAL linkmgr.own_only = '{own_only}'; "
+            f"SET LOCAL linkmgr.domains = '{ids}'; "
+        )
+        return confined
+
+
+def confine(key_id: int, *, own_only: bool, domains: list[int] | None) -> None:
+    """Execute the statements of the current request in the schema `confined`."""
+    pool: ConfinedDatabase = this_app().extensions["linkmgr_confined"]
+    executor.set(pool.of_key(key_id, own_only=own_only, domains=domains))
+
+
+def _release(_error: BaseException | None) -> None:
+    # Threads serve other requests in the same context.
+    if executor.get() is not None:
+        executor.set(None)
+
+
+def init_app(app: Flask) -> None:
+    app.extensions["linkmgr_confined"] = ConfinedDatabase(database(), database().on_connect)
+    app.teardown_request(_release)
