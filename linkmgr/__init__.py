@@ -6,11 +6,11 @@ from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, openapi, pages, settings
 from linkmgr.api import suggestions
-from linkmgr.db import jobs, replica, statements
+from linkmgr.db import confined, jobs, replica, statements
 from linkmgr.fields import unknown
 from linkmgr.pages import brand, branded
 from linkmgr.qr import cache
-from linkmgr.repository import callers, cleanup, idempotency, login, rollups, versions
+from linkmgr.repository import api_keys, callers, cleanup, idempotency, login, rollups, versions
 from linkmgr.web import (
     auth,
     cors,
@@ -21,11 +21,13 @@ from linkmgr.web import (
     rate_limit,
     responses,
     safe_writes,
+    scopes,
     security_headers,
     sessions,
 )
 from linkmgr.web import idempotency as web_idempotency
 from linkmgr.web import request as web_request
+from linkmgr.web.auth import Lookups
 
 
 class Service(Flask):
@@ -51,6 +53,7 @@ def create_app(**overrides: str) -> Flask:
     with app.app_context():
         statements.init_app(app, on_connect=lambda: metrics.count("database_connections_opened"))
         replica.init_app(app)
+        confined.init_app(app)
         jobs.init_app(cleanup.HANDLERS | rollups.HANDLERS)
         keys.init_app(app)
         branded.init_app(app)
@@ -58,11 +61,12 @@ def create_app(**overrides: str) -> Flask:
         errors.init_app(app, path_hint=suggestions.hint, method_hint=suggestions.method_hint)
         cors.init_app(app)
         security_headers.init_app(app)
-        auth.init_app(app, identify=callers.identify)
+        auth.init_app(app, Lookups(callers.identify, api_keys.identify, api_keys.record_use))
         rate_limit.init_app(app)
         sessions.init_app(app, sessions.Store(find=login.find_session, end=login.delete_session))
         cache.init_app(app)
         api.init_app(app)
+        scopes.init_app(app)  # needs all routes of the API
         openapi.init_app(app)
         unknown.init_app(app, shown=openapi.shown_members)
         pages.init_app(app)

@@ -72,11 +72,12 @@ def update(
 
 
 def replace_key(user_id: int, *, key_digest: bytes, key_ciphertext: str) -> None:
-    """Store a new API key. The previous key is invalid from then on."""
+    """Store a new API key, and turn it on. The previous key is invalid from then on."""
     run(
         """
         UPDATE users
-           SET key_digest = %(key_digest)s, key_ciphertext = %(key_ciphertext)s, key_created = now()
+           SET key_digest = %(key_digest)s, key_ciphertext = %(key_ciphertext)s, key_created = now(),
+               key_off = false
          WHERE id = %(user_id)s
         """,
         user_id=user_id,

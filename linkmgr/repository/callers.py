@@ -30,7 +30,7 @@ def identify(key_digest: bytes, address: str) -> Row:
                            FROM accounts,
                                 LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
                                                 IS NOT FALSE AS key_valid) key
-                          WHERE key_digest = %(key_digest)s) caller ON true
+                          WHERE key_digest = %(key_digest)s AND NOT key_off) caller ON true
             """,
             key_digest=key_digest,
             address=address,
@@ -46,7 +46,7 @@ def identify(key_digest: bytes, address: str) -> Row:
                   FROM accounts,
                        LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
                                        IS NOT FALSE AS key_valid) key
-                 WHERE key_digest = %(key_digest)s),
+                 WHERE key_digest = %(key_digest)s AND NOT key_off),
             counter AS (
                 INSERT INTO rate_windows AS w (bucket, count, until)
                 SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s), 1,

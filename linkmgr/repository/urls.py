@@ -5,10 +5,11 @@ returns an error code of error_codes.CATALOGUE as `refusal`.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Unpack
 
 import orjson
-from psycopg2.errors import UniqueViolation
+from psycopg2.errors import UniqueViolation, WithCheckOptionViolation
 
 from linkmgr.db.statements import Page, Paging, Row, page, replica_row, run
 from linkmgr.fields.links import new_alias
@@ -124,7 +125,11 @@ def with_random_alias(store: Callable[[str], Row | None]) -> Row | None:
 def add(user_id: int, *, url: str, **members: Any) -> Row:
     """Store a link and return its `id`, `shorturl` and `short`."""
     if not members.keys() - {"hosts"}:
-        return _to_result(with_random_alias(lambda alias: _add_plain(user_id, alias, url, members.get("hosts", []))))
+        # An API key that may not see the existing link of the URL stores another one.
+        with suppress(WithCheckOptionViolation):
+            return _to_result(
+                with_random_alias(lambda alias: _add_plain(user_id, alias, url, members.get("hosts", [])))
+            )
     params = _to_params({"url": url} | members)
     if params["custom"]:
         return _to_result(_add(user_id, params["custom"], params))

@@ -12,6 +12,7 @@ _CHANNEL = """
 _DOMAIN = """
     SELECT xmin::text AS version FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s FOR NO KEY UPDATE
 """
+_KEY = "SELECT xmin::text AS version FROM api_keys WHERE user_id = %(user_id)s AND id = %(key_id)s FOR NO KEY UPDATE"
 _LINK = "SELECT xmin::text AS version FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s FOR NO KEY UPDATE"
 _OVERLAY = """
     SELECT xmin::text AS version FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s FOR NO KEY UPDATE
@@ -31,6 +32,7 @@ STATEMENTS = {
     "campaigns": _CAMPAIGN,
     "channels": _CHANNEL,
     "domains": _DOMAIN,
+    "keys": _KEY,
     "overlay": _OVERLAY,
     "pixels": _PIXEL,
     "plans": _USER,

@@ -3,22 +3,32 @@
 The rate limit is checked before the key, so that it also limits clients that guess keys.
 """
 
+import ipaddress
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from flask import Flask
+from flask import Flask, request
 
+from linkmgr.db import confined
 from linkmgr.settings import this_app
-from linkmgr.web import client_address, keys, middleware, rate_limit
+from linkmgr.web import client_address, keys, middleware, rate_limit, scopes
 from linkmgr.web import request as web_request
-from linkmgr.web.caller import Caller
+from linkmgr.web.caller import Caller, Key
 from linkmgr.web.errors import AppError
 
 ADMINISTRATION = ("plans", "users")  # blueprints for administrators only
-PUBLIC_BLUEPRINTS = ("openapi", "docs")  # need no key; their requests are counted like all others
+PUBLIC_BLUEPRINTS = scopes.PUBLIC  # need no key; their requests are counted like all others
 
 # (key digest, client network) -> the members of Caller, and `count`, `until` and `now` if PostgreSQL counts requests
 Identify = Callable[[bytes, str], dict[str, Any]]
+# The same for scoped keys. The third argument is the IP address, or None if a proxy sent some other text.
+IdentifyScoped = Callable[[bytes, str, str | None], dict[str, Any]]
+
+
+class Lookups(NamedTuple):
+    identify: Identify
+    identify_scoped: IdentifyScoped
+    record_use: Callable[[int, str], None]  # of the scoped key with this id, from this IP address
 
 
 def _key(request: web_request.Request) -> str | None:
@@ -32,13 +42,33 @@ def _key(request: web_request.Request) -> str | None:
             return None
 
 
+def _scoped(lookups: Lookups, key: str) -> dict[str, Any]:
+    """Return the row of a scoped key. A mistyped key is not looked up."""
+    network = client_address.network()
+    if not keys.is_well_formed(key):
+        return lookups.identify(keys.digest(""), network)
+    try:
+        address = str(ipaddress.ip_address(client_address.address()))
+    except ValueError:
+        address = None
+    row = lookups.identify_scoped(keys.digest(key), network, address)
+    if row["key"] is not None:
+        row["key"] = Key(**row["key"])
+    if row["count"] is None:
+        del row["count"], row["until"], row["now"]
+    return row
+
+
 def authenticate() -> None:
     request = web_request.current()
     if not request.is_api:
         return
     key = _key(request)
-    identify: Identify = this_app().extensions["linkmgr_identify"]
-    row = identify(keys.digest(key or ""), client_address.network())
+    lookups: Lookups = this_app().extensions["linkmgr_lookups"]
+    if key is not None and key.startswith(keys.SCOPED_PREFIX):
+        row = _scoped(lookups, key)
+    else:
+        row = lookups.identify(keys.digest(key or ""), client_address.network())
     window = rate_limit.local_window(row.pop("count"), row.pop("until"), row.pop("now")) if "count" in row else None
     request.caller = caller = Caller(**row)
     middleware.log_user(caller.id)
@@ -48,15 +78,33 @@ def authenticate() -> None:
     if key is None:
         raise AppError("key_missing")
     if caller.id is None:
-        raise AppError("key_expired" if caller.key_valid is False else "key_unknown")
+        raise _refusal(caller)
     if not (caller.api or caller.admin):
         raise AppError("plan_feature", detail="the API")
+    if caller.key is not None:
+        _use(lookups, caller.key)
     if request.blueprint in ADMINISTRATION and not caller.admin:
         raise AppError("administrators_only")
 
 
-def init_app(app: Flask, identify: Identify) -> None:
-    app.extensions["linkmgr_identify"] = identify
+def _refusal(caller: Caller) -> AppError:
+    if caller.key is not None and not caller.key.is_allowed:
+        return AppError("address_not_allowed")
+    return AppError("key_expired" if caller.key_valid is False else "key_unknown")
+
+
+def _use(lookups: Lookups, key: Key) -> None:
+    """Check that a scoped key allows the request, and confine its statements to the rows that it may use."""
+    if key.is_first_use:
+        lookups.record_use(key.id, client_address.address())
+    if request.endpoint:  # otherwise the answer is a 404 or a 405
+        scopes.require(key)
+    if key.is_confined:
+        confined.confine(key.id, own_only=key.own_only, domains=key.domains)
+
+
+def init_app(app: Flask, lookups: Lookups) -> None:
+    app.extensions["linkmgr_lookups"] = lookups
     app.before_request(authenticate)
 
 

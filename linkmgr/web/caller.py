@@ -3,12 +3,31 @@
 from typing import NamedTuple
 
 
+class Key(NamedTuple):
+    """A scoped key. The limits that it does not have are None."""
+
+    id: int
+    scopes: list[str]
+    domains: list[int] | None
+    own_only: bool
+    expires: str | None
+    allowed_ips: list[str] | None
+    is_admin: bool  # True if its user is an administrator
+    is_allowed: bool  # False if its `allowed_ips` exclude the client
+    is_first_use: bool  # in this minute
+
+    @property
+    def is_confined(self) -> bool:
+        """Return True if the key can use only some rows of its user."""
+        return self.own_only or self.domains is not None
+
+
 class Caller(NamedTuple):
     """A row of `repository.callers.identify`. The members after `bucket` are None if the key is unknown."""
 
     bucket: str  # of the rate limit: the user's, or the client network's if the key is not valid
     id: int | None  # None if the key is not valid
-    admin: bool | None
+    admin: bool | None  # False for a scoped key without the scope `admin`
     api: bool | None
     rate: int | None  # the plan's requests per minute, or None for the default
     key_valid: bool | None  # False if the key has expired
@@ -19,3 +38,4 @@ class Caller(NamedTuple):
     expires: str | None
     registered: str | None
     version: str | None  # of the row, for the ETag of the account
+    key: Key | None = None  # None for the key that each user has

@@ -41,7 +41,10 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     # the API key
     "key_missing": (401, "The API key is missing. Send it in the header 'Authorization: Bearer API_KEY'."),
-    "key_unknown": (401, "The API key is invalid. Check for typing errors; it may also have been replaced or deleted."),
+    "key_unknown": (
+        401,
+        "The API key is invalid. Check for typing errors; it may also have been replaced, turned off or deleted.",
+    ),
     "key_expired": (
         401,
         "The API key has expired. Create a new one on your account page, or ask an administrator for one.",
@@ -51,6 +54,27 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         "The metrics token is missing or wrong. Send LINKMGR_METRICS_TOKEN in the header 'Authorization: Bearer"
         " TOKEN'.",
     ),
+    "address_not_allowed": (
+        403,
+        "This API key cannot be used from your IP address. Add the address to allowed_ips of the key, or use another"
+        " key.",
+    ),
+    "scope_missing": (403, "This API key does not have the scope {scope}. Add it to the key, or use another key."),
+    "key_confined": (403, "This API key is limited to {limited}, and cannot use this operation. {remedy}"),
+    "domain_needed": (
+        403,
+        "This API key is limited to some of your branded domains. Send one of them as domain.",
+    ),
+    "key_exceeded": (
+        403,
+        "A key can only make, change and delete keys that allow no more than itself. Send fewer scopes and at least its"
+        " own limits, or use another key.",
+    ),
+    "default_key_only": (
+        400,
+        "You have no other API key that is valid. Make one before you turn off the default key.",
+    ),
+    "domains_unknown": (400, "domains must contain only ids of your branded domains."),
     "administrators_only": (403, "Only administrators can use this operation. Use an administrator's API key."),
     "rate_limited": (429, "You have exceeded the limit of {limit} requests per {per}. Try again in {seconds} seconds."),
     # the URL

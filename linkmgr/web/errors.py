@@ -32,6 +32,7 @@ class AppError(Exception):
         self.status, sentence = CATALOGUE[code]
         self.message = sentence.format(**values)
         self.seconds = values.get("seconds")
+        self.scope = values.get("scope")
         super().__init__(self.message)
 
 
@@ -59,6 +60,9 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
 def _app_error(error: AppError) -> ResponseReturnValue:
     if error.status == HTTPStatus.UNAUTHORIZED and (web_request.current().is_api or error.code == "metrics_token"):
         return _response(error, **{"WWW-Authenticate": "Bearer"})
+    if error.scope is not None:  # RFC 6750
+        challenge = f'Bearer error="insufficient_scope", scope="{error.scope}"'
+        return _response(error, **{"WWW-Authenticate": challenge})
     return _response(error)
 
 
@@ -110,6 +114,11 @@ def _integrity_error(error: psycopg2.IntegrityError) -> ResponseReturnValue:
     return _app_error(app_error) if app_error else _internal_error(error)
 
 
+def _outside_domains(_error: pg.WithCheckOptionViolation) -> ResponseReturnValue:
+    """Answer a key with `domains` that stores a link outside of them (schema.sql, "Confined keys")."""
+    return _response(AppError("domain_needed"))
+
+
 def _data_error(error: psycopg2.DataError) -> ResponseReturnValue:
     """Log the endpoint, because its validation should have rejected the value."""
     current_app.logger.error("%s let through a value that PostgreSQL refused: %s", request.endpoint, error.pgcode)
@@ -151,6 +160,7 @@ def init_app(app: Flask, path_hint: Callable[[str, str], str], method_hint: Call
         HTTPException: _http_error,
         psycopg2.IntegrityError: _integrity_error,
         psycopg2.DataError: _data_error,
+        pg.WithCheckOptionViolation: _outside_domains,
         psycopg2.OperationalError: _database_error,
         psycopg2.InterfaceError: _database_error,
         pg.ReadOnlySqlTransaction: _database_error,

@@ -16,7 +16,7 @@ from flask import Response
 from linkmgr.settings import this_app
 from linkmgr.web import keys
 from linkmgr.web import request as web_request
-from linkmgr.web.auth import user_id
+from linkmgr.web.auth import caller, user_id
 from linkmgr.web.errors import AppError
 
 HEADER = "Idempotency-Key"
@@ -96,4 +96,6 @@ def is_stored(status: int) -> bool:
 def _request_hash() -> str:
     request = web_request.current()
     head = repr((request.method, request.environ["PATH_INFO"], request.query_string)).encode()
+    if key := caller().key:  # another key may not read the answer
+        head += f" key {key.id}".encode()
     return hashlib.sha256(head + request.body()).hexdigest()

@@ -1,12 +1,18 @@
 """API keys, the tokens of login links and sessions, and encryption.
 
 The database stores their SHA-256 digests. Each secret has 256 random bits, so the digest needs neither a salt nor a
-slow hash. API keys are also stored encrypted, because the account page shows them again.
+slow hash. The API key that each user has is also stored encrypted, because the account page shows it again.
+
+Scoped keys, which users make for their programs, are shown once. Their form is `lmk_`, 30 random letters and digits
+(178 bits), and the CRC-32 of these in 6 digits of base 62, so that secret scanners recognize them, and typing errors
+are detected.
 """
 
 import base64
+import binascii
 import hashlib
 import secrets
+import string
 from typing import Any
 
 from cryptography.fernet import Fernet, MultiFernet
@@ -17,6 +23,11 @@ from flask import Flask
 from linkmgr.settings import this_app
 
 PREFIX = "linkmgr_"  # lets secret scanners recognize a key
+SCOPED_PREFIX = "lmk_"
+SCOPED_PATTERN = f"{SCOPED_PREFIX}[0-9A-Za-z]{{36}}"
+SHOWN = len(SCOPED_PREFIX) + 4  # the characters of a scoped key that lists show
+_BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
+_RANDOM, _CHECK = 30, 6  # characters
 
 
 def init_app(app: Flask) -> None:
@@ -37,6 +48,25 @@ def _ciphers() -> MultiFernet:
 
 def new_token() -> str:
     return secrets.token_urlsafe(32)
+
+
+def _checksum(text: str) -> str:
+    number, digits = binascii.crc32(text.encode()), ""
+    while len(digits) < _CHECK:
+        number, digit = divmod(number, len(_BASE62))
+        digits = _BASE62[digit] + digits
+    return digits
+
+
+def new_scoped_key() -> str:
+    text = "".join(secrets.choice(_BASE62) for _ in range(_RANDOM))
+    return SCOPED_PREFIX + text + _checksum(text)
+
+
+def is_well_formed(key: str) -> bool:
+    """Return True if a scoped key has the right length and checksum."""
+    text, check = key[len(SCOPED_PREFIX) : -_CHECK], key[-_CHECK:]
+    return len(text) == _RANDOM and key.isascii() and _checksum(text) == check
 
 
 def digest(secret: str) -> bytes:

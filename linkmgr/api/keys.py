@@ -1,0 +1,156 @@
+"""/api/keys and /api/key"""
+
+import ipaddress
+from typing import Any
+
+from flask import Blueprint, Response
+from marshmallow import ValidationError, fields
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.base import MAX_ID, Boolean, Changes, Integer, New, Text, Timestamp, body, changes_of, paging
+from linkmgr.repository import api_keys
+from linkmgr.web import keys, scopes
+from linkmgr.web.auth import caller, user_id
+from linkmgr.web.errors import AppError
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
+
+bp = Blueprint("keys", __name__)
+
+MAX_ITEMS = 100  # of an array
+MAX_OVERLAP = 7 * 86400  # seconds
+
+
+class Items(fields.Field[list[Any]]):
+    """An array of distinct values. `description` completes the sentence "must be an array of"."""
+
+    default_error_messages = {
+        "required": "is required",
+        "invalid": "must be an array of at most {maximum} {description}",
+        "empty": "must not be empty",
+    }
+    description = ""
+
+    def __init__(self, *, allow_empty: bool = True, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.allow_empty = allow_empty
+
+    def parse(self, value: Any) -> Any:
+        """Return the value in canonical form, or raise ValueError."""
+        raise NotImplementedError
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        try:
+            if not isinstance(value, list) or len(value) > MAX_ITEMS:
+                raise ValueError
+            items = list(dict.fromkeys(map(self.parse, value)))
+        except ValueError:
+            raise self.make_error("invalid", maximum=MAX_ITEMS, description=self.description) from None
+        if not (items or self.allow_empty):
+            raise self.make_error("empty")
+        return items
+
+
+class Scopes(Items):
+    description = "scopes"
+
+    def parse(self, value: Any) -> str:
+        if value not in scopes.names():
+            shown = value[:50] if isinstance(value, str) and value.isprintable() else "a value"
+            raise ValidationError(f"must be from the list {', '.join(scopes.names())}; {shown} is not")
+        return str(value)
+
+
+class DomainIds(Items):
+    description = "ids of your branded domains"
+
+    def parse(self, value: Any) -> int:
+        if type(value) is not int or not 0 < value <= MAX_ID:
+            raise ValueError
+        return value
+
+
+class Networks(Items):
+    description = "IP addresses or networks such as 192.0.2.7 or 2001:db8::/32"
+
+    def parse(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ValueError
+        return str(ipaddress.ip_network(value, strict=False))
+
+
+class NewKey(New):
+    name = Text(required=True)
+    scopes = Scopes(required=True, allow_empty=False)
+    domains = DomainIds()
+    own_only = Boolean()
+    expires = Timestamp()
+    allowed_ips = Networks()
+
+
+class KeyChanges(Changes):
+    name = Text()
+    scopes = Scopes(allow_empty=False)
+    domains = DomainIds()
+    expires = Timestamp(allow_empty=True)
+    allowed_ips = Networks()
+
+
+class Rotation(New):
+    overlap = Integer(0, MAX_OVERLAP, load_default=0)
+
+
+class DefaultKeyChanges(Changes):
+    active = Boolean(required=True)
+
+
+def _most() -> Row:
+    return scopes.most(caller(), is_admin=bool(caller().admin))
+
+
+@bp.get("/keys")
+def index() -> Json:
+    answer = listing("keys", api_keys.index(user_id(), **paging()))
+    answer["data"]["default"] = api_keys.default(user_id())
+    return answer
+
+
+@bp.get("/key/<id:key_id>")
+def read(key_id: int) -> Response:
+    key = api_keys.read(user_id(), key_id)
+    return versioned(key.pop("version"), data=key)
+
+
+@bp.post("/key/add")
+def add() -> Json:
+    new, secret = body(NewKey), keys.new_scoped_key()
+    return ok(id=api_keys.add(user_id(), _most(), secret=secret, **new), key=secret)
+
+
+@bp.put("/key/<id:key_id>/update")
+def update(key_id: int) -> Response:
+    changes = changes_of(KeyChanges, lambda: api_keys.read(user_id(), key_id))
+    api_keys.update(user_id(), key_id, _most(), **changes)
+    key = api_keys.read(user_id(), key_id)
+    return updated("API key has been updated successfully.", key.pop("version"), data=key)
+
+
+@bp.put("/key/default/update")
+def update_default() -> Json:
+    if not scopes.is_unlimited(caller()):
+        raise AppError("key_exceeded")
+    active = body(DefaultKeyChanges)["active"]
+    api_keys.set_default(user_id(), active=active)
+    return ok(f"The default key has been turned {'on' if active else 'off'}.")
+
+
+@bp.post("/key/<id:key_id>/rotate")
+def rotate(key_id: int) -> Json:
+    rotation, secret = body(Rotation), keys.new_scoped_key()
+    rotated = api_keys.rotate(user_id(), key_id, _most(), secret=secret, **rotation)
+    return ok("API key has been rotated successfully.", id=key_id, key=secret, **rotated)
+
+
+@bp.delete("/key/<id:key_id>/delete")
+def delete(key_id: int) -> Json:
+    api_keys.delete(user_id(), key_id, _most())
+    return ok("API key has been deleted successfully.")

@@ -1,0 +1,275 @@
+"""API keys that users make for their programs.
+
+`most` are the limits of the caller's own key (web/scopes.py). A key can neither make nor change a key that allows more
+than itself.
+"""
+
+from typing import Any, Unpack
+
+import orjson
+
+from linkmgr.db.statements import Page, Paging, Row, page, row, run, run_unsynced
+from linkmgr.settings import settings
+from linkmgr.web import keys, rate_limit
+from linkmgr.web.errors import AppError, not_found
+
+
+def identify(key_digest: bytes, network: str, address: str | None) -> Row:
+    """Return the members of web.caller.Caller for a scoped key, like callers.identify. `count` is None unless
+    PostgreSQL counts requests. A request that the key does not allow counts against the network."""
+    caller = row(
+        """
+        WITH caller AS (
+            SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,
+                   a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS rate, is_current AS key_valid,
+                   email, username, status, a.expires, registered, version,
+                   json_build_object(
+                       'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only, 'expires', k.expires,
+                       'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,
+                       'is_first_use', (u.at = date_trunc('minute', now())) IS NOT TRUE) AS key
+              FROM api_keys k
+              JOIN accounts a ON a.id = k.user_id
+              LEFT JOIN api_key_uses u ON u.key_id = k.id,
+                   LATERAL (SELECT (k.expires > now()) IS NOT FALSE AS is_current,
+                                   allowed_ips IS NULL
+                                   OR coalesce(%(address)s::inet <<= ANY (allowed_ips), false) AS is_allowed) checked,
+                   LATERAL (SELECT is_current AND is_allowed AS is_valid) both_checked
+             WHERE k.digest = %(key_digest)s
+                OR (k.previous_digest = %(key_digest)s AND k.previous_until > now())),
+        bucket AS (
+            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(network)s) AS bucket, rate
+              FROM (SELECT 1) always
+              LEFT JOIN caller ON true),
+        counter AS (
+            INSERT INTO rate_windows AS w (bucket, count, until)
+            SELECT bucket, 1,
+                   clock_timestamp() + make_interval(secs =>
+                       CASE WHEN rate IS NULL THEN %(window)s::float8 ELSE %(plan_window)s::float8 END)
+              FROM bucket
+             WHERE %(window)s::float8 IS NOT NULL
+            ON CONFLICT (bucket) DO UPDATE
+               SET count = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                THEN w.count + 1 ELSE 1 END,
+                   until = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                THEN w.until ELSE excluded.until END
+            RETURNING count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now)
+        SELECT bucket.bucket, counter.*, caller.*
+          FROM bucket
+          LEFT JOIN counter ON true
+          LEFT JOIN caller ON true
+        """,
+        key_digest=key_digest,
+        network=network,
+        address=address,
+        window=rate_limit.window(),
+        plan_window=rate_limit.PLAN_WINDOW,
+    )
+    assert caller is not None
+    return caller
+
+
+def record_use(key_id: int, address: str) -> None:
+    """Store the time and the IP address of a use. The first request of each minute calls this."""
+    run_unsynced(
+        """
+        INSERT INTO api_key_uses AS u (key_id, at, address)
+        SELECT id, date_trunc('minute', now()), %(address)s FROM api_keys WHERE id = %(key_id)s
+        ON CONFLICT (key_id) DO UPDATE SET at = excluded.at, address = excluded.address WHERE u.at < excluded.at
+        """,
+        key_id=key_id,
+        address=address,
+    )
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    return page(
+        """
+        SELECT id, name, prefix, scopes, coalesce(domains, '{}') AS domains, own_only, expires,
+               coalesce(allowed_ips::text[], '{}') AS allowed_ips, created, u.at AS last_used,
+               u.address AS last_address,
+               CASE WHEN previous_until > now() THEN previous_until END AS previous_until
+          FROM api_keys k
+          LEFT JOIN api_key_uses u ON u.key_id = k.id
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT count(*) FROM api_keys WHERE user_id = %(user_id)s",
+        user_id=user_id,
+        **paging,
+    )
+
+
+def default(user_id: int) -> Row:
+    """Return the key that each user has."""
+    key = row(
+        """
+        SELECT NOT key_off AS active, key_created AS created,
+               key_created + make_interval(days => %(lifetime)s) AS expires
+          FROM users
+         WHERE id = %(user_id)s
+        """,
+        user_id=user_id,
+        lifetime=settings().key_lifetime_days,
+    )
+    if key is None:
+        raise not_found("user")
+    return {"name": "default", "prefix": keys.PREFIX} | key
+
+
+def read(user_id: int, key_id: int) -> Row:
+    key = row(
+        """
+        SELECT id, name, prefix, scopes, coalesce(domains, '{}') AS domains, own_only, expires,
+               coalesce(allowed_ips::text[], '{}') AS allowed_ips, created, u.at AS last_used,
+               u.address AS last_address,
+               CASE WHEN previous_until > now() THEN previous_until END AS previous_until, k.xmin::text AS version
+          FROM api_keys k
+          LEFT JOIN api_key_uses u ON u.key_id = k.id
+         WHERE user_id = %(user_id)s AND id = %(key_id)s
+        """,
+        user_id=user_id,
+        key_id=key_id,
+    )
+    if key is None:
+        raise not_found("key")
+    return key
+
+
+def _params(key: Row) -> Row:
+    """Return the parameters of a new or changed key. An empty array or text is no limit."""
+    return dict.fromkeys(("name", "scopes", "domains", "expires", "allowed_ips")) | key
+
+
+def add(user_id: int, most: Row, *, secret: str, **key: Any) -> int:
+    """Store a key and return its id."""
+    result = run(
+        """
+        WITH new AS (
+            SELECT %(scopes)s::text[] AS scopes, nullif(%(domains)s::bigint[], '{}') AS domains,
+                   coalesce(%(own_only)s, false) AS own_only, %(expires)s::timestamptz AS expires,
+                   nullif(%(allowed_ips)s::text[]::cidr[], '{}') AS allowed_ips),
+        checked AS (
+            SELECT CASE WHEN is_key_within(scopes, domains, own_only, expires, allowed_ips, %(most)s::jsonb) IS NOT TRUE
+                        THEN 'key_exceeded'
+                        WHEN EXISTS (SELECT FROM unnest(domains) AS domain_id
+                                      WHERE domain_id NOT IN (SELECT id FROM domains WHERE user_id = %(user_id)s))
+                        THEN 'domains_unknown' END AS refusal
+              FROM new),
+        added AS (
+            INSERT INTO api_keys (user_id, name, prefix, digest, scopes, domains, own_only, expires, allowed_ips)
+            SELECT %(user_id)s, %(name)s, %(prefix)s, %(digest)s, new.* FROM new, checked WHERE refusal IS NULL
+            RETURNING id)
+        SELECT id, refusal FROM checked LEFT JOIN added ON true
+        """,
+        **(_params(key) | {"own_only": key.get("own_only")}),
+        user_id=user_id,
+        prefix=secret[: keys.SHOWN],
+        digest=keys.digest(secret),
+        most=orjson.dumps(most).decode(),
+    )
+    assert result is not None
+    if result["refusal"]:
+        raise AppError(result["refusal"])
+    return int(result["id"])
+
+
+def update(user_id: int, key_id: int, most: Row, **changes: Any) -> None:
+    """Change the members that were sent, if both the old and the new key are within `most`."""
+    result = run(
+        """
+        WITH stored AS (
+            SELECT * FROM api_keys WHERE user_id = %(user_id)s AND id = %(key_id)s FOR NO KEY UPDATE),
+        new AS (
+            SELECT id, coalesce(%(name)s::text, name) AS name, coalesce(%(scopes)s::text[], scopes) AS scopes,
+                   nullif(coalesce(%(domains)s::bigint[], domains), '{}') AS domains,
+                   CASE WHEN %(expires)s::text IS NULL THEN expires
+                        ELSE nullif(%(expires)s, '')::timestamptz END AS expires,
+                   nullif(coalesce(%(allowed_ips)s::text[]::cidr[], allowed_ips), '{}') AS allowed_ips
+              FROM stored),
+        checked AS (
+            SELECT CASE WHEN (is_key_within(s.scopes, s.domains, own_only, s.expires, s.allowed_ips, %(most)s::jsonb)
+                              AND is_key_within(n.scopes, n.domains, own_only, n.expires, n.allowed_ips,
+                                                %(most)s::jsonb)) IS NOT TRUE THEN 'key_exceeded'
+                        -- A stored domain may have been deleted since.
+                        WHEN EXISTS (SELECT FROM unnest(n.domains) AS domain_id
+                                      WHERE domain_id <> ALL (coalesce(s.domains, '{}'))
+                                        AND domain_id NOT IN (SELECT id FROM domains WHERE user_id = %(user_id)s))
+                        THEN 'domains_unknown' END AS refusal
+              FROM stored s, new n),
+        updated AS (
+            UPDATE api_keys k
+               SET name = new.name, scopes = new.scopes, domains = new.domains, expires = new.expires,
+                   allowed_ips = new.allowed_ips
+              FROM new, checked
+             WHERE k.user_id = %(user_id)s AND k.id = new.id AND refusal IS NULL)
+        SELECT refusal FROM checked
+        """,
+        **_params(changes),
+        user_id=user_id,
+        key_id=key_id,
+        most=orjson.dumps(most).decode(),
+    )
+    if result is None:
+        raise not_found("key")
+    if result["refusal"]:
+        raise AppError(result["refusal"])
+
+
+def rotate(user_id: int, key_id: int, most: Row, *, secret: str, overlap: int) -> Row:
+    """Replace a key. The previous one works for `overlap` more seconds. Return the new prefix and this time."""
+    rotated = run(
+        """
+        UPDATE api_keys
+           SET prefix = %(prefix)s, digest = %(digest)s,
+               previous_digest = CASE WHEN %(overlap)s > 0 THEN digest END,
+               previous_until = CASE WHEN %(overlap)s > 0 THEN now() + make_interval(secs => %(overlap)s) END
+         WHERE user_id = %(user_id)s AND id = %(key_id)s
+           AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(most)s::jsonb)
+        RETURNING prefix, previous_until
+        """,
+        user_id=user_id,
+        key_id=key_id,
+        prefix=secret[: keys.SHOWN],
+        digest=keys.digest(secret),
+        overlap=overlap,
+        most=orjson.dumps(most).decode(),
+    )
+    if rotated is None:
+        read(user_id, key_id)  # raises not_found
+        raise AppError("key_exceeded")
+    return rotated
+
+
+def delete(user_id: int, key_id: int, most: Row) -> None:
+    deleted = run(
+        """
+        DELETE FROM api_keys
+         WHERE user_id = %(user_id)s AND id = %(key_id)s
+           AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(most)s::jsonb)
+        RETURNING id
+        """,
+        user_id=user_id,
+        key_id=key_id,
+        most=orjson.dumps(most).decode(),
+    )
+    if deleted is None:
+        read(user_id, key_id)  # raises not_found
+        raise AppError("key_exceeded")
+
+
+def set_default(user_id: int, *, active: bool) -> None:
+    """Turn the key that each user has on or off. It stays on unless there is another valid key."""
+    changed = run(
+        """
+        UPDATE users SET key_off = NOT %(active)s::boolean
+         WHERE id = %(user_id)s
+           AND (%(active)s OR EXISTS (SELECT FROM api_keys
+                                       WHERE user_id = %(user_id)s AND (expires > now()) IS NOT FALSE))
+        RETURNING id
+        """,
+        user_id=user_id,
+        active=active,
+    )
+    if changed is None:
+        raise AppError("default_key_only")

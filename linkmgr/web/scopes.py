@@ -1,0 +1,141 @@
+"""Scopes of API keys: what each operation needs, and what a key gives.
+
+A scope is a word and an action, such as `links:read`. The word is that of the blueprint. GET needs `read`, a POST to
+.../add `create`, and everything else `write`, which includes the two others.
+"""
+
+from flask import Flask, request
+
+from linkmgr.settings import this_app
+from linkmgr.web.caller import Caller, Key
+from linkmgr.web.errors import AppError
+
+ALL, ADMIN = "*", "admin"
+READ, CREATE, WRITE = "read", "create", "write"
+PUBLIC = ("openapi", "docs")  # blueprints that need no key
+
+# The word of each blueprint. A blueprint that is not here stops the start.
+WORDS = {
+    "account": "account",
+    "bio": "bio",
+    "campaigns": "campaigns",
+    "channels": "channels",
+    "domains": "domains",
+    "keys": "keys",
+    "overlay": "overlay",
+    "pixels": "pixels",
+    "plans": ADMIN,
+    "qr": "qr",
+    "splash": "splash",
+    "stats": "stats",
+    "urls": "links",
+    "users": ADMIN,
+}
+# Actions of operations that the rule does not describe.
+EXCEPTIONS = {("account.read", "POST"): READ}
+
+# Keys with `own_only` or `domains` can use the views of these names, whose statements work in the schema `confined`
+# (schema.sql). A new view is refused until somebody has checked that and adds it.
+CONFINED_VIEWS = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
+CONFINED_BLUEPRINTS = WORDS.keys() - {"account", "plans", "users"}
+_SELECTIONS = ("ids", "campaign", "channel", "domain")  # of statistics
+
+
+def _scope(endpoint: str, method: str, path: str) -> str:
+    word = WORDS[endpoint.partition(".")[0]]
+    if word == ADMIN:
+        return ADMIN
+    action = READ if method == "GET" else CREATE if method == "POST" and path.endswith("/add") else WRITE
+    return f"{word}:{EXCEPTIONS.get((endpoint, method), action)}"
+
+
+def init_app(app: Flask) -> None:
+    """Compute the scope of each operation. Call this after all routes are registered."""
+    by_operation: dict[tuple[str, str], str] = {}
+    for rule in app.url_map.iter_rules():
+        blueprint = rule.endpoint.partition(".")[0]
+        if not rule.rule.startswith("/api/") or blueprint in PUBLIC:
+            continue
+        if blueprint not in WORDS:
+            raise RuntimeError(f"{rule.rule} has no scope: add {blueprint} to WORDS in linkmgr/web/scopes.py")
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
+            by_operation[rule.endpoint, method] = _scope(rule.endpoint, method, rule.rule)
+    app.extensions["linkmgr_scopes"] = by_operation
+
+
+def of(endpoint: str, method: str) -> str:
+    scopes: dict[tuple[str, str], str] = this_app().extensions["linkmgr_scopes"]
+    return scopes[endpoint, "GET" if method == "HEAD" else method]
+
+
+def names() -> list[str]:
+    """Return all scopes."""
+    scopes: dict[tuple[str, str], str] = this_app().extensions["linkmgr_scopes"]
+    return [ALL, *sorted(set(scopes.values()) - {ADMIN}), ADMIN]
+
+
+def granted(scopes: list[str]) -> set[str]:
+    """Return the scopes that a key with `scopes` has. `*` includes all but `admin`, and `write` the others of its
+    word."""
+    if ALL in scopes:
+        return {*names()} - {ADMIN} | {*scopes}
+    words = {scope.partition(":")[0] for scope in scopes if scope.endswith(f":{WRITE}")}
+    return {*scopes} | {scope for scope in names() if scope.partition(":")[0] in words}
+
+
+def _has(key: Key, scope: str) -> bool:
+    word = scope.partition(":")[0]
+    return scope in key.scopes or f"{word}:{WRITE}" in key.scopes or (ALL in key.scopes and scope != ADMIN)
+
+
+def require(key: Key) -> None:
+    """Raise an error if a key cannot use the operation of the current request."""
+    assert request.endpoint
+    scope = of(request.endpoint, request.method)
+    if not _has(key, scope):
+        raise AppError("scope_missing", scope=scope)
+    if key.is_confined:
+        _require_confined(key, *request.endpoint.split("."))
+
+
+def _require_confined(key: Key, blueprint: str, view: str) -> None:
+    """Refuse operations that do not know the limits of the key, and those that change what other rows depend on."""
+    limited, remedy = (
+        "the rows that it made" if key.domains is None else "some of your branded domains",
+        "Use another key.",
+    )
+    is_read = request.method in ("GET", "HEAD")
+    is_allowed = blueprint in CONFINED_BLUEPRINTS and view in CONFINED_VIEWS and view != "update_default"
+    if key.domains is not None and not is_read:
+        is_allowed = is_allowed and blueprint in ("urls", "keys")
+    if (blueprint, view) == ("stats", "read") and not any(request.args.get(name) for name in _SELECTIONS):
+        is_allowed, remedy = False, f"Send {', '.join(_SELECTIONS[:-1])} or {_SELECTIONS[-1]}, or use another key."
+    if not is_allowed:
+        raise AppError("key_confined", limited=limited, remedy=remedy)
+
+
+def most(caller: Caller | None, *, is_admin: bool) -> dict[str, object]:
+    """Return the limits of keys that a caller may make: those of its own key. None is a user without a key."""
+    key = caller and caller.key
+    if key is None:
+        scopes = granted([ALL, ADMIN] if is_admin else [ALL])
+        return {"scopes": sorted(scopes), "domains": None, "own_only": False, "expires": None, "allowed_ips": None}
+    return {
+        "scopes": sorted(granted(key.scopes)),
+        "domains": key.domains,
+        "own_only": key.own_only,
+        "expires": key.expires,
+        "allowed_ips": key.allowed_ips,
+    }
+
+
+def is_unlimited(caller: Caller) -> bool:
+    """Return True if the key of a caller allows everything that its user can do."""
+    key = caller.key
+    return key is None or (
+        ALL in key.scopes
+        and (ADMIN in key.scopes or not key.is_admin)
+        and not key.is_confined
+        and key.expires is None
+        and key.allowed_ips is None
+    )
