@@ -33,8 +33,11 @@ from tests.stage import stage  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
 from tests.visit_queues import make_recorder, recorder  # noqa: F401 - fixtures
 from tests.visited import store  # noqa: F401 - a fixture
+from tests.worlds import aging, dump, world  # noqa: F401 - fixtures
 
-SECRET = re.compile(r"linkmgr_[A-Za-z0-9_-]{43}|/login/[A-Za-z0-9_-]{43}")  # an API key or a login link
+SECRET = re.compile(
+    rf"linkmgr_[A-Za-z0-9_-]{{43}}|{keys.SCOPED_PATTERN}|/login/[A-Za-z0-9_-]{{43}}"
+)  # an API key or a login link
 ROOT = Path(__file__).parent.parent
 BASE_URL = "http://127.0.0.1:5000"
 PASSWORD = "correct horse"

@@ -135,6 +135,19 @@ def channel(sql: Sql, user_id: int) -> int:
     )
 
 
+def key(sql: Sql, user_id: int) -> int:
+    return _id(
+        sql(
+            """
+            INSERT INTO api_keys (user_id, name, prefix, digest, scopes)
+            VALUES (%(user_id)s, 'Shop', 'lmk_Ab3d', %(digest)s, '{links:read}') RETURNING id
+            """,
+            user_id=user_id,
+            digest=f"key{next(_numbers)}".encode(),
+        )
+    )
+
+
 ITEMS: dict[str, Make] = {"links": link, "bio": bio, "qr": qr}  # by their types on channels
 ALL: dict[str, Make] = {
     "link": link,
@@ -146,4 +159,5 @@ ALL: dict[str, Make] = {
     "pixel": pixel,
     "campaign": campaign,
     "channel": channel,
+    "key": key,
 }

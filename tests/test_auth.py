@@ -11,7 +11,7 @@ from linkmgr.web import keys
 from tests.conftest import Client
 
 MISSING = "The API key is missing. Send it in the header 'Authorization: Bearer API_KEY'."
-UNKNOWN = "The API key is invalid. Check for typing errors; it may also have been replaced or deleted."
+UNKNOWN = "The API key is invalid. Check for typing errors; it may also have been replaced, turned off or deleted."
 EXPIRED = "The API key has expired. Create a new one on your account page, or ask an administrator for one."
 
 

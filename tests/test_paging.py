@@ -28,6 +28,7 @@ LISTS = {
     "/api/pixels": List("pixels", factories.pixel, "pixels"),
     "/api/qr": List("qrs", factories.qr, "qrs"),
     "/api/campaigns": List("campaigns", factories.campaign, "campaigns"),
+    "/api/keys": List("keys", factories.key, "api_keys"),
     "/api/urls": List("urls", factories.link, "links"),
     "/api/channels": List("channels", factories.channel, "channels"),
     "/api/channel/{channel_id}": List("items", factories.link, "channel_items"),

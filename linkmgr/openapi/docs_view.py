@@ -47,6 +47,7 @@ class Operation(NamedTuple):
     method: str
     path: str
     keyed: bool
+    scope: str
     summary: str
     description: Markup
     parameters: list[Row]
@@ -219,12 +220,14 @@ class Reader:
         content = entry.get("requestBody", {}).get("content", {}).get("application/json", {})
         success = entry["responses"]["200"]["content"]["application/json"].get("example")
         codes = list(self._codes(entry["responses"]))
-        keyed = entry.get("security") != []
+        security = entry.get("security", [])
+        keyed = security != []
         return Operation(
             entry["operationId"],
             method,
             path,
             keyed,
+            security[0]["key"][0] if keyed else "",
             entry["summary"],
             prose(entry.get("description", "")),
             [

@@ -15,7 +15,7 @@ from linkmgr.openapi.operations import RECORDS, RESOURCES
 from linkmgr.openapi.schemas import ID, JsonSchema, text
 from linkmgr.repository.channels import ITEMS
 from linkmgr.repository.visits import MAX_LABELS, OTHER
-from linkmgr.web import idempotency, preconditions, safe_writes
+from linkmgr.web import idempotency, preconditions, safe_writes, scopes
 
 VERSION = "3"  # of the specification (section 9)
 _TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters that are not called like this
@@ -56,6 +56,9 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
 - **ETag.** A single read and an update respond with the version of the record in the header `ETag`. Send it in
   `If-None-Match` with the next read: if nothing has changed, the statistics included, the response is a 304 without a
   body.
+- **Keys for programs.** `POST /api/key/add` makes further keys, each with only the scopes that its program needs, and
+  if you like for some domains, for the rows that it makes itself, or for some IP addresses. Each operation names its
+  scope.
 - **Ids.** Another user's id and an id that does not exist give the same 404.
 - **Paths.** The 404 of an unknown path names the operation that was probably meant: `/api/links` names `/api/urls`.
 - **Times** are UTC.
@@ -157,9 +160,10 @@ def _operation_id(rule: Rule, operation: Operation) -> str:
     return f"{rule.endpoint.replace('.', '_')}{suffix}"
 
 
-def _entry(resource: Resource, operation: Operation, operation_id: str) -> JsonSchema:
+def _entry(resource: Resource, operation: Operation, operation_id: str, rule: Rule) -> JsonSchema:
     headers = [header["name"] for header, methods in _HEADERS if operation.method in methods]
     headers += [IF_NONE_MATCH] if operation.conditional else []
+    is_public = operation.access is Access.PUBLIC
     parameters = [*_path_parameters(operation), *operation.query, *headers]
     return {
         "operationId": operation_id,
@@ -168,7 +172,7 @@ def _entry(resource: Resource, operation: Operation, operation_id: str) -> JsonS
         "tags": [resource.name],
         **({"parameters": parameters} if parameters else {}),
         **({"requestBody": _body(operation)} if operation.body else {}),
-        **({"security": []} if operation.access is Access.PUBLIC else {}),
+        "security": [] if is_public else [{"key": [scopes.of(rule.endpoint, operation.method)]}],
         "responses": responses.of(operation),
     }
 
@@ -201,7 +205,8 @@ def _empty(base_url: str) -> APISpec:
     )
     assert plugin.converter
     plugin.converter.add_attribute_function(types.property_of)  # type: ignore[no-untyped-call]
-    spec.components.security_scheme("key", {"type": "http", "scheme": "bearer"})
+    about = "An API key. The names behind it are the scopes that a key made with POST /api/key/add needs."
+    spec.components.security_scheme("key", {"type": "http", "scheme": "bearer", "description": about})
     return spec
 
 
@@ -219,7 +224,8 @@ def build(app: Flask, base_url: str) -> JsonSchema:
             for operation in resource.operations
         }
         for operation, operation_id in ids.items():
-            entry = _entry(resource, operation, operation_id)
+            rule = routes[operation.method, operation.path]
+            entry = _entry(resource, operation, operation_id, rule)
             if operation.path.endswith("/add"):
                 entry["responses"]["200"]["links"] = _links(resource, ids)
             spec.path(operation.path, operations={operation.method.lower(): entry})

@@ -26,7 +26,7 @@ _RETRY = {"Retry-After": "The seconds after which you can try again."}
 _TITLES = {
     400: "The request is invalid, a value is already in use, or a limit of the plan is reached",
     401: "The API key is missing, unknown or expired",
-    403: "The plan or the user's role does not allow it",
+    403: "The plan, the user's role or the API key does not allow it",
     404: "The path does not exist, or the user owns no row with this id",
     409: "A request with the same key is still running",
     412: "The record has changed",
@@ -39,7 +39,9 @@ _TITLES = {
     503: "The service is temporarily unavailable",
 }
 _ALWAYS = ("bad_request", "rate_limited", "bug", "unavailable", "busy", "schema_too_old")
-_KEYED = ("key_missing", "key_unknown", "key_expired", "plan_feature")
+_KEYED = (
+    "key_missing", "key_unknown", "key_expired", "address_not_allowed", "scope_missing", "key_confined", "plan_feature",
+)  # fmt: skip
 _IN_PATH = ("missing", "no_such_operation")
 _IN_BODY = ("invalid", "value_refused", "too_large", "not_json")
 _OF_WRITES = (
@@ -60,6 +62,9 @@ _PLACEHOLDERS = {  # of the messages in examples
     "id": "5d41402abc4b2a76",
     "color": "rgb(118,118,118)",
     "background": "rgb(255,255,255)",
+    "scope": "links:write",
+    "limited": "the rows that it made",
+    "remedy": "Use another key.",
     "hint": "Did you mean GET /api/urls? /api/docs lists all operations.",
 }
 

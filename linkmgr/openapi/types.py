@@ -10,13 +10,14 @@ from typing import Any
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
-from linkmgr.api import bio, domains, qr
+from linkmgr.api import bio, domains, keys, qr
 from linkmgr.fields import base, links, times
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.openapi import operations
-from linkmgr.openapi.schemas import JsonSchema
+from linkmgr.openapi.schemas import ID, JsonSchema
+from linkmgr.web import scopes
 
 # Characters that a text on one line and a multiline text must not contain
 _NOT_IN_LINE = "\\u0000-\\u001f\\u007f"
@@ -220,6 +221,29 @@ def _expiry(_field: links.Expiry, _: OpenAPIConverter) -> JsonSchema:
         "`2030-12-31 23:59:59.015843052 +0000 UTC`."
     )
     return {"type": "string", "pattern": f"^(?:{times.pattern()})$", "description": until}
+
+
+# --- members of API keys
+
+
+@schema_of.register
+def _scopes(_field: keys.Scopes, _: OpenAPIConverter) -> JsonSchema:
+    return {
+        "type": "array",
+        "items": {"type": "string", "enum": scopes.names()},
+        "minItems": 1,
+        "maxItems": keys.MAX_ITEMS,
+    }
+
+
+@schema_of.register
+def _domain_ids(_field: keys.DomainIds, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "array", "items": ID, "maxItems": keys.MAX_ITEMS}
+
+
+@schema_of.register
+def _networks(_field: keys.Networks, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "array", "items": {"type": "string", "pattern": "^[0-9A-Fa-f.:/]+$"}, "maxItems": keys.MAX_ITEMS}
 
 
 # --- properties of the single member

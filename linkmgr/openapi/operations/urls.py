@@ -68,7 +68,7 @@ _MEMBERS: dict[str, JsonSchema] = {  # of the body, in the form in which they ar
 _SHORT: dict[str, JsonSchema] = {"id": ID, "shorturl": own_url("summer"), "short": own_url("summer")}
 _CODES = (
     "plan_feature", "alias_taken", "link_branded", "domain_unknown", "domain_in_use", "campaign_unknown",
-    "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown",
+    "splash_unknown", "overlay_unknown", "pixel_unknown", "channel_unknown", "domain_needed",
 )  # fmt: skip
 
 _LOOKUP = """\

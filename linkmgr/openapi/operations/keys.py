@@ -1,0 +1,165 @@
+"""/api/keys and /api/key"""
+
+from linkmgr.api import keys
+from linkmgr.openapi.model import PAGING, Member, Operation, Resource
+from linkmgr.openapi.schemas import (
+    ID,
+    TIMESTAMP,
+    JsonSchema,
+    array_of,
+    changed,
+    done,
+    flag,
+    listing_members,
+    or_null,
+    page_of,
+    reading,
+    record,
+    ref,
+    success,
+    text,
+)
+from linkmgr.web.keys import SCOPED_PATTERN
+
+_SECRET = text("lmk_...", pattern="^lmk_")
+_PREFIX = text("lmk_Ab3d")
+_PREVIOUS = or_null(TIMESTAMP) | {"description": "The end of the overlap of the last rotation, while it lasts."}
+_KEY: dict[str, JsonSchema] = {
+    "id": ID,
+    "name": text("Newsletter"),
+    "prefix": _PREFIX | {"description": "The first characters of the key."},
+    "scopes": array_of(text("links:create")),
+    "domains": array_of(ID),
+    "own_only": flag(False),
+    "expires": or_null(TIMESTAMP),
+    "allowed_ips": array_of(text("192.0.2.0/24")),
+    "created": TIMESTAMP,
+    "last_used": or_null(TIMESTAMP) | {"description": "The minute of the last use."},
+    "last_address": or_null(text("192.0.2.7")) | {"description": "The IP address of the first use in this minute."},
+    "previous_until": _PREVIOUS,
+}
+_DEFAULT: dict[str, JsonSchema] = {
+    "name": text("default"),
+    "prefix": text("linkmgr_"),
+    "active": flag(True),
+    "created": TIMESTAMP,
+    "expires": or_null(TIMESTAMP),
+}
+
+RESOURCE = Resource(
+    name="Keys",
+    description=f"""\
+Each user has one API key with full access, the `default` key. Programs that need less get a key of their own, which
+allows only its `scopes`, and less with `domains`, `own_only`, `expires` and `allowed_ips`. All keys of a user share
+one rate limit.
+
+A scope is a word and an action:
+
+- `links:read` allows each GET of links, with their statistics and visits. `links:create` allows to make links and
+  nothing else, not even to read them. `links:write` allows to read, make, change and delete them.
+- The words are `account`, `bio`, `campaigns`, `channels`, `domains`, `keys`, `links`, `overlay`, `pixels`, `qr`,
+  `splash` and `stats`. Assigning to a campaign or a channel needs `campaigns:write` or `channels:write`. The members
+  of a link that refer to other rows, such as `campaign`, need no scope of these.
+- `account:write` can set a new password, so whoever has such a key can sign in as the user.
+- `admin` is for plans and users. Only administrators can give it. It includes the default keys of all users.
+- `*` is everything but `admin`.
+
+A request without the scope is a 403 that names it, also in the header `WWW-Authenticate: Bearer
+error="insufficient_scope", scope="links:write"`.
+
+With `own_only`, all other rows do not exist for the key: it neither reads, changes nor refers to them, and its lists
+have the totals of its own rows. A URL that another key has shortened becomes a new link. With `domains`, this is so
+for links that are not on these domains, for QR codes and for bio pages; a link must name one of the domains in
+`domain`; and the key changes nothing but links. Statistics then need `ids`, `campaign`, `channel` or `domain`.
+Operations that do not know these limits are a 403.
+
+A key with `keys:write` makes, changes, rotates and deletes keys that allow no more than itself, and so has at least
+its own limits.
+
+A key is `lmk_`, 30 letters and digits, and 6 that are their CRC-32 in base 62, for secret scanners:
+`{SCOPED_PATTERN}`. It is shown once, in the response that makes it; only its SHA-256 digest is stored. A mistyped key
+is refused without being looked up.""",
+    members={
+        "name": Member("Newsletter", "For yourself."),
+        "scopes": Member(["links:create", "stats:read"], "What the key allows."),
+        "domains": Member(
+            [17], "The ids of the branded domains that the key is limited to. `[]` means no limit.", default=[]
+        ),
+        "own_only": Member(
+            False, "Limits the key to the rows that it made itself. It cannot be changed later.", default=False
+        ),
+        "expires": Member("2030-12-31 23:59:59", "The key stops working at this time."),
+        "allowed_ips": Member(
+            ["192.0.2.0/24", "2001:db8::/32"],
+            "The IP addresses and networks that the key can be used from. `[]` means all.",
+            default=[],
+        ),
+        "overlap": Member(86400, "The seconds for which the previous key still works, at most 7 days.", default=0),
+        "active": Member(False, "`false` turns the default key off."),
+    },
+    records={"Key": record(**_KEY), "DefaultKey": record(**_DEFAULT)},
+    operations=(
+        Operation(
+            "GET",
+            "/api/keys",
+            "List API keys",
+            success(data=page_of(listing_members("keys", "Key") | {"default": ref("DefaultKey")})),
+            query=PAGING,
+            description="`default` is the key that each user has, which is not one of the list.",
+        ),
+        Operation("GET", "/api/key/{key_id}", "Read an API key", reading("Key"), tagged=True),
+        Operation(
+            "POST",
+            "/api/key/add",
+            "Make an API key",
+            success(id=ID, key=_SECRET),
+            keys.NewKey,
+            {"name": "Newsletter", "scopes": ["links:create", "stats:read"], "expires": "2030-12-31 23:59:59"},
+            codes=("key_exceeded", "domains_unknown"),
+        ),
+        Operation(
+            "PUT",
+            "/api/key/{key_id}/update",
+            "Change an API key",
+            changed("API key has been updated successfully.", "Key"),
+            keys.KeyChanges,
+            {"scopes": ["links:create"]},
+            codes=("key_exceeded", "domains_unknown"),
+            tagged=True,
+        ),
+        Operation(
+            "PUT",
+            "/api/key/default/update",
+            "Turn the default key on or off",
+            done("The default key has been turned off."),
+            keys.DefaultKeyChanges,
+            {"active": True},
+            codes=("key_exceeded", "default_key_only"),
+            description="It can be turned off while there is another valid key. This needs a key without limits. The "
+            "page of keys in the console can always turn it on again, and so can a new key on the account page.",
+        ),
+        Operation(
+            "POST",
+            "/api/key/{key_id}/rotate",
+            "Replace an API key",
+            success(
+                message=text("API key has been rotated successfully."),
+                id=ID,
+                key=_SECRET,
+                prefix=_PREFIX,
+                previous_until=_PREVIOUS,
+            ),
+            keys.Rotation,
+            {"overlap": 86400},
+            codes=("key_exceeded",),
+            description="The previous key works for `overlap` seconds more. One that still overlaps stops working.",
+        ),
+        Operation(
+            "DELETE",
+            "/api/key/{key_id}/delete",
+            "Delete an API key",
+            done("API key has been deleted successfully."),
+            codes=("key_exceeded",),
+        ),
+    ),
+)

@@ -1,0 +1,380 @@
+"""API keys for programs. tests/test_keys_scopes.py has the scopes, tests/test_keys_confined.py the limits to rows."""
+
+import re
+import string
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr.web import keys
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+
+LINK = {"url": "https://example.com/page"}
+EVERYTHING = {"name": "All", "scopes": ["*"]}
+
+Make = Callable[..., Client]
+
+
+@pytest.fixture
+def make_key() -> Make:
+    """Make a key with the key of a client, and return a client with it. Its id is the one of the key."""
+
+    def make(owner: Client, *scopes: str, **limits: Any) -> Client:
+        answer = owner.post("/api/key/add", {"name": "Shop", "scopes": scopes or ["*"]} | limits)
+        assert answer.status_code == 200, answer.text
+        added = answer.get_json()
+        return Client(owner.http, added["key"], added["id"], owner.username)
+
+    return make
+
+
+def code(answer: Any) -> tuple[int, str]:
+    return answer.status_code, answer.get_json().get("code", "")
+
+
+def test_a_new_key_is_shown_once_and_stored_as_a_digest(alice: Client, sql: Sql) -> None:
+    answer = alice.post("/api/key/add", {"name": "Shop", "scopes": ["links:read", "links:read", "stats:read"]})
+    added = answer.get_json()
+    assert set(added) == {"error", "id", "key"}
+    assert re.fullmatch(keys.SCOPED_PATTERN, added["key"])
+    assert answer.headers["Cache-Control"] == "no-store"
+    stored = sql("SELECT digest, to_jsonb(k)::text AS text FROM api_keys k")[0]
+    assert stored["digest"] == keys.digest(added["key"])
+    assert added["key"][10:] not in stored["text"]
+    listed = alice.get("/api/keys").get_json()["data"]
+    expected = {
+        "id": added["id"], "name": "Shop", "prefix": added["key"][:8], "scopes": ["links:read", "stats:read"],
+        "domains": [], "own_only": False, "expires": None, "allowed_ips": [], "last_used": None, "last_address": None,
+        "previous_until": None,
+    }  # fmt: skip
+    created = listed["keys"][0].pop("created")
+    assert listed["keys"] == [expected]
+    assert alice.get(f"/api/key/{added['id']}").get_json()["data"] == expected | {"created": created}
+    assert listed["default"].keys() == {"name", "prefix", "active", "created", "expires"}
+    assert listed["default"]["active"] is True
+
+
+def test_a_key_is_accepted_in_each_form_that_clients_send(alice: Client, anonymous: Client, make_key: Make) -> None:
+    key = make_key(alice).key
+    for form in (f"Bearer {key}", f"token {key}", key):
+        answer = anonymous.get("/api/account", headers={"Authorization": form})
+        assert answer.get_json()["data"]["id"] == alice.id
+
+
+def test_a_mistyped_key_is_refused_without_being_looked_up(alice: Client, make_key: Make, sql: Sql) -> None:
+    typed = make_key(alice)
+    assert typed.key
+    swapped = typed.key[:-8] + typed.key[-7] + typed.key[-8] + typed.key[-6:]
+    for wrong in {swapped, typed.key + "0", typed.key[:-1], typed.key[:4], typed.key[:20] + "é" + typed.key[21:]} - {
+        typed.key
+    }:
+        sql("UPDATE api_keys SET digest = %(digest)s RETURNING 1", digest=keys.digest(wrong))
+        assert code(alice.get("/api/account", headers={"Authorization": f"Bearer {wrong}"})) == (401, "key_unknown")
+
+
+def test_the_checksum_is_the_crc32_in_base_62() -> None:
+    digits = string.digits + string.ascii_uppercase + string.ascii_lowercase
+    for key in [keys.new_scoped_key() for _ in range(200)]:
+        number = 0
+        for digit in key[-6:]:
+            number = number * 62 + digits.index(digit)
+        assert number == zlib.crc32(key[4:-6].encode())
+
+
+def test_all_keys_of_a_user_share_one_rate_limit(
+    make_app: Callable[..., Flask], register: Callable[..., Client], make_key: Make
+) -> None:
+    alice = register("alice", via=make_app(rate_limit="5 per minute"), plan="Free")
+    other = make_key(alice)
+    assert [client.get("/api/account").headers["X-RateLimit-Remaining"] for client in (alice, other)] == ["3", "2"]
+
+
+def test_requests_with_an_unknown_key_count_for_the_ip_address(
+    make_app: Callable[..., Flask], register: Callable[..., Client], make_key: Make
+) -> None:
+    alice = register("alice", via=make_app(rate_limit="5 per minute"), plan="Free")
+    expired = make_key(alice, expires="2020-01-01 00:00:00")
+    unknown = Client(alice.http, keys.new_scoped_key())
+    mistyped = Client(alice.http, "lmk_abc")
+    answers = [client.get("/api/account") for client in (expired, unknown, mistyped)]
+    assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["4", "3", "2"]
+    assert [code(answer) for answer in answers] == [(401, "key_expired"), (401, "key_unknown"), (401, "key_unknown")]
+
+
+def test_redis_counts_the_requests_of_a_key_for_its_user(
+    redis_url: str, make_app: Callable[..., Flask], register: Callable[..., Client], make_key: Make
+) -> None:
+    alice = register("alice", via=make_app(rate_limit_storage=redis_url, rate_limit="5 per minute"), plan="Free")
+    other = make_key(alice)
+    assert [client.get("/api/account").headers["X-RateLimit-Remaining"] for client in (alice, other)] == ["3", "2"]
+
+
+def test_the_last_use_is_stored_to_the_minute(alice: Client, make_key: Make, sql: Sql) -> None:
+    client = make_key(alice)
+    for _ in range(3):
+        client.get("/api/account")
+    key = alice.get(f"/api/key/{client.id}").get_json()["data"]
+    assert key["last_used"].endswith(":00")
+    assert key["last_address"] == "127.0.0.1"
+    sql("UPDATE api_key_uses SET at = at - interval '1 hour', address = '192.0.2.1' RETURNING 1")
+    client.get("/api/account")
+    assert alice.get(f"/api/key/{client.id}").get_json()["data"] == key
+
+
+def test_a_use_does_not_change_the_version_of_a_key(alice: Client, make_key: Make) -> None:
+    client = make_key(alice)
+    etag = alice.get(f"/api/key/{client.id}").headers["ETag"]
+    client.get("/api/account")
+    answer = alice.put(f"/api/key/{client.id}/update", {"name": "New"}, headers={"If-Match": etag})
+    assert answer.get_json()["data"]["name"] == "New"
+    answer = alice.put(f"/api/key/{client.id}/update", {"name": "Newer"}, headers={"If-Match": etag})
+    assert code(answer) == (412, "changed_meanwhile")
+
+
+@pytest.mark.parametrize(
+    ("networks", "address", "allowed"),
+    [
+        (["192.0.2.0/24"], "192.0.2.77", True),
+        (["192.0.2.0/24"], "::ffff:192.0.2.77", True),
+        (["192.0.2.0/24"], "192.0.3.1", False),
+        (["192.0.2.7", "2001:db8::/32"], "2001:db8:1::9", True),
+        (["2001:db8::/32"], "[2001:db8::1]:4711", True),
+        (["2001:db8::/32"], "2001:db9::1", False),
+        (["0.0.0.0/0"], "2001:db9::1", False),
+        (["0.0.0.0/0", "::/0"], "unknown", False),
+    ],
+)
+def test_a_key_is_used_from_its_ip_addresses_only(
+    *, make_app: Callable[..., Flask], alice: Client, make_key: Make, networks: list[str], address: str, allowed: bool
+) -> None:
+    key = make_key(alice, allowed_ips=networks).key
+    behind = Client(make_app(trusted_proxies="1").test_client(), key)
+    answer = behind.get("/api/account", headers={"X-Forwarded-For": address})
+    assert code(answer) == ((200, "") if allowed else (403, "address_not_allowed"))
+
+
+def test_a_key_expires(alice: Client, make_key: Make) -> None:
+    client = make_key(alice, expires="2020-01-01 00:00:00")
+    assert code(client.get("/api/account")) == (401, "key_expired")
+    assert alice.put(f"/api/key/{client.id}/update", {"expires": ""}).get_json()["data"]["expires"] is None
+    assert client.get("/api/account").status_code == 200
+
+
+def test_a_rotated_key_works_until_the_overlap_ends(alice: Client, make_key: Make, sql: Sql) -> None:
+    old = make_key(alice)
+    rotated = alice.post(f"/api/key/{old.id}/rotate", {"overlap": 3600}).get_json()
+    new = Client(alice.http, rotated["key"])
+    assert rotated["prefix"] == rotated["key"][:8]
+    assert alice.get(f"/api/key/{old.id}").get_json()["data"]["previous_until"] == rotated["previous_until"]
+    assert [client.get("/api/account").status_code for client in (old, new)] == [200, 200]
+    sql("UPDATE api_keys SET previous_until = now() RETURNING 1")
+    assert [client.get("/api/account").status_code for client in (old, new)] == [401, 200]
+    assert alice.get(f"/api/key/{old.id}").get_json()["data"]["previous_until"] is None
+
+
+def test_without_an_overlap_the_previous_key_stops_at_once(alice: Client, make_key: Make) -> None:
+    old = make_key(alice)
+    first = alice.post(f"/api/key/{old.id}/rotate", {"overlap": 60}).get_json()["key"]
+    second = alice.post(f"/api/key/{old.id}/rotate", {}).get_json()
+    assert second["previous_until"] is None
+    answers = [Client(alice.http, key).get("/api/account").status_code for key in (old.key, first, second["key"])]
+    assert answers == [401, 401, 200]
+
+
+def test_a_deleted_key_is_refused(alice: Client, make_key: Make) -> None:
+    client = make_key(alice)
+    client.get("/api/account")
+    assert alice.delete(f"/api/key/{client.id}/delete").status_code == 200
+    assert code(client.get("/api/account")) == (401, "key_unknown")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"scopes": []},
+        {"scopes": ["links:delete"]},
+        {"scopes": [["links:read"]]},
+        {"scopes": "links:read"},
+        {"scopes": ["x"] * 101},
+        {"name": " "},
+        {"domains": [0]},
+        {"domains": [True]},
+        {"domains": ["17"]},
+        {"domains": [2**63]},
+        {"own_only": 1},
+        {"expires": "tomorrow"},
+        {"allowed_ips": ["192.0.2.300"]},
+        {"allowed_ips": [7]},
+        {"allowed_ips": "192.0.2.1"},
+    ],
+    ids=str,
+)
+def test_an_invalid_key_is_not_made(alice: Client, sql: Sql, wrong: dict[str, Any]) -> None:
+    assert code(alice.post("/api/key/add", EVERYTHING | wrong)) == (400, "invalid")
+    assert sql("SELECT FROM api_keys") == []
+
+
+def test_a_key_cannot_be_limited_to_domains_of_others(alice: Client, bob: Client, sql: Sql) -> None:
+    foreign = factories.domain(sql, bob.id)
+    own = factories.domain(sql, alice.id)
+    assert code(alice.post("/api/key/add", EVERYTHING | {"domains": [own, foreign]})) == (400, "domains_unknown")
+    key_id = alice.add("/api/key/add", EVERYTHING | {"domains": [own]})
+    assert code(alice.put(f"/api/key/{key_id}/update", {"domains": [foreign]})) == (400, "domains_unknown")
+    sql("DELETE FROM domains RETURNING 1")
+    record = alice.get(f"/api/key/{key_id}").get_json()["data"]
+    assert record["domains"] == [own]
+    assert alice.put(f"/api/key/{key_id}/update", record).status_code == 200
+
+
+@pytest.mark.parametrize("overlap", [-1, 7 * 86400 + 1, "60", 1.5])
+def test_an_overlap_of_more_than_a_week_is_refused(alice: Client, make_key: Make, overlap: object) -> None:
+    client = make_key(alice)
+    assert code(alice.post(f"/api/key/{client.id}/rotate", {"overlap": overlap})) == (400, "invalid")
+    assert client.get("/api/account").status_code == 200
+
+
+def test_a_plan_without_the_api_refuses_keys_too(alice: Client, make_key: Make, sql: Sql) -> None:
+    client = make_key(alice)
+    sql("""INSERT INTO plans (name, free, limits) VALUES ('Web', false, '{"api": {"enabled": "0"}}') RETURNING 1""")
+    sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Web') RETURNING 1")
+    assert code(client.get("/api/account")) == (403, "plan_feature")
+
+
+def test_the_keys_of_a_deleted_user_are_refused(alice: Client, admin: Client, make_key: Make) -> None:
+    client = make_key(alice)
+    admin.delete(f"/api/user/{alice.id}/delete")
+    assert code(client.get("/api/account")) == (401, "key_unknown")
+
+
+# --- the default key
+
+
+def test_the_default_key_can_be_turned_off_while_there_is_another(
+    app: Flask, alice: Client, make_key: Make, sql: Sql
+) -> None:
+    off, on = {"active": False}, {"active": True}
+    assert code(alice.put("/api/key/default/update", off)) == (400, "default_key_only")
+    other = make_key(alice)
+    sql("UPDATE api_keys SET expires = now() RETURNING 1")
+    assert code(alice.put("/api/key/default/update", off)) == (400, "default_key_only")
+    sql("UPDATE api_keys SET expires = NULL RETURNING 1")
+    assert alice.put("/api/key/default/update", off).status_code == 200
+    assert code(alice.get("/api/account")) == (401, "key_unknown")
+    assert other.get("/api/keys").get_json()["data"]["default"]["active"] is False
+    assert other.put("/api/key/default/update", on).status_code == 200
+    assert alice.get("/api/account").status_code == 200
+
+
+def test_a_new_default_key_is_on(app: Flask, alice: Client, make_key: Make) -> None:
+    make_key(alice)
+    alice.put("/api/key/default/update", {"active": False})
+    key = app.test_cli_runner().invoke(args=["users", "key", "alice", "--rotate"]).output.strip()
+    assert Client(alice.http, key).get("/api/account").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"expires": "2099-01-01 00:00:00"},
+        {"allowed_ips": ["0.0.0.0/0"]},
+        {"own_only": True},
+        {"scopes": ["keys:write"]},
+    ],
+    ids=str,
+)
+def test_a_limited_key_does_not_turn_the_default_key_on(alice: Client, make_key: Make, limits: dict[str, Any]) -> None:
+    client = make_key(alice, **limits)
+    alice.put("/api/key/default/update", {"active": False})
+    assert client.put("/api/key/default/update", {"active": True}).status_code == 403
+    assert alice.get("/api/account").status_code == 401
+
+
+# --- escalation
+
+
+def test_a_key_makes_no_key_that_allows_more(alice: Client, make_key: Make, sql: Sql) -> None:
+    own, other = factories.domain(sql, alice.id), factories.domain(sql, alice.id)
+    limits: dict[str, Any] = {
+        "domains": [own], "own_only": True, "expires": "2099-01-01 00:00:00", "allowed_ips": ["127.0.0.0/8"],
+    }  # fmt: skip
+    client = make_key(alice, "keys:write", "links:create", **limits)
+    same = {"name": "Child", "scopes": ["links:create"]} | limits
+    child = client.add("/api/key/add", same)
+    more: list[dict[str, Any]] = [
+        {"scopes": ["*"]},
+        {"scopes": ["links:read"]},
+        {"scopes": ["links:create", "admin"]},
+        {"domains": [own, other]},
+        {"domains": []},
+        {"expires": "2099-01-01 00:00:01"},
+        {"allowed_ips": ["127.0.0.1", "192.0.2.1"]},
+        {"allowed_ips": ["0.0.0.0/0"]},
+        {"allowed_ips": []},
+    ]
+    before = sql("SELECT * FROM api_keys ORDER BY id")
+    for exceeding in more:
+        assert code(client.post("/api/key/add", same | exceeding)) == (403, "key_exceeded"), exceeding
+        assert code(client.put(f"/api/key/{child}/update", exceeding)) == (403, "key_exceeded"), exceeding
+    assert code(client.post("/api/key/add", same | {"own_only": False})) == (403, "key_exceeded")
+    assert code(client.put(f"/api/key/{child}/update", {"expires": ""})) == (403, "key_exceeded")
+    assert sql("SELECT * FROM api_keys ORDER BY id") == before
+    assert client.put(f"/api/key/{child}/update", {"allowed_ips": ["127.0.0.1"], "name": "Less"}).status_code == 200
+    assert client.post(f"/api/key/{child}/rotate", {}).status_code == 200
+    assert client.delete(f"/api/key/{child}/delete").status_code == 200
+
+
+def test_a_key_does_not_touch_keys_that_allow_more(alice: Client, make_key: Make, sql: Sql) -> None:
+    powerful, client = make_key(alice), make_key(alice, "keys:write")
+    before = sql("SELECT * FROM api_keys ORDER BY id")
+    path = f"/api/key/{powerful.id}"
+    answers = [
+        client.post(f"{path}/rotate", {}),
+        client.put(f"{path}/update", {"scopes": ["keys:write"]}),
+        client.delete(f"{path}/delete"),
+    ]
+    assert [code(answer) for answer in answers] == [(403, "key_exceeded")] * 3
+    assert code(client.put(f"/api/key/{client.id}/update", {"scopes": ["*"]})) == (403, "key_exceeded")
+    assert sql("SELECT * FROM api_keys ORDER BY id") == before
+
+
+def test_only_administrators_give_the_scope_admin(alice: Client, admin: Client, make_key: Make) -> None:
+    assert code(alice.post("/api/key/add", {"name": "A", "scopes": ["admin"]})) == (403, "key_exceeded")
+    everything, administration = make_key(admin), make_key(admin, "admin")
+    assert code(everything.get("/api/users")) == (403, "scope_missing")
+    assert code(everything.post("/api/key/add", {"name": "A", "scopes": ["admin"]})) == (403, "key_exceeded")
+    assert everything.get("/api/stats?user=all").get_json()["code"] == "administrators_only"
+    assert administration.get("/api/users").status_code == 200
+    assert code(administration.get("/api/urls")) == (403, "scope_missing")
+
+
+def test_a_former_administrators_key_is_no_administrators(admin: Client, make_key: Make, sql: Sql) -> None:
+    administration = make_key(admin, "admin")
+    sql("UPDATE users SET admin = false RETURNING 1")
+    assert code(administration.get("/api/users")) == (403, "administrators_only")
+
+
+def test_a_stored_answer_is_not_given_to_another_key(alice: Client, make_key: Make) -> None:
+    first, second = make_key(alice), make_key(alice)
+    headers = {"Idempotency-Key": "same"}
+    answers = [client.post("/api/url/add", LINK, headers=headers) for client in (first, second, first)]
+    assert code(answers[1]) == (422, "idempotency_key_reused")
+    assert answers[2].get_json() == answers[0].get_json()
+
+
+def test_the_description_names_a_pattern_for_secret_scanners(app: Flask) -> None:
+    document = app.test_client().get("/api/openapi.json").get_json()
+    [section] = [tag for tag in document["tags"] if tag["name"] == "Keys"]
+    [pattern] = re.findall(r"`(lmk_\S+)`", section["description"])
+    found = re.findall(pattern, f"key = '{keys.new_scoped_key()}'")
+    assert len(found) == 1
+    assert keys.is_well_formed(found[0])
+
+
+def test_a_key_is_not_logged_as_a_request_id(anonymous: Client) -> None:
+    sent = keys.new_scoped_key()[:39]
+    assert anonymous.get("/api/account", headers={"X-Request-Id": sent}).headers["X-Request-Id"] != sent

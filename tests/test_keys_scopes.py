@@ -1,0 +1,154 @@
+"""Scopes: every API operation for keys with every scope. A new route is in these tests without a change."""
+
+from collections.abc import Callable
+
+import pytest
+from flask import Blueprint, Flask
+
+from linkmgr.openapi.model import Access
+from linkmgr.web import keys, scopes
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.operations import CALLS, KEYED, Call
+from tests.worlds import Rows, World, ask, over
+
+NOT_ROWS_OF_USERS = ("api_keys", "api_key_uses")  # of the key itself
+
+WithScopes = Callable[[Client, list[str]], Client]
+
+
+@pytest.fixture
+def with_scopes(sql: Sql) -> WithScopes:
+    """Return a client with a key that has exactly these scopes, whatever the user may give."""
+
+    def make(owner: Client, names: list[str]) -> Client:
+        secret = keys.new_scoped_key()
+        sql(
+            """
+            INSERT INTO api_keys (user_id, name, prefix, digest, scopes)
+            VALUES (%(user_id)s, 'Scoped', 'lmk_', %(digest)s, %(scopes)s) RETURNING 1
+            """,
+            user_id=owner.id,
+            digest=keys.digest(secret),
+            scopes=names,
+        )
+        return Client(owner.http, secret, owner.id, owner.username)
+
+    return make
+
+
+def actor(call: Call) -> str:
+    return "administrator" if call.operation.access is Access.ADMINISTRATOR else "owner"
+
+
+def rows_of(call: Call, world: World) -> list[int]:
+    return world.ids(call, "owner" if actor(call) == "administrator" else actor(call))
+
+
+def without_keys(rows: Rows) -> Rows:
+    return {table: found for table, found in rows.items() if table not in NOT_ROWS_OF_USERS}
+
+
+def needed(app: Flask, call: Call) -> str:
+    """Return the scope that the document names."""
+    document = app.extensions.setdefault("tests_document", app.test_client().get("/api/openapi.json").get_json())
+    [scope] = document["paths"][call.operation.path][call.method.lower()]["security"][0]["key"]
+    return str(scope)
+
+
+def covers(name: str, scope: str) -> bool:
+    """Return True if a key with `name` has `scope`."""
+    word = scope.partition(":")[0]
+    return name in (scope, f"{word}:write") or (name == "*" and scope != "admin")
+
+
+@over(KEYED)
+def test_a_key_without_the_scope_is_refused_and_changes_nothing(
+    *,
+    app: Flask,
+    world: World,
+    dump: Callable[[], Rows],
+    with_scopes: WithScopes,
+    sql: Sql,
+    call: Call,
+) -> None:
+    scope, ids = needed(app, call), rows_of(call, world)
+    with app.app_context():
+        others = [name for name in scopes.names() if not covers(name, scope)]
+    assert len(others) > 20
+    client, before = with_scopes(world.clients[actor(call)], []), without_keys(dump())
+    for name in others:
+        sql("UPDATE api_keys SET scopes = ARRAY[%(name)s] WHERE name = 'Scoped' RETURNING 1", name=name)
+        answer = ask(client, call, ids)
+        assert (answer.status_code, answer.get_json()["code"]) == (403, "scope_missing"), name
+        assert scope in answer.get_json()["message"]
+        assert answer.headers["WWW-Authenticate"] == f'Bearer error="insufficient_scope", scope="{scope}"'
+    assert without_keys(dump()) == before
+
+
+@over(KEYED)
+def test_a_key_with_only_the_scope_is_allowed(app: Flask, world: World, with_scopes: WithScopes, call: Call) -> None:
+    client = with_scopes(world.clients[actor(call)], [needed(app, call)])
+    if call.path == "/api/key/default/update":
+        client = with_scopes(world.clients[actor(call)], ["*"])  # it turns on a key without limits
+    elif call.path.startswith("/api/key/") and call.method != "GET":
+        client = with_scopes(world.clients[actor(call)], ["*"])  # keys are within the limits of their maker
+    assert ask(client, call, rows_of(call, world)).status_code == 200
+
+
+@over(KEYED)
+def test_reading_keys_change_nothing(
+    app: Flask,
+    world: World,
+    dump: Callable[[], Rows],
+    with_scopes: WithScopes,
+    call: Call,
+) -> None:
+    with app.app_context():
+        client = with_scopes(world.clients["owner"], [name for name in scopes.names() if name.endswith(":read")])
+    ids, before = rows_of(call, world), dump() | {"api_key_uses": []}
+    ask(client, call, ids)
+    assert dump() | {"api_key_uses": []} == before
+
+
+@over(KEYED)
+def test_creating_keys_only_create(app: Flask, world: World, with_scopes: WithScopes, call: Call) -> None:
+    with app.app_context():
+        client = with_scopes(world.clients["owner"], [name for name in scopes.names() if name.endswith(":create")])
+    allowed = ask(client, call, rows_of(call, world)).status_code != 403
+    assert allowed == (call.method == "POST" and call.path.endswith("/add") and actor(call) == "owner") or (
+        call.path == "/api/key/add"  # the example gives more
+    )
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if call not in KEYED], ids=str)
+def test_public_operations_need_no_scope(app: Flask, alice: Client, with_scopes: WithScopes, call: Call) -> None:
+    client = with_scopes(alice, ["pixels:read"])
+    headers = {"Authorization": f"Bearer {client.key}"}
+    assert app.test_client().open(call.path, method=call.method, headers=headers).status_code == 200
+
+
+def test_an_unknown_path_is_a_404_for_every_key(alice: Client, with_scopes: WithScopes) -> None:
+    client = with_scopes(alice, ["pixels:read"])
+    assert client.get("/api/linkz").status_code == 404
+    assert client.post("/api/urls").status_code == 405
+
+
+def test_a_head_request_needs_the_scope_of_get(alice: Client, with_scopes: WithScopes) -> None:
+    client = with_scopes(alice, ["pixels:read"])
+    assert client.call("HEAD", "/api/pixels").status_code == 200
+    assert client.call("HEAD", "/api/urls").status_code == 403
+
+
+def test_a_route_without_a_scope_stops_the_start(make_app: Callable[..., Flask]) -> None:
+    app, shelves = Flask("shelves"), Blueprint("shelves", "shelves")
+    shelves.get("/shelves")(lambda: "")
+    app.register_blueprint(shelves, url_prefix="/api")
+    with app.app_context(), pytest.raises(RuntimeError, match="/api/shelves has no scope: add shelves to WORDS"):
+        scopes.init_app(app)
+
+
+def test_the_page_shows_the_scope_of_each_operation(app: Flask) -> None:
+    page = app.test_client().get("/api/docs").text
+    assert page.count("Scope: <code>") == len({(call.method, call.operation.path) for call in KEYED})
+    assert "Scope: <code>links:create</code>" in page
