@@ -1,0 +1,308 @@
+"""Keys with `own_only` or `domains`: rows that they may not use do not exist for them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr.openapi.model import Access
+from linkmgr.web import scopes
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.operations import KEYED, Call
+from tests.worlds import Rows, World, ask, over
+
+URL = "https://example.com/page"
+USES = {"api_key_uses": [], "idempotency_keys": []}  # tables that requests of a key change
+OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]
+LISTS = {
+    "/api/urls": "urls", "/api/bio": "bios", "/api/qr": "qrs", "/api/campaigns": "campaigns", "/api/keys": "keys",
+    "/api/channels": "channels", "/api/domains": "domains", "/api/pixels": "pixels", "/api/overlay": "cta",
+    "/api/splash": "splash",
+}  # fmt: skip
+ADD = {
+    "url": {"url": URL},
+    "bio": {"name": "Dana"},
+    "qr": {"type": "text", "data": "hello"},
+    "campaign": {"name": "Spring"},
+    "channel": {"name": "News"},
+    "domain": {"domain": "https://own.example.com"},
+    "pixel": {"type": "bing", "name": "Shop", "tag": "1"},
+    "overlay": {"type": "newsletter", "name": "News"},
+    "splash": {"name": "Welcome"},
+}
+
+Made = Callable[..., Client]
+
+
+@pytest.fixture(params=["1", "0"], ids=["prepared", "pooler"])
+def make_limited(request: pytest.FixtureRequest, make_app: Callable[..., Flask]) -> Made:
+    """Make a key without other limits than the given ones, and return a client with it."""
+    service = make_app(prepare=request.param)
+
+    def make(owner: Client, **limits: Any) -> Client:
+        added = owner.post("/api/key/add", {"name": "Limited", "scopes": ["*"]} | limits).get_json()
+        return Client(service.test_client(), added["key"], added["id"], owner.username)
+
+    return make
+
+
+def code(answer: Any) -> tuple[int, str]:
+    return answer.status_code, answer.get_json().get("code", "")
+
+
+def branded(sql: Sql, owner: Client) -> tuple[int, str]:
+    """Return the id and the URL of a new domain."""
+    domain_id = factories.domain(sql, owner.id)
+    return domain_id, sql("SELECT scheme || '://' || host AS url FROM domains WHERE id = %(id)s", id=domain_id)[0][
+        "url"
+    ]
+
+
+# --- the schema
+
+
+def test_every_table_of_users_is_confined(sql: Sql) -> None:
+    """A new table needs a view in `confined`, or must be known to be out of the reach of confined keys."""
+    unconfined = {
+        "login_links", "sessions",  # for browsers
+        "idempotency_keys",  # whose answers belong to a key
+        "link_pixels",  # of links and pixels that statements look up before
+        "live_domains",  # compared with targets, and shown to no client
+    }  # fmt: skip
+    tables = sql(
+        """
+        SELECT c.relname AS name, to_regclass('confined.' || c.relname) IS NOT NULL AS confined
+          FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+         WHERE attname = 'user_id' AND c.relkind IN ('r', 'v') AND c.relnamespace = 'public'::regnamespace
+        """
+    )
+    assert {table["name"] for table in tables if not table["confined"]} == unconfined, "see schema.sql, Confined keys"
+
+
+def test_every_confined_view_has_all_columns_of_its_table(sql: Sql) -> None:
+    missing = sql(
+        """
+        SELECT t.table_name, t.column_name FROM information_schema.columns t
+          JOIN information_schema.views v ON v.table_schema = 'confined' AND v.table_name = t.table_name
+         WHERE t.table_schema = 'public' AND t.table_name <> 'usage'
+           AND NOT EXISTS (SELECT FROM information_schema.columns c
+                            WHERE c.table_schema = 'confined' AND c.table_name = t.table_name
+                              AND c.column_name = t.column_name)
+        """
+    )
+    assert missing == []
+
+
+@pytest.mark.slow
+def test_an_upgrade_adds_new_columns_to_the_confined_views(
+    empty: str, fresh: Flask, flask: Callable[..., Any], migrate: Callable[..., None]
+) -> None:
+    from tests.test_schema import execute  # noqa: PLC0415
+
+    flask("database", "create")
+    migrate(novel="ALTER TABLE links ADD COLUMN novel boolean;")
+    assert flask("database", "upgrade").exit_code == 0
+    names = "SELECT count(*) FROM information_schema.columns WHERE table_schema = 'confined' AND column_name = 'novel'"
+    assert execute(empty, names) == [(1,)]
+
+
+def test_without_a_key_the_confined_views_fail(sql: Sql) -> None:
+    with pytest.raises(Exception, match="unrecognized configuration parameter"):
+        sql("SELECT count(*) FROM confined.links")
+
+
+# --- own_only
+
+
+@over(OF_USERS)
+def test_rows_of_other_keys_do_not_exist(world: World, dump: Callable[[], Rows], sql: Sql, call: Call) -> None:
+    owner = world.clients["owner"]
+    world.fill("owner")
+    added = owner.post("/api/key/add", {"name": "Own", "scopes": ["*"], "own_only": True}).get_json()
+    client, ids, before = Client(owner.http, added["key"]), world.ids(call, "owner"), dump() | USES
+    answer = ask(client, call, ids)
+    if call.rows:
+        assert code(answer) == (404, "missing")
+        assert answer.data == ask(client, call, [2**62] * len(ids)).data
+    elif call.method == "GET" and answer.status_code == 200:
+        assert answer.get_json()["data"]["result"] == 0
+    elif not call.path.endswith("/add"):
+        assert code(answer) in {(403, "key_confined"), (403, "key_exceeded")}
+    after = dump() | USES
+    for table, rows in before.items():
+        assert [row for row in rows if row not in after[table] and table != "usage"] == [], table
+
+
+def test_a_key_has_the_rows_that_it_made(alice: Client, make_limited: Made) -> None:
+    first, second = make_limited(alice, own_only=True), make_limited(alice, own_only=True)
+    for word, body in ADD.items():
+        row_id = first.add(f"/api/{word}/add", body)
+        assert first.get(f"/api/{word}/{row_id}").status_code == 200
+        assert second.get(f"/api/{word}/{row_id}").status_code == 404
+        assert alice.get(f"/api/{word}/{row_id}").status_code == 200
+        assert second.put(f"/api/{word}/{row_id}/update", body | {"name": "Changed"}).status_code == 404
+        assert first.put(f"/api/{word}/{row_id}/update", body | {"name": "Changed"}).status_code == 200
+        assert second.delete(f"/api/{word}/{row_id}/delete").status_code == 404
+    for path, key in LISTS.items():
+        totals = [client.get(path).get_json()["data"]["result"] for client in (alice, first, second)]
+        assert totals == ([2, 0, 0] if key == "keys" else [1, 1, 0]), path
+        assert len(first.get(path).get_json()["data"][key]) == totals[1]
+
+
+def test_a_key_refers_to_its_own_rows_only(alice: Client, make_limited: Made, sql: Sql) -> None:
+    client = make_limited(alice, own_only=True)
+    make = {
+        kind: getattr(factories, kind)(sql, alice.id) for kind in ("campaign", "pixel", "channel", "splash", "overlay")
+    }
+    _, domain = branded(sql, alice)
+    references: dict[str, tuple[Any, str]] = {
+        "campaign": (make["campaign"], "campaign_unknown"),
+        "pixels": ([make["pixel"]], "pixel_unknown"),
+        "channel": ([make["channel"]], "channel_unknown"),
+        "type": (f"overlay-{make['overlay']}", "overlay_unknown"),
+        "domain": (domain, "domain_unknown"),
+    }
+    link = client.add("/api/url/add", {"url": URL, "custom": "mine"})
+    for member, (value, error) in references.items():
+        assert code(client.post("/api/url/add", {"url": URL, member: value})) == (400, error)
+        assert code(client.put(f"/api/url/{link}/update", {member: value})) == (400, error)
+    assert code(client.post("/api/url/add", {"url": URL, "type": make["splash"]})) == (400, "splash_unknown")
+    assert code(client.post(f"/api/campaign/{make['campaign']}/assign/{link}")) == (404, "missing")
+    assert code(client.post(f"/api/channel/{make['channel']}/assign/links/{link}")) == (404, "missing")
+    own = client.add("/api/channel/add", {"name": "Own"})
+    assert client.post(f"/api/channel/{own}/assign/links/{link}").status_code == 200
+    foreign = factories.link(sql, alice.id)
+    assert code(client.post(f"/api/channel/{own}/assign/links/{foreign}")) == (404, "missing")
+    alice.post(f"/api/channel/{own}/assign/links/{foreign}")
+    assert [item["id"] for item in client.get(f"/api/channel/{own}").get_json()["data"]["items"]] == [link]
+    campaign = client.add("/api/campaign/add", {"name": "Own"})
+    assert client.post("/api/url/add", {"url": URL, "campaign": campaign, "channel": own}).status_code == 200
+
+
+def test_a_url_that_another_key_has_shortened_becomes_a_new_link(alice: Client, make_limited: Made) -> None:
+    client, existing = make_limited(alice, own_only=True), alice.add("/api/url/add", {"url": URL})
+    first = client.add("/api/url/add", {"url": URL})
+    assert first != existing
+    assert alice.add("/api/url/add", {"url": URL}) == existing
+    own = client.add("/api/url/add", {"url": URL + "2"})
+    assert client.add("/api/url/add", {"url": URL + "2"}) == own, "its own link is returned again"
+
+
+def test_a_reference_that_its_owner_made_is_not_shown(alice: Client, make_limited: Made, sql: Sql) -> None:
+    client, campaign = make_limited(alice, own_only=True), factories.campaign(sql, alice.id)
+    link = client.add("/api/url/add", {"url": URL})
+    alice.post(f"/api/campaign/{campaign}/assign/{link}")
+    assert client.get(f"/api/url/{link}").get_json()["details"]["campaign"] is None
+
+
+def test_repeated_and_conditional_requests_are_confined_too(alice: Client, make_limited: Made, sql: Sql) -> None:
+    client, foreign = make_limited(alice, own_only=True), factories.pixel(sql, alice.id)
+    headers = {"Idempotency-Key": "once", "If-Match": alice.get(f"/api/pixel/{foreign}").headers["ETag"]}
+    assert code(client.put(f"/api/pixel/{foreign}/update", {"tag": "2"}, headers=headers)) == (404, "missing")
+    answers = [client.post("/api/pixel/add", ADD["pixel"], headers={"Idempotency-Key": "add"}) for _ in range(2)]
+    [added] = {answer.get_json()["id"] for answer in answers}
+    etag = client.get(f"/api/pixel/{added}").headers["ETag"]
+    for status in (200, 412):
+        answer = client.put(f"/api/pixel/{added}/update", {"tag": "2"}, headers={"If-Match": etag})
+        assert answer.status_code == status
+
+
+def test_the_next_request_of_a_thread_is_not_confined(app: Flask, alice: Client) -> None:
+    added = alice.post("/api/key/add", {"name": "Own", "scopes": ["*"], "own_only": True}).get_json()
+    alice.add("/api/url/add", {"url": URL})
+    client = Client(alice.http, added["key"])
+    for path in ("/api/urls", "/api/url/17", "/api/users", "/api/nothing", "/api/stats"):
+        client.get(path)
+        assert alice.get("/api/urls").get_json()["data"]["result"] == 1
+
+
+def test_plan_limits_count_the_rows_of_all_keys(register: Callable[..., Client], make_limited: Made) -> None:
+    alice = register("alice", plan="Free")
+    client = make_limited(alice, own_only=True)
+    for _ in range(2):
+        alice.add("/api/pixel/add", ADD["pixel"])
+    client.add("/api/pixel/add", ADD["pixel"])
+    assert code(client.post("/api/pixel/add", ADD["pixel"])) == (400, "plan_limit")
+
+
+# --- domains
+
+
+def test_a_key_of_a_domain_makes_links_there_only(alice: Client, make_limited: Made, sql: Sql) -> None:
+    (own, domain), (_, other) = branded(sql, alice), branded(sql, alice)
+    client = make_limited(alice, domains=[own])
+    for body in (
+        {"url": URL},
+        {"url": URL, "custom": "mine"},
+        {"url": URL, "domain": ""},
+        {"url": URL, "domain": BASE_URL},
+    ):
+        assert client.post("/api/url/add", body).status_code in (400, 403)
+    assert code(client.post("/api/url/add", {"url": URL})) == (403, "domain_needed")
+    assert code(client.post("/api/url/add", {"url": URL, "domain": other})) == (400, "domain_unknown")
+    assert sql("SELECT FROM links") == []
+    link = client.add("/api/url/add", {"url": URL, "domain": domain, "custom": "mine"})
+    assert code(client.put(f"/api/url/{link}/update", {"domain": ""})) == (403, "domain_needed")
+    assert code(client.put(f"/api/url/{link}/update", {"domain": other})) == (400, "domain_unknown")
+    assert client.put(f"/api/url/{link}/update", {"metatitle": "New"}).get_json()["details"]["domain"] == domain
+    outside = factories.link(sql, alice.id)
+    assert code(client.get(f"/api/url/{outside}")) == (404, "missing")
+    assert code(client.delete(f"/api/url/{outside}/delete")) == (404, "missing")
+    assert [row["id"] for row in client.get("/api/urls").get_json()["data"]["urls"]] == [link]
+    assert [row["id"] for row in client.get("/api/urls?q=example").get_json()["data"]["urls"]] == [link]
+    assert [row["id"] for row in client.get("/api/domains").get_json()["data"]["domains"]] == [own]
+    alias = sql("SELECT alias FROM links WHERE id = %(id)s", id=outside)[0]["alias"]
+    assert client.get(f"/api/urls?short={BASE_URL}/{alias}").get_json()["code"] == "short_url_unknown"
+
+
+def test_a_key_of_a_domain_changes_nothing_but_links(alice: Client, make_limited: Made, sql: Sql) -> None:
+    own, domain = branded(sql, alice)
+    client, campaign = make_limited(alice, domains=[own]), factories.campaign(sql, alice.id)
+    for word, body in ADD.items():
+        if word != "url":
+            assert code(client.post(f"/api/{word}/add", body)) == (403, "key_confined")
+    assert code(client.put(f"/api/domain/{own}/update", {"redirect404": URL})) == (403, "key_confined")
+    link = client.add("/api/url/add", {"url": URL, "domain": domain, "campaign": campaign})
+    assert client.get(f"/api/url/{link}").get_json()["details"]["campaign"] == campaign
+    for make in (factories.qr, factories.bio):
+        assert client.get(f"/api/{make.__name__}/{make(sql, alice.id)}").status_code == 404
+
+
+def test_both_limits_apply(alice: Client, make_limited: Made, sql: Sql) -> None:
+    own, domain = branded(sql, alice)
+    client = make_limited(alice, domains=[own], own_only=True)
+    theirs = alice.add("/api/url/add", {"url": URL, "domain": domain})
+    link = client.add("/api/url/add", {"url": URL, "domain": domain})
+    assert [row["id"] for row in client.get("/api/urls").get_json()["data"]["urls"]] == [link]
+    assert client.get(f"/api/url/{theirs}").status_code == 404
+
+
+# --- statistics
+
+
+def test_statistics_of_a_limited_key_need_a_selection(alice: Client, make_limited: Made, sql: Sql) -> None:
+    client = make_limited(alice, own_only=True)
+    link, foreign = client.add("/api/url/add", {"url": URL}), factories.link(sql, alice.id)
+    campaign = client.add("/api/campaign/add", {"name": "Own"})
+    for link_id in (link, foreign):
+        factories.visit(sql, link_id)
+        alice.post(f"/api/campaign/{campaign}/assign/{link_id}")
+    for path in ("/api/stats", "/api/stats/live", "/api/stats?period=7d", "/api/stats?ids="):
+        assert code(client.get(path)) == (403, "key_confined")
+    assert code(client.get(f"/api/stats?ids={foreign}")) == (404, "missing")
+    assert code(client.get(f"/api/stats?ids={link},{foreign}")) == (404, "missing")
+    for selection in (f"ids={link}", f"campaign={campaign}", f"domain={BASE_URL}"):
+        assert client.get(f"/api/stats?{selection}&period=7d").get_json()["data"]["totals"]["clicks"] == 1
+    assert code(client.get(f"/api/url/{foreign}/visits")) == (404, "missing")
+    assert len(client.get(f"/api/url/{link}/visits").get_json()["data"]["visits"]) == 1
+
+
+def test_views_that_do_not_know_the_limits_are_refused(app: Flask, alice: Client, make_limited: Made) -> None:
+    client = make_limited(alice, own_only=True)
+    assert code(client.get("/api/account")) == (403, "key_confined")
+    assert code(client.put("/api/account/update", {"password": "something else"})) == (403, "key_confined")
+    known = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
+    assert known == scopes.CONFINED_VIEWS, "check the statements of a new view, and test it here"
