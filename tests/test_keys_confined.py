@@ -15,7 +15,7 @@ from tests.operations import KEYED, Call
 from tests.worlds import Rows, World, ask, over
 
 URL = "https://example.com/page"
-USES = {"api_key_uses": [], "idempotency_keys": []}  # tables that requests of a key change
+USES: Rows = {"api_key_uses": [], "idempotency_keys": []}  # tables that requests of a key change
 OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]
 LISTS = {
     "/api/urls": "urls", "/api/bio": "bios", "/api/qr": "qrs", "/api/campaigns": "campaigns", "/api/keys": "keys",

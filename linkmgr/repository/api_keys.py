@@ -136,8 +136,10 @@ def read(user_id: int, key_id: int) -> Row:
     return key
 
 
-def _params(key: Row) -> Row:
+def _params(key: Row, most: Row) -> Row:
     """Return the parameters of a new or changed key. An empty array or text is no limit."""
+    if "admin" in key.get("scopes", ()) and "admin" not in most["scopes"]:
+        raise AppError("admin_scope")
     return dict.fromkeys(("name", "scopes", "domains", "expires", "allowed_ips")) | key
 
 
@@ -162,7 +164,7 @@ def add(user_id: int, most: Row, *, secret: str, **key: Any) -> int:
             RETURNING id)
         SELECT id, refusal FROM checked LEFT JOIN added ON true
         """,
-        **(_params(key) | {"own_only": key.get("own_only")}),
+        **(_params(key, most) | {"own_only": key.get("own_only")}),
         user_id=user_id,
         prefix=secret[: keys.SHOWN],
         digest=keys.digest(secret),
@@ -205,7 +207,7 @@ def update(user_id: int, key_id: int, most: Row, **changes: Any) -> None:
              WHERE k.user_id = %(user_id)s AND k.id = new.id AND refusal IS NULL)
         SELECT refusal FROM checked
         """,
-        **_params(changes),
+        **_params(changes, most),
         user_id=user_id,
         key_id=key_id,
         most=orjson.dumps(most).decode(),

@@ -70,6 +70,10 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         "A key can only make, change and delete keys that allow no more than itself. Send fewer scopes and at least its"
         " own limits, or use another key.",
     ),
+    "admin_scope": (
+        403,
+        "Only administrators can give the scope admin, with a key that has it. Leave the scope out.",
+    ),
     "default_key_only": (
         400,
         "You have no other API key that is valid. Make one before you turn off the default key.",
