@@ -21,6 +21,8 @@ ALTER TABLE links ADD COLUMN key_id bigint;
 ALTER TABLE bios ADD COLUMN key_id bigint;
 ALTER TABLE qrs ADD COLUMN key_id bigint;
 ALTER TABLE channels ADD COLUMN key_id bigint;
+CREATE OR REPLACE VIEW live_domains AS
+SELECT * FROM domains WHERE EXISTS (SELECT FROM users WHERE users.id = domains.user_id);
 
 CREATE TABLE api_keys (
     id              bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
