@@ -139,8 +139,8 @@ def key(sql: Sql, user_id: int) -> int:
     return _id(
         sql(
             """
-            INSERT INTO api_keys (user_id, name, prefix, digest, scopes)
-            VALUES (%(user_id)s, 'Shop', 'lmk_Ab3d', %(digest)s, '{links:read}') RETURNING id
+            INSERT INTO api_keys (user_id, name, prefix, digest, scopes, domains, allowed_ips)
+            VALUES (%(user_id)s, 'Shop', 'lmk_Ab3d', %(digest)s, '{links:read}', '{17}', '{192.0.2.0/24}') RETURNING id
             """,
             user_id=user_id,
             digest=f"key{next(_numbers)}".encode(),

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 from marshmallow import Schema, fields
 
-from linkmgr.api import bio, domains, qr
+from linkmgr.api import bio, domains, keys, qr
 from linkmgr.fields import base, links
 from linkmgr.fields.qr import VcardData
 from tests.conftest import BASE_URL
@@ -108,6 +108,9 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     ),
     links.DeepLink: lambda _field, _: st.dictionaries(st.sampled_from(["apple", "google"]), URLS).map(_deep_link),
     links.Image: lambda _field, _: URLS,
+    keys.Scopes: lambda _field, _: same(st.sampled_from([["links:read", "stats:read"], ["*"]])),
+    keys.DomainIds: lambda _field, stage: same(st.sampled_from([[], [stage.ids["domain"]]])),
+    keys.Networks: lambda _field, _: st.sampled_from([(["192.0.2.7", "::1/64"], ["192.0.2.7/32", "::/64"]), ([], [])]),
     bio.Url: lambda _field, _: URLS,
     bio.Links: lambda _field, _: st.lists(st.tuples(_text(base.Text()), URLS), max_size=3).map(_links),
     domains.Domain: lambda _field, _: unique("https://own{}.example.net"),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import psycopg2
 import pytest
 from flask import Flask
 
@@ -112,6 +113,20 @@ def test_an_upgrade_adds_new_columns_to_the_confined_views(
 def test_without_a_key_the_confined_views_fail(sql: Sql) -> None:
     with pytest.raises(Exception, match="unrecognized configuration parameter"):
         sql("SELECT count(*) FROM confined.links")
+
+
+def test_without_the_views_a_confined_key_is_refused(alice: Client, raw: psycopg2.extensions.connection) -> None:
+    """PostgreSQL ignores a schema in the search path that does not exist."""
+    added = alice.post("/api/key/add", {"name": "Own", "scopes": ["*"], "own_only": True}).get_json()
+    headers = {"Authorization": f"Bearer {added['key']}"}
+    assert alice.http.get("/api/urls", headers=headers).status_code == 200
+    with raw.cursor() as cursor:
+        cursor.execute("DROP SCHEMA confined CASCADE")
+        try:
+            assert alice.http.get("/api/urls", headers=headers).status_code == 500
+        finally:
+            cursor.execute("SELECT create_confined_views()")
+    assert alice.http.get("/api/urls", headers=headers).status_code == 200
 
 
 # --- own_only

@@ -20,6 +20,7 @@ TABLES = {
     "campaign": "campaigns",
     "channel": "channels",
     "domain": "domains",
+    "key": "api_keys",
     "link": "links",
     "overlay": "overlays",
     "pixel": "pixels",

@@ -22,7 +22,7 @@ PAGE = "https://example.com/page"
 Members = dict[str, Any]
 TABLES = {
     "url": "links", "qr": "qrs", "bio": "bios", "campaign": "campaigns", "channel": "channels", "domain": "domains",
-    "splash": "splash_pages", "overlay": "overlays", "pixel": "pixels", "user": "users",
+    "splash": "splash_pages", "overlay": "overlays", "pixel": "pixels", "user": "users", "key": "api_keys",
 }  # fmt: skip
 # Members that are read under another name. Passwords are not read.
 RENAMED = {("url", "password"): "haspassword", ("user", "expiration"): "expires", ("user", "password"): None}

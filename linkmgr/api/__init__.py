@@ -28,6 +28,7 @@ BLUEPRINTS = (
     channels.bp,
     domains.bp,
     keys.bp,
+    keys.default_bp,
     splash.bp,
     overlay.bp,
     pixels.bp,

@@ -15,6 +15,7 @@ from linkmgr.web.errors import AppError
 from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("keys", __name__)
+default_bp = Blueprint("default_key", __name__)  # its updates change the row of the user
 
 MAX_ITEMS = 100  # of an array
 MAX_OVERLAP = 7 * 86400  # seconds
@@ -109,9 +110,7 @@ def _most() -> Row:
 
 @bp.get("/keys")
 def index() -> Json:
-    answer = listing("keys", api_keys.index(user_id(), **paging()))
-    answer["data"]["default"] = api_keys.default(user_id())
-    return answer
+    return listing("keys", api_keys.index(user_id(), **paging())) | {"default": api_keys.default(user_id())}
 
 
 @bp.get("/key/<id:key_id>")
@@ -134,7 +133,7 @@ def update(key_id: int) -> Response:
     return updated("API key has been updated successfully.", key.pop("version"), data=key)
 
 
-@bp.put("/key/default/update")
+@default_bp.put("/key/default/update")
 def update_default() -> Json:
     if not scopes.is_unlimited(caller()):
         raise AppError("key_exceeded")

@@ -9,15 +9,11 @@ from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import MAX_ID, MAX_LIMIT, load
-from linkmgr.repository import account, api_keys
-from linkmgr.web import keys, scopes
+from linkmgr.repository import api_keys
+from linkmgr.web import keys
 
 group = Group("keys", help="List, add, rotate and delete the API keys of a user.")
 _KEY_ID = click.IntRange(1, MAX_ID)
-
-
-def _most(user_id: int) -> Row:
-    return scopes.most(None, is_admin=account.overview(user_id)["admin"])
 
 
 def _limits(key: Row) -> str:
@@ -60,7 +56,7 @@ def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None
     user_id, secret = find_id(user), keys.new_scoped_key()
     arrays = {member: list(limits.pop(member)) for member in ("domains", "allowed_ips")}
     new = load(NewKey, {"name": name, "scopes": list(names)} | limits | arrays)
-    api_keys.add(user_id, _most(user_id), secret=secret, **new)
+    api_keys.add(user_id, api_keys.most_of(user_id), secret=secret, **new)
     click.echo(secret)
 
 
@@ -73,7 +69,7 @@ def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None
 def rotate_key(user: str, key_id: int, overlap: int) -> None:
     """Replace a key and print the new one."""
     user_id, secret = find_id(user), keys.new_scoped_key()
-    api_keys.rotate(user_id, key_id, _most(user_id), secret=secret, overlap=overlap)
+    api_keys.rotate(user_id, key_id, api_keys.most_of(user_id), secret=secret, overlap=overlap)
     click.echo(secret)
 
 
@@ -83,7 +79,7 @@ def rotate_key(user: str, key_id: int, overlap: int) -> None:
 def delete_key(user: str, key_id: int) -> None:
     """Delete a key. It stops working at once."""
     user_id = find_id(user)
-    api_keys.delete(user_id, key_id, _most(user_id))
+    api_keys.delete(user_id, key_id, api_keys.most_of(user_id))
     click.echo(f"Key {key_id} of {user} has been deleted.")
 
 

@@ -10,6 +10,8 @@ from linkmgr.db.statements import Database, database, executor
 from linkmgr.settings import this_app
 
 _SEARCH_PATH = "confined, public"
+# Fails if the schema is missing: PostgreSQL would skip it in the search path, and use the tables.
+_CHECK = "SELECT 'confined.links'::regclass; "
 
 
 class ConfinedDatabase(Database):
@@ -31,7 +33,7 @@ class ConfinedDatabase(Database):
         ids = "" if domains is None else f"{{{','.join(map(str, domains))}}}"
         confined.prelude += (
             f"SET LOCAL linkmgr.key_id = '{key_id:d}'; SET LOCAL linkmgr.own_only = '{own_only}'; "
-            f"SET LOCAL linkmgr.domains = '{ids}'; "
+            f"SET LOCAL linkmgr.domains = '{ids}'; {_CHECK}"
         )
         return confined
 

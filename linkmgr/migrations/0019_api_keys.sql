@@ -107,7 +107,8 @@ CREATE FUNCTION key_domains() RETURNS bigint[] LANGUAGE sql STABLE
 RETURN nullif(current_setting('linkmgr.domains'), '')::bigint[];
 
 -- Create the views of confined keys. Each upgrade calls this after its migrations, because views do not get the columns
--- that are added to their tables. A migration that drops a column or changes its type drops the schema first.
+-- that are added to their tables. A migration that drops a column or changes its type drops the schema first, and calls
+-- this at its end.
 CREATE FUNCTION create_confined_views() RETURNS void LANGUAGE plpgsql SET client_min_messages = warning AS $$
 DECLARE
     name   text;

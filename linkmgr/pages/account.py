@@ -145,7 +145,7 @@ def _flash_result(view: Callable[[], str]) -> Callable[[], Response]:
     return wrapper
 
 
-def _confirm_password() -> None:
+def confirm_password() -> None:
     """Check the current password, so that nobody can take over the account with an unattended browser.
 
     Users who forgot their password use a login link: for an hour, its session needs no password. Wrong passwords are
@@ -168,7 +168,7 @@ def _show_key(view: Callable[[], str | None]) -> Callable[[], ResponseReturnValu
     @wraps(view)
     def wrapper() -> ResponseReturnValue:
         try:
-            _confirm_password()
+            confirm_password()
         except AppError as error:
             return _page(refusal=_refuse(view.__name__, error)), error.status
         return _page(success=view(), with_key=True)
@@ -206,7 +206,7 @@ def replace_key() -> str:
 @_flash_result
 def change_email() -> str:
     changes = load(NewEmail, request.form.to_dict())
-    _confirm_password()
+    confirm_password()
     accounts.update(g.user_id, **changes)
     return f"Your e-mail address is now {changes['email']}."
 
@@ -215,7 +215,7 @@ def change_email() -> str:
 @_flash_result
 def change_password() -> str:
     changes = load(NewPassword, request.form.to_dict())
-    _confirm_password()
+    confirm_password()
     password_hash = passwords.hashed(changes["password"])
     accounts.update(g.user_id, password_hash=password_hash, session=g.session)
     known_browsers.remember(g.user_id, password_hash)

@@ -10,7 +10,7 @@ import orjson
 
 from linkmgr.db.statements import Page, Paging, Row, page, row, run, run_unsynced
 from linkmgr.settings import settings
-from linkmgr.web import keys, rate_limit
+from linkmgr.web import keys, rate_limit, scopes
 from linkmgr.web.errors import AppError, not_found
 
 
@@ -134,6 +134,14 @@ def read(user_id: int, key_id: int) -> Row:
     if key is None:
         raise not_found("key")
     return key
+
+
+def most_of(user_id: int) -> Row:
+    """Return the limits of keys that a user may make in the console and on the command line."""
+    user = row("SELECT admin FROM users WHERE id = %(user_id)s", user_id=user_id)
+    if user is None:
+        raise not_found("user")
+    return scopes.most(None, is_admin=user["admin"])
 
 
 def _params(key: Row, most: Row) -> Row:

@@ -31,6 +31,7 @@ STATEMENTS = {
     "bio": _BIO,
     "campaigns": _CAMPAIGN,
     "channels": _CHANNEL,
+    "default_key": _USER,
     "domains": _DOMAIN,
     "keys": _KEY,
     "overlay": _OVERLAY,

@@ -4,6 +4,8 @@ A scope is a word and an action, such as `links:read`. The word is that of the b
 .../add `create`, and everything else `write`, which includes the two others.
 """
 
+from typing import Any
+
 from flask import Flask, request
 
 from linkmgr.settings import this_app
@@ -20,6 +22,7 @@ WORDS = {
     "bio": "bio",
     "campaigns": "campaigns",
     "channels": "channels",
+    "default_key": "keys",
     "domains": "domains",
     "keys": "keys",
     "overlay": "overlay",
@@ -37,7 +40,7 @@ EXCEPTIONS = {("account.read", "POST"): READ}
 # Keys with `own_only` or `domains` can use the views of these names, whose statements work in the schema `confined`
 # (schema.sql). A new view is refused until somebody has checked that and adds it.
 CONFINED_VIEWS = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
-CONFINED_BLUEPRINTS = WORDS.keys() - {"account", "plans", "users"}
+CONFINED_BLUEPRINTS = WORDS.keys() - {"account", "default_key", "plans", "users"}
 _SELECTIONS = ("ids", "campaign", "channel", "domain")  # of statistics
 
 
@@ -105,7 +108,7 @@ def _require_confined(key: Key, blueprint: str, view: str) -> None:
         "Use another key.",
     )
     is_read = request.method in ("GET", "HEAD")
-    is_allowed = blueprint in CONFINED_BLUEPRINTS and view in CONFINED_VIEWS and view != "update_default"
+    is_allowed = blueprint in CONFINED_BLUEPRINTS and view in CONFINED_VIEWS
     if key.domains is not None and not is_read:
         is_allowed = is_allowed and blueprint in ("urls", "keys")
     if (blueprint, view) == ("stats", "read") and not any(request.args.get(name) for name in _SELECTIONS):
@@ -114,7 +117,7 @@ def _require_confined(key: Key, blueprint: str, view: str) -> None:
         raise AppError("key_confined", limited=limited, remedy=remedy)
 
 
-def most(caller: Caller | None, *, is_admin: bool) -> dict[str, object]:
+def most(caller: Caller | None, *, is_admin: bool) -> dict[str, Any]:
     """Return the limits of keys that a caller may make: those of its own key. None is a user without a key."""
     key = caller and caller.key
     if key is None:

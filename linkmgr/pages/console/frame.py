@@ -32,6 +32,7 @@ NAVIGATION = {
         Entry("Links", "console.links", "console.link"),
     ),
     "Set up": (
+        Entry("API keys", "console.keys", "console.key"),
         Entry("Account", "account_page.show", "account_page."),
         Entry("API documentation", "docs.page", "docs."),
     ),
@@ -43,7 +44,7 @@ def _require_session() -> Response | None:
     current = sessions.current()
     if current is None:
         return redirect(url_for("login.form"), code=303)
-    g.user_id = current["user_id"]
+    g.user_id, g.by_link, g.session = current["user_id"], current["by_link"], sessions.digest()
     return None
 
 
