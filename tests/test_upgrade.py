@@ -19,11 +19,13 @@ pytestmark = pytest.mark.alone
 
 # Columns, types, rows and an index of the tables that requests read and write.
 MIGRATION = """
+    DROP SCHEMA confined CASCADE;
     ALTER TABLE pixels ADD note text NOT NULL DEFAULT '', ALTER name TYPE varchar(1000);
     ALTER TABLE channels ALTER description TYPE varchar(1000);
     ALTER TABLE users ADD note text;
     UPDATE pixels SET note = name;
     CREATE INDEX ON pixels (note);
+    SELECT create_confined_views();
 """
 
 

@@ -65,11 +65,11 @@ def check(_members: Row) -> dict[str, str]:
 
 def _table() -> list[tuple[str, list[str]]]:
     """Return the words with their scopes, by action; "" if an action has none."""
-    names, known = scopes.names(), dict(_WORDS)
+    names, labels = scopes.names(), dict(_WORDS)
     for name in names:
         if ":" in name:
-            known.setdefault(name.partition(":")[0], name.partition(":")[0].capitalize())
-    rows = [(label, [f"{word}:{action}" for action in ACTIONS]) for word, label in known.items()]
+            labels.setdefault(name.partition(":")[0], name.partition(":")[0].capitalize())
+    rows = [(label, [f"{word}:{action}" for action in ACTIONS]) for word, label in labels.items()]
     return [(label, [scope if scope in names else "" for scope in row]) for label, row in rows]
 
 

@@ -36,8 +36,10 @@ def key_default() -> Response:
 
 
 def _add(user_id: int, members: Row) -> Row:
-    g.secret = web_keys.new_scoped_key()
-    return {"id": api_keys.add(user_id, api_keys.most_of(user_id), secret=g.secret, **members)}
+    secret = web_keys.new_scoped_key()
+    key_id = api_keys.add(user_id, api_keys.most_of(user_id), secret=secret, **members)
+    g.secret = secret
+    return {"id": key_id}
 
 
 def _change(user_id: int, key_id: int, members: Row) -> None:

@@ -1,0 +1,137 @@
+"""The pages of API keys in the console."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from linkmgr.api.keys import KeyChanges, NewKey
+from linkmgr.web import keys
+from tests import factories
+from tests.conftest import PASSWORD, Client
+from tests.factories import Sql
+from tests.test_account_page import signed_in, words
+from tests.test_console_forms import names
+
+FORM: dict[str, Any] = {"name": "Shop", "scopes": ["links:create", "stats:read"], "current_password": PASSWORD}
+
+
+@pytest.fixture
+def browser(app: Flask, alice: Client) -> FlaskClient:
+    return signed_in(app)
+
+
+def secret_in(page: str) -> str:
+    [secret] = re.findall(f'id="secret">({keys.SCOPED_PATTERN})<', page)
+    return str(secret)
+
+
+def only_key(alice: Client) -> dict[str, Any]:
+    [key] = alice.get("/api/keys").get_json()["data"]["keys"]
+    return dict(key)
+
+
+def test_a_new_key_is_shown_once_in_the_response_to_the_form(browser: FlaskClient, alice: Client) -> None:
+    assert "Create your first key" in browser.get("/console/keys").text
+    answer = browser.post("/console/keys/new", data=FORM)
+    assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
+    secret = secret_in(answer.text)
+    assert Client(alice.http, secret).post("/api/url/add", {"url": "https://example.com/"}).status_code == 200
+    page = browser.get("/console/keys").text
+    assert secret not in page
+    assert f"{secret[:8]}…</code> links:create, stats:read" in page
+    assert "Used <time" in words(page)
+    assert "from 127.0.0.1" in page
+
+
+def test_the_fields_are_the_members_of_the_bodies(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    factories.domain(sql, alice.id)
+    assert names(browser.get("/console/keys/new").text) - {"current_password"} == set(NewKey().fields)
+    key_id = alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
+    fields = names(browser.get(f"/console/keys/{key_id}/edit").text)
+    assert fields - {"current_password", "version"} == set(KeyChanges().fields)
+
+
+def test_all_limits_are_stored_and_changed(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    domains = [factories.domain(sql, alice.id) for _ in range(2)]
+    limits = {"own_only": "1", "domains": domains, "expires": "2030-12-31T23:59", "allowed_ips": "192.0.2.1\r\n::1, "}
+    browser.post("/console/keys/new", data=FORM | limits)
+    key = only_key(alice)
+    expected = {"domains": domains, "own_only": True, "expires": "2030-12-31 23:59:00"}
+    assert key | expected | {"allowed_ips": ["192.0.2.1/32", "::1/128"]} == key
+    path = f"/console/keys/{key['id']}/edit"
+    version = re.findall('name="version" value="([^"]+)"', browser.get(path).text)[0]
+    changed = FORM | limits | {"version": version, "scopes": ["*"], "domains": domains[:1], "allowed_ips": ""}
+    assert browser.post(path, data=changed).status_code == 303
+    assert only_key(alice) == key | {"scopes": ["*"], "domains": domains[:1], "allowed_ips": []}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"current_password": "wrong"}, "Your current password is wrong."),
+        ({"current_password": ""}, "Your current password is wrong."),
+        ({"name": " "}, "Name must not be empty."),
+        ({"scopes": []}, "Scopes must not be empty."),
+        ({"scopes": ["admin"]}, "Only administrators can give the scope admin, with a key that has it."),
+        ({"domains": ["17"]}, "domains must contain only ids of your branded domains."),
+        ({"domains": ["9" * 5000]}, "Domains must be an array of at most 100 ids of your branded domains."),
+        ({"expires": "tomorrow"}, "Expiry must be a time such as 2030-12-31 23:59:59."),
+        ({"allowed_ips": "here"}, "IP addresses must be an array of at most 100 IP addresses or networks"),
+    ],
+    ids=str,
+)
+def test_a_refused_form_keeps_what_was_typed(
+    browser: FlaskClient, alice: Client, sql: Sql, wrong: dict[str, Any], message: str
+) -> None:
+    factories.domain(sql, alice.id)
+    answer = browser.post("/console/keys/new", data=FORM | {"name": "Typed"} | wrong)
+    assert answer.status_code == 400
+    assert message in words(unescape(answer.text))
+    assert PASSWORD not in answer.text
+    assert sql("SELECT FROM api_keys") == []
+
+
+def test_a_key_is_rotated_after_the_password_is_confirmed(browser: FlaskClient, alice: Client) -> None:
+    old = secret_in(browser.post("/console/keys/new", data=FORM | {"scopes": ["*"]}).text)
+    path = f"/console/keys/{only_key(alice)['id']}/rotate"
+    assert "one more day" in browser.get(path).text
+    refused = browser.post(path, data={"overlap": "3600", "current_password": "wrong"})
+    assert (refused.status_code, "Your current password is wrong." in refused.text) == (400, True)
+    new = secret_in(browser.post(path, data={"overlap": "3600", "current_password": PASSWORD}).text)
+    assert [Client(alice.http, key).get("/api/account").status_code for key in (old, new)] == [200, 200]
+    newest = secret_in(browser.post(path, data={"overlap": "0", "current_password": PASSWORD}).text)
+    assert [Client(alice.http, key).get("/api/account").status_code for key in (old, new, newest)] == [401, 401, 200]
+    assert browser.post(path, data={"overlap": "-1", "current_password": PASSWORD}).status_code == 400
+
+
+def test_a_key_is_deleted(browser: FlaskClient, alice: Client) -> None:
+    key_id = alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
+    page = browser.get(f"/console/keys/{key_id}/delete").text
+    assert "Programs that use <strong><bdi>Shop</bdi></strong> stop working at once." in words(page)
+    assert browser.post(f"/console/keys/{key_id}/delete").headers["Location"] == "/console/keys"
+    assert alice.get(f"/api/key/{key_id}").status_code == 404
+
+
+def test_the_default_key_is_turned_off_and_always_on_again(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    def turn(active: str) -> str:
+        return words(browser.post("/console/keys/default", data={"active": active}, follow_redirects=True).text)
+
+    assert "You have no other API key that is valid." in turn("0")
+    alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
+    assert "The default key has been turned off." in turn("0")
+    assert alice.get("/api/account").status_code == 401
+    sql("DELETE FROM api_keys RETURNING 1")
+    assert "The default key has been turned on." in turn("1")
+    assert alice.get("/api/account").status_code == 200
+
+
+def test_only_administrators_are_offered_administration(app: Flask, browser: FlaskClient, admin: Client) -> None:
+    assert 'value="admin"' not in browser.get("/console/keys/new").text
+    administrator = signed_in(app, "admin@example.com")
+    assert 'value="admin"' in administrator.get("/console/keys/new").text
+    administrator.post("/console/keys/new", data=FORM | {"scopes": ["admin"]})
+    assert only_key(admin)["scopes"] == ["admin"]
