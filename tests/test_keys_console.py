@@ -49,10 +49,10 @@ def test_a_new_key_is_shown_once_in_the_response_to_the_form(browser: FlaskClien
 
 def test_the_fields_are_the_members_of_the_bodies(browser: FlaskClient, alice: Client, sql: Sql) -> None:
     factories.domain(sql, alice.id)
-    assert names(browser.get("/console/keys/new").text) - {"current_password"} == set(NewKey().fields)
+    assert names(browser.get("/console/keys/new").text) - {"current_password", "username"} == set(NewKey().fields)
     key_id = alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
     fields = names(browser.get(f"/console/keys/{key_id}/edit").text)
-    assert fields - {"current_password", "version"} == set(KeyChanges().fields)
+    assert fields - {"current_password", "username", "version"} == set(KeyChanges().fields)
 
 
 def test_all_limits_are_stored_and_changed(browser: FlaskClient, alice: Client, sql: Sql) -> None:

@@ -136,12 +136,16 @@ def read(user_id: int, key_id: int) -> Row:
     return key
 
 
-def most_of(user_id: int) -> Row:
-    """Return the limits of keys that a user may make in the console and on the command line."""
-    user = row("SELECT admin FROM users WHERE id = %(user_id)s", user_id=user_id)
+def owner(user_id: int) -> Row:
+    user = row("SELECT admin, email FROM users WHERE id = %(user_id)s", user_id=user_id)
     if user is None:
         raise not_found("user")
-    return scopes.most(None, is_admin=user["admin"])
+    return user
+
+
+def most_of(user_id: int) -> Row:
+    """Return the limits of keys that a user may make in the console and on the command line."""
+    return scopes.most(None, is_admin=owner(user_id)["admin"])
 
 
 def _params(key: Row, most: Row) -> Row:

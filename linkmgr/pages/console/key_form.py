@@ -74,11 +74,12 @@ def _table() -> list[tuple[str, list[str]]]:
 
 
 def choices() -> Row:
-    rows = overviews.choices(g.user_id, limit=MAX_CHOICES)
+    rows, owner = overviews.choices(g.user_id, limit=MAX_CHOICES), api_keys.owner(g.user_id)
     return {
         "table": _table(),
         "actions": ACTIONS,
-        "is_admin": scopes.ADMIN in api_keys.most_of(g.user_id)["scopes"],
+        "is_admin": owner["admin"],
+        "email": owner["email"],
         "domains": [row for row in rows if row["kind"] == "domain"],
     }
 

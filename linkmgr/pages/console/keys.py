@@ -62,7 +62,8 @@ FORM = KeyForm(add=_add, change=_change, delete=_delete, **key_form.OPTIONS).reg
 
 @bp.get("/keys/<id:row_id>/rotate")
 def key_rotate(row_id: int, problem: str = "") -> str:
-    return render_template("console/key_rotate.html", row=api_keys.read(g.user_id, row_id), problem=problem)
+    key, email = api_keys.read(g.user_id, row_id), api_keys.owner(g.user_id)["email"]
+    return render_template("console/key_rotate.html", row=key, email=email, problem=problem)
 
 
 @bp.post("/keys/<id:row_id>/rotate")
