@@ -166,6 +166,18 @@ def test_a_key_expires(alice: Client, make_key: Make) -> None:
     assert client.get("/api/account").status_code == 200
 
 
+def test_a_key_expires_after_the_lifetime_of_all_keys(
+    make_app: Callable[..., Flask], register: Callable[..., Client], make_key: Make, sql: Sql
+) -> None:
+    alice = register("alice", via=make_app(key_lifetime_days="30"))
+    client = make_key(alice, expires="2099-01-01 00:00:00")
+    assert client.get("/api/account").status_code == 200
+    sql("UPDATE api_keys SET created = now() - interval '30 days' RETURNING 1")
+    assert code(client.get("/api/account")) == (401, "key_expired")
+    client.key = alice.post(f"/api/key/{client.id}/rotate", {}).get_json()["key"]
+    assert client.get("/api/account").status_code == 200
+
+
 def test_a_rotated_key_works_until_the_overlap_ends(alice: Client, make_key: Make, sql: Sql) -> None:
     old = make_key(alice)
     rotated = alice.post(f"/api/key/{old.id}/rotate", {"overlap": 3600}).get_json()

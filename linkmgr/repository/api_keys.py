@@ -30,7 +30,8 @@ def identify(key_digest: bytes, network: str, address: str | None) -> Row:
               FROM api_keys k
               JOIN accounts a ON a.id = k.user_id
               LEFT JOIN api_key_uses u ON u.key_id = k.id,
-                   LATERAL (SELECT (k.expires > now()) IS NOT FALSE AS is_current,
+                   LATERAL (SELECT (least(k.expires, k.created + make_interval(days => %(lifetime)s)) > now())
+                                   IS NOT FALSE AS is_current,
                                    allowed_ips IS NULL
                                    OR coalesce(%(address)s::inet <<= ANY (allowed_ips), false) AS is_allowed) checked,
                    LATERAL (SELECT is_current AND is_allowed AS is_valid) both_checked
@@ -61,6 +62,7 @@ def identify(key_digest: bytes, network: str, address: str | None) -> Row:
         key_digest=key_digest,
         network=network,
         address=address,
+        lifetime=settings().key_lifetime_days,
         window=rate_limit.window(),
         plan_window=rate_limit.PLAN_WINDOW,
     )
@@ -235,7 +237,7 @@ def rotate(user_id: int, key_id: int, most: Row, *, secret: str, overlap: int) -
     rotated = run(
         """
         UPDATE api_keys
-           SET prefix = %(prefix)s, digest = %(digest)s,
+           SET prefix = %(prefix)s, digest = %(digest)s, created = now(),
                previous_digest = CASE WHEN %(overlap)s > 0 THEN digest END,
                previous_until = CASE WHEN %(overlap)s > 0 THEN now() + make_interval(secs => %(overlap)s) END
          WHERE user_id = %(user_id)s AND id = %(key_id)s

@@ -32,7 +32,7 @@ _KEY: dict[str, JsonSchema] = {
     "own_only": flag(False),
     "expires": or_null(TIMESTAMP),
     "allowed_ips": array_of(text("192.0.2.0/24")),
-    "created": TIMESTAMP,
+    "created": TIMESTAMP | {"description": "The time of the last rotation, if there was one."},
     "last_used": or_null(TIMESTAMP) | {"description": "The minute of the last use."},
     "last_address": or_null(text("192.0.2.7")) | {"description": "The IP address of the first use in this minute."},
     "previous_until": _PREVIOUS,
@@ -55,7 +55,8 @@ one rate limit.
 A scope is a word and an action:
 
 - `links:read` allows each GET of links, with their statistics and visits. `links:create` allows to make links and
-  nothing else, not even to read them. `links:write` allows to read, make, change and delete them.
+  nothing else, not even to read them: the response has only the id and the short URL, also if the URL was shortened
+  before. `links:write` allows to read, make, change and delete them.
 - The words are `account`, `bio`, `campaigns`, `channels`, `domains`, `keys`, `links`, `overlay`, `pixels`, `qr`,
   `splash` and `stats`. Assigning to a campaign or a channel needs `campaigns:write` or `channels:write`. The members
   of a link that refer to other rows, such as `campaign`, need no scope of these.
