@@ -9,6 +9,7 @@ import psycopg2
 from linkmgr.db.statements import row
 from linkmgr.fields import qr as qr_data
 from linkmgr.repository import (
+    api_keys,
     bio,
     campaigns,
     channels,
@@ -184,6 +185,8 @@ def _add_rows(user_id: int) -> None:
         campaigns.assign(user_id, spring["id"], links[alias])
     shelf = channels.add(user_id, name="Favorites", color="#f97316", description="What we show first", starred=True)
     channels.add(user_id, name="Archive", color="#64748b")
+    secret, most = keys.new_scoped_key(), api_keys.most_of(user_id)
+    api_keys.add(user_id, most, secret=secret, name="Newsletter", scopes=["links:create", "stats:read"])
     items = {"links": list(links.values()), "bio": [_bio(user_id)], "qr": _codes(user_id)}
     for kind, item_ids in items.items():
         for item_id in item_ids:
