@@ -8,14 +8,13 @@ import pytest
 from flask import Flask
 
 from linkmgr.openapi.model import Access
-from linkmgr.web import scopes
 from tests import factories
-from tests.conftest import BASE_URL, Client
+from tests.conftest import Client
 from tests.factories import Sql
+from tests.keyring import ADD, URL, Make, branded, code
 from tests.operations import KEYED, Call
 from tests.worlds import Rows, World, ask, over
 
-URL = "https://example.com/page"
 USES: Rows = {"api_key_uses": [], "idempotency_keys": []}  # tables that requests of a key change
 OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]
 LISTS = {
@@ -23,43 +22,6 @@ LISTS = {
     "/api/channels": "channels", "/api/domains": "domains", "/api/pixels": "pixels", "/api/overlay": "cta",
     "/api/splash": "splash",
 }  # fmt: skip
-ADD = {
-    "url": {"url": URL},
-    "bio": {"name": "Dana"},
-    "qr": {"type": "text", "data": "hello"},
-    "campaign": {"name": "Spring"},
-    "channel": {"name": "News"},
-    "domain": {"domain": "https://own.example.com"},
-    "pixel": {"type": "bing", "name": "Shop", "tag": "1"},
-    "overlay": {"type": "newsletter", "name": "News"},
-    "splash": {"name": "Welcome"},
-}
-
-Made = Callable[..., Client]
-
-
-@pytest.fixture(params=["1", "0"], ids=["prepared", "pooler"])
-def make_limited(request: pytest.FixtureRequest, make_app: Callable[..., Flask]) -> Made:
-    """Make a key without other limits than the given ones, and return a client with it."""
-    service = make_app(prepare=request.param)
-
-    def make(owner: Client, **limits: Any) -> Client:
-        added = owner.post("/api/key/add", {"name": "Limited", "scopes": ["*"]} | limits).get_json()
-        return Client(service.test_client(), added["key"], added["id"], owner.username)
-
-    return make
-
-
-def code(answer: Any) -> tuple[int, str]:
-    return answer.status_code, answer.get_json().get("code", "")
-
-
-def branded(sql: Sql, owner: Client) -> tuple[int, str]:
-    """Return the id and the URL of a new domain."""
-    domain_id = factories.domain(sql, owner.id)
-    return domain_id, sql("SELECT scheme || '://' || host AS url FROM domains WHERE id = %(id)s", id=domain_id)[0][
-        "url"
-    ]
 
 
 # --- the schema
@@ -151,7 +113,7 @@ def test_rows_of_other_keys_do_not_exist(world: World, dump: Callable[[], Rows],
         assert [row for row in rows if row not in after[table] and table != "usage"] == [], table
 
 
-def test_a_key_has_the_rows_that_it_made(alice: Client, make_limited: Made) -> None:
+def test_a_key_has_the_rows_that_it_made(alice: Client, make_limited: Make) -> None:
     first, second = make_limited(alice, own_only=True), make_limited(alice, own_only=True)
     for word, body in ADD.items():
         row_id = first.add(f"/api/{word}/add", body)
@@ -167,7 +129,7 @@ def test_a_key_has_the_rows_that_it_made(alice: Client, make_limited: Made) -> N
         assert len(first.get(path).get_json()["data"][key]) == totals[1]
 
 
-def test_a_key_refers_to_its_own_rows_only(alice: Client, make_limited: Made, sql: Sql) -> None:
+def test_a_key_refers_to_its_own_rows_only(alice: Client, make_limited: Make, sql: Sql) -> None:
     client = make_limited(alice, own_only=True)
     make = {
         kind: getattr(factories, kind)(sql, alice.id) for kind in ("campaign", "pixel", "channel", "splash", "overlay")
@@ -197,7 +159,7 @@ def test_a_key_refers_to_its_own_rows_only(alice: Client, make_limited: Made, sq
     assert client.post("/api/url/add", {"url": URL, "campaign": campaign, "channel": own}).status_code == 200
 
 
-def test_a_url_that_another_key_has_shortened_becomes_a_new_link(alice: Client, make_limited: Made) -> None:
+def test_a_url_that_another_key_has_shortened_becomes_a_new_link(alice: Client, make_limited: Make) -> None:
     client, existing = make_limited(alice, own_only=True), alice.add("/api/url/add", {"url": URL})
     first = client.add("/api/url/add", {"url": URL})
     assert first != existing
@@ -206,14 +168,14 @@ def test_a_url_that_another_key_has_shortened_becomes_a_new_link(alice: Client, 
     assert client.add("/api/url/add", {"url": URL + "2"}) == own, "its own link is returned again"
 
 
-def test_a_reference_that_its_owner_made_is_not_shown(alice: Client, make_limited: Made, sql: Sql) -> None:
+def test_a_reference_that_its_owner_made_is_not_shown(alice: Client, make_limited: Make, sql: Sql) -> None:
     client, campaign = make_limited(alice, own_only=True), factories.campaign(sql, alice.id)
     link = client.add("/api/url/add", {"url": URL})
     alice.post(f"/api/campaign/{campaign}/assign/{link}")
     assert client.get(f"/api/url/{link}").get_json()["details"]["campaign"] is None
 
 
-def test_repeated_and_conditional_requests_are_confined_too(alice: Client, make_limited: Made, sql: Sql) -> None:
+def test_repeated_and_conditional_requests_are_confined_too(alice: Client, make_limited: Make, sql: Sql) -> None:
     client, foreign = make_limited(alice, own_only=True), factories.pixel(sql, alice.id)
     headers = {"Idempotency-Key": "once", "If-Match": alice.get(f"/api/pixel/{foreign}").headers["ETag"]}
     assert code(client.put(f"/api/pixel/{foreign}/update", {"tag": "2"}, headers=headers)) == (404, "missing")
@@ -234,90 +196,10 @@ def test_the_next_request_of_a_thread_is_not_confined(app: Flask, alice: Client)
         assert alice.get("/api/urls").get_json()["data"]["result"] == 1
 
 
-def test_plan_limits_count_the_rows_of_all_keys(register: Callable[..., Client], make_limited: Made) -> None:
+def test_plan_limits_count_the_rows_of_all_keys(register: Callable[..., Client], make_limited: Make) -> None:
     alice = register("alice", plan="Free")
     client = make_limited(alice, own_only=True)
     for _ in range(2):
         alice.add("/api/pixel/add", ADD["pixel"])
     client.add("/api/pixel/add", ADD["pixel"])
     assert code(client.post("/api/pixel/add", ADD["pixel"])) == (400, "plan_limit")
-
-
-# --- domains
-
-
-def test_a_key_of_a_domain_makes_links_there_only(alice: Client, make_limited: Made, sql: Sql) -> None:
-    (own, domain), (_, other) = branded(sql, alice), branded(sql, alice)
-    client = make_limited(alice, domains=[own])
-    for body in (
-        {"url": URL},
-        {"url": URL, "custom": "mine"},
-        {"url": URL, "domain": ""},
-        {"url": URL, "domain": BASE_URL},
-    ):
-        assert client.post("/api/url/add", body).status_code in (400, 403)
-    assert code(client.post("/api/url/add", {"url": URL})) == (403, "domain_needed")
-    assert code(client.post("/api/url/add", {"url": URL, "domain": other})) == (400, "domain_unknown")
-    assert sql("SELECT FROM links") == []
-    link = client.add("/api/url/add", {"url": URL, "domain": domain, "custom": "mine"})
-    assert code(client.put(f"/api/url/{link}/update", {"domain": ""})) == (403, "domain_needed")
-    assert code(client.put(f"/api/url/{link}/update", {"domain": other})) == (400, "domain_unknown")
-    assert client.put(f"/api/url/{link}/update", {"metatitle": "New"}).get_json()["details"]["domain"] == domain
-    outside = factories.link(sql, alice.id)
-    assert code(client.get(f"/api/url/{outside}")) == (404, "missing")
-    assert code(client.delete(f"/api/url/{outside}/delete")) == (404, "missing")
-    assert [row["id"] for row in client.get("/api/urls").get_json()["data"]["urls"]] == [link]
-    assert [row["id"] for row in client.get("/api/urls?q=example").get_json()["data"]["urls"]] == [link]
-    assert [row["id"] for row in client.get("/api/domains").get_json()["data"]["domains"]] == [own]
-    alias = sql("SELECT alias FROM links WHERE id = %(id)s", id=outside)[0]["alias"]
-    assert client.get(f"/api/urls?short={BASE_URL}/{alias}").get_json()["code"] == "short_url_unknown"
-
-
-def test_a_key_of_a_domain_changes_nothing_but_links(alice: Client, make_limited: Made, sql: Sql) -> None:
-    own, domain = branded(sql, alice)
-    client, campaign = make_limited(alice, domains=[own]), factories.campaign(sql, alice.id)
-    for word, body in ADD.items():
-        if word != "url":
-            assert code(client.post(f"/api/{word}/add", body)) == (403, "key_confined")
-    assert code(client.put(f"/api/domain/{own}/update", {"redirect404": URL})) == (403, "key_confined")
-    link = client.add("/api/url/add", {"url": URL, "domain": domain, "campaign": campaign})
-    assert client.get(f"/api/url/{link}").get_json()["details"]["campaign"] == campaign
-    for make in (factories.qr, factories.bio):
-        assert client.get(f"/api/{make.__name__}/{make(sql, alice.id)}").status_code == 404
-
-
-def test_both_limits_apply(alice: Client, make_limited: Made, sql: Sql) -> None:
-    own, domain = branded(sql, alice)
-    client = make_limited(alice, domains=[own], own_only=True)
-    theirs = alice.add("/api/url/add", {"url": URL, "domain": domain})
-    link = client.add("/api/url/add", {"url": URL, "domain": domain})
-    assert [row["id"] for row in client.get("/api/urls").get_json()["data"]["urls"]] == [link]
-    assert client.get(f"/api/url/{theirs}").status_code == 404
-
-
-# --- statistics
-
-
-def test_statistics_of_a_limited_key_need_a_selection(alice: Client, make_limited: Made, sql: Sql) -> None:
-    client = make_limited(alice, own_only=True)
-    link, foreign = client.add("/api/url/add", {"url": URL}), factories.link(sql, alice.id)
-    campaign = client.add("/api/campaign/add", {"name": "Own"})
-    for link_id in (link, foreign):
-        factories.visit(sql, link_id)
-        alice.post(f"/api/campaign/{campaign}/assign/{link_id}")
-    for path in ("/api/stats", "/api/stats/live", "/api/stats?period=7d", "/api/stats?ids="):
-        assert code(client.get(path)) == (403, "key_confined")
-    assert code(client.get(f"/api/stats?ids={foreign}")) == (404, "missing")
-    assert code(client.get(f"/api/stats?ids={link},{foreign}")) == (404, "missing")
-    for selection in (f"ids={link}", f"campaign={campaign}", f"domain={BASE_URL}"):
-        assert client.get(f"/api/stats?{selection}&period=7d").get_json()["data"]["totals"]["clicks"] == 1
-    assert code(client.get(f"/api/url/{foreign}/visits")) == (404, "missing")
-    assert len(client.get(f"/api/url/{link}/visits").get_json()["data"]["visits"]) == 1
-
-
-def test_views_that_do_not_know_the_limits_are_refused(app: Flask, alice: Client, make_limited: Made) -> None:
-    client = make_limited(alice, own_only=True)
-    assert code(client.get("/api/account")) == (403, "key_confined")
-    assert code(client.put("/api/account/update", {"password": "something else"})) == (403, "key_confined")
-    known = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
-    assert known == scopes.CONFINED_VIEWS, "check the statements of a new view, and test it here"

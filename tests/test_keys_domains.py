@@ -1,0 +1,86 @@
+"""Keys with `domains`, and the statistics that limited keys read."""
+
+from flask import Flask
+
+from linkmgr.web import scopes
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.keyring import ADD, URL, Make, branded, code
+
+
+def test_a_key_of_a_domain_makes_links_there_only(alice: Client, make_limited: Make, sql: Sql) -> None:
+    (own, domain), (_, other) = branded(sql, alice), branded(sql, alice)
+    client = make_limited(alice, domains=[own])
+    for body in (
+        {"url": URL},
+        {"url": URL, "custom": "mine"},
+        {"url": URL, "domain": ""},
+        {"url": URL, "domain": BASE_URL},
+    ):
+        assert client.post("/api/url/add", body).status_code in (400, 403)
+    assert code(client.post("/api/url/add", {"url": URL})) == (403, "domain_needed")
+    assert code(client.post("/api/url/add", {"url": URL, "domain": other})) == (400, "domain_unknown")
+    assert sql("SELECT FROM links") == []
+    link = client.add("/api/url/add", {"url": URL, "domain": domain, "custom": "mine"})
+    assert code(client.put(f"/api/url/{link}/update", {"domain": ""})) == (403, "domain_needed")
+    assert code(client.put(f"/api/url/{link}/update", {"domain": other})) == (400, "domain_unknown")
+    assert client.put(f"/api/url/{link}/update", {"metatitle": "New"}).get_json()["details"]["domain"] == domain
+    outside = factories.link(sql, alice.id)
+    assert code(client.get(f"/api/url/{outside}")) == (404, "missing")
+    assert code(client.delete(f"/api/url/{outside}/delete")) == (404, "missing")
+    assert [row["id"] for row in client.get("/api/urls").get_json()["data"]["urls"]] == [link]
+    assert [row["id"] for row in client.get("/api/urls?q=example").get_json()["data"]["urls"]] == [link]
+    assert [row["id"] for row in client.get("/api/domains").get_json()["data"]["domains"]] == [own]
+    alias = sql("SELECT alias FROM links WHERE id = %(id)s", id=outside)[0]["alias"]
+    assert client.get(f"/api/urls?short={BASE_URL}/{alias}").get_json()["code"] == "short_url_unknown"
+
+
+def test_a_key_of_a_domain_changes_nothing_but_links(alice: Client, make_limited: Make, sql: Sql) -> None:
+    own, domain = branded(sql, alice)
+    client, campaign = make_limited(alice, domains=[own]), factories.campaign(sql, alice.id)
+    for word, body in ADD.items():
+        if word != "url":
+            assert code(client.post(f"/api/{word}/add", body)) == (403, "key_confined")
+    assert code(client.put(f"/api/domain/{own}/update", {"redirect404": URL})) == (403, "key_confined")
+    link = client.add("/api/url/add", {"url": URL, "domain": domain, "campaign": campaign})
+    assert client.get(f"/api/url/{link}").get_json()["details"]["campaign"] == campaign
+    for make in (factories.qr, factories.bio):
+        assert client.get(f"/api/{make.__name__}/{make(sql, alice.id)}").status_code == 404
+
+
+def test_both_limits_apply(alice: Client, make_limited: Make, sql: Sql) -> None:
+    own, domain = branded(sql, alice)
+    client = make_limited(alice, domains=[own], own_only=True)
+    theirs = alice.add("/api/url/add", {"url": URL, "domain": domain})
+    link = client.add("/api/url/add", {"url": URL, "domain": domain})
+    assert [row["id"] for row in client.get("/api/urls").get_json()["data"]["urls"]] == [link]
+    assert client.get(f"/api/url/{theirs}").status_code == 404
+
+
+# --- statistics
+
+
+def test_statistics_of_a_limited_key_need_a_selection(alice: Client, make_limited: Make, sql: Sql) -> None:
+    client = make_limited(alice, own_only=True)
+    link, foreign = client.add("/api/url/add", {"url": URL}), factories.link(sql, alice.id)
+    campaign = client.add("/api/campaign/add", {"name": "Own"})
+    for link_id in (link, foreign):
+        factories.visit(sql, link_id)
+        alice.post(f"/api/campaign/{campaign}/assign/{link_id}")
+    for path in ("/api/stats", "/api/stats/live", "/api/stats?period=7d", "/api/stats?ids="):
+        assert code(client.get(path)) == (403, "key_confined")
+    assert code(client.get(f"/api/stats?ids={foreign}")) == (404, "missing")
+    assert code(client.get(f"/api/stats?ids={link},{foreign}")) == (404, "missing")
+    for selection in (f"ids={link}", f"campaign={campaign}", f"domain={BASE_URL}"):
+        assert client.get(f"/api/stats?{selection}&period=7d").get_json()["data"]["totals"]["clicks"] == 1
+    assert code(client.get(f"/api/url/{foreign}/visits")) == (404, "missing")
+    assert len(client.get(f"/api/url/{link}/visits").get_json()["data"]["visits"]) == 1
+
+
+def test_views_that_do_not_know_the_limits_are_refused(app: Flask, alice: Client, make_limited: Make) -> None:
+    client = make_limited(alice, own_only=True)
+    assert code(client.get("/api/account")) == (403, "key_confined")
+    assert code(client.put("/api/account/update", {"password": "something else"})) == (403, "key_confined")
+    known = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
+    assert known == scopes.CONFINED_VIEWS, "check the statements of a new view, and test it here"

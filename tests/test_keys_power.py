@@ -1,0 +1,129 @@
+"""What keys allow to do with keys: no key gives more than itself. And the default key, which allows everything."""
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.keyring import Make, code
+
+LINK = {"url": "https://example.com/page"}
+
+
+# --- the default key
+
+
+def test_the_default_key_can_be_turned_off_while_there_is_another(
+    app: Flask, alice: Client, make_key: Make, sql: Sql
+) -> None:
+    off, on = {"active": False}, {"active": True}
+    assert code(alice.put("/api/key/default/update", off)) == (400, "default_key_only")
+    other = make_key(alice)
+    sql("UPDATE api_keys SET expires = now() RETURNING 1")
+    assert code(alice.put("/api/key/default/update", off)) == (400, "default_key_only")
+    sql("UPDATE api_keys SET expires = NULL RETURNING 1")
+    assert alice.put("/api/key/default/update", off).status_code == 200
+    assert code(alice.get("/api/account")) == (401, "key_unknown")
+    assert other.get("/api/keys").get_json()["default"]["active"] is False
+    assert other.put("/api/key/default/update", on).status_code == 200
+    assert alice.get("/api/account").status_code == 200
+
+
+def test_a_new_default_key_is_on(app: Flask, alice: Client, make_key: Make) -> None:
+    make_key(alice)
+    alice.put("/api/key/default/update", {"active": False})
+    key = app.test_cli_runner().invoke(args=["users", "key", "alice", "--rotate"]).output.strip()
+    assert Client(alice.http, key).get("/api/account").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"expires": "2099-01-01 00:00:00"},
+        {"allowed_ips": ["0.0.0.0/0"]},
+        {"own_only": True},
+        {"scopes": ["keys:write"]},
+    ],
+    ids=str,
+)
+def test_a_limited_key_does_not_turn_the_default_key_on(alice: Client, make_key: Make, limits: dict[str, Any]) -> None:
+    client = make_key(alice, **limits)
+    alice.put("/api/key/default/update", {"active": False})
+    assert client.put("/api/key/default/update", {"active": True}).status_code == 403
+    assert alice.get("/api/account").status_code == 401
+
+
+# --- escalation
+
+
+def test_a_key_makes_no_key_that_allows_more(alice: Client, make_key: Make, sql: Sql) -> None:
+    own, other = factories.domain(sql, alice.id), factories.domain(sql, alice.id)
+    limits: dict[str, Any] = {
+        "domains": [own], "own_only": True, "expires": "2099-01-01 00:00:00", "allowed_ips": ["127.0.0.0/8"],
+    }  # fmt: skip
+    client = make_key(alice, "keys:write", "links:create", **limits)
+    same = {"name": "Child", "scopes": ["links:create"]} | limits
+    child = client.add("/api/key/add", same)
+    more: list[dict[str, Any]] = [
+        {"scopes": ["*"]},
+        {"scopes": ["links:read"]},
+        {"scopes": ["links:create", "admin"]},
+        {"domains": [own, other]},
+        {"domains": []},
+        {"expires": "2099-01-01 00:00:01"},
+        {"allowed_ips": ["127.0.0.1", "192.0.2.1"]},
+        {"allowed_ips": ["0.0.0.0/0"]},
+        {"allowed_ips": []},
+    ]
+    before = sql("SELECT * FROM api_keys ORDER BY id")
+    for exceeding in more:
+        error = "admin_scope" if "admin" in exceeding.get("scopes", []) else "key_exceeded"
+        assert code(client.post("/api/key/add", same | exceeding)) == (403, error), exceeding
+        assert code(client.put(f"/api/key/{child}/update", exceeding)) == (403, error), exceeding
+    assert code(client.post("/api/key/add", same | {"own_only": False})) == (403, "key_exceeded")
+    assert code(client.put(f"/api/key/{child}/update", {"expires": ""})) == (403, "key_exceeded")
+    assert sql("SELECT * FROM api_keys ORDER BY id") == before
+    assert client.put(f"/api/key/{child}/update", {"allowed_ips": ["127.0.0.1"], "name": "Less"}).status_code == 200
+    assert client.post(f"/api/key/{child}/rotate", {}).status_code == 200
+    assert client.delete(f"/api/key/{child}/delete").status_code == 200
+
+
+def test_a_key_does_not_touch_keys_that_allow_more(alice: Client, make_key: Make, sql: Sql) -> None:
+    powerful, client = make_key(alice), make_key(alice, "keys:write")
+    before = sql("SELECT * FROM api_keys ORDER BY id")
+    path = f"/api/key/{powerful.id}"
+    answers = [
+        client.post(f"{path}/rotate", {}),
+        client.put(f"{path}/update", {"scopes": ["keys:write"]}),
+        client.delete(f"{path}/delete"),
+    ]
+    assert [code(answer) for answer in answers] == [(403, "key_exceeded")] * 3
+    assert code(client.put(f"/api/key/{client.id}/update", {"scopes": ["*"]})) == (403, "key_exceeded")
+    assert sql("SELECT * FROM api_keys ORDER BY id") == before
+
+
+def test_only_administrators_give_the_scope_admin(alice: Client, admin: Client, make_key: Make) -> None:
+    assert code(alice.post("/api/key/add", {"name": "A", "scopes": ["admin"]})) == (403, "admin_scope")
+    everything, administration = make_key(admin), make_key(admin, "admin")
+    assert code(everything.get("/api/users")) == (403, "scope_missing")
+    assert code(everything.post("/api/key/add", {"name": "A", "scopes": ["admin"]})) == (403, "admin_scope")
+    assert everything.get("/api/stats?user=all").get_json()["code"] == "administrators_only"
+    assert administration.get("/api/users").status_code == 200
+    assert code(administration.get("/api/urls")) == (403, "scope_missing")
+
+
+def test_a_former_administrators_key_is_no_administrators(admin: Client, make_key: Make, sql: Sql) -> None:
+    administration = make_key(admin, "admin")
+    sql("UPDATE users SET admin = false RETURNING 1")
+    assert code(administration.get("/api/users")) == (403, "administrators_only")
+
+
+def test_a_stored_answer_is_not_given_to_another_key(alice: Client, make_key: Make) -> None:
+    first, second = make_key(alice), make_key(alice)
+    headers = {"Idempotency-Key": "same"}
+    answers = [client.post("/api/url/add", LINK, headers=headers) for client in (first, second, first)]
+    assert code(answers[1]) == (422, "idempotency_key_reused")
+    assert answers[2].get_json() == answers[0].get_json()
