@@ -50,20 +50,20 @@ def challenge_response(host: str, token: str) -> str:
     return hmac.new(secret.encode(), f"domain challenge {host} {token}".encode(), hashlib.sha256).hexdigest()
 
 
-def check(domain: str) -> None:
-    """Raise an error unless a normalized domain points to this service.
+def check(domain: str) -> bool:
+    """Raise an error unless a normalized domain points to this service. Return False if the check is off.
 
     The response depends on the host, and only a redirect to https on the same host is followed. Another server
     therefore cannot redirect the request to one that responds correctly.
     """
     if settings().domain_check == "off":
-        return
+        return False
     host, token = domain.partition("://")[2], keys.new_token()
     request = Fetch(f"http://{host}{CHALLENGE_PATH}{token}", upgrade_only=True)
     problem = "where another server responded"
     try:
         if hmac.compare_digest(request.body().strip(), challenge_response(host, token).encode()):
-            return
+            return True
     except AppError as error:
         if error.code == "fetch_busy":
             raise
