@@ -16,6 +16,7 @@ from linkmgr.outbound import fetch
 from tests.conftest import Client
 from tests.foreign import Answer, answering, publish, resolve, server
 from tests.servers import free_port
+from tests.test_domains import PLAIN
 
 DOMAIN = {"domain": "https://go.example.com"}
 

@@ -11,6 +11,7 @@ from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import domains
 from linkmgr.web.auth import user_id
+from linkmgr.web.errors import AppError
 from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("domains", __name__)
@@ -90,6 +91,21 @@ def change(owner: int, domain_id: int, members: Row) -> Row:
     if "brandlogo" in members and members["brandlogo"] == domains.read(owner, domain_id)["brandlogo"]:
         members = {name: value for name, value in members.items() if name != "brandlogo"}  # keep the image
     return domains.update(owner, domain_id, **_with_image(members))
+
+
+def check_now(owner: int, domain_id: int) -> str | None:
+    """Check that the domain points to this service, and store the problem, or "". Return it, or None if checks are
+    off."""
+    problem = ""
+    try:
+        if not domain_check.check(domains.read(owner, domain_id)["domain"]):
+            return None
+    except AppError as error:
+        if error.code != "domain_unproven":
+            raise
+        problem = error.message
+    domains.store_check(owner, domain_id, problem=problem)
+    return problem
 
 
 def _with_image(members: Row) -> Row:

@@ -2,6 +2,8 @@
 
 import hashlib
 import hmac
+import ipaddress
+from contextlib import suppress
 
 from flask import current_app
 from marshmallow import ValidationError
@@ -71,3 +73,11 @@ def check(domain: str) -> bool:
     addresses = ", ".join(dict.fromkeys(request.addresses))
     result = f"resolves to {addresses}, {problem}" if addresses else "does not resolve to an IP address"
     raise AppError("domain_unproven", host=host, base_url=settings().base_url, found=result)
+
+
+def dns_record(host: str) -> tuple[str, str, str]:
+    """Return the type, the name and the value of the record that points a host to this service."""
+    own = settings().host
+    with suppress(ValueError):
+        return "A" if ipaddress.ip_address(own).version == 4 else "AAAA", host, own  # noqa: PLR2004
+    return "ALIAS" if host.count(".") == 1 else "CNAME", host, f"{own}."  # a domain itself cannot have a CNAME record
