@@ -15,7 +15,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields import overlays
+from linkmgr.fields import colors, overlays
 from linkmgr.pages import overlay_answers, pixel_tags
 from linkmgr.settings import settings
 from linkmgr.web import security_headers
@@ -78,6 +78,7 @@ def _page(template: str, link: Row, target: str, images: list[str] | None = None
         host=host,
         framed=framed,
         is_preview=is_preview,
+        contrast=link.get("contrast"),
         pixels=url_for("short.pixels", alias=link["alias"]) if link["pixels"] else None,
         **members,
     )
@@ -118,6 +119,10 @@ def preview(kind: str, members: Row) -> Response:
     forms and redirects nowhere."""
     members = members | {name: "" for name in ("link", "banner") if not _is_http(str(members.get(name, "")))}
     link: Row = {"title": "", "pixels": None, "splash": members, "user_id": 0, "preview": True}
+    if kind == "overlay":
+        link["contrast"] = colors.contrast(
+            *(colors.parts_of(_colour(members[name], "#000")) for name in ("color", "background"))
+        )
     response = _splash(link, _EXAMPLE) if kind == "splash" else _overlay(link, _EXAMPLE, members | {"id": 0})
     policy = response.headers["Content-Security-Policy"].replace("frame-ancestors 'none'", "frame-ancestors 'self'")
     response.headers["Content-Security-Policy"] = f"{policy}; sandbox allow-same-origin"

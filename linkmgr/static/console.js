@@ -15,10 +15,11 @@ for (const link of document.querySelectorAll("[data-dialog]")) {
   });
 }
 
-// Buttons with data-preview show in a frame what is typed in their form, also while typing.
+// Buttons with data-preview show in a frame what is typed in their form. With scripts this happens while typing.
 for (const button of document.querySelectorAll("[data-preview]")) {
   let timer;
   const update = () => button.form.requestSubmit(button);
+  button.hidden = true;
   button.form.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(update, 400);

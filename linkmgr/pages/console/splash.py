@@ -9,7 +9,7 @@ FORM = plain.resource(
     name="splash_page",
     plural="splash",
     noun="splash page",
-    labels={"name": "Name", "title": "Heading", "message": "Text", "link": "Button", "counter": "Seconds",
+    labels={"name": "Name", "title": "Heading", "message": "Text", "link": "Button link", "counter": "Seconds",
             "banner": "Image"},
     defaults={"counter": "5"},
 )  # fmt: skip
