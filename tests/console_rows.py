@@ -33,13 +33,11 @@ def fill_plain(alice: Client, sql: Sql) -> dict[str, str]:
     for kind, row in (("links", link), ("bio", factories.bio(sql, alice.id)), ("qr", factories.qr(sql, alice.id))):
         alice.post(f"/api/channel/{channel}/assign/{kind}/{row}")
     alice.put(f"/api/channel/{channel}/update", {"starred": True})
-    for answer in ('{"choice": "Yes"}', '{"name": "Robin", "email": "robin@example.com", "message": "Hello\\nyou"}'):
+    for text in ('{"choice": "Yes"}', '{"name": "Robin", "email": "robin@example.com", "message": "Hello\\nyou"}'):
         sql(
-            "INSERT INTO overlay_answers (user_id, overlay_id, answer) VALUES (%(user_id)s, %(id)s, %(answer)s) "
-            "RETURNING id",
-            user_id=alice.id,
-            id=overlay,
-            answer=answer,
+            "UPDATE overlay_answers SET answer = %(text)s WHERE id = %(id)s RETURNING id",
+            text=text,
+            id=factories.answer(sql, alice.id),
         )
     problem = (
         "go.example.net resolves to 192.0.2.7, where another server responded. Point it to the server, then try again."
@@ -53,8 +51,6 @@ def fill_plain(alice: Client, sql: Sql) -> dict[str, str]:
     return {
         "channels": "/console/channels",
         "channel": f"/console/channels/{channel}",
-        "channel-edit": f"/console/channels/{channel}/edit",
-        "splash": "/console/splash",
         "splash-edit": f"/console/splash/{splash}/edit",
         "overlays": "/console/overlays",
         "overlay-edit": f"/console/overlays/{overlay}/edit",

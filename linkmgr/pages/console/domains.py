@@ -38,7 +38,7 @@ FORM = plain.resource(
             "brandname": "Name", "brandlogo": "Logo", "brandcolor": "Color"},
     fields=dict.fromkeys((*_LOGO.split(), "fetch_status"), "brandlogo")
     | {"domain_taken": "domain", "domain_unproven": "domain"},
-    choices=lambda: {"dns_record": domain_check.dns_record, "base_url": settings().base_url},
+    choices=lambda: {"dns_record": domain_check.dns_record, "base_url": settings().base_url, "many": plain.MANY},
 )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def resource(kind: str, rows: ModuleType, new: type[Schema], changed: type[Schem
         ids = [row["id"] for row in page.rows]
         uses = {row["id"]: row for row in overviews.uses(g.user_id, ids, kind=kind, limit=MANY + 1)} if ids else {}
         page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
-        return render_template(f"console/{form.plural}.html", page=page, form=form, many=MANY, **form.choices())
+        return render_template(f"console/{form.plural}.html", page=page, form=form, **({"many": MANY} | form.choices()))
 
     usual: Row = {"name": kind, "plural": f"{kind}s", "noun": kind, "blueprint": rows.__name__.rpartition(".")[2]}
     usual |= {"id_name": f"{kind}_id", "read": rows.read, "add": add, "delete": rows.delete}
