@@ -52,8 +52,8 @@ def test_the_dns_record_to_set_is_shown(
     page = get(signed_in(service), f"/console/domains/{domain_id}/edit")
     kind, name, value = record
     assert f"<code>{kind}</code>" in page
-    assert f'<code id="dns-name">{name}</code>' in page
-    assert f'<code id="dns-value">{value}</code>' in page
+    assert f'<code id="dns-name" dir="ltr">{name}</code>' in page
+    assert f'<code id="dns-value" dir="ltr">{value}</code>' in page
 
 
 def test_the_result_of_a_check_is_stored_and_shown(
