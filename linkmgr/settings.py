@@ -6,6 +6,7 @@ import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -101,6 +102,10 @@ def _colors(text: str) -> str:
     if not re.fullmatch(r"#[0-9A-Fa-f]{6}(?:[ ,]+#[0-9A-Fa-f]{6})?", text):
         raise ValueError
     return text
+
+
+def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(ip_network(network) for network in text.replace(",", " ").split())
 
 
 def _setting(default: Any, doc: str, parse: Callable[[str], Any] = str, must_be: str = "") -> Any:
@@ -207,6 +212,13 @@ class Settings:
         "unavailable. Visits that exceed it are lost.",
         _integer(1, 100_000),
         "a number of MiB from 1 to 100000",
+    )
+    webhook_networks: tuple[IPv4Network | IPv6Network, ...] = _setting(
+        (),
+        "Networks that webhooks may call on any port besides public addresses, separated by commas, for example "
+        "`10.0.0.0/8`. Unset: none.",
+        _networks,
+        "networks such as '10.0.0.0/8, fd00::/8'",
     )
     prepare: str = _setting(
         "1",
