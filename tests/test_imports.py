@@ -9,6 +9,7 @@ import linkmgr
 PACKAGE = Path(linkmgr.__file__).parent
 # A module imports only modules of its own package and of the layers above it in this list.
 LAYERS: tuple[tuple[str, ...], ...] = (
+    ("setting_types",),
     ("settings",),
     ("db",),
     ("web",),

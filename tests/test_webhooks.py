@@ -486,3 +486,20 @@ def test_the_secret_is_not_readable_later(alice: Client, sql: Sql) -> None:
 
 def test_every_type_can_be_subscribed_to(alice: Client) -> None:
     subscribe(alice, "", *TYPES)
+
+
+def test_webhooks_are_listed_and_tested(alice: Client, receiver: Receiver, make_app: Callable[..., Flask]) -> None:
+    flask = make_app(webhook_networks="127.0.0.0/8").test_cli_runner()
+    webhook_id, _ = subscribe(alice, receiver.url, "link.*")
+    listed = flask.invoke(args=["webhooks", "list", "alice"]).output.splitlines()
+    assert listed[1].split() == [str(webhook_id), "Hook", "active", "link.*", receiver.url]
+
+    tested = flask.invoke(args=["webhooks", "test", "alice", str(webhook_id)])
+    assert (tested.exit_code, tested.output) == (0, "The test event was delivered. Status 200: ok\n")
+    receiver.status = 500
+    failed = flask.invoke(args=["webhooks", "test", "alice", str(webhook_id)])
+    assert failed.exit_code == 1
+    assert "The test event was not delivered. Status 500: ok" in failed.output
+    assert "has no webhook with id 99" in flask.invoke(args=["webhooks", "test", "alice", "99"]).output
+    silent, _ = subscribe(alice)
+    assert "has no URL" in flask.invoke(args=["webhooks", "test", "alice", str(silent)]).output

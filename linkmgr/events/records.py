@@ -55,16 +55,19 @@ def _owner(row: Row) -> int:
 def _prepared(event: Row, webhooks: list[Row]) -> Row:
     """Return the event as `outbox.move` takes it. The record is read only if a webhook subscribes to it."""
     moved = {name: event[name] for name in ("id", "user_id", "type", "created")}
-    if event["type"] == TEST:
-        receivers = [webhook for webhook in webhooks if webhook["id"] == event["object_id"]]
-        return moved | {"data": event["data"], "stored": True, "webhooks": [webhook["id"] for webhook in receivers]}
-    subscribed = [webhook for webhook in webhooks if matches(webhook["events"], event["type"])]
+    subscribed = [webhook for webhook in webhooks if _subscribes(webhook, event)]
     if not subscribed:
         return moved | {"data": {}, "stored": False, "webhooks": []}
     data, properties = _record(event)
-    receivers = [webhook for webhook in subscribed if _passes(webhook, properties)]
+    receivers = [webhook for webhook in subscribed if event["type"] == TEST or _passes(webhook, properties)]
     ids = [webhook["id"] for webhook in receivers if webhook["has_url"]]
     return moved | {"data": _shortened(data), "stored": bool(receivers), "webhooks": ids}
+
+
+def _subscribes(webhook: Row, event: Row) -> bool:
+    if event["type"] == TEST:
+        return bool(webhook["id"] == event["object_id"])
+    return matches(webhook["events"], event["type"])
 
 
 def _record(event: Row) -> tuple[Any, list[Row]]:
@@ -72,7 +75,7 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
     kind, _, change = event["type"].partition(".")
     if kind in ("visit", "scan"):
         return _visits(event)
-    if event["object_id"] is None:
+    if event["object_id"] is None or event["type"] == TEST:
         return event["data"], []
     if change == "deleted":
         stored = event["data"]
