@@ -227,7 +227,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Branded domains: hosts of users that point to the service. A host belongs to one user.
+-- Branded domains: hosts of users that point to the service. A host belongs to one user. `logo` is the image of `brandlogo`.
+-- `checked` is the time of the last check that the host points to the service, and `problem` what it found.
 CREATE TABLE domains (
     id           bigint  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id      bigint  NOT NULL,
@@ -235,6 +236,13 @@ CREATE TABLE domains (
     host         text    NOT NULL CONSTRAINT domain_taken UNIQUE,
     redirectroot text    NOT NULL DEFAULT '',
     redirect404  text    NOT NULL DEFAULT '',
+    brandname    text    NOT NULL DEFAULT '',
+    brandlogo    text    NOT NULL DEFAULT '',
+    brandcolor   text    NOT NULL DEFAULT '',
+    logo         bytea,
+    logo_digest  text    GENERATED ALWAYS AS (left(md5(logo), 8)) STORED,
+    checked      timestamptz,
+    problem      text    NOT NULL DEFAULT '',
     UNIQUE (user_id, id)
 );
 CREATE TRIGGER add_usage AFTER INSERT ON domains REFERENCING NEW TABLE AS inserted
@@ -1113,7 +1121,7 @@ BEGIN
         SELECT user_id, TG_ARGV[0] || '.created', id FROM inserted WHERE has_webhooks(user_id) ORDER BY id;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO outbox (user_id, type, object_id, data)
-        SELECT user_id, TG_ARGV[0] || '.deleted', id, to_jsonb(d) - 'user_id' - 'password_hash'
+        SELECT user_id, TG_ARGV[0] || '.deleted', id, to_jsonb(d) - '{user_id,password_hash,logo}'::text[]
           FROM deleted d
          WHERE has_webhooks(user_id)
          ORDER BY id;

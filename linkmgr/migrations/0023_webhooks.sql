@@ -107,7 +107,7 @@ BEGIN
         SELECT user_id, TG_ARGV[0] || '.created', id FROM inserted WHERE has_webhooks(user_id) ORDER BY id;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO outbox (user_id, type, object_id, data)
-        SELECT user_id, TG_ARGV[0] || '.deleted', id, to_jsonb(d) - 'user_id' - 'password_hash'
+        SELECT user_id, TG_ARGV[0] || '.deleted', id, to_jsonb(d) - '{user_id,password_hash,logo}'::text[]
           FROM deleted d
          WHERE has_webhooks(user_id)
          ORDER BY id;
