@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tests.faults.deployment import TARGET, Deployment
 from tests.receivers import Receiver, receiving
 
-HEAD = "| Events | Fault | Delivered | Repeated | Lost | Seconds |\n|---|---|---|---|---|---|"
+HEAD = "| Events | Fault | Delivered | Repeated | Lost | Seconds |\n|--:|---|--:|--:|--:|--:|"
 NUMBER = 10_000
 _FAILS = 4  # seconds
 _KILLS = 6
