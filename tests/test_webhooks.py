@@ -503,3 +503,23 @@ def test_webhooks_are_listed_and_tested(alice: Client, receiver: Receiver, make_
     assert "has no webhook with id 99" in flask.invoke(args=["webhooks", "test", "alice", "99"]).output
     silent, _ = subscribe(alice)
     assert "has no URL" in flask.invoke(args=["webhooks", "test", "alice", str(silent)]).output
+
+
+def test_several_processes_deliver_each_event_once_and_number_them_in_order(
+    alice: Client, receiver: Receiver, make_app: Callable[..., Flask]
+) -> None:
+    subscribe(alice, receiver.url, "link.*")
+    links = [alice.add("/api/url/add", {"url": f"{URL}?{number}"}) for number in range(60)]
+    apps = [make_app(webhook_networks="127.0.0.0/8") for _ in range(3)]
+
+    def run(app: Flask) -> None:
+        with app.app_context():
+            worker.Dispatcher().run(threading.Event())
+
+    threads = [threading.Thread(target=run, args=(app,)) for app in apps]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(delivery.json["data"]["id"] for delivery in receiver.received) == links
+    assert [event["data"]["id"] for event in events(alice, "limit=100")] == links
