@@ -56,6 +56,8 @@ class Stage:
         if call.path.startswith("/api/url/"):
             existing |= {name: self.ids[name] for name in ("campaign", "channel")}
             existing |= {"pixels": [self.ids["pixel"]], "type": f"overlay-{self.ids['overlay']}", "domain": self.domain}
+        if call.path.startswith("/api/webhook"):
+            existing |= {name: self.ids[name] for name in ("campaign", "channel", "domain")}
         return [
             body and {name: existing.get(name, value) for name, value in body.items() if name not in LOGOS}
             for body in call.bodies()

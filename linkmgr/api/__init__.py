@@ -17,6 +17,7 @@ from linkmgr.api import (
     stats,
     urls,
     users,
+    webhooks,
 )
 from linkmgr.fields.base import MAX_ID
 
@@ -34,6 +35,7 @@ BLUEPRINTS = (
     stats.bp,
     urls.bp,
     users.bp,
+    webhooks.bp,
 )
 
 

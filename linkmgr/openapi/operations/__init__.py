@@ -22,6 +22,7 @@ from linkmgr.openapi.operations import (
     stats,
     urls,
     users,
+    webhooks,
 )
 
 RESOURCES = (
@@ -36,6 +37,7 @@ RESOURCES = (
     campaigns.RESOURCE,
     channels.RESOURCE,
     stats.RESOURCE,
+    webhooks.RESOURCE,
     plans.RESOURCE,
     users.RESOURCE,
     document.RESOURCE,

@@ -8,5 +8,6 @@ from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the
     overlays,
     pixels,
     splash,
+    webhooks,
 )
 from linkmgr.pages.console.frame import bp as bp
