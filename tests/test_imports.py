@@ -14,7 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("web",),
     ("fields",),
     ("repository", "outbound"),
-    ("visits", "qr"),
+    ("visits", "qr", "imports"),
     ("api",),
     ("pages",),
     ("openapi",),
