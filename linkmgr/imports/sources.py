@@ -157,7 +157,7 @@ SOURCES = (
         "keyword|source url|target timestamp|clicks|hits",
         """
         url url target
-        custom keyword source
+        custom keyword source shorturl
         metatitle title
         created timestamp
         clicks clicks hits
