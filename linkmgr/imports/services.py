@@ -235,7 +235,7 @@ def read_service(source: str, address: str, token: str, position: Any = None) ->
     if not re.fullmatch(r"[\x21-\x7e]{1,2048}", token):
         raise ReadError("The token must have 1 to 2048 printable ASCII characters. Copy it again from the service.")
     service = _CLASSES[source](address, token)
-    converter = Converter(BY_NAME[source].columns, BY_NAME[source].columns["url"][0])
+    converter = Converter(BY_NAME[source], BY_NAME[source].columns, BY_NAME[source].columns["url"][0])
     number, cursor, index, visits = position or (0, service.first(), 0, None)
     page = None
     while cursor is not None:
