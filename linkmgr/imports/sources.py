@@ -5,10 +5,12 @@ Names are compared without case, spaces and punctuation. `a.b` is the member b o
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from linkmgr.imports.rows import MEMBERS
 
+_MAX_CACHED = 100  # characters; names in JSON can have megabytes
 ANY_SEPARATOR = "|;,"  # of names of tags in a cell; the first that the cell has separates them
 
 
@@ -20,6 +22,11 @@ class Source(NamedTuple):
 
 
 def normalize(name: str) -> str:
+    return _normalize(name) if len(name) <= _MAX_CACHED else _normalize.__wrapped__(name)
+
+
+@lru_cache(maxsize=1024)  # each row repeats the names
+def _normalize(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.lower()) or name
 
 
