@@ -28,6 +28,7 @@ AUTO = "auto"
 
 _SQL = re.compile(rb"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)
 _JSON_LINES_LOOKED_AT = 5
+_MAX_SHOWN = 50  # columns of a file in a message, and characters of each
 
 
 class Recognized(NamedTuple):
@@ -128,7 +129,7 @@ def _columns(form: _Form, mapping: Mapping[str, str]) -> dict[str, tuple[str, ..
     """Return the normalized columns of each member, the best first."""
     if unknown := next((member for member in mapping if member not in MEMBERS), None):
         raise ReadError(f"'{unknown}' in the mapping is not a member of a link. Use: {', '.join(MEMBERS)}.")
-    names = ", ".join(f"'{column}'" for column in form.columns)
+    names = ", ".join(f"'{column[:_MAX_SHOWN]}'" for column in form.columns[:_MAX_SHOWN])
     available = {normalize(column) for column in form.columns}
     candidates = dict(form.source.columns) if form.source else {}
     for member, column in mapping.items():

@@ -117,7 +117,10 @@ class _Yourls(_Service):
         links = members.get("links") or {}
         if not isinstance(links, dict):
             raise _unexpected("links")
-        return _Page(list(links.values()), cursor + len(links) if len(links) >= _LINKS else None)
+        stats, following = members.get("stats"), cursor + len(links)
+        total = str(stats.get("total_links", "")) if isinstance(stats, dict) else ""
+        is_last = len(links) < _LINKS or (re.fullmatch("[0-9]{1,18}", total) and following >= int(total))
+        return _Page(list(links.values()), None if is_last else following)
 
 
 class _Bitly(_Service):
