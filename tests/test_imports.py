@@ -15,7 +15,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("web",),
     ("fields",),
     ("repository", "outbound"),
-    ("visits", "qr", "events"),
+    ("visits", "qr", "events", "imports"),
     ("api",),
     ("pages",),
     ("openapi",),
