@@ -19,6 +19,7 @@ TABLES = {
     "bio": "bios",
     "campaign": "campaigns",
     "channel": "channels",
+    "webhook": "webhooks",
     "domain": "domains",
     "key": "api_keys",
     "link": "links",

@@ -1,7 +1,7 @@
 """Scopes of API keys: what each operation needs, and what a key gives.
 
-A scope is a word and an action, such as `links:read`. The word is that of the blueprint. GET needs `read`, a POST to
-.../add `create`, and everything else `write`, which includes the two others.
+A scope is a word and an action, such as `links:read`. The word is that of the blueprint. GET needs `read`, the view
+`add` needs `create`, and everything else `write`, which includes the two others.
 """
 
 from typing import Any
@@ -33,6 +33,7 @@ WORDS = {
     "stats": "stats",
     "urls": "links",
     "users": ADMIN,
+    "webhooks": "webhooks",
 }
 # Actions of operations that the rule does not describe.
 EXCEPTIONS = {("account.read", "POST"): READ}
@@ -40,15 +41,16 @@ EXCEPTIONS = {("account.read", "POST"): READ}
 # Keys with `own_only` or `domains` can use the views of these names, whose statements work in the schema `confined`
 # (schema.sql). A new view is refused until somebody has checked that and adds it.
 CONFINED_VIEWS = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
-CONFINED_BLUEPRINTS = WORDS.keys() - {"account", "default_key", "plans", "users"}
+CONFINED_BLUEPRINTS = WORDS.keys() - {"account", "default_key", "plans", "users", "webhooks"}
 _SELECTIONS = ("ids", "campaign", "channel", "domain")  # of statistics
 
 
-def _scope(endpoint: str, method: str, path: str) -> str:
-    word = WORDS[endpoint.partition(".")[0]]
+def _scope(endpoint: str, method: str) -> str:
+    blueprint, _, view = endpoint.partition(".")
+    word = WORDS[blueprint]
     if word == ADMIN:
         return ADMIN
-    action = READ if method == "GET" else CREATE if method == "POST" and path.endswith("/add") else WRITE
+    action = READ if method == "GET" else CREATE if view == "add" else WRITE
     return f"{word}:{EXCEPTIONS.get((endpoint, method), action)}"
 
 
@@ -62,7 +64,7 @@ def init_app(app: Flask) -> None:
         if blueprint not in WORDS:
             raise RuntimeError(f"{rule.rule} has no scope: add {blueprint} to WORDS in linkmgr/web/scopes.py")
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
-            by_operation[rule.endpoint, method] = _scope(rule.endpoint, method, rule.rule)
+            by_operation[rule.endpoint, method] = _scope(rule.endpoint, method)
     app.extensions["linkmgr_scopes"] = by_operation
 
 

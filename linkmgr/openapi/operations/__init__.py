@@ -23,6 +23,7 @@ from linkmgr.openapi.operations import (
     stats,
     urls,
     users,
+    webhooks,
 )
 
 RESOURCES = (
@@ -38,6 +39,7 @@ RESOURCES = (
     channels.RESOURCE,
     stats.RESOURCE,
     keys.RESOURCE,
+    webhooks.RESOURCE,
     plans.RESOURCE,
     users.RESOURCE,
     document.RESOURCE,

@@ -58,8 +58,9 @@ A scope is a word and an action:
   nothing else, not even to read them: the response has only the id and the short URL, also if the URL was shortened
   before. `links:write` allows to read, make, change and delete them.
 - The words are `account`, `bio`, `campaigns`, `channels`, `domains`, `keys`, `links`, `overlay`, `pixels`, `qr`,
-  `splash` and `stats`. Assigning to a campaign or a channel needs `campaigns:write` or `channels:write`. The members
-  of a link that refer to other rows, such as `campaign`, need no scope of these.
+  `splash`, `stats` and `webhooks`. Assigning to a campaign or a channel needs `campaigns:write` or `channels:write`.
+  The members of a link that refer to other rows, such as `campaign`, need no scope of these.
+- `webhooks:create` and `webhooks:write` can have all events sent to any URL, with the changed records.
 - `account:write` can set a new password, so whoever has such a key can sign in as the user.
 - `admin` is for plans and users. Only administrators can give it. It includes the default keys of all users.
 - `*` is everything but `admin`.

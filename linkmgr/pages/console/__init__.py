@@ -1,4 +1,14 @@
 """/console: everything that the API does, in a browser. One module per resource; see CONTRIBUTING."""
 
-from linkmgr.pages.console import home, keys, links  # noqa: F401 - they add their routes to the blueprint
+from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the blueprint
+    channels,
+    domains,
+    home,
+    keys,
+    links,
+    overlays,
+    pixels,
+    splash,
+    webhooks,
+)
 from linkmgr.pages.console.frame import bp as bp

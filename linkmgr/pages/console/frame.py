@@ -30,9 +30,17 @@ NAVIGATION = {
     "": (
         Entry("Home", "console.home", "console.home"),
         Entry("Links", "console.links", "console.link"),
+        Entry("Channels", "console.channels", "console.channel"),
+    ),
+    "Show and track": (
+        Entry("Splash pages", "console.splash", "console.splash"),
+        Entry("Overlays", "console.overlays", "console.overlay"),
+        Entry("Pixels", "console.pixels", "console.pixel"),
     ),
     "Set up": (
+        Entry("Domains", "console.domains", "console.domain"),
         Entry("API keys", "console.keys", "console.key"),
+        Entry("Webhooks", "console.webhooks", "console.webhook"),
         Entry("Account", "account_page.show", "account_page."),
         Entry("API documentation", "docs.page", "docs."),
     ),
