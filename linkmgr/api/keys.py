@@ -96,7 +96,7 @@ class KeyChanges(Changes):
     allowed_ips = Networks()
 
 
-class Rotation(New):
+class KeyRotation(New):
     overlap = Integer(0, MAX_OVERLAP, load_default=0)
 
 
@@ -144,7 +144,7 @@ def update_default() -> Json:
 
 @bp.post("/key/<id:key_id>/rotate")
 def rotate(key_id: int) -> Json:
-    rotation, secret = body(Rotation), keys.new_scoped_key()
+    rotation, secret = body(KeyRotation), keys.new_scoped_key()
     rotated = api_keys.rotate(user_id(), key_id, _most(), secret=secret, **rotation)
     return ok("API key has been rotated successfully.", id=key_id, key=secret, **rotated)
 

@@ -231,13 +231,13 @@ DECLARE
     plan    record;
 BEGIN
     IF TG_OP = 'DELETE' THEN
-        UPDATE usage SET total = total - counts.number
+        UPDATE public.usage u SET total = total - counts.number
           FROM (SELECT user_id, count(*) AS number FROM deleted GROUP BY user_id) counts
-         WHERE usage.user_id = counts.user_id AND kind = TG_TABLE_NAME;
+         WHERE u.user_id = counts.user_id AND kind = TG_TABLE_NAME;
         RETURN NULL;
     END IF;
     FOR counter IN
-        INSERT INTO usage AS u (user_id, kind, total)
+        INSERT INTO public.usage AS u (user_id, kind, total)
         SELECT user_id, TG_TABLE_NAME, count(*) FROM inserted GROUP BY user_id
         ON CONFLICT (user_id, kind) DO UPDATE SET total = u.total + excluded.total
         RETURNING u.user_id, u.total

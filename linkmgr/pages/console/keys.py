@@ -72,6 +72,7 @@ def key_rotate_now(row_id: int) -> ResponseReturnValue:
         confirm_password()
     except AppError as error:
         return key_rotate(row_id, error.message), error.status
-    secret, rotation = web_keys.new_scoped_key(), load(api.Rotation, {"overlap": request.form.get("overlap", 0, int)})
+    rotation = load(api.KeyRotation, {"overlap": request.form.get("overlap", 0, int)})
+    secret = web_keys.new_scoped_key()
     api_keys.rotate(g.user_id, row_id, api_keys.most_of(g.user_id), secret=secret, **rotation)
     return render_template("console/key_made.html", secret=secret)
