@@ -31,7 +31,16 @@ TABLES = {
     "link": "links", "bio": "bios", "qr": "qrs", "domain": "domains", "splash": "splash_pages", "overlay": "overlays",
     "pixel": "pixels", "campaign": "campaigns", "channel": "channels",
 }  # fmt: skip
-DERIVED = {"usage", "api_key_uses", "jobs", "totals", "target_breakdowns", "aliases"}  # of the rows of other tables
+DERIVED = {
+    "usage",
+    "api_key_uses",
+    "jobs",
+    "totals",
+    "target_breakdowns",
+    "aliases",
+    "outbox",
+    "events",
+}  # of the rows of other tables
 TEXTS = ("name", "title", "url", "host", "message")
 _numbers = count(1)
 

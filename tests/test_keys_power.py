@@ -1,4 +1,4 @@
-"""What keys allow to do with keys: no key gives more than itself. And the default key, which allows everything."""
+"""Power of keys over keys: no key gives more than itself. And the default key, which allows everything."""
 
 from typing import Any
 
