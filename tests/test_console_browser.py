@@ -8,10 +8,9 @@ from random import Random
 from urllib.parse import urlsplit
 
 import pytest
-from axe_selenium_python import Axe
 from selenium.webdriver.common.keys import Keys
 
-from tests import factories
+from tests import axe, factories
 from tests.browser import Browser
 from tests.conftest import Client
 from tests.factories import Sql
@@ -109,8 +108,6 @@ def check(browser: Browser, name: str, folder: Path) -> None:
             style(browser, scheme)
             picture(browser, folder / f"{name}-{size}-{scheme}.png")
     browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
-    axe = Axe(browser.driver)
-    axe.inject()
     for size, (width, height) in SIZES.items():
         browser.size(width, height)
         picture(browser, folder / f"{name}-{size}-open.png")
@@ -118,8 +115,7 @@ def check(browser: Browser, name: str, folder: Path) -> None:
         assert browser.run("return document.documentElement.scrollWidth") <= width, (name, size)
         for scheme in ("light", "dark"):
             style(browser, scheme)
-            violations = axe.run()["violations"]
-            assert violations == [], f"{name} {size} {scheme}: {axe.report(violations)}"
+            assert axe.violations(browser) == [], f"{name} {size} {scheme}"
 
 
 @pytest.fixture
