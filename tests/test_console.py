@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from flask import Flask
@@ -225,6 +226,55 @@ def test_a_link_is_deleted_after_a_question(browser: FlaskClient, alice: Client,
     assert (answer.status_code, answer.headers["Location"]) == (303, "/console/links")
     assert "Link deleted." in get(browser, "/console/links")
     assert alice.get(f"/api/url/{link_id}").status_code == 404
+
+
+# --- the time zone
+
+
+def at(zone: str, days: int, hour: int) -> datetime:
+    """Return a time of the local day that was some days ago."""
+    today = datetime.now(ZoneInfo(zone)).replace(hour=hour, minute=5, second=0, microsecond=0)
+    return (today - timedelta(days=days)).astimezone(UTC)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "Asia/Kathmandu", "UTC"])
+def test_charts_have_the_days_of_the_time_zone_of_the_user(
+    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, zone: str
+) -> None:
+    answer = browser.post("/account/timezone", data={"timezone": zone}, follow_redirects=True)
+    assert f"Times are now shown in the time zone {zone}." in answer.text
+    link_id = factories.link(sql, alice.id)
+    store([Visited(link_id, at(zone, days, hour)) for days in (2, 29) for hour in (0, 23)])
+    store([Visited(link_id, at(zone, 30, 23)), Visited(link_id, at(zone, 59, 0)), Visited(link_id, at(zone, 60, 23))])
+    for path in ("/console", f"/console/links/{link_id}"):
+        page = words(get(browser, path))
+        assert "4 clicks in the last 30 days, 2 before" in page
+        for days in (2, 29):
+            day = at(zone, days, 0).astimezone(ZoneInfo(zone))
+            assert f"{day:%a}, {day:%b} {day.day}: 2," in page
+    tables = re.findall(r"<bdi>(Germany|t.co)</bdi>.*?<td>(\d+)</td>", get(browser, "/console"), re.DOTALL)
+    assert tables == [("Germany", "4"), ("t.co", "4")]
+
+
+def test_times_are_those_of_the_time_zone_of_the_user(browser: FlaskClient, alice: Client) -> None:
+    browser.post("/account/timezone", data={"timezone": "Asia/Tokyo"})
+    link_id = alice.add("/api/url/add", {"url": "https://example.com/a", "expiry": "2030-12-31 23:59:59"})
+    assert "2031-01-01 08:59:59 JST" in get(browser, f"/console/links/{link_id}")
+    form = get(browser, f"/console/links/{link_id}/edit")
+    assert 'value="2031-01-01T08:59:59"' in form
+    version = re.findall(r'name="version" value="([^"]+)"', form)[0]
+    sent = {"url": "https://example.com/a", "version": version, "type": "direct", "status": "public"}
+    answer = browser.post(f"/console/links/{link_id}/edit", data=sent | {"expiry": "2032-02-01T09:30"})
+    assert answer.status_code == 303
+    assert alice.get(f"/api/url/{link_id}").get_json()["details"]["expiry"] == "2032-02-01 00:30:00"
+
+
+@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "Europe/Berlni", "\0", "x" * 5000])
+def test_an_unknown_time_zone_is_refused(browser: FlaskClient, sql: Sql, zone: str) -> None:
+    page = browser.post("/account/timezone", data={"timezone": zone}, follow_redirects=True).text
+    assert 'id="timezone-error"' in page
+    assert "timezone must be an IANA time zone such as" in page
+    assert sql("SELECT DISTINCT timezone FROM users") == [{"timezone": "UTC"}]
 
 
 # --- who sees it

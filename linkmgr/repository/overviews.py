@@ -3,17 +3,41 @@
 from linkmgr.db.statements import Row, replica_rows
 
 
-def of_account(user_id: int, *, since: str, previous: str, limit: int) -> list[Row]:
-    """Count the clicks of each day from `previous` on, and from `since` on those of the top targets, countries and
-    referrers. Both are UTC days. The rows of days have an empty `dimension`."""
+def of_account(
+    user_id: int, *, edges: str, split: str, previous: str, since: str, since_day: str, limit: int
+) -> list[Row]:
+    """Count the clicks in each bucket from the UTC day `previous` on, and from `since` on those of the top targets,
+    countries and referrers.
+
+    The rows of buckets have an empty `dimension`, and the number of the bucket as label. Whole UTC days are stored. The
+    `split` days, which an edge divides, are counted by quarters of an hour, and so are the labels up to `since_day`.
+    """
     return replica_rows(
         """
-        WITH counts AS (
-            SELECT dimension, CASE WHEN dimension = '' THEN day::text ELSE label END AS label, sum(visits) AS clicks
+        WITH stored AS (
+            SELECT dimension, day::timestamp AT TIME ZONE 'UTC' AS at, label, visits
               FROM account_days
              WHERE user_id = %(user_id)s AND NOT bot
-               AND (dimension = '' AND day >= %(previous)s::date
-                 OR dimension IN ('target', 'country', 'referrer') AND day >= %(since)s::date)
+               AND (dimension = '' AND day >= %(previous)s::date AND day <> ALL (%(split)s::date[])
+                 OR dimension IN ('target', 'country', 'referrer') AND day >= %(since_day)s::date)
+             UNION ALL
+            SELECT '', at, '', visits
+              FROM unnest(%(split)s::date[]) AS split (day),
+                   LATERAL (SELECT at, visits
+                              FROM account_rollups
+                             WHERE user_id = %(user_id)s AND dimension = '' AND NOT bot
+                               AND at >= split.day::timestamp AT TIME ZONE 'UTC'
+                               AND at < (split.day + 1)::timestamp AT TIME ZONE 'UTC'
+                            OFFSET 0) quarters
+             UNION ALL
+            SELECT dimension, at, label, visits
+              FROM account_rollups
+             WHERE user_id = %(user_id)s AND NOT bot AND dimension IN ('target', 'country', 'referrer')
+               AND at >= %(since)s::timestamptz AND at < %(since_day)s::date::timestamp AT TIME ZONE 'UTC'),
+        counts AS (
+            SELECT dimension, CASE WHEN dimension = '' THEN width_bucket(at, %(edges)s::timestamptz[])::text
+                                   ELSE label END AS label, sum(visits) AS clicks
+              FROM stored
              GROUP BY 1, 2),
         ranked AS (
             SELECT *, row_number() OVER (PARTITION BY dimension ORDER BY clicks DESC, label) AS rank FROM counts)
@@ -35,8 +59,11 @@ def of_account(user_id: int, *, since: str, previous: str, limit: int) -> list[R
          ORDER BY dimension, rank
         """,
         user_id=user_id,
-        since=since,
+        edges=edges,
+        split=split,
         previous=previous,
+        since=since,
+        since_day=since_day,
         limit=limit,
     )
 

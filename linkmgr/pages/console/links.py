@@ -13,6 +13,7 @@ from linkmgr.fields.periods import Range, parse_range, parse_zone
 from linkmgr.fields.periods import buckets as buckets_of
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.pages import qr as qr_page
+from linkmgr.pages import signed_in
 from linkmgr.pages.console import charts, frame, link_form
 from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
@@ -130,7 +131,7 @@ def link(row_id: int) -> str:
     return render_template(
         "console/link.html",
         link=record,
-        is_expired=bool(record["expiry"]) and frame.parse_utc(record["expiry"]) <= datetime.now(UTC),
+        is_expired=bool(record["expiry"]) and signed_in.parse_utc(record["expiry"]) <= datetime.now(UTC),
         visits=visits.rows,
         period=period,
         periods=_PERIODS,
