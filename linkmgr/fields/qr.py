@@ -158,12 +158,25 @@ def normalize(kind: str, data: Any) -> Any:
     try:
         return _load(kind, data)
     except ValidationError as error:
-        messages = error.messages if isinstance(error.messages, dict) else {"": error.messages}
+        messages = _by_member(error)
     problems = [f"data{member and '.'}{member} {text}" for member, texts in messages.items() for text in texts]
     raise AppError(
         "invalid",
         problems="; ".join(re.sub("required$", f"required for the type {kind}", problem) for problem in problems),
     )
+
+
+def data_problems(kind: str, data: Any) -> dict[str, str]:
+    """Return the problem of each invalid member of the data, or of "" if it is a string."""
+    try:
+        _load(kind, data)
+    except ValidationError as error:
+        return {member: texts[0] for member, texts in _by_member(error).items()}
+    return {}
+
+
+def _by_member(error: ValidationError) -> dict[str, list[str]]:
+    return error.messages if isinstance(error.messages, dict) else {"": error.messages}
 
 
 def own_alias(kind: str, data: Any) -> str | None:

@@ -68,15 +68,30 @@ def of_account(
     )
 
 
-def of_link(user_id: int, link_id: int, *, edges: str, since: str, previous: str, until: str, limit: int) -> list[Row]:
-    """Count the clicks of a link in each bucket from `previous` on, and from `since` on those of its top labels.
+def of_targets(
+    user_id: int,
+    *,
+    target_id: int | None,
+    campaign_id: int | None,
+    edges: str,
+    since: str,
+    previous: str,
+    until: str,
+    limit: int,
+) -> list[Row]:
+    """Count the visits of a link or QR code, or of the links of a campaign, in each bucket from `previous` on, and from
+    `since` on those of the top labels.
 
     The rows of buckets have an empty `dimension`, and the number of the bucket as label.
     """
     return replica_rows(
         """
         WITH owned AS (
-            SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s),
+            SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(target_id)s
+             UNION ALL
+            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = %(target_id)s
+             UNION ALL
+            SELECT id FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s),
         stored AS MATERIALIZED (
             SELECT at, visits, labels
               FROM owned JOIN target_quarters ON target_id = owned.id
@@ -102,7 +117,8 @@ def of_link(user_id: int, link_id: int, *, edges: str, since: str, previous: str
          ORDER BY dimension, rank
         """,
         user_id=user_id,
-        link_id=link_id,
+        target_id=target_id,
+        campaign_id=campaign_id,
         edges=edges,
         since=since,
         previous=previous,

@@ -56,6 +56,7 @@ class Chart(NamedTuple):
     previous: str
     y_ticks: list[tuple[float, str]]  # from the top down
     x_ticks: list[tuple[float, str]]  # in percent of the width
+    noun: str  # of one visit
 
 
 def y_ticks(maximum: int) -> list[int]:
@@ -105,10 +106,10 @@ def count(number: int, noun: str = "click") -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def title(buckets: list[Bucket], period: str) -> str:
+def title(buckets: list[Bucket], period: str, noun: str = "click") -> str:
     """Return the sentence that a chart shows. Few clicks have no percentage."""
     total, before = sum(bucket.clicks for bucket in buckets), sum(bucket.previous for bucket in buckets)
-    sentence = f"{count(total)} in {period}"
+    sentence = f"{count(total, noun)} in {period}"
     if not before:
         return sentence
     if min(total, before) < FEW:
@@ -123,7 +124,7 @@ def _path(points: list[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) if points else ""
 
 
-def chart(buckets: list[Bucket], *, unit: str, period: str) -> Chart:
+def chart(buckets: list[Bucket], *, unit: str, period: str, noun: str = "click") -> Chart:
     """Return the chart of clicks. The last bucket is the current one, which is not complete."""
     ticks = y_ticks(max(max(bucket.clicks, bucket.previous) for bucket in buckets))
     top, step = ticks[-1], WIDTH / len(buckets)
@@ -138,7 +139,7 @@ def chart(buckets: list[Bucket], *, unit: str, period: str) -> Chart:
     ]
     has_previous = any(bucket.previous for bucket in buckets)
     return Chart(
-        title(buckets, period),
+        title(buckets, period, noun),
         "bars" if sum(bucket.clicks for bucket in buckets) < FEW else "line",
         unit,
         marks,
@@ -149,6 +150,7 @@ def chart(buckets: list[Bucket], *, unit: str, period: str) -> Chart:
         _path([point(number, bucket.previous) for number, bucket in enumerate(buckets)]) if has_previous else "",
         [(HEIGHT - tick / top * HEIGHT, f"{tick:,}") for tick in reversed(ticks)],
         [((number + 0.5) / len(buckets) * 100, label) for number, label in x_ticks([b.start for b in buckets], unit)],
+        noun,
     )
 
 
