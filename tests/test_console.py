@@ -185,6 +185,14 @@ def test_a_wrong_query_is_an_error_with_a_sentence(browser: FlaskClient, query: 
         ("period=90d&by=week", "24 clicks in the last 90 days", None),
         ("period=12mo", "24 clicks in the last 12 months, 1 before", 12),
         ("period=12mo&by=week", "24 clicks in the last 12 months", None),
+        ("from={10}&to={5}", "2 clicks in the period", 6),
+        ("from={5}&to={10}", "2 clicks in the period", 6),
+        ("from={0}", "21 clicks in the period", 24),
+        ("from={6}&by=hour", "22 clicks in the period", 168),
+        ("from={40}&to={12}&by=week", "1 click in the period", None),
+        ("from={400}", "25 clicks in the period", None),
+        ("from=0001-01-01&by=month", "25 clicks in the period", None),
+        ("to=9999-12-31", "21 clicks in the period", 24),
     ],
 )
 def test_the_page_of_a_link_shows_its_clicks_by_period(
@@ -192,11 +200,41 @@ def test_the_page_of_a_link_shows_its_clicks_by_period(
 ) -> None:
     link_id = factories.link(sql, alice.id)
     store([visit(link_id) for _ in range(21)] + [visit(link_id, days) for days in (5, 10, 40, 370)])
+    for days in (0, 5, 6, 10, 12, 40, 400):
+        query = query.replace(f"{{{days}}}", f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}")
     page = get(browser, f"/console/links/{link_id}?{query}")
     assert title in page
     assert marks in (None, page.count('<g class="mark">'))
     for text in ("Germany (DE)", "t.co", "Firefox", "Linux", "desktop", "Latest visits"):
         assert text in page
+
+
+def test_a_past_period_is_complete_and_is_kept_in_the_links_of_its_units(
+    browser: FlaskClient, alice: Client, sql: Sql, store: Store
+) -> None:
+    link_id = factories.link(sql, alice.id)
+    store([visit(link_id, days) for days in (5, 6, 7, 8)])
+    first, last = (f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}" for days in (6, 3))
+    page = get(browser, f"/console/links/{link_id}?from={first}&to={last}")
+    assert "2 clicks in the period" in page
+    assert ", 2 before" in page
+    assert ", not complete yet</title>" not in page
+    assert f"?by=hour&amp;from={first}&amp;to={last}" in page
+    assert f'name="from" value="{first}"' in page
+    assert ", not complete yet</title>" in get(browser, f"/console/links/{link_id}?from={first}")
+
+
+@pytest.mark.parametrize("query", ["from=x", "to=2026-13-01", "from=%00", "from=2026-01-01&from=2026-01-02"])
+def test_a_wrong_date_is_an_error_with_a_sentence(browser: FlaskClient, alice: Client, sql: Sql, query: str) -> None:
+    link_id = factories.link(sql, alice.id)
+    assert browser.get(f"/console/links/{link_id}?{query}").status_code == 400
+
+
+def test_cities_are_shown_if_they_are_known(browser: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
+    known, unknown = factories.link(sql, alice.id), factories.link(sql, alice.id)
+    store([visit(known, city="Paris"), visit(unknown, city="Unknown")])
+    assert "<h2>Cities</h2>" in get(browser, f"/console/links/{known}")
+    assert "<h2>Cities</h2>" not in get(browser, f"/console/links/{unknown}")
 
 
 def test_a_link_without_clicks_says_how_to_get_one(browser: FlaskClient, alice: Client, sql: Sql) -> None:
