@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from flask import Blueprint, request
+from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
 from linkmgr.pages import signed_in
@@ -13,6 +14,14 @@ from linkmgr.web import security_headers
 bp = Blueprint("console", __name__, url_prefix="/console")
 bp.before_request(signed_in.require_session)
 bp.after_request(security_headers.keep_private)
+
+
+@bp.after_request
+def _allow_previews(response: Response) -> Response:
+    """Let scripts fetch pages of the console, which the policy of other pages forbids."""
+    name, policy = security_headers.policy(request.environ)
+    response.headers.setdefault(name, f"{policy}; connect-src 'self'")
+    return response
 
 
 class Entry(NamedTuple):
