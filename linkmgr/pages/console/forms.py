@@ -23,6 +23,7 @@ from linkmgr.fields.base import load, problems
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import versions
 from linkmgr.web import errors
+from linkmgr.web import request as web_request
 from linkmgr.web.errors import AppError
 
 FormData = MultiDict[str, str]
@@ -33,6 +34,13 @@ GENERAL = ""  # the name of a message that is about no field
 
 def lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
+
+
+def _flash(sentence: str) -> None:
+    """Show a sentence on the next page, and the warnings of the API."""
+    flash(sentence, "success")
+    for warning in web_request.current().warnings:
+        flash(warning, "warning")
 
 
 def differing(record: Row, stored: Row) -> Row:
@@ -105,7 +113,7 @@ class Form:
         messages = self._submit(self.new, record, lambda members: added.update(self.add(g.user_id, members)))
         if messages:
             return self._render(record, messages=messages), 400
-        flash(f"{self.noun[0].upper()}{self.noun[1:]} created.", "success")
+        _flash(f"{self.noun[0].upper()}{self.noun[1:]} created.")
         return redirect(self._url(added["id"]), code=303)
 
     def _edit(self, row_id: int) -> str:
@@ -129,7 +137,7 @@ class Form:
             return self._render(record, row=row, stored=self.from_row(row)), 412
         if messages:
             return self._render(record, row=row, messages=messages), 400
-        flash("Changes saved.", "success")
+        _flash("Changes saved.")
         return redirect(self._url(row_id), code=303)
 
     def _delete(self, row_id: int) -> str:
