@@ -30,6 +30,9 @@ NAVIGATION = {
     "": (
         Entry("Home", "console.home", "console.home"),
         Entry("Links", "console.links", "console.link"),
+        Entry("QR codes", "console.qrs", "console.qr"),
+        Entry("Bio pages", "console.bios", "console.bio"),
+        Entry("Campaigns", "console.campaigns", "console.campaign"),
     ),
     "Set up": (
         Entry("Account", "account_page.show", "account_page."),
@@ -45,6 +48,14 @@ def _require_session() -> Response | None:
         return redirect(url_for("login.form"), code=303)
     g.user_id = current["user_id"]
     return None
+
+
+@bp.after_request
+def _allow_previews(response: Response) -> Response:
+    """Let scripts fetch pages of the console, which the policy of other pages forbids."""
+    name, policy = security_headers.policy(request.environ)
+    response.headers.setdefault(name, f"{policy}; connect-src 'self'")
+    return response
 
 
 def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
