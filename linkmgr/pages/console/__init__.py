@@ -1,4 +1,11 @@
 """/console: everything that the API does, in a browser. One module per resource; see CONTRIBUTING."""
 
-from linkmgr.pages.console import home, link_list, links  # noqa: F401 - they add their routes to the blueprint
+from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the blueprint
+    bio,
+    campaigns,
+    home,
+    link_list,
+    links,
+    qr,
+)
 from linkmgr.pages.console.frame import bp as bp

@@ -30,6 +30,7 @@ FormData = MultiDict[str, str]
 
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
 GENERAL = ""  # the name of a message that is about no field
+AGAIN = "again"  # the name of buttons that show the form again, for example with a preview
 
 
 def lines(text: str) -> str:
@@ -110,6 +111,8 @@ class Form:
     def _add(self) -> ResponseReturnValue:
         added: Row = {}
         record = self.from_form(request.form)
+        if AGAIN in request.form:
+            return self._render(record)
         messages = self._submit(self.new, record, lambda members: added.update(self.add(g.user_id, members)))
         if messages:
             return self._render(record, messages=messages), 400
@@ -123,6 +126,8 @@ class Form:
     def _save(self, row_id: int) -> ResponseReturnValue:
         row = self.read(g.user_id, row_id)
         record, version = self.from_form(request.form), request.form.get("version", "")
+        if AGAIN in request.form:
+            return self._render(record, row=row | {"version": version})
         changes = self.changes(record, self.from_row(row))
         try:
             messages = {}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from flask import Blueprint, request
+from flask import Blueprint, g, request
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
@@ -37,6 +37,14 @@ NAVIGATION = {
     "": (
         Entry("Home", "console.home", "console.home"),
         Entry("Links", "console.links", "console.link"),
+        Entry("QR codes", "console.qrs", "console.qr"),
+        Entry("Bio pages", "console.bios", "console.bio"),
+        Entry("Campaigns", "console.campaigns", "console.campaign"),
+    ),
+    "Administration": (
+        Entry("Service", "administration.service", "administration.service"),
+        Entry("Users", "administration.users", "administration.user"),
+        Entry("Plans", "administration.plans", "administration.plan"),
     ),
     "Set up": (
         Entry("Account", "account_page.show", "account_page."),
@@ -50,6 +58,7 @@ def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
     return {
         heading: [(entry, endpoint.startswith(entry.prefix)) for entry in entries]
         for heading, entries in NAVIGATION.items()
+        if heading != "Administration" or g.admin
     }
 
 
