@@ -146,7 +146,7 @@ def test_the_list_shows_clicks_states_and_pages(browser: FlaskClient, alice: Cli
     )  # fmt: skip
     store([visit(link_id), visit(link_id, 3), visit(link_id, 40)])
     page = get(browser, "/console/links")
-    first = words(page.split("<li>")[1 + 4])
+    first = words(page.split('class="rows card"')[1].split("<li>")[1])
     for text in ("expired", "password", "frame", "private", "2 clicks in the last 30 days"):
         assert text in first
     assert "1 to 15 of 16" in page
@@ -188,7 +188,7 @@ def test_the_link_of_another_user_is_a_404_on_each_route(
 ) -> None:
     link_id, ghost = factories.link(sql, bob.id), 2**62
     before = sql("SELECT * FROM links")
-    rules = [(method, rule) for method, rule in console_rules(app) if "<" in rule]
+    rules = [(method, rule) for method, rule in console_rules(app) if "<" in rule and "administration" not in rule]
     assert len(rules) >= 6
     for method, rule in rules:
         pages = []

@@ -18,6 +18,7 @@ _WEEK = 7  # days
 
 # By unit, from many ticks to few: the buckets that get a tick.
 _X_TICKS: dict[str, tuple[Callable[[datetime], bool], ...]] = {
+    "minute": (lambda at: at.minute % 5 == 0,),
     "hour": (lambda at: at.hour % 3 == 0, lambda at: at.hour % 6 == 0, lambda at: at.hour == 0),
     "day": (lambda at: True, lambda at: at.weekday() == 0, lambda at: at.day == 1),
     "week": (lambda at: at.day <= _WEEK, lambda at: at.day <= _WEEK and at.month % 3 == 1),
@@ -74,7 +75,7 @@ def y_ticks(maximum: int) -> list[int]:
 def tick_label(at: datetime, unit: str) -> str:
     if unit == "month":
         return f"{at:%b %Y}" if at.month == 1 else f"{at:%b}"
-    if unit == "hour" and at.hour:
+    if unit == "minute" or (unit == "hour" and at.hour):
         return f"{at:%H:%M}"
     return f"{at:%b} {at.day}"
 
@@ -91,6 +92,8 @@ def x_ticks(starts: list[datetime], unit: str) -> list[tuple[int, str]]:
 
 def full_label(at: datetime, unit: str) -> str:
     match unit:
+        case "minute":
+            return f"{at:%H:%M}"
         case "hour":
             return f"{at:%b} {at.day}, {at:%H:%M}"
         case "week":
