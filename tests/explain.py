@@ -5,7 +5,6 @@ from typing import Any
 
 import psycopg2
 import pytest
-from psycopg2.extensions import connection as Connection  # noqa: N812
 
 from linkmgr.db.statements import Database, Row
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
+import psycopg2
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -122,7 +123,7 @@ def test_no_page_reads_more_than_three_times_as_much_with_1000_times_as_many_lin
 
 
 @pytest.fixture
-def analyze(dsn: str, raw: explain.Connection) -> Iterator[Callable[[], None]]:
+def analyze(dsn: str, raw: psycopg2.extensions.connection) -> Iterator[Callable[[], None]]:
     """Update the statistics of the planner, as autovacuum does, and again after the test."""
 
     def run() -> None:
