@@ -224,7 +224,8 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Branded domains: hosts of users that point to the service. A host belongs to one user.
+-- Branded domains: hosts of users that point to the service. A host belongs to one user. `logo` is the image of `brandlogo`.
+-- `checked` is the time of the last check that the host points to the service, and `problem` what it found.
 CREATE TABLE domains (
     id           bigint  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id      bigint  NOT NULL,
@@ -232,6 +233,13 @@ CREATE TABLE domains (
     host         text    NOT NULL CONSTRAINT domain_taken UNIQUE,
     redirectroot text    NOT NULL DEFAULT '',
     redirect404  text    NOT NULL DEFAULT '',
+    brandname    text    NOT NULL DEFAULT '',
+    brandlogo    text    NOT NULL DEFAULT '',
+    brandcolor   text    NOT NULL DEFAULT '',
+    logo         bytea,
+    logo_digest  text    GENERATED ALWAYS AS (left(md5(logo), 8)) STORED,
+    checked      timestamptz,
+    problem      text    NOT NULL DEFAULT '',
     UNIQUE (user_id, id)
 );
 CREATE TRIGGER add_usage AFTER INSERT ON domains REFERENCING NEW TABLE AS inserted

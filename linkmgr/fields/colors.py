@@ -42,3 +42,8 @@ def readable(color: str, against: str) -> str:
     )
     better = next(candidate for candidate in mixed if contrast(candidate, other) >= MIN_CONTRAST)
     return f"#{bytes(better).hex()}" if color.startswith("#") else f"rgb({','.join(map(str, better))})"
+
+
+def long_notation(color: str) -> str:
+    """Return `#rgb` or `#rrggbb` as `#rrggbb`, the only notation that color inputs read."""
+    return f"#{bytes(parts_of(color)).hex()}"

@@ -67,3 +67,15 @@ for (const button of document.querySelectorAll("[data-zone]")) {
     button.form.requestSubmit();
   });
 }
+
+// Buttons with data-preview show in a frame what is typed in their form. With scripts this happens while typing.
+for (const button of document.querySelectorAll("[data-preview]")) {
+  let timer;
+  const update = () => button.form.requestSubmit(button);
+  button.hidden = true;
+  button.form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(update, 400);
+  });
+  if (button.dataset.preview === "now") update();
+}

@@ -3,9 +3,14 @@
 from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the blueprint
     bio,
     campaigns,
+    channels,
+    domains,
     home,
     link_list,
     links,
+    overlays,
+    pixels,
     qr,
+    splash,
 )
 from linkmgr.pages.console.frame import bp as bp

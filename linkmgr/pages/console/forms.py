@@ -15,7 +15,6 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 from werkzeug.datastructures import MultiDict
-from werkzeug.wrappers import Response
 
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
@@ -145,12 +144,15 @@ class Form:
         _flash("Changes saved.")
         return redirect(self._url(row_id), code=303)
 
-    def _delete(self, row_id: int) -> str:
+    def _delete(self, row_id: int, problem: str = "") -> str:
         """Ask whether to delete the row, for browsers that do not open the dialog."""
-        return render_template(f"console/{self.name}_delete.html", noun=self.noun, row=self.read(g.user_id, row_id))
+        row = self.read(g.user_id, row_id)
+        return render_template(f"console/{self.name}_delete.html", noun=self.noun, row=row, problem=problem)
 
-    def _delete_now(self, row_id: int) -> Response:
-        self.delete(g.user_id, row_id)
+    def _delete_now(self, row_id: int) -> ResponseReturnValue:
+        messages = self._refusal(lambda: self.delete(g.user_id, row_id))
+        if messages:
+            return self._delete(row_id, *messages.values()), 400
         flash(f"{self.noun[0].upper()}{self.noun[1:]} deleted.", "success")
         return redirect(url_for(f"console.{self.plural}"), code=303)
 
@@ -174,8 +176,12 @@ class Form:
         messages |= self.check(members)
         if messages:
             return messages
+        return self._refusal(lambda: store(load(schema, members)))
+
+    def _refusal(self, write: Callable[[], Any]) -> dict[str, str]:
+        """Write, and return the message of an error by its field, or nothing."""
         try:
-            store(load(schema, members))
+            write()
         except (AppError, psycopg2.IntegrityError) as error:
             app_error = error if isinstance(error, AppError) else errors.from_constraint(error)
             if app_error is None or app_error.status not in _REFUSED:

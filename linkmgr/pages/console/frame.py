@@ -40,15 +40,22 @@ NAVIGATION = {
         Entry("QR codes", "console.qrs", "console.qr"),
         Entry("Bio pages", "console.bios", "console.bio"),
         Entry("Campaigns", "console.campaigns", "console.campaign"),
+        Entry("Channels", "console.channels", "console.channel"),
+    ),
+    "Show and track": (
+        Entry("Splash pages", "console.splash", "console.splash"),
+        Entry("Overlays", "console.overlays", "console.overlay"),
+        Entry("Pixels", "console.pixels", "console.pixel"),
+    ),
+    "Set up": (
+        Entry("Domains", "console.domains", "console.domain"),
+        Entry("Account", "account_page.show", "account_page."),
+        Entry("API documentation", "docs.page", "docs."),
     ),
     "Administration": (
         Entry("Service", "administration.service", "administration.service"),
         Entry("Users", "administration.users", "administration.user"),
         Entry("Plans", "administration.plans", "administration.plan"),
-    ),
-    "Set up": (
-        Entry("Account", "account_page.show", "account_page."),
-        Entry("API documentation", "docs.page", "docs."),
     ),
 }
 
