@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 
 from tests import axe, factories
 from tests.browser import Browser
@@ -217,6 +218,69 @@ def test_a_preview_follows_what_is_typed_and_a_button_updates_it_without_scripts
     wait_for_preview("Hello visitor")
     assert [row["title"] for row in sql("SELECT title FROM splash_pages")] == ["Everything must go"]
     assert sql("SELECT 1 FROM overlays") == []
+
+
+def test_results_follow_what_one_types_and_selected_links_are_deleted(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
+) -> None:
+    browser = signed_in
+    ids = [factories.link(sql, alice.id, title=title) for title in ("Summer sale", "Winter sale", "Winter coat")]
+    browser.open(f"{base}/console/links")
+    browser.press("/", "winter")
+    browser.wait_for_text("1 to 2 of 2")
+    assert browser.driver.current_url == f"{base}/console/links?q=winter"
+    assert browser.find("#total").text == "2"
+    assert browser.driver.switch_to.active_element.get_attribute("name") == "q"
+    assert not browser.find(".bulk").is_displayed()
+    browser.find(f"[value='{ids[1]}']").click()
+    browser.click("Select all 2")
+    browser.find("[data-copy]").click()
+    browser.wait_for_text("Copied")
+    browser.click("Delete")
+    browser.wait_for_text("Delete 2 links?")
+    browser.click("Delete 2 links")
+    browser.wait_for_text("2 links deleted.")
+    assert [row["id"] for row in sql("SELECT id FROM links")] == ids[:1]
+
+
+def test_without_scripts_links_are_filtered_and_changed(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
+    browser = signed_in
+    campaign, link_id = factories.campaign(sql, alice.id), factories.link(sql, alice.id)
+    browser.size(*SIZES["phone"])
+    browser.scripts(run=False)
+    browser.open(f"{base}/console/links")
+    browser.click("Filters")
+    Select(browser.find("[name=status]")).select_by_visible_text("Public")
+    browser.click("Search")
+    browser.wait_for_text("Public ×")
+    browser.find(f"[value='{link_id}']").click()
+    Select(browser.find(".bulk [name=campaign]")).select_by_value(str(campaign))
+    browser.click("Move to campaign")
+    browser.wait_for_text("1 link moved.")
+    assert "status=public" in browser.driver.current_url
+    assert sql("SELECT campaign_id FROM links") == [{"campaign_id": campaign}]
+
+
+def test_the_time_zone_of_the_browser_is_offered(signed_in: Browser, base: str, sql: Sql) -> None:
+    browser = signed_in
+    browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
+    browser.open(f"{base}/account")
+    browser.click("Use Asia/Tokyo")
+    browser.wait_for_text("Times are now shown in the time zone Asia/Tokyo.")
+    assert not browser.find("[data-zone]").is_displayed()
+    browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
+    assert sql("SELECT timezone FROM users WHERE username = 'alice'") == [{"timezone": "Asia/Tokyo"}]
+
+
+def test_the_menu_of_a_phone_opens_and_escape_closes_it(signed_in: Browser) -> None:
+    browser = signed_in
+    browser.size(*SIZES["phone"])
+    browser.click("Menu")
+    assert browser.find("#menu").is_displayed()
+    browser.press(Keys.TAB)
+    assert browser.driver.switch_to.active_element.text == "Home"
+    browser.press(Keys.ESCAPE)
+    assert not browser.find("#menu").is_displayed()
 
 
 @pytest.mark.parametrize("rows", ["none", "three", "many"])
