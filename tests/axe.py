@@ -7,16 +7,16 @@ from tests.browser import Browser
 _SCRIPT = files("axe_playwright_python").joinpath("axe.min.js").read_text()
 # The levels A and AA of WCAG 2.2. target-size is disabled by default.
 _RUN = """
-    const options = {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    const options = {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", ...arguments[0]],
                      rules: {"target-size": {enabled: true}}, iframes: false};
-    axe.run(document, options).then(arguments[0], (error) => arguments[0]({failed: String(error)}));
+    axe.run(document, options).then(arguments[1], (error) => arguments[1]({failed: String(error)}));
 """
 
 
-def violations(browser: Browser) -> list[str]:
-    """Return a sentence for each element of the page that violates a rule."""
+def violations(browser: Browser, *more: str) -> list[str]:
+    """Return a sentence for each element of the page that violates a rule. `more` are further tags of rules."""
     browser.run(f"if (!window.axe) {{ {_SCRIPT} }}")
-    result = browser.driver.execute_async_script(_RUN)
+    result = browser.driver.execute_async_script(_RUN, list(more))
     assert "failed" not in result, result
     assert "target-size" in {rule["id"] for rules in result.values() if isinstance(rules, list) for rule in rules}
     return [

@@ -117,7 +117,7 @@ def check(browser: Browser, name: str, folder: Path) -> None:
         assert browser.run("return document.documentElement.scrollWidth") <= width, (name, size)
         for scheme in ("light", "dark"):
             style(browser, scheme)
-            assert axe.violations(browser) == [], f"{name} {size} {scheme}"
+            assert axe.violations(browser, "best-practice") == [], f"{name} {size} {scheme}"
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ def test_without_scripts_links_are_filtered_and_changed(signed_in: Browser, base
     browser.click("Filters")
     Select(browser.find("[name=status]")).select_by_visible_text("Public")
     browser.click("Search")
-    browser.wait_for_text("Public ×")
+    browser.wait_for_text("Public")
     browser.find(f"[value='{link_id}']").click()
     Select(browser.find(".bulk [name=campaign]")).select_by_value(str(campaign))
     browser.click("Move to campaign")
