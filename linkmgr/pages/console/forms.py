@@ -29,6 +29,7 @@ FormData = MultiDict[str, str]
 
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
 GENERAL = ""  # the name of a message that is about no field
+AGAIN = "again"  # the name of buttons that show the form again, for example with a preview
 
 
 def lines(text: str) -> str:
@@ -62,6 +63,7 @@ class Form:
     labels: dict[str, str]  # by member
     fields: dict[str, str] = field(default_factory=dict)  # members by code of the errors that are about them
     changes: Callable[[Row, Row], Row] = differing
+    always: tuple[str, ...] = ()  # members that the API needs with any change
     check: Callable[[Row], dict[str, str]] = lambda _: {}  # messages by member, besides those of the API
     choices: Callable[[], Row] = dict  # further values for the template
     after: str = ""  # the endpoint that shows a stored row; by default the page with its form
@@ -102,6 +104,8 @@ class Form:
     def _add(self) -> ResponseReturnValue:
         added: Row = {}
         record = self.from_form(request.form)
+        if AGAIN in request.form:
+            return self._render(record)
         messages = self._submit(self.new, record, lambda members: added.update(self.add(g.user_id, members)))
         if messages:
             return self._render(record, messages=messages), 400
@@ -115,12 +119,15 @@ class Form:
     def _save(self, row_id: int) -> ResponseReturnValue:
         row = self.read(g.user_id, row_id)
         record, version = self.from_form(request.form), request.form.get("version", "")
+        if AGAIN in request.form:
+            return self._render(record, row=row | {"version": version})
         changes = self.changes(record, self.from_row(row))
         try:
             messages = {}
             if version != row["version"]:
                 raise AppError("changed_meanwhile")
             if changes:
+                changes |= {name: record[name] for name in self.always}
                 messages = self._submit(self.changed, changes, lambda members: self._store(row_id, version, members))
         except AppError as error:
             if error.code != "changed_meanwhile":

@@ -47,6 +47,14 @@ def _require_session() -> Response | None:
     return None
 
 
+@bp.after_request
+def _allow_previews(response: Response) -> Response:
+    """Let scripts fetch pages of the console, which the policy of other pages forbids."""
+    name, policy = security_headers.policy(request.environ)
+    response.headers.setdefault(name, f"{policy}; connect-src 'self'")
+    return response
+
+
 def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
     endpoint = request.endpoint or ""
     return {
