@@ -1,6 +1,9 @@
 """Numbers for the pages of the console: all that one page shows, in one statement. Visits of bots are not counted."""
 
-from linkmgr.db.statements import Row, replica_rows
+from typing import Unpack
+
+from linkmgr.db.statements import Page, Paging, Row, page, replica_rows
+from linkmgr.settings import settings
 
 
 def of_account(user_id: int, *, since: str, previous: str, limit: int) -> list[Row]:
@@ -117,6 +120,54 @@ def of_links(user_id: int, ids: list[int], *, since: str) -> list[Row]:
         user_id=user_id,
         ids=ids,
         since=since,
+    )
+
+
+def of_codes(user_id: int, ids: list[int], *, since: str) -> list[Row]:
+    """Return the types, data and colors of QR codes, and in `days` the scans of each UTC day from `since` on."""
+    return replica_rows(
+        """
+        SELECT id, type, data, foreground, background,
+               (SELECT coalesce(jsonb_object_agg(day, scans), '{}')
+                  FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS scans
+                          FROM target_quarters
+                         WHERE target_id = qrs.id AND at >= %(since)s::date::timestamp AT TIME ZONE 'UTC' AND NOT bot
+                         GROUP BY 1) daily) AS days
+          FROM qrs
+         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+        """,
+        user_id=user_id,
+        ids=ids,
+        since=since,
+    )
+
+
+def of_campaign(user_id: int, campaign_id: int, *, since: str, **paging: Unpack[Paging]) -> Page:
+    """List the links of a campaign by clicks, and in `days` the clicks of each UTC day from `since` on."""
+    return page(
+        """
+        SELECT *, (SELECT coalesce(jsonb_object_agg(day, visits), '{}')
+                     FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS visits
+                             FROM target_quarters
+                            WHERE target_id = members.id AND NOT bot
+                              AND at >= %(since)s::date::timestamp AT TIME ZONE 'UTC'
+                            GROUP BY 1) daily) AS days
+          FROM (SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s::text) || '/' || alias AS shorturl,
+                       url AS longurl, title, coalesce(clicks, 0) AS clicks, public,
+                       coalesce(expires <= now(), false) AS is_expired
+                  FROM links l
+                  LEFT JOIN domains d ON d.id = l.domain_id
+                  LEFT JOIN totals ON target_id = l.id
+                 WHERE l.user_id = %(user_id)s AND campaign_id = %(campaign_id)s AND l.id < %(after)s
+                 ORDER BY clicks DESC NULLS LAST, l.id DESC
+                 LIMIT %(limit)s OFFSET %(offset)s) members
+        """,
+        "SELECT count(*) FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s",
+        user_id=user_id,
+        campaign_id=campaign_id,
+        since=since,
+        base=settings().base_url,
+        **paging,
     )
 
 

@@ -30,6 +30,7 @@ NAVIGATION = {
     "": (
         Entry("Home", "console.home", "console.home"),
         Entry("Links", "console.links", "console.link"),
+        Entry("QR codes", "console.qrs", "console.qr"),
     ),
     "Set up": (
         Entry("Account", "account_page.show", "account_page."),
