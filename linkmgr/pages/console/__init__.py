@@ -1,4 +1,4 @@
 """/console: everything that the API does, in a browser. One module per resource; see CONTRIBUTING."""
 
-from linkmgr.pages.console import campaigns, home, links, qr  # noqa: F401 - they add their routes to the blueprint
+from linkmgr.pages.console import bio, campaigns, home, links, qr  # noqa: F401 - they add their routes to the blueprint
 from linkmgr.pages.console.frame import bp as bp

@@ -31,6 +31,7 @@ NAVIGATION = {
         Entry("Home", "console.home", "console.home"),
         Entry("Links", "console.links", "console.link"),
         Entry("QR codes", "console.qrs", "console.qr"),
+        Entry("Bio pages", "console.bios", "console.bio"),
         Entry("Campaigns", "console.campaigns", "console.campaign"),
     ),
     "Set up": (
