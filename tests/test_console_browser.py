@@ -8,12 +8,12 @@ from random import Random
 from urllib.parse import urlsplit
 
 import pytest
-from axe_selenium_python import Axe
 from selenium.webdriver.common.keys import Keys
 
-from tests import factories
+from tests import axe, factories
 from tests.browser import Browser
 from tests.conftest import Client
+from tests.console_rows import fill_plain
 from tests.factories import Sql
 from tests.stocked import TITLES, fill_others
 from tests.targets import FIREFOX, wait_until
@@ -104,8 +104,6 @@ def check(browser: Browser, name: str, folder: Path) -> None:
             style(browser, scheme)
             picture(browser, folder / f"{name}-{size}-{scheme}.png")
     browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
-    axe = Axe(browser.driver)
-    axe.inject()
     for size, (width, height) in SIZES.items():
         browser.size(width, height)
         picture(browser, folder / f"{name}-{size}-open.png")
@@ -113,8 +111,7 @@ def check(browser: Browser, name: str, folder: Path) -> None:
         assert browser.run("return document.documentElement.scrollWidth") <= width, (name, size)
         for scheme in ("light", "dark"):
             style(browser, scheme)
-            violations = axe.run()["violations"]
-            assert violations == [], f"{name} {size} {scheme}: {axe.report(violations)}"
+            assert axe.violations(browser) == [], f"{name} {size} {scheme}"
 
 
 @pytest.fixture
@@ -192,6 +189,31 @@ def test_without_scripts_a_link_is_created_found_and_deleted(signed_in: Browser,
     browser.wait_for("/console")
 
 
+def test_a_preview_follows_what_is_typed_and_a_button_updates_it_without_scripts(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
+) -> None:
+    browser = signed_in
+
+    def wait_for_preview(text: str) -> None:
+        browser.driver.switch_to.frame("preview")
+        browser.wait_for_text(text)
+        browser.driver.switch_to.default_content()
+
+    browser.open(f"{base}/console/splash/new")
+    browser.find("#name").send_keys("Sale")
+    browser.find("#title").send_keys("Everything must go")
+    wait_for_preview("Everything must go")
+    browser.click("Create splash page")
+    browser.wait_for_text("Splash page created.")
+    browser.scripts(run=False)
+    browser.open(f"{base}/console/overlays/new")
+    browser.find("#message").send_keys("Hello visitor")
+    browser.click("Update preview")
+    wait_for_preview("Hello visitor")
+    assert [row["title"] for row in sql("SELECT title FROM splash_pages")] == ["Everything must go"]
+    assert sql("SELECT 1 FROM overlays") == []
+
+
 @pytest.mark.parametrize("rows", ["none", "three", "many"])
 def test_each_page_is_accessible_and_fits(
     *,
@@ -205,10 +227,14 @@ def test_each_page_is_accessible_and_fits(
 ) -> None:
     paths = {"home": "/console", "links": "/console/links", "new": "/console/links/new", "account": "/account"}
     paths |= {"qrs": "/console/qrs", "bios": "/console/bios", "campaigns": "/console/campaigns"}
+    if rows == "none":
+        paths |= {"channels": "/console/channels", "overlay-new": "/console/overlays/new"}
+        paths |= {"domain-new": "/console/domains/new", "pixel-new": "/console/pixels/new"}
     if rows == "three":
         ids = [factories.link(sql, alice.id, title=title) for title in TITLES[1:]]
         store([Visited(ids[0], datetime.now(UTC) - timedelta(days=day)) for day in (0, 0, 3, 9)])
         paths = {"home": "/console", "links": "/console/links", "link": f"/console/links/{ids[0]}"}
+        paths |= fill_plain(alice, sql)
     if rows == "many":
         link_id = fill(alice, sql, store)
         page = f"/console/links/{link_id}"

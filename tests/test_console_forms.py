@@ -236,6 +236,21 @@ def test_a_change_by_others_in_the_meantime_shows_both_and_a_second_save_stores_
     assert details(alice, link_id)["metatitle"] == "Mine"
 
 
+def test_the_warnings_of_the_api_are_shown_after_saving(browser: FlaskClient) -> None:
+    body = {"url": URL, "geotarget.location": "Germny", "geotarget.link": "https://example.com/de"}
+    answer = browser.post("/console/links/new", data=body)
+    page = browser.get(answer.headers["Location"]).text
+    assert "Link created." in page
+    [warning] = re.findall('class="notice warning" role="status">([^<]+)<', page)
+    assert "germny" in warning
+    edit = fields(browser.get(answer.headers["Location"] + "/edit").text)
+    browser.post(answer.headers["Location"] + "/edit", data=edit | {"languagetarget.language": ["Frnch"],
+                 "languagetarget.link": ["https://example.com/fr"]})  # fmt: skip
+    page = browser.get(answer.headers["Location"]).text
+    [warning] = re.findall('class="notice warning" role="status">([^<]+)<', page)
+    assert "frnch" in warning
+
+
 def test_a_form_of_a_deleted_link_is_a_404(browser: FlaskClient, alice: Client) -> None:
     link_id = alice.add("/api/url/add", {"url": URL})
     alice.delete(f"/api/url/{link_id}/delete")

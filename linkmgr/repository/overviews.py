@@ -2,21 +2,45 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, replica_rows
+from linkmgr.db.statements import Page, Paging, Row, page, replica_rows, row
 from linkmgr.settings import settings
 
 
-def of_account(user_id: int, *, since: str, previous: str, limit: int) -> list[Row]:
-    """Count the clicks of each day from `previous` on, and from `since` on those of the top targets, countries and
-    referrers. Both are UTC days. The rows of days have an empty `dimension`."""
+def of_account(
+    user_id: int, *, edges: str, split: str, previous: str, since: str, since_day: str, limit: int
+) -> list[Row]:
+    """Count the clicks in each bucket from the UTC day `previous` on, and from `since` on those of the top targets,
+    countries and referrers.
+
+    The rows of buckets have an empty `dimension`, and the number of the bucket as label. Whole UTC days are stored. The
+    `split` days, which an edge divides, are counted by quarters of an hour, and so are the labels up to `since_day`.
+    """
     return replica_rows(
         """
-        WITH counts AS (
-            SELECT dimension, CASE WHEN dimension = '' THEN day::text ELSE label END AS label, sum(visits) AS clicks
+        WITH stored AS (
+            SELECT dimension, day::timestamp AT TIME ZONE 'UTC' AS at, label, visits
               FROM account_days
              WHERE user_id = %(user_id)s AND NOT bot
-               AND (dimension = '' AND day >= %(previous)s::date
-                 OR dimension IN ('target', 'country', 'referrer') AND day >= %(since)s::date)
+               AND (dimension = '' AND day >= %(previous)s::date AND day <> ALL (%(split)s::date[])
+                 OR dimension IN ('target', 'country', 'referrer') AND day >= %(since_day)s::date)
+             UNION ALL
+            SELECT '', at, '', visits
+              FROM unnest(%(split)s::date[]) AS split (day),
+                   LATERAL (SELECT at, visits
+                              FROM account_rollups
+                             WHERE user_id = %(user_id)s AND dimension = '' AND NOT bot
+                               AND at >= split.day::timestamp AT TIME ZONE 'UTC'
+                               AND at < (split.day + 1)::timestamp AT TIME ZONE 'UTC'
+                            OFFSET 0) quarters
+             UNION ALL
+            SELECT dimension, at, label, visits
+              FROM account_rollups
+             WHERE user_id = %(user_id)s AND NOT bot AND dimension IN ('target', 'country', 'referrer')
+               AND at >= %(since)s::timestamptz AND at < %(since_day)s::date::timestamp AT TIME ZONE 'UTC'),
+        counts AS (
+            SELECT dimension, CASE WHEN dimension = '' THEN width_bucket(at, %(edges)s::timestamptz[])::text
+                                   ELSE label END AS label, sum(visits) AS clicks
+              FROM stored
              GROUP BY 1, 2),
         ranked AS (
             SELECT *, row_number() OVER (PARTITION BY dimension ORDER BY clicks DESC, label) AS rank FROM counts)
@@ -38,8 +62,11 @@ def of_account(user_id: int, *, since: str, previous: str, limit: int) -> list[R
          ORDER BY dimension, rank
         """,
         user_id=user_id,
-        since=since,
+        edges=edges,
+        split=split,
         previous=previous,
+        since=since,
+        since_day=since_day,
         limit=limit,
     )
 
@@ -190,4 +217,80 @@ def choices(user_id: int, *, limit: int) -> list[Row]:
         """,
         user_id=user_id,
         limit=limit,
+    )
+
+
+def uses(user_id: int, ids: list[int], *, kind: str, limit: int) -> list[Row]:
+    """Count what uses the rows of a kind, at most `limit` for each: items of channels, else links. Overlays also have
+    the number of `answers`, and domains the result of the last check."""
+    return replica_rows(
+        """
+        SELECT given.id, d.checked, d.problem,
+               CASE %(kind)s
+               WHEN 'channel' THEN (SELECT count(*) FROM (SELECT FROM channel_items
+                     WHERE user_id = %(user_id)s AND channel_id = given.id LIMIT %(limit)s) used)
+               WHEN 'pixel' THEN (SELECT count(*) FROM (SELECT FROM link_pixels
+                     WHERE user_id = %(user_id)s AND pixel_id = given.id LIMIT %(limit)s) used)
+               WHEN 'splash' THEN (SELECT count(*) FROM (SELECT FROM links
+                     WHERE user_id = %(user_id)s AND splash_id = given.id LIMIT %(limit)s) used)
+               WHEN 'overlay' THEN (SELECT count(*) FROM (SELECT FROM links
+                     WHERE user_id = %(user_id)s AND overlay_id = given.id LIMIT %(limit)s) used)
+               WHEN 'domain' THEN (SELECT count(*) FROM (SELECT FROM links
+                     WHERE user_id = %(user_id)s AND domain_id = given.id LIMIT %(limit)s) used)
+               END AS uses,
+               CASE WHEN %(kind)s = 'overlay' THEN (SELECT count(*) FROM (SELECT FROM overlay_answers
+                     WHERE user_id = %(user_id)s AND overlay_id = given.id LIMIT %(limit)s) used)
+               END AS answers
+          FROM unnest(%(ids)s::bigint[]) AS given (id)
+          LEFT JOIN domains d ON %(kind)s = 'domain' AND d.user_id = %(user_id)s AND d.id = given.id
+        """,
+        user_id=user_id,
+        ids=ids,
+        kind=kind,
+        limit=limit,
+    )
+
+
+def assignable(user_id: int, *, limit: int) -> list[Row]:
+    """Return the URLs and the names of rows that a channel can contain, the newest of each kind."""
+    return replica_rows(
+        """
+        (SELECT coalesce(d.scheme || '://' || d.host, %(base_url)s) || '/' || alias AS url,
+                coalesce(nullif(title, ''), l.url) AS name
+           FROM links l
+           LEFT JOIN domains d ON d.id = l.domain_id
+          WHERE l.user_id = %(user_id)s ORDER BY l.id DESC LIMIT %(limit)s)
+        UNION ALL
+        (SELECT %(base_url)s || '/' || alias, name FROM bios
+          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        UNION ALL
+        (SELECT %(base_url)s || '/qr/' || code, name FROM qrs
+          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        """,
+        user_id=user_id,
+        limit=limit,
+        base_url=settings().base_url,
+    )
+
+
+def find_item(user_id: int, *, host: str | None, alias: str, code: str) -> Row | None:
+    """Return the type and the id of the user's QR code, or else of the link or bio page on a host, or None. The host
+    None is that of this service."""
+    return row(
+        """
+        SELECT 'qr' AS type, id FROM qrs WHERE user_id = %(user_id)s AND code = %(code)s
+         UNION ALL
+        SELECT CASE WHEN a.link_id IS NULL THEN 'bio' ELSE 'links' END, coalesce(l.id, b.id)
+          FROM aliases a
+          LEFT JOIN links l ON l.user_id = %(user_id)s AND l.id = a.link_id
+          LEFT JOIN bios b ON b.user_id = %(user_id)s AND b.id = a.bio_id
+         WHERE a.alias = %(alias)s AND coalesce(l.id, b.id) IS NOT NULL
+           AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
+                                  ELSE (SELECT id FROM domains WHERE user_id = %(user_id)s AND host = %(host)s) END
+         LIMIT 1
+        """,
+        user_id=user_id,
+        host=host,
+        alias=alias,
+        code=code,
     )

@@ -15,7 +15,6 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 from werkzeug.datastructures import MultiDict
-from werkzeug.wrappers import Response
 
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
@@ -23,6 +22,7 @@ from linkmgr.fields.base import load, problems
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import versions
 from linkmgr.web import errors
+from linkmgr.web import request as web_request
 from linkmgr.web.errors import AppError
 
 FormData = MultiDict[str, str]
@@ -34,6 +34,13 @@ AGAIN = "again"  # the name of buttons that show the form again, for example wit
 
 def lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
+
+
+def _flash(sentence: str) -> None:
+    """Show a sentence on the next page, and the warnings of the API."""
+    flash(sentence, "success")
+    for warning in web_request.current().warnings:
+        flash(warning, "warning")
 
 
 def differing(record: Row, stored: Row) -> Row:
@@ -109,7 +116,7 @@ class Form:
         messages = self._submit(self.new, record, lambda members: added.update(self.add(g.user_id, members)))
         if messages:
             return self._render(record, messages=messages), 400
-        flash(f"{self.noun[0].upper()}{self.noun[1:]} created.", "success")
+        _flash(f"{self.noun[0].upper()}{self.noun[1:]} created.")
         return redirect(self._url(added["id"]), code=303)
 
     def _edit(self, row_id: int) -> str:
@@ -136,15 +143,18 @@ class Form:
             return self._render(record, row=row, stored=self.from_row(row)), 412
         if messages:
             return self._render(record, row=row, messages=messages), 400
-        flash("Changes saved.", "success")
+        _flash("Changes saved.")
         return redirect(self._url(row_id), code=303)
 
-    def _delete(self, row_id: int) -> str:
+    def _delete(self, row_id: int, problem: str = "") -> str:
         """Ask whether to delete the row, for browsers that do not open the dialog."""
-        return render_template(f"console/{self.name}_delete.html", noun=self.noun, row=self.read(g.user_id, row_id))
+        row = self.read(g.user_id, row_id)
+        return render_template(f"console/{self.name}_delete.html", noun=self.noun, row=row, problem=problem)
 
-    def _delete_now(self, row_id: int) -> Response:
-        self.delete(g.user_id, row_id)
+    def _delete_now(self, row_id: int) -> ResponseReturnValue:
+        messages = self._refusal(lambda: self.delete(g.user_id, row_id))
+        if messages:
+            return self._delete(row_id, *messages.values()), 400
         flash(f"{self.noun[0].upper()}{self.noun[1:]} deleted.", "success")
         return redirect(url_for(f"console.{self.plural}"), code=303)
 
@@ -168,8 +178,12 @@ class Form:
         messages |= self.check(members)
         if messages:
             return messages
+        return self._refusal(lambda: store(load(schema, members)))
+
+    def _refusal(self, write: Callable[[], Any]) -> dict[str, str]:
+        """Write, and return the message of an error by its field, or nothing."""
         try:
-            store(load(schema, members))
+            write()
         except (AppError, psycopg2.IntegrityError) as error:
             app_error = error if isinstance(error, AppError) else errors.from_constraint(error)
             if app_error is None or app_error.status not in _REFUSED:

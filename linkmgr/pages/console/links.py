@@ -1,47 +1,24 @@
-"""Links: the list, the forms, and the page of one link."""
+"""Links: the page of one link, and the forms. Its list is link_list.py."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 from flask import Response, g, render_template
 
 from linkmgr.api import urls as api
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import page_number, query_choice, query_text
-from linkmgr.fields.urls import MAX_URL
+from linkmgr.fields.base import query_text
 from linkmgr.pages import qr as qr_page
-from linkmgr.pages.console import frame, link_form, periods
+from linkmgr.pages import signed_in
+from linkmgr.pages.console import link_form, periods
 from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
+from linkmgr.pages.console.link_list import MAX_CHOICES
 from linkmgr.qr import image as qr_image
 from linkmgr.qr.cache import image_cache
 from linkmgr.repository import overviews, url_details, urls, visit_list
 from linkmgr.settings import settings
 
-PER_PAGE = 15
-MAX_CHOICES = 200  # of a kind, in the form
 _LATEST = 10
-
-
-# --- the list
-
-
-@bp.get("/links")
-def links() -> str:
-    """Show one page of the list. Statements: the list with its total, and states and clicks of its links."""
-    q, order = query_text("q", MAX_URL), query_choice("order", ("date", "click")) or "date"
-    paging: Any = {"limit": PER_PAGE, "number": page_number(), "after": None}
-    if q or order == "click":
-        page = urls.search(g.user_id, q=q, by_clicks=order == "click", **paging)
-    else:
-        page = urls.index(g.user_id, **paging)
-    days = periods.spark_days()
-    ids = [row["id"] for row in page.rows]
-    states = {row["id"]: row for row in overviews.of_links(g.user_id, ids, since=days[0])} if ids else {}
-    for row in page.rows:
-        row["state"] = states.get(row["id"], {"type": "direct", "public": True})
-        periods.add_spark(row, days, row["state"].get("days", {}))
-    return render_template("console/links.html", page=page, q=q or "", order=order, base_url=settings().base_url)
 
 
 # --- the page of a link
@@ -55,7 +32,7 @@ def link(row_id: int) -> str:
     return render_template(
         "console/link.html",
         link=record,
-        is_expired=bool(record["expiry"]) and frame.parse_utc(record["expiry"]) <= datetime.now(UTC),
+        is_expired=bool(record["expiry"]) and signed_in.parse_utc(record["expiry"]) <= datetime.now(UTC),
         visits=visits.rows,
         numbers_of=periods.numbers(target_id=row_id),
     )
