@@ -173,6 +173,14 @@ def test_a_wrong_query_is_an_error_with_a_sentence(browser: FlaskClient, query: 
 # --- who sees it
 
 
+# The factories of rows, by the word after /console/.
+ROWS: dict[str, factories.Make] = {
+    "bios": factories.bio, "campaigns": factories.campaign, "channels": factories.channel, "domains": factories.domain,
+    "links": factories.link, "overlays": factories.overlay, "pixels": factories.pixel, "qrs": factories.qr,
+    "splash": factories.splash,
+}  # fmt: skip
+
+
 def console_rules(app: Flask) -> list[tuple[str, str]]:
     """Return the method and the rule of each route."""
     return [
@@ -183,22 +191,23 @@ def console_rules(app: Flask) -> list[tuple[str, str]]:
     ]
 
 
-def test_the_link_of_another_user_is_a_404_on_each_route(
+def test_the_row_of_another_user_is_a_404_on_each_route(
     app: Flask, browser: FlaskClient, alice: Client, bob: Client, sql: Sql
 ) -> None:
-    link_id, ghost = factories.link(sql, bob.id), 2**62
-    before = sql("SELECT * FROM links")
+    ids = {kind: make(sql, bob.id) for kind, make in ROWS.items()}
+    link_id, ghost = ids["links"], 2**62
+    before = [sql("SELECT * FROM links"), sql("SELECT * FROM qrs"), sql("SELECT * FROM bios")]
     rules = [(method, rule) for method, rule in console_rules(app) if "<" in rule and "administration" not in rule]
     assert len(rules) >= 6
     for method, rule in rules:
         pages = []
-        for row_id in (link_id, ghost):
+        for row_id in (ids[rule.split("/")[2]], ghost):
             path = re.sub("<id:[a-z_]+>", str(row_id), rule)
             answer = browser.open(path, method=method, data={"url": "https://example.com/taken", "version": "1"})
             assert answer.status_code == 404, (method, path)
             pages.append(re.sub('nonce="[^"]+"', "", answer.text))
         assert pages[0] == pages[1]
-    assert sql("SELECT * FROM links") == before
+    assert [sql("SELECT * FROM links"), sql("SELECT * FROM qrs"), sql("SELECT * FROM bios")] == before
     assert f"links/{link_id}" not in get(browser, "/console/links") + get(browser, "/console")
 
 
@@ -215,6 +224,7 @@ def test_pages_are_private_and_small_and_need_few_statements(
     browser: FlaskClient, alice: Client, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = [factories.link(sql, alice.id) for _ in range(20)]
+    code, bio, campaign = (make(sql, alice.id) for make in (factories.qr, factories.bio, factories.campaign))
     store([visit(ids[0], days) for days in range(60)])
     statements = []
     execute_on = Database.execute_on
@@ -233,6 +243,17 @@ def test_pages_are_private_and_small_and_need_few_statements(
         f"/console/links/{ids[0]}/edit": 2,
         f"/console/links/{ids[0]}/delete": 1,
         f"/console/links/{ids[0]}/qr": 1,
+        "/console/qrs": 2,
+        "/console/qrs/new": 0,
+        f"/console/qrs/{code}": 3,
+        f"/console/qrs/{code}/image": 3,
+        f"/console/qrs/{code}/edit": 1,
+        "/console/bios": 1,
+        f"/console/bios/{bio}": 1,
+        f"/console/bios/{bio}/edit": 1,
+        "/console/campaigns": 1,
+        f"/console/campaigns/{campaign}": 3,
+        f"/console/campaigns/{campaign}/edit": 1,
     }
     for path, limit in limits.items():
         statements.clear()

@@ -16,6 +16,7 @@ from tests.browser import Browser
 from tests.conftest import Client
 from tests.console_rows import fill_plain
 from tests.factories import Sql
+from tests.stocked import TITLES, fill_others
 from tests.targets import FIREFOX, wait_until
 from tests.test_browser import login_link
 from tests.visited import Store, Visited
@@ -29,12 +30,6 @@ def base(serve: Callable[..., str]) -> str:
 
 
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
-TITLES = (
-    "A name of 255 characters " + "x" * 230,
-    "عرض الصيف الكبير على جميع المنتجات",
-    "🎉🍞 Party bread",
-    "",
-)
 
 
 def referrers(number: int) -> str:
@@ -295,6 +290,7 @@ def test_each_page_is_accessible_and_fits(
     rows: str,
 ) -> None:
     paths = {"home": "/console", "links": "/console/links", "new": "/console/links/new", "account": "/account"}
+    paths |= {"qrs": "/console/qrs", "bios": "/console/bios", "campaigns": "/console/campaigns"}
     if rows == "none":
         paths |= {"channels": "/console/channels", "overlay-new": "/console/overlays/new"}
         paths |= {"domain-new": "/console/domains/new", "pixel-new": "/console/pixels/new"}
@@ -308,6 +304,10 @@ def test_each_page_is_accessible_and_fits(
         page = f"/console/links/{link_id}"
         paths = {"home": "/console", "links": "/console/links", "link": page, "day": f"{page}?period=24h"}
         paths |= {"year": f"{page}?period=12mo", "edit": f"{page}/edit", "delete": f"{page}/delete"}
+        for name, row_id in fill_others(alice, sql, store).items():
+            page = f"/console/{name}/{row_id}"
+            paths |= {name: f"/console/{name}", f"{name}-page": page}
+            paths |= {f"{name}-edit": f"{page}/edit"} if name != "campaigns" else {}
     for name, path in paths.items():
         signed_in.open(base + path)
         check(signed_in, f"{rows}-{name}", tmp_path)
@@ -332,8 +332,20 @@ def test_forms_with_messages_are_accessible_and_pages_read_from_right_to_left(
     browser.find("form.form").submit()
     browser.wait_for_text("Nothing was saved.")
     check(browser, "form-refused", tmp_path)
+    for name, sent in {
+        "qrs": "foreground=rgb(200,200,200)&data.link.link=x",
+        "bios": "",
+        "campaigns": "slug=a+b",
+    }.items():
+        browser.open(f"{base}/console/{name}/new?{sent}")
+        browser.find("form.form").submit()
+        browser.wait_for_text("Nothing was saved." if name != "campaigns" else "letters")
+        check(browser, f"{name}-refused", tmp_path)
     link_id = fill(alice, sql, store)
-    for name, path in {"home": "/console", "links": "/console/links", "link": f"/console/links/{link_id}"}.items():
+    others = {name: f"/console/{name}/{row_id}" for name, row_id in fill_others(alice, sql, store).items()}
+    others |= {"bios": f"{others['bios']}/edit"}
+    paths = {"home": "/console", "links": "/console/links", "link": f"/console/links/{link_id}"}
+    for name, path in (paths | others).items():
         browser.open(base + path)
         browser.run("document.documentElement.dir = 'rtl'")
         check(browser, f"rtl-{name}", tmp_path)

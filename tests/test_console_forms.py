@@ -26,10 +26,10 @@ def browser(app: Flask, alice: Client) -> FlaskClient:
 
 def fields(page: str) -> dict[str, list[str]]:
     """Return the values that a browser sends with the form of the page, by name."""
-    form = page.split('<form method="post" class="form">')[1].split("</form>", maxsplit=1)[0]
+    form = page.split('<form method="post" class="form"')[1].split("</form>", maxsplit=1)[0]
     sent: dict[str, list[str]] = {}
     for tag, name in re.findall(r'(<(?:input|select|textarea)\b[^>]*\bname="([^"]+)"[^>]*>)', form):
-        box = re.search('type="(checkbox)"', tag)
+        box = re.search('type="(checkbox|radio)"', tag)
         value = re.search(' value="([^"]*)"', tag)
         if tag.startswith("<textarea"):
             value = re.match(r"\n(.*?)</textarea>", form.split(tag)[1], re.DOTALL)
@@ -42,7 +42,7 @@ def fields(page: str) -> dict[str, list[str]]:
 
 
 def names(page: str) -> set[str]:
-    form = page.split('<form method="post" class="form">')[1]
+    form = page.split('<form method="post" class="form"')[1]
     return {name.split(".")[0] for name in re.findall(r'\bname="([^"]+)"', form)}
 
 

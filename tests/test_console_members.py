@@ -6,7 +6,6 @@ from pkgutil import iter_modules
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 from marshmallow import Schema
 
 from linkmgr.api import bio, campaigns, channels, domains, overlay, pixels, qr, splash, urls

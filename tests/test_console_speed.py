@@ -15,18 +15,12 @@ from tests import explain, factories
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.test_account_page import signed_in
-from tests.test_console import console_rules
+from tests.test_console import ROWS, console_rules
 from tests.visited import Store, Visited
 
 MAX_STATEMENTS = 3  # of a page, besides that of the session
 FEW, MANY = 100, 100_000  # links
 MAX_GROWTH = 3
-# The factory of the row in a path, by the first word of the path. Without one, the path is that of a user or a plan.
-KINDS = {
-    "bios": factories.bio, "campaigns": factories.campaign, "channels": factories.channel, "domains": factories.domain,
-    "links": factories.link, "overlays": factories.overlay, "pixels": factories.pixel, "qrs": factories.qr,
-    "splash": factories.splash,
-}  # fmt: skip
 
 
 @pytest.fixture
@@ -43,7 +37,7 @@ def pages(app: Flask, sql: Sql, user_id: int) -> Iterator[str]:
             continue
         word = rule.split("/")[2] if rule.count("/") > 1 else ""
         if "<" in rule and word not in ids:
-            ids[word] = KINDS[word](sql, user_id) if word in KINDS else user_id
+            ids[word] = ROWS[word](sql, user_id) if word in ROWS else user_id
         if "/plans/<" in rule:
             ids[word] = sql("SELECT min(id) AS id FROM plans")[0]["id"]
         yield re.sub("<[^>]+>", str(ids.get(word)), rule)

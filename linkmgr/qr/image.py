@@ -64,6 +64,11 @@ def image_spec(
     return ImageSpec(payload, foreground, background, logo_hash, form, scale, margin)
 
 
+def smallest(payload: str, foreground: str, background: str) -> bytes:
+    """Return a PNG with one pixel per module."""
+    return render(ImageSpec(payload, foreground, background, None, "png", 1, _QUIET_ZONE), None)
+
+
 def render(spec: ImageSpec, logo: bytes | None) -> bytes:
     modules = [bytearray(row) for row in _code(spec.payload, _correction(spec.logo_hash))]
     box = _clear_box(modules) if logo else None

@@ -3,6 +3,7 @@
 All stored logos are re-encoded, so that rendering neither fetches URLs nor decodes images of unknown origin.
 """
 
+import hashlib
 import os
 import re
 import stat
@@ -16,6 +17,7 @@ from linkmgr.settings import settings
 from linkmgr.web.errors import AppError
 
 FOLDER = "logos"
+UPLOAD = "upload:"
 MAX_PIXELS = 4_000_000
 SIDE = 320  # pixels of the longer side of a stored logo
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}")
@@ -24,6 +26,11 @@ _MAX_JPEG_SCANS = 100
 _JPEG_SCAN = b"\xff\xda"
 
 Image.MAX_IMAGE_PIXELS = None  # Pillow only warns above its own limit, which is higher than ours
+
+
+def upload_name(image: bytes) -> str:
+    """Return the name of an uploaded logo. It can be neither that of a file nor a URL."""
+    return f"{UPLOAD}{hashlib.sha256(image).hexdigest()[:16]}"
 
 
 def load(name: str) -> bytes:

@@ -151,10 +151,10 @@ def of_links(user_id: int, ids: list[int], *, since: str) -> list[Row]:
 
 
 def of_codes(user_id: int, ids: list[int], *, since: str) -> list[Row]:
-    """Return the types and data of QR codes, and in `days` the scans of each UTC day from `since` on."""
+    """Return the types, data and colors of QR codes, and in `days` the scans of each UTC day from `since` on."""
     return replica_rows(
         """
-        SELECT id, type, data,
+        SELECT id, type, data, foreground, background,
                (SELECT coalesce(jsonb_object_agg(day, scans), '{}')
                   FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS scans
                           FROM target_quarters

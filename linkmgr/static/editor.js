@@ -10,7 +10,7 @@ async function update() {
   try {
     const response = await fetch(form.action, { method: "POST", body, signal: request.signal });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    for (const part of page.querySelectorAll(".preview [id]")) show(part);
+    for (const part of page.querySelectorAll(".live [id]")) show(part);
   } catch {
     // The next change tries again.
   }
@@ -29,7 +29,7 @@ function changed() {
 }
 
 form.addEventListener("input", changed);
-for (const button of document.querySelectorAll(".preview [name=again]")) button.hidden = true;
+for (const button of document.querySelectorAll(".live [name=again]")) button.hidden = true;
 
 const rows = document.getElementById("blocks");
 

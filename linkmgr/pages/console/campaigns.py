@@ -4,17 +4,15 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr.api import campaigns as api
-from linkmgr.api import urls as links_api
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import load, page_number
+from linkmgr.fields.base import page_number
 from linkmgr.fields.short_urls import parse_short_url
-from linkmgr.pages.console import forms, periods
+from linkmgr.pages.console import periods
 from linkmgr.pages.console.forms import Form, FormData, lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import campaigns as repository
 from linkmgr.repository import overviews, urls
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError
 
 PER_PAGE = 15
 MAX_LINK = 2048
@@ -58,19 +56,13 @@ def campaign_assign(row_id: int) -> ResponseReturnValue:
 
 @bp.post("/campaigns/<id:row_id>/remove/<id:link_id>")
 def campaign_remove(row_id: int, link_id: int) -> ResponseReturnValue:
-    repository.read(g.user_id, row_id)
-    links_api.change(g.user_id, link_id, load(links_api.LinkChanges, {"campaign": ""}))
+    repository.remove(g.user_id, row_id, link_id)
     flash("Link removed. It still works.", "success")
     return redirect(url_for("console.campaign", row_id=row_id), code=303)
 
 
 def _from_form(form: FormData) -> Row:
     return {"name": lines(form.get("name", "")), "slug": lines(form.get("slug", "")), "public": "public" in form}
-
-
-def _changes(record: Row, stored: Row) -> Row:
-    changes = forms.differing(record, stored)
-    return changes and changes | {"name": record["name"]}
 
 
 FORM = Form(
@@ -89,6 +81,6 @@ FORM = Form(
     delete=repository.delete,
     labels={"name": "Name", "slug": "Rotator", "public": "List"},
     fields={"campaign_name_taken": "name", "campaign_slug_taken": "slug"},
-    changes=_changes,
+    always=("name",),
     after="campaign",
 ).register()

@@ -70,6 +70,7 @@ class Form:
     labels: dict[str, str]  # by member
     fields: dict[str, str] = field(default_factory=dict)  # members by code of the errors that are about them
     changes: Callable[[Row, Row], Row] = differing
+    always: tuple[str, ...] = ()  # members that the API needs with any change
     check: Callable[[Row], dict[str, str]] = lambda _: {}  # messages by member, besides those of the API
     choices: Callable[[], Row] = dict  # further values for the template
     after: str = ""  # the endpoint that shows a stored row; by default the page with its form
@@ -133,6 +134,7 @@ class Form:
             if version != row["version"]:
                 raise AppError("changed_meanwhile")
             if changes:
+                changes |= {name: record[name] for name in self.always}
                 messages = self._submit(self.changed, changes, lambda members: self._store(row_id, version, members))
         except AppError as error:
             if error.code != "changed_meanwhile":
