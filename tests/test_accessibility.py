@@ -87,9 +87,12 @@ def test_each_public_page_is_accessible_and_fits(
     for path in paths:
         answer = app.test_client().get(path)
         if answer.mimetype == "text/html" and "Location" not in answer.headers:
+            # Without this script, a page that redirects at once stays. A countdown is paused instead.
+            blocked = [] if b"data-pause" in answer.data else ["*/static/go.js*"]
+            browser.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": blocked})
             browser.open(base + path)
-            if b"data-leave" not in answer.data:
-                found += faults(browser, path)
-                shown += 1
+            found += faults(browser, path)
+            shown += 1
+    browser.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
     assert shown >= 10
     assert found == []

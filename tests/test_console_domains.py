@@ -1,5 +1,6 @@
 """Domains in the console: DNS records, the check, and what prevents a delete."""
 
+import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 
@@ -7,12 +8,13 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.outbound import fetch
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.foreign import answering, publish, server
 from tests.test_account_page import signed_in, words
 from tests.test_console import get
-from tests.test_console_forms import message
+from tests.test_console_forms import fields, message
 
 DOMAIN = {"domain": "https://go.example.com"}
 
@@ -52,8 +54,8 @@ def test_the_dns_record_to_set_is_shown(
     page = get(signed_in(service), f"/console/domains/{domain_id}/edit")
     kind, name, value = record
     assert f"<code>{kind}</code>" in page
-    assert f'<code id="dns-name">{name}</code>' in page
-    assert f'<code id="dns-value">{value}</code>' in page
+    assert f'<code id="dns-name" dir="ltr">{name}</code>' in page
+    assert f'<code id="dns-value" dir="ltr">{value}</code>' in page
 
 
 def test_the_result_of_a_check_is_stored_and_shown(
@@ -97,6 +99,17 @@ def test_a_domain_that_does_not_point_here_is_refused_beside_its_field(
         answer = checking.post("/console/domains/new", data=DOMAIN)
     assert answer.status_code == 400
     assert "where another server responded" in message(answer.text, "domain")
+
+
+def test_what_was_typed_is_kept_when_the_service_is_busy(
+    checking: FlaskClient, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "_slots", threading.BoundedSemaphore(1))
+    with fetch._slots:
+        answer = checking.post("/console/domains/new", data=DOMAIN | {"brandname": "Kept"})
+    assert answer.status_code == 400
+    assert "Too many fetches are in progress." in answer.text
+    assert fields(answer.text)["brandname"] == ["Kept"]
 
 
 def test_a_domain_that_was_added_after_a_check_points_here(

@@ -273,7 +273,7 @@ def assignable(user_id: int, *, limit: int) -> list[Row]:
     )
 
 
-def find_item(user_id: int, *, host: str | None, alias: str, code: str) -> Row | None:
+def find_item(user_id: int, *, host: str | None, alias: str | None, code: str | None) -> Row | None:
     """Return the type and the id of the user's QR code, or else of the link or bio page on a host, or None. The host
     None is that of this service."""
     return row(

@@ -71,7 +71,12 @@ for (const button of document.querySelectorAll("[data-zone]")) {
 // Buttons with data-preview show in a frame what is typed in their form. With scripts this happens while typing.
 for (const button of document.querySelectorAll("[data-preview]")) {
   let timer;
-  const update = () => button.form.requestSubmit(button);
+  const update = () => {
+    const query = new URLSearchParams(new FormData(button.form)).toString();
+    // replace() adds no step to the Back button. It takes a URL, whose length is limited.
+    if (query.length < 7000) document.querySelector("iframe[name=preview]").contentWindow.location.replace(`${button.formAction}?${query}`);
+    else button.form.requestSubmit(button);
+  };
   button.hidden = true;
   button.form.addEventListener("input", () => {
     clearTimeout(timer);

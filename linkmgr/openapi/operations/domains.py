@@ -5,11 +5,7 @@ from linkmgr.openapi.model import COUNTED, PAGING, Member, Operation, Resource
 from linkmgr.openapi.schemas import CREATED, ID, changed, done, listing, reading, record, text, url, url_or_empty
 from linkmgr.outbound.domain_check import CHALLENGE_PATH
 from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT
-
-_LOGO = (
-    "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
-    "fetch_busy", "image_busy", "logo_missing", "logo_unusable",
-)  # fmt: skip
+from linkmgr.qr import logos
 
 RESOURCE = Resource(
     name="Branded domains",
@@ -64,7 +60,7 @@ give them a name, a logo and a color of their own.""",
             CREATED,
             domains.NewDomain,
             {"domain": "https://go.example.com", "redirectroot": "https://example.com/"},
-            codes=(*COUNTED, "domain_taken", "domain_unproven", "redirect_branded", *_LOGO),
+            codes=(*COUNTED, "domain_taken", "domain_unproven", "redirect_branded", *logos.ERRORS),
         ),
         Operation(
             "PUT",
@@ -73,7 +69,7 @@ give them a name, a logo and a color of their own.""",
             changed("Domain has been updated successfully.", "Domain"),
             domains.DomainChanges,
             {"redirect404": "https://example.com/missing"},
-            codes=("redirect_branded", *_LOGO),
+            codes=("redirect_branded", *logos.ERRORS),
             tagged=True,
         ),
         Operation(

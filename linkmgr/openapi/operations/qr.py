@@ -20,13 +20,10 @@ from linkmgr.openapi.schemas import (
     text,
 )
 from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT, MAX_REDIRECTS
+from linkmgr.qr import logos
 from linkmgr.qr.image import DEFAULT_SIZE, MAX_SIZE, MIN_SIZE
 
-_CODES = (
-    "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
-    "fetch_busy", "image_busy", "logo_missing", "logo_unusable", "colours_too_close", "link_branded",
-    "short_link_unknown",
-)  # fmt: skip
+_CODES = (*logos.ERRORS, "colours_too_close", "link_branded", "short_link_unknown")
 
 _CODE: dict[str, JsonSchema] = {
     "id": ID,

@@ -1,19 +1,16 @@
 """Channels, and the items of one channel."""
 
-import re
-
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr.api import channels as api
 from linkmgr.fields.base import page_number
-from linkmgr.fields.short_urls import parse_short_url
+from linkmgr.fields.short_urls import parse_item_url
 from linkmgr.pages.console import plain
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import channels, overviews
 
 _PROPOSED = 30  # of each kind
-_QR_CODE = re.compile(r".*/qr?/([A-Za-z0-9_.-]{1,64})/?")
 
 FORM = plain.resource(
     "channel", channels, api.NewChannel, api.ChannelChanges,
@@ -38,9 +35,7 @@ def channel(row_id: int, typed: str = "", problem: str = "") -> str:
 def channel_assign(row_id: int) -> ResponseReturnValue:
     """Add the item with the URL that was typed."""
     text = request.form.get("item", "").replace("\0", "").strip()
-    code, short = _QR_CODE.fullmatch(text), parse_short_url(text)
-    host, alias = (short.host, short.alias) if short else (None, "")
-    item = overviews.find_item(g.user_id, host=host, alias=alias, code=code[1] if code else "")
+    item = overviews.find_item(g.user_id, **parse_item_url(text))
     if item is None:
         problem = "You have no link, bio page or QR code with this URL. Copy the URL from its page."
         return channel(row_id, text, problem), 400

@@ -7,12 +7,12 @@ from linkmgr.api import domains as api
 from linkmgr.db.statements import Row
 from linkmgr.outbound import domain_check
 from linkmgr.pages.console import plain
+from linkmgr.pages.console.forms import GENERAL
 from linkmgr.pages.console.frame import bp
+from linkmgr.qr import logos
 from linkmgr.repository import domains, overviews
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError
-
-_LOGO = "logo_missing logo_unusable fetch_refused fetch_unresolved fetch_unreachable fetch_timed_out fetch_too_large"
 
 
 def _read(user_id: int, row_id: int) -> Row:
@@ -22,7 +22,7 @@ def _read(user_id: int, row_id: int) -> Row:
 
 
 def _delete(user_id: int, row_id: int) -> None:
-    host = domains.read(user_id, row_id)["domain"].partition("://")[2]
+    host = _read(user_id, row_id)["host"]
     if request.form.get("host", "").strip().lower() != host:
         raise AppError("invalid", problems=f"Type {host} to delete this domain")
     domains.delete(user_id, row_id)
@@ -36,8 +36,8 @@ FORM = plain.resource(
     delete=_delete,
     labels={"domain": "Domain", "redirectroot": "Start page", "redirect404": "Page for unknown URLs",
             "brandname": "Name", "brandlogo": "Logo", "brandcolor": "Color"},
-    fields=dict.fromkeys((*_LOGO.split(), "fetch_status"), "brandlogo")
-    | {"domain_taken": "domain", "domain_unproven": "domain"},
+    fields=dict.fromkeys(logos.ERRORS, "brandlogo")
+    | {"domain_taken": "domain", "domain_unproven": "domain", "fetch_busy": GENERAL},
     choices=lambda: {"dns_record": domain_check.dns_record, "base_url": settings().base_url, "many": plain.MANY},
 )  # fmt: skip
 

@@ -27,7 +27,7 @@ from linkmgr.web.errors import AppError
 
 FormData = MultiDict[str, str]
 
-_REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
+_REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
 GENERAL = ""  # the name of a message that is about no field
 AGAIN = "again"  # the name of buttons that show the form again, for example with a preview
 

@@ -3,8 +3,8 @@
 from flask import Response, g, render_template
 
 from linkmgr.api import overlay as api
-from linkmgr.db.statements import Row
 from linkmgr.fields.base import page_number
+from linkmgr.fields.overlays import answer_columns
 from linkmgr.pages.console import plain
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import overlay
@@ -23,17 +23,11 @@ FORM = plain.resource(
 plain.add_preview(FORM, "overlay")
 
 
-def _columns(rows: list[Row]) -> list[str]:
-    """Return the members of the answers. They differ if the overlay had another type before."""
-    names = ("choice", "name", "email", "message")
-    return [name for name in names if any(name in row["answer"] for row in rows)]
-
-
 @bp.get("/overlays/<id:row_id>/answers")
 def overlay_answers(row_id: int) -> str:
     row = overlay.read(g.user_id, row_id)
     page = overlay.answers(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
-    columns = _columns(page.rows)
+    columns = answer_columns([answer["answer"] for answer in page.rows])
     return render_template("console/overlay_answers.html", row=row, page=page, columns=columns, max_rows=MAX_ROWS)
 
 
@@ -41,7 +35,7 @@ def overlay_answers(row_id: int) -> str:
 def overlay_answers_csv(row_id: int) -> Response:
     """Return the newest answers as a file."""
     rows = overlay.answers(g.user_id, row_id, limit=MAX_ROWS, number=1, after=None).rows
-    columns = _columns(rows)
+    columns = answer_columns([row["answer"] for row in rows])
     records = [{"date": row["date"]} | {name: row["answer"].get(name) for name in columns} for row in rows]
-    file = {"Content-Disposition": f'attachment; filename="answers-{row_id}.csv"'}
-    return csv.respond(["date", *columns], records, **file)
+    headers = {"Content-Disposition": f'attachment; filename="answers-{row_id}.csv"'}
+    return csv.respond(["date", *columns], records, **headers)
