@@ -84,15 +84,17 @@ def test_each_public_page_is_accessible_and_fits(
     paths = [*(f"/{alias}" for alias in aliases), *(f"/q/{code}" for code in codes)]
     paths += [f"/u/demo/{campaign['slug'] or 'list'}-{campaign['id']}", "/login", "/nowhere", "/login/spent", DOCS]
     found, shown = [], 0
+    browser.driver.execute_cdp_cmd("Network.enable", {})
     for path in paths:
         answer = app.test_client().get(path)
         if answer.mimetype == "text/html" and "Location" not in answer.headers:
             # Without this script, a page that redirects at once stays. A countdown is paused instead.
-            blocked = [] if b"data-pause" in answer.data else ["*/static/go.js*"]
-            browser.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": blocked})
+            blocked = [] if b"data-pause" in answer.data else ["*://*:*/static/go.js*", "*://*:*/static/app.js*"]
+            patterns = [{"urlPattern": pattern, "block": True} for pattern in blocked]
+            browser.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urlPatterns": patterns})
             browser.open(base + path)
             found += faults(browser, path)
             shown += 1
-    browser.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+    browser.driver.execute_cdp_cmd("Network.disable", {})
     assert shown >= 10
     assert found == []
