@@ -52,6 +52,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         " TOKEN'.",
     ),
     "administrators_only": (403, "Only administrators can use this operation. Use an administrator's API key."),
+    "administration_page": (403, "Only administrators can open this page. Sign in as an administrator."),
     "rate_limited": (429, "You have exceeded the limit of {limit} requests per {per}. Try again in {seconds} seconds."),
     # the URL
     "no_such_operation": (404, "API operation not found. {hint}"),

@@ -1,12 +1,16 @@
 """/console: everything that the API does, in a browser. One module per resource; see CONTRIBUTING."""
 
 from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the blueprint
+    bio,
+    campaigns,
     channels,
     domains,
     home,
+    link_list,
     links,
     overlays,
     pixels,
+    qr,
     splash,
     webhooks,
 )
