@@ -39,6 +39,9 @@ def lists_in(value: Any) -> list[Any]:
 def test_the_response_matches_the_document(stage: Stage, call: Call, index: int) -> None:
     answer = stage.caller(call).call(call.method, stage.path(call), stage.bodies(call)[index])
     assert answer.status_code == 200
+    if call.operation.file:
+        assert answer.mimetype == call.operation.file
+        return
     response = document()["paths"][call.operation.path][call.method.lower()]["responses"]["200"]
     example = response["content"]["application/json"]["example"]
     assert answer.get_json().get("message") == example.get("message")

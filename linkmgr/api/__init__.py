@@ -10,6 +10,7 @@ from linkmgr.api import (
     campaigns,
     channels,
     domains,
+    export,
     overlay,
     pixels,
     plans,
@@ -36,6 +37,7 @@ BLUEPRINTS = (
     urls.bp,
     users.bp,
     bulk.bp,
+    export.bp,
 )
 
 
