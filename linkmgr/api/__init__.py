@@ -9,6 +9,7 @@ from linkmgr.api import (
     campaigns,
     channels,
     domains,
+    imports,
     overlay,
     pixels,
     plans,
@@ -34,6 +35,7 @@ BLUEPRINTS = (
     stats.bp,
     urls.bp,
     users.bp,
+    imports.bp,
 )
 
 

@@ -144,9 +144,14 @@ def visits(link_id: int) -> Json | Response:
     return list_visits(link_id, what="link")
 
 
+def prepare(new: Json) -> Json:
+    """Return the arguments of the repository for a loaded NewLink. Imports use this too."""
+    return _to_columns(new) | {"hosts": hosts_of(targets_of(new))}
+
+
 def create(owner: int, new: Json) -> Json:
     """Store a loaded NewLink. The console uses this too."""
-    return urls.add(owner, hosts=hosts_of(targets_of(new)), **_to_columns(new))
+    return urls.add(owner, **prepare(new))
 
 
 def change(owner: int, link_id: int, changes: Json) -> Json:

@@ -1,6 +1,7 @@
 """The body of `POST /api/url/add` that a row of a source stands for."""
 
 import re
+from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,12 +24,13 @@ class Context(NamedTuple):
 
 def prepare(user_id: int, rows: list[ImportRow]) -> Context:
     """Find the branded domains and the channels that the rows name. Channels that are missing are made."""
-    hosts = list({host for row in rows if (host := host_of(row))})
     names = list({name for row in rows for name in channel_names(row)})
-    return Context(
-        imported_links.own_hosts(user_id, hosts) if hosts else set(),
-        imported_links.channel_ids(user_id, names) if names else {},
-    )
+    return Context(own_hosts(user_id, rows), imported_links.channel_ids(user_id, names) if names else {})
+
+
+def own_hosts(user_id: int, rows: list[ImportRow]) -> set[str]:
+    hosts = list({host for row in rows if (host := host_of(row))})
+    return imported_links.own_hosts(user_id, hosts) if hosts else set()
 
 
 def host_of(row: ImportRow) -> str:
@@ -66,4 +68,6 @@ def check(row: ImportRow, context: Context, loader: Loader) -> Sent | Outcome:
         link = loader.prepare(body)
     except AppError as error:
         return failure(error)
-    return Sent(body, link | ({"created": f"{row.created}+00"} if row.created else {}), row.clicks)
+    if row.created and row.created < datetime.now(UTC).isoformat(" "):
+        link["created"] = f"{row.created}+00"
+    return Sent(body, link, row.clicks)

@@ -181,7 +181,8 @@ class _Checked(NamedTuple):
 def store(user_id: int, import_id: int, details: Row, rows: list[ImportRow]) -> _Batch:
     """Store the rows of a batch, in a transaction."""
     if details["source"] == archive.SOURCE:
-        return archive.store(user_id, import_id, rows)
+        stored: _Batch = archive.store(user_id, import_id, rows)
+        return stored
     batch = _Batch()
     checked = []
     context = bodies.prepare(user_id, [row for row in rows if not (row.is_visits or row.problem)])

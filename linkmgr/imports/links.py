@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 import psycopg2
 
-from linkmgr.db.statements import Row
-from linkmgr.fields.base import MAX_BIGINT
+from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.repository import bulk, imported_links
 from linkmgr.web.errors import AppError, from_constraint
 

@@ -18,6 +18,7 @@ class Recognized(NamedTuple):
 
 
 FILE_SOURCES = ("bitly", "dub", "kutt", "linkmgr", "rebrandly", "shlink", "shortio", "yourls")
+WITH_VISITS = ("shlink", "yourls")  # sources whose visits follow their links
 SERVICES = ("bitly", "kutt", "shlink", "yourls")
 HEAD_BYTES = 1 << 16  # recognize() needs at most so many
 

@@ -17,7 +17,7 @@ def is_preferred() -> bool:
     return request.accept_mimetypes.best_match(["application/json", MIMETYPE]) == MIMETYPE
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
@@ -28,5 +28,5 @@ def respond(columns: list[str], rows: Iterable[dict[str, Any]], **headers: str) 
     text = StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(columns)
-    writer.writerows([_cell(row[column]) for column in columns] for row in rows)
+    writer.writerows([cell(row[column]) for column in columns] for row in rows)
     return Response(text.getvalue(), content_type=f"{MIMETYPE}; charset=utf-8; header=present", headers=headers)

@@ -1,0 +1,168 @@
+"""/api/imports"""
+
+import csv
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+import orjson
+from flask import Blueprint, Response, request, stream_with_context
+
+from linkmgr.api import urls
+from linkmgr.fields.base import Choice, New, Target, Text, load, paging
+from linkmgr.fields.urls import MAX_URL
+from linkmgr.imports import readers, requests
+from linkmgr.imports.links import Loader
+from linkmgr.imports.requests import File, Service
+from linkmgr.imports.rows import MEMBERS
+from linkmgr.repository import imports
+from linkmgr.web import csv as web_csv
+from linkmgr.web import request as web_request
+from linkmgr.web import uploads
+from linkmgr.web.auth import user_id
+from linkmgr.web.errors import AppError
+from linkmgr.web.responses import Json, listing, ok, streamed
+
+bp = Blueprint("imports", __name__)
+
+RULES = ("skip", "rename", "update")  # for aliases that are in use
+_SWITCH = ("0", "1")
+_MAX_TOKEN = 1000
+_PAGE = 500  # failed rows that are read at once
+
+
+class ServiceToRead(New):
+    """A service whose links are read. A body without these members is a file."""
+
+    source = Choice(readers.SERVICES, required=True)
+    address = Target(MAX_URL)
+    token = Text(_MAX_TOKEN, required=True)
+
+
+class ImportRules(New):
+    source = Choice(("auto", *requests.SOURCES))
+    on_conflict = Choice(RULES)
+    dry_run = Choice(_SWITCH)
+    mapping = Text(10_000, multiline=True)
+
+
+def _mapping(text: str) -> dict[str, str]:
+    try:
+        mapping = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        mapping = None
+    if not isinstance(mapping, dict) or not all(isinstance(column, str) for column in mapping.values()):
+        raise AppError("invalid", problems='mapping must be a JSON object such as {"url": "Target"}')
+    if unknown := mapping.keys() - set(MEMBERS):
+        raise AppError("invalid", problems=f"mapping must have only {', '.join(MEMBERS)}; not {', '.join(unknown)}")
+    return mapping
+
+
+def _service() -> dict[str, Any] | None:
+    """Return the body if it names a service to read. Any other JSON is a file."""
+    if not request.is_json or (request.content_length or 0) > web_request.MAX_BODY:
+        return None
+    upload = uploads.receive()
+    try:
+        members = orjson.loads(upload.file.read())
+    except orjson.JSONDecodeError:
+        return None
+    finally:
+        upload.file.seek(0)
+    is_service = isinstance(members, dict) and bool(members.keys() & {"source", "address", "token"})
+    return members if is_service else None
+
+
+def _origin(rules: Json) -> File | Service:
+    if members := _service():
+        service = load(ServiceToRead, members)
+        return Service(service["source"], service.get("address", ""), service["token"])
+    upload = uploads.receive()
+    return recognize(upload, rules)
+
+
+def recognize(upload: uploads.Upload, rules: Json) -> File:
+    """Return the uploaded file and its form. The console uses this too."""
+    source = rules.get("source", "auto")
+    mapping = _mapping(rules["mapping"]) if "mapping" in rules else {}
+    return requests.recognize(upload.file, upload.size, upload.name, None if source == "auto" else source, mapping)
+
+
+def _rules() -> Json:
+    members = request.args.to_dict()
+    if request.mimetype == "multipart/form-data":
+        members |= uploads.receive().members
+    return load(ImportRules, {name: members[name] for name in ImportRules().fields if name in members})
+
+
+@bp.post("/imports")
+def add() -> Json:
+    rules = _rules()
+    origin = _origin(rules)
+    if rules.get("dry_run") == "1":
+        return ok(data=requests.preview(user_id(), origin))
+    import_id = requests.add(user_id(), origin, on_conflict=rules.get("on_conflict", RULES[0]))
+    return ok("Import has been queued.", id=import_id)
+
+
+@bp.get("/imports")
+def index() -> Json:
+    return listing("imports", imports.index(user_id(), **paging()))
+
+
+@bp.get("/imports/<id:import_id>")
+def read(import_id: int) -> Json:
+    return ok(data=imports.read(user_id(), import_id))
+
+
+@bp.get("/imports/<id:import_id>/errors")
+def errors(import_id: int) -> Response:
+    imports.read(user_id(), import_id)
+    if request.accept_mimetypes.best_match([web_csv.MIMETYPE, "application/json"]) == "application/json":
+        return streamed(_pages(user_id(), import_id))
+    return errors_csv(user_id(), import_id)
+
+
+@bp.delete("/imports/<id:import_id>")
+def delete(import_id: int) -> Json:
+    ended = imports.delete(user_id(), import_id) not in ("queued", "running")
+    return ok("Import has been deleted successfully." if ended else "Import has been cancelled.")
+
+
+# --- failed rows
+
+
+def _pages(owner: int, import_id: int) -> Iterator[list[Json]]:
+    after = -1
+    while rows := imports.errors(owner, import_id, after=after, limit=_PAGE):
+        yield rows
+        after = rows[-1]["number"]
+
+
+def errors_csv(owner: int, import_id: int) -> Response:
+    """Stream the failed rows with the columns of the source and the reason. The console uses this too."""
+    columns = [name for name in imports.error_columns(owner, import_id) if name != "error"]
+
+    def lines() -> Iterator[str]:
+        text = StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow([*columns, "error"])
+        for rows in _pages(owner, import_id):
+            for row in rows:
+                writer.writerow(web_csv.cell(value) for value in [*map(row["raw"].get, columns), row["message"]])
+            yield text.getvalue()
+            text.seek(0)
+            text.truncate()
+        yield text.getvalue()
+
+    headers = {"Content-Disposition": f'attachment; filename="import-{import_id}-errors.csv"'}
+    content_type = f"{web_csv.MIMETYPE}; charset=utf-8; header=present"
+    return Response(stream_with_context(lines()), content_type=content_type, headers=headers)
+
+
+# --- the job
+
+LOADER = Loader(
+    prepare=lambda body: urls.prepare(load(urls.NewLink, body)),
+    change=lambda owner, link_id, body: urls.change(owner, link_id, load(urls.LinkChanges, body)),
+)
