@@ -3,13 +3,12 @@
 import csv
 from collections.abc import Iterator
 from io import StringIO
-from typing import Any
 
 import orjson
 from flask import Blueprint, Response, request, stream_with_context
 
 from linkmgr.api import urls
-from linkmgr.fields.base import Choice, New, Target, Text, load, paging
+from linkmgr.fields.base import Choice, New, Target, Text, body, load, paging
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.imports import readers, requests
 from linkmgr.imports.links import Loader
@@ -58,24 +57,21 @@ def _mapping(text: str) -> dict[str, str]:
     return mapping
 
 
-def _service() -> dict[str, Any] | None:
-    """Return the body if it names a service to read. Any other JSON is a file."""
-    if not request.is_json or (request.content_length or 0) > web_request.MAX_BODY:
-        return None
-    upload = uploads.receive()
+def _is_service() -> bool:
+    """Return True if the body names a service to read. Any other JSON is a file."""
+    request = web_request.current()
+    if not request.is_json or not 0 < (request.content_length or 0) <= web_request.MAX_BODY:
+        return False
     try:
-        members = orjson.loads(upload.file.read())
+        members = orjson.loads(request.body())
     except orjson.JSONDecodeError:
-        return None
-    finally:
-        upload.file.seek(0)
-    is_service = isinstance(members, dict) and bool(members.keys() & {"source", "address", "token"})
-    return members if is_service else None
+        return False
+    return isinstance(members, dict) and bool(members.keys() & {"source", "address", "token"})
 
 
 def _origin(rules: Json) -> File | Service:
-    if members := _service():
-        service = load(ServiceToRead, members)
+    if _is_service():
+        service = body(ServiceToRead)
         return Service(service["source"], service.get("address", ""), service["token"])
     upload = uploads.receive()
     return recognize(upload, rules)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple, cast
 
+from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.exceptions import BadRequest
 from werkzeug.formparser import FormDataParser
 
@@ -86,8 +87,9 @@ def _receive() -> Upload:
         length = 0  # the end of the stream is unknown
     if (length or 0) > MAX_FILE + _MAX_FRAMING:
         raise AppError("file_too_large")
-    body = _Body(request.environ["wsgi.input"], length)
-    with _limits(body, is_large=length is None or length > web_request.MAX_BODY):
+    is_large = length is None or length > web_request.MAX_BODY
+    body = _Body(request.environ["wsgi.input"] if is_large else io.BytesIO(request.body()), length)
+    with _limits(body, is_large=is_large):
         if request.mimetype == "multipart/form-data":
             file, name, members = _parse_form(body)
         else:
@@ -105,9 +107,9 @@ def _receive() -> Upload:
 
 @contextmanager
 def _limits(body: _Body, *, is_large: bool) -> Iterator[None]:
-    """Hold a slot, and stop reading from the client at the deadline. The worker has read small bodies already."""
+    """Hold a slot, and stop reading from the client at the deadline."""
     sock = web_request.current().environ.get("gunicorn.socket")
-    if not is_large or sock is None:
+    if not is_large or sock is None:  # the worker has read a small body already
         yield
         return
     if not _slots.acquire(blocking=False):
@@ -128,9 +130,12 @@ def _limits(body: _Body, *, is_large: bool) -> Iterator[None]:
 
 
 def _temporary() -> IO[bytes]:
+    """Return a new file on the disk of the data folder. It is closed with the request, like those of Flask's parser."""
     folder = settings().folder / "uploads"
     folder.mkdir(parents=True, exist_ok=True)
-    return TemporaryFile(dir=folder)
+    file = TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the request
+    web_request.current().__dict__.setdefault("files", MultiDict()).add("file", FileStorage(file, filename="upload"))
+    return file
 
 
 def _copy(body: _Body) -> IO[bytes]:
