@@ -6,6 +6,7 @@ statement that stores visits is a transaction of its own; until then they are in
 """
 
 import io
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -59,12 +60,17 @@ class _Reading:
         return self.file.furthest if self.file else 0
 
 
-# The reading that continues with the next batch. Opening a file again would decompress it from its start.
-_last: _Reading | None = None
+class _Thread(threading.local):
+    """The reading that continues with the next batch. Opening a file again would decompress it from its start."""
+
+    last: _Reading | None = None
+
+
+_thread = _Thread()
 
 
 def _open(user_id: int, import_id: int, details: Row) -> _Reading:
-    last = _last
+    last = _thread.last
     if last and (last.user_id, last.import_id, last.batch) == (user_id, import_id, details["batch"]):
         return last
     position = details["position"]
@@ -121,26 +127,25 @@ def run_batch(user_id: int, import_id: int) -> bool:
     try:
         _continue(user_id, import_id, details)
     except (*UNAVAILABLE, jobs.Later):
-        _forget()
+        forget()
         raise
     except ReadError as error:
-        _forget()
+        forget()
         imports.end(user_id, import_id, "failed", error.message)
     except Exception as error:
-        _forget()
+        forget()
         current_app.logger.error("import %s failed behind row %s", import_id, details["rows_read"], exc_info=error)
         message = f"The import stopped behind row {details['rows_read']} because of an error on our side."
         imports.end(user_id, import_id, "failed", message)
     return False
 
 
-def _forget() -> None:
-    global _last  # noqa: PLW0603 - one per process
-    _last = None
+def forget() -> None:
+    """Close the file or the service that this thread is reading."""
+    _thread.last = None
 
 
 def _continue(user_id: int, import_id: int, details: Row) -> None:
-    global _last  # noqa: PLW0603 - one per process
     if details["pending"]:
         visits.store(import_id, details["visits"], details["pending"])
         imports.save_visits(user_id, import_id, len(details["pending"]))
@@ -156,7 +161,7 @@ def _continue(user_id: int, import_id: int, details: Row) -> None:
         return
     with transaction.lazily(lambda: None) as writes:
         if not imports.lock_batch(user_id, import_id, details["batch"]):
-            _forget()
+            forget()
             return
         batch = store(user_id, import_id, details, rows)
         imports.save_batch(
@@ -170,7 +175,7 @@ def _continue(user_id: int, import_id: int, details: Row) -> None:
         )
         writes.commit()
     reading.batch += 1
-    _last = None if error else reading
+    _thread.last = None if error else reading
 
 
 class _Checked(NamedTuple):

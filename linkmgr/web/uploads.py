@@ -148,7 +148,7 @@ def _copy(body: _Body) -> IO[bytes]:
 def _parse_form(body: _Body) -> tuple[IO[bytes], str, dict[str, str]]:
     request = web_request.current()
     parser = FormDataParser(
-        stream_factory=lambda *_: _temporary(), max_form_memory_size=_MAX_FRAMING, max_form_parts=20, silent=False
+        stream_factory=lambda **_: _temporary(), max_form_memory_size=_MAX_FRAMING, max_form_parts=20, silent=False
     )
     try:
         _, form, files = parser.parse(
