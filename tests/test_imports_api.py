@@ -13,7 +13,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.imports import job
+from linkmgr.imports import job, links
 from linkmgr.imports.visits import spool
 from linkmgr.web import uploads
 from tests.conftest import Client
@@ -355,7 +355,7 @@ def test_a_bug_ends_the_import_with_a_message(
     def fail(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(job.links, "store", fail)
+    monkeypatch.setattr(links, "store", fail)
     found = run_import(alice, shlink(sale("summer")))
     assert counts(found) == ("failed", 0, 0, 0, 0, 0)
     assert found["message"] == "The import stopped behind row 0 because of an error on our side."

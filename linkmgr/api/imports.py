@@ -45,7 +45,7 @@ class ImportRules(New):
     mapping = Text(10_000, multiline=True)
 
 
-def _mapping(text: str) -> dict[str, str]:
+def parse_mapping(text: str) -> dict[str, str]:
     try:
         mapping = orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -80,7 +80,7 @@ def _origin(rules: Json) -> File | Service:
 def recognize(upload: uploads.Upload, rules: Json) -> File:
     """Return the uploaded file and its form. The console uses this too."""
     source = rules.get("source", "auto")
-    mapping = _mapping(rules["mapping"]) if "mapping" in rules else {}
+    mapping = parse_mapping(rules["mapping"]) if "mapping" in rules else {}
     return requests.recognize(upload.file, upload.size, upload.name, None if source == "auto" else source, mapping)
 
 
@@ -135,25 +135,26 @@ def _pages(owner: int, import_id: int) -> Iterator[list[Json]]:
         after = rows[-1]["number"]
 
 
-def errors_csv(owner: int, import_id: int) -> Response:
-    """Stream the failed rows with the columns of the source and the reason. The console uses this too."""
+def error_lines(owner: int, import_id: int) -> Iterator[str]:
+    """Yield the lines of a CSV with the columns of the source and the reason."""
     columns = [name for name in imports.error_columns(owner, import_id) if name != "error"]
-
-    def lines() -> Iterator[str]:
-        text = StringIO(newline="")
-        writer = csv.writer(text)
-        writer.writerow([*columns, "error"])
-        for rows in _pages(owner, import_id):
-            for row in rows:
-                writer.writerow(web_csv.cell(value) for value in [*map(row["raw"].get, columns), row["message"]])
-            yield text.getvalue()
-            text.seek(0)
-            text.truncate()
+    text = StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow([*columns, "error"])
+    for rows in _pages(owner, import_id):
+        for row in rows:
+            writer.writerow(web_csv.cell(value) for value in [*map(row["raw"].get, columns), row["message"]])
         yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+    yield text.getvalue()
 
+
+def errors_csv(owner: int, import_id: int) -> Response:
+    """Stream the failed rows. The console uses this too."""
     headers = {"Content-Disposition": f'attachment; filename="import-{import_id}-errors.csv"'}
     content_type = f"{web_csv.MIMETYPE}; charset=utf-8; header=present"
-    return Response(stream_with_context(lines()), content_type=content_type, headers=headers)
+    return Response(stream_with_context(error_lines(owner, import_id)), content_type=content_type, headers=headers)
 
 
 # --- the job

@@ -23,7 +23,7 @@ from linkmgr.imports import archive, bodies, links, readers, visits
 from linkmgr.imports.links import Loader, Outcome, Sent
 from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.imports.stored_file import StoredFile
-from linkmgr.repository import imported_links, imports
+from linkmgr.repository import import_batches, imported_links
 from linkmgr.repository.visits import delete_spool
 from linkmgr.settings import this_app
 from linkmgr.web import keys
@@ -117,13 +117,13 @@ class _Batch:
 
 def run_batch(user_id: int, import_id: int) -> bool:
     """Store the next batch of an import. Return True if there is nothing left to do."""
-    details = imports.details(user_id, import_id)
+    details = import_batches.details(user_id, import_id)
     if details is None:
         return True
     if details["state"] not in ("queued", "running"):
         with suppress(*UNAVAILABLE):
             delete_spool(visits.spool(import_id))
-        return imports.delete_references(user_id, import_id)
+        return import_batches.delete_references(user_id, import_id)
     try:
         _continue(user_id, import_id, details)
     except (*UNAVAILABLE, jobs.Later):
@@ -131,12 +131,12 @@ def run_batch(user_id: int, import_id: int) -> bool:
         raise
     except ReadError as error:
         forget()
-        imports.end(user_id, import_id, "failed", error.message)
+        import_batches.end(user_id, import_id, "failed", error.message)
     except Exception as error:
         forget()
         current_app.logger.error("import %s failed behind row %s", import_id, details["rows_read"], exc_info=error)
         message = f"The import stopped behind row {details['rows_read']} because of an error on our side."
-        imports.end(user_id, import_id, "failed", message)
+        import_batches.end(user_id, import_id, "failed", message)
     return False
 
 
@@ -148,7 +148,7 @@ def forget() -> None:
 def _continue(user_id: int, import_id: int, details: Row) -> None:
     if details["pending"]:
         visits.store(import_id, details["visits"], details["pending"])
-        imports.save_visits(user_id, import_id, len(details["pending"]))
+        import_batches.save_visits(user_id, import_id, len(details["pending"]))
         return
     reading = _open(user_id, import_id, details)
     rows, error = _take(reading.rows)
@@ -157,14 +157,14 @@ def _continue(user_id: int, import_id: int, details: Row) -> None:
             raise jobs.Later(error.retry_after)
         if error:
             raise error
-        imports.end(user_id, import_id, "done")
+        import_batches.end(user_id, import_id, "done")
         return
     with transaction.lazily(lambda: None) as writes:
-        if not imports.lock_batch(user_id, import_id, details["batch"]):
+        if not import_batches.lock_batch(user_id, import_id, details["batch"]):
             forget()
             return
         batch = store(user_id, import_id, details, rows)
-        imports.save_batch(
+        import_batches.save_batch(
             user_id,
             import_id,
             position=rows[-1].position,
@@ -206,10 +206,10 @@ def store(user_id: int, import_id: int, details: Row, rows: list[ImportRow]) -> 
         if outcome.kind == "made" and outcome.id:
             made[bodies.reference(item.row)] = outcome.id
     if made and details["source"] in readers.WITH_VISITS:
-        imports.add_references(user_id, import_id, "link", made)
+        import_batches.add_references(user_id, import_id, "link", made)
     _add_visits(user_id, import_id, rows, made, batch)
     if batch.errors:
-        imports.add_errors(user_id, import_id, batch.errors)
+        import_batches.add_errors(user_id, import_id, batch.errors)
     return batch
 
 
@@ -218,7 +218,7 @@ def _add_visits(user_id: int, import_id: int, rows: list[ImportRow], made: dict[
     names = [bodies.reference(row) for row in rows if row.visits]
     if not names:
         return
-    ids = imports.references(user_id, import_id, "link", names) | made
+    ids = import_batches.references(user_id, import_id, "link", names) | made
     number: Counter[int] = Counter()
     for row in rows:
         link_id = ids.get(bodies.reference(row)) if row.visits else None

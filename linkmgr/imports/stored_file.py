@@ -3,7 +3,7 @@
 import io
 from typing import IO
 
-from linkmgr.repository import imports
+from linkmgr.repository import import_batches, imports
 from linkmgr.repository.imports import CHUNK_BYTES
 
 
@@ -41,7 +41,7 @@ class StoredFile(io.RawIOBase):
     def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
         number, start = divmod(self._at, CHUNK_BYTES)
         if number != self._number:
-            self._chunk = imports.chunk(self._user_id, self._import_id, number)
+            self._chunk = import_batches.chunk(self._user_id, self._import_id, number)
             self._number = number
         data = self._chunk[start : start + len(buffer)]
         buffer[: len(data)] = data

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryFile
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.exceptions import BadRequest
@@ -19,6 +19,9 @@ from werkzeug.formparser import FormDataParser
 from linkmgr.settings import settings
 from linkmgr.web import request as web_request
 from linkmgr.web.errors import RETRY_SECONDS, AppError
+
+if TYPE_CHECKING:
+    from werkzeug.formparser import TStreamFactory
 
 MAX_FILE = 64 << 20  # bytes
 DEADLINE = 120  # seconds for a large upload
@@ -129,7 +132,7 @@ def _limits(body: _Body, *, is_large: bool) -> Iterator[None]:
         _slots.release()
 
 
-def _temporary() -> IO[bytes]:
+def _temporary(**_: object) -> IO[bytes]:
     """Return a new file on the disk of the data folder. It is closed with the request, like those of Flask's parser."""
     folder = settings().folder / "uploads"
     folder.mkdir(parents=True, exist_ok=True)
@@ -148,7 +151,10 @@ def _copy(body: _Body) -> IO[bytes]:
 def _parse_form(body: _Body) -> tuple[IO[bytes], str, dict[str, str]]:
     request = web_request.current()
     parser = FormDataParser(
-        stream_factory=lambda **_: _temporary(), max_form_memory_size=_MAX_FRAMING, max_form_parts=20, silent=False
+        stream_factory=cast("TStreamFactory", _temporary),
+        max_form_memory_size=_MAX_FRAMING,
+        max_form_parts=20,
+        silent=False,
     )
     try:
         _, form, files = parser.parse(

@@ -20,7 +20,8 @@ from linkmgr.openapi.schemas import (
     success,
     text,
 )
-from linkmgr.repository.imports import MAX_ERRORS, MAX_UNFINISHED
+from linkmgr.repository.import_batches import MAX_ERRORS
+from linkmgr.repository.imports import MAX_UNFINISHED
 
 _STATES = ("queued", "running", "done", "failed", "cancelled", "draft")
 _FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
