@@ -111,6 +111,17 @@ def test_errors_of_nginx_itself_are_json_for_programs_and_a_page_for_browsers(fr
     assert largest.status_code == 401
 
 
+@pytest.mark.parametrize("path", ["/api/urls/bulk", "/api/urls/bulk/delete", "/api/qr/bulk"])
+def test_a_bulk_request_may_be_larger(front: Nginx, path: str) -> None:
+    largest = " " * (2 << 20)
+    assert front.ask(path, method="POST", body=largest, headers=SERVED).status_code == 401
+    refused = front.ask(path, method="POST", body=largest + " ", headers=SERVED)
+    failed(refused, 413, "bulk_too_large")
+    assert refused.get_json()["message"] == CATALOGUE["bulk_too_large"][1]
+    failed(front.ask(f"{path}x", method="POST", body=largest, headers=SERVED), 413, "too_large")
+    assert front.ask(path, BRANDED, method="POST", body="{}", tls=False).status_code == 404
+
+
 def test_a_preflight_reaches_the_service(front: Nginx) -> None:
     headers = {"Origin": "https://app.example.com", "Access-Control-Request-Method": "PUT"} | SERVED
     answer = front.ask("/api/pixel/1/update", method="OPTIONS", headers=headers)

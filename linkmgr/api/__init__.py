@@ -6,6 +6,7 @@ from werkzeug.routing import BaseConverter
 from linkmgr.api import (
     account,
     bio,
+    bulk,
     campaigns,
     channels,
     domains,
@@ -35,6 +36,7 @@ BLUEPRINTS = (
     stats.bp,
     urls.bp,
     users.bp,
+    bulk.bp,
     imports.bp,
 )
 

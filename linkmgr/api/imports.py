@@ -160,6 +160,6 @@ def errors_csv(owner: int, import_id: int) -> Response:
 # --- the job
 
 LOADER = Loader(
-    prepare=lambda body: urls.prepare(load(urls.NewLink, body)),
+    prepare=lambda body: urls.to_row(load(urls.NewLink, body)),
     change=lambda owner, link_id, body: urls.change(owner, link_id, load(urls.LinkChanges, body)),
 )

@@ -7,7 +7,7 @@ from apispec.core import Components
 
 from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import RECORDS
-from linkmgr.openapi.schemas import WARNINGS, JsonSchema, example_of, record, ref
+from linkmgr.openapi.schemas import WARNINGS, JsonSchema, array_of, example_of, record, ref
 from linkmgr.web import idempotency, preconditions, safe_writes
 from linkmgr.web.error_codes import CATALOGUE
 
@@ -57,6 +57,8 @@ _PLACEHOLDERS = {  # of the messages in examples
     "what": "link or QR code",
     "limit": 30,
     "per": "minute",
+    "failed": 1,
+    "sent": 1000,
     "seconds": 2,
     "id": "5d41402abc4b2a76",
     "color": "rgb(118,118,118)",
@@ -100,9 +102,12 @@ _NAMES = {
 
 
 def _envelope(codes: list[str]) -> JsonSchema:
-    return record(
+    envelope = record(
         error={"type": "integer", "enum": [1]}, message={"type": "string"}, code={"type": "string", "enum": codes}
     )
+    if "bulk_refused" in codes:
+        envelope["properties"]["results"] = array_of(ref("BulkFailure"))
+    return envelope
 
 
 def _error_response(status: int, codes: list[str], schema: JsonSchema | None = None) -> JsonSchema:

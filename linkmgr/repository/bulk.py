@@ -16,7 +16,7 @@ from linkmgr.settings import settings
 from linkmgr.web.errors import RETRY_SECONDS, AppError, from_constraint
 
 MAX_LINKS = 1000  # of one statement
-_TRIES = 4
+MAX_TRIES = 4
 _SPARES = 16  # aliases in place of generated ones that are in use
 _PLAIN = {"url", "hosts"}
 
@@ -59,23 +59,24 @@ def _add_all(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
     return results
 
 
-def _add_some(user_id: int, links: list[Row], atomic: bool, tries: int = _TRIES) -> list[Row]:
+def _add_some(user_id: int, links: list[Row], atomic: bool, tries: int = MAX_TRIES) -> list[Row]:
     """Store links, in halves if a constraint is still violated after some tries."""
-    violation = AppError("busy", seconds=RETRY_SECONDS)
+    violation: AppError | None = None
     for _ in range(tries):
         try:
             return _to_results(links, _insert(user_id, links, atomic))
         except psycopg2.IntegrityError as error:
-            violation = _refusal(error)
+            violation = refusal_of(error)
+    assert violation
     if atomic:
-        raise violation
+        raise AppError("busy", seconds=RETRY_SECONDS)
     if len(links) == 1:
         return [{"code": violation.code, "message": violation.message}]
     half = len(links) // 2
     return _add_some(user_id, links[:half], atomic, 1) + _add_some(user_id, links[half:], atomic, 1)
 
 
-def _refusal(error: psycopg2.IntegrityError) -> AppError:
+def refusal_of(error: psycopg2.IntegrityError) -> AppError:
     """Return the refusal of a row. Raise other errors, and the one of a user who has been deleted."""
     refusal = from_constraint(error)
     if refusal is None or refusal.code == "key_unknown":
@@ -104,12 +105,12 @@ def _to_results(links: list[Row], stored: Row) -> list[Row]:
         results[number - 1] = {"id": pair[0], "shorturl": pair[1]}
     for number, code, detail in stored["refused"] or ():
         orphaned = code == "alias_orphaned"
-        results[number - 1] = _failure("alias_taken" if orphaned else code, detail=detail)
+        results[number - 1] = failure("alias_taken" if orphaned else code, detail=detail)
         results[number - 1] |= {"orphaned": True} if orphaned else {}
     return results
 
 
-def _failure(code: str, **values: Any) -> Row:
+def failure(code: str, **values: Any) -> Row:
     error = AppError(code, **values)
     return {"code": error.code, "message": error.message}
 

@@ -20,6 +20,12 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "not_json": (415, "The body must be JSON. Send the header 'Content-Type: application/json'."),
     "request_timeout": (408, "The request did not arrive within 10 seconds. Send it again."),
     "too_large": (413, "The body is too large. The limit is 64 KiB."),
+    "bulk_too_large": (413, "The body is too large. The limit is 2 MiB. Send fewer rows at once."),
+    "bulk_refused": (
+        400,
+        "Nothing was changed, because {failed} of {sent} elements failed and atomic is true. Correct or remove those in"
+        " results.",
+    ),
     # uploads
     "file_missing": (400, "There is no file, or it is empty. Send a file as the body, or in a form."),
     "file_too_large": (413, "The file is too large. The limit is 64 MiB; gzip makes a file smaller."),
@@ -65,6 +71,10 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     "administrators_only": (403, "Only administrators can use this operation. Use an administrator's API key."),
     "rate_limited": (429, "You have exceeded the limit of {limit} requests per {per}. Try again in {seconds} seconds."),
+    "rows_limited": (
+        429,
+        "You have exceeded the limit of {limit} rows per {per}. Send fewer rows, or try again in {seconds} seconds.",
+    ),
     # the URL
     "no_such_operation": (404, "API operation not found. {hint}"),
     "unknown_host": (

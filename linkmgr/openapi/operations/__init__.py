@@ -10,6 +10,7 @@ from linkmgr.openapi.model import Member, Members
 from linkmgr.openapi.operations import (
     account,
     bio,
+    bulk,
     campaigns,
     channels,
     document,
@@ -36,6 +37,7 @@ RESOURCES = (
     qr.RESOURCE,
     campaigns.RESOURCE,
     channels.RESOURCE,
+    bulk.RESOURCE,
     imports.RESOURCE,
     stats.RESOURCE,
     plans.RESOURCE,
