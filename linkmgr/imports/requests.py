@@ -43,13 +43,13 @@ def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mappi
     if archive.is_archive(head):
         return File(stream, size, name, archive.SOURCE, {}, "zip", [])
     try:
-        found = readers.recognize(head)
+        form = readers.recognize(head)
     except ReadError as error:
         raise AppError("import_unreadable", problem=error.message) from None
-    columns = set(found.columns)
-    if missing := [column for column in mapping.values() if column not in columns and found.format != "sql"]:
+    columns = set(form.columns)
+    if missing := [column for column in mapping.values() if column not in columns and form.format != "sql"]:
         raise AppError("invalid", problems=f"mapping names columns that the file does not have: {', '.join(missing)}")
-    return File(stream, size, name, source or found.source or "", mapping or found.mapping, found.format, found.columns)
+    return File(stream, size, name, source or form.source or "", mapping or form.mapping, form.format, form.columns)
 
 
 def _require_known(file: File) -> None:

@@ -121,7 +121,7 @@ def add_references(user_id: int, import_id: int, kind: str, ids: dict[str, int])
 
 def references(user_id: int, import_id: int, kind: str, names: list[str]) -> dict[str, int]:
     """Return the ids of the rows that the import has made, by their names in the source."""
-    found = rows(
+    records = rows(
         """
         SELECT name, row_id
           FROM import_references
@@ -133,7 +133,7 @@ def references(user_id: int, import_id: int, kind: str, names: list[str]) -> dic
         kind=kind,
         names=names,
     )
-    return {record["name"]: record["row_id"] for record in found}
+    return {record["name"]: record["row_id"] for record in records}
 
 
 def save_visits(user_id: int, import_id: int, number: int) -> None:

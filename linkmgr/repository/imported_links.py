@@ -17,17 +17,17 @@ def last_id() -> int:
 
 def own_hosts(user_id: int, hosts: list[str]) -> set[str]:
     """Return those of the hosts that are branded domains of the user."""
-    found = rows(
+    records = rows(
         "SELECT host FROM domains WHERE user_id = %(user_id)s AND host = ANY (%(hosts)s::text[])",
         user_id=user_id,
         hosts=hosts,
     )
-    return {record["host"] for record in found}
+    return {record["host"] for record in records}
 
 
 def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:
     """Return the ids of the user's channels with these names, which are made if they are missing."""
-    found = rows(
+    records = rows(
         """
         WITH added AS (
             INSERT INTO channels (user_id, name, color)
@@ -45,13 +45,13 @@ def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:
         names=names,
         color=DEFAULT_COLOR,
     )
-    return {record["name"]: record["id"] for record in found}
+    return {record["name"]: record["id"] for record in records}
 
 
 def find_own(user_id: int, names: list[Row]) -> list[int | None]:
     """Return the ids of the user's links with each `alias` on each `host` ("" is our own), or None where there is none
     or another user's."""
-    found = rows(
+    records = rows(
         """
         SELECT (SELECT l.id
                   FROM aliases a
@@ -67,12 +67,12 @@ def find_own(user_id: int, names: list[Row]) -> list[int | None]:
         user_id=user_id,
         names=orjson.dumps(names).decode(),
     )
-    return [record["id"] for record in found]
+    return [record["id"] for record in records]
 
 
 def free_suffixes(user_id: int, names: list[Row]) -> list[int | None]:
     """Return the smallest number from 2, after `number` others, that makes each `alias` free on its `host`."""
-    found = rows(
+    records = rows(
         """
         SELECT (SELECT suffix
                   FROM generate_series(2, %(max_suffix)s) AS suffix
@@ -92,7 +92,7 @@ def free_suffixes(user_id: int, names: list[Row]) -> list[int | None]:
         names=orjson.dumps(names).decode(),
         max_suffix=MAX_SUFFIX,
     )
-    return [record["suffix"] for record in found]
+    return [record["suffix"] for record in records]
 
 
 def set_clicks(user_id: int, clicks: dict[int, int]) -> None:
