@@ -69,10 +69,26 @@ def _is_service() -> bool:
     return isinstance(members, dict) and bool(members.keys() & {"source", "address", "token"})
 
 
+def _service(loaded: Json) -> Service:
+    if loaded["source"] != "bitly" and "address" not in loaded:
+        raise AppError("invalid", problems="address is required for this source")
+    return Service(loaded["source"], loaded.get("address", ""), loaded["token"])
+
+
+def service(members: Json) -> Service:
+    """Return the service that a form names. The console uses this."""
+    return _service(load(ServiceToRead, {name: members[name] for name in members.keys() & ServiceToRead().fields}))
+
+
+def rule(members: Json) -> str:
+    """Return the rule for conflicts."""
+    rules = load(ImportRules, {name: members[name] for name in ("on_conflict",) if name in members})
+    return str(rules.get("on_conflict", RULES[0]))
+
+
 def _origin(rules: Json) -> File | Service:
     if _is_service():
-        service = body(ServiceToRead)
-        return Service(service["source"], service.get("address", ""), service["token"])
+        return _service(body(ServiceToRead))
     upload = uploads.receive()
     return recognize(upload, rules)
 
@@ -97,7 +113,7 @@ def add() -> Json:
     origin = _origin(rules)
     if rules.get("dry_run") == "1":
         return ok(data=requests.preview(user_id(), origin))
-    import_id = requests.add(user_id(), origin, on_conflict=rules.get("on_conflict", RULES[0]))
+    import_id = requests.add(user_id(), origin, on_conflict=rule(rules))
     return ok("Import has been queued.", id=import_id)
 
 

@@ -1,5 +1,6 @@
 """Requests to import a file or to read a service: preview and creation."""
 
+import io
 from collections.abc import Iterator
 from itertools import islice
 from typing import IO, Any, NamedTuple
@@ -9,9 +10,9 @@ from linkmgr.db.statements import Row
 from linkmgr.imports import archive, bodies, job, readers, stored_file
 from linkmgr.imports.links import Outcome
 from linkmgr.imports.rows import ImportRow, ReadError
-from linkmgr.repository import imports
+from linkmgr.repository import import_batches, imports
 from linkmgr.web import keys
-from linkmgr.web.errors import AppError
+from linkmgr.web.errors import AppError, not_found
 
 SOURCES = (*readers.FILE_SOURCES, archive.SOURCE)
 PREVIEW_ROWS = 10
@@ -52,6 +53,22 @@ def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mappi
     return File(stream, size, name, source or form.source or "", mapping or form.mapping, form.format, form.columns)
 
 
+def draft(user_id: int, import_id: int, mapping: dict[str, str]) -> File:
+    """Return the file of a draft, which the console shows before the import begins."""
+    details = import_batches.details(user_id, import_id)
+    if details is None or details["state"] != "draft":
+        raise not_found("import")
+    stream: Any = io.BufferedReader(stored_file.StoredFile(user_id, import_id, details["size"]), 1 << 16)
+    return recognize(stream, details["size"], "", None, mapping)
+
+
+def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
+    """Begin the import of a draft."""
+    file = draft(user_id, import_id, mapping)
+    _require_known(file)
+    imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=file.mapping)
+
+
 def _require_known(file: File) -> None:
     if not (file.source or "url" in file.mapping):
         raise AppError("import_unrecognized", columns=", ".join(file.columns) or "none")
@@ -71,9 +88,12 @@ def preview(user_id: int, origin: File | Service) -> Row:
         rows = archive.preview(origin.stream, PREVIEW_ROWS)
     elif origin.source or "url" in origin.mapping:
         try:
-            rows = [_describe(user_id, row) for row in islice(_rows(origin), PREVIEW_ROWS)]
+            first = [*islice(_rows(origin), PREVIEW_ROWS)]
         except ReadError as error:
             raise AppError("import_unreadable", problem=error.message) from None
+        # Channels that are missing would be made.
+        context = bodies.Context(bodies.own_hosts(user_id, first), {})
+        rows = [_describe(row, context) for row in first]
     return {
         "source": origin.source or None,
         "format": origin.form,
@@ -83,10 +103,9 @@ def preview(user_id: int, origin: File | Service) -> Row:
     }
 
 
-def _describe(user_id: int, row: ImportRow) -> Row:
-    """Return a row as it would be stored. Channels that are missing would be made."""
-    hosts = bodies.own_hosts(user_id, [row])
-    checked = None if row.is_visits else bodies.check(row, bodies.Context(hosts, {}), job.loader())
+def _describe(row: ImportRow, context: bodies.Context) -> Row:
+    """Return a row as it would be stored."""
+    checked = None if row.is_visits else bodies.check(row, context, job.loader())
     shown = checked.body if not isinstance(checked, Outcome) and checked else row.record
     return {
         "number": row.number,

@@ -19,6 +19,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
                CASE WHEN state = 'running' AND bytes_read > 0
                     THEN ceil(extract(epoch FROM now() - started) * (size - bytes_read) / bytes_read)::bigint END
                    AS seconds_left,
+               CASE WHEN size > 0 THEN (100 * bytes_read / size)::integer END AS percent,
                message, created, started, finished
           FROM imports
          WHERE user_id = %(user_id)s AND id < %(after)s
@@ -38,6 +39,7 @@ def read(user_id: int, import_id: int) -> Row:
                CASE WHEN state = 'running' AND bytes_read > 0
                     THEN ceil(extract(epoch FROM now() - started) * (size - bytes_read) / bytes_read)::bigint END
                    AS seconds_left,
+               CASE WHEN size > 0 THEN (100 * bytes_read / size)::integer END AS percent,
                message, created, started, finished
           FROM imports
          WHERE user_id = %(user_id)s AND id = %(import_id)s
@@ -111,12 +113,12 @@ def enqueue(user_id: int, import_id: int) -> None:
     )
 
 
-def begin(user_id: int, import_id: int, *, on_conflict: str) -> None:
-    """Begin a draft with this rule."""
+def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
+    """Begin a draft."""
     begun = run(
         """
         WITH begun AS (
-            UPDATE imports SET state = 'queued', on_conflict = %(on_conflict)s
+            UPDATE imports SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb
              WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
             RETURNING user_id, id)
         INSERT INTO jobs (kind, argument)
@@ -126,6 +128,7 @@ def begin(user_id: int, import_id: int, *, on_conflict: str) -> None:
         user_id=user_id,
         import_id=import_id,
         on_conflict=on_conflict,
+        mapping=orjson.dumps(mapping).decode(),
     )
     if begun is None:
         raise not_found("import")

@@ -75,6 +75,7 @@ An import runs in the background, as long as the service is running. Rows that f
             failed=number(5),
             visits=number(0),
             seconds_left=or_null(number(12)),
+            percent=or_null(number(57) | {"maximum": 100}),
             message=text(""),
             created=TIMESTAMP,
             started=or_null(TIMESTAMP),
@@ -166,7 +167,8 @@ can have the parameters as members.""",
             reading("Import"),
             description="""\
 `read` is the number of rows read so far: the sum of `made`, `updated`, `skipped`, `failed` and those that have only
-visits. `seconds_left` is an estimate for a file, while the import is running. `message` is the reason if it failed.""",
+visits. `percent` is the part of a file that was read, and
+`seconds_left` an estimate, while the import is running. `message` is the reason if it failed.""",
         ),
         Operation(
             "GET",

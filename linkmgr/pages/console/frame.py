@@ -32,6 +32,7 @@ NAVIGATION = {
         Entry("Links", "console.links", "console.link"),
     ),
     "Set up": (
+        Entry("Import and export", "console.imports", "console.import"),
         Entry("Account", "account_page.show", "account_page."),
         Entry("API documentation", "docs.page", "docs."),
     ),
