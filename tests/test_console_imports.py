@@ -9,6 +9,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.repository import purge
 from tests.browser import Browser
 from tests.conftest import Client
 from tests.factories import Sql
@@ -88,6 +89,15 @@ def test_a_draft_is_replaced_by_the_next_one_or_discarded(console: FlaskClient, 
     assert console.get(first).status_code == 404
     assert console.post(f"{second}/delete").headers["Location"] == "/console/imports"
     assert sql("SELECT FROM imports") == sql("SELECT FROM import_chunks") == []
+
+
+def test_the_purge_deletes_drafts_after_a_day(app: Flask, console: FlaskClient, sql: Sql) -> None:
+    path = upload(console, shlink(sale("first")))
+    for age, status in (("23 hours", 200), ("25 hours", 404)):
+        sql("UPDATE imports SET created = now() - %(age)s::interval RETURNING 1", age=age)
+        with app.app_context():
+            purge.purge()
+        assert console.get(path).status_code == status
 
 
 def test_a_service_is_read_and_cancelled(console: FlaskClient, alice: Client) -> None:

@@ -98,6 +98,22 @@ def delete_drafts(user_id: int) -> None:
     run("DELETE FROM imports WHERE user_id = %(user_id)s AND state = 'draft'", user_id=user_id)
 
 
+def delete_expired(limit: int) -> int:
+    """Delete drafts that are older than a day. Return their number."""
+    deleted = run(
+        """
+        WITH deleted AS (
+            DELETE FROM imports
+             WHERE id = ANY (ARRAY(SELECT id FROM imports
+                                    WHERE state = 'draft' AND created < now() - interval '1 day' LIMIT %(limit)s))
+            RETURNING 1)
+        SELECT count(*) AS number FROM deleted
+        """,
+        limit=limit,
+    )
+    return int(deleted["number"]) if deleted else 0
+
+
 def enqueue(user_id: int, import_id: int) -> None:
     """Enqueue the job of an import, which begins a draft and cleans up an import that ended."""
     run(
