@@ -7,7 +7,7 @@ from io import StringIO
 import orjson
 from flask import Blueprint, Response, request, stream_with_context
 
-from linkmgr.api import urls
+from linkmgr.api import account_rows, urls
 from linkmgr.fields.base import Choice, New, Target, Text, body, load, paging
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.imports import readers, requests
@@ -178,4 +178,5 @@ def errors_csv(owner: int, import_id: int) -> Response:
 LOADER = Loader(
     prepare=lambda body: urls.to_row(load(urls.NewLink, body)),
     change=lambda owner, link_id, body: urls.change(owner, link_id, load(urls.LinkChanges, body)),
+    add=account_rows.ADD,
 )

@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -19,7 +19,8 @@ from flask import Flask, current_app
 
 from linkmgr.db import jobs, transaction
 from linkmgr.db.statements import Row
-from linkmgr.imports import archive, bodies, links, readers, visits
+from linkmgr.imports import archive, archive_rows, bodies, links, readers, visits
+from linkmgr.imports.batch import Batch
 from linkmgr.imports.links import Loader, Outcome, Sent
 from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.imports.stored_file import StoredFile
@@ -86,33 +87,20 @@ def _open(user_id: int, import_id: int, details: Row) -> _Reading:
     return _Reading(user_id, import_id, details["batch"], rows, file)
 
 
-def _take(rows: Iterator[ImportRow]) -> tuple[list[ImportRow], ReadError | None]:
+def _take(rows: Iterator[Any]) -> tuple[list[Any], ReadError | None]:
     """Return the rows of the next batch, and the error behind them."""
-    end, taken, number = monotonic() + MAX_SECONDS, [], 0
+    end, number = monotonic() + MAX_SECONDS, 0
+    taken: list[Any] = []
     try:
         for row in rows:
             taken.append(row)
             number += len(row.visits)
-            if len(taken) == MAX_ROWS or number > MAX_VISITS or monotonic() > end:
+            is_alone = isinstance(row, archive.Line) and row.is_alone
+            if len(taken) == MAX_ROWS or number > MAX_VISITS or monotonic() > end or is_alone:
                 break
     except ReadError as error:
         return taken, error
     return taken, None
-
-
-@dataclass
-class _Batch:
-    """The effects of a batch."""
-
-    pending: list[Row] = field(default_factory=list)  # visits
-    errors: list[Row] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-
-    def count(self, row: ImportRow, outcome: Outcome) -> None:
-        self.counts[outcome.kind] += 1
-        if outcome.kind == "failed":
-            error = {"number": row.number, "raw": row.raw, "code": outcome.code, "message": outcome.message}
-            self.errors.append(error)
 
 
 def run_batch(user_id: int, import_id: int) -> bool:
@@ -183,12 +171,12 @@ class _Checked(NamedTuple):
     sent: Sent
 
 
-def store(user_id: int, import_id: int, details: Row, rows: list[ImportRow]) -> _Batch:
+def store(user_id: int, import_id: int, details: Row, rows: list[ImportRow]) -> Batch:
     """Store the rows of a batch, in a transaction."""
     if details["source"] == archive.SOURCE:
-        stored: _Batch = archive.store(user_id, import_id, rows)
-        return stored
-    batch = _Batch()
+        lines: Any = rows
+        return archive_rows.Store(user_id, import_id, details["on_conflict"], loader()).run(lines)
+    batch = Batch()
     checked = []
     context = bodies.prepare(user_id, [row for row in rows if not (row.is_visits or row.problem)])
     for row in rows:
@@ -213,7 +201,7 @@ def store(user_id: int, import_id: int, details: Row, rows: list[ImportRow]) -> 
     return batch
 
 
-def _add_visits(user_id: int, import_id: int, rows: list[ImportRow], made: dict[str, int], batch: _Batch) -> None:
+def _add_visits(user_id: int, import_id: int, rows: list[ImportRow], made: dict[str, int], batch: Batch) -> None:
     """Collect the visits of links that this import has made. Those of other links are not repeated."""
     names = [bodies.reference(row) for row in rows if row.visits]
     if not names:

@@ -19,6 +19,7 @@ class Loader(NamedTuple):
 
     prepare: Callable[[Row], Row]  # a body -> a link of bulk.add_links
     change: Callable[[int, int, Row], Any]  # user id, link id, a body
+    add: dict[str, Callable[[int, Row], int]]  # by file of an exported account: user id, a body -> its id
 
 
 class Sent(NamedTuple):
@@ -30,7 +31,7 @@ class Sent(NamedTuple):
 
     @property
     def name(self) -> Row:
-        return {"alias": self.link.get("custom", ""), "host": self.link.get("domain", "")}
+        return {"alias": self.link.get("custom") or self.link.get("alias", ""), "host": self.link.get("domain", "")}
 
 
 class Outcome(NamedTuple):
@@ -55,6 +56,7 @@ def store(user_id: int, sent: list[Sent], on_conflict: str, loader: Loader) -> l
     last_id = imported_links.last_id()
     outcomes = _add(user_id, [row.link for row in sent], last_id)
     conflicts = [n for n, outcome in enumerate(outcomes) if outcome.code == "alias_taken"]
+    conflicts = _regenerate(user_id, sent, outcomes, conflicts, last_id)
     if conflicts:
         resolve = {"skip": _skip, "rename": _rename, "update": _update}[on_conflict]
         resolved = resolve(user_id, [sent[n] for n in conflicts], last_id, loader)
@@ -78,6 +80,21 @@ def _add(user_id: int, links: list[Row], last_id: int) -> list[Outcome]:
         else Outcome("made" if result["id"] > last_id else "skipped", result["id"])
         for result in bulk.add_links(user_id, links)
     ]
+
+
+def _regenerate(
+    user_id: int, sent: list[Sent], outcomes: list[Outcome], conflicts: list[int], last_id: int
+) -> list[int]:
+    """Generate other aliases for links whose generated alias another user has. Return the other conflicts."""
+    generated = [n for n in conflicts if "custom" not in sent[n].link]
+    if not generated:
+        return conflicts
+    existing = imported_links.find_own(user_id, [sent[n].name for n in generated])
+    foreign = [n for n, link_id in zip(generated, existing, strict=True) if link_id is None]
+    links = [{name: value for name, value in sent[n].link.items() if name != "alias"} for n in foreign]
+    for n, outcome in zip(foreign, _add(user_id, links, last_id), strict=True):
+        outcomes[n] = outcome
+    return [n for n in conflicts if n not in foreign]
 
 
 def _taken() -> Outcome:

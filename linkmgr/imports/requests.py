@@ -42,6 +42,7 @@ def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mappi
     head = stream.read(readers.HEAD_BYTES)
     stream.seek(0)
     if archive.is_archive(head):
+        _check_archive(stream)
         return File(stream, size, name, archive.SOURCE, {}, "zip", [])
     try:
         form = readers.recognize(head)
@@ -51,6 +52,14 @@ def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mappi
     if missing := [column for column in mapping.values() if column not in columns and form.format != "sql"]:
         raise AppError("invalid", problems=f"mapping names columns that the file does not have: {', '.join(missing)}")
     return File(stream, size, name, source or form.source or "", mapping or form.mapping, form.format, form.columns)
+
+
+def _check_archive(stream: IO[bytes]) -> None:
+    try:
+        archive.preview(stream, 0)
+    except ReadError as error:
+        raise AppError("import_unreadable", problem=error.message) from None
+    stream.seek(0)
 
 
 def draft(user_id: int, import_id: int, mapping: dict[str, str]) -> File:

@@ -88,7 +88,7 @@ def _visit(target_id: int, user_id: int) -> Visit:
         referrer=referrer or DIRECT,
         browser=client.browser,
         os=client.os,
-        social=_social(referrer),
+        social=social(referrer),
         bot=client.bot,
         device=client.device,
         city=_label(location.city),
@@ -109,7 +109,7 @@ def imported(target_id: int, user_id: int, *, at: float, agent: str, referrer: s
             referrer=host or DIRECT,
             browser=client.browser,
             os=client.os,
-            social=_social(host),
+            social=social(host),
             bot=client.bot,
             device=client.device,
         )
@@ -192,7 +192,7 @@ def _host(url: str) -> str | None:
     return host if _HOST.fullmatch(host) else None
 
 
-def _social(referrer: str | None) -> str | None:
+def social(referrer: str | None) -> str | None:
     """Return the social network of the host or of its parent domain, as of l.facebook.com, or None."""
     host = referrer or ""
     return _SOCIAL.get(host) or _SOCIAL.get(".".join(host.split(".")[-2:]))
