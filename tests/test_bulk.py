@@ -151,7 +151,7 @@ def test_an_atomic_request_takes_over_the_alias_of_a_deleted_user(alice: Client,
     assert codes(send(alice, {"url": PAGE}, {"url": PAGE, "custom": "Spring"}, atomic=True)) == ["", ""]
 
 
-FEATURES = {
+FEATURES: dict[str, tuple[str, dict[str, Any]]] = {
     "alias": ("custom short names", {"custom": "Spring"}),
     "geo": ("targets by country", {"geotarget": [{"location": "Canada", "link": PAGE}]}),
     "device": ("targets by device", {"devicetarget": [{"device": "iPhone", "link": PAGE}]}),
@@ -283,8 +283,8 @@ def test_rows_have_a_budget(app: Flask, make_app: Callable[..., Flask], alice: C
     own, other = (Client(thrifty.test_client(), client.key) for client in (alice, bob))
     for sent, left in ((6, 4), (3, 1)):
         answer = own.post(BULK, {"urls": [{"url": f"{PAGE}/{n}"} for n in range(sent)]})
-        headers = {name: answer.headers[f"X-RateLimit-Rows-{name}"] for name in ("Limit", "Remaining")}
-        assert headers == {"Limit": "10", "Remaining": str(left)}
+        numbers = {name: answer.headers[f"X-RateLimit-Rows-{name}"] for name in ("Limit", "Remaining")}
+        assert numbers == {"Limit": "10", "Remaining": str(left)}
     refused = own.post(BULK, {"urls": [{"url": f"{PAGE}/new/{n}"} for n in range(2)]})
     assert (refused.status_code, refused.get_json()["code"]) == (429, "rows_limited")
     assert refused.headers["X-RateLimit-Rows-Remaining"] == "1"

@@ -10,6 +10,7 @@ from linkmgr.api import (
     campaigns,
     channels,
     domains,
+    export,
     imports,
     overlay,
     pixels,
@@ -37,6 +38,7 @@ BLUEPRINTS = (
     urls.bp,
     users.bp,
     bulk.bp,
+    export.bp,
     imports.bp,
 )
 

@@ -1,8 +1,6 @@
 """/api/imports"""
 
-import csv
 from collections.abc import Iterator
-from io import StringIO
 
 import orjson
 from flask import Blueprint, Response, request, stream_with_context
@@ -151,26 +149,19 @@ def _pages(owner: int, import_id: int) -> Iterator[list[Json]]:
         after = rows[-1]["number"]
 
 
-def error_lines(owner: int, import_id: int) -> Iterator[str]:
+def error_lines(owner: int, import_id: int) -> Iterator[bytes]:
     """Yield the lines of a CSV with the columns of the source and the reason."""
     columns = [name for name in imports.error_columns(owner, import_id) if name != "error"]
-    text = StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow([*columns, "error"])
+    yield web_csv.lines([[*columns, "error"]])
     for rows in _pages(owner, import_id):
-        for row in rows:
-            writer.writerow(web_csv.cell(value) for value in [*map(row["raw"].get, columns), row["message"]])
-        yield text.getvalue()
-        text.seek(0)
-        text.truncate()
-    yield text.getvalue()
+        yield web_csv.lines([*map(row["raw"].get, columns), row["message"]] for row in rows)
 
 
 def errors_csv(owner: int, import_id: int) -> Response:
     """Stream the failed rows. The console uses this too."""
     headers = {"Content-Disposition": f'attachment; filename="import-{import_id}-errors.csv"'}
-    content_type = f"{web_csv.MIMETYPE}; charset=utf-8; header=present"
-    return Response(stream_with_context(error_lines(owner, import_id)), content_type=content_type, headers=headers)
+    lines = stream_with_context(error_lines(owner, import_id))
+    return Response(lines, content_type=web_csv.CONTENT_TYPE, headers=headers)
 
 
 # --- the job

@@ -51,7 +51,7 @@ def _show(preview: Row) -> None:
 
 
 def _write_errors(user_id: int, import_id: int, file: Path) -> None:
-    with file.open("w", newline="", encoding="utf-8") as output:
+    with file.open("wb") as output:
         output.writelines(api.error_lines(user_id, import_id))
 
 

@@ -217,7 +217,7 @@ class Reader:
 
     def operation(self, resource: Resource, path: str, method: str, entry: JsonSchema) -> Operation:
         content = entry.get("requestBody", {}).get("content", {}).get("application/json", {})
-        success = entry["responses"]["200"]["content"]["application/json"].get("example")
+        success = entry["responses"]["200"]["content"].get("application/json", {}).get("example")
         codes = list(self._codes(entry["responses"]))
         keyed = entry.get("security") != []
         return Operation(

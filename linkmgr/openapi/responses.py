@@ -140,10 +140,15 @@ def _success(operation: Operation) -> JsonSchema:
         *_ID,
         *(_TAG if operation.tagged else ()),
         *(_REPLAYED if operation.method in safe_writes.METHODS else ()),
-        *(_LINK if operation.csv and operation.arguments else ()),
+        *(_LINK if operation.csv and operation.arguments and not operation.lines else ()),
     )
+    if operation.file:
+        content = {operation.file: {"schema": {"type": "string", "contentMediaType": operation.file}}}
+        return {"description": "Success.", "headers": headers, "content": content}
     table = {"text/csv": {"schema": {"type": "string"}, "example": operation.csv}} if operation.csv else {}
-    return {"description": "Success.", "headers": headers, "content": {"application/json": content, **table}}
+    lines = {"application/jsonl": {"schema": {"type": "string"}}} if operation.lines else {}
+    contents = {"application/json": content, **table, **lines}
+    return {"description": "Success.", "headers": headers, "content": contents}
 
 
 def _not_modified() -> JsonSchema:

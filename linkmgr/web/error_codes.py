@@ -109,6 +109,8 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "overlay_unknown": (400, "type must refer to one of your overlays."),
     "pixel_unknown": (400, "pixels must contain only ids of your pixels."),
     "channel_unknown": (400, "channel must be the id of one of your channels."),
+    # exports
+    "export_busy": (503, "Too many exports are in progress. Try again in {seconds} seconds."),
     # accounts
     "username_taken": (400, "This username is already in use."),
     "email_taken": (400, "This e-mail address is already in use."),

@@ -39,7 +39,7 @@ _LINK: dict[str, JsonSchema] = {
     "date": TIMESTAMP,
 }
 _TARGET = url("https://example.com/app")
-_MEMBERS: dict[str, JsonSchema] = {  # of the body, in the form in which they are sent
+MEMBERS: dict[str, JsonSchema] = {  # of the body, in the form in which they are sent
     "url": url("https://example.com/sale"),
     "custom": text("summer") | {"description": 'The alias, or `""` if the service generated it.'},
     "domain": url("https://go.example.org"),
@@ -159,7 +159,7 @@ and host of the short URL.""",
             device=map_of(url("https://example.com/app"), "iphone"),
             expiry=or_null(TIMESTAMP),
             imported_clicks=or_null(number(1204)),
-            **_MEMBERS,
+            **MEMBERS,
         ),
     },
     operations=(
