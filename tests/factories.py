@@ -135,6 +135,22 @@ def channel(sql: Sql, user_id: int) -> int:
     )
 
 
+def an_import(sql: Sql, user_id: int) -> int:
+    return _id(
+        sql(
+            """
+            WITH added AS (
+                INSERT INTO imports (user_id, state, source, on_conflict, finished)
+                VALUES (%(user_id)s, 'done', 'shlink', 'skip', now()) RETURNING id, user_id)
+            INSERT INTO import_errors (user_id, import_id, number, raw, code, message)
+            SELECT user_id, id, 1, '{"URL": "ftp://example.com"}', 'invalid', 'url must be a URL.' FROM added
+            RETURNING import_id AS id
+            """,
+            user_id=user_id,
+        )
+    )
+
+
 ITEMS: dict[str, Make] = {"links": link, "bio": bio, "qr": qr}  # by their types on channels
 ALL: dict[str, Make] = {
     "link": link,
@@ -146,4 +162,5 @@ ALL: dict[str, Make] = {
     "pixel": pixel,
     "campaign": campaign,
     "channel": channel,
+    "import": an_import,
 }

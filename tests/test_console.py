@@ -146,7 +146,7 @@ def test_the_list_shows_clicks_states_and_pages(browser: FlaskClient, alice: Cli
     )  # fmt: skip
     store([visit(link_id), visit(link_id, 3), visit(link_id, 40)])
     page = get(browser, "/console/links")
-    first = words(page.split("<li>")[1 + 4])
+    first = words(page.split('<ul class="rows card">')[1].split("<li>")[1])
     for text in ("expired", "password", "frame", "private", "2 clicks in the last 30 days"):
         assert text in first
     assert "1 to 15 of 16" in page

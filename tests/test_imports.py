@@ -15,6 +15,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("fields",),
     ("repository", "outbound"),
     ("visits", "qr"),
+    ("imports",),
     ("api",),
     ("pages",),
     ("openapi",),

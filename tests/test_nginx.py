@@ -111,6 +111,16 @@ def test_errors_of_nginx_itself_are_json_for_programs_and_a_page_for_browsers(fr
     assert largest.status_code == 401
 
 
+def test_a_file_to_import_may_be_larger(front: Nginx, alice: Client) -> None:
+    headers = {"Authorization": f"Bearer {alice.key}", "Content-Type": "text/csv"} | SERVED
+    file = "longUrl,shortCode\r\n" + "".join(f"https://example.com/{n},row-{n}\r\n" for n in range(100_000))
+    answer = front.ask("/api/imports", method="POST", body=file, headers=headers)
+    assert (answer.status_code, answer.get_json()["error"]) == (200, 0)
+    refused = front.ask("/api/imports", method="POST", headers=headers | {"Content-Length": str(66 << 20)})
+    failed(refused, 413, "file_too_large")
+    assert refused.get_json()["message"] == CATALOGUE["file_too_large"][1]
+
+
 @pytest.mark.parametrize("path", ["/api/urls/bulk", "/api/urls/bulk/delete", "/api/qr/bulk"])
 def test_a_bulk_request_may_be_larger(front: Nginx, path: str) -> None:
     largest = " " * (2 << 20)

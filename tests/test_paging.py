@@ -29,6 +29,7 @@ LISTS = {
     "/api/qr": List("qrs", factories.qr, "qrs"),
     "/api/campaigns": List("campaigns", factories.campaign, "campaigns"),
     "/api/urls": List("urls", factories.link, "links"),
+    "/api/imports": List("imports", factories.an_import, "imports"),
     "/api/channels": List("channels", factories.channel, "channels"),
     "/api/channel/{channel_id}": List("items", factories.link, "channel_items"),
 }

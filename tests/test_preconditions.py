@@ -24,6 +24,7 @@ TABLES = {
     "link": "links",
     "overlay": "overlays",
     "pixel": "pixels",
+    "import": "imports",
     "qr": "qrs",
     "splash": "splash_pages",
     "user": "users",

@@ -35,7 +35,7 @@ def test_the_table_of_settings_matches_the_program() -> None:
 
 def test_the_list_of_commands_matches_the_program(app: Flask) -> None:
     listed = re.findall(r"^\| `(\w+ \w+)[^`]*` \|", README, re.MULTILINE)
-    groups = ("users", "plans", "database", "visits")
+    groups = ("users", "links", "plans", "database", "visits")
     commands = [
         f"{name} {command}"
         for name in groups

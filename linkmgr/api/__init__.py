@@ -11,6 +11,7 @@ from linkmgr.api import (
     channels,
     domains,
     export,
+    imports,
     overlay,
     pixels,
     plans,
@@ -38,6 +39,7 @@ BLUEPRINTS = (
     users.bp,
     bulk.bp,
     export.bp,
+    imports.bp,
 )
 
 

@@ -35,7 +35,7 @@ _LINKS: Columns = {
     "Tags": lambda link: _TAGS.join(name.replace(_TAGS, " ") for name in link["channels"]),
     **columns(
         "id shorturl alias custom date expiry status type haspassword description metadescription metaimage campaign"
-        " clicks uniqueclicks pixels geotarget devicetarget languagetarget parameters deeplink"
+        " clicks uniqueclicks imported_clicks pixels geotarget devicetarget languagetarget parameters deeplink"
     ),
 }
 

@@ -70,7 +70,7 @@ def visits(qr_id: int) -> Json | Response:
 @bp.post("/qr/add")
 def add() -> Json:
     new = body(NewQr)
-    prepared = _prepare(new["type"], new)
+    prepared = prepare(new["type"], new)
     row = {"name": qr_data.default_name(new["type"], prepared["data"])} | prepared
     return ok(**qr.add(user_id(), code=qr_data.new_code(), **row))
 
@@ -80,7 +80,7 @@ def update(qr_id: int) -> Response:
     changes, stored = body(QrChanges), qr.find_fixed(user_id(), qr_id)
     if changes.get("logo") == stored["logo"]:
         changes.pop("logo", None)  # keep the image instead of fetching it again
-    qr.update(user_id(), qr_id, **_prepare(stored["type"], changes))
+    qr.update(user_id(), qr_id, **prepare(stored["type"], changes))
     code = qr.read_current(user_id(), qr_id)
     return updated("QR has been updated successfully.", code.pop("version"), data=code.pop("statistics"), details=code)
 
@@ -91,7 +91,7 @@ def delete(qr_id: int) -> Json:
     return ok("QR Code has been deleted successfully.")
 
 
-def _prepare(kind: str, members: dict[str, Any]) -> dict[str, Any]:
+def prepare(kind: str, members: dict[str, Any]) -> dict[str, Any]:
     """Replace the data by its stored form, and the logo by its image."""
     data = qr_data.normalize(kind, members["data"])
     prepared = members | {"data": data, "own_alias": qr_data.own_alias(kind, data)}

@@ -28,7 +28,8 @@ _TITLES = {
     401: "The API key is missing, unknown or expired",
     403: "The plan or the user's role does not allow it",
     404: "The path does not exist, or the user owns no row with this id",
-    409: "A request with the same key is still running",
+    408: "The body did not arrive in time",
+    409: "A request with the same key, or another import, is still running",
     412: "The record has changed",
     413: "The body is too large",
     414: "The URL is too long",
@@ -62,6 +63,10 @@ _PLACEHOLDERS = {  # of the messages in examples
     "id": "5d41402abc4b2a76",
     "color": "rgb(118,118,118)",
     "background": "rgb(255,255,255)",
+    "deadline": 120,
+    "number": 3,
+    "columns": "Name, Target",
+    "problem": "The file is not text.",
     "hint": "Did you mean GET /api/urls? /api/docs lists all operations.",
 }
 

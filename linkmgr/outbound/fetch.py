@@ -55,7 +55,7 @@ _slots = threading.BoundedSemaphore(MAX_CONCURRENT)
 
 
 @contextmanager
-def _slot() -> Iterator[None]:
+def slot() -> Iterator[None]:
     """Hold one of the slots. Raise an error if none is free, because waiting would block further threads."""
     if not _slots.acquire(blocking=False):
         raise AppError("fetch_busy", seconds=RETRY_SECONDS)
@@ -99,7 +99,7 @@ class Fetch:
 
     def body(self) -> bytes:
         end, url = time.monotonic() + DEADLINE, self._url
-        with _slot(), self._sockets, closing(self._curl()) as curl:
+        with slot(), self._sockets, closing(self._curl()) as curl:
             for _ in range(1 + MAX_REDIRECTS):
                 status, location = self._hop(curl, url, end - time.monotonic())
                 if not location or (self._upgrade_only and location != url.replace(b"http:", b"https:", 1)):

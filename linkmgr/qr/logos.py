@@ -30,7 +30,7 @@ def load(name: str) -> bytes:
     """Return the logo with this file name or URL as PNG, or b"" for an empty name."""
     if not name:
         return b""
-    return _reencode(fetch(name) if "://" in name else _read(name))
+    return reencode(fetch(name) if "://" in name else _read(name))
 
 
 def _read(name: str) -> bytes:
@@ -47,7 +47,7 @@ def _read(name: str) -> bytes:
         raise AppError("logo_missing") from None
 
 
-def _reencode(image: bytes) -> bytes:
+def reencode(image: bytes) -> bytes:
     if len(image) > MAX_BYTES:
         raise AppError("logo_unusable")
     try:

@@ -47,7 +47,7 @@ def links(user_id: int, after: int) -> list[Row]:
                CASE WHEN custom THEN alias ELSE '' END AS custom, plain, d.scheme || '://' || d.host AS domain,
                password_hash, type, expires AS expiry, locations, devices, languages, parameters, deeplink,
                CASE WHEN public THEN 'public' ELSE 'private' END AS status,
-               coalesce(clicks, 0) AS clicks, coalesce(visitors, 0) AS uniqueclicks,
+               coalesce(clicks, 0) AS clicks, coalesce(visitors, 0) AS uniqueclicks, imported_clicks,
                CASE WHEN num_nonnulls(campaign_id, splash_id, overlay_id) > 0
                       OR EXISTS (SELECT FROM link_pixels p WHERE p.link_id = l.id)
                       OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)

@@ -14,7 +14,7 @@ in an order in which a line refers to earlier lines only. Times are UTC.
                      page or overlay-<id>; `campaign`, `pixels` and `channel` are ids. `domain` is "" on the service's
                      own host, `custom` is "" if the service generated `alias`, and `plain` is true if the link was
                      created from its URL alone. `password_hash` is the argon2id hash of the password, or null.
-                     `clicks` and `uniqueclicks` are the totals.
+                     `clicks` and `uniqueclicks` are the totals, and `imported_clicks` are those of another service.
     qr.jsonl         type, data, name, background, foreground, logo, `code` (the last part of its URL), `channel`, and
                      the totals `scans` and `uniquescans`
     logos.jsonl      id of the QR code, and `image`: the PNG of its logo in base64

@@ -26,6 +26,18 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         "Nothing was changed, because {failed} of {sent} elements failed and atomic is true. Correct or remove those in"
         " results.",
     ),
+    # uploads
+    "file_missing": (400, "There is no file, or it is empty. Send a file as the body, or in a form."),
+    "file_too_large": (413, "The file is too large. The limit is 64 MiB; gzip makes a file smaller."),
+    "upload_timeout": (408, "The file did not arrive within {deadline} seconds. Send it again, or compress it first."),
+    "uploads_busy": (503, "Another file is being uploaded. Try again in {seconds} seconds."),
+    # imports
+    "import_unrecognized": (
+        400,
+        "The columns of this file are not known: {columns}. Name the one of the target in mapping, as url.",
+    ),
+    "import_unreadable": (400, "{problem}"),
+    "imports_full": (409, "You have {number} unfinished imports. Wait until one ends, or cancel one."),
     # repeated and conditional requests
     "idempotency_key_invalid": (
         400,

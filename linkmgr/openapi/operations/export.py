@@ -47,6 +47,7 @@ _RECORDS: dict[str, JsonSchema] = {
         date=TIMESTAMP,
         clicks=number(12),
         uniqueclicks=number(9),
+        imported_clicks=or_null(number(1204)),
     ),
     "CodeExported": record(
         id=ID, code=text("bcd234fgh567"), link=own_url("qr/bcd234fgh567"), type=text("link"), data=_ANY,

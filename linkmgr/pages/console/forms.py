@@ -1,110 +1,171 @@
-"""The form of a link. Its fields are the members of the bodies of the API, and so are their messages.
+"""The pages that create, change and delete a row: the same for all resources.
 
-A form and a stored link become the same record: the body that the API takes, with all members and with ids as text.
-Their difference is what an update sends.
+The fields of a form are the members of the bodies of the API, and their messages are those of the API. A form and a
+stored row become the same record: the body that the API takes, with all members. Their difference is what an update
+sends. The field `version` stands for the header If-Match.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
 import psycopg2
+from flask import flash, g, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 from werkzeug.datastructures import MultiDict
+from werkzeug.wrappers import Response
 
+from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import load, problems
+from linkmgr.pages.console.frame import bp
+from linkmgr.repository import versions
 from linkmgr.web import errors
 from linkmgr.web.errors import AppError
 
-Form = MultiDict[str, str]
+FormData = MultiDict[str, str]
 
-TEXTS = ("url", "custom", "domain", "password", "expiry", "type", "metatitle", "metadescription", "metaimage",
-         "description", "campaign", "status")  # fmt: skip
-LISTS = ("pixels", "channel")
-# Members with rows of two controls, and the names of these.
-PAIRS = {
-    "geotarget": ("location", "link"),
-    "devicetarget": ("device", "link"),
-    "languagetarget": ("language", "link"),
-    "parameters": ("name", "value"),
-}
-STORES = ("apple", "google")  # of the member `deeplink`
-LABELS = {
-    "url": "Target", "custom": "Alias", "domain": "Domain", "password": "Password", "expiry": "Expiry", "type": "Type",
-    "geotarget": "Countries", "devicetarget": "Devices", "languagetarget": "Languages", "parameters": "Parameters",
-    "metatitle": "Title", "metadescription": "Preview text", "metaimage": "Preview image", "description": "Note",
-    "pixels": "Pixels", "campaign": "Campaign", "channel": "Channels", "deeplink": "App links", "status": "Status",
-}  # fmt: skip
-# The fields of errors that the database reports.
-_FIELDS = {
-    "alias_taken": "custom", "domain_unknown": "domain", "link_branded": "url", "campaign_unknown": "campaign",
-    "splash_unknown": "type", "overlay_unknown": "type", "pixel_unknown": "pixels", "channel_unknown": "channel",
-}  # fmt: skip
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
 GENERAL = ""  # the name of a message that is about no field
 
 
-def _lines(text: str) -> str:
+def lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
 
 
-def _pairs(form: Form, member: str) -> list[Row]:
-    """Return the rows of a member in which something was typed."""
-    first, second = PAIRS[member]
-    rows = zip(form.getlist(f"{member}.{first}"), form.getlist(f"{member}.{second}"), strict=False)
-    pairs = [(_lines(one).strip(), _lines(other).strip()) for one, other in rows]
-    return [{first: one, second: other} for one, other in pairs if one or other]
-
-
-def from_form(form: Form) -> Row:
-    stores = {store: url for store in STORES if (url := form.get(f"deeplink.{store}", "").strip())}
-    return (
-        {name: _lines(form.get(name, "")) for name in TEXTS}
-        | {name: sorted(set(form.getlist(name))) for name in LISTS}
-        | {name: _pairs(form, name) for name in PAIRS}
-        | {"deeplink": stores | ({"auto": True} if form.get("deeplink.auto") else {})}
-    )
-
-
-def from_link(link: Row) -> Row:
-    """Return the record of a stored link. The password is not readable."""
-    texts = {name: str(link.get(name) or "") for name in TEXTS} | {"password": ""}
-    deeplink = {name: value for name, value in link["deeplink"].items() if value}
-    return (
-        texts
-        | {name: sorted(str(row_id) for row_id in link[name]) for name in LISTS}
-        | {name: link[name] for name in PAIRS}
-        | {"expiry": (link["expiry"] or "").replace(" ", "T"), "deeplink": deeplink}
-    )
-
-
-def changes(record: Row, stored: Row, *, remove_password: bool) -> Row:
+def differing(record: Row, stored: Row) -> Row:
     """Return the members that differ from the stored ones."""
-    changed = {name: value for name, value in record.items() if value != stored[name]}
-    return changed | ({"password": ""} if remove_password else {})
+    return {name: value for name, value in record.items() if value != stored[name]}
 
 
-def _half(record: Row) -> dict[str, str]:
-    """Return the messages about rows with one of two controls filled. The API ignores such elements."""
-    return {
-        member: f"Fill in both {first} and {second}, or neither."
-        for member, (first, second) in PAIRS.items()
-        if not all(row[first] and row[second] for row in record.get(member, ()))
-    }
+@dataclass(frozen=True, kw_only=True)
+class Form:
+    """The form of a resource. Its endpoints are `<name>_new`, `<name>_add`, `<name>_edit`, `<name>_save`,
+    `<name>_delete` and `<name>_delete_now`, and `<plural>` is that of the list. Its templates are
+    `console/<name>_form.html` and `console/<name>_delete.html`. They get the stored row as `row`."""
 
+    name: str
+    plural: str
+    noun: str  # in sentences
+    blueprint: str  # of the API; with `id_name`, the statement of the version and its parameter
+    id_name: str
+    new: type[Schema]
+    changed: type[Schema]
+    from_form: Callable[[FormData], Row]  # the record of what was typed
+    from_row: Callable[[Row], Row]  # the record of a stored row
+    read: Callable[[int, int], Row]  # (user_id, id) -> the stored row with its version
+    add: Callable[[int, Row], Row]  # (user_id, members) -> the new row with its id
+    change: Callable[[int, int, Row], Any]  # (user_id, id, members)
+    delete: Callable[[int, int], None]  # (user_id, id)
+    labels: dict[str, str]  # by member
+    fields: dict[str, str] = field(default_factory=dict)  # members by code of the errors that are about them
+    changes: Callable[[Row, Row], Row] = differing
+    check: Callable[[Row], dict[str, str]] = lambda _: {}  # messages by member, besides those of the API
+    choices: Callable[[], Row] = dict  # further values for the template
+    after: str = ""  # the endpoint that shows a stored row; by default the page with its form
 
-def submit(schema: type[Schema], members: Row, store: Callable[[Row], Any]) -> dict[str, str]:
-    """Check the members and store them. Return the messages by field; without any, the members are stored."""
-    messages = {name: f"{LABELS[name]} {problem}." for name, problem in problems(schema, members).items()}
-    messages |= _half(members)
-    if messages:
-        return messages
-    try:
-        store(load(schema, members))
-    except (AppError, psycopg2.IntegrityError) as error:
-        app_error = error if isinstance(error, AppError) else errors.from_constraint(error)
-        if app_error is None or app_error.status not in _REFUSED:
-            raise
-        return {_FIELDS.get(app_error.code, GENERAL): app_error.message}
-    return {}
+    def register(self) -> "Form":
+        """Add the routes."""
+        row = f"/{self.plural}/<id:row_id>"
+        for rule, action, method, view in (
+            (f"/{self.plural}/new", "new", "GET", self._new),
+            (f"/{self.plural}/new", "add", "POST", self._add),
+            (f"{row}/edit", "edit", "GET", self._edit),
+            (f"{row}/edit", "save", "POST", self._save),
+            (f"{row}/delete", "delete", "GET", self._delete),
+            (f"{row}/delete", "delete_now", "POST", self._delete_now),
+        ):
+            bp.add_url_rule(rule, f"{self.name}_{action}", view, methods=[method])
+        return self
+
+    def _render(
+        self, record: Row, *, row: Row | None = None, messages: dict[str, str] | None = None, stored: Row | None = None
+    ) -> str:
+        """Render the form. `stored` is what is stored now, if it has changed since the form was opened."""
+        return render_template(
+            f"console/{self.name}_form.html",
+            noun=self.noun,
+            row=row,
+            record=record,
+            problems=messages or {},
+            stored=stored,
+            labels=self.labels,
+            **self.choices(),
+        )
+
+    def _new(self) -> str:
+        """Show the empty form, or one that is filled in from the query."""
+        return self._render(self.from_form(request.args))
+
+    def _add(self) -> ResponseReturnValue:
+        added: Row = {}
+        record = self.from_form(request.form)
+        messages = self._submit(self.new, record, lambda members: added.update(self.add(g.user_id, members)))
+        if messages:
+            return self._render(record, messages=messages), 400
+        flash(f"{self.noun[0].upper()}{self.noun[1:]} created.", "success")
+        return redirect(self._url(added["id"]), code=303)
+
+    def _edit(self, row_id: int) -> str:
+        row = self.read(g.user_id, row_id)
+        return self._render(self.from_row(row), row=row)
+
+    def _save(self, row_id: int) -> ResponseReturnValue:
+        row = self.read(g.user_id, row_id)
+        record, version = self.from_form(request.form), request.form.get("version", "")
+        changes = self.changes(record, self.from_row(row))
+        try:
+            messages = {}
+            if version != row["version"]:
+                raise AppError("changed_meanwhile")
+            if changes:
+                messages = self._submit(self.changed, changes, lambda members: self._store(row_id, version, members))
+        except AppError as error:
+            if error.code != "changed_meanwhile":
+                raise
+            row = self.read(g.user_id, row_id)
+            return self._render(record, row=row, stored=self.from_row(row)), 412
+        if messages:
+            return self._render(record, row=row, messages=messages), 400
+        flash("Changes saved.", "success")
+        return redirect(self._url(row_id), code=303)
+
+    def _delete(self, row_id: int) -> str:
+        """Ask whether to delete the row, for browsers that do not open the dialog."""
+        return render_template(f"console/{self.name}_delete.html", noun=self.noun, row=self.read(g.user_id, row_id))
+
+    def _delete_now(self, row_id: int) -> Response:
+        self.delete(g.user_id, row_id)
+        flash(f"{self.noun[0].upper()}{self.noun[1:]} deleted.", "success")
+        return redirect(url_for(f"console.{self.plural}"), code=303)
+
+    def _url(self, row_id: int) -> str:
+        return url_for(f"console.{self.after or self.name + '_edit'}", row_id=row_id)
+
+    def _store(self, row_id: int, version: str, members: Row) -> None:
+        """Change the row if it still has the version that the form was opened with, as If-Match does."""
+
+        def check() -> None:
+            if versions.lock(g.user_id, self.blueprint, {self.id_name: row_id}) not in (version, None):
+                raise AppError("changed_meanwhile")
+
+        with transaction.lazily(check) as writes:
+            self.change(g.user_id, row_id, members)
+            writes.commit()
+
+    def _submit(self, schema: type[Schema], members: Row, store: Callable[[Row], Any]) -> dict[str, str]:
+        """Check the members and store them. Return the messages by field; without any, the members are stored."""
+        messages = {name: f"{self.labels[name]} {problem}." for name, problem in problems(schema, members).items()}
+        messages |= self.check(members)
+        if messages:
+            return messages
+        try:
+            store(load(schema, members))
+        except (AppError, psycopg2.IntegrityError) as error:
+            app_error = error if isinstance(error, AppError) else errors.from_constraint(error)
+            if app_error is None or app_error.status not in _REFUSED:
+                raise
+            return {self.fields.get(app_error.code, GENERAL): app_error.message}
+        return {}

@@ -25,13 +25,18 @@ class Entry(NamedTuple):
     prefix: str
 
 
-# A page that has its own entry adds it here.
-NAVIGATION = (
-    Entry("Home", "console.home", "console.home"),
-    Entry("Links", "console.links", "console.link"),
-    Entry("Account", "account_page.show", "account_page."),
-    Entry("API documentation", "docs.page", "docs."),
-)
+# By heading. A page that has its own entry adds it here.
+NAVIGATION = {
+    "": (
+        Entry("Home", "console.home", "console.home"),
+        Entry("Links", "console.links", "console.link"),
+    ),
+    "Set up": (
+        Entry("Import and export", "console.imports", "console.import"),
+        Entry("Account", "account_page.show", "account_page."),
+        Entry("API documentation", "docs.page", "docs."),
+    ),
+}
 
 
 @bp.before_request
@@ -43,9 +48,12 @@ def _require_session() -> Response | None:
     return None
 
 
-def _navigation() -> list[tuple[Entry, bool]]:
+def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
     endpoint = request.endpoint or ""
-    return [(entry, endpoint.startswith(entry.prefix)) for entry in NAVIGATION]
+    return {
+        heading: [(entry, endpoint.startswith(entry.prefix)) for entry in entries]
+        for heading, entries in NAVIGATION.items()
+    }
 
 
 def parse_utc(text: str) -> datetime:

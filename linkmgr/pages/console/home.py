@@ -88,7 +88,7 @@ def _numbers() -> Row:
 def _name(row: Row) -> tuple[str, str]:
     if row["dimension"] != "target":
         return row["label"] or "Unknown", ""
-    url = url_for("console.link", link_id=row["link_id"]) if row["link_id"] else ""
+    url = url_for("console.link", row_id=row["link_id"]) if row["link_id"] else ""
     return row["name"] or "A deleted link or QR code", url
 
 

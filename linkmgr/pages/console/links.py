@@ -3,12 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from flask import Response, flash, g, redirect, render_template, request, url_for
-from flask.typing import ResponseReturnValue
-from werkzeug.wrappers import Response as AnyResponse
+from flask import Response, g, render_template
 
 from linkmgr.api import urls as api
-from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import page_number, query_choice, query_text
 from linkmgr.fields.countries import NAMES
@@ -16,13 +13,13 @@ from linkmgr.fields.periods import Range, parse_range, parse_zone
 from linkmgr.fields.periods import buckets as buckets_of
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.pages import qr as qr_page
-from linkmgr.pages.console import charts, forms, frame
+from linkmgr.pages.console import charts, frame, link_form
+from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
 from linkmgr.qr.cache import image_cache
-from linkmgr.repository import overviews, url_details, urls, versions, visit_list
+from linkmgr.repository import overviews, url_details, urls, visit_list
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError
 
 PER_PAGE = 15
 MAX_CHOICES = 200  # of a kind, in the form
@@ -120,16 +117,16 @@ def _name(row: Row) -> tuple[str, str]:
     return f"{label} ({code})" if code else label, ""
 
 
-@bp.get("/links/<id:link_id>")
-def link(link_id: int) -> str:
+@bp.get("/links/<id:row_id>")
+def link(row_id: int) -> str:
     """Show a link. Statements: the link, its numbers, and its latest visits."""
-    record = url_details.read_current(g.user_id, link_id)
+    record = url_details.read_current(g.user_id, row_id)
     period = query_choice("period", tuple(_PERIODS)) or DEFAULT_PERIOD
     units = _PERIODS[period][1]
     unit = query_choice("by", ("hour", "day", "week", "month")) or units[0]
     if unit not in units:
         unit = units[0]
-    visits = visit_list.index(g.user_id, link_id, what="link", limit=_LATEST, after=None, bots=[False])
+    visits = visit_list.index(g.user_id, row_id, what="link", limit=_LATEST, after=None, bots=[False])
     return render_template(
         "console/link.html",
         link=record,
@@ -139,14 +136,14 @@ def link(link_id: int) -> str:
         periods=_PERIODS,
         unit=unit,
         units=units,
-        **_numbers(link_id, period, unit),
+        **_numbers(row_id, period, unit),
     )
 
 
-@bp.get("/links/<id:link_id>/qr")
-def link_qr(link_id: int) -> Response:
+@bp.get("/links/<id:row_id>/qr")
+def link_qr(row_id: int) -> Response:
     """Draw the QR code of the short URL, which on a branded domain has another host than this page."""
-    record = url_details.read(g.user_id, link_id)
+    record = url_details.read(g.user_id, row_id)
     form, size = qr_page.requested_format(), qr_page.requested_size(query_text("size"))
     spec = qr_image.image_spec(record["shorturl"], "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=size)
     response = qr_page.image_response(spec, image_cache().get(spec.tag) or qr_page.render(spec, None))
@@ -155,97 +152,38 @@ def link_qr(link_id: int) -> Response:
     return response
 
 
-# --- forms
+# --- its form
 
 
-def _form(
-    record: Row, *, link: Row | None = None, messages: dict[str, str] | None = None, stored: Row | None = None
-) -> str:
-    """Render the form. `stored` is what is stored now, if it has changed since the form was opened."""
-    choices = overviews.choices(g.user_id, limit=MAX_CHOICES)
-    return render_template(
-        "console/link_form.html",
-        record=record,
-        link=link,
-        problems=messages or {},
-        stored=stored,
-        labels=forms.LABELS,
-        pairs=forms.PAIRS,
-        base_url=settings().base_url,
-        choices={
-            kind: [row for row in choices if row["kind"] == kind]
-            for kind in ("domain", "campaign", "channel", "pixel", "splash", "overlay")
-        },
-    )
+def _choices() -> Row:
+    """Return the rows that a link can refer to, by kind."""
+    rows = overviews.choices(g.user_id, limit=MAX_CHOICES)
+    kinds = ("domain", "campaign", "channel", "pixel", "splash", "overlay")
+    return {
+        "choices": {kind: [row for row in rows if row["kind"] == kind] for kind in kinds},
+        "pairs": link_form.PAIRS,
+        "base_url": settings().base_url,
+    }
 
 
-@bp.get("/links/new")
-def link_new() -> str:
-    """Show the empty form. Statement: the rows that a link can refer to."""
-    return _form(forms.from_form(request.args))
-
-
-@bp.post("/links/new")
-def link_add() -> ResponseReturnValue:
-    added: Row = {}
-    record = forms.from_form(request.form)
-    messages = forms.submit(api.NewLink, record, lambda new: added.update(api.create(g.user_id, new)))
-    if messages:
-        return _form(record, messages=messages), 400
-    flash("Link created.", "success")
-    return redirect(url_for("console.link", link_id=added["id"]), code=303)
-
-
-@bp.get("/links/<id:link_id>/edit")
-def link_edit(link_id: int) -> str:
-    """Show the form of a link. Statements: the link, and the rows that it can refer to."""
-    record = url_details.read_current(g.user_id, link_id)
-    return _form(forms.from_link(record), link=record)
-
-
-def _change(link_id: int, version: str, changes: Row) -> None:
-    """Change the link if it still has the version that the form was opened with, as If-Match does."""
-
-    def check() -> None:
-        if versions.lock(g.user_id, "urls", {"link_id": link_id}) not in (version, None):
-            raise AppError("changed_meanwhile")
-
-    with transaction.lazily(check) as writes:
-        api.change(g.user_id, link_id, changes)
-        writes.commit()
-
-
-@bp.post("/links/<id:link_id>/edit")
-def link_save(link_id: int) -> ResponseReturnValue:
-    stored = url_details.read_current(g.user_id, link_id)
-    record = forms.from_form(request.form)
-    version = request.form.get("version", "")
-    changes = forms.changes(record, forms.from_link(stored), remove_password=bool(request.form.get("password.remove")))
-    try:
-        messages = {}
-        if version != stored["version"]:
-            raise AppError("changed_meanwhile")
-        if changes:
-            messages = forms.submit(api.LinkChanges, changes, lambda loaded: _change(link_id, version, loaded))
-    except AppError as error:
-        if error.code != "changed_meanwhile":
-            raise
-        stored = url_details.read_current(g.user_id, link_id)
-        return _form(record, link=stored, stored=forms.from_link(stored)), 412
-    if messages:
-        return _form(record, link=stored, messages=messages), 400
-    flash("Changes saved.", "success")
-    return redirect(url_for("console.link", link_id=link_id), code=303)
-
-
-@bp.get("/links/<id:link_id>/delete")
-def link_delete(link_id: int) -> str:
-    """Ask whether to delete the link, for browsers that do not open the dialog."""
-    return render_template("console/link_delete.html", link=url_details.read_current(g.user_id, link_id))
-
-
-@bp.post("/links/<id:link_id>/delete")
-def link_delete_now(link_id: int) -> AnyResponse:
-    urls.delete(g.user_id, link_id)
-    flash("Link deleted.", "success")
-    return redirect(url_for("console.links"), code=303)
+FORM = Form(
+    name="link",
+    plural="links",
+    noun="link",
+    blueprint="urls",
+    id_name="link_id",
+    new=api.NewLink,
+    changed=api.LinkChanges,
+    from_form=link_form.from_form,
+    from_row=link_form.from_link,
+    read=url_details.read_current,
+    add=api.create,
+    change=api.change,
+    delete=urls.delete,
+    labels=link_form.LABELS,
+    fields=link_form.FIELDS,
+    changes=link_form.changes,
+    check=link_form.half_filled,
+    choices=_choices,
+    after="link",
+).register()

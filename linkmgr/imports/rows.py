@@ -1,0 +1,53 @@
+"""Rows of an import, as readers return them to the job that stores them."""
+
+from typing import Any, NamedTuple
+
+# Members of the body of POST /api/url/add that a source can have, and three of ImportRow. A mapping names a column of
+# the source for each.
+LINK_MEMBERS = ("url", "custom", "domain", "metatitle", "description", "password", "expiry", "status", "type",
+                "metadescription", "metaimage", "geotarget", "devicetarget", "languagetarget", "parameters",
+                "deeplink")  # fmt: skip
+MEMBERS = (*LINK_MEMBERS, "tags", "created", "clicks")
+
+
+class RawVisit(NamedTuple):
+    """A visit that the source has recorded. Texts are empty if the source does not know them."""
+
+    time: str  # UTC, such as 2024-01-31 10:00:00
+    referrer: str
+    agent: str  # the User-Agent header
+    country: str  # an ISO code of two capital letters
+
+
+class ImportRow(NamedTuple):
+    """A link, or visits of a link that an earlier row of the same source has (`is_visits`).
+
+    A source with raw visits has them after all of its links, or after the link that they belong to.
+    """
+
+    number: int  # the row in the source, from 1; a header line is not counted
+    record: dict[str, Any]  # members of the body of POST /api/url/add
+    tags: list[str]  # names of channels
+    created: str | None  # UTC, such as 2024-01-31 10:00:00
+    clicks: int | None  # total of the source, including those clicks that follow as raw visits
+    visits: list[RawVisit]
+    raw: dict[str, str]  # columns of the source
+    problem: str | None  # a sentence, if the row could not be read
+    position: Any  # a JSON value: pass it to the reader to continue after this row
+
+    @property
+    def is_visits(self) -> bool:
+        """Return True if `record` has only the alias, and the domain if the link has one, of the visited link."""
+        return bool(self.visits) and "url" not in self.record
+
+
+class ReadError(Exception):
+    """A file or a service that cannot be read any further. The message is a complete sentence for the user.
+
+    With `retry_after`, the service asks to be left alone for that many seconds: continue then, from the position of
+    the last row.
+    """
+
+    def __init__(self, message: str, retry_after: int | None = None) -> None:
+        self.message, self.retry_after = message, retry_after
+        super().__init__(message)

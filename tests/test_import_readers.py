@@ -1,0 +1,181 @@
+"""Import files of other services, made by hand from their documentation: tests/import_files."""
+
+import gzip
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from linkmgr.imports import readers
+from linkmgr.imports.rows import ImportRow, RawVisit, ReadError
+
+FILES = Path(__file__).parent / "import_files"
+SALE = "https://example.com/sale"
+JOBS = "https://example.com/jobs"
+SUMMER = {"url": SALE, "custom": "summer", "metatitle": "Summer sale"}
+AT, NEXT_DAY = "2026-02-04 12:04:57", "2026-02-05 00:00:00"
+END = "2027-01-01 00:00:00"
+
+
+def read(content: bytes, **options: Any) -> list[ImportRow]:
+    return list(readers.read(io.BytesIO(content), **options))
+
+
+def only(content: bytes, **options: Any) -> ImportRow:
+    [row] = read(content, **options)
+    return row
+
+
+def problem(content: bytes, **options: Any) -> str:
+    with pytest.raises(ReadError) as error:
+        read(content, **options)
+    assert error.value.retry_after is None
+    return error.value.message
+
+
+def link(record: dict[str, Any], *tags: str, created: str | None = None, clicks: int | None = None) -> tuple[Any, ...]:
+    return record, list(tags), created, clicks
+
+
+DEFAULT_JOBS = link({"url": JOBS, "custom": "jobs"}, created=NEXT_DAY, clicks=0)
+EXPECTED = {
+    "shlink.csv": (
+        "shlink",
+        link({**SUMMER, "url": f"{SALE}?utm_source=mail", "domain": "s.example.org", "metatitle": "Summer, sale"},
+             "news", "mail"),
+        link({"url": JOBS, "custom": "jobs"}),
+    ),
+    "shlink_web_client.csv": (
+        "shlink",
+        link(SUMMER | {"domain": "s.example.org"}, "news", "mail", created=AT, clicks=17),
+        link({"url": JOBS, "custom": "jobs", "domain": "s.example.org"}, created=NEXT_DAY, clicks=0),
+    ),
+    "shlink.json": (
+        "shlink",
+        link(SUMMER | {"expiry": END}, "news", "mail", created=AT, clicks=17),
+        link({"url": JOBS, "custom": "jobs", "domain": "go.example.org"}, created=NEXT_DAY, clicks=0),
+    ),
+    "bitly.csv": (
+        "bitly",
+        link({"url": SALE, "custom": "Summer", "metatitle": 'Summer "sale"', "domain": "go.example.org"},
+             created="2026-06-01 08:30:00", clicks=1234),
+        link({"url": JOBS, "custom": "3XyZ123", "domain": "bit.ly"}, created="2026-06-02 00:00:00", clicks=0),
+    ),
+    "bitly.json": (
+        "bitly",
+        link(SUMMER | {"custom": "Summer", "domain": "go.example.org"}, "news", created="2026-06-01 08:30:00"),
+    ),
+    "dub.csv": (
+        "dub",
+        link({"url": SALE, "custom": "summer", "domain": "dub.sh"}, "news", "mail", created=AT, clicks=17),
+        link({"url": JOBS, "custom": "jobs", "domain": "go.example.org"}, created=NEXT_DAY, clicks=0),
+    ),
+    "dub_columns.csv": (
+        "dub",
+        link({"url": SALE, "custom": "summer", "domain": "dub.sh"}, "news", "mail", created=AT, clicks=17),
+    ),
+    "dub.json": (
+        "dub",
+        link({"url": SALE, "custom": "summer", "domain": "dub.sh", "description": "For the newsletter",
+              "password": "correct horse", "expiry": END}, "news", created=AT, clicks=17),
+    ),
+    "rebrandly.csv": ("rebrandly", link(SUMMER | {"domain": "rebrand.ly"}, "news", "mail", created=AT, clicks=17)),
+    "shortio.csv": (
+        "shortio",
+        link(SUMMER | {"expiry": END, "domain": "s.example.org"}, "news", "mail", created=AT, clicks=245),
+        link({"url": JOBS, "custom": "jobs", "domain": "s.example.org"}, created=NEXT_DAY, clicks=0),
+    ),
+    "shortio_members.csv": (
+        "shortio",
+        link(SUMMER | {"domain": "s.example.org"}, "news", "mail", created=AT, clicks=245),
+    ),
+    "yourls.csv": ("yourls", link(SUMMER, created=AT, clicks=17)),
+    "yourls_plugin.csv": (
+        "yourls",
+        link({"url": SALE, "custom": "summer"}, clicks=17),
+        link({"url": f"{JOBS}?a=1,2", "custom": "jobs"}, clicks=0),
+    ),
+    "yourls_phpmyadmin.sql": ("yourls", link(SUMMER, created=AT, clicks=17), DEFAULT_JOBS),
+    "linkmgr.jsonl": (
+        "linkmgr",
+        link({**SUMMER, "domain": "https://go.example.org", "description": "For the newsletter", "expiry": END,
+              "type": "direct", "status": "private",
+              "geotarget": [{"location": "Germany", "link": "https://example.de/sale"}]},
+             "news, mail", created=AT, clicks=17),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_an_export_is_recognized_and_read(name: str) -> None:
+    source, *links = EXPECTED[name]
+    content = (FILES / name).read_bytes()
+    assert readers.recognize(content).source == source
+    rows = read(content)
+    assert [(row.record, row.tags, row.created, row.clicks) for row in rows] == links
+    assert [(row.number, row.problem, row.visits) for row in rows] == [(n + 1, None, []) for n in range(len(links))]
+
+
+@pytest.mark.parametrize("path", sorted(FILES.iterdir()), ids=lambda path: path.name)
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+def test_reading_continues_behind_any_row(path: Path, packed: bool) -> None:
+    content = gzip.compress(path.read_bytes()) if packed else path.read_bytes()
+    mapping = {"url": "Where to"} if path.name == "other.csv" else None
+    rows = read(content, mapping=mapping)
+    for index, row in enumerate(rows):
+        assert read(content, mapping=mapping, position=row.position) == rows[index + 1 :]
+
+
+def test_a_dump_of_yourls_has_its_links_first_and_then_their_visits() -> None:
+    rows = read((FILES / "yourls.sql").read_bytes())
+    assert [(row.record, row.created, row.clicks) for row in rows[:3]] == [
+        ({"url": SALE, "custom": "summer", "metatitle": 'It\'s "Summer"; (sale), café\\'}, AT, 17),
+        ({"url": JOBS, "custom": "jobs"}, NEXT_DAY, 0),
+        ({"url": "https://example.com/blog", "custom": "blog", "metatitle": "Blog"}, "2026-02-06 00:00:00", 3),
+    ]
+    linux, iphone = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36", 'Mozilla/5.0 (iPhone; "x")'
+    assert [(row.record, row.visits, row.is_visits) for row in rows[3:]] == [
+        ({"custom": "summer"}, [RawVisit("2026-02-05 10:00:00", "", linux, "DE")], True),
+        ({"custom": "summer"}, [RawVisit("2026-02-06 11:00:00", "https://news.example.net/?q=it's", iphone, "")], True),
+    ]
+    assert [row.number for row in rows] == [1, 2, 3, 4, 5]
+
+
+def test_a_password_that_the_source_keeps_secret_is_a_problem() -> None:
+    open_link, secret = read((FILES / "kutt.json").read_bytes())
+    assert open_link.record == {
+        "url": SALE, "custom": "summer", "domain": "s.example.org", "description": "Summer sale", "expiry": END,
+    }  # fmt: skip
+    assert (open_link.created, open_link.clicks) == (AT, 17)
+    assert secret.problem == (
+        "Row 2 has a password, which the source keeps secret. Fill in 'password', or leave the row out."
+    )
+    assert secret.raw["target"] == "https://example.com/secret"
+    mended = only(b"address,target,password\nsecret,https://example.com/secret,correct horse\n")
+    assert mended.record["password"] == "correct horse"
+
+
+def test_a_mapping_reads_any_other_file() -> None:
+    content = (FILES / "other.csv").read_bytes()
+    recognized = readers.recognize(content)
+    assert (recognized.source, recognized.columns) == (None, ["Where to", "Name of it", "Since"])
+    assert recognized.delimiter == ";"
+    row = only(content, mapping={"url": "Where to", "custom": "Name of it", "created": "Since"})
+    assert (row.record, row.created) == ({"url": SALE, "custom": "summer"}, "2026-02-04 00:00:00")
+    assert row.raw == {"Where to": SALE, "Name of it": "summer", "Since": "2026-02-04"}
+
+
+def test_the_target_of_an_unknown_file_must_be_mapped() -> None:
+    content = (FILES / "other.csv").read_bytes()
+    columns = "'Where to', 'Name of it', 'Since'"
+    assert problem(content) == f"Name the column of the target in the mapping, as 'url'. The columns are: {columns}."
+    assert problem(content, mapping={"url": "To"}) == f"The file has no column 'To'. Its columns are: {columns}."
+    assert problem(content, mapping={"link": "Where to"}).startswith("'link' in the mapping is not a member of a link.")
+    assert problem(content, source="bitly") == f"This is not an export of bitly. Its columns are: {columns}."
+
+
+def test_usual_names_of_columns_are_suggested() -> None:
+    recognized = readers.recognize(b"Target;Slug;Labels\nhttps://example.com;summer;news\n")
+    assert recognized.source is None
+    assert recognized.mapping == {"url": "Target", "custom": "Slug", "tags": "Labels"}
