@@ -9,11 +9,13 @@ import click
 from tqdm import tqdm
 
 from linkmgr.api import export as api
-from linkmgr.cli.links import group as group
+from linkmgr.cli.links import group
 from linkmgr.cli.users import find_id
 from linkmgr.db.statements import Row
 from linkmgr.repository import account, export
 from linkmgr.web.export import FORMATS, encode
+
+__all__ = ["group"]
 
 
 @group.command("export")
