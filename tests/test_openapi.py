@@ -171,6 +171,9 @@ def test_the_examples_of_qr_code_data_create_one(alice: Client, kind: str, schem
 
 @over_operations
 def test_an_example_is_a_valid_response(path: str, method: str, operation: dict[str, Any]) -> None:
-    content = operation["responses"]["200"]["content"]["application/json"]
+    contents = operation["responses"]["200"]["content"]
+    if "application/zip" in contents:
+        return
+    content = contents["application/json"]
     assert "example" in content or operation["operationId"] == "openapi_document"
     validator_of(content["schema"]).validate(content.get("example", {}))

@@ -17,6 +17,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import Boolean, New, Target, body
 from linkmgr.fields.bulk import Body, Elements, ManyIds, load_element, number_warnings
+from linkmgr.fields.links import hosts_of
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import bulk, bulk_changes, bulk_qr
@@ -136,6 +137,8 @@ def _to_rows(loaded: list[Row | AppError]) -> list[Row | AppError]:
 
 
 def _to_row(link: Row, hashes: dict[str, str]) -> Row:
+    if link.keys() == {"url"}:
+        return {"url": link["url"], "hosts": hosts_of([link["url"]])}
     password = link.pop("password", None)
     return urls.to_row(link) | ({"password_hash": hashes[password]} if password else {})
 

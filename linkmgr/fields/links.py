@@ -31,6 +31,7 @@ MAX_NAME = 100
 # aliases do not spell words.
 _LETTERS, _DIGITS = "bcdfghkmnpqrtvwxzBCDFGHKMNPQRTVWXZ", "256789"
 _ALIAS_PATTERN = (_LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS)
+_ALIASES = math.prod(map(len, _ALIAS_PATTERN))
 
 # Paths that visitors and programs expect on a web site, besides those of the service itself.
 _WELL_KNOWN = re.compile(
@@ -41,7 +42,7 @@ _WELL_KNOWN = re.compile(
 
 def new_alias() -> str:
     """Return an alias of 35 random bits."""
-    number, alias = secrets.randbelow(math.prod(map(len, _ALIAS_PATTERN))), ""
+    number, alias = secrets.randbelow(_ALIASES), ""
     for characters in _ALIAS_PATTERN:
         number, index = divmod(number, len(characters))
         alias += characters[index]

@@ -31,7 +31,6 @@ _FORMAT = parameter(
     type="string",
     enum=list(FORMATS),
     default="json",
-    shown="csv",
 )
 _RGB = text("rgb(0,0,0)")
 _CHANNEL = array_of(ID) | {"examples": [[17]]}
