@@ -110,6 +110,19 @@ def test_a_service_is_read_and_cancelled(console: FlaskClient, alice: Client) ->
     assert (listed["state"], listed["on_conflict"]) == ("cancelled", "update")
 
 
+def test_links_and_the_account_are_downloaded(console: FlaskClient, alice: Client, bob: Client) -> None:
+    for client, alias in ((alice, "mine"), (bob, "theirs")):
+        client.add("/api/url/add", {"url": "https://example.com/", "custom": alias})
+    page = console.get("/console/imports").text
+    links, account = re.findall(r'href="(/console/export/[^"]+)"', page)
+    table = console.get(links)
+    assert (table.mimetype, table.headers["Cache-Control"]) == ("text/csv", "no-store")
+    assert "mine" in table.text
+    assert "theirs" not in table.text
+    again = upload(console, console.get(account).data)
+    assert "The columns are those of an account of this service." in console.get(again).text
+
+
 @pytest.mark.browser
 def test_a_file_is_imported_in_a_browser(
     in_browser: Browser,  # noqa: F811 - the fixture

@@ -97,6 +97,15 @@ EXPECTED = {
         link({"url": f"{JOBS}?a=1,2", "custom": "jobs"}, clicks=0),
     ),
     "yourls_phpmyadmin.sql": ("yourls", link(SUMMER, created=AT, clicks=17), DEFAULT_JOBS),
+    "linkmgr.json": (
+        "linkmgr",
+        link(
+            SUMMER | {"domain": "http://127.0.0.1:5000", "type": "direct", "status": "public"},
+            "news, mail",
+            created=AT,
+            clicks=17,
+        ),
+    ),
     "linkmgr.jsonl": (
         "linkmgr",
         link({**SUMMER, "domain": "https://go.example.org", "description": "For the newsletter", "expiry": END,
@@ -154,6 +163,20 @@ def test_a_password_that_the_source_keeps_secret_is_a_problem() -> None:
     assert secret.raw["target"] == "https://example.com/secret"
     mended = only(b"address,target,password\nsecret,https://example.com/secret,correct horse\n")
     assert mended.record["password"] == "correct horse"
+
+
+def test_our_own_csv_is_read_as_it_was_before_formulas_were_neutralized() -> None:
+    content = (FILES / "linkmgr.csv").read_bytes()
+    assert readers.recognize(content).source == "linkmgr"
+    row, secret = read(content)
+    assert row.record == {
+        "url": SALE, "custom": "-summer", "domain": "go.example.org", "metatitle": "=Summer, sale", "expiry": END,
+        "description": "For the newsletter", "status": "private", "type": "direct",
+        "geotarget": [{"location": "germany", "link": "https://example.de/sale"}],
+        "parameters": [{"name": "ref", "value": "1"}],
+    }  # fmt: skip
+    assert (row.tags, row.created, row.clicks) == (["news, mail", "jobs"], AT, 17)
+    assert (secret.problem or "").startswith("Row 2 has a password, which the source keeps secret.")
 
 
 def test_a_mapping_reads_any_other_file() -> None:

@@ -13,6 +13,7 @@ from flask import Flask
 
 from linkmgr.imports import readers, services
 from linkmgr.imports.rows import ImportRow, RawVisit, ReadError
+from linkmgr.outbound import fetch
 from tests.foreign import Answer, answering, publish, server
 
 HOST = "s.example.org"
@@ -370,6 +371,21 @@ def test_a_malformed_link_of_a_service_is_a_problem_and_reading_goes_on(serve: S
         None,
         "Row 4 has no target. Fill in 'target', or leave the row out.",
     ]
+
+
+def test_a_yourls_that_ignores_the_start_of_a_page_ends(serve: Serve) -> None:
+    links = {f"link_{number}": {"shorturl": "a", "url": "https://example.com"} for number in range(50)}
+    requests = serve(lambda *_: {"links": links, "stats": {"total_links": "100"}})
+    assert len(read("yourls")) == 100
+    assert len(requests) == 2
+
+
+def test_a_fetch_that_finds_all_slots_taken_is_repeated_later(serve: Serve) -> None:
+    requests = serve(kutt)
+    with fetch.slot(), fetch.slot():
+        error = failure("kutt")
+    assert error.message.startswith("Too many fetches are in progress.")
+    assert (error.retry_after, requests) == (2, [])
 
 
 def test_a_service_that_promises_more_than_it_has_ends(serve: Serve) -> None:

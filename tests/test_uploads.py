@@ -1,6 +1,7 @@
 """Large files under gunicorn: they are read by a thread, and their clients do not block others."""
 
 import json
+import time
 from collections.abc import Callable
 
 import pytest
@@ -93,3 +94,19 @@ def test_an_upload_that_ends_early_stores_nothing(base: str, alice: Client, sql:
         [(status, body)] = responses(connection, 1)
     assert (status, json.loads(body)["code"]) == (400, "bad_request")
     assert sql("SELECT FROM imports") == []
+
+
+def test_an_upload_that_takes_too_long_ends_with_408_and_makes_room(
+    serve: Callable[..., str], alice: Client, file: bytes, sql: Sql
+) -> None:
+    base = serve("--workers", "1", rate_limit=MANY, application="tests.impatient:app")
+    with opened(base) as connection:
+        connection.sendall(head(alice, "Content-Length: 10000000") + b"x" * 70_000)
+        began = time.monotonic()
+        [(status, body)] = responses(connection, 1)
+        assert (status, json.loads(body)["code"]) == (408, "upload_timeout")
+        assert 1.5 < time.monotonic() - began < 6
+    with opened(base) as connection:
+        connection.sendall(head(alice, f"Content-Length: {len(file)}") + file)
+        assert responses(connection, 1)[0][0] == 200
+    assert len(sql("SELECT FROM imports")) == 1

@@ -1,14 +1,15 @@
 """The zip of GET /api/account/export (linkmgr/repository/export_account.py describes its files)."""
 
+import json
 import zipfile
 from collections.abc import Iterator
 from itertools import islice
 from typing import IO, Any, NamedTuple
 
-import orjson
-
 from linkmgr.db.statements import Row
+from linkmgr.fields import strict_json
 from linkmgr.imports.rows import RawVisit, ReadError
+from linkmgr.web.errors import AppError
 
 SOURCE = "account"
 # In an order in which a line refers to earlier lines only.
@@ -39,7 +40,7 @@ class Line(NamedTuple):
 
     @property
     def raw(self) -> Row:
-        return {"file": f"{self.kind}.jsonl", "line": orjson.dumps(self.record).decode()}
+        return {"file": f"{self.kind}.jsonl", "line": json.dumps(self.record, ensure_ascii=False)}
 
 
 def is_archive(head: bytes) -> bool:
@@ -84,12 +85,12 @@ def _read_file(archive: zipfile.ZipFile, kind: str, number: int, skip: int) -> I
 
 
 def _parse(text: bytes, kind: str, number: int, place: int) -> Line:
+    record, problem = {}, None
     try:
-        record = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        record = None
-    problem = None if isinstance(record, dict) else f"Line {place} of {kind}.jsonl is not a JSON object."
-    return Line(number, kind, record if isinstance(record, dict) else {}, problem, [number, kind, place])
+        record = strict_json.parse(text)
+    except (strict_json.NotJson, AppError):
+        problem = f"Line {place} of {kind}.jsonl is not a valid JSON object."
+    return Line(number, kind, record, problem, [number, kind, place])
 
 
 def preview(stream: IO[bytes], limit: int) -> list[Row]:

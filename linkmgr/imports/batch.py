@@ -18,5 +18,6 @@ class Batch:
         """Count a row, which has a number and the columns of the source."""
         self.counts[outcome.kind] += 1
         if outcome.kind == "failed":
-            error = {"number": row.number, "raw": row.raw, "code": outcome.code, "message": outcome.message}
-            self.errors.append(error)
+            # No text of PostgreSQL has a NUL character.
+            raw = {name.replace("\0", ""): value.replace("\0", "") for name, value in row.raw.items()}
+            self.errors.append({"number": row.number, "raw": raw, "code": outcome.code, "message": outcome.message})

@@ -18,8 +18,8 @@ _MAX_SHOWN = 500  # characters of a malformed cell
 class _Reader:
     """A reader of the csv module that continues on the next line after a record that it cannot read."""
 
-    def __init__(self, lines: Lines, delimiter: str, encoding: str) -> None:
-        self._lines, self._delimiter, self._encoding = lines, delimiter, encoding
+    def __init__(self, lines: Lines, delimiter: str) -> None:
+        self._lines, self._delimiter = lines, delimiter
         self._taken: list[Line] = []
         self._restart()
 
@@ -35,7 +35,7 @@ class _Reader:
             self._taken.append(line)
             if line.text is None or line.end - self._taken[0].start > MAX_RECORD:
                 raise csv.Error
-            yield decode(line.text, self._encoding)
+            yield decode(line.text)
         self._exhausted = True
 
     def __iter__(self) -> Iterator[tuple[list[str], str | None, int]]:
@@ -56,23 +56,23 @@ class _Reader:
         first, *others = self._taken
         self._lines.push_back(others)
         self._restart()
-        text = decode(first.text or b"", self._encoding).strip()
+        text = decode(first.text or b"").strip()
         return [cell[:_MAX_SHOWN] for cell in text.split(self._delimiter)], problem, first.end
 
 
-def header(head: bytes, encoding: str) -> tuple[list[str], str, int]:
+def header(head: bytes) -> tuple[list[str], str, int]:
     """Return the columns in the first line that is not empty, the delimiter, and the offset of the first record."""
     lines = Lines(iter([head]), 0)
     delimiter = ""
     for line in lines:
-        text = decode(line.text or b"", encoding).removeprefix("\ufeff")
+        text = decode(line.text or b"").removeprefix("\ufeff")
         if separator := _SEPARATOR.fullmatch(text):
             delimiter = separator[1]
         elif text.strip():
             delimiter = delimiter or _delimiter_of(text)
             lines.push_back([line])
             break
-    cells, problem, offset = next(iter(_Reader(lines, delimiter or ",", encoding)), ([], None, 0))
+    cells, problem, offset = next(iter(_Reader(lines, delimiter or ",")), ([], None, 0))
     if not cells:
         raise ReadError("The file is empty.")
     if problem or (offset >= len(head) >= CHUNK):
@@ -100,9 +100,9 @@ def _distinct(cells: list[str]) -> list[str]:
     return names
 
 
-def csv_records(lines: Lines, columns: list[str], delimiter: str, encoding: str) -> Iterator[Record]:
+def csv_records(lines: Lines, columns: list[str], delimiter: str) -> Iterator[Record]:
     """Yield the records, without empty lines."""
-    for cells, malformed, offset in _Reader(lines, delimiter, encoding):
+    for cells, malformed, offset in _Reader(lines, delimiter):
         extra = cells[len(columns) :]
         names = chain(columns, (f"column {len(columns) + number}" for number in range(1, len(extra) + 1)))
         problem = malformed

@@ -18,7 +18,7 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}"]', re.DOTALL)
 
 def parse(text: bytes) -> tuple[dict[str, Any], str | None]:
     """Return the members of an object, and a problem or None."""
-    shown = decode(text, "utf-8").strip()
+    shown = decode(text).strip()
     try:
         value = orjson.loads(shown)
     except orjson.JSONDecodeError:
@@ -108,7 +108,7 @@ def json_elements(texts: Iterator[bytes], offset: int) -> Iterator[Record]:
         yield Record(*parse(text), scanner.offset)
     if rest := scanner.buffer.strip(_BETWEEN):
         yield Record(
-            {"row": decode(rest[:_MAX_SHOWN], "utf-8")},
+            {"row": decode(rest[:_MAX_SHOWN])},
             "is incomplete, because the file ends inside it. Send the whole file.",
             scanner.offset + len(scanner.buffer),
         )

@@ -28,6 +28,7 @@ AUTO = "auto"
 
 _SQL = re.compile(rb"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)
 _JSON_LINES_LOOKED_AT = 5
+_MAX_SHOWN = 50  # columns of a file in a message, and characters of each
 
 
 class Recognized(NamedTuple):
@@ -53,7 +54,7 @@ class _Form(NamedTuple):
 
 
 def recognize(head: bytes) -> Recognized:
-    """Return the form of a file, also one packed with gzip. Raise ReadError if it is no text of a known form."""
+    """Return the form of a file, also one packed with gzip. Raise ReadError if it is no text of a available form."""
     form = _form(head)
     mapping = mapping_of(form.source, form.columns)
     name = form.source.name if form.source else None
@@ -71,7 +72,7 @@ def _form(head: bytes) -> _Form:
     if stripped.startswith((b"{", b"[")):
         file_format, record = _first_json(text)
         return _Form(file_format, list(record), "", encoding, recognize_source(flatten(record)), 0)
-    columns, delimiter, start = header(text, encoding)
+    columns, delimiter, start = header(text)
     return _Form("csv", columns, delimiter, encoding, recognize_source(columns), start)
 
 
@@ -98,13 +99,13 @@ def read(
     """
     stream.seek(0)
     form = _form(stream.read(HEAD_BYTES))
+    if not form.columns:  # an array without a link
+        form = form._replace(source=BY_NAME["linkmgr"])
     if source in BY_NAME:
         form = form._replace(source=BY_NAME[source])
     columns = _columns(form, mapping or {})
-    if not columns:
-        return
     shown = mapping_of(form.source, form.columns) | dict(mapping or {})
-    converter = Converter(columns, shown["url"])
+    converter = Converter(form.source, columns, shown.get("url", "url"))
     if form.format == "sql":
         yield from _sql_rows(stream, form, converter, position)
         return
@@ -121,26 +122,24 @@ def _records(stream: BinaryIO, form: _Form, offset: int) -> Iterator[Record]:
     lines = Lines(pieces, offset)
     if form.format == "jsonl":
         return json_lines(lines)
-    return csv_records(lines, form.columns, form.delimiter, form.encoding)
+    return csv_records(lines, form.columns, form.delimiter)
 
 
 def _columns(form: _Form, mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return the normalized columns of each member, the best first. Nothing: the file has no rows."""
-    if form.format == "json" and not form.columns:
-        return {}
+    """Return the normalized columns of each member, the best first."""
     if unknown := next((member for member in mapping if member not in MEMBERS), None):
         raise ReadError(f"'{unknown}' in the mapping is not a member of a link. Use: {', '.join(MEMBERS)}.")
-    names = ", ".join(f"'{column}'" for column in form.columns)
-    known = {normalize(column) for column in form.columns}
+    names = ", ".join(f"'{column[:_MAX_SHOWN]}'" for column in form.columns[:_MAX_SHOWN])
+    available = {normalize(column) for column in form.columns}
     candidates = dict(form.source.columns) if form.source else {}
     for member, column in mapping.items():
-        if normalize(column) not in known and form.format == "csv":
+        if normalize(column) not in available and form.format == "csv":
             raise ReadError(f"The file has no column '{column}'. Its columns are: {names}.")
         if normalize(column) not in candidates.get(member, ()):
             candidates[member] = (normalize(column),)
     if not form.source and "url" not in candidates:
         raise ReadError(f"Name the column of the target in the mapping, as 'url'. The columns are: {names}.")
-    if form.format == "csv" and not known & set(candidates["url"]):
+    if form.format == "csv" and not available & set(candidates["url"]):
         raise ReadError(f"This is not an export of {form.source and form.source.name}. Its columns are: {names}.")
     return candidates
 
@@ -148,15 +147,15 @@ def _columns(form: _Form, mapping: Mapping[str, str]) -> dict[str, tuple[str, ..
 def _sql_rows(stream: BinaryIO, form: _Form, converter: Converter, position: Any) -> Iterator[ImportRow]:
     """Read the links in one pass over the file and their visits in another, because a dump has the visits first."""
     number, offset, first_pass, *table = position or (0, 0, 0)
-    known = Table(*table) if table else None
+    start = Table(*table) if table else None
     for index in range(first_pass, 2):
-        for row_table, record in sql_records(streams.pieces(stream, form.encoding, offset), offset, known):
+        for row_table, record in sql_records(streams.pieces(stream, form.encoding, offset), offset, start):
             if not _is_of_pass(index, row_table):
                 continue
             number += 1
             after = [number, record.offset, index, *row_table]
             yield visit_row(number, record, after) if index else converter.row(number, record, after)
-        offset, known = 0, None
+        offset, start = 0, None
     if not number:
         raise ReadError("The SQL file has no rows of YOURLS. Export its tables yourls_url and yourls_log.")
 

@@ -117,7 +117,10 @@ class _Yourls(_Service):
         links = members.get("links") or {}
         if not isinstance(links, dict):
             raise _unexpected("links")
-        return _Page(list(links.values()), cursor + len(links) if len(links) >= _LINKS else None)
+        stats, following = members.get("stats"), cursor + len(links)
+        total = str(stats.get("total_links", "")) if isinstance(stats, dict) else ""
+        is_last = len(links) < _LINKS or (re.fullmatch("[0-9]{1,18}", total) and following >= int(total))
+        return _Page(list(links.values()), None if is_last else following)
 
 
 class _Bitly(_Service):
@@ -235,7 +238,7 @@ def read_service(source: str, address: str, token: str, position: Any = None) ->
     if not re.fullmatch(r"[\x21-\x7e]{1,2048}", token):
         raise ReadError("The token must have 1 to 2048 printable ASCII characters. Copy it again from the service.")
     service = _CLASSES[source](address, token)
-    converter = Converter(BY_NAME[source].columns, BY_NAME[source].columns["url"][0])
+    converter = Converter(BY_NAME[source], BY_NAME[source].columns, BY_NAME[source].columns["url"][0])
     number, cursor, index, visits = position or (0, service.first(), 0, None)
     page = None
     while cursor is not None:

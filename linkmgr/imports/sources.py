@@ -5,26 +5,36 @@ Names are compared without case, spaces and punctuation. `a.b` is the member b o
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from linkmgr.imports.rows import MEMBERS
+
+_MAX_CACHED = 100  # characters; names in JSON can have megabytes
+ANY_SEPARATOR = "|;,"  # of names of tags in a cell; the first that the cell has separates them
 
 
 class Source(NamedTuple):
     name: str
     required: tuple[tuple[str, ...], ...]  # one of each
     columns: dict[str, tuple[str, ...]]  # the first that is not empty is the member
+    tag_separators: str
 
 
 def normalize(name: str) -> str:
+    return _normalize(name) if len(name) <= _MAX_CACHED else _normalize.__wrapped__(name)
+
+
+@lru_cache(maxsize=1024)  # each row repeats the names
+def _normalize(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.lower()) or name
 
 
-def _source(name: str, required: str, columns: str) -> Source:
+def _source(name: str, required: str, columns: str, tag_separators: str = ANY_SEPARATOR) -> Source:
     """Return a source. `columns` has a line for each member, the member first."""
     alternatives = tuple(tuple(names.split("|")) for names in required.split())
     lines = (line.split() for line in columns.strip().splitlines())
-    return Source(name, alternatives, {member: tuple(names) for member, *names in lines})
+    return Source(name, alternatives, {member: tuple(names) for member, *names in lines}, tag_separators)
 
 
 SOURCES = (
@@ -54,6 +64,7 @@ SOURCES = (
         parameters parameters
         deeplink deeplink
         """,
+        "|",
     ),
     # https://docs.kutt.it, "Get list of links"
     _source(
@@ -116,6 +127,7 @@ SOURCES = (
         created createdat datecreated
         clicks visitssummarytotal visitscount visits
         """,
+        "|",
     ),
     # https://support.bitly.com/hc/en-us/articles/115000268051, and the API (GET /groups/{group_guid}/bitlinks):
     # https://dev.bitly.com/api-reference/#getBitlinksByGroup

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from linkmgr.imports.rows import ReadError
 from linkmgr.imports.streams import CHUNK, MAX_RECORD, Record, decode
 
 _STRING = rb"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'"
@@ -22,10 +23,19 @@ _OPEN_STRING = re.compile(rb"\s*(?:_\w+\s*|x)?'", _FLAGS)
 _WHOLE_STRING = re.compile(rb"\s*(?:_\w+\s*|x)?" + _STRING + rb"\s*[^'\s,)]", _FLAGS)
 _SPACE = re.compile(rb"(?:\s+|--[^\n]*\n|#[^\n]*\n|/\*.*?\*/;?)*", re.DOTALL)
 _COMMENT = re.compile(rb"--|#|/\*")
-# A string or a comment as a whole, the end of a statement, a parenthesis, or the begin of what the buffer cuts off.
-_TOKEN = re.compile(
-    _STRING + rb"|\"[^\"\\]*(?:\\.[^\"\\]*)*\"|`[^`]*`|--\s[^\n]*\n|#[^\n]*\n|/\*.*?\*/|[;()'\"`#]|--\s|/\*", re.DOTALL
-)
+_OPENER = re.compile(rb"[;'\"`#]|--\s|/\*")
+_ROW_OPENER = re.compile(rb"[;()'\"`]")
+_ENDS = {
+    opener: re.compile(end, re.DOTALL)
+    for opener, end in (
+        (b"'", rb"\\.|'"),
+        (b'"', rb"\\.|\""),
+        (b"`", rb"`"),
+        (b"#", rb"\n"),
+        (b"-", rb"\n"),
+        (b"/", rb"\*/"),
+    )
+}
 _ESCAPE = re.compile(rb"''|\\(.)", re.DOTALL)
 _ESCAPES = {b"0": b"\0", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"Z": b"\x1a", b"%": b"\\%", b"_": b"\\_"}
 _MAX_SHOWN = 500  # characters of a malformed row
@@ -85,24 +95,41 @@ class _Dump:
         while len(self.buffer) - self.position < CHUNK and self.grow():
             pass
 
-    def skip(self, ends: bytes) -> bytes:
-        """Move behind the end of a statement or of a row. Return this end, or nothing if the file ends before."""
-        depth = 0
-        while True:
-            token = _TOKEN.search(self.buffer, self.position)
-            if token and (token[0] in b"()" or token[0] == b";"):
-                self.position = token.end()
-                depth += {b"(": 1, b")": -1}.get(token[0], 0)
-                if token[0] in ends and (depth <= 0 or token[0] == b";"):
-                    return token[0]
-            elif token and len(token[0]) > 1 and not re.fullmatch(rb"--\s|/\*", token[0]):
-                self.position = token.end()
-            else:
-                self.position = token.start() if token else max(self.position, len(self.buffer) - 2)
-                if len(self.buffer) - self.position > MAX_RECORD:
-                    self.position += 1  # a string that is never closed
-                elif not self.grow():
-                    return b""
+    def _find(self, pattern: re.Pattern[bytes]) -> bytes:
+        """Move behind the next match, and return it, or nothing at the end of the file."""
+        while not (match := pattern.search(self.buffer, self.position)):
+            self.position = max(self.position, len(self.buffer) - 2)  # a match may begin at the end of the buffer
+            if not self.grow():
+                self.position = len(self.buffer)
+                return b""
+        self.position = match.end()
+        return match[0]
+
+    def _skip_rest(self, opener: bytes) -> None:
+        """Move behind the end of a string or a comment."""
+        while self._find(_ENDS[opener[:1]]).startswith(b"\\"):
+            pass
+
+    def skip_statement(self) -> bool:
+        """Move behind the end of a statement. Return False if the file ends before."""
+        while opener := self._find(_OPENER):
+            if opener == b";":
+                return True
+            self._skip_rest(opener)
+        return False
+
+    def skip_row(self) -> bytes:
+        """Move behind a malformed row. Return its last byte, or nothing if the file ends before."""
+        start, depth = self.offset, 0
+        while opener := self._find(_ROW_OPENER):
+            if self.offset - start > MAX_RECORD:
+                raise _too_long()
+            depth += {b"(": 1, b")": -1}.get(opener, 0)
+            if opener == b";" or (opener == b")" and depth <= 0):
+                return opener
+            if opener in b"'\"`":
+                self._skip_rest(opener)
+        return b""
 
     def row(self) -> list[str | None] | None:
         """Return the values of the row at the position, or None if it is malformed or incomplete."""
@@ -110,7 +137,7 @@ class _Dump:
         position = self.position + 1
         while True:
             if position - self.position > MAX_RECORD:
-                return None
+                raise _too_long()
             if value := _VALUE.match(self.buffer, position):
                 values.append(_decode(value))
                 position = value.end()
@@ -120,7 +147,9 @@ class _Dump:
                 continue
             pending = len(self.buffer) - position
             is_string = _OPEN_STRING.match(self.buffer, position) and not _WHOLE_STRING.match(self.buffer, position)
-            if pending > (MAX_RECORD if is_string else _LOOK_AHEAD):
+            if is_string and pending > MAX_RECORD:
+                raise _too_long()
+            if not is_string and pending > _LOOK_AHEAD:
                 return None
             start = self.position
             if not self.grow():
@@ -128,23 +157,27 @@ class _Dump:
             position -= start - self.position
 
 
+def _too_long() -> ReadError:
+    return ReadError("A row is longer than 1 MiB, or has a string that is never closed. Mend the file.")
+
+
 def _decode(value: re.Match[bytes]) -> str | None:
     string, *digits, word, _ = value.groups()
     if string is not None:
         text = _ESCAPE.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]) if escape[1] else b"'", string[1:-1])
-        return decode(text, "utf-8")
+        return decode(text)
     if word is not None:
-        return None if word.upper() == b"NULL" else decode(word, "utf-8")
+        return None if word.upper() == b"NULL" else decode(word)
     text = digits[0] or digits[1] or b""
-    return decode(bytes.fromhex(text.decode().zfill(len(text) + len(text) % 2)), "utf-8")
+    return decode(bytes.fromhex(text.decode().zfill(len(text) + len(text) % 2)))
 
 
 def _first(groups: tuple[bytes | None, ...]) -> str:
-    return decode(next((group for group in groups if group is not None), b""), "utf-8")
+    return decode(next((group for group in groups if group is not None), b""))
 
 
 def _names(text: bytes) -> list[str]:
-    return [decode(name.strip(b'`" \t\r\n'), "utf-8") for name in text.split(b",")]
+    return [decode(name.strip(b'`" \t\r\n')) for name in text.split(b",")]
 
 
 def _default_columns(name: str) -> list[str]:
@@ -170,7 +203,7 @@ def sql_records(texts: Iterator[bytes], offset: int, table: Table | None) -> Ite
                 dump.position = insert.end()
                 yield from _rows(dump, table)
                 continue
-        if not dump.skip(b";"):
+        if not dump.skip_statement():
             return
 
 
@@ -187,10 +220,10 @@ def _rows(dump: _Dump, table: Table) -> Iterator[tuple[Table, Record]]:
         if following == b",":
             dump.position += 1
             continue
-        shown = decode(dump.buffer[dump.position : dump.position + _MAX_SHOWN], "utf-8")
+        shown = decode(dump.buffer[dump.position : dump.position + _MAX_SHOWN])
         values = dump.row()
         if values is None:
-            end = dump.skip(b");")
+            end = dump.skip_row()
             problem = "is not a row of values." if end else "is incomplete, because the file ends inside it."
             yield table, Record({"row": shown}, problem, dump.offset)
             if end == b";":
@@ -200,4 +233,4 @@ def _rows(dump: _Dump, table: Table) -> Iterator[tuple[Table, Record]]:
             yield table, Record({"row": shown}, problem, dump.offset)
         else:
             yield table, Record(dict[str, Any](zip(table.columns, values, strict=True)), None, dump.offset)
-    dump.skip(b";")
+    dump.skip_statement()

@@ -37,10 +37,13 @@ def head(start: bytes) -> tuple[bytes, str]:
     if start.startswith(_ZIP):
         raise ReadError("This is a ZIP archive. Unpack it, and import the files in it one by one.")
     if start.startswith(_GZIP):
+        inflate = zlib.decompressobj(_GZIP_WINDOW)
         try:
-            start = zlib.decompressobj(_GZIP_WINDOW).decompress(start, CHUNK)
+            start = inflate.decompress(start, CHUNK)
         except zlib.error:
             raise _damaged() from None
+        if not (start or inflate.eof):
+            raise _incomplete()
     encoding = _encoding(start)
     return (_transcode(start, encoding) if _is_wide(encoding) else start), encoding
 
@@ -67,14 +70,12 @@ def _transcode(start: bytes, encoding: str) -> bytes:
     return codecs.getincrementaldecoder(encoding)("replace").decode(start).encode()
 
 
-def decode(text: bytes, encoding: str) -> str:
-    """Decode a piece of a file. A line that is not UTF-8 inside a file that is has been pasted from elsewhere."""
-    if encoding != "windows-1252":
-        try:
-            return text.decode()
-        except UnicodeDecodeError:
-            pass
-    return text.decode("windows-1252", "replace")
+def decode(text: bytes) -> str:
+    """Decode a line of a file: some files have lines that were pasted from another encoding."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text.decode("windows-1252", "replace")
 
 
 def pieces(stream: BinaryIO, encoding: str, offset: int = 0) -> Iterator[bytes]:
@@ -107,7 +108,7 @@ def _unpack(stream: BinaryIO) -> Iterator[bytes]:
             yield inflate.flush()
             if inflate.eof or not received:
                 return
-            raise ReadError("The gzip file is incomplete. Send the whole file.")
+            raise _incomplete()
         received += len(pending)
         if inflate.eof:
             if not pending.startswith(_GZIP[: len(pending)]):  # padding
@@ -130,6 +131,10 @@ def _limit(received: int, unpacked: int) -> None:
         raise ReadError("The gzip file is larger than 1 GiB when unpacked. Divide it into several files.")
     if unpacked > max(_RATIO_APPLIES, MAX_RATIO * received):
         raise ReadError("The gzip file unpacks to far more than links do. Send the file unpacked.")
+
+
+def _incomplete() -> ReadError:
+    return ReadError("The gzip file is incomplete. Send the whole file.")
 
 
 def _damaged() -> ReadError:

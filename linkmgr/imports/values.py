@@ -9,7 +9,7 @@ import orjson
 
 from linkmgr.fields.times import parse_time
 from linkmgr.imports.rows import LINK_MEMBERS, ImportRow, RawVisit
-from linkmgr.imports.sources import normalize
+from linkmgr.imports.sources import ANY_SEPARATOR, Source, normalize
 from linkmgr.imports.streams import Record
 
 _EPOCH = re.compile(r"(\d{9,10}|\d{13}|\d{16})(?:\.\d+)?", re.ASCII)
@@ -18,6 +18,7 @@ _COUNT = re.compile(r"(\d{1,3}(?:[,'\u00a0 ]\d{3})+|\d{1,18})(?:\.0*)?", re.ASCI
 _SHORT_URL = re.compile(r"https?://([^/\s]+)/+(.*)|((?:[^/\s.]+\.)+(?!\d)[^/\s.:]{2,}(?::\d+)?)/+(.*)", re.IGNORECASE)
 _NEVER = ("", "null", "none", "never", "0000-00-00 00:00:00")
 _NESTED = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")  # which are JSON in a CSV
+_NEUTRALIZED = re.compile(r"'[=+\-@\t\r]")  # what our CSV has in place of a formula
 _MAX_CELL = 10_000  # characters of a column that are kept for the report of failed rows
 _UTC = "%Y-%m-%d %H:%M:%S"
 
@@ -64,10 +65,10 @@ def flatten(record: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def tags_of(value: Any) -> list[str]:
-    """Return the names in an array, also of objects with `name`, or in a text with separators."""
+def tags_of(value: Any, separators: str) -> list[str]:
+    """Return the names in an array, also of objects with `name`, or in a text with one of the separators."""
     if isinstance(value, str):
-        separator = next((mark for mark in "|;" if mark in value), ",")
+        separator = next((mark for mark in separators if mark in value), separators[-1])
         names: list[Any] = _parse_nested(value) if value.startswith("[") else value.split(separator)
     else:
         names = value if isinstance(value, list) else []
@@ -92,8 +93,10 @@ def split_short_url(text: str) -> tuple[str, str]:
 class Converter:
     """Converts records of one source. `columns` are the normalized columns of each member, the best first."""
 
-    def __init__(self, columns: Mapping[str, tuple[str, ...]], target_column: str) -> None:
+    def __init__(self, source: Source | None, columns: Mapping[str, tuple[str, ...]], target_column: str) -> None:
         self._columns, self._target_column = columns, target_column
+        self._separators = source.tag_separators if source else ANY_SEPARATOR
+        self._is_own = source is not None and source.name == "linkmgr"
 
     def row(self, number: int, record: Record, position: Any) -> ImportRow:
         row = ImportRow(number, {}, [], None, None, [], _raw(record.values), None, position)
@@ -117,11 +120,13 @@ class Converter:
         for member in _NESTED:
             if isinstance(record.get(member), str):
                 record[member] = _nested(member, record[member])
+            if record.get(member) in ([], {}):
+                del record[member]
         if expiry := _time(record.pop("expiry", None), "an expiry", end_of_day=True):
             record["expiry"] = expiry
         return row._replace(
             record=record,
-            tags=tags_of(members.get("tags")),
+            tags=tags_of(members.get("tags"), self._separators),
             created=_time(members.get("created"), "a creation date", end_of_day=False),
             clicks=_count(members.get("clicks")),
         )
@@ -132,6 +137,8 @@ class Converter:
             value = values.get(name)
             if isinstance(value, str):
                 value = value.strip()
+                if self._is_own and _NEUTRALIZED.match(value):
+                    value = value[1:]
             if member not in (*_NESTED, "tags", "password", "haspassword"):
                 if isinstance(value, list):
                     value = next((text for text in value if isinstance(text, str)), None)

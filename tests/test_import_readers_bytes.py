@@ -1,0 +1,208 @@
+"""Import files that are hostile, and properties of all files."""
+
+import csv
+import gzip
+import io
+import tracemalloc
+from itertools import islice
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from linkmgr.imports import csv_file, json_file, readers, sql_file, streams
+from linkmgr.imports.rows import ImportRow, ReadError
+from tests.test_import_readers import problem, read
+
+HEADER = "Long URL,Short code,Title,Tags\n"
+SHLINK = HEADER + "https://example.com/sale,summer,Café “Été”,news|mail\nhttps://example.com/jobs,jobs,,\n"
+CLOSE_QUOTE = "is too long, or has a quotation mark that is never closed."
+
+
+def titles(content: bytes) -> list[Any]:
+    return [row.record.get("metatitle") for row in read(content)]
+
+
+# --- gzip
+
+
+def test_gzip_is_unpacked_while_it_is_read() -> None:
+    content = SHLINK.encode() + b"https://example.com,a,b,c\n" * 5000
+    rows = read(gzip.compress(content))
+    assert rows == read(content)
+    middle = rows[4000]
+    assert read(gzip.compress(content), position=middle.position) == rows[4001:]
+
+
+def test_several_files_of_gzip_are_one() -> None:
+    lines = SHLINK.encode().splitlines(keepends=True)
+    assert titles(b"".join(map(gzip.compress, lines)) + bytes(100)) == ["Café “Été”", None]
+
+
+@pytest.mark.parametrize("end", [5, -1, -9])
+def test_gzip_that_ends_early_is_refused(end: int) -> None:
+    content = gzip.compress(SHLINK.encode() + bytes(range(32, 127)) * 10)
+    assert "incomplete" in problem(content[:end])
+
+
+def test_damaged_gzip_is_refused() -> None:
+    content = bytearray(gzip.compress(SHLINK.encode() * 10))
+    content[-6] ^= 1
+    assert problem(bytes(content)).startswith("The gzip file is damaged.")
+    assert problem(b"\x1f\x8bgarbage").startswith("The gzip file is damaged.")
+
+
+def test_a_gzip_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "_RATIO_APPLIES", 1 << 17)
+    content = gzip.compress(HEADER.encode() + b"https://example.com,a,b,\n" * 20_000)
+    with pytest.raises(ReadError, match="unpacks to far more than links do"):
+        for _ in readers.read(io.BytesIO(content)):
+            pass
+
+
+# --- memory
+
+
+class Endless(io.RawIOBase):
+    """A file of 32 MiB that begins with these bytes and repeats others."""
+
+    def __init__(self, start: bytes, repeated: bytes) -> None:
+        super().__init__()
+        self._start, self._block, self._at = start, repeated * ((1 << 16) // len(repeated)), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        assert not whence
+        self._at = offset
+        return offset
+
+    def read(self, size: int = -1) -> bytes:
+        if self._at >= 1 << 25:
+            return b""
+        text = self._start[self._at : self._at + size] if self._at < len(self._start) else self._block[:size]
+        self._at += len(text)
+        return text
+
+
+ELEMENT = b'{"longUrl": "https://example.com", "shortCode": "a"}'
+
+
+@pytest.mark.parametrize(
+    ("start", "repeated"),
+    [
+        (HEADER.encode() + b'https://example.com,a,"', b"x"),
+        (HEADER.encode() + b'https://example.com,a,"', b"x,\ny\n"),
+        (HEADER.encode(), b'"'),
+        (b"", b'"'),
+        (b"[" + ELEMENT + b',{"longUrl": "', b"x"),
+        (b"[" + ELEMENT + b",", b'{"a":['),
+        (b"[" + ELEMENT, b" "),
+        (b"[", b"["),
+        (b'{"data":', b"{"),
+        (ELEMENT + b"\n", b'{"a":'),
+        (b"INSERT INTO yourls_url VALUES ('", b"x"),
+        (b"INSERT INTO yourls_url VALUES (", b"1,"),
+        (b"INSERT INTO yourls_url VALUES ", b"("),
+        (b"/*", b"*"),
+        (b"-- ", b"- "),
+    ],
+)
+def test_a_row_that_never_ends_is_not_held_in_memory(
+    monkeypatch: pytest.MonkeyPatch, start: bytes, repeated: bytes
+) -> None:
+    for module in (csv_file, json_file, sql_file, streams):
+        monkeypatch.setattr(module, "MAX_RECORD", 1 << 17)
+    tracemalloc.start()
+    try:
+        for _ in islice(readers.read(Endless(start, repeated)), 5):  # type: ignore[arg-type]
+            pass
+    except ReadError:
+        pass
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 16 << 20
+
+
+# --- properties
+
+CELL = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), max_size=30)
+
+WORD = CELL.map(lambda text: text.replace("\r", "").replace("\n", ""))
+
+
+@settings(max_examples=60)
+@given(
+    rows=st.lists(st.tuples(WORD, WORD, CELL), max_size=8),
+    delimiter=st.sampled_from(",;\t|"),
+    end=st.sampled_from(["\r\n", "\n", "\r"]),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    packed=st.booleans(),
+    data=st.data(),
+)
+def test_any_csv_is_read_as_it_was_written(
+    *,
+    rows: list[tuple[str, str, str]],
+    delimiter: str,
+    end: str,
+    quoting: Any,
+    encoding: str,
+    packed: bool,
+    data: st.DataObject,
+) -> None:
+    if quoting == csv.QUOTE_MINIMAL:  # the module leaves other line ends without quotation marks
+        rows = [(url, alias, note.replace("\r", "").replace("\n", "")) for url, alias, note in rows]
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=quoting)
+    writer.writerows([("Long URL", "Short code", "Note"), *rows])
+    content = text.getvalue().encode(encoding)
+    content = gzip.compress(content) if packed else content
+    read_rows = read(content)
+    written = [row for row in rows if any(map(str.strip, row))]
+    assert [tuple(row.raw.values()) for row in read_rows] == written
+    assert [row.problem is None for row in read_rows] == [bool(url.strip()) for url, _, _ in written]
+    if read_rows:
+        index = data.draw(st.integers(0, len(read_rows) - 1))
+        assert read(content, position=read_rows[index].position) == read_rows[index + 1 :]
+
+
+FRAGMENTS = st.sampled_from(
+    [b"Long URL,Short code\n", b"keyword,url,clicks\r", b'"', b"\n", b"\r\n", b",", b";", b"\0", b"https://example.com",
+     b"{", b"}", b"[", b"]", b'{"longUrl": "https://example.com", "shortCode": "a"}', b":", b"\\", b"\xef\xbb\xbf",
+     b"\xff\xfe", b"\x1f\x8b", b"INSERT INTO yourls_url VALUES ", b"('a','https://b',NULL,'2026-01-01','',1)", b"(",
+     b")", b"'", b"''", b"/*", b"*/", b"-- ", b"0x1", b"CREATE TABLE a (\n", b"INSERT INTO yourls_log VALUES ",
+     b"(1,'2026-01-01','a','','','','DE')", b"`", b"#", b"sep=;\n", "é".encode(), b"\xe9"]
+)  # fmt: skip
+
+
+def outcome(content: bytes, position: Any = None) -> tuple[list[ImportRow], str | None]:
+    rows: list[ImportRow] = []
+    try:
+        rows.extend(readers.read(io.BytesIO(content), position=position))
+    except ReadError as error:
+        return rows, error.message
+    return rows, None
+
+
+@settings(max_examples=200)
+@given(parts=st.lists(st.one_of(FRAGMENTS, st.binary(max_size=8)), max_size=25), packed=st.booleans(), data=st.data())
+@example([b"Long URL,Short code\n", b'"', b"\n", b",", b'"'], False, None)
+def test_any_bytes_are_read_or_refused_and_reading_continues_behind_any_row(
+    parts: list[bytes], packed: bool, data: st.DataObject | None
+) -> None:
+    content = gzip.compress(b"".join(parts)) if packed else b"".join(parts)
+    rows, message = outcome(content)
+    if message:
+        assert message[0].isupper()
+        assert message.endswith((".", ","))
+    for row in rows:
+        assert (row.problem is None) == bool(row.record)
+        assert row.problem is None or row.problem.startswith(f"Row {row.number} ")
+    if rows:
+        index = data.draw(st.integers(0, len(rows) - 1)) if data else 0
+        rest, _ = outcome(content, rows[index].position)
+        assert rest == rows[index + 1 :]
