@@ -403,7 +403,8 @@ CREATE SEQUENCE target_ids;
 
 -- Short links. `plain` is true if the link was created from a URL alone: the same URL then returns the same link.
 -- `custom` is true if the user chose the alias. `public` links appear in the lists of campaigns. `locations`, `devices`
--- and `languages` map a lower-case name to a URL. `parameters` is an array of [name, value].
+-- and `languages` map a lower-case name to a URL. `parameters` is an array of [name, value]. `imported_clicks` is the
+-- number of clicks that another service counted, without those that were imported as visits. No statistics include it.
 CREATE TABLE links (
     id              bigint      PRIMARY KEY DEFAULT nextval('target_ids'),
     user_id         bigint      NOT NULL,
@@ -429,6 +430,7 @@ CREATE TABLE links (
     deeplink        jsonb       NOT NULL DEFAULT '{}',
     public          boolean     NOT NULL DEFAULT true,
     created         timestamptz NOT NULL DEFAULT now(),
+    imported_clicks bigint,
     UNIQUE (user_id, id),
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
 );
@@ -1015,6 +1017,76 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
   LEFT JOIN domains d ON d.id = l.domain_id
   LEFT JOIN totals t ON t.target_id = l.id;
 
+-- Imports of links from files and services. `position` is the value from which reading resumes, and `batch` the number
+-- of stored batches. `pending` has the visits of the last batch until they are stored. `token` is encrypted, and deleted
+-- with the chunks when the import ends. `size` is that of the file in bytes, or null for a service.
+CREATE TABLE imports (
+    id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id     bigint      NOT NULL,
+    state       text        NOT NULL CHECK (state IN ('draft', 'queued', 'running', 'done', 'failed', 'cancelled')),
+    source      text        NOT NULL,
+    name        text        NOT NULL DEFAULT '',
+    on_conflict text        NOT NULL CHECK (on_conflict IN ('skip', 'rename', 'update')),
+    mapping     jsonb       NOT NULL DEFAULT '{}',
+    address     text        NOT NULL DEFAULT '',
+    token       text,
+    size        bigint,
+    bytes_read  bigint      NOT NULL DEFAULT 0,
+    position    jsonb,
+    batch       integer     NOT NULL DEFAULT 0,
+    pending     jsonb,
+    rows_read   bigint      NOT NULL DEFAULT 0,
+    made        bigint      NOT NULL DEFAULT 0,
+    updated     bigint      NOT NULL DEFAULT 0,
+    skipped     bigint      NOT NULL DEFAULT 0,
+    failed      bigint      NOT NULL DEFAULT 0,
+    visits      bigint      NOT NULL DEFAULT 0,
+    message     text        NOT NULL DEFAULT '',
+    created     timestamptz NOT NULL DEFAULT now(),
+    started     timestamptz,
+    finished    timestamptz,
+    UNIQUE (user_id, id)
+);
+CREATE TRIGGER add_usage AFTER INSERT ON imports REFERENCING NEW TABLE AS inserted
+    EXECUTE FUNCTION update_usage();
+CREATE TRIGGER subtract_usage AFTER DELETE ON imports REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION update_usage();
+
+-- The file of an import in pieces of 1 MiB, except the last one. It is in the database, so that a worker on any host can
+-- resume the import.
+CREATE TABLE import_chunks (
+    user_id   bigint  NOT NULL,
+    import_id bigint  NOT NULL,
+    number    integer NOT NULL,
+    data      bytea   NOT NULL,
+    PRIMARY KEY (import_id, number),
+    FOREIGN KEY (user_id, import_id) REFERENCES imports (user_id, id) ON DELETE CASCADE
+);
+
+-- Rows of an import that failed, at most 10,000. `raw` has the columns of the source in their order.
+CREATE TABLE import_errors (
+    user_id   bigint NOT NULL,
+    import_id bigint NOT NULL,
+    number    bigint NOT NULL,
+    raw       json   NOT NULL,
+    code      text   NOT NULL,
+    message   text   NOT NULL,
+    PRIMARY KEY (import_id, number),
+    FOREIGN KEY (user_id, import_id) REFERENCES imports (user_id, id) ON DELETE CASCADE
+);
+
+-- The rows that an import has made, by their names in the source, to which later rows refer. `kind` is 'link' or the
+-- name of a table. They are deleted in batches when the import ends.
+CREATE TABLE import_references (
+    user_id   bigint NOT NULL,
+    import_id bigint NOT NULL,
+    kind      text   NOT NULL,
+    name      text   NOT NULL,
+    row_id    bigint NOT NULL,
+    PRIMARY KEY (import_id, kind, name),
+    FOREIGN KEY (user_id, import_id) REFERENCES imports (user_id, id) ON DELETE CASCADE
+);
+
 -- Webhooks: subscriptions to events. One without a URL only records events for GET /api/events. `events` are types such
 -- as 'link.created', or prefixes such as 'link.*' and '*'. `secret_ciphertext` signs deliveries; after a rotation,
 -- `previous_ciphertext` does so too until `previous_until`. `failures` counts the attempts since the last success, and
@@ -1239,3 +1311,15 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE TRIGGER record_user AFTER INSERT OR DELETE ON users FOR EACH ROW EXECUTE FUNCTION record_user_event();
+
+-- Record that an import has ended.
+CREATE FUNCTION record_import_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF has_webhooks(NEW.user_id) THEN
+        INSERT INTO outbox (user_id, type, object_id) VALUES (NEW.user_id, 'import.finished', NEW.id);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER record_import AFTER UPDATE OF state ON imports FOR EACH ROW
+    WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
+    EXECUTE FUNCTION record_import_event();

@@ -5,9 +5,10 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, openapi, pages, settings
-from linkmgr.api import suggestions
+from linkmgr.api import imports, suggestions
 from linkmgr.db import jobs, replica, statements
 from linkmgr.fields import unknown
+from linkmgr.imports import job
 from linkmgr.pages import brand, branded
 from linkmgr.qr import cache
 from linkmgr.repository import callers, cleanup, idempotency, login, rollups, versions
@@ -52,6 +53,7 @@ def create_app(**overrides: str) -> Flask:
         statements.init_app(app, on_connect=lambda: metrics.count("database_connections_opened"))
         replica.init_app(app)
         jobs.init_app(cleanup.HANDLERS | rollups.HANDLERS)
+        job.init_app(app, imports.LOADER)
         keys.init_app(app)
         branded.init_app(app)
         brand.init_app(app)

@@ -177,7 +177,7 @@ def test_a_wrong_query_is_an_error_with_a_sentence(browser: FlaskClient, query: 
 ROWS: dict[str, factories.Make] = {
     "bios": factories.bio, "campaigns": factories.campaign, "channels": factories.channel, "domains": factories.domain,
     "links": factories.link, "overlays": factories.overlay, "pixels": factories.pixel, "qrs": factories.qr,
-    "splash": factories.splash,
+    "splash": factories.splash, "webhooks": factories.webhook, "imports": factories.an_import,
 }  # fmt: skip
 
 

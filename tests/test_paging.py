@@ -29,6 +29,7 @@ LISTS = {
     "/api/qr": List("qrs", factories.qr, "qrs"),
     "/api/campaigns": List("campaigns", factories.campaign, "campaigns"),
     "/api/urls": List("urls", factories.link, "links"),
+    "/api/imports": List("imports", factories.an_import, "imports"),
     "/api/channels": List("channels", factories.channel, "channels"),
     "/api/webhooks": List("webhooks", factories.webhook, "webhooks"),
     "/api/webhook/{webhook_id}/deliveries": List("deliveries", factories.delivery, "deliveries"),

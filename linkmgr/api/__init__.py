@@ -6,9 +6,12 @@ from werkzeug.routing import BaseConverter
 from linkmgr.api import (
     account,
     bio,
+    bulk,
     campaigns,
     channels,
     domains,
+    export,
+    imports,
     overlay,
     pixels,
     plans,
@@ -36,6 +39,9 @@ BLUEPRINTS = (
     urls.bp,
     users.bp,
     webhooks.bp,
+    bulk.bp,
+    export.bp,
+    imports.bp,
 )
 
 

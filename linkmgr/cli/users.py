@@ -15,7 +15,7 @@ from linkmgr.web.errors import AppError
 group = Group("users", help="Add, list and delete users; print API keys and sign-in links; set passwords.")
 
 
-def _find_id(name: str) -> int:
+def find_id(name: str) -> int:
     try:
         return users.find_id(name)
     except AppError as error:
@@ -58,7 +58,7 @@ def list_users() -> None:
 @click.option("--rotate", is_flag=True, help="Replace the key first. The old key stops working.")
 def user_key(name: str, rotate: bool) -> None:
     """Print the API key of a user."""
-    user_id = _find_id(name)
+    user_id = find_id(name)
     if rotate:
         account.replace_key(user_id, **keys.new_key(user_id))
     click.echo(users.read(user_id)["apikey"])
@@ -68,7 +68,7 @@ def user_key(name: str, rotate: bool) -> None:
 @click.argument("name")
 def login_link(name: str) -> None:
     """Print a URL that signs a user in without a password. It works once, within an hour."""
-    click.echo(login.new_link(_find_id(name)))
+    click.echo(login.new_link(find_id(name)))
 
 
 @group.command("password")
@@ -76,7 +76,7 @@ def login_link(name: str) -> None:
 @click.option("--password-stdin", "from_stdin", is_flag=True, help="Read the password from standard input.")
 def set_password(name: str, from_stdin: bool) -> None:
     """Set the password of a user, who is signed out in all browsers."""
-    user_id = _find_id(name)
+    user_id = find_id(name)
     if from_stdin:
         password = sys.stdin.readline().rstrip("\r\n")
     else:
@@ -91,7 +91,7 @@ def set_password(name: str, from_stdin: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete_user(name: str, yes: bool) -> None:
     """Delete a user and everything that the user owns."""
-    user_id = _find_id(name)
+    user_id = find_id(name)
     if not yes:
         links = account.overview(user_id)["used"].get("links", 0)
         noun = "link" if links == 1 else "links"

@@ -12,6 +12,9 @@ _CHANNEL = """
 _DOMAIN = """
     SELECT xmin::text AS version FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s FOR NO KEY UPDATE
 """
+_IMPORT = (
+    "SELECT xmin::text AS version FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s FOR NO KEY UPDATE"
+)
 _LINK = "SELECT xmin::text AS version FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s FOR NO KEY UPDATE"
 _OVERLAY = """
     SELECT xmin::text AS version FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s FOR NO KEY UPDATE
@@ -34,6 +37,7 @@ STATEMENTS = {
     "campaigns": _CAMPAIGN,
     "channels": _CHANNEL,
     "domains": _DOMAIN,
+    "imports": _IMPORT,
     "overlay": _OVERLAY,
     "pixels": _PIXEL,
     "plans": _USER,

@@ -1,4 +1,5 @@
-// Keys: "/" focuses the search, "n" makes a new link, Escape closes the dialog and the menu, which browsers do.
+// Keys: "/" focuses the search, "n" makes a new link, Escape closes the dialog and the menu, which browsers do. Links with
+// data-dialog open a dialog instead of their page. A page with data-reload is loaded again after so many seconds.
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
   const control = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
@@ -84,3 +85,4 @@ for (const button of document.querySelectorAll("[data-preview]")) {
   });
   if (button.dataset.preview === "now") update();
 }
+for (const part of document.querySelectorAll("[data-reload]")) setTimeout(() => location.reload(), part.dataset.reload * 1000);

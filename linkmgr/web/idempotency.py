@@ -14,7 +14,7 @@ import orjson
 from flask import Response
 
 from linkmgr.settings import this_app
-from linkmgr.web import keys
+from linkmgr.web import keys, uploads
 from linkmgr.web import request as web_request
 from linkmgr.web.auth import user_id
 from linkmgr.web.errors import AppError
@@ -96,4 +96,5 @@ def is_stored(status: int) -> bool:
 def _request_hash() -> str:
     request = web_request.current()
     head = repr((request.method, request.environ["PATH_INFO"], request.query_string)).encode()
-    return hashlib.sha256(head + request.body()).hexdigest()
+    body = uploads.receive().digest if request.endpoint in uploads.ENDPOINTS else request.body()
+    return hashlib.sha256(head + body).hexdigest()

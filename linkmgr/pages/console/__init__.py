@@ -5,6 +5,7 @@ from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the
     campaigns,
     channels,
     domains,
+    export,
     home,
     link_list,
     links,
@@ -12,6 +13,7 @@ from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the
     pixels,
     qr,
     splash,
+    transfer,
     webhooks,
 )
 from linkmgr.pages.console.frame import bp as bp

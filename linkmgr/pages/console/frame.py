@@ -50,6 +50,7 @@ NAVIGATION = {
     "Set up": (
         Entry("Domains", "console.domains", "console.domain"),
         Entry("Webhooks", "console.webhooks", "console.webhook"),
+        Entry("Import and export", "console.imports", "console.import"),
         Entry("Account", "account_page.show", "account_page."),
         Entry("API documentation", "docs.page", "docs."),
     ),
