@@ -1,5 +1,6 @@
 """The measured requests: a wrk script for each."""
 
+import json
 import secrets
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -68,11 +69,37 @@ def _reading(path: str, headers: dict[str, str]) -> Case:
 
 
 def _writing(path: str, body: str, headers: dict[str, str]) -> Case:
-    def request() -> dict[str, Any]:
-        data = body % (secrets.randbits(64), 0)
-        return {"path": path, "method": "POST", "headers": headers, "data": data, "content_type": "application/json"}
+    return Case(_post(path, body, headers), lambda: _request(path, body % (secrets.randbits(64), 0), headers))
 
-    return Case(_post(path, body, headers), request)
+
+def _request(path: str, data: str, headers: dict[str, str]) -> dict[str, Any]:
+    return {"path": path, "method": "POST", "headers": headers, "data": data, "content_type": "application/json"}
+
+
+def _bulk(key: dict[str, str]) -> Case:
+    """Create 1,000 links with each request."""
+    script = f"""
+        wrk.method = "POST"
+        wrk.headers["Authorization"] = "{key["Authorization"]}"
+        wrk.headers["Content-Type"] = "application/json"
+        math.randomseed(tonumber(tostring({{}}):match("0x(%x+)"), 16) + os.time())
+        local run, sent = math.random(2 ^ 31), 0
+        function request()
+            sent = sent + 1
+            local links = {{}}
+            for n = 1, 1000 do
+                links[n] = string.format('{{"url": "https://example.com/%x/%d/%d"}}', run, sent, n)
+            end
+            return wrk.format(nil, "/api/urls/bulk", nil, '{{"urls": [' .. table.concat(links, ",") .. ']}}')
+        end
+    """
+
+    def request() -> dict[str, Any]:
+        run = secrets.randbits(64)
+        data = json.dumps({"urls": [{"url": f"https://example.com/{run:x}/{n}"} for n in range(1000)]})
+        return _request("/api/urls/bulk", data, key)
+
+    return Case(script, request)
 
 
 def page(data: Data, number: int) -> Case:
@@ -95,6 +122,7 @@ def all_cases(data: Data, base: str) -> dict[str, Case]:
         "30 days by day": _reading(f"/api/stats?ids={data.link}&by=time:day", key),
         "create a channel": _writing("/api/channel/add", '{"name": "%x %d"}', key),
         "create a link": _writing("/api/url/add", '{"url": "https://example.com/%x/%d"}', key),
+        "create 1,000 links in one request": _bulk(key),
         "redirect and visit": Case(_visits(), lambda: {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}),
         "QR image, rendered": Case(_images(), lambda: {"path": "/qr/code-1"}, serial=True),
         "QR image, not modified": _reading(f"/qr/{BUSY}", condition),

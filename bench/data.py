@@ -13,6 +13,7 @@ from linkmgr.web import keys
 
 BUSY = "busy"  # alias of the link and code of the QR code that have the visits
 QRS = 2000
+_UNLIMITED = "1000000000 per minute"
 
 # A limit that is never reached, so that the service checks it on each create.
 _PLAN = """
@@ -83,7 +84,7 @@ class Data(NamedTuple):
 
 
 def settings(dsn: str) -> dict[str, str]:
-    return {"database_url": dsn, "secret_key": "bench" * 8, "rate_limit": "1000000000 per minute"}
+    return {"database_url": dsn, "secret_key": "bench" * 8, "rate_limit": _UNLIMITED, "bulk_rows": _UNLIMITED}
 
 
 def make(dsn: str, *, links: int, visits: int) -> Data:

@@ -4,8 +4,9 @@ import re
 
 MAX_HEAD = 64 << 10  # bytes
 MAX_BODY = 64 << 10  # bytes; the application answers 413 to a larger one
-_MAX_CHUNKED = 2 * MAX_BODY  # bytes, with the framing of the chunks
+MAX_BULK_BODY = 2 << 20  # bytes, of bulk requests
 _MAX_LINE = 8190  # bytes of the request line, gunicorn's maximum
+_BULK = re.compile(rb"(?:POST|PUT) /api/(?:urls/bulk(?:/delete)?|qr/bulk)[? ]")
 _FIELDS = re.compile(rb"\r\n(content-length|transfer-encoding|expect)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _EXPECT = re.compile(rb"\r\nexpect:[^\r\n]*", re.IGNORECASE)
 
@@ -21,6 +22,7 @@ class Incoming:
         self.body = 0  # index of the body; 0 until the headers are complete
         self.partial = False  # passed on without the rest, because gunicorn or the application will refuse it
         self.expects_continue = False
+        self._max_body = MAX_BODY
         self._length: int | None = 0  # of the body, or None if it is chunked
         self._next = 0  # index from which to look for the end of the headers, or for the next chunk
         self._decoded = 0  # bytes of the chunks before that index
@@ -41,7 +43,7 @@ class Incoming:
     def excess(self) -> tuple[int, str] | None:
         """Return the status and reason phrase for an incomplete request that is already too large."""
         if self.body:
-            too_large = len(self.data) - self.body > _MAX_CHUNKED
+            too_large = len(self.data) - self.body > 2 * self._max_body  # with the framing of chunks
             return (413, "Content Too Large") if too_large else None
         if b"\n" not in self.data[: _MAX_LINE + 2] and len(self.data) > _MAX_LINE + 1:
             return 414, "URI Too Long"
@@ -49,6 +51,8 @@ class Incoming:
 
     def _read_head(self, end: int) -> None:
         self.body = self._next = end + 4
+        if _BULK.match(self.data):
+            self._max_body = MAX_BULK_BODY
         fields = [(name.lower(), value.strip().lower()) for name, value in _FIELDS.findall(self.data, 0, end)]
         if not fields:
             return
@@ -59,9 +63,9 @@ class Incoming:
             self.partial = bool(lengths) or not any(b"chunked" in coding for coding in codings)
         elif lengths:
             digits = lengths[0].lstrip(b"0") or b"0"
-            self.partial = len(lengths) > 1 or not digits.isdigit() or len(digits) > len(str(MAX_BODY))
+            self.partial = len(lengths) > 1 or not digits.isdigit() or len(digits) > len(str(self._max_body))
             self._length = 0 if self.partial else int(digits)
-            self.partial |= self._length > MAX_BODY
+            self.partial |= self._length > self._max_body
         if (b"expect", b"100-continue") in fields and b" HTTP/1.1\r\n" in self.data[:end]:
             self._remove_expectation(end)
 
@@ -83,7 +87,7 @@ class Incoming:
             start = end + 2
             if size <= 0:
                 return self.data.startswith(b"\r\n", start) or self.data.find(b"\r\n\r\n", start) >= 0
-            if self._decoded + min(size, len(self.data) - start) > MAX_BODY:
+            if self._decoded + min(size, len(self.data) - start) > self._max_body:
                 self.partial = True
                 return True
             if len(self.data) < start + size + 2:

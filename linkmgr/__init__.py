@@ -5,9 +5,10 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, openapi, pages, settings
-from linkmgr.api import suggestions
+from linkmgr.api import imports, suggestions
 from linkmgr.db import confined, jobs, replica, statements
 from linkmgr.fields import unknown
+from linkmgr.imports import job
 from linkmgr.pages import brand, branded
 from linkmgr.qr import cache
 from linkmgr.repository import api_keys, callers, cleanup, idempotency, login, rollups, versions
@@ -55,6 +56,7 @@ def create_app(**overrides: str) -> Flask:
         replica.init_app(app)
         confined.init_app(app)
         jobs.init_app(cleanup.HANDLERS | rollups.HANDLERS)
+        job.init_app(app, imports.LOADER)
         keys.init_app(app)
         branded.init_app(app)
         brand.init_app(app)

@@ -71,6 +71,12 @@ class Settings:
     rate_limit_storage: str = _setting(
         "", "The `redis://` URL of the request counters. Unset: PostgreSQL.", setting_types.redis, "a redis:// URL"
     )
+    bulk_rows: str = _setting(
+        "5000 per minute",
+        "The number of rows that a user may send in bulk requests. A bulk request is also one API request.",
+        setting_types.rate,
+        "a rate such as '5000 per minute', with a window of at most one day",
+    )
     domain_check: str = _setting(
         "http",
         "`http`: a branded domain must pass an HTTP challenge. `off`: all domains are accepted.",

@@ -79,6 +79,9 @@ def check(response: TestResponse) -> None:
     path = _path(response.request.path, method)
     if path is None or method == "HEAD":
         return
+    if response.mimetype == "application/zip":
+        assert "application/zip" in _described(path, method, status)["content"]
+        return
     contents: Any = response.get_json() if response.is_json else response.text
     if response.is_json and contents.get("code") in ELSEWHERE:
         return

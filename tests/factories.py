@@ -148,6 +148,22 @@ def key(sql: Sql, user_id: int) -> int:
     )
 
 
+def an_import(sql: Sql, user_id: int) -> int:
+    return _id(
+        sql(
+            """
+            WITH added AS (
+                INSERT INTO imports (user_id, state, source, on_conflict, finished)
+                VALUES (%(user_id)s, 'done', 'shlink', 'skip', now()) RETURNING id, user_id)
+            INSERT INTO import_errors (user_id, import_id, number, raw, code, message)
+            SELECT user_id, id, 1, '{"URL": "ftp://example.com"}', 'invalid', 'url must be a URL.' FROM added
+            RETURNING import_id AS id
+            """,
+            user_id=user_id,
+        )
+    )
+
+
 def webhook(sql: Sql, user_id: int) -> int:
     """Add a webhook without a URL, which is off: it does not record what a test does."""
     return _id(
@@ -195,4 +211,5 @@ ALL: dict[str, Make] = {
     "key": key,
     "webhook": webhook,
     "delivery": delivery,
+    "import": an_import,
 }

@@ -53,6 +53,8 @@ class Stage:
     def bodies(self, call: Call) -> list[dict[str, Any] | None]:
         """Return the bodies of a call, with existing ids in place of those of the examples."""
         existing: dict[str, Any] = {"planid": self.ids["plan"]}
+        if call.path.startswith("/api/urls/bulk"):
+            existing["ids"] = [self.ids["link"]]
         if call.path.startswith("/api/url/"):
             existing |= {name: self.ids[name] for name in ("campaign", "channel")}
             existing |= {"pixels": [self.ids["pixel"]], "type": f"overlay-{self.ids['overlay']}", "domain": self.domain}

@@ -23,7 +23,8 @@ for _rule in routes().url_map.iter_rules():
 READ = {"accept", "authorization", "content-type", "idempotency-key", "if-match", "if-none-match", "x-request-id"}
 EXPOSED = {
     "etag", "idempotency-replayed", "link", "ratelimit", "ratelimit-policy", "retry-after", "x-ratelimit-limit",
-    "x-ratelimit-remaining", "x-ratelimit-reset", "x-request-id",
+    "x-ratelimit-remaining", "x-ratelimit-reset", "x-ratelimit-rows-limit", "x-ratelimit-rows-remaining",
+    "x-ratelimit-rows-reset", "x-request-id",
 }  # fmt: skip
 
 

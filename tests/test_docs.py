@@ -157,7 +157,10 @@ def test_every_command_works_when_it_is_copied(service: str, stage: Stage) -> No
         path = call.path_of([17] * len(call.rows))
         assert f"{service}{path}" in command
         filled = command.replace(path, stage.path(call)).replace("API_KEY", str(stage.caller(call).key))
-        answer = run(f"{filled} --silent")
+        if call.operation.file:
+            output(filled.replace("--output export.zip", "--output /dev/null --fail --silent"))
+            continue
+        answer = run(f"{filled} --silent -H 'Accept: application/json'")  # some responses are CSV without it
         assert answer.get("error", 0) == 0, (filled, answer)
 
 

@@ -1,6 +1,7 @@
 """The access matrix: every API operation for every kind of caller."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from werkzeug.test import TestResponse
@@ -26,6 +27,10 @@ def owned_by(user_id: int, rows: Rows) -> Rows:
 
 def replaced(ids: list[int], place: int, by: int) -> list[int]:
     return [by if each == place else own for each, own in enumerate(ids)]
+
+
+def lists_rows(data: Any) -> bool:
+    return bool(data.get("result")) if isinstance(data, dict) else bool(data)
 
 
 def comparable(answer: TestResponse) -> tuple[int, bytes, list[tuple[str, str]]]:
@@ -76,7 +81,7 @@ def test_a_route_without_an_id_uses_only_the_callers_rows(
     if actor != "owner":
         assert owned_by(owner.id, dump()) == owned_by(owner.id, before)
         assert owner.username.encode() not in answer.data
-        assert answer.get_json().get("data", {}).get("result", 0) == 0
+        assert call.operation.file or not lists_rows(answer.get_json().get("data"))
 
 
 @over(WITH_ID)

@@ -111,6 +111,27 @@ def test_errors_of_nginx_itself_are_json_for_programs_and_a_page_for_browsers(fr
     assert largest.status_code == 401
 
 
+def test_a_file_to_import_may_be_larger(front: Nginx, alice: Client) -> None:
+    headers = {"Authorization": f"Bearer {alice.key}", "Content-Type": "text/csv"} | SERVED
+    file = "longUrl,shortCode\r\n" + "".join(f"https://example.com/{n},row-{n}\r\n" for n in range(100_000))
+    answer = front.ask("/api/imports", method="POST", body=file, headers=headers)
+    assert (answer.status_code, answer.get_json()["error"]) == (200, 0)
+    refused = front.ask("/api/imports", method="POST", headers=headers | {"Content-Length": str(66 << 20)})
+    failed(refused, 413, "file_too_large")
+    assert refused.get_json()["message"] == CATALOGUE["file_too_large"][1]
+
+
+@pytest.mark.parametrize("path", ["/api/urls/bulk", "/api/urls/bulk/delete", "/api/qr/bulk"])
+def test_a_bulk_request_may_be_larger(front: Nginx, path: str) -> None:
+    largest = " " * (2 << 20)
+    assert front.ask(path, method="POST", body=largest, headers=SERVED).status_code == 401
+    refused = front.ask(path, method="POST", body=largest + " ", headers=SERVED)
+    failed(refused, 413, "bulk_too_large")
+    assert refused.get_json()["message"] == CATALOGUE["bulk_too_large"][1]
+    failed(front.ask(f"{path}x", method="POST", body=largest, headers=SERVED), 413, "too_large")
+    assert front.ask(path, BRANDED, method="POST", body="{}", tls=False).status_code == 404
+
+
 def test_a_preflight_reaches_the_service(front: Nginx) -> None:
     headers = {"Origin": "https://app.example.com", "Access-Control-Request-Method": "PUT"} | SERVED
     answer = front.ask("/api/pixel/1/update", method="OPTIONS", headers=headers)

@@ -30,6 +30,7 @@ LISTS = {
     "/api/campaigns": List("campaigns", factories.campaign, "campaigns"),
     "/api/keys": List("keys", factories.key, "api_keys"),
     "/api/urls": List("urls", factories.link, "links"),
+    "/api/imports": List("imports", factories.an_import, "imports"),
     "/api/channels": List("channels", factories.channel, "channels"),
     "/api/webhooks": List("webhooks", factories.webhook, "webhooks"),
     "/api/webhook/{webhook_id}/deliveries": List("deliveries", factories.delivery, "deliveries"),

@@ -14,7 +14,8 @@ from tests.races import at_once
 from tests.stage import Stage
 from tests.test_idempotency import is_replayed, rows, under
 
-CHANGES = [call for call in KEYED if call.method in ("PUT", "DELETE")]
+MANY = "/api/urls/bulk"  # changes many rows, so it has no version
+CHANGES = [call for call in KEYED if call.method in ("PUT", "DELETE") and call.path != MANY]
 TABLES = {
     "bio": "bios",
     "campaign": "campaigns",
@@ -25,6 +26,7 @@ TABLES = {
     "link": "links",
     "overlay": "overlays",
     "pixel": "pixels",
+    "import": "imports",
     "qr": "qrs",
     "splash": "splash_pages",
     "user": "users",
@@ -50,7 +52,7 @@ def test_the_route_of_every_update_and_delete_names_the_row_that_it_changes(app:
     changes = [
         rule
         for rule in app.url_map.iter_rules()
-        if rule.rule.startswith("/api/") and (rule.methods or set()) & {"PUT", "DELETE", "PATCH"}
+        if rule.rule.startswith("/api/") and rule.rule != MANY and (rule.methods or set()) & {"PUT", "DELETE", "PATCH"}
     ]
     assert len(changes) == len(CHANGES)
     for rule in changes:

@@ -228,6 +228,25 @@ def test_a_client_that_expects_100_continue_gets_it_once(base: str, alice: Clien
     assert run.stdout.count("HTTP/1.1 200 ") == 1
 
 
+@pytest.mark.parametrize("chunked", [True, False])
+def test_a_bulk_request_of_the_maximum_size_is_accepted(base: str, alice: Client, chunked: bool) -> None:
+    body = json.dumps({"urls": [{"url": "https://example.com/"}]}).ljust(2 << 20).encode()
+    head = HEAD.replace(b"/api/pixel/add", b"/api/urls/bulk") + f"Authorization: Bearer {alice.key}\r\n".encode()
+    framing, end = b"Content-Length: %d" % len(body), b""
+    if chunked:
+        framing, end = b"Transfer-Encoding: chunked", b"\r\n0\r\n\r\n"
+        size = b"%x\r\n" % len(body)
+    for extra, status in ((b"", 200), (b" ", 413)):
+        if chunked:
+            size = b"%x\r\n" % len(body + extra)
+        else:
+            framing, size = b"Content-Length: %d" % len(body + extra), b""
+        with opened(base) as connection:
+            connection.sendall(head + framing + b"\r\n\r\n" + size + body + extra + end)
+            [(answered, answer)] = responses(connection, 1)
+        assert (answered, json.loads(answer).get("code")) == (status, None if status == 200 else "bulk_too_large")
+
+
 @pytest.mark.parametrize(
     ("head", "code"),
     [

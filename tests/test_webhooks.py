@@ -256,6 +256,16 @@ def test_an_answer_to_an_overlay_is_an_event(alice: Client, sql: Sql, deliver: D
     assert event["data"]["answer"] == {"email": "visitor@example.com"}
 
 
+def test_the_end_of_an_import_is_an_event(alice: Client, sql: Sql, deliver: Deliver) -> None:
+    subscribe(alice, "", "import.finished")
+    import_id = factories.an_import(sql, alice.id)
+    for state in ("running", "done"):
+        sql("UPDATE imports SET state = %(state)s RETURNING 1", state=state)
+    deliver()
+    [event] = events(alice)
+    assert event["data"] == alice.get(f"/api/imports/{import_id}").get_json()["data"]
+
+
 def test_the_last_row_that_a_plan_allows_is_announced(alice: Client, sql: Sql, deliver: Deliver) -> None:
     sql("""UPDATE plans SET limits = jsonb_set(limits::jsonb, '{links}', '2') WHERE name = 'Business' RETURNING 1""")
     try:

@@ -6,9 +6,12 @@ from werkzeug.routing import BaseConverter
 from linkmgr.api import (
     account,
     bio,
+    bulk,
     campaigns,
     channels,
     domains,
+    export,
+    imports,
     keys,
     overlay,
     pixels,
@@ -39,6 +42,9 @@ BLUEPRINTS = (
     urls.bp,
     users.bp,
     webhooks.bp,
+    bulk.bp,
+    export.bp,
+    imports.bp,
 )
 
 

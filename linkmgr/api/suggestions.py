@@ -94,8 +94,8 @@ def hint(method: str, path: str) -> str:
         return _DEFAULT
     method = "PUT" if method == "PATCH" else method
     routes = [route for route in routes if route.words[0] == names[0]]
-    is_exact = any((route.method, route.segments) == (method, segments) for route in routes)
-    if not is_exact and any(route.method == method and _misses_number(segments, route) for route in routes):
+    is_path = any(route.method == method and route.segments == segments for route in routes)
+    if not is_path and any(route.method == method and _misses_number(segments, route) for route in routes):
         if names[0] == "url":
             return "The id of a link is a number. Find the link by its short URL with GET /api/urls?short=SHORT_URL."
         index = next((route for route in routes if route.method == "GET" and len(route.words) == 1), routes[0])

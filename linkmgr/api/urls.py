@@ -144,15 +144,25 @@ def visits(link_id: int) -> Json | Response:
     return list_visits(link_id, what="link")
 
 
+def to_row(new: Json) -> Json:
+    """Return the arguments of `urls.add` for a loaded NewLink."""
+    return {"hosts": hosts_of(targets_of(new)), **_to_columns(new)}
+
+
+def to_changes(changes: Json) -> Json:
+    """Return the arguments of `urls.update` for loaded LinkChanges."""
+    changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
+    return {"changed": changed, "targets": targets_of(changes), **_to_columns(changes)}
+
+
 def create(owner: int, new: Json) -> Json:
     """Store a loaded NewLink. The console uses this too."""
-    return urls.add(owner, hosts=hosts_of(targets_of(new)), **_to_columns(new))
+    return urls.add(owner, **to_row(new))
 
 
 def change(owner: int, link_id: int, changes: Json) -> Json:
     """Store loaded LinkChanges. The console uses this too."""
-    changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
-    return urls.update(owner, link_id, changed=changed, targets=targets_of(changes), **_to_columns(changes))
+    return urls.update(owner, link_id, **to_changes(changes))
 
 
 @bp.post("/url/add")

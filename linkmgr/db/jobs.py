@@ -30,6 +30,14 @@ _MIN_PAUSE, _MAX_DELAY = 0.01, 300
 _STOP_SECONDS = _RETRY_SECONDS = 5
 
 
+class Later(Exception):
+    """Raised by a handler to continue its job after a number of seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"continue in {seconds} seconds")
+
+
 def init_app(handlers: dict[str, Callable[[Any], bool]]) -> None:
     HANDLERS.update(handlers)
 
@@ -82,6 +90,8 @@ def run_next(pause: Callable[[float], bool]) -> bool:
         return False
     try:
         done = _run(job, pause)
+    except Later as later:
+        put_back(job, delay=later.seconds, failed=False)
     except Exception as error:
         current_app.logger.error("job %s (%s) failed and will be retried", job["id"], job["kind"], exc_info=error)
         put_back(job, delay=min(2 ** min(job["attempts"], 10), _MAX_DELAY), failed=True)

@@ -98,3 +98,15 @@ def lazily(on_begin: Callable[[], None]) -> Iterator[Transaction]:
     finally:
         executor.reset(token)
         transaction.close()
+
+
+@contextmanager
+def joined() -> Iterator[None]:
+    """Execute the block, which writes at least once, in the transaction of the request, or in one of its own if the
+    request has none."""
+    if executor.get() is not None:
+        yield
+        return
+    with lazily(lambda: None) as writes:
+        yield
+        writes.commit()

@@ -12,7 +12,19 @@ import orjson
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.webhooks import TEST, matches
-from linkmgr.repository import bio, campaigns, channels, domains, outbox, overlay, pixels, qr, splash, url_details
+from linkmgr.repository import (
+    bio,
+    campaigns,
+    channels,
+    domains,
+    imports,
+    outbox,
+    overlay,
+    pixels,
+    qr,
+    splash,
+    url_details,
+)
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError
 
@@ -29,6 +41,7 @@ _READ: dict[str, Callable[[int, int], Row]] = {
     "splash": splash.read,
     "overlay": overlay.read,
     "pixel": pixels.read,
+    "import": imports.read,
 }
 # The ETag, and the statistics of links and QR codes.
 _LEFT_OUT = {"link": ("version", "data"), "qr": ("version", "statistics")}

@@ -31,6 +31,7 @@ MAX_NAME = 100
 # aliases do not spell words.
 _LETTERS, _DIGITS = "bcdfghkmnpqrtvwxzBCDFGHKMNPQRTVWXZ", "256789"
 _ALIAS_PATTERN = (_LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS)
+_ALIASES = math.prod(map(len, _ALIAS_PATTERN))
 
 # Paths that visitors and programs expect on a web site, besides those of the service itself.
 _WELL_KNOWN = re.compile(
@@ -41,7 +42,7 @@ _WELL_KNOWN = re.compile(
 
 def new_alias() -> str:
     """Return an alias of 35 random bits."""
-    number, alias = secrets.randbelow(math.prod(map(len, _ALIAS_PATTERN))), ""
+    number, alias = secrets.randbelow(_ALIASES), ""
     for characters in _ALIAS_PATTERN:
         number, index = divmod(number, len(characters))
         alias += characters[index]
@@ -69,7 +70,7 @@ class Alias(Matching):
 # --- ids
 
 
-def _parse_id(value: Any) -> int | None:
+def parse_id(value: Any) -> int | None:
     """Return the id in an integer or a numeric string, or None for any other value."""
     if isinstance(value, str) and re.fullmatch("[0-9]{1,20}", value, re.ASCII):
         value = int(value)
@@ -84,7 +85,7 @@ class IdOrString(fields.Field[int]):
     default_error_messages = {"invalid": "must be an id such as 17"}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
-        row_id = 0 if value == "" else _parse_id(value)
+        row_id = 0 if value == "" else parse_id(value)
         if row_id is None:
             raise self.make_error("invalid")
         return row_id
@@ -96,7 +97,7 @@ class Ids(fields.Field[list[int]]):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
         if not isinstance(value, list):
             raise self.make_error("invalid")
-        ids = [_parse_id(item) for item in value]
+        ids = [parse_id(item) for item in value]
         if None in ids:
             warn(f"{attr}: an element that is not an id was ignored.")
         return list(dict.fromkeys(row_id for row_id in ids if row_id is not None))
@@ -108,7 +109,7 @@ class IdOrIds(Ids):
     default_error_messages = {"invalid": "must be an id such as 17, or an array of ids such as [17, 18]"}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
-        ids = value if isinstance(value, list) else [] if value == "" else [_parse_id(value)]
+        ids = value if isinstance(value, list) else [] if value == "" else [parse_id(value)]
         if None in ids:
             raise self.make_error("invalid")
         return [row_id for row_id in super()._deserialize(ids, attr, data, **kwargs) if row_id]
@@ -123,10 +124,10 @@ class LinkType(fields.Field[dict[str, Any]]):
         columns = {"type": value or "direct", "splash_id": None, "overlay_id": None}
         if value in ("", "direct", "frame", "splash"):
             return columns
-        if (splash_id := _parse_id(value)) is not None:
+        if (splash_id := parse_id(value)) is not None:
             return columns | {"type": "splash", "splash_id": splash_id}
         if isinstance(value, str) and value.startswith("overlay-"):
-            overlay_id = _parse_id(value.removeprefix("overlay-"))
+            overlay_id = parse_id(value.removeprefix("overlay-"))
             if overlay_id is not None:
                 return columns | {"type": "overlay", "overlay_id": overlay_id}
         raise self.make_error("invalid")

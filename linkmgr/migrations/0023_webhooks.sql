@@ -225,6 +225,18 @@ BEGIN
 END $$;
 CREATE TRIGGER record_user AFTER INSERT OR DELETE ON users FOR EACH ROW EXECUTE FUNCTION record_user_event();
 
+-- Record that an import has ended.
+CREATE FUNCTION record_import_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF has_webhooks(NEW.user_id) THEN
+        INSERT INTO outbox (user_id, type, object_id) VALUES (NEW.user_id, 'import.finished', NEW.id);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER record_import AFTER UPDATE OF state ON imports FOR EACH ROW
+    WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
+    EXECUTE FUNCTION record_import_event();
+
 CREATE OR REPLACE FUNCTION update_usage() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     counter record;

@@ -218,7 +218,7 @@ class Reader:
 
     def operation(self, resource: Resource, path: str, method: str, entry: JsonSchema) -> Operation:
         content = entry.get("requestBody", {}).get("content", {}).get("application/json", {})
-        success = entry["responses"]["200"]["content"]["application/json"].get("example")
+        success = entry["responses"]["200"]["content"].get("application/json", {}).get("example")
         codes = list(self._codes(entry["responses"]))
         security = entry.get("security", [])
         keyed = security != []
@@ -242,21 +242,22 @@ class Reader:
             ],
             [name for name in resource.members if content and name in self.resolve(content["schema"])["properties"]],
             _code(json.dumps(content["example"], indent=2) if content else ""),
-            _code(self.curl(path, method, content.get("example"), keyed, entry.get("parameters", []))),
+            _code(self.curl(path, method, content.get("example"), keyed, entry)),
             _code(json.dumps(success, indent=2) if success else ""),
             [error(code) for code in codes if code not in self.common],
             self._by_status(code for code in codes if code in self.common),
         )
 
-    def curl(self, path: str, method: str, body: Any, keyed: bool, parameters: list[JsonSchema]) -> str:
+    def curl(self, path: str, method: str, body: Any, keyed: bool, entry: JsonSchema) -> str:
         """Return the request as a command for a shell, with the placeholder API_KEY."""
         url = self.document["servers"][0]["url"] + re.sub(r"{\w+}", _ID, path.replace("{type}", "links"))
-        values = {query["name"]: query["example"] for query in parameters if "example" in query}
+        values = {query["name"]: query["example"] for query in entry.get("parameters", []) if "example" in query}
         if values:
             url += "?" + "&".join(f"{name}={quote(str(value), safe=':,/')}" for name, value in values.items())
         words = [["-X", method]] if method != "GET" else []
         words += [["-H", "Authorization: Bearer API_KEY"]] if keyed else []
         words += [["-H", "Content-Type: application/json"], ["-d", json.dumps(body)]] if body else []
+        words += [["--output", "export.zip"]] if "application/zip" in entry["responses"]["200"]["content"] else []
         return " \\\n  ".join([f"curl {shlex.quote(url)}", *map(shlex.join, words)])
 
     def sections(self) -> Iterator[Section]:

@@ -129,7 +129,7 @@ def _body(operation: Operation) -> JsonSchema:
     assert operation.body
     content: JsonSchema = {"schema": operation.body, "example": operation.example}
     required = any(field.required for field in operation.body().fields.values())
-    return {"required": required, "content": {"application/json": content}}
+    return {"required": required, "content": {"application/json": content, **operation.also}}
 
 
 def path_of(rule: Rule) -> str:

@@ -41,6 +41,9 @@ class Operation:
     access: Access = Access.USER
     description: str = ""
     tagged: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
+    also: JsonSchema = field(default_factory=dict)  # other content of the body by media type, such as files
+    file: str = ""  # media type of the response, if it is a file only
+    lines: bool = False  # True if the operation also returns JSON lines
     csv: str = ""  # example of the response as CSV, if the operation also returns CSV
 
     @property

@@ -7,7 +7,7 @@ from apispec.core import Components
 
 from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import RECORDS
-from linkmgr.openapi.schemas import WARNINGS, JsonSchema, example_of, record, ref
+from linkmgr.openapi.schemas import WARNINGS, JsonSchema, array_of, example_of, record, ref
 from linkmgr.web import idempotency, preconditions, safe_writes
 from linkmgr.web.error_codes import CATALOGUE
 
@@ -22,13 +22,19 @@ _ID = {"X-Request-Id": "The id of the request in the log: the one that the clien
 _TAG = {"ETag": "The version of the record. Send it in If-None-Match with the next read."}
 _REPLAYED = {idempotency.REPLAYED: "`true` if this is the stored answer to an earlier request with the same key."}
 _LINK = {"Link": 'The URL of the next page of a CSV, with `rel="next"`. Absent at the end.'}
+_ROWS = {
+    "X-RateLimit-Rows-Limit": "The rows of bulk requests allowed in a window. Absent in the answer to a repetition.",
+    "X-RateLimit-Rows-Remaining": "The rows left in this window.",
+    "X-RateLimit-Rows-Reset": "The epoch second at which the window ends.",
+}
 _RETRY = {"Retry-After": "The seconds after which you can try again."}
 _TITLES = {
     400: "The request is invalid, a value is already in use, or a limit of the plan is reached",
     401: "The API key is missing, unknown or expired",
     403: "The plan, the user's role or the API key does not allow it",
     404: "The path does not exist, or the user owns no row with this id",
-    409: "A request with the same key is still running",
+    408: "The body did not arrive in time",
+    409: "A request with the same key, or another import, is still running",
     412: "The record has changed",
     413: "The body is too large",
     414: "The URL is too long",
@@ -58,6 +64,8 @@ _PLACEHOLDERS = {  # of the messages in examples
     "what": "link or QR code",
     "limit": 30,
     "per": "minute",
+    "failed": 1,
+    "sent": 1000,
     "seconds": 2,
     "id": "5d41402abc4b2a76",
     "color": "rgb(118,118,118)",
@@ -65,6 +73,10 @@ _PLACEHOLDERS = {  # of the messages in examples
     "scope": "links:write",
     "limited": "the rows that it made",
     "remedy": "Use another key.",
+    "deadline": 120,
+    "number": 3,
+    "columns": "Name, Target",
+    "problem": "The file is not text.",
     "hint": "Did you mean GET /api/urls? /api/docs lists all operations.",
 }
 
@@ -100,9 +112,12 @@ _NAMES = {
 
 
 def _envelope(codes: list[str]) -> JsonSchema:
-    return record(
+    envelope = record(
         error={"type": "integer", "enum": [1]}, message={"type": "string"}, code={"type": "string", "enum": codes}
     )
+    if "bulk_refused" in codes:
+        envelope["properties"]["results"] = array_of(ref("BulkFailure"))
+    return envelope
 
 
 def _error_response(status: int, codes: list[str], schema: JsonSchema | None = None) -> JsonSchema:
@@ -135,10 +150,16 @@ def _success(operation: Operation) -> JsonSchema:
         *_ID,
         *(_TAG if operation.tagged else ()),
         *(_REPLAYED if operation.method in safe_writes.METHODS else ()),
-        *(_LINK if operation.csv and operation.arguments else ()),
+        *(_ROWS if "rows_limited" in operation.codes else ()),
+        *(_LINK if operation.csv and operation.arguments and not operation.lines else ()),
     )
+    if operation.file:
+        content = {operation.file: {"schema": {"type": "string", "contentMediaType": operation.file}}}
+        return {"description": "Success.", "headers": headers, "content": content}
     table = {"text/csv": {"schema": {"type": "string"}, "example": operation.csv}} if operation.csv else {}
-    return {"description": "Success.", "headers": headers, "content": {"application/json": content, **table}}
+    lines = {"application/jsonl": {"schema": {"type": "string"}}} if operation.lines else {}
+    contents = {"application/json": content, **table, **lines}
+    return {"description": "Success.", "headers": headers, "content": contents}
 
 
 def _not_modified() -> JsonSchema:
@@ -172,6 +193,8 @@ def add_components(components: Components) -> None:
         components.header(name, {"description": description, "required": True, "schema": schema})
     for name, description in _REPLAYED.items():
         components.header(name, {"description": description, "schema": {"type": "string", "enum": ["true"]}})
+    for name, description in _ROWS.items():
+        components.header(name, {"description": description, "schema": {"type": "integer", "minimum": 0}})
     for name, description in _LINK.items():
         components.header(name, {"description": description, "schema": {"type": "string"}})
     for (status, codes), name in sorted(_NAMES.items()):

@@ -11,7 +11,7 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
 from linkmgr.api import bio, domains, keys, qr
-from linkmgr.fields import base, links, times, webhooks
+from linkmgr.fields import base, bulk, links, times, webhooks
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.urls import MAX_URL
@@ -227,6 +227,25 @@ def _expiry(_field: links.Expiry, _: OpenAPIConverter) -> JsonSchema:
         "`2030-12-31 23:59:59.015843052 +0000 UTC`."
     )
     return {"type": "string", "pattern": f"^(?:{times.pattern()})$", "description": until}
+
+
+# --- members of bulk requests
+
+
+@schema_of.register
+def _elements(field: bulk.Elements, converter: OpenAPIConverter) -> JsonSchema:
+    element = converter.resolve_nested_schema(field.element)  # type: ignore[no-untyped-call]
+    return {"type": "array", "items": element, "minItems": 1, "maxItems": bulk.MAX_ELEMENTS}
+
+
+@schema_of.register
+def _many_ids(_field: bulk.ManyIds, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "array", "items": _ID, "minItems": 1, "maxItems": bulk.MAX_ELEMENTS}
+
+
+@schema_of.register
+def _element_body(field: bulk.Body, converter: OpenAPIConverter) -> JsonSchema:
+    return dict(converter.resolve_nested_schema(field.element))  # type: ignore[no-untyped-call]
 
 
 # --- members of API keys

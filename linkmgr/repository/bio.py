@@ -50,16 +50,18 @@ def add(
     *,
     name: str,
     alias: str | None = None,
+    custom: bool = True,
     bio: str = "",
     theme: str = "light",
     links: Sequence[dict[str, Any]] = (),
 ) -> Row:
-    """Store a bio page, under a random alias if `alias` is None. Return its `id`, `alias` and `shorturl`."""
+    """Store a bio page, under a random alias if `alias` is None. Return its `id`, `alias` and `shorturl`. `custom` is
+    False for an alias that was generated earlier."""
     members = {"name": name, "bio": bio, "theme": theme, "links": orjson.dumps(links).decode()}
     if alias is None:
         added = with_random_alias(lambda alias: _add(user_id, alias, custom=False, **members))
     else:
-        added = _add(user_id, alias, custom=True, **members)
+        added = _add(user_id, alias, custom=custom, **members)
     assert added is not None
     return added
 

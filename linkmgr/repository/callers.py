@@ -130,3 +130,30 @@ def delete_expired(limit: int) -> int:
     )
     assert deleted is not None
     return int(deleted["number"])
+
+
+def spend(bucket: str, amount: int, *, limit: int, window: int) -> Row | None:
+    """Add `amount` to a counter and return its `count` and the `seconds` until its window ends. If the count would
+    exceed `limit`, add nothing and return None. The count does not depend on the transaction of the request."""
+    return run_unsynced(
+        """
+        INSERT INTO rate_windows AS w (bucket, count, until)
+        SELECT %(bucket)s, %(amount)s::integer, clock_timestamp() + make_interval(secs => %(window)s::float8)
+         WHERE %(amount)s::integer <= %(limit)s::integer
+        ON CONFLICT (bucket) DO UPDATE
+           SET count = CASE WHEN w.until BETWEEN clock_timestamp()
+                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
+                            THEN w.count ELSE 0 END + excluded.count,
+               until = CASE WHEN w.until BETWEEN clock_timestamp()
+                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
+                            THEN w.until ELSE excluded.until END
+         WHERE CASE WHEN w.until BETWEEN clock_timestamp()
+                                     AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
+                    THEN w.count ELSE 0 END + excluded.count <= %(limit)s::integer
+        RETURNING count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
+        """,
+        bucket=bucket,
+        amount=amount,
+        limit=limit,
+        window=window,
+    )

@@ -179,6 +179,31 @@ _OWNED = (
          WHERE id = ANY (ARRAY(SELECT id FROM domains WHERE user_id = %(user_id)s LIMIT %(limit)s)) RETURNING 1)
     SELECT NOT EXISTS (SELECT FROM deleted) AS done
     """,
+    # The rows of an import are deleted before it, because there may be many.
+    """
+    WITH deleted AS (
+        DELETE FROM import_errors
+         WHERE ctid = ANY (ARRAY(SELECT ctid FROM import_errors
+                                  WHERE import_id IN (SELECT id FROM imports WHERE user_id = %(user_id)s)
+                                  LIMIT %(limit)s))
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+    """,
+    """
+    WITH deleted AS (
+        DELETE FROM import_references
+         WHERE ctid = ANY (ARRAY(SELECT ctid FROM import_references
+                                  WHERE import_id IN (SELECT id FROM imports WHERE user_id = %(user_id)s)
+                                  LIMIT %(limit)s))
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+    """,
+    """
+    WITH deleted AS (
+        DELETE FROM imports
+         WHERE id = ANY (ARRAY(SELECT id FROM imports WHERE user_id = %(user_id)s LIMIT %(limit)s)) RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+    """,
     """
     WITH deleted AS (
         DELETE FROM idempotency_keys

@@ -50,13 +50,18 @@ _RELEASES = {
 }
 
 
+def release(constraint: str, **params: Any) -> bool:
+    """Release a name if its owner was deleted. Return False if the name stays in use."""
+    statement = _RELEASES.get(constraint)
+    return statement is not None and run(statement, **({"link_id": None} | params)) is not None
+
+
 def run_with_name(sql: str, **params: Any) -> Row | None:
     """Run a statement that stores the parameter alias, slug or domain, and return its first row. If the name belongs
     to a deleted user, release it and run the statement again."""
     try:
         return run(sql, **params)
     except UniqueViolation as error:
-        release = _RELEASES.get(error.diag.constraint_name or "")
-        if release is None or run(release, **({"link_id": None} | params)) is None:
+        if not release(error.diag.constraint_name or "", **params):
             raise
     return run(sql, **params)

@@ -11,7 +11,7 @@ from linkmgr.web.errors import not_found
 # `related` is None for the many links that refer to no other rows.
 _LINK = """
     SELECT l.xmin::text AS version, l.id, alias, url AS longurl, title, description, locations AS location,
-           devices AS device, expires AS expiry, created AS date, url,
+           devices AS device, expires AS expiry, created AS date, imported_clicks, url,
            coalesce(t.statistics, (SELECT data FROM statistics WHERE target_id = t.target_id)) AS data,
            CASE WHEN custom THEN alias ELSE '' END AS custom, password_hash IS NOT NULL AS haspassword, type,
            languages, parameters, title AS metatitle, metadescription, metaimage, deeplink,

@@ -26,7 +26,8 @@ _MEMBERS = ("url", "custom", "domain", "password_hash", "expiry", "type", "splas
 _JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")
 
 
-def _to_params(members: Row) -> Row:
+def to_params(members: Row) -> Row:
+    """Return the parameters of the statements that store links."""
     encoded = {name: orjson.dumps(members[name]).decode() for name in _JSON if name in members}
     return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": [], "targets": []} | members | encoded
 
@@ -130,7 +131,7 @@ def add(user_id: int, *, url: str, **members: Any) -> Row:
             return _to_result(
                 with_random_alias(lambda alias: _add_plain(user_id, alias, url, members.get("hosts", [])))
             )
-    params = _to_params({"url": url} | members)
+    params = to_params({"url": url} | members)
     if params["custom"]:
         return _to_result(_add(user_id, params["custom"], params))
     return _to_result(with_random_alias(lambda alias: _add(user_id, alias, params)))
@@ -271,7 +272,7 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
           LEFT JOIN updated ON true
           LEFT JOIN domains d ON d.id = updated.domain_id
         """,
-        **(_to_params(members) | {"user_id": user_id, "link_id": link_id, "base": settings().base_url}),
+        **(to_params(members) | {"user_id": user_id, "link_id": link_id, "base": settings().base_url}),
         alias=members.get("custom"),
         changed=changed,
     )

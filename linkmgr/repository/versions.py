@@ -12,6 +12,9 @@ _CHANNEL = """
 _DOMAIN = """
     SELECT xmin::text AS version FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s FOR NO KEY UPDATE
 """
+_IMPORT = (
+    "SELECT xmin::text AS version FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s FOR NO KEY UPDATE"
+)
 _KEY = "SELECT xmin::text AS version FROM api_keys WHERE user_id = %(user_id)s AND id = %(key_id)s FOR NO KEY UPDATE"
 _LINK = "SELECT xmin::text AS version FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s FOR NO KEY UPDATE"
 _OVERLAY = """
@@ -36,6 +39,7 @@ STATEMENTS = {
     "channels": _CHANNEL,
     "default_key": _USER,
     "domains": _DOMAIN,
+    "imports": _IMPORT,
     "keys": _KEY,
     "overlay": _OVERLAY,
     "pixels": _PIXEL,

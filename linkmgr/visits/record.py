@@ -5,9 +5,10 @@ IP addresses are not stored. An error here does not affect the visitor.
 
 import re
 import time
+from dataclasses import asdict
 from functools import lru_cache
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import ua_parser
@@ -17,6 +18,7 @@ from flask import Flask, current_app, request
 from werkzeug.datastructures import LanguageAccept
 from werkzeug.http import parse_accept_header
 
+from linkmgr.fields.countries import NAMES
 from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.urls import is_own_host
 from linkmgr.repository.visits import UNKNOWN
@@ -86,11 +88,31 @@ def _visit(target_id: int, user_id: int) -> Visit:
         referrer=referrer or DIRECT,
         browser=client.browser,
         os=client.os,
-        social=_social(referrer),
+        social=social(referrer),
         bot=client.bot,
         device=client.device,
         city=_label(location.city),
         language=_language(request.environ.get("HTTP_ACCEPT_LANGUAGE", "")[:MAX_LABEL]),
+    )
+
+
+def imported(target_id: int, user_id: int, *, at: float, agent: str, referrer: str, country: str) -> dict[str, Any]:
+    """Return a visit that another service recorded. `country` is an ISO code, or empty."""
+    client, host = _client(agent[:MAX_AGENT]), _host(referrer) if referrer else None
+    return asdict(
+        Visit(
+            target_id=target_id,
+            user_id=user_id,
+            at=at,
+            visitor="",
+            country=_label(NAMES[country][0] if country in NAMES else None),
+            referrer=host or DIRECT,
+            browser=client.browser,
+            os=client.os,
+            social=social(host),
+            bot=client.bot,
+            device=client.device,
+        )
     )
 
 
@@ -170,7 +192,7 @@ def _host(url: str) -> str | None:
     return host if _HOST.fullmatch(host) else None
 
 
-def _social(referrer: str | None) -> str | None:
+def social(referrer: str | None) -> str | None:
     """Return the social network of the host or of its parent domain, as of l.facebook.com, or None."""
     host = referrer or ""
     return _SOCIAL.get(host) or _SOCIAL.get(".".join(host.split(".")[-2:]))

@@ -13,7 +13,8 @@ from linkmgr.web import request as web_request
 _READ = ("Accept", "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id")
 _EXPOSED = (
     "ETag", "Idempotency-Replayed", "Link", "RateLimit", "RateLimit-Policy", "Retry-After", "X-RateLimit-Limit",
-    "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id",
+    "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Rows-Limit", "X-RateLimit-Rows-Remaining",
+    "X-RateLimit-Rows-Reset", "X-Request-Id",
 )  # fmt: skip
 _METHODS = ("DELETE", "GET", "POST", "PUT")
 _MAX_AGE = 7200  # seconds that browsers keep the response to a preflight; the maximum of Chromium

@@ -5,11 +5,13 @@ from collections.abc import Iterable
 from io import StringIO
 from typing import Any
 
+import orjson
 from flask import Response, request
 
 # Spreadsheets read a cell that begins with one of these as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 MIMETYPE = "text/csv"
+CONTENT_TYPE = f"{MIMETYPE}; charset=utf-8; header=present"
 
 
 def is_preferred() -> bool:
@@ -20,13 +22,19 @@ def is_preferred() -> bool:
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, list | dict):
+        return orjson.dumps(value).decode()
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def respond(columns: list[str], rows: Iterable[dict[str, Any]], **headers: str) -> Response:
-    """Return the rows as CSV, with a line of column names. None is an empty cell."""
+def lines(rows: Iterable[Iterable[Any]]) -> bytes:
+    """Return lines of CSV. None is an empty cell."""
     text = StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(columns)
-    writer.writerows([_cell(row[column]) for column in columns] for row in rows)
-    return Response(text.getvalue(), content_type=f"{MIMETYPE}; charset=utf-8; header=present", headers=headers)
+    csv.writer(text).writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue().encode()
+
+
+def respond(columns: list[str], rows: Iterable[dict[str, Any]], **headers: str) -> Response:
+    """Return the rows as CSV, with a line of column names."""
+    content = lines([columns, *([row[column] for column in columns] for row in rows)])
+    return Response(content, content_type=CONTENT_TYPE, headers=headers)

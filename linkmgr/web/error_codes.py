@@ -20,6 +20,24 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "not_json": (415, "The body must be JSON. Send the header 'Content-Type: application/json'."),
     "request_timeout": (408, "The request did not arrive within 10 seconds. Send it again."),
     "too_large": (413, "The body is too large. The limit is 64 KiB."),
+    "bulk_too_large": (413, "The body is too large. The limit is 2 MiB. Send fewer rows at once."),
+    "bulk_refused": (
+        400,
+        "Nothing was changed, because {failed} of {sent} elements failed and atomic is true. Correct or remove those in"
+        " results.",
+    ),
+    # uploads
+    "file_missing": (400, "There is no file, or it is empty. Send a file as the body, or in a form."),
+    "file_too_large": (413, "The file is too large. The limit is 64 MiB; gzip makes a file smaller."),
+    "upload_timeout": (408, "The file did not arrive within {deadline} seconds. Send it again, or compress it first."),
+    "uploads_busy": (503, "Another file is being uploaded. Try again in {seconds} seconds."),
+    # imports
+    "import_unrecognized": (
+        400,
+        "The columns of this file are not known: {columns}. Name the one of the target in mapping, as url.",
+    ),
+    "import_unreadable": (400, "{problem}"),
+    "imports_full": (409, "You have {number} unfinished imports. Wait until one ends, or cancel one."),
     # repeated and conditional requests
     "idempotency_key_invalid": (
         400,
@@ -80,7 +98,12 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     "domains_unknown": (400, "domains must contain only ids of your branded domains."),
     "administrators_only": (403, "Only administrators can use this operation. Use an administrator's API key."),
+    "administration_page": (403, "Only administrators can open this page. Sign in as an administrator."),
     "rate_limited": (429, "You have exceeded the limit of {limit} requests per {per}. Try again in {seconds} seconds."),
+    "rows_limited": (
+        429,
+        "You have exceeded the limit of {limit} rows per {per}. Send fewer rows, or try again in {seconds} seconds.",
+    ),
     # the URL
     "no_such_operation": (404, "API operation not found. {hint}"),
     "unknown_host": (
@@ -115,6 +138,8 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "overlay_unknown": (400, "type must refer to one of your overlays."),
     "pixel_unknown": (400, "pixels must contain only ids of your pixels."),
     "channel_unknown": (400, "channel must be the id of one of your channels."),
+    # exports
+    "export_busy": (503, "Too many exports are in progress. Try again in {seconds} seconds."),
     # accounts
     "username_taken": (400, "This username is already in use."),
     "email_taken": (400, "This e-mail address is already in use."),

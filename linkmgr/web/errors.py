@@ -95,6 +95,8 @@ def _http_error(error: HTTPException) -> ResponseReturnValue:
                 hint=_method_hint() if allowed == "GET" else "",
             )
             return _response(refused, Allow=allowed)
+        case 413:
+            return _response(AppError(web_request.current().body_limit[1]))
         case _:
             return _response(AppError(HTTP_CODES.get(error.code or 0, "bad_request"), id=web_request.current().id))
 

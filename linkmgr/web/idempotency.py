@@ -14,7 +14,7 @@ import orjson
 from flask import Response
 
 from linkmgr.settings import this_app
-from linkmgr.web import keys
+from linkmgr.web import keys, uploads
 from linkmgr.web import request as web_request
 from linkmgr.web.auth import caller, user_id
 from linkmgr.web.errors import AppError
@@ -98,4 +98,5 @@ def _request_hash() -> str:
     head = repr((request.method, request.environ["PATH_INFO"], request.query_string)).encode()
     if key := caller().key:  # another key may not read the answer
         head += f" key {key.id}".encode()
-    return hashlib.sha256(head + request.body()).hexdigest()
+    body = uploads.receive().digest if request.endpoint in uploads.ENDPOINTS else request.body()
+    return hashlib.sha256(head + body).hexdigest()

@@ -6,6 +6,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 hasher = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+MAX_COSTS = 64 * 1024, 4, 4  # memory, time and lanes of hashes of other installations
 
 # Each hash takes 30 ms of one core and 19 MiB. The limit keeps many sign-ins from blocking other requests.
 _concurrent_hashes = threading.Semaphore(2)

@@ -13,6 +13,8 @@ from werkzeug.utils import cached_property
 from linkmgr.web.caller import Caller
 
 MAX_BODY = 64 * 1024  # bytes
+# Bytes, and the error code of a larger body, by the paths that accept more.
+BODY_LIMITS: dict[str, tuple[int, str]] = {}
 MAX_WARNINGS = 20  # in a response
 REQUEST_ID = "linkmgr.request_id"  # key of the WSGI environment, set by the middleware
 
@@ -36,6 +38,11 @@ class Request(flask.Request):
         """Return True if all responses are JSON with the rate-limit headers."""
         return self.path.startswith("/api/") or self.path == "/api"
 
+    @property
+    def body_limit(self) -> tuple[int, str]:
+        """Return the maximum of bytes, and the error code of a larger body."""
+        return BODY_LIMITS.get(self.path, (MAX_BODY, "too_large"))
+
     def body(self) -> bytes:
         return self._body
 
@@ -45,17 +52,17 @@ class Request(flask.Request):
 
         werkzeug's stream ends without an error at its limit and where the client stopped sending.
         """
-        length = self.content_length
+        length, limit = self.content_length, self.body_limit[0]
         if length is None and not self.environ.get("wsgi.input_terminated"):
             return b""  # the end of the stream is unknown
-        if (length or 0) > MAX_BODY:
+        if (length or 0) > limit:
             raise RequestEntityTooLarge
         try:
             # One byte more than the limit, to detect a longer body.
-            body: bytes = self.environ["wsgi.input"].read(MAX_BODY + 1 if length is None else length)
+            body: bytes = self.environ["wsgi.input"].read(limit + 1 if length is None else length)
         except Exception:  # gunicorn's readers raise unrelated classes, for example for a malformed chunk
             raise BadRequest from None
-        if len(body) > MAX_BODY:
+        if len(body) > limit:
             raise RequestEntityTooLarge
         if len(body) < (length or 0):
             raise BadRequest
@@ -72,8 +79,9 @@ current: Callable[[], Request] = cast("LocalProxy[Request]", flask.request)._get
 
 
 def warn(sentence: str) -> None:
-    """Add a sentence to `warnings` in the response: a value was accepted, but cannot have the effect that was meant."""
-    if not (flask.has_request_context() and current().is_api):  # commands and pages use the same validation
+    """Add a sentence to `warnings` in the response, or to the messages of a form: a value was accepted, but cannot have
+    the effect that was meant."""
+    if not flask.has_request_context():  # commands use the same validation
         return
     request = current()
     if len(request.warnings) < MAX_WARNINGS and sentence not in request.warnings:

@@ -1,7 +1,7 @@
 """Scopes of API keys: what each operation needs, and what a key gives.
 
-A scope is a word and an action, such as `links:read`. The word is that of the blueprint. GET needs `read`, the view
-`add` needs `create`, and everything else `write`, which includes the two others.
+A scope is a word and an action, such as `links:read`. The word is that of the blueprint. GET needs `read`, a view
+`add...` needs `create`, and everything else `write`, which includes the two others.
 """
 
 from typing import Any
@@ -16,14 +16,19 @@ ALL, ADMIN = "*", "admin"
 READ, CREATE, WRITE = "read", "create", "write"
 PUBLIC = ("openapi", "docs")  # blueprints that need no key
 
+BY_PATH = ""  # the first word behind /api/, of blueprints with operations of several words
+_WORDS_OF_PATHS = {"url": "links", "urls": "links"}  # that are not called like this
 # The word of each blueprint. A blueprint that is not here stops the start.
 WORDS = {
     "account": "account",
     "bio": "bio",
+    "bulk": BY_PATH,
     "campaigns": "campaigns",
     "channels": "channels",
     "default_key": "keys",
     "domains": "domains",
+    "export": BY_PATH,
+    "imports": "imports",
     "keys": "keys",
     "overlay": "overlay",
     "pixels": "pixels",
@@ -35,23 +40,28 @@ WORDS = {
     "users": ADMIN,
     "webhooks": "webhooks",
 }
-# Actions of operations that the rule does not describe.
-EXCEPTIONS = {("account.read", "POST"): READ}
+# Scopes of operations that the rule does not describe. The export of the account has everything.
+EXCEPTIONS = {("account.read", "POST"): f"account:{READ}", ("export.account", "GET"): ALL}
 
 # Keys with `own_only` or `domains` can use the views of these names, whose statements work in the schema `confined`
 # (schema.sql). A new view is refused until somebody has checked that and adds it.
 CONFINED_VIEWS = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
-CONFINED_BLUEPRINTS = WORDS.keys() - {"account", "default_key", "plans", "users", "webhooks"}
+CONFINED_BLUEPRINTS = WORDS.keys() - {
+    "account", "bulk", "default_key", "export", "imports", "plans", "users", "webhooks",
+}  # fmt: skip
 _SELECTIONS = ("ids", "campaign", "channel", "domain")  # of statistics
 
 
-def _scope(endpoint: str, method: str) -> str:
+def _scope(endpoint: str, method: str, path: str) -> str:
+    if (endpoint, method) in EXCEPTIONS:
+        return EXCEPTIONS[endpoint, method]
     blueprint, _, view = endpoint.partition(".")
-    word = WORDS[blueprint]
+    first = path.split("/")[2]
+    word = WORDS[blueprint] or _WORDS_OF_PATHS.get(first, first)
     if word == ADMIN:
         return ADMIN
-    action = READ if method == "GET" else CREATE if view == "add" else WRITE
-    return f"{word}:{EXCEPTIONS.get((endpoint, method), action)}"
+    action = READ if method == "GET" else CREATE if view.startswith("add") else WRITE
+    return f"{word}:{action}"
 
 
 def init_app(app: Flask) -> None:
@@ -64,7 +74,7 @@ def init_app(app: Flask) -> None:
         if blueprint not in WORDS:
             raise RuntimeError(f"{rule.rule} has no scope: add {blueprint} to WORDS in linkmgr/web/scopes.py")
         for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
-            by_operation[rule.endpoint, method] = _scope(rule.endpoint, method)
+            by_operation[rule.endpoint, method] = _scope(rule.endpoint, method, rule.rule)
     app.extensions["linkmgr_scopes"] = by_operation
 
 
@@ -76,7 +86,7 @@ def of(endpoint: str, method: str) -> str:
 def names() -> list[str]:
     """Return all scopes."""
     scopes: dict[tuple[str, str], str] = this_app().extensions["linkmgr_scopes"]
-    return [ALL, *sorted(set(scopes.values()) - {ADMIN}), ADMIN]
+    return [ALL, *sorted(set(scopes.values()) - {ALL, ADMIN}), ADMIN]
 
 
 def granted(scopes: list[str]) -> set[str]:

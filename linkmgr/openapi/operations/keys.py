@@ -57,13 +57,13 @@ A scope is a word and an action:
 - `links:read` allows each GET of links, with their statistics and visits. `links:create` allows to make links and
   nothing else, not even to read them: the response has only the id and the short URL, also if the URL was shortened
   before. `links:write` allows to read, make, change and delete them.
-- The words are `account`, `bio`, `campaigns`, `channels`, `domains`, `keys`, `links`, `overlay`, `pixels`, `qr`,
-  `splash`, `stats` and `webhooks`. Assigning to a campaign or a channel needs `campaigns:write` or `channels:write`.
+- The words are `account`, `bio`, `campaigns`, `channels`, `domains`, `imports`, `keys`, `links`, `overlay`, `pixels`,
+  `qr`, `splash`, `stats` and `webhooks`. Assigning needs `campaigns:write` or `channels:write`.
   The members of a link that refer to other rows, such as `campaign`, need no scope of these.
 - `webhooks:create` and `webhooks:write` can have all events sent to any URL, with the changed records.
 - `account:write` can set a new password, so whoever has such a key can sign in as the user.
 - `admin` is for plans and users. Only administrators can give it. It includes the default keys of all users.
-- `*` is everything but `admin`.
+- `*` is everything but `admin`. The export of the account needs it. An import stores links, campaigns and channels.
 
 A request without the scope is a 403 that names it, also in the header `WWW-Authenticate: Bearer
 error="insufficient_scope", scope="links:write"`.

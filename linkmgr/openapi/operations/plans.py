@@ -21,7 +21,7 @@ _LIMITS = {
     "geo": "Targets by country.",
     "bundle": "Campaigns.",
     "parameters": "Link parameters.",
-    "export": "Not used by this service.",
+    "export": "Exports.",
     "api": "The API. Without it, the response to every request is a 403.",
 }
 

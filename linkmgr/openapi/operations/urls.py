@@ -39,7 +39,7 @@ _LINK: dict[str, JsonSchema] = {
     "date": TIMESTAMP,
 }
 _TARGET = url("https://example.com/app")
-_MEMBERS: dict[str, JsonSchema] = {  # of the body, in the form in which they are sent
+MEMBERS: dict[str, JsonSchema] = {  # of the body, in the form in which they are sent
     "url": url("https://example.com/sale"),
     "custom": text("summer") | {"description": 'The alias, or `""` if the service generated it.'},
     "domain": url("https://go.example.org"),
@@ -92,7 +92,8 @@ redirect loop all the same, visitors get an error page with the status 508. Elem
 Without other members, or with default values only, a `url` that you have already shortened returns the existing link.
 
 In `details`, `location` and `device` are `geotarget` and `devicetarget` as objects. `haspassword` tells whether the
-link has a password. `custom` is `""` if the service generated the alias.
+link has a password. `custom` is `""` if the service generated the alias. `imported_clicks` is the number of clicks that
+another service counted before an import, or `null`; no statistics include it.
 
 `short` and `shorturl` are the same. `longurl` is the target, `title` is the `metatitle`, and `domain` is the scheme
 and host of the short URL.""",
@@ -157,7 +158,8 @@ and host of the short URL.""",
             location=map_of(url("https://example.de/"), "germany"),
             device=map_of(url("https://example.com/app"), "iphone"),
             expiry=or_null(TIMESTAMP),
-            **_MEMBERS,
+            imported_clicks=or_null(number(1204)),
+            **MEMBERS,
         ),
     },
     operations=(

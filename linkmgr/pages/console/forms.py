@@ -22,16 +22,25 @@ from linkmgr.fields.base import load, problems
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import versions
 from linkmgr.web import errors
+from linkmgr.web import request as web_request
 from linkmgr.web.errors import AppError
 
 FormData = MultiDict[str, str]
 
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
 GENERAL = ""  # the name of a message that is about no field
+AGAIN = "again"  # the name of buttons that show the form again, for example with a preview
 
 
 def lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
+
+
+def _flash(sentence: str) -> None:
+    """Show a sentence on the next page, and the warnings of the API."""
+    flash(sentence, "success")
+    for warning in web_request.current().warnings:
+        flash(warning, "warning")
 
 
 def differing(record: Row, stored: Row) -> Row:
@@ -61,6 +70,7 @@ class Form:
     labels: dict[str, str]  # by member
     fields: dict[str, str] = field(default_factory=dict)  # members by code of the errors that are about them
     changes: Callable[[Row, Row], Row] = differing
+    always: tuple[str, ...] = ()  # members that the API needs with any change
     check: Callable[[Row], dict[str, str]] = lambda _: {}  # messages by member, besides those of the API
     choices: Callable[[], Row] = dict  # further values for the template
     after: str = ""  # the endpoint that shows a stored row; by default the page with its form
@@ -101,10 +111,12 @@ class Form:
     def _add(self) -> ResponseReturnValue:
         added: Row = {}
         record = self.from_form(request.form)
+        if AGAIN in request.form:
+            return self._render(record)
         messages = self._submit(self.new, record, lambda members: added.update(self.add(g.user_id, members)))
         if messages:
             return self._render(record, messages=messages), 400
-        flash(f"{self.noun[0].upper()}{self.noun[1:]} created.", "success")
+        _flash(f"{self.noun[0].upper()}{self.noun[1:]} created.")
         return redirect(self._url(added["id"]), code=303)
 
     def _edit(self, row_id: int) -> str:
@@ -114,12 +126,15 @@ class Form:
     def _save(self, row_id: int) -> ResponseReturnValue:
         row = self.read(g.user_id, row_id)
         record, version = self.from_form(request.form), request.form.get("version", "")
+        if AGAIN in request.form:
+            return self._render(record, row=row | {"version": version})
         changes = self.changes(record, self.from_row(row))
         try:
             messages = {}
             if version != row["version"]:
                 raise AppError("changed_meanwhile")
             if changes:
+                changes |= {name: record[name] for name in self.always}
                 messages = self._submit(self.changed, changes, lambda members: self._store(row_id, version, members))
         except AppError as error:
             if error.code != "changed_meanwhile":
@@ -128,7 +143,7 @@ class Form:
             return self._render(record, row=row, stored=self.from_row(row)), 412
         if messages:
             return self._render(record, row=row, messages=messages), 400
-        flash("Changes saved.", "success")
+        _flash("Changes saved.")
         return redirect(self._url(row_id), code=303)
 
     def _delete(self, row_id: int, problem: str = "") -> str:

@@ -22,7 +22,8 @@ LABELS = {
 _WORDS = {
     "links": "Links", "qr": "QR codes", "bio": "Bio pages", "campaigns": "Campaigns", "channels": "Channels",
     "splash": "Splash pages", "overlay": "CTA overlays", "pixels": "Pixels", "domains": "Domains",
-    "stats": "Statistics", "webhooks": "Webhooks, events", "keys": "API keys", "account": "Account",
+    "stats": "Statistics", "webhooks": "Webhooks, events", "imports": "Imports",
+    "keys": "API keys", "account": "Account",
 }  # fmt: skip
 ACTIONS = (scopes.READ, scopes.CREATE, scopes.WRITE)
 _MINUTES = len("2030-12-31 23:59")  # of browsers that send no seconds

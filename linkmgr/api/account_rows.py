@@ -1,0 +1,59 @@
+"""Rows of an exported account. They are checked as those of the create of their kind."""
+
+from collections.abc import Callable
+from typing import Any
+
+from linkmgr.api import bio as bio_api
+from linkmgr.api import campaigns as campaigns_api
+from linkmgr.api import channels as channels_api
+from linkmgr.api import domains as domains_api
+from linkmgr.api import overlay as overlay_api
+from linkmgr.api import pixels as pixels_api
+from linkmgr.api import qr as qr_api
+from linkmgr.api import splash as splash_api
+from linkmgr.db.statements import Row
+from linkmgr.fields import qr as qr_data
+from linkmgr.fields.base import load
+from linkmgr.outbound import domain_check
+from linkmgr.repository import bio, campaigns, channels, domains, overlay, pixels, qr, splash
+
+
+def _domain(user_id: int, record: Row) -> int:
+    new = load(domains_api.NewDomain, record)
+    domain_check.check(new["domain"])
+    return domains.add(user_id, **new)
+
+
+def _campaign(user_id: int, record: Row) -> int:
+    return int(campaigns.add(user_id, **load(campaigns_api.NewCampaign, record))["id"])
+
+
+def _channel(user_id: int, record: Row) -> int:
+    return int(channels.add(user_id, **load(channels_api.NewChannel, record))["id"])
+
+
+def _qr(user_id: int, record: Row) -> int:
+    """Add a QR code under the same code, unless it is None. The image of its logo follows."""
+    new = load(qr_api.NewQr, record | {"logo": None})
+    source = record.get("logo")
+    row: dict[str, Any] = qr_api.prepare(new["type"], new)
+    row = {"name": qr_data.default_name(new["type"], row["data"])} | row
+    code = record["code"] or qr_data.new_code()
+    return int(qr.add(user_id, code=code, logo_source=source if isinstance(source, str) else None, **row)["id"])
+
+
+def _bio(user_id: int, record: Row) -> int:
+    new = load(bio_api.NewBio, record)
+    return int(bio.add(user_id, custom=bool(record.get("custom")), **new)["id"])
+
+
+ADD: dict[str, Callable[[int, Row], int]] = {
+    "domains": _domain,
+    "campaigns": _campaign,
+    "channels": _channel,
+    "pixels": lambda user_id, record: pixels.add(user_id, **load(pixels_api.NewPixel, record)),
+    "splash": lambda user_id, record: splash.add(user_id, **load(splash_api.NewSplash, record)),
+    "overlays": lambda user_id, record: overlay.add(user_id, **load(overlay_api.NewOverlay, record)),
+    "qr": _qr,
+    "bio": _bio,
+}

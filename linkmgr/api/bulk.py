@@ -1,0 +1,202 @@
+"""/api/urls/bulk and /api/qr/bulk: many rows in one request.
+
+An element that fails does not stop the others, unless `atomic` is true. Requests to other servers and new passwords are
+limited, because each takes longer than storing hundreds of rows.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from flask import Blueprint
+from flask import request as current_request
+from marshmallow import Schema, ValidationError
+
+from linkmgr.api import row_budget, urls
+from linkmgr.api.qr import NewQr
+from linkmgr.db.statements import Row
+from linkmgr.fields import qr as qr_data
+from linkmgr.fields.base import Boolean, New, Target, body
+from linkmgr.fields.bulk import Body, Elements, ManyIds, load_element, number_warnings
+from linkmgr.fields.links import hosts_of
+from linkmgr.fields.urls import MAX_URL
+from linkmgr.qr import logos
+from linkmgr.repository import bulk, bulk_changes, bulk_qr
+from linkmgr.web import passwords
+from linkmgr.web import request as web_request
+from linkmgr.web.auth import user_id
+from linkmgr.web.errors import AppError, as_json
+from linkmgr.web.responses import Json, ok
+
+bp = Blueprint("bulk", __name__)
+
+MAX_BODY = 2 << 20  # bytes
+MAX_PASSWORDS = 20  # different ones in a request; each takes 30 ms
+MAX_LOGOS = 20  # different ones in a request; each takes up to 100 ms
+MAX_LOGO_URLS = 2  # different ones in a request; each takes up to 5 s
+web_request.BODY_LIMITS |= dict.fromkeys(
+    ("/api/urls/bulk", "/api/urls/bulk/delete", "/api/qr/bulk"), (MAX_BODY, "bulk_too_large")
+)
+_URL = Target(MAX_URL)
+
+Answer = Json | tuple[Json, int]
+
+
+class NewLinks(New):
+    urls = Elements(urls.NewLink, required=True)
+    atomic = Boolean(load_default=False)
+
+
+class LinksChanges(New):
+    ids = ManyIds(required=True)
+    data = Body(urls.LinkChanges, required=True)
+    atomic = Boolean(load_default=False)
+
+
+class LinkIds(New):
+    ids = ManyIds(required=True)
+    atomic = Boolean(load_default=False)
+
+
+class NewQrs(New):
+    qrs = Elements(NewQr, required=True)
+    atomic = Boolean(load_default=False)
+
+
+@bp.post("/urls/bulk")
+def add_links() -> Answer:
+    sent = _body(NewLinks, "urls")
+    links = _to_rows(_load_all("urls", sent["urls"], _load_link))
+    return _store(links, sent["atomic"], lambda rows: bulk.add_links(user_id(), rows, atomic=sent["atomic"]))
+
+
+@bp.put("/urls/bulk")
+def update_links() -> Answer:
+    if current_request.headers.get("If-Match", "*") != "*":
+        raise AppError("invalid", problems="If-Match is the version of one link: send it with /api/url/{id}/update")
+    sent = _body(LinksChanges, "ids")
+    ids, changes, atomic = sent["ids"], sent["data"], sent["atomic"]
+    if changes.get("custom") and len(set(ids)) > 1:
+        raise AppError("invalid", problems="data.custom must be the alias of one link: send it with one id")
+    return _answer(
+        "updated", bulk_changes.update_links(user_id(), ids, atomic=atomic, **urls.to_changes(changes)), atomic
+    )
+
+
+@bp.post("/urls/bulk/delete")
+def delete_links() -> Answer:
+    sent = _body(LinkIds, "ids")
+    return _answer("deleted", bulk_changes.delete_links(user_id(), **sent), sent["atomic"])
+
+
+@bp.post("/qr/bulk")
+def add_qrs() -> Answer:
+    sent = _body(NewQrs, "qrs")
+    codes = _prepare_codes(_load_all("qrs", sent["qrs"], lambda element: load_element(NewQr, element)))
+    return _store(codes, sent["atomic"], lambda rows: bulk_qr.add(user_id(), rows, atomic=sent["atomic"]))
+
+
+def _body(schema: type[Schema], name: str) -> Json:
+    """Return the body. Its elements are counted in the budget of rows."""
+    sent = body(schema)
+    row_budget.spend(len(sent[name]))
+    return sent
+
+
+def _load_all(name: str, elements: list[Any], load: Callable[[Any], Row]) -> list[Row | AppError]:
+    """Return the rows of the elements, and the errors of the invalid ones."""
+    request = web_request.current()
+    loaded: list[Row | AppError] = []
+    for index, element in enumerate(elements):
+        earlier, request.warnings = request.warnings, ()
+        try:
+            loaded.append(load(element))
+        except AppError as error:
+            loaded.append(error)
+        if request.warnings or earlier:
+            number_warnings(name, index, earlier)
+    return loaded
+
+
+def _load_link(element: Any) -> Row:
+    """Return the members of a NewLink. An element of only a URL needs only the field of the URL."""
+    if isinstance(element, dict) and element.keys() == {"url"} and (url := element["url"]) and isinstance(url, str):
+        try:
+            return {"url": _URL.clean(url)}
+        except ValidationError as error:
+            raise AppError("invalid", problems=f"url {error.messages[0]}") from None
+    return load_element(urls.NewLink, element)
+
+
+def _to_rows(loaded: list[Row | AppError]) -> list[Row | AppError]:
+    """Convert links to the rows of the repository. A password of several links is hashed once."""
+    sent = {link["password"] for link in loaded if not isinstance(link, AppError) and "password" in link}
+    if len(sent) > MAX_PASSWORDS:
+        raise AppError("invalid", problems=f"urls must not contain more than {MAX_PASSWORDS} different passwords")
+    hashes = {password: passwords.hashed(password) for password in sent}
+    return [link if isinstance(link, AppError) else _to_row(link, hashes) for link in loaded]
+
+
+def _to_row(link: Row, hashes: dict[str, str]) -> Row:
+    if link.keys() == {"url"}:
+        return {"url": link["url"], "hosts": hosts_of([link["url"]])}
+    password = link.pop("password", None)
+    return urls.to_row(link) | ({"password_hash": hashes[password]} if password else {})
+
+
+def _prepare_codes(loaded: list[Row | AppError]) -> list[Row | AppError]:
+    """Convert QR codes to the rows of the repository. A logo of several codes is loaded once."""
+    sent = {code["logo"] for code in loaded if not isinstance(code, AppError) and "logo" in code}
+    if sum("://" in logo for logo in sent) > MAX_LOGO_URLS:
+        raise AppError("invalid", problems=f"qrs must not contain more than {MAX_LOGO_URLS} different URLs of logos")
+    if len(sent) > MAX_LOGOS:
+        raise AppError("invalid", problems=f"qrs must not contain more than {MAX_LOGOS} different logos")
+    images = {logo: _load_logo(logo) for logo in sent}
+    return [code if isinstance(code, AppError) else _prepare_code(code, images) for code in loaded]
+
+
+def _load_logo(logo: str) -> bytes | AppError:
+    try:
+        return logos.load(logo)
+    except AppError as error:
+        return error
+
+
+def _prepare_code(members: Row, images: dict[str, bytes | AppError]) -> Row | AppError:
+    kind = members["type"]
+    try:
+        data = qr_data.normalize(kind, members["data"])
+    except AppError as error:
+        return error
+    image = images.get(members.get("logo", ""), b"")
+    if isinstance(image, AppError):
+        return image
+    defaults = {"name": qr_data.default_name(kind, data)}
+    stored = {
+        "data": data,
+        "own_alias": qr_data.own_alias(kind, data),
+        "image": image,
+        "logo_source": members.get("logo"),
+    }
+    return defaults | members | stored
+
+
+def _store(loaded: list[Row | AppError], atomic: bool, store: Callable[[list[Row]], list[Row]]) -> Answer:
+    """Store the valid elements. With `atomic`, store nothing if one is invalid."""
+    rows = [row for row in loaded if not isinstance(row, AppError)]
+    refused = atomic and len(rows) < len(loaded)
+    stored = iter([{} for _ in rows] if refused or not rows else store(rows))
+    failures = ({"code": row.code, "message": row.message} if isinstance(row, AppError) else None for row in loaded)
+    return _answer("created", [failure or next(stored) for failure in failures], atomic)
+
+
+def _answer(done: str, results: list[Row], atomic: bool) -> Answer:
+    """Return the numbered results. A failure of an atomic request is a 400 with the results of the failed elements."""
+    numbered = [
+        {"index": index} | ({"error": 1} if "code" in result else {}) | result for index, result in enumerate(results)
+    ]
+    failed = [result for result in numbered if "code" in result]
+    if atomic and failed:
+        error = AppError("bulk_refused", failed=len(failed), sent=len(results))
+        return as_json(error.code, error.message) | {"results": failed}, error.status
+    numbers: Json = {done: len(results) - len(failed), "failed": len(failed)}
+    return ok(**numbers, results=numbered)

@@ -1,0 +1,173 @@
+"""/api/imports"""
+
+from collections.abc import Iterator
+
+import orjson
+from flask import Blueprint, Response, request, stream_with_context
+
+from linkmgr.api import account_rows, urls
+from linkmgr.fields.base import Choice, New, Target, Text, body, load, paging
+from linkmgr.fields.urls import MAX_URL
+from linkmgr.imports import readers, requests
+from linkmgr.imports.links import Loader
+from linkmgr.imports.requests import File, Service
+from linkmgr.imports.rows import MEMBERS
+from linkmgr.repository import imports
+from linkmgr.web import csv as web_csv
+from linkmgr.web import request as web_request
+from linkmgr.web import uploads
+from linkmgr.web.auth import user_id
+from linkmgr.web.errors import AppError
+from linkmgr.web.responses import Json, listing, ok, streamed
+
+bp = Blueprint("imports", __name__)
+
+RULES = ("skip", "rename", "update")  # for aliases that are in use
+_SWITCH = ("0", "1")
+_MAX_TOKEN = 1000
+_PAGE = 500  # failed rows that are read at once
+
+
+class ServiceToRead(New):
+    """A service whose links are read. A body without these members is a file."""
+
+    source = Choice(readers.SERVICES, required=True)
+    address = Target(MAX_URL)
+    token = Text(_MAX_TOKEN, required=True)
+
+
+class ImportRules(New):
+    source = Choice(("auto", *requests.SOURCES))
+    on_conflict = Choice(RULES)
+    dry_run = Choice(_SWITCH)
+    mapping = Text(10_000, multiline=True)
+
+
+def parse_mapping(text: str) -> dict[str, str]:
+    try:
+        mapping = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        mapping = None
+    if not isinstance(mapping, dict) or not all(isinstance(column, str) for column in mapping.values()):
+        raise AppError("invalid", problems='mapping must be a JSON object such as {"url": "Target"}')
+    if unknown := mapping.keys() - set(MEMBERS):
+        raise AppError("invalid", problems=f"mapping must have only {', '.join(MEMBERS)}; not {', '.join(unknown)}")
+    return mapping
+
+
+def _is_service() -> bool:
+    """Return True if the body names a service to read. Any other JSON is a file."""
+    request = web_request.current()
+    if not request.is_json or not 0 < (request.content_length or 0) <= web_request.MAX_BODY:
+        return False
+    try:
+        members = orjson.loads(request.body())
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(members, dict) and bool(members.keys() & {"source", "address", "token"})
+
+
+def _service(loaded: Json) -> Service:
+    if loaded["source"] != "bitly" and "address" not in loaded:
+        raise AppError("invalid", problems="address is required for this source")
+    return Service(loaded["source"], loaded.get("address", ""), loaded["token"])
+
+
+def service(members: Json) -> Service:
+    """Return the service that a form names. The console uses this."""
+    return _service(load(ServiceToRead, {name: members[name] for name in members.keys() & ServiceToRead().fields}))
+
+
+def rule(members: Json) -> str:
+    """Return the rule for conflicts."""
+    rules = load(ImportRules, {name: members[name] for name in ("on_conflict",) if name in members})
+    return str(rules.get("on_conflict", RULES[0]))
+
+
+def _origin(rules: Json) -> File | Service:
+    if _is_service():
+        return _service(body(ServiceToRead))
+    upload = uploads.receive()
+    return recognize(upload, rules)
+
+
+def recognize(upload: uploads.Upload, rules: Json) -> File:
+    """Return the uploaded file and its form. The console uses this too."""
+    source = rules.get("source", "auto")
+    mapping = parse_mapping(rules["mapping"]) if "mapping" in rules else {}
+    return requests.recognize(upload.file, upload.size, upload.name, None if source == "auto" else source, mapping)
+
+
+def _rules() -> Json:
+    members = request.args.to_dict()
+    if request.mimetype == "multipart/form-data":
+        members |= uploads.receive().members
+    return load(ImportRules, {name: members[name] for name in ImportRules().fields if name in members})
+
+
+@bp.post("/imports")
+def add() -> Json:
+    rules = _rules()
+    origin = _origin(rules)
+    if rules.get("dry_run") == "1":
+        return ok(data=requests.preview(user_id(), origin))
+    import_id = requests.add(user_id(), origin, on_conflict=rule(rules))
+    return ok("Import has been queued.", id=import_id)
+
+
+@bp.get("/imports")
+def index() -> Json:
+    return listing("imports", imports.index(user_id(), **paging()))
+
+
+@bp.get("/imports/<id:import_id>")
+def read(import_id: int) -> Json:
+    return ok(data=imports.read(user_id(), import_id))
+
+
+@bp.get("/imports/<id:import_id>/errors")
+def errors(import_id: int) -> Response:
+    imports.read(user_id(), import_id)
+    if request.accept_mimetypes.best_match([web_csv.MIMETYPE, "application/json"]) == "application/json":
+        return streamed(_pages(user_id(), import_id))
+    return errors_csv(user_id(), import_id)
+
+
+@bp.delete("/imports/<id:import_id>")
+def delete(import_id: int) -> Json:
+    ended = imports.delete(user_id(), import_id) not in ("queued", "running")
+    return ok("Import has been deleted successfully." if ended else "Import has been cancelled.")
+
+
+# --- failed rows
+
+
+def _pages(owner: int, import_id: int) -> Iterator[list[Json]]:
+    after = -1
+    while rows := imports.errors(owner, import_id, after=after, limit=_PAGE):
+        yield rows
+        after = rows[-1]["number"]
+
+
+def error_lines(owner: int, import_id: int) -> Iterator[bytes]:
+    """Yield the lines of a CSV with the columns of the source and the reason."""
+    columns = [name for name in imports.error_columns(owner, import_id) if name != "error"]
+    yield web_csv.lines([[*columns, "error"]])
+    for rows in _pages(owner, import_id):
+        yield web_csv.lines([*map(row["raw"].get, columns), row["message"]] for row in rows)
+
+
+def errors_csv(owner: int, import_id: int) -> Response:
+    """Stream the failed rows. The console uses this too."""
+    headers = {"Content-Disposition": f'attachment; filename="import-{import_id}-errors.csv"'}
+    lines = stream_with_context(error_lines(owner, import_id))
+    return Response(lines, content_type=web_csv.CONTENT_TYPE, headers=headers)
+
+
+# --- the job
+
+LOADER = Loader(
+    prepare=lambda body: urls.to_row(load(urls.NewLink, body)),
+    change=lambda owner, link_id, body: urls.change(owner, link_id, load(urls.LinkChanges, body)),
+    add=account_rows.ADD,
+)

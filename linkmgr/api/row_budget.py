@@ -1,0 +1,46 @@
+"""The budget of rows that a user may send in bulk requests, besides the limit of requests."""
+
+import math
+import time
+from functools import lru_cache
+
+from flask import Response, after_this_request
+from limits import RateLimitItem, parse
+
+from linkmgr.repository import callers
+from linkmgr.settings import settings
+from linkmgr.web.auth import user_id
+from linkmgr.web.errors import AppError
+
+HEADERS = ("X-RateLimit-Rows-Limit", "X-RateLimit-Rows-Remaining", "X-RateLimit-Rows-Reset")
+
+
+@lru_cache
+def _parse(rate: str) -> RateLimitItem:
+    return parse(rate)
+
+
+def spend(rows: int) -> None:
+    """Count the rows of a request. Raise `rows_limited`, and count nothing, if they exceed the budget."""
+    limit = _parse(settings().bulk_rows)
+    window = limit.get_expiry()
+    bucket = f"rows:{user_id()}"
+    counter = callers.spend(bucket, rows, limit=limit.amount, window=window)
+    if counter:
+        _set_headers(limit.amount, counter["count"], counter["seconds"])
+        return
+    current = callers.counts([bucket], window=window)
+    used, seconds = (current[0]["count"], max(1, current[0]["seconds"])) if current else (0, 1)
+    _set_headers(limit.amount, used, seconds)
+    per = limit.GRANULARITY.name if limit.multiples == 1 else f"{limit.multiples} {limit.GRANULARITY.name}s"
+    raise AppError("rows_limited", limit=limit.amount, per=per, seconds=seconds)
+
+
+def _set_headers(limit: int, used: int, seconds: int) -> None:
+    values = (limit, max(0, limit - used), math.ceil(time.time()) + seconds)
+
+    @after_this_request
+    def add(response: Response) -> Response:
+        for name, value in zip(HEADERS, values, strict=True):
+            response.headers[name] = str(value)
+        return response

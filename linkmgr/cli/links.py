@@ -1,0 +1,103 @@
+"""flask --app app links ..."""
+
+import sys
+import time
+from pathlib import Path
+
+import click
+from tqdm import tqdm
+
+from linkmgr.api import imports as api
+from linkmgr.cli.group import Group
+from linkmgr.cli.users import find_id
+from linkmgr.db import jobs
+from linkmgr.db.statements import Row
+from linkmgr.imports import job, requests
+from linkmgr.repository import import_batches, imports
+
+group = Group("links", help="Import and export links.")
+
+_INTERRUPTED = 130  # exit status of a command that Ctrl-C ends
+_COUNTS = ("made", "updated", "skipped", "failed")
+
+
+def _run(user_id: int, import_id: int) -> None:
+    """Store all batches, as the job does. The bar is shown on a terminal only."""
+    size = imports.read(user_id, import_id)["size"]
+    with tqdm(total=size, unit="B", unit_scale=True, disable=None) as bar:
+        done = False
+        while not done:
+            try:
+                done = job.run_batch(user_id, import_id)
+            except jobs.Later as later:
+                time.sleep(later.seconds)
+            progress = import_batches.progress(user_id, import_id)
+            bar.set_postfix_str(f"{progress['read']:,} rows", refresh=False)
+            bar.update((progress["bytes_read"] if size else progress["read"]) - bar.n)
+
+
+def _report(record: Row) -> None:
+    click.echo(f"{record['read']:,} rows read: " + ", ".join(f"{record[name]:,} {name}" for name in _COUNTS) + ".")
+    if record["visits"]:
+        click.echo(f"{record['visits']:,} visits stored.")
+
+
+def _show(preview: Row) -> None:
+    source = preview["source"] or "unknown"
+    click.echo(f"Format: {preview['format']}. Source: {source}. Columns: {', '.join(preview['columns']) or 'none'}.")
+    for row in preview["rows"]:
+        link = row["link"]
+        click.echo(f"{row['number']:>6}  {link.get('custom', ''):<20}  {row['problem'] or link.get('url', '')}")
+
+
+def _write_errors(user_id: int, import_id: int, file: Path) -> None:
+    with file.open("wb") as output:
+        output.writelines(api.error_lines(user_id, import_id))
+
+
+@group.command("import")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=False)
+@click.option("--user", "name", required=True, help="The user who gets the links.")
+@click.option("--source", type=click.Choice(("auto", *requests.SOURCES)), default="auto", show_default=True)
+@click.option("--mapping", help='JSON object of members and columns, such as {"url": "Target"}.')
+@click.option("--on-conflict", type=click.Choice(api.RULES), default=api.RULES[0], show_default=True)
+@click.option("--dry-run", is_flag=True, help="Show what is recognized and the first rows. Store nothing.")
+@click.option("--resume", "import_id", type=click.IntRange(1), metavar="ID", help="Continue an import that stopped.")
+@click.option("--errors", type=click.Path(path_type=Path, dir_okay=False), help="Write the failed rows to this CSV.")
+def import_links(
+    *,
+    file: Path | None,
+    name: str,
+    source: str,
+    mapping: str | None,
+    on_conflict: str,
+    dry_run: bool,
+    import_id: int | None,
+    errors: Path | None,
+) -> None:
+    """Import links from FILE. Ctrl-C stops after the current batch, and the import can be resumed."""
+    if (file is None) == (import_id is None):
+        raise click.UsageError("Name either a file, or an import with --resume.")
+    user_id = find_id(name)
+    if file is not None:
+        with file.open("rb") as stream:
+            columns = api.parse_mapping(mapping) if mapping else {}
+            chosen = None if source == "auto" else source
+            recognized = requests.recognize(stream, file.stat().st_size, file.name, chosen, columns)
+            if dry_run:
+                _show(requests.preview(user_id, recognized))
+                return
+            import_id = requests.add(user_id, recognized, on_conflict=on_conflict, with_job=False)
+    assert import_id is not None
+    try:
+        _run(user_id, import_id)
+    except KeyboardInterrupt:
+        _report(imports.read(user_id, import_id))
+        click.echo(f"Continue with: flask --app app links import --user {name} --resume {import_id}", err=True)
+        sys.exit(_INTERRUPTED)
+    record = imports.read(user_id, import_id)
+    _report(record)
+    if errors:
+        _write_errors(user_id, import_id, errors)
+    if record["state"] != "done":
+        raise click.ClickException(record["message"] or "The import was cancelled.")

@@ -1,0 +1,77 @@
+"""Members of bulk requests. Their elements are validated one by one, so that an invalid one fails alone."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from marshmallow import Schema, ValidationError, fields
+
+from linkmgr.fields.base import load
+from linkmgr.fields.links import parse_id
+from linkmgr.web import request as web_request
+from linkmgr.web.errors import AppError
+
+MAX_ELEMENTS = 1000
+
+
+class Elements(fields.Field[list[Any]]):
+    """The bodies of single operations, which have the schema `element`."""
+
+    default_error_messages = {
+        "required": "is required",
+        "invalid": f"must be an array of 1 to {MAX_ELEMENTS} objects",
+    }
+
+    def __init__(self, element: type[Schema], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.element = element
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        if not (isinstance(value, list) and 1 <= len(value) <= MAX_ELEMENTS):
+            raise self.make_error("invalid")
+        return value
+
+
+class ManyIds(fields.Field[list[int]]):
+    default_error_messages = {
+        "required": "is required",
+        "invalid": f"must be an array of 1 to {MAX_ELEMENTS} ids such as [17, 18]",
+    }
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
+        if not (isinstance(value, list) and 1 <= len(value) <= MAX_ELEMENTS):
+            raise self.make_error("invalid")
+        ids = [row_id for item in value if (row_id := parse_id(item)) is not None]
+        if len(ids) < len(value):
+            raise self.make_error("invalid")
+        return ids
+
+
+class Body(fields.Field[dict[str, Any]]):
+    """The body of a single operation, which has the schema `element`."""
+
+    default_error_messages = {"required": "is required", "invalid": "must be an object"}
+
+    def __init__(self, element: type[Schema], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.element = element
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise self.make_error("invalid")
+        try:
+            return load(self.element, value)
+        except AppError as error:
+            raise ValidationError(f"is invalid: {error.message.removesuffix('.')}") from None
+
+
+def load_element(schema: type[Schema], element: Any) -> dict[str, Any]:
+    if not isinstance(element, dict):
+        raise AppError("invalid", problems="The element must be an object")
+    return load(schema, element)
+
+
+def number_warnings(name: str, index: int, earlier: Iterable[str]) -> None:
+    """Name the element in the warnings that it has caused. `earlier` are those of the elements before it."""
+    request = web_request.current()
+    numbered = (*earlier, *(f"{name}[{index}]: {sentence}" for sentence in request.warnings))
+    request.warnings = numbered[: web_request.MAX_WARNINGS]

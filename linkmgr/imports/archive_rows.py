@@ -1,0 +1,275 @@
+"""Store the lines of an exported account, with references between rows."""
+
+import base64
+import re
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+import psycopg2
+from argon2 import extract_parameters
+from argon2.exceptions import InvalidHashError
+
+from linkmgr.fields.times import parse_time
+from linkmgr.imports import archive_visits, links
+from linkmgr.imports.archive import Line
+from linkmgr.imports.batch import Batch
+from linkmgr.imports.links import Loader, Outcome, Sent, failure
+from linkmgr.qr import logos
+from linkmgr.repository import channels, export, import_batches, imported_links, imported_rows
+from linkmgr.web import passwords
+from linkmgr.web.errors import AppError
+
+# Rows that are reused if the user has the same one: the members that make them the same, and the user's rows.
+_SAME: dict[str, tuple[tuple[str, ...], export.Batch]] = {
+    "domains": (("domain",), export.domains),
+    "campaigns": (("name",), export.campaigns),
+    "channels": (("name",), export.channels),
+    "pixels": (("type", "name", "tag"), export.pixels),
+    "splash": (("name", "title", "message", "link", "counter", "banner"), export.splash_pages),
+    "overlays": (
+        ("type", "name", "message", "link", "label", "position", "color", "background"),
+        export.overlays,
+    ),
+}
+_LINK = ("url", "custom", "domain", "expiry", "type", "geotarget", "devicetarget", "languagetarget", "parameters",
+         "metatitle", "metadescription", "metaimage", "description", "pixels", "campaign", "channel", "deeplink",
+         "status")  # fmt: skip
+# Suffix of the references to rows that this import made. Visits and answers of others are not repeated.
+MADE = " made"
+_MAX_NAME = 200  # characters of a reference
+
+
+class Store:
+    """The lines of a batch, in a transaction."""
+
+    def __init__(self, user_id: int, import_id: int, on_conflict: str, loader: Loader) -> None:
+        self.user_id, self.import_id, self.on_conflict, self.loader = user_id, import_id, on_conflict, loader
+        self.batch = Batch()
+
+    def run(self, lines: list[Line]) -> Batch:
+        special: dict[str, Callable[[list[Line]], None]] = {
+            "links": self._links,
+            "qr": self._codes,
+            "logos": self._logos,
+            "bio": self._bio_pages,
+            "answers": self._answers,
+            "visits": self._visits,
+        }
+        for kind, group in groupby(lines, key=lambda line: line.kind):
+            valid = []
+            for line in group:
+                if line.problem:
+                    self.batch.count(line, Outcome("failed", None, "invalid", line.problem))
+                else:
+                    valid.append(line)
+            if valid:
+                special.get(kind, self._rows)(valid)
+        if self.batch.errors:
+            import_batches.add_errors(self.user_id, self.import_id, self.batch.errors)
+        return self.batch
+
+    # --- references
+
+    def ids(self, kind: str, names: list[Any]) -> dict[str, int]:
+        texts = list({str(name)[:_MAX_NAME] for name in names if isinstance(name, int | str)})
+        return import_batches.references(self.user_id, self.import_id, kind, texts) if texts else {}
+
+    def _keep(self, kind: str, done: list[tuple[Line, Outcome]]) -> None:
+        """Count the lines, and store to which rows their ids refer."""
+        every, made = {}, {}
+        for line, outcome in done:
+            self.batch.count(line, outcome)
+            if outcome.id is not None and isinstance(line.record.get("id"), int):
+                every[str(line.record["id"])] = outcome.id
+                if outcome.kind == "made":
+                    made[str(line.record["id"])] = outcome.id
+        if every:
+            import_batches.add_references(self.user_id, self.import_id, kind, every)
+        if made:
+            import_batches.add_references(self.user_id, self.import_id, kind + MADE, made)
+
+    # --- rows of most kinds
+
+    def _rows(self, lines: list[Line]) -> None:
+        kind = lines[0].kind
+        members, batches = _SAME[kind]
+        existing = {
+            tuple(row[member] for member in members): row["id"]
+            for rows in export.each(batches, self.user_id)
+            for row in rows
+        }
+        done = []
+        for line in lines:
+            key = tuple(str(line.record.get(member)) for member in members)
+            same = next((row_id for row, row_id in existing.items() if tuple(map(str, row)) == key), None)
+            outcome = Outcome("skipped", same) if same else self._add(line)
+            if outcome.kind == "made" and outcome.id:
+                existing[key] = outcome.id
+            done.append((line, outcome))
+        self._keep(kind, done)
+
+    def _add(self, line: Line, **members: Any) -> Outcome:
+        record = {name: value for name, value in line.record.items() if name not in ("id", "date")} | members
+        try:
+            row_id = self.loader.add[line.kind](self.user_id, record)
+            if created := time_of(line.record.get("date")):
+                imported_rows.set_created(self.user_id, line.kind, row_id, created)
+        except (AppError, psycopg2.IntegrityError) as error:
+            return failure(error)
+        return Outcome("made", row_id)
+
+    def _assign(self, line: Line, outcome: Outcome, item: str, channel_ids: dict[str, int]) -> None:
+        for channel in _list(line.record.get("channel")):
+            if outcome.kind == "made" and outcome.id and str(channel) in channel_ids:
+                channels.assign(self.user_id, channel_ids[str(channel)], outcome.id, type=item)
+
+    def _codes(self, lines: list[Line]) -> None:
+        channel_ids = self.ids("channels", [name for line in lines for name in _list(line.record.get("channel"))])
+        done = []
+        for line in lines:
+            code = str(line.record.get("code"))
+            existing = imported_rows.find_code(self.user_id, code) if re.fullmatch("[A-Za-z0-9]{1,50}", code) else None
+            if existing and existing["is_own"]:
+                outcome = Outcome("skipped", existing["id"])
+            else:
+                outcome = self._add(line, code=None if existing else code)
+            self._assign(line, outcome, "qr", channel_ids)
+            done.append((line, outcome))
+        self._keep("qr", done)
+
+    def _logos(self, lines: list[Line]) -> None:
+        ids = self.ids("qr" + MADE, [line.record.get("id") for line in lines])
+        for line in lines:
+            if qr_id := ids.get(str(line.record.get("id"))):
+                try:
+                    image = logos.reencode(base64.b64decode(str(line.record.get("image"))))
+                except (AppError, ValueError):
+                    self.batch.count(line, failure(AppError("logo_unusable")))
+                else:
+                    imported_rows.set_logo(self.user_id, qr_id, image)
+
+    def _bio_pages(self, lines: list[Line]) -> None:
+        channel_ids = self.ids("channels", [name for line in lines for name in _list(line.record.get("channel"))])
+        done = []
+        for line in lines:
+            alias = str(line.record.get("alias"))
+            own = imported_rows.find_bio(self.user_id, alias)
+            outcome = Outcome("skipped", own) if own else self._add(line, alias=alias)
+            if outcome.code == "alias_taken" and not line.record.get("custom"):
+                outcome = self._add(line, alias=None)
+            self._assign(line, outcome, "bio", channel_ids)
+            done.append((line, outcome))
+        self._keep("bio", done)
+
+    def _answers(self, lines: list[Line]) -> None:
+        ids = self.ids("overlays" + MADE, [line.record.get("overlay") for line in lines])
+        answers = [
+            {"overlay": overlay, "answer": line.record.get("answer"), "date": time_of(line.record.get("date"))}
+            for line in lines
+            if (overlay := ids.get(str(line.record.get("overlay")))) and isinstance(line.record.get("answer"), dict)
+        ]
+        if answers:
+            imported_rows.add_answers(self.user_id, answers)
+
+    # --- links and visits
+
+    def _links(self, lines: list[Line]) -> None:
+        names = {
+            "campaigns": [line.record.get("campaign") for line in lines],
+            "pixels": [name for line in lines for name in _list(line.record.get("pixels"))],
+            "channels": [name for line in lines for name in _list(line.record.get("channel"))],
+            "splash": [line.record.get("type") for line in lines],
+            "overlays": [str(line.record.get("type")).removeprefix("overlay-") for line in lines],
+        }
+        ids = {kind: self.ids(kind, values) for kind, values in names.items()}
+        hosts = imported_links.own_hosts(self.user_id, list({_host(line) for line in lines}))
+        checked: list[tuple[Line, Sent]] = []
+        done: list[tuple[Line, Outcome]] = []
+        for line in lines:
+            try:
+                checked.append((line, self._link(line, ids, hosts)))
+            except AppError as error:
+                done.append((line, failure(error)))
+        outcomes = links.store(self.user_id, [sent for _, sent in checked], self.on_conflict, self.loader)
+        done += [(line, outcome) for (line, _), outcome in zip(checked, outcomes, strict=True)]
+        self._keep("links", done)
+
+    def _link(self, line: Line, ids: dict[str, dict[str, int]], hosts: set[str]) -> Sent:
+        record = line.record
+        body = {name: record[name] for name in _LINK if name in record}
+        body |= {
+            "campaign": ids["campaigns"].get(str(record.get("campaign")), 0),
+            "pixels": [ids["pixels"][str(name)] for name in _list(record.get("pixels")) if str(name) in ids["pixels"]],
+            "channel": [
+                ids["channels"][str(name)] for name in _list(record.get("channel")) if str(name) in ids["channels"]
+            ],
+            "domain": _host(line) if _host(line) in hosts else "",
+            "custom": record.get("alias"),
+            "type": _type(record.get("type"), ids),
+        }
+        link = self.loader.prepare(body)
+        if not record.get("custom"):
+            link["alias"] = link.pop("custom", None)
+        if record.get("password_hash"):
+            link["password_hash"] = _password_hash(record["password_hash"])
+        if created := time_of(record.get("date")):
+            link["created"] = created
+        link["plain"] = record.get("plain") is True
+        clicks = _count(record.get("clicks")) + _count(record.get("imported_clicks"))
+        return Sent({name: value for name, value in body.items() if name != "custom"}, link, clicks or None)
+
+    def _visits(self, lines: list[Line]) -> None:
+        targets = [line.record.get("target") for line in lines]
+        ids = self.ids("qr" + MADE, targets) | self.ids("links" + MADE, targets)
+        number: dict[int, int] = {}
+        for line in lines:
+            target_id = ids.get(str(line.record.get("target")))
+            visit = archive_visits.convert(self.user_id, target_id, line.record) if target_id else None
+            if visit:
+                self.batch.pending.append(visit)
+                number[visit["target_id"]] = number.get(visit["target_id"], 0) + (not visit["bot"])
+        if number:
+            imported_links.subtract_visits(self.user_id, number)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _count(value: Any) -> int:
+    return int(value) if isinstance(value, int) and 0 <= value < 2**62 else 0
+
+
+def _host(line: Line) -> str:
+    return str(line.record.get("domain") or "").partition("://")[2]
+
+
+def _type(value: Any, ids: dict[str, dict[str, int]]) -> Any:
+    """Return the type of a link, with the id of its splash page or overlay."""
+    if isinstance(value, int):
+        return ids["splash"].get(str(value), "splash")
+    if isinstance(value, str) and value.startswith("overlay-"):
+        overlay_id = ids["overlays"].get(value.removeprefix("overlay-"))
+        return f"overlay-{overlay_id}" if overlay_id else "direct"
+    return value
+
+
+def _password_hash(value: Any) -> str:
+    """Return the hash, unless checking it would take much longer than checking our own."""
+    try:
+        parameters = extract_parameters(str(value))
+    except InvalidHashError:
+        raise AppError("invalid", problems="password_hash must be a hash of argon2id") from None
+    costs = (parameters.memory_cost, parameters.time_cost, parameters.parallelism)
+    if any(cost > limit for cost, limit in zip(costs, passwords.MAX_COSTS, strict=True)):
+        raise AppError("invalid", problems="password_hash takes too long to check")
+    return str(value)
+
+
+def time_of(value: Any) -> str | None:
+    """Return the time with its zone, or None if it is none."""
+    try:
+        return parse_time(str(value)).isoformat()
+    except (ValueError, OverflowError):
+        return None

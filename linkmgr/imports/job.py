@@ -1,0 +1,218 @@
+"""The job of an import. Each call stores one batch.
+
+A batch is one transaction: its links, the rows that failed, the counts, and the position from which reading resumes. So
+a process that is killed has stored a batch completely or not at all. Its visits are stored afterwards, because the
+statement that stores visits is a transaction of its own; until then they are in `imports.pending`.
+"""
+
+import io
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, NamedTuple
+
+import psycopg2
+from flask import Flask, current_app
+
+from linkmgr.db import jobs, transaction
+from linkmgr.db.statements import Row
+from linkmgr.imports import archive, archive_rows, bodies, links, readers, visits
+from linkmgr.imports.batch import Batch
+from linkmgr.imports.links import Loader, Outcome, Sent
+from linkmgr.imports.rows import ImportRow, ReadError
+from linkmgr.imports.stored_file import StoredFile
+from linkmgr.repository import import_batches, imported_links
+from linkmgr.repository.visits import delete_spool
+from linkmgr.settings import this_app
+from linkmgr.web import keys
+
+KIND = "import"
+MAX_ROWS = 500  # of a batch
+MAX_VISITS = 5000  # of a batch, if its rows have visits
+MAX_SECONDS = 1  # of reading a batch, for example of rows with passwords, whose hashes take long
+UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError)
+
+
+def init_app(app: Flask, loader: Loader) -> None:
+    app.extensions["linkmgr_import_loader"] = loader
+    jobs.init_app({KIND: lambda argument: run_batch(argument["user_id"], argument["import_id"])})
+
+
+def loader() -> Loader:
+    functions: Loader = this_app().extensions["linkmgr_import_loader"]
+    return functions
+
+
+@dataclass
+class _Reading:
+    """An import that this process is reading, behind the batch with this number."""
+
+    user_id: int
+    import_id: int
+    batch: int
+    rows: Iterator[Any]
+    file: StoredFile | None
+
+    @property
+    def bytes_read(self) -> int:
+        return self.file.furthest if self.file else 0
+
+
+class _Thread(threading.local):
+    """The reading that continues with the next batch. Opening a file again would decompress it from its start."""
+
+    last: _Reading | None = None
+
+
+_thread = _Thread()
+
+
+def _open(user_id: int, import_id: int, details: Row) -> _Reading:
+    last = _thread.last
+    if last and (last.user_id, last.import_id, last.batch) == (user_id, import_id, details["batch"]):
+        return last
+    position = details["position"]
+    if details["size"] is None:
+        token = keys.unseal(user_id, details["token"])
+        rows = readers.read_service(details["source"], details["address"], token, position)
+        return _Reading(user_id, import_id, details["batch"], rows, None)
+    file = StoredFile(user_id, import_id, details["size"])
+    stream: Any = io.BufferedReader(file, 1 << 16)
+    if details["source"] == archive.SOURCE:
+        return _Reading(user_id, import_id, details["batch"], archive.read(stream, position), file)
+    rows = readers.read(stream, details["source"], details["mapping"] or None, position)
+    return _Reading(user_id, import_id, details["batch"], rows, file)
+
+
+def _take(rows: Iterator[Any]) -> tuple[list[Any], ReadError | None]:
+    """Return the rows of the next batch, and the error behind them."""
+    end, number = monotonic() + MAX_SECONDS, 0
+    taken: list[Any] = []
+    try:
+        for row in rows:
+            taken.append(row)
+            number += len(row.visits)
+            is_alone = isinstance(row, archive.Line) and row.is_alone
+            if len(taken) == MAX_ROWS or number > MAX_VISITS or monotonic() > end or is_alone:
+                break
+    except ReadError as error:
+        return taken, error
+    return taken, None
+
+
+def run_batch(user_id: int, import_id: int) -> bool:
+    """Store the next batch of an import. Return True if there is nothing left to do."""
+    details = import_batches.details(user_id, import_id)
+    if details is None:
+        return True
+    if details["state"] not in ("queued", "running"):
+        with suppress(*UNAVAILABLE):
+            delete_spool(visits.spool(import_id))
+        return import_batches.delete_references(user_id, import_id)
+    try:
+        _continue(user_id, import_id, details)
+    except (*UNAVAILABLE, jobs.Later):
+        forget()
+        raise
+    except ReadError as error:
+        forget()
+        import_batches.end(user_id, import_id, "failed", error.message)
+    except Exception as error:
+        forget()
+        current_app.logger.error("import %s failed behind row %s", import_id, details["rows_read"], exc_info=error)
+        message = f"The import stopped behind row {details['rows_read']} because of an error on our side."
+        import_batches.end(user_id, import_id, "failed", message)
+    return False
+
+
+def forget() -> None:
+    """Close the file or the service that this thread is reading."""
+    _thread.last = None
+
+
+def _continue(user_id: int, import_id: int, details: Row) -> None:
+    if details["pending"]:
+        visits.store(import_id, details["visits"], details["pending"])
+        import_batches.save_visits(user_id, import_id, len(details["pending"]))
+        return
+    reading = _open(user_id, import_id, details)
+    rows, error = _take(reading.rows)
+    if not rows:
+        if error and error.retry_after:
+            raise jobs.Later(error.retry_after)
+        if error:
+            raise error
+        import_batches.end(user_id, import_id, "done")
+        return
+    with transaction.lazily(lambda: None) as writes:
+        if not import_batches.lock_batch(user_id, import_id, details["batch"]):
+            forget()
+            return
+        batch = store(user_id, import_id, details, rows)
+        import_batches.save_batch(
+            user_id,
+            import_id,
+            position=rows[-1].position,
+            pending=batch.pending,
+            bytes_read=reading.bytes_read,
+            read=len(rows),
+            **{kind: batch.counts[kind] for kind in ("made", "updated", "skipped", "failed")},
+        )
+        writes.commit()
+    reading.batch += 1
+    _thread.last = None if error else reading
+
+
+class _Checked(NamedTuple):
+    row: ImportRow
+    sent: Sent
+
+
+def store(user_id: int, import_id: int, details: Row, rows: list[ImportRow]) -> Batch:
+    """Store the rows of a batch, in a transaction."""
+    if details["source"] == archive.SOURCE:
+        lines: Any = rows
+        return archive_rows.Store(user_id, import_id, details["on_conflict"], loader()).run(lines)
+    batch = Batch()
+    checked = []
+    context = bodies.prepare(user_id, [row for row in rows if not (row.is_visits or row.problem)])
+    for row in rows:
+        if row.is_visits:
+            continue
+        sent = bodies.check(row, context, loader())
+        if isinstance(sent, Outcome):
+            batch.count(row, sent)
+        else:
+            checked.append(_Checked(row, sent))
+    outcomes = links.store(user_id, [item.sent for item in checked], details["on_conflict"], loader())
+    made: dict[str, int] = {}
+    for item, outcome in zip(checked, outcomes, strict=True):
+        batch.count(item.row, outcome)
+        if outcome.kind == "made" and outcome.id:
+            made[bodies.reference(item.row)] = outcome.id
+    if made and details["source"] in readers.WITH_VISITS:
+        import_batches.add_references(user_id, import_id, "link", made)
+    _add_visits(user_id, import_id, rows, made, batch)
+    if batch.errors:
+        import_batches.add_errors(user_id, import_id, batch.errors)
+    return batch
+
+
+def _add_visits(user_id: int, import_id: int, rows: list[ImportRow], made: dict[str, int], batch: Batch) -> None:
+    """Collect the visits of links that this import has made. Those of other links are not repeated."""
+    names = [bodies.reference(row) for row in rows if row.visits]
+    if not names:
+        return
+    ids = import_batches.references(user_id, import_id, "link", names) | made
+    number: Counter[int] = Counter()
+    for row in rows:
+        link_id = ids.get(bodies.reference(row)) if row.visits else None
+        if link_id:
+            converted = visits.convert(user_id, link_id, row.visits)
+            batch.pending += converted
+            number[link_id] += len(converted)
+    if number:
+        imported_links.subtract_visits(user_id, dict(number))

@@ -1,0 +1,146 @@
+"""Store a batch of imported links."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import psycopg2
+
+from linkmgr.db.statements import MAX_BIGINT, Row
+from linkmgr.repository import bulk, imported_links
+from linkmgr.web.errors import AppError, from_constraint
+
+MAX_ALIAS = 50
+_TRIES = 3  # for a free alias, while other transactions take some
+
+
+class Loader(NamedTuple):
+    """Functions of the API: they check a body as `POST /api/url/add` and `PUT /api/url/:id/update` do."""
+
+    prepare: Callable[[Row], Row]  # a body -> a link of bulk.add_links
+    change: Callable[[int, int, Row], Any]  # user id, link id, a body
+    add: dict[str, Callable[[int, Row], int]]  # by file of an exported account: user id, a body -> its id
+
+
+class Sent(NamedTuple):
+    """A row of the source that could be read and checked."""
+
+    body: Row
+    link: Row  # of bulk.add_links
+    clicks: int | None
+
+    @property
+    def name(self) -> Row:
+        return {"alias": self.link.get("custom") or self.link.get("alias", ""), "host": self.link.get("domain", "")}
+
+
+class Outcome(NamedTuple):
+    kind: str  # made, updated, skipped or failed
+    id: int | None = None
+    code: str = ""
+    message: str = ""
+
+
+def failure(error: Exception) -> Outcome:
+    """Return the outcome of a row that was refused. Raise errors that are not about the row."""
+    app_error = from_constraint(error) if isinstance(error, psycopg2.IntegrityError) else error
+    if isinstance(app_error, AppError) and app_error.code != "key_unknown":
+        return Outcome("failed", None, app_error.code, app_error.message)
+    raise error
+
+
+def store(user_id: int, sent: list[Sent], on_conflict: str, loader: Loader) -> list[Outcome]:
+    """Store the links of a batch, in a transaction. Return their outcomes in the same order."""
+    if not sent:
+        return []
+    last_id = imported_links.last_id()
+    outcomes = _add(user_id, [row.link for row in sent], last_id)
+    conflicts = [n for n, outcome in enumerate(outcomes) if outcome.code == "alias_taken"]
+    conflicts = _regenerate(user_id, sent, outcomes, conflicts, last_id)
+    if conflicts:
+        resolve = {"skip": _skip, "rename": _rename, "update": _update}[on_conflict]
+        resolved = resolve(user_id, [sent[n] for n in conflicts], last_id, loader)
+        for n, outcome in zip(conflicts, resolved, strict=True):
+            outcomes[n] = outcome
+    clicks = {
+        outcome.id: min(row.clicks, MAX_BIGINT)
+        for row, outcome in zip(sent, outcomes, strict=True)
+        if outcome.id and row.clicks is not None and outcome.kind in ("made", "updated")
+    }
+    if clicks:
+        imported_links.set_clicks(user_id, clicks)
+    return outcomes
+
+
+def _add(user_id: int, links: list[Row], last_id: int) -> list[Outcome]:
+    """Store links. A link of which only the URL is known may exist already."""
+    return [
+        Outcome("failed", None, result["code"], result["message"])
+        if "code" in result
+        else Outcome("made" if result["id"] > last_id else "skipped", result["id"])
+        for result in bulk.add_links(user_id, links)
+    ]
+
+
+def _regenerate(
+    user_id: int, sent: list[Sent], outcomes: list[Outcome], conflicts: list[int], last_id: int
+) -> list[int]:
+    """Generate other aliases for links whose generated alias another user has. Return the other conflicts."""
+    generated = [n for n in conflicts if "custom" not in sent[n].link]
+    if not generated:
+        return conflicts
+    existing = imported_links.find_own(user_id, [sent[n].name for n in generated])
+    foreign = [n for n, link_id in zip(generated, existing, strict=True) if link_id is None]
+    links = [{name: value for name, value in sent[n].link.items() if name != "alias"} for n in foreign]
+    for n, outcome in zip(foreign, _add(user_id, links, last_id), strict=True):
+        outcomes[n] = outcome
+    return [n for n in conflicts if n not in foreign]
+
+
+def _taken() -> Outcome:
+    return failure(AppError("alias_taken"))
+
+
+def _skip(user_id: int, sent: list[Sent], _last_id: int, _loader: Loader) -> list[Outcome]:
+    """Skip links that the user has already. An alias of another user is a failure."""
+    existing = imported_links.find_own(user_id, [row.name for row in sent])
+    return [Outcome("skipped", link_id) if link_id else _taken() for link_id in existing]
+
+
+def _rename(user_id: int, sent: list[Sent], last_id: int, _loader: Loader) -> list[Outcome]:
+    """Add the smallest free number to each alias."""
+    outcomes: dict[int, Outcome] = {}
+    remaining = [*range(len(sent))]
+    for _ in range(_TRIES):
+        used: Counter[tuple[str, str]] = Counter()  # rows of this batch with the same alias
+        names = []
+        for n in remaining:
+            alias, host = sent[n].name["alias"][: MAX_ALIAS - 4], sent[n].name["host"]
+            names.append({"alias": alias, "host": host, "number": used[alias, host]})
+            used[alias, host] += 1
+        links = [
+            sent[n].link | {"custom": f"{name['alias']}-{suffix}" if suffix else sent[n].name["alias"]}
+            for n, name, suffix in zip(remaining, names, imported_links.free_suffixes(user_id, names), strict=True)
+        ]
+        outcomes |= dict(zip(remaining, _add(user_id, links, last_id), strict=True))
+        remaining = [n for n in remaining if outcomes[n].code == "alias_taken"]
+        if not remaining:
+            break
+    return [outcomes[n] for n in range(len(sent))]
+
+
+def _update(user_id: int, sent: list[Sent], _last_id: int, loader: Loader) -> list[Outcome]:
+    """Write the members of each row to the user's link with its alias."""
+    existing = imported_links.find_own(user_id, [row.name for row in sent])
+    return [
+        _change(user_id, link_id, row, loader) if link_id else _taken()
+        for row, link_id in zip(sent, existing, strict=True)
+    ]
+
+
+def _change(user_id: int, link_id: int, row: Sent, loader: Loader) -> Outcome:
+    try:
+        loader.change(user_id, link_id, row.body)
+    except (AppError, psycopg2.IntegrityError) as error:
+        return failure(error)
+    return Outcome("updated", link_id)

@@ -1,0 +1,50 @@
+"""The file of an import, read from the database in chunks, so that any host can resume the import."""
+
+import io
+from typing import IO
+
+from linkmgr.repository import import_batches, imports
+from linkmgr.repository.imports import CHUNK_BYTES
+
+
+def store(user_id: int, import_id: int, file: IO[bytes]) -> None:
+    number = 0
+    while data := file.read(CHUNK_BYTES):
+        imports.add_chunk(user_id, import_id, number, data)
+        number += 1
+
+
+class StoredFile(io.RawIOBase):
+    """A readable and seekable binary stream. `furthest` is the position behind the last byte that was read."""
+
+    def __init__(self, user_id: int, import_id: int, size: int) -> None:
+        super().__init__()
+        self._user_id, self._import_id, self._size = user_id, import_id, size
+        self._at = 0
+        self._number, self._chunk = -1, b""
+        self.furthest = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
+        number, start = divmod(self._at, CHUNK_BYTES)
+        if number != self._number:
+            self._chunk = import_batches.chunk(self._user_id, self._import_id, number)
+            self._number = number
+        data = self._chunk[start : start + len(buffer)]
+        buffer[: len(data)] = data
+        self._at += len(data)
+        self.furthest = max(self.furthest, self._at)
+        return len(data)

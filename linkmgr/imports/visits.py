@@ -1,0 +1,59 @@
+"""Visits that another service recorded, in the form in which visits are stored."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from psycopg2 import errors as pg
+
+from linkmgr.db.statements import Row
+from linkmgr.imports.rows import RawVisit
+from linkmgr.repository import visits
+from linkmgr.visits import record
+
+MAX_AGE = timedelta(days=3653)  # each month has a partition; older visits remain in `imported_clicks`
+MAX_STORED = 500  # visits of a statement
+_FORMAT = "%Y-%m-%d %H:%M:%S"
+
+
+def convert(user_id: int, link_id: int, raw: list[RawVisit]) -> list[Row]:
+    """Return the visits that can be stored."""
+    now = datetime.now(UTC)
+    converted = []
+    for visit in raw:
+        try:
+            at = datetime.strptime(visit.time, _FORMAT).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+        if now - MAX_AGE < at <= now:
+            converted.append(
+                record.imported(
+                    link_id,
+                    user_id,
+                    at=at.timestamp(),
+                    agent=visit.agent,
+                    referrer=visit.referrer,
+                    country=visit.country,
+                )
+            )
+    return converted
+
+
+def store(import_id: int, stored: int, pending: list[Row]) -> None:
+    """Store visits. `stored` is the number of visits of the import that earlier batches have stored.
+
+    A repetition after a crash stores each visit once: the name of the import takes the place of a spool file, and the
+    number of visits that of its bytes.
+    """
+    for start in range(0, len(pending), MAX_STORED):
+        part = pending[start : start + MAX_STORED]
+        arguments: Any = (spool(import_id), stored + start, stored + start + len(part), orjson.dumps(part).decode())
+        try:
+            visits.add(*arguments)
+        except pg.CheckViolation:  # a month without a partition
+            visits.create_partitions_for(arguments[-1])
+            visits.add(*arguments)
+
+
+def spool(import_id: int) -> str:
+    return f"import-{import_id}"

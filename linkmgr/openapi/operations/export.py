@@ -1,0 +1,150 @@
+"""Exports of rows and of a whole account"""
+
+from typing import Any
+
+from linkmgr.api import export
+from linkmgr.openapi.model import Operation, Resource, parameter
+from linkmgr.openapi.operations import urls
+from linkmgr.openapi.schemas import (
+    COLOR,
+    ID,
+    TIMESTAMP,
+    JsonSchema,
+    array_of,
+    flag,
+    number,
+    or_null,
+    own_url,
+    record,
+    ref,
+    success,
+    text,
+    url,
+    url_or_empty,
+)
+from linkmgr.web import csv
+from linkmgr.web.export import FORMATS
+
+_FORMAT = parameter(
+    "format",
+    "Without it, the header `Accept` chooses: `application/json`, `text/csv` or `application/jsonl`.",
+    type="string",
+    enum=list(FORMATS),
+    default="json",
+)
+_RGB = text("rgb(0,0,0)")
+_CHANNEL = array_of(ID) | {"examples": [[17]]}
+_ANY: JsonSchema = {"description": "As in a single read.", "examples": ["https://example.com/"]}
+_RECORDS: dict[str, JsonSchema] = {
+    "LinkExported": record(
+        id=ID,
+        alias=text("summer"),
+        shorturl=own_url("summer"),
+        **urls.MEMBERS,
+        channels=array_of(text("Newsletter")) | {"description": "The names of its channels."},
+        description=text("For the newsletter"),
+        expiry=or_null(TIMESTAMP),
+        date=TIMESTAMP,
+        clicks=number(12),
+        uniqueclicks=number(9),
+        imported_clicks=or_null(number(1204)),
+    ),
+    "CodeExported": record(
+        id=ID, code=text("bcd234fgh567"), link=own_url("qr/bcd234fgh567"), type=text("link"), data=_ANY,
+        name=text("Poster"), background=_RGB, foreground=_RGB, logo=text("logo.png"), date=TIMESTAMP, scans=number(12),
+        uniquescans=number(9), channel=_CHANNEL,
+    ),
+    "CampaignExported": record(id=ID, name=text("Summer"), slug=text("summer"), public=flag(True), date=TIMESTAMP),
+    "ChannelExported": record(
+        id=ID, name=text("Newsletter"), description=text(""), color=COLOR, starred=flag(False), date=TIMESTAMP
+    ),
+    "BioExported": record(
+        id=ID, name=text("About"), alias=text("about-me"), custom=text("about-me"), shorturl=own_url("about-me"),
+        bio=text("Hello"), theme=text("light"), links=array_of(record(title=text("Blog"), url=url("https://example.com"))),
+        date=TIMESTAMP, channel=_CHANNEL,
+    ),
+    "SplashExported": record(
+        id=ID, name=text("Welcome"), title=text("Hello"), message=text("Please wait"), link=url_or_empty(""),
+        counter=number(5), banner=url_or_empty(""), date=TIMESTAMP,
+    ),
+    "OverlayExported": record(
+        id=ID, type=text("newsletter"), name=text("News"), message=text("Subscribe"), link=url_or_empty(""),
+        label=text("Send"), position=text("bottom"), color=COLOR, background=COLOR, date=TIMESTAMP,
+    ),
+    "AnswerExported": record(
+        id=ID, overlay=ID, name=text("News"), answer={"examples": [{"email": "visitor@example.com"}]}, date=TIMESTAMP
+    ),
+    "PixelExported": record(id=ID, type=text("bing"), name=text("Shop"), tag=text("1"), date=TIMESTAMP),
+    "DomainExported": record(
+        id=ID, domain=url("https://go.example.com"), redirectroot=url_or_empty(""), redirect404=url_or_empty("")
+    ),
+}  # fmt: skip
+
+
+def _export(path: str, summary: str, name: str, columns: export.Columns, description: str = "") -> Operation:
+    return Operation(
+        "GET",
+        path,
+        summary,
+        success(data=array_of(ref(name))),
+        query=(_FORMAT,),
+        codes=("export_busy", "plan_feature"),
+        description=description,
+        csv=csv.lines([[*columns]]).decode(),
+        lines=True,
+    )
+
+
+def _of(path: str, what: str, name: str, kind: export.Kind, **others: Any) -> Operation:
+    return _export(path, f"Export {what}", name, kind.columns, **others)
+
+
+RESOURCE = Resource(
+    name="Exports",
+    description="""\
+All rows of a kind, oldest first, as CSV (RFC 4180), JSON or JSON lines. The response is streamed, however many rows
+there are. It is complete if it ends as HTTP says: after an error in between, the connection is closed before. Rows that
+are added or changed meanwhile may be exported in either state.
+
+In a CSV, a cell that a spreadsheet would take for a formula begins with `'`, and arrays and objects are JSON. No export
+has passwords, except that of the account.
+
+Exports need the plan feature `export`. At most two run at the same time in a process of the service; others are a 503
+with `Retry-After`.""",
+    records=_RECORDS,
+    operations=(
+        _of(
+            "/api/urls/export",
+            "links",
+            "LinkExported",
+            export.URLS,
+            description="The first columns of the CSV, `Long URL` to `Tags`, are those that Shlink imports.",
+        ),
+        _of("/api/qr/export", "QR codes", "CodeExported", export.QR),
+        _of("/api/campaigns/export", "campaigns", "CampaignExported", export.CAMPAIGNS),
+        _of("/api/channels/export", "channels", "ChannelExported", export.CHANNELS),
+        _of("/api/bio/export", "bio pages", "BioExported", export.BIO),
+        _of("/api/splash/export", "splash pages", "SplashExported", export.SPLASH),
+        _of("/api/overlay/export", "overlays", "OverlayExported", export.OVERLAY),
+        _export("/api/overlay/answers/export", "Export answers to overlays", "AnswerExported", export.ANSWERS),
+        _of("/api/pixels/export", "pixels", "PixelExported", export.PIXELS),
+        _of("/api/domains/export", "domains", "DomainExported", export.DOMAINS),
+        _export("/api/url/{link_id}/visits/export", "Export the visits of a link", "Visit", export.VISITS),
+        _export("/api/qr/{qr_id}/visits/export", "Export the visits of a QR code", "Visit", export.VISITS),
+        Operation(
+            "GET",
+            "/api/account/export",
+            "Export an account",
+            success(),
+            codes=("export_busy", "plan_feature"),
+            description="""\
+A zip of JSON lines with everything that the account owns: `links.jsonl`, `qr.jsonl`, `logos.jsonl`, `bio.jsonl`,
+`campaigns.jsonl`, `channels.jsonl`, `domains.jsonl`, `splash.jsonl`, `overlays.jsonl`, `answers.jsonl`, `pixels.jsonl`
+and `visits.jsonl`. `manifest.json` has the version of the format and the number of lines in each file.
+
+Lines have the members of the bodies of the API, and `id`, to which other lines refer. Links have the argon2id hash of
+their password, so that an import restores it. API keys, sessions and the password of the account are not exported.""",
+            file="application/zip",
+        ),
+    ),
+)

@@ -1,0 +1,194 @@
+"""/api/imports"""
+
+from linkmgr.api import imports
+from linkmgr.imports import requests
+from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
+from linkmgr.openapi.schemas import (
+    ID,
+    TIMESTAMP,
+    JsonSchema,
+    array_of,
+    choice,
+    done,
+    listing,
+    map_of,
+    number,
+    or_null,
+    reading,
+    record,
+    ref,
+    success,
+    text,
+)
+from linkmgr.repository.import_batches import MAX_ERRORS
+from linkmgr.repository.imports import MAX_UNFINISHED
+
+_STATES = ("queued", "running", "done", "failed", "cancelled", "draft")
+_FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
+_FORM: JsonSchema = {
+    "schema": {
+        "type": "object",
+        "properties": {
+            "file": {"type": "string", "format": "binary"},
+            **{name: {"type": "string"} for name in ("source", "on_conflict", "dry_run", "mapping")},
+        },
+        "required": ["file"],
+    }
+}
+_COLUMNS = array_of(text("Long URL")) | {"examples": [["Short URL", "Long URL"]]}
+
+RESOURCE = Resource(
+    name="Imports",
+    description="""\
+Imports links from a file or from another service. Send a file as the body or as `file` of a form
+(`multipart/form-data`), also packed with gzip, up to 64 MiB: CSV, a JSON array, JSON lines, an SQL dump of YOURLS, or
+the zip of an account:
+
+`curl -H 'Authorization: Bearer API_KEY' -F file=@links.csv 'https://go.example.org/api/imports?dry_run=1'`
+
+Send the members below as a JSON object to read the links from the API of a service.
+
+An import keeps the alias, the target, the title, tags as channels, the date of creation, the expiry, and the password
+if the source has it. Visits that the source recorded become visits, unless they are older than ten years; they count
+against the clicks that your plan allows this month. Other clicks of the source are `imported_clicks` of the link, which
+no statistics include. A link keeps its domain if this is one of your branded domains; otherwise it moves to this
+service.
+
+An import runs in the background, as long as the service is running. Rows that fail do not stop it.""",
+    members={
+        "source": Member("shlink", "The kind of the service."),
+        "address": Member("https://s.example.com", "The URL of the service. Bitly needs none."),
+        "token": Member("4dc54f6c1b", "A key of its API. It is stored encrypted until the import ends."),
+    },
+    records={
+        "Import": record(
+            id=ID,
+            state=choice(*_STATES),
+            source=text("shlink"),
+            name=text("links.csv"),
+            on_conflict=choice(*imports.RULES),
+            size=or_null(number(120_400)),
+            read=number(1200),
+            made=number(1180),
+            updated=number(0),
+            skipped=number(15),
+            failed=number(5),
+            visits=number(0),
+            seconds_left=or_null(number(12)),
+            percent=or_null(number(57) | {"maximum": 100}),
+            message=text(""),
+            created=TIMESTAMP,
+            started=or_null(TIMESTAMP),
+            finished=or_null(TIMESTAMP),
+        ),
+        "ImportPreview": record(
+            source=or_null(text("shlink")),
+            format=choice("csv", "json", "jsonl", "sql", "zip", "service"),
+            columns=_COLUMNS,
+            mapping=map_of(text("Long URL"), "url"),
+            rows=array_of(ref("ImportRow")),
+        ),
+        "ImportRow": record(
+            number=number(1, 1),
+            link=map_of(text("https://example.com/sale"), "url"),
+            channels=array_of(text("newsletter")) | {"examples": [["newsletter"]]},
+            created=or_null(text("2024-01-31 10:00:00")),
+            clicks=or_null(number(1204)),
+            visits=number(0),
+            problem=or_null(text("custom must be 3 to 50 letters, digits, '_' or '-'.")),
+        ),
+        "ImportError": record(
+            number=number(17, 1),
+            raw=map_of(text("https://example.com/sale"), "Long URL"),
+            code=text("alias_taken"),
+            message=text("This alias is already in use. Choose another one."),
+        ),
+    },
+    operations=(
+        Operation("GET", "/api/imports", "List imports", listing("imports", "Import"), query=PAGING),
+        Operation(
+            "POST",
+            "/api/imports",
+            "Import links",
+            success(message=text("Import has been queued."), id=ID, data=ref("ImportPreview"))
+            | {"required": ["error"]},
+            imports.ServiceToRead,
+            {"source": "shlink", "address": "https://s.example.com", "token": "4dc54f6c1b"},
+            codes=(
+                "file_missing",
+                "file_too_large",
+                "upload_timeout",
+                "uploads_busy",
+                "import_unrecognized",
+                "import_unreadable",
+                "imports_full",
+            ),
+            description=f"""\
+The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized and the first
+{requests.PREVIEW_ROWS} rows as they would be stored. At most {MAX_UNFINISHED} imports of a user are unfinished. A form
+can have the parameters as members.""",
+            query=(
+                parameter(
+                    "source",
+                    "The product that a file comes from, if it is not recognized by its columns.",
+                    type="string",
+                    enum=["auto", *requests.SOURCES],
+                    default="auto",
+                ),
+                parameter(
+                    "mapping",
+                    "The columns of a file by the members that they stand for, as a JSON object: members of the body "
+                    "of `POST /api/url/add`, `tags`, `created` and `clicks`.",
+                    type="string",
+                    maxLength=10_000,
+                    examples=['{"url": "Target", "custom": "Name"}'],
+                ),
+                parameter(
+                    "on_conflict",
+                    "The rule for a row whose alias one of your links has: `skip` keeps the link, `rename` makes "
+                    "another one with the alias and a number, `update` writes the members of the row to the link. With "
+                    "`skip` and `update`, an alias of another user is a failure.",
+                    type="string",
+                    enum=list(imports.RULES),
+                    default="skip",
+                ),
+                parameter("dry_run", "`1`: store nothing.", type="string", enum=["0", "1"], default="0"),
+            ),
+            also={
+                "multipart/form-data": _FORM,
+                **dict.fromkeys(("text/csv", "application/x-ndjson", "application/sql", "application/gzip"), _FILE),
+                "application/zip": _FILE,
+            },
+        ),
+        Operation(
+            "GET",
+            "/api/imports/{import_id}",
+            "Read the state of an import",
+            reading("Import"),
+            description="""\
+`read` is the number of rows read so far: the sum of `made`, `updated`, `skipped`, `failed` and those that have only
+visits. `percent` is the part of a file that was read, and
+`seconds_left` an estimate, while the import is running. `message` is the reason if it failed.""",
+        ),
+        Operation(
+            "GET",
+            "/api/imports/{import_id}/errors",
+            "Read the rows that failed",
+            success(data=array_of(ref("ImportError"))),
+            description=f"""\
+A CSV of the failed rows with the columns of the source and the reason, or JSON with the header
+`Accept: application/json`. Correct the rows and send the file again; the column `error` is ignored. At most about
+{MAX_ERRORS:,} rows are kept.""",
+            csv="Short URL,Long URL,error\r\nsale,ftp://example.com,url must be a URL that begins with http:// or https://.",
+        ),
+        Operation(
+            "DELETE",
+            "/api/imports/{import_id}",
+            "Cancel an import, or delete its record",
+            done("Import has been deleted successfully."),
+            description="""\
+An import that is queued or running is cancelled; the links that it has made remain. Of one that has ended, the record
+and the failed rows are deleted.""",
+        ),
+    ),
+)

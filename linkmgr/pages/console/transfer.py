@@ -1,0 +1,73 @@
+"""Import and export."""
+
+from typing import Any
+
+from flask import flash, g, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response
+
+from linkmgr.api import imports as api
+from linkmgr.fields.base import page_number
+from linkmgr.imports import readers, requests
+from linkmgr.imports.rows import MEMBERS
+from linkmgr.pages.console.frame import bp
+from linkmgr.repository import imports as repository
+from linkmgr.web import uploads
+from linkmgr.web.errors import AppError
+
+PER_PAGE, _FAILURES = 15, 20  # rows of the list, and failed rows of an import
+
+
+@bp.get("/imports")
+def imports() -> str:
+    page = repository.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+    return render_template("console/imports.html", page=page, services=readers.SERVICES, rules=api.RULES)
+
+
+@bp.post("/imports/new")
+def import_add() -> Response:
+    """Store a file as a draft, or begin to read a service."""
+    draft: Any = {}
+    try:
+        if request.mimetype == "multipart/form-data":
+            origin: Any = api.recognize(uploads.receive(), {})
+            draft = {"state": "draft", "with_job": False}
+        else:
+            origin = api.service(request.form.to_dict())
+        rule = api.RULES[0] if draft else api.rule(request.form.to_dict())
+        import_id = requests.add(g.user_id, origin, on_conflict=rule, **draft)
+    except AppError as error:
+        flash(error.message, "error")
+        return redirect(url_for("console.imports"), code=303)
+    return redirect(url_for("console.import_page", row_id=import_id), code=303)
+
+
+@bp.get("/imports/<id:row_id>")
+def import_page(row_id: int) -> str:
+    """Show a draft with its first rows, or the progress and the failures of an import."""
+    row = repository.read(g.user_id, row_id)
+    if row["state"] == "draft":
+        mapping = {name: column for name, column in request.args.items() if name in MEMBERS and column}
+        preview = requests.preview(g.user_id, requests.draft(g.user_id, row_id, mapping))
+        return render_template("console/import_draft.html", row=row, preview=preview, rules=api.RULES)
+    errors = repository.errors(g.user_id, row_id, after=-1, limit=_FAILURES) if row["failed"] else []
+    return render_template("console/import.html", row=row, errors=errors)
+
+
+@bp.post("/imports/<id:row_id>")
+def import_begin(row_id: int) -> Response:
+    mapping = {name: column for name, column in request.form.items() if name in MEMBERS and column}
+    requests.begin(g.user_id, row_id, on_conflict=api.rule(request.form.to_dict()), mapping=mapping)
+    return redirect(url_for("console.import_page", row_id=row_id), code=303)
+
+
+@bp.get("/imports/<id:row_id>/errors")
+def import_errors(row_id: int) -> Response:
+    repository.read(g.user_id, row_id)
+    return api.errors_csv(g.user_id, row_id)
+
+
+@bp.post("/imports/<id:row_id>/delete")
+def import_delete(row_id: int) -> Response:
+    cancelled = repository.delete(g.user_id, row_id) in ("queued", "running")
+    flash(f"Import {'cancelled' if cancelled else 'deleted'}. The links that it has made remain.", "success")
+    return redirect(url_for("console.imports"), code=303)

@@ -1,0 +1,244 @@
+"""Links of a bulk request or an import: one statement stores up to a thousand.
+
+The statement looks up why it cannot store a link, so that the others are stored all the same. A constraint is violated
+only if a concurrent transaction comes in between. The statement then sees its rows and is repeated.
+"""
+
+from typing import Any
+
+import orjson
+import psycopg2
+
+from linkmgr.db.statements import Row, run
+from linkmgr.fields.links import new_alias
+from linkmgr.repository.names import release
+from linkmgr.settings import settings
+from linkmgr.web.errors import RETRY_SECONDS, AppError, from_constraint
+
+MAX_LINKS = 1000  # of one statement
+MAX_TRIES = 4
+_SPARES = 16  # aliases in place of generated ones that are in use
+_PLAIN = {"url", "hosts"}
+
+
+def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[Row]:
+    """Store at most MAX_LINKS links and return their results in the same order: `id` and `shorturl`, or `code` and
+    `message` of the reason why a link was not stored. With `atomic`, either all links are stored or none: if one fails,
+    the results of those that would have been stored are empty.
+
+    A link has the members that `urls.add` takes. A link of only `url` and `hosts` may be an existing one. Further
+    members, for imports:
+
+    - `created`: the time at which the link was created, with its time zone.
+    - `alias`: an alias that the user has not chosen. It needs no plan feature.
+    - `plain`: true for a link that is returned if its URL is shortened again.
+    """
+    first: dict[str, int] = {}  # of the same links, by URL
+    same = [first.setdefault(link["url"], n) if _is_plain(link) else n for n, link in enumerate(links)]
+    distinct = [n for n, other in enumerate(same) if n == other]
+    results = dict(zip(distinct, _add_all(user_id, [links[n] for n in distinct], atomic), strict=True))
+    return [results[n] for n in same]
+
+
+def _is_plain(link: Row) -> bool:
+    return bool(link.get("plain")) or link.keys() <= _PLAIN
+
+
+def _add_all(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
+    """Store links. Release the aliases of deleted users, which background jobs have not deleted yet."""
+    results = _add_some(user_id, links, atomic)
+    orphaned = [n for n, result in enumerate(results) if result.pop("orphaned", False)]
+    if not orphaned:
+        return results
+    for n in orphaned:
+        release("alias_taken", alias=links[n].get("custom") or links[n]["alias"])
+    again = range(len(links)) if atomic else orphaned
+    for n, result in zip(again, _add_some(user_id, [links[n] for n in again], atomic), strict=True):
+        result.pop("orphaned", None)
+        results[n] = result
+    return results
+
+
+def _add_some(user_id: int, links: list[Row], atomic: bool, tries: int = MAX_TRIES) -> list[Row]:
+    """Store links, in halves if a constraint is still violated after some tries."""
+    violation: AppError | None = None
+    for _ in range(tries):
+        try:
+            return _to_results(links, _insert(user_id, links, atomic))
+        except psycopg2.IntegrityError as error:
+            violation = refusal_of(error)
+    assert violation
+    if atomic:
+        raise AppError("busy", seconds=RETRY_SECONDS)
+    if len(links) == 1:
+        return [{"code": violation.code, "message": violation.message}]
+    half = len(links) // 2
+    return _add_some(user_id, links[:half], atomic, 1) + _add_some(user_id, links[half:], atomic, 1)
+
+
+def refusal_of(error: psycopg2.IntegrityError) -> AppError:
+    """Return the refusal of a row. Raise other errors, and the one of a user who has been deleted."""
+    refusal = from_constraint(error)
+    if refusal is None or refusal.code == "key_unknown":
+        raise error
+    return refusal
+
+
+def _to_record(link: Row) -> Row:
+    custom = link.get("custom")
+    alias = custom or link.get("alias")
+    return link | {
+        "alias": alias or new_alias(),
+        "chosen": bool(custom),
+        "generated": not alias,
+        "plain": _is_plain(link),
+    }
+
+
+def _to_results(links: list[Row], stored: Row) -> list[Row]:
+    existing = stored["existing"] or {}  # by URL
+    results: list[Row] = [{} for _ in links]
+    for number, link_id, short in stored["accepted"] or ():
+        link, pair = links[number - 1], (link_id, short)
+        if existing and _is_plain(link):
+            pair = existing.get(link["url"], pair)
+        results[number - 1] = {"id": pair[0], "shorturl": pair[1]}
+    for number, code, detail in stored["refused"] or ():
+        orphaned = code == "alias_orphaned"
+        results[number - 1] = failure("alias_taken" if orphaned else code, detail=detail)
+        results[number - 1] |= {"orphaned": True} if orphaned else {}
+    return results
+
+
+def failure(code: str, **values: Any) -> Row:
+    error = AppError(code, **values)
+    return {"code": error.code, "message": error.message}
+
+
+def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
+    """`plan` has the number of links that the user may add, or null, and the features that the plan lacks. `sent` has
+    the links with their rows. `checked` has their first problem. An alias that is sent twice belongs to the first
+    link that can be stored. The LIMITs make PostgreSQL look up single rows instead of reading whole tables."""
+    stored = run(
+        """
+        WITH plan AS MATERIALIZED (
+            SELECT CASE WHEN NOT admin THEN nullif((limits ->> 'links')::bigint, 0) END AS links,
+                   NOT admin AND limits -> 'alias' ->> 'enabled' <> '1' AS no_alias,
+                   NOT admin AND limits -> 'device' ->> 'enabled' <> '1' AS no_device,
+                   NOT admin AND limits -> 'geo' ->> 'enabled' <> '1' AS no_geo,
+                   NOT admin AND limits -> 'parameters' ->> 'enabled' <> '1' AS no_parameters,
+                   coalesce((SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'), 0) AS used,
+                   ARRAY(SELECT host FROM live_domains WHERE host = ANY (%(hosts)s::text[])) AS branded
+              FROM accounts
+             WHERE id = %(user_id)s),
+        sent AS MATERIALIZED (
+            SELECT l.*, coalesce(d.id, 0) AS domain_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS host,
+                   CASE WHEN l.plain AND plan.links IS NOT NULL
+                        THEN (SELECT id FROM links o
+                               WHERE o.user_id = %(user_id)s AND md5(o.url) = md5(l.url) AND o.plain LIMIT 1)
+                        END AS existing,
+                   (SELECT true FROM aliases a
+                     WHERE a.alias = l.alias AND a.domain_id = coalesce(d.id, 0) LIMIT 1) AS in_use
+              FROM ROWS FROM (json_to_recordset(%(links)s::json) AS (
+                   url text, alias text, chosen boolean, generated boolean, plain boolean, domain text, hosts text[],
+                   password_hash text, expiry timestamptz, type text, splash_id bigint, overlay_id bigint,
+                   metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
+                   campaign bigint, channel bigint[], public boolean, geotarget jsonb, devicetarget jsonb,
+                   languagetarget jsonb, parameters jsonb, deeplink jsonb, created timestamptz)) WITH ORDINALITY
+                   AS l (url, alias, chosen, generated, plain, domain, hosts, password_hash, expiry, type, splash_id,
+                         overlay_id, metatitle, metadescription, metaimage, description, pixels, campaign, channel,
+                         public, geotarget, devicetarget, languagetarget, parameters, deeplink, created, n)
+             CROSS JOIN plan
+              LEFT JOIN LATERAL (SELECT id, scheme, host FROM domains
+                                  WHERE user_id = %(user_id)s AND domains.host = l.domain LIMIT 1) d
+                     ON l.domain <> ''),
+        looked_up AS MATERIALIZED (
+            SELECT sent.*,
+                   CASE WHEN plan.branded <> '{}' AND hosts && plan.branded THEN 'link_branded'
+                        WHEN domain <> '' AND domain_id = 0 THEN 'domain_unknown'
+                        WHEN campaign <> 0 AND (SELECT true FROM campaigns c
+                              WHERE c.user_id = %(user_id)s AND c.id = campaign LIMIT 1) IS NULL THEN 'campaign_unknown'
+                        WHEN overlay_id IS NOT NULL AND (SELECT true FROM overlays o
+                              WHERE o.user_id = %(user_id)s AND o.id = overlay_id LIMIT 1) IS NULL
+                             THEN 'overlay_unknown'
+                        WHEN splash_id IS NOT NULL AND (SELECT true FROM splash_pages p
+                              WHERE p.user_id = %(user_id)s AND p.id = splash_id LIMIT 1) IS NULL THEN 'splash_unknown'
+                        WHEN cardinality(pixels) > (SELECT count(*) FROM pixels p
+                              WHERE p.user_id = %(user_id)s AND p.id = ANY (sent.pixels)) THEN 'pixel_unknown'
+                        WHEN cardinality(channel) > (SELECT count(*) FROM channels c
+                              WHERE c.user_id = %(user_id)s AND c.id = ANY (sent.channel)) THEN 'channel_unknown'
+                        WHEN chosen AND no_alias OR devicetarget <> '{}' AND no_device
+                             OR geotarget <> '{}' AND no_geo OR parameters <> '[]' AND no_parameters
+                             THEN 'plan_feature'
+                        WHEN in_use IS NULL OR generated THEN NULL
+                        WHEN (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
+                                     (SELECT user_id FROM links WHERE id = a.link_id),
+                                     (SELECT user_id FROM bios WHERE id = a.bio_id))
+                               WHERE a.alias = sent.alias AND a.domain_id = sent.domain_id LIMIT 1)
+                             THEN 'alias_taken'
+                        ELSE 'alias_orphaned' END AS refusal,
+                   CASE WHEN chosen AND no_alias THEN 'custom short names'
+                        WHEN devicetarget <> '{}' AND no_device THEN 'targets by device'
+                        WHEN geotarget <> '{}' AND no_geo THEN 'targets by country'
+                        ELSE 'link parameters' END AS feature
+              FROM sent, plan),
+        checked AS MATERIALIZED (
+            SELECT l.*,
+                   CASE WHEN NOT generated AND row_number() OVER (PARTITION BY domain_id, alias, refusal IS NULL
+                                                                      ORDER BY n) > 1 THEN 'alias_taken'
+                        END AS taken
+              FROM looked_up l),
+        counted AS MATERIALIZED (
+            SELECT c.*, coalesce(refusal, taken,
+                   CASE WHEN existing IS NULL
+                         AND plan.used + count(*) FILTER (WHERE refusal IS NULL AND taken IS NULL AND existing IS NULL)
+                                                   OVER (ORDER BY n) > plan.links
+                        THEN 'plan_limit' END) AS code,
+                   CASE WHEN generated AND in_use
+                        THEN coalesce((%(spares)s::text[])[count(*) FILTER (WHERE generated AND in_use)
+                                                           OVER (ORDER BY n)], alias)
+                        ELSE alias END AS free_alias
+              FROM checked c, plan),
+        accepted AS MATERIALIZED (
+            SELECT nextval('target_ids') AS id, c.*
+              FROM (SELECT * FROM counted WHERE code IS NULL ORDER BY n) c
+             WHERE NOT (%(atomic)s::boolean AND EXISTS (SELECT FROM counted WHERE code IS NOT NULL))),
+        added AS (
+            INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, plain, url, title, description, type,
+                               splash_id, overlay_id, password_hash, expires, locations, devices, languages,
+                               parameters, metadescription, metaimage, deeplink, public, created)
+            SELECT id, %(user_id)s, nullif(campaign, 0), nullif(domain_id, 0), free_alias, chosen, plain, url,
+                   coalesce(metatitle, ''), coalesce(description, ''), coalesce(type, 'direct'), splash_id, overlay_id,
+                   password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
+                   coalesce(languagetarget, '{}'), coalesce(parameters, '[]'), coalesce(metadescription, ''),
+                   coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(public, true),
+                   coalesce(created, now())
+              FROM accepted
+             ORDER BY n
+            ON CONFLICT (user_id, md5(url)) WHERE plain DO UPDATE SET plain = true
+            RETURNING id, alias, url, plain),
+        pixels_added AS (
+            INSERT INTO link_pixels (user_id, link_id, pixel_id)
+            SELECT %(user_id)s, id, pixel_id FROM accepted, unnest(pixels) AS ids (pixel_id)),
+        channels_added AS (
+            INSERT INTO channel_items (user_id, channel_id, link_id)
+            SELECT %(user_id)s, channel_id, id FROM accepted, unnest(channel) AS ids (channel_id))
+        SELECT (SELECT json_agg(json_build_array(n, id, host || '/' || free_alias)) FROM accepted) AS accepted,
+               (SELECT json_agg(json_build_array(n, code,
+                           CASE code WHEN 'plan_feature' THEN feature
+                                     WHEN 'plan_limit' THEN plan.links || ' links' END))
+                  FROM counted, plan
+                 WHERE code IS NOT NULL) AS refused,
+               (SELECT json_object_agg(url, json_build_array(id, %(base)s::text || '/' || alias))
+                  FROM added
+                 WHERE plain AND id NOT IN (SELECT id FROM accepted)) AS existing
+        """,
+        user_id=user_id,
+        links=orjson.dumps([_to_record(link) for link in links]).decode(),
+        hosts=list({host for link in links for host in link["hosts"]}),
+        spares=[new_alias() for _ in range(_SPARES)],
+        atomic=atomic,
+        base=settings().base_url,
+    )
+    assert stored is not None
+    return stored

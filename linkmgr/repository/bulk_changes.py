@@ -1,0 +1,199 @@
+"""Changes and deletions of many links, each with one statement."""
+
+from typing import Any
+
+import psycopg2
+
+from linkmgr.db.statements import Row, run
+from linkmgr.repository.bulk import MAX_TRIES, failure, refusal_of
+from linkmgr.repository.urls import to_params
+from linkmgr.settings import settings
+from linkmgr.web.errors import RETRY_SECONDS, AppError
+
+
+def update_links(user_id: int, ids: list[int], *, atomic: bool, **members: Any) -> list[Row]:
+    """Write the same members to all links, as `urls.update` does, and return the result of each id in the same order:
+    `id` and `shorturl`, or `code` and `message`. With `atomic`, either all links are changed or none."""
+    params = to_params({name: value for name, value in members.items() if name != "changed"})
+    params |= {"user_id": user_id, "atomic": atomic, "changed": members["changed"], "base": settings().base_url}
+    results = _update_some(list(dict.fromkeys(ids)), params, MAX_TRIES)
+    return [results[link_id] for link_id in ids]
+
+
+def _update_some(ids: list[int], params: Row, tries: int) -> dict[int, Row]:
+    """Change links, in halves if a constraint is still violated after some tries."""
+    violation: AppError | None = None
+    for _ in range(tries):
+        try:
+            return _to_results(ids, _update(ids, params))
+        except psycopg2.IntegrityError as error:
+            violation = refusal_of(error)
+    assert violation
+    if params["atomic"]:
+        raise AppError("busy", seconds=RETRY_SECONDS)
+    if len(ids) == 1:
+        return {ids[0]: {"code": violation.code, "message": violation.message}}
+    half = len(ids) // 2
+    return _update_some(ids[:half], params, 1) | _update_some(ids[half:], params, 1)
+
+
+def _to_results(ids: list[int], updated: Row) -> dict[int, Row]:
+    results: dict[int, Row] = {link_id: failure("missing", what="link") for link_id in ids}
+    for link_id, code, detail in updated["checked"] or ():
+        results[link_id] = failure(code, detail=detail) if code else {}
+    for link_id, short in updated["updated"] or ():
+        results[link_id] = {"id": link_id, "shorturl": short}
+    return results
+
+
+def _update(ids: list[int], params: Row) -> Row:
+    """See `urls.update`. The rows are locked in the order of their ids, so that two requests do not wait for each
+    other."""
+    updated = run(
+        """
+        WITH plan AS MATERIALIZED (
+            SELECT NOT admin AND limits -> 'alias' ->> 'enabled' <> '1' AS no_alias,
+                   NOT admin AND limits -> 'device' ->> 'enabled' <> '1' AS no_device,
+                   NOT admin AND limits -> 'geo' ->> 'enabled' <> '1' AS no_geo,
+                   NOT admin AND limits -> 'parameters' ->> 'enabled' <> '1' AS no_parameters,
+                   ARRAY(SELECT host FROM live_domains
+                          WHERE host = ANY (ARRAY(SELECT host_of(target)
+                                                    FROM unnest(%(targets)s::text[]) AS target))) AS branded
+              FROM accounts
+             WHERE id = %(user_id)s),
+        unknown AS MATERIALIZED (
+            SELECT CASE WHEN NOT EXISTS (SELECT FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s)
+                             AND %(splash_id)s::bigint IS NOT NULL THEN 'splash_unknown'
+                        WHEN NOT EXISTS (SELECT FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s)
+                             AND %(overlay_id)s::bigint IS NOT NULL THEN 'overlay_unknown'
+                        WHEN NOT EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s)
+                             AND %(campaign)s::bigint <> 0 THEN 'campaign_unknown'
+                        WHEN cardinality(%(pixels)s::bigint[])
+                             > (SELECT count(*) FROM pixels WHERE user_id = %(user_id)s AND id = ANY (%(pixels)s))
+                             THEN 'pixel_unknown'
+                        WHEN cardinality(%(channel)s::bigint[])
+                             > (SELECT count(*) FROM channels WHERE user_id = %(user_id)s AND id = ANY (%(channel)s))
+                             THEN 'channel_unknown'
+                        WHEN %(domain)s::text <> ''
+                             AND NOT EXISTS (SELECT FROM domains WHERE user_id = %(user_id)s AND host = %(domain)s)
+                             THEN 'domain_unknown' END AS refusal),
+        locked AS MATERIALIZED (
+            SELECT l.*, coalesce(nullif(%(custom)s::text, ''), l.alias) AS new_alias,
+                   CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE d.id END AS new_domain_id,
+                   d.host AS new_host
+              FROM links l
+              LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s
+             WHERE l.user_id = %(user_id)s AND l.id = ANY (%(ids)s::bigint[])
+             ORDER BY l.id
+               FOR NO KEY UPDATE OF l),
+        stored AS (
+            SELECT id, ARRAY(SELECT target #>> '{}'
+                               FROM jsonb_path_query(jsonb_build_array(url, locations, devices, languages, deeplink),
+                                                     'strict $.** ? (@.type() == "string")') target) AS urls
+              FROM locked),
+        checked AS MATERIALIZED (
+            SELECT l.id, l.new_domain_id,
+                   CASE WHEN plan.branded <> '{}' AND EXISTS (
+                                 SELECT FROM unnest(%(targets)s::text[]) AS target
+                                  WHERE host_of(target) = ANY (plan.branded)
+                                    AND target <> ALL ((SELECT urls FROM stored WHERE stored.id = l.id)::text[]))
+                             THEN 'link_branded'
+                        WHEN new_host IN (SELECT host_of(url) FROM stored, unnest(urls) AS url WHERE stored.id = l.id)
+                             THEN 'link_branded'
+                        WHEN unknown.refusal IS NOT NULL THEN unknown.refusal
+                        WHEN new_alias <> alias AND no_alias
+                             OR %(devicetarget)s::jsonb <> '{}' AND %(devicetarget)s <> devices AND no_device
+                             OR %(geotarget)s::jsonb <> '{}' AND %(geotarget)s <> locations AND no_geo
+                             OR %(parameters)s::jsonb <> '[]' AND %(parameters)s <> parameters AND no_parameters
+                             THEN 'plan_feature'
+                        WHEN (new_alias, new_domain_id) IS DISTINCT FROM (alias, domain_id)
+                             AND EXISTS (SELECT FROM aliases a
+                                          WHERE a.alias = new_alias AND a.domain_id = coalesce(new_domain_id, 0))
+                             THEN 'alias_taken' END AS refusal,
+                   CASE WHEN new_alias <> alias AND no_alias THEN 'custom short names'
+                        WHEN %(devicetarget)s <> '{}' AND %(devicetarget)s <> devices AND no_device
+                             THEN 'targets by device'
+                        WHEN %(geotarget)s <> '{}' AND %(geotarget)s <> locations AND no_geo THEN 'targets by country'
+                        ELSE 'link parameters' END AS feature
+              FROM locked l, plan, unknown),
+        accepted AS MATERIALIZED (
+            SELECT id, new_domain_id FROM checked
+             WHERE refusal IS NULL
+               AND NOT (%(atomic)s::boolean
+                        AND (SELECT count(*) FROM checked WHERE refusal IS NULL) < cardinality(%(ids)s))),
+        updated AS (
+            UPDATE links l
+               SET plain = plain AND NOT %(changed)s::boolean
+                           AND url = coalesce(%(url)s::text, url)
+                           AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
+                           AND NOT EXISTS (SELECT unnest(%(channel)s) EXCEPT
+                                           SELECT channel_id FROM channel_items
+                                            WHERE user_id = %(user_id)s AND link_id = l.id),
+                   url = coalesce(%(url)s, url),
+                   alias = coalesce(nullif(%(custom)s, ''), alias),
+                   custom = custom OR coalesce(nullif(%(custom)s, '') <> alias, false),
+                   domain_id = accepted.new_domain_id,
+                   campaign_id = CASE WHEN %(campaign)s IS NULL THEN campaign_id ELSE nullif(%(campaign)s, 0) END,
+                   type = coalesce(%(type)s::text, type),
+                   splash_id = CASE WHEN %(type)s IS NULL THEN splash_id ELSE %(splash_id)s END,
+                   overlay_id = CASE WHEN %(type)s IS NULL THEN overlay_id ELSE %(overlay_id)s END,
+                   password_hash = nullif(coalesce(%(password_hash)s::text, password_hash), ''),
+                   expires = CASE WHEN %(expiry)s::text IS NULL THEN expires
+                                  ELSE nullif(%(expiry)s, '')::timestamptz END,
+                   locations = coalesce(%(geotarget)s, locations),
+                   devices = coalesce(%(devicetarget)s, devices),
+                   languages = coalesce(%(languagetarget)s::jsonb, languages),
+                   parameters = coalesce(%(parameters)s, parameters),
+                   title = coalesce(%(metatitle)s::text, title),
+                   description = coalesce(%(description)s::text, description),
+                   metadescription = coalesce(%(metadescription)s::text, metadescription),
+                   metaimage = coalesce(%(metaimage)s::text, metaimage),
+                   deeplink = coalesce(%(deeplink)s::jsonb, deeplink),
+                   public = coalesce(%(public)s::boolean, public)
+              FROM accepted
+             WHERE l.user_id = %(user_id)s AND l.id = accepted.id
+            RETURNING l.id, l.alias, l.domain_id),
+        channels_added AS (
+            INSERT INTO channel_items (user_id, channel_id, link_id)
+            SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s) AS channels (channel_id)
+            ON CONFLICT DO NOTHING)
+        SELECT (SELECT json_agg(json_build_array(id, refusal, feature)) FROM checked) AS checked,
+               (SELECT json_agg(json_build_array(
+                           u.id, coalesce((SELECT scheme || '://' || host FROM domains WHERE id = u.domain_id),
+                                          %(base)s::text) || '/' || u.alias))
+                  FROM updated u) AS updated,
+               (SELECT count(replace_link_pixels(%(user_id)s, u.id, %(pixels)s))
+                  FROM updated u
+                 WHERE %(pixels)s IS NOT NULL) AS links_with_new_pixels
+        """,
+        **params,
+        ids=ids,
+    )
+    assert updated
+    return updated
+
+
+def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
+    """Delete links and return the result of each id in the same order: `id`, or `code` and `message`."""
+    deleted = run(
+        """
+        WITH locked AS MATERIALIZED (
+            SELECT id FROM links
+             WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+             ORDER BY id
+               FOR UPDATE),
+        deleted AS (
+            DELETE FROM links
+             WHERE user_id = %(user_id)s AND id = ANY (ARRAY(SELECT id FROM locked))
+               AND NOT (%(atomic)s::boolean AND (SELECT count(*) FROM locked) < cardinality(%(ids)s))
+            RETURNING id)
+        SELECT ARRAY(SELECT id FROM locked) AS found, ARRAY(SELECT id FROM deleted) AS deleted
+        """,
+        user_id=user_id,
+        ids=list(dict.fromkeys(ids)),
+        atomic=atomic,
+    )
+    assert deleted
+    missing = failure("missing", what="link")
+    results = {link_id: {"id": link_id} for link_id in deleted["deleted"]}
+    return [results.get(link_id, {} if link_id in deleted["found"] else missing) for link_id in ids]

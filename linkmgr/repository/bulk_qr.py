@@ -1,0 +1,89 @@
+"""QR codes of a bulk request, stored by one statement."""
+
+import orjson
+import psycopg2
+
+from linkmgr.db.statements import Row, run
+from linkmgr.fields.colors import readable
+from linkmgr.fields.qr import new_code
+from linkmgr.repository.bulk import MAX_TRIES, failure, refusal_of
+from linkmgr.settings import settings
+from linkmgr.web.errors import RETRY_SECONDS, AppError
+
+
+def add(user_id: int, codes: list[Row], *, atomic: bool) -> list[Row]:
+    """Store QR codes and return their results in the same order: `id` and `link`, or `code` and `message`. `image` is
+    the stored form of a logo. With `atomic`, either all codes are stored or none."""
+    violation: AppError | None = None
+    for _ in range(MAX_TRIES):
+        try:
+            return _to_results(codes, _insert(user_id, codes, atomic))
+        except psycopg2.IntegrityError as error:
+            violation = refusal_of(error)
+    assert violation
+    if atomic:
+        raise AppError("busy", seconds=RETRY_SECONDS)
+    if len(codes) == 1:
+        return [{"code": violation.code, "message": violation.message}]
+    half = len(codes) // 2
+    return add(user_id, codes[:half], atomic=False) + add(user_id, codes[half:], atomic=False)
+
+
+def _to_results(codes: list[Row], stored: Row) -> list[Row]:
+    results: list[Row] = [{} for _ in codes]
+    for number, code_id, link in stored["added"] or ():
+        results[number - 1] = {"id": code_id, "link": link}
+    for number, code in stored["refused"] or ():
+        colors = codes[number - 1]["foreground"], codes[number - 1]["background"]
+        results[number - 1] = failure(code, color=readable(*colors), background=readable(*colors[::-1]))
+    return results
+
+
+def _insert(user_id: int, codes: list[Row], atomic: bool) -> Row:
+    images = list({code["image"] for code in codes if code["image"]})
+    numbers: dict[bytes, int] = {image: number for number, image in enumerate(images, 1)}
+    members = [
+        {name: value for name, value in code.items() if name != "image"}
+        | {"code": new_code(), "image": numbers.get(code["image"])}
+        for code in codes
+    ]
+    stored = run(
+        """
+        WITH checked AS MATERIALIZED (
+            SELECT q.*,
+                   CASE WHEN contrast(foreground, background) < 3 THEN 'colours_too_close'
+                        WHEN own_alias IS NOT NULL AND NOT EXISTS (
+                             SELECT FROM aliases WHERE alias = own_alias AND domain_id = 0) THEN 'short_link_unknown'
+                        WHEN type = 'link' AND EXISTS (
+                             SELECT FROM live_domains d
+                              WHERE host = host_of(data #>> '{}')
+                                AND NOT EXISTS (SELECT FROM aliases a
+                                                 WHERE a.domain_id = d.id
+                                                   AND a.alias = substring(data #>> '{}' FROM
+                                                           '^' || d.scheme || '://[^/:?#]+/([A-Za-z0-9_-]+)/?$')))
+                             THEN 'link_branded' END AS refusal
+              FROM ROWS FROM (json_to_recordset(%(codes)s::json) AS (
+                   code text, type text, data json, name text, background text, foreground text, own_alias text,
+                   logo_source text, image integer)) WITH ORDINALITY
+                   AS q (code, type, data, name, background, foreground, own_alias, logo_source, image, n)),
+        accepted AS MATERIALIZED (
+            SELECT nextval('target_ids') AS id, c.*
+              FROM (SELECT * FROM checked WHERE refusal IS NULL ORDER BY n) c
+             WHERE NOT (%(atomic)s::boolean AND EXISTS (SELECT FROM checked WHERE refusal IS NOT NULL))),
+        added AS (
+            INSERT INTO qrs (id, user_id, code, type, data, name, background, foreground, logo, logo_source)
+            SELECT id, %(user_id)s, code, type, data, name, background, foreground, (%(images)s::bytea[])[image],
+                   logo_source
+              FROM accepted
+             ORDER BY n)
+        SELECT (SELECT json_agg(json_build_array(n, id, %(base)s::text || '/qr/' || code)) FROM accepted) AS added,
+               (SELECT json_agg(json_build_array(n, refusal)) FROM checked WHERE refusal IS NOT NULL) AS refused
+        """,
+        user_id=user_id,
+        codes=orjson.dumps(members).decode(),
+        images=[psycopg2.Binary(image) for image in images],
+        atomic=atomic,
+        base=settings().base_url,
+    )
+    assert stored
+    return stored

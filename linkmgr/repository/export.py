@@ -1,0 +1,235 @@
+"""Everything that a user owns, in batches in the order of the ids.
+
+A batch is a statement of its own: an export of any size keeps no transaction open and little in memory. Rows that are
+added meanwhile may be missing.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from linkmgr.db.statements import Row, row, rows
+from linkmgr.settings import settings
+from linkmgr.web.errors import AppError
+
+BATCH = 500  # rows in memory at a time
+Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
+
+_UNRELATED: Row = {"campaign": None, "pixels": [], "channel": []}
+
+
+def require_feature(user_id: int) -> None:
+    """Raise `plan_feature` unless the plan of the user includes exports."""
+    plan = row(
+        """
+        SELECT admin OR (limits -> 'export' ->> 'enabled' = '0') IS NOT TRUE AS allowed
+          FROM accounts
+         WHERE id = %(user_id)s
+        """,
+        user_id=user_id,
+    )
+    if plan and not plan["allowed"]:
+        raise AppError("plan_feature", detail="exports")
+
+
+def each(batch: Batch, user_id: int) -> Iterator[list[Row]]:
+    """Yield the batches of all rows of a user."""
+    after = 0
+    while records := batch(user_id, after):
+        after = records[-1]["id"]
+        yield records
+
+
+def links(user_id: int, after: int) -> list[Row]:
+    """Links with the members that a single read shows, their statistics, and the names of their channels."""
+    records = rows(
+        """
+        SELECT l.id, alias, url, title AS metatitle, metadescription, metaimage, description, created AS date,
+               CASE WHEN custom THEN alias ELSE '' END AS custom, plain, d.scheme || '://' || d.host AS domain,
+               password_hash, type, expires AS expiry, locations, devices, languages, parameters, deeplink,
+               CASE WHEN public THEN 'public' ELSE 'private' END AS status,
+               coalesce(clicks, 0) AS clicks, coalesce(visitors, 0) AS uniqueclicks, imported_clicks,
+               CASE WHEN num_nonnulls(campaign_id, splash_id, overlay_id) > 0
+                      OR EXISTS (SELECT FROM link_pixels p WHERE p.link_id = l.id)
+                      OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
+                    THEN link_references(l.user_id, l.id) END AS related,
+               ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE i.user_id = l.user_id AND i.link_id = l.id
+                      ORDER BY channel_id) AS channels
+          FROM links l
+          LEFT JOIN domains d ON d.id = l.domain_id
+          LEFT JOIN totals t ON t.target_id = l.id
+         WHERE l.user_id = %(user_id)s AND l.id > %(after)s
+         ORDER BY l.id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+    return [_with_members(link) for link in records]
+
+
+def _with_members(link: Row) -> Row:
+    related, base = link.pop("related") or _UNRELATED, link["domain"] or settings().base_url
+    link |= {name: value for name, value in related.items() if name != "domain"}
+    link["shorturl"] = f"{base}/{link['alias']}"
+    link["domain"] = base
+    link["haspassword"] = link["password_hash"] is not None
+    link["geotarget"] = _targets("location", link.pop("locations"))
+    link["devicetarget"] = _targets("device", link.pop("devices"))
+    link["languagetarget"] = _targets("language", link.pop("languages"))
+    link["parameters"] = [{"name": name, "value": value} for name, value in link["parameters"]]
+    return link
+
+
+def _targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
+    return [{selector: label, "link": url} for label, url in urls.items()]
+
+
+def codes(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, code, %(base)s::text || '/qr/' || code AS link, type, data, name, background, foreground,
+               CASE WHEN logo IS NULL THEN '' ELSE coalesce(logo_source, '') END AS logo, created AS date,
+               coalesce(clicks, 0) AS scans, coalesce(visitors, 0) AS uniquescans,
+               ARRAY(SELECT channel_id FROM channel_items i
+                       JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE i.user_id = qrs.user_id AND i.qr_id = qrs.id
+                      ORDER BY channel_id) AS channel
+          FROM qrs
+          LEFT JOIN totals ON target_id = id
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+        base=settings().base_url,
+    )
+
+
+def logos(user_id: int, after: int) -> list[Row]:
+    """The images of the logos of QR codes, in base64."""
+    return rows(
+        """
+        SELECT id, translate(encode(logo, 'base64'), chr(10), '') AS image
+          FROM qrs
+         WHERE user_id = %(user_id)s AND id > %(after)s AND logo IS NOT NULL
+         ORDER BY id
+         LIMIT 20
+        """,
+        user_id=user_id,
+        after=after,
+    )
+
+
+def campaigns(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, name, coalesce(slug, '') AS slug, public, created AS date
+          FROM campaigns
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def channels(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, name, description, color, starred, created AS date
+          FROM channels
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def bio_pages(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, name, alias, CASE WHEN custom THEN alias ELSE '' END AS custom,
+               %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date,
+               ARRAY(SELECT channel_id FROM channel_items i
+                       JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE i.user_id = bios.user_id AND i.bio_id = bios.id
+                      ORDER BY channel_id) AS channel
+          FROM bios
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+        base=settings().base_url,
+    )
+
+
+def splash_pages(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, name, title, message, link, counter, banner, created AS date
+          FROM splash_pages
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def overlays(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, type, name, message, link, label, position, color, background, created AS date
+          FROM overlays
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def pixels(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, type, name, tag, created AS date
+          FROM pixels
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def domains(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404
+          FROM domains
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )

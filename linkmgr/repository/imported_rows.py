@@ -1,0 +1,83 @@
+"""Rows of an exported account that an import makes."""
+
+import orjson
+import psycopg2
+
+from linkmgr.db.statements import Row, row, run
+from linkmgr.repository.overlay_answers import MAX_ANSWERS
+
+# By the file of the export.
+_CREATED = {
+    "campaigns": """
+        UPDATE campaigns SET created = least(%(created)s::timestamptz, now())
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """,
+    "channels": """
+        UPDATE channels SET created = least(%(created)s::timestamptz, now())
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """,
+    "pixels": """
+        UPDATE pixels SET created = least(%(created)s::timestamptz, now())
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """,
+    "splash": """
+        UPDATE splash_pages SET created = least(%(created)s::timestamptz, now())
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """,
+    "overlays": """
+        UPDATE overlays SET created = least(%(created)s::timestamptz, now())
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """,
+    "qr": """
+        UPDATE qrs SET created = least(%(created)s::timestamptz, now())
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """,
+    "bio": """
+        UPDATE bios SET created = least(%(created)s::timestamptz, now())
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """,
+}
+
+
+def set_created(user_id: int, kind: str, row_id: int, created: str) -> None:
+    """Store the time at which a row was created. Domains have none."""
+    if kind in _CREATED:
+        run(_CREATED[kind], user_id=user_id, row_id=row_id, created=created)
+
+
+def find_code(user_id: int, code: str) -> Row | None:
+    """Return the id of the QR code, and whether it is the user's. Return None if the code is free."""
+    return row("SELECT id, user_id = %(user_id)s AS is_own FROM qrs WHERE code = %(code)s", user_id=user_id, code=code)
+
+
+def find_bio(user_id: int, alias: str) -> int | None:
+    """Return the id of the user's bio page with this alias, or None."""
+    record = row("SELECT id FROM bios WHERE user_id = %(user_id)s AND alias = %(alias)s", user_id=user_id, alias=alias)
+    return int(record["id"]) if record else None
+
+
+def set_logo(user_id: int, qr_id: int, logo: bytes) -> None:
+    run(
+        "UPDATE qrs SET logo = %(logo)s WHERE user_id = %(user_id)s AND id = %(qr_id)s",
+        user_id=user_id,
+        qr_id=qr_id,
+        logo=psycopg2.Binary(logo),
+    )
+
+
+def add_answers(user_id: int, answers: list[Row]) -> None:
+    """Store answers with `overlay`, `answer` and `date`, at most MAX_ANSWERS of an overlay."""
+    run(
+        """
+        INSERT INTO overlay_answers (user_id, overlay_id, answer, created)
+        SELECT %(user_id)s, overlay, answer, least(date, now())
+          FROM (SELECT *, row_number() OVER (PARTITION BY overlay ORDER BY n) AS place
+                  FROM ROWS FROM (json_to_recordset(%(answers)s) AS (overlay bigint, answer json, date timestamptz))
+                       WITH ORDINALITY AS sent (overlay, answer, date, n)) numbered
+         WHERE place + (SELECT count(*) FROM overlay_answers WHERE overlay_id = overlay) <= %(max_answers)s
+         ORDER BY n
+        """,
+        user_id=user_id,
+        answers=orjson.dumps(answers).decode(),
+        max_answers=MAX_ANSWERS,
+    )

@@ -1,0 +1,215 @@
+"""Imports: their state, their files and the rows that failed."""
+
+from typing import Any, Unpack
+
+import orjson
+import psycopg2
+
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.web.errors import AppError, not_found
+
+CHUNK_BYTES = 1 << 20
+MAX_UNFINISHED = 3  # of a user
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    return page(
+        """
+        SELECT id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed, visits,
+               CASE WHEN state = 'running' AND bytes_read > 0
+                    THEN ceil(extract(epoch FROM now() - started) * (size - bytes_read) / bytes_read)::bigint END
+                   AS seconds_left,
+               CASE WHEN size > 0 THEN (100 * bytes_read / size)::integer END AS percent,
+               message, created, started, finished
+          FROM imports
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'imports'",
+        user_id=user_id,
+        **paging,
+    )
+
+
+def read(user_id: int, import_id: int) -> Row:
+    record = row(
+        """
+        SELECT id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed, visits,
+               CASE WHEN state = 'running' AND bytes_read > 0
+                    THEN ceil(extract(epoch FROM now() - started) * (size - bytes_read) / bytes_read)::bigint END
+                   AS seconds_left,
+               CASE WHEN size > 0 THEN (100 * bytes_read / size)::integer END AS percent,
+               message, created, started, finished
+          FROM imports
+         WHERE user_id = %(user_id)s AND id = %(import_id)s
+        """,
+        user_id=user_id,
+        import_id=import_id,
+    )
+    if record is None:
+        raise not_found("import")
+    return record
+
+
+# --- creation, in a transaction
+
+
+def add(user_id: int, *, state: str, source: str, on_conflict: str, **members: Any) -> int:
+    """Store an import and return its id. The user's row is locked, so that concurrent requests count each other's."""
+    run("SELECT FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE", user_id=user_id)
+    values = {"name": "", "mapping": {}, "address": "", "token": None, "size": None} | members
+    added = run(
+        """
+        INSERT INTO imports (user_id, state, source, on_conflict, name, mapping, address, token, size)
+        SELECT %(user_id)s, %(state)s, %(source)s, %(on_conflict)s, %(name)s, %(mapping)s::jsonb, %(address)s,
+               %(token)s, %(size)s::bigint
+         WHERE (SELECT count(*) FROM imports
+                 WHERE user_id = %(user_id)s AND state IN ('queued', 'running')) < %(max_unfinished)s
+        RETURNING id
+        """,
+        **(values | {"mapping": orjson.dumps(values["mapping"]).decode()}),
+        user_id=user_id,
+        state=state,
+        source=source,
+        on_conflict=on_conflict,
+        max_unfinished=MAX_UNFINISHED,
+    )
+    if added is None:
+        raise AppError("imports_full", number=MAX_UNFINISHED)
+    return int(added["id"])
+
+
+def add_chunk(user_id: int, import_id: int, number: int, data: bytes) -> None:
+    run(
+        """
+        INSERT INTO import_chunks (user_id, import_id, number, data)
+        VALUES (%(user_id)s, %(import_id)s, %(number)s, %(data)s)
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        number=number,
+        data=psycopg2.Binary(data),
+    )
+
+
+def delete_drafts(user_id: int) -> None:
+    """Delete the files that the user uploaded in the console and did not import."""
+    run("DELETE FROM imports WHERE user_id = %(user_id)s AND state = 'draft'", user_id=user_id)
+
+
+def delete_expired(limit: int) -> int:
+    """Delete drafts that are older than a day. Return their number."""
+    deleted = run(
+        """
+        WITH deleted AS (
+            DELETE FROM imports
+             WHERE id = ANY (ARRAY(SELECT id FROM imports
+                                    WHERE state = 'draft' AND created < now() - interval '1 day' LIMIT %(limit)s))
+            RETURNING 1)
+        SELECT count(*) AS number FROM deleted
+        """,
+        limit=limit,
+    )
+    return int(deleted["number"]) if deleted else 0
+
+
+def enqueue(user_id: int, import_id: int) -> None:
+    """Enqueue the job of an import, which begins a draft and cleans up an import that ended."""
+    run(
+        """
+        WITH begun AS (
+            UPDATE imports SET state = 'queued'
+             WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft')
+        INSERT INTO jobs (kind, argument)
+        VALUES ('import', jsonb_build_object('user_id', %(user_id)s::bigint, 'import_id', %(import_id)s::bigint))
+        """,
+        user_id=user_id,
+        import_id=import_id,
+    )
+
+
+def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
+    """Begin a draft."""
+    begun = run(
+        """
+        WITH begun AS (
+            UPDATE imports SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb
+             WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
+            RETURNING user_id, id)
+        INSERT INTO jobs (kind, argument)
+        SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM begun
+        RETURNING id
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        on_conflict=on_conflict,
+        mapping=orjson.dumps(mapping).decode(),
+    )
+    if begun is None:
+        raise not_found("import")
+
+
+# --- cancellation and errors
+
+
+def delete(user_id: int, import_id: int) -> str:
+    """Cancel an import, or delete the record of one that has ended. Return the state that it had."""
+    record = run(
+        """
+        WITH found AS (
+            SELECT id, state FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s FOR UPDATE),
+        cancelled AS (
+            UPDATE imports
+               SET state = 'cancelled', started = coalesce(started, now()), finished = now(), token = NULL,
+                   pending = NULL
+             WHERE id = (SELECT id FROM found WHERE state IN ('queued', 'running'))
+            RETURNING user_id, id),
+        cleaned AS (
+            INSERT INTO jobs (kind, argument)
+            SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM cancelled),
+        chunks_deleted AS (
+            DELETE FROM import_chunks WHERE import_id IN (SELECT id FROM cancelled)),
+        deleted AS (
+            DELETE FROM imports WHERE id = (SELECT id FROM found WHERE state NOT IN ('queued', 'running')))
+        SELECT state FROM found
+        """,
+        user_id=user_id,
+        import_id=import_id,
+    )
+    if record is None:
+        raise not_found("import")
+    return str(record["state"])
+
+
+def errors(user_id: int, import_id: int, *, after: int, limit: int) -> list[Row]:
+    """Return the next rows that failed, in the order of the source."""
+    return rows(
+        """
+        SELECT number, raw, code, message
+          FROM import_errors
+         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number > %(after)s
+         ORDER BY number
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        after=after,
+        limit=limit,
+    )
+
+
+def error_columns(user_id: int, import_id: int) -> list[str]:
+    """Return the columns of the rows that failed, in the order of the source."""
+    columns = rows(
+        """
+        SELECT name
+          FROM import_errors, json_object_keys(raw) WITH ORDINALITY AS columns (name, place)
+         WHERE user_id = %(user_id)s AND import_id = %(import_id)s
+         GROUP BY name
+         ORDER BY min(place), name
+        """,
+        user_id=user_id,
+        import_id=import_id,
+    )
+    return [column["name"] for column in columns]

@@ -1,0 +1,112 @@
+"""Streamed downloads: CSV, JSON, JSON lines, or a zip of JSON lines.
+
+Each request occupies a thread until its client has everything, so their number is limited.
+"""
+
+import threading
+import zipfile
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import ExitStack, closing
+from typing import Any
+
+import orjson
+from flask import Response, request, stream_with_context
+
+from linkmgr.web import csv
+from linkmgr.web.errors import RETRY_SECONDS, AppError
+
+Row = dict[str, Any]
+MAX_CONCURRENT = 2  # of a worker's 4 threads
+FORMATS = {"csv": csv.MIMETYPE, "json": "application/json", "jsonl": "application/jsonl"}
+_ACCEPTED = {
+    "application/json": "json",
+    csv.MIMETYPE: "csv",
+    "application/jsonl": "jsonl",
+    "application/x-ndjson": "jsonl",
+}
+_BLOCK = 64 << 10  # bytes of a zip that are collected before they are sent
+_slots = threading.BoundedSemaphore(MAX_CONCURRENT)
+
+
+def preferred() -> str:
+    """Return the format that the Accept header prefers. Without a preference it is JSON."""
+    return _ACCEPTED[request.accept_mimetypes.best_match(list(_ACCEPTED)) or "application/json"]
+
+
+def encode(form: str, columns: dict[str, Callable[[Row], Any]], batches: Iterable[list[Row]]) -> Generator[bytes]:
+    """Encode batches of rows. `columns` are those of a CSV, with their values."""
+    if form == "csv":
+        yield csv.lines([[*columns]])
+        for batch in batches:
+            yield csv.lines([value(row) for value in columns.values()] for row in batch)
+        return
+    if form == "jsonl":
+        for batch in batches:
+            yield json_lines(batch)
+        return
+    separator = b'{"error":0,"data":['
+    for batch in batches:
+        yield separator + orjson.dumps(batch)[1:-1]
+        separator = b","
+    yield b"]}" if separator == b"," else separator + b"]}"
+
+
+def json_lines(batch: Iterable[Row]) -> bytes:
+    return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in batch)
+
+
+class _Sink:
+    """A file that keeps what is written until it is taken. It cannot seek, so that zipfile writes no header twice."""
+
+    def __init__(self) -> None:
+        self._blocks: list[bytes] = []
+        self.size = 0
+
+    def write(self, block: bytes) -> int:
+        self._blocks.append(bytes(block))
+        self.size += len(block)
+        return len(block)
+
+    def flush(self) -> None:
+        pass
+
+    def take(self) -> bytes:
+        taken, self._blocks, self.size = b"".join(self._blocks), [], 0
+        return taken
+
+
+def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Generator[bytes]:
+    """Yield the bytes of a zip of these files."""
+    sink = _Sink()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=5) as archive:  # type: ignore[call-overload]
+        for name, blocks in files:
+            with archive.open(zipfile.ZipInfo(name), "w", force_zip64=True) as file:
+                for block in blocks:
+                    file.write(block)
+                    if sink.size >= _BLOCK:
+                        yield sink.take()
+    yield sink.take()
+
+
+def download(chunks: Generator[bytes], mimetype: str, name: str) -> Response:
+    """Stream chunks as a file. An error before the first chunk becomes an ordinary error response. A later one closes
+    the connection before the response is complete, as a client that goes away ends the work."""
+    if not _slots.acquire(blocking=False):
+        raise AppError("export_busy", seconds=RETRY_SECONDS)
+    with ExitStack() as stack:
+        stack.callback(_slots.release)
+        stack.enter_context(closing(chunks))
+        first = next(chunks, b"")
+        work = stack.pop_all()
+    response = Response(stream_with_context(_stream(first, chunks, work)), mimetype=mimetype)
+    if mimetype == csv.MIMETYPE:
+        response.content_type = csv.CONTENT_TYPE
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    response.call_on_close(work.close)
+    return response
+
+
+def _stream(first: bytes, others: Iterator[bytes], work: ExitStack) -> Iterator[bytes]:
+    with work:
+        yield first
+        yield from others

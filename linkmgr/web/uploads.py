@@ -1,0 +1,168 @@
+"""Uploaded files, which are streamed to the disk.
+
+deploy/worker.py reads only small bodies in its event loop. A larger one is read here, by a thread that waits for the
+client, so their number and duration are limited. A proxy that buffers requests keeps slow clients away.
+"""
+
+import hashlib
+import io
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+
+from werkzeug.datastructures import FileStorage, MultiDict
+from werkzeug.exceptions import BadRequest
+from werkzeug.formparser import FormDataParser
+
+from linkmgr.settings import settings
+from linkmgr.web import request as web_request
+from linkmgr.web.errors import RETRY_SECONDS, AppError
+
+if TYPE_CHECKING:
+    from werkzeug.formparser import TStreamFactory
+
+MAX_FILE = 64 << 20  # bytes
+DEADLINE = 120  # seconds for a large upload
+MAX_CONCURRENT = 1  # large uploads, of a worker's 4 threads
+ENDPOINTS = ("imports.add",)  # of the API; their bodies are files
+_MAX_FRAMING = 64 << 10  # bytes of the other parts of a form
+_BLOCK = 64 << 10
+_slots = threading.BoundedSemaphore(MAX_CONCURRENT)
+
+
+class Upload(NamedTuple):
+    file: IO[bytes]  # at its start
+    size: int
+    name: str  # as the client sent it, or empty
+    members: dict[str, str]  # of the form
+    digest: bytes  # of the whole body
+
+
+class _Body(io.RawIOBase):
+    """The body of the request. It raises errors where werkzeug's stream would end."""
+
+    def __init__(self, source: IO[bytes], length: int | None) -> None:
+        super().__init__()
+        self._source, self._length = source, length
+        self._received = 0
+        self.hash = hashlib.sha256()
+        self.timed_out = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        size = min(len(buffer), _BLOCK)
+        if self._length is not None:
+            size = min(size, self._length - self._received)
+        try:
+            data = self._source.read(size) if size else b""
+        except Exception:  # gunicorn's readers raise unrelated classes, for example for a malformed chunk
+            raise self._incomplete() from None
+        if size and not data and self._length is not None:
+            raise self._incomplete()
+        self._received += len(data)
+        if self._received > MAX_FILE + _MAX_FRAMING:
+            raise AppError("file_too_large")
+        self.hash.update(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _incomplete(self) -> Exception:
+        return AppError("upload_timeout", deadline=DEADLINE) if self.timed_out else BadRequest()
+
+
+def receive() -> Upload:
+    """Return the file of the request: a form's, or its body. It is read from the client only once."""
+    environ = web_request.current().environ
+    if "linkmgr.upload" not in environ:
+        environ["linkmgr.upload"] = _receive()
+    upload: Upload = environ["linkmgr.upload"]
+    return upload
+
+
+def _receive() -> Upload:
+    request = web_request.current()
+    length = request.content_length
+    if length is None and not request.environ.get("wsgi.input_terminated"):
+        length = 0  # the end of the stream is unknown
+    if (length or 0) > MAX_FILE + _MAX_FRAMING:
+        raise AppError("file_too_large")
+    is_large = length is None or length > web_request.MAX_BODY
+    body = _Body(request.environ["wsgi.input"] if is_large else io.BytesIO(request.body()), length)
+    with _limits(body, is_large=is_large):
+        if request.mimetype == "multipart/form-data":
+            file, name, members = _parse_form(body)
+        else:
+            file, name, members = _copy(body), "", {}
+        while body.read(_BLOCK):  # the rest of a form
+            pass
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    if size > MAX_FILE:
+        raise AppError("file_too_large")
+    if not size:
+        raise AppError("file_missing")
+    return Upload(file, size, name, members, body.hash.digest())
+
+
+@contextmanager
+def _limits(body: _Body, *, is_large: bool) -> Iterator[None]:
+    """Hold a slot, and stop reading from the client at the deadline."""
+    sock = web_request.current().environ.get("gunicorn.socket")
+    if not is_large or sock is None:  # the worker has read a small body already
+        yield
+        return
+    if not _slots.acquire(blocking=False):
+        raise AppError("uploads_busy", seconds=RETRY_SECONDS)
+
+    def stop() -> None:
+        body.timed_out = True
+        sock.shutdown(0)  # SHUT_RD: a waiting read returns, and the response can still be sent
+
+    timer = threading.Timer(DEADLINE, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _slots.release()
+
+
+def _temporary(**_: object) -> IO[bytes]:
+    """Return a new file on the disk of the data folder. It is closed with the request, like those of Flask's parser."""
+    folder = settings().folder / "uploads"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the request
+    web_request.current().__dict__.setdefault("files", MultiDict()).add("file", FileStorage(file, filename="upload"))
+    return file
+
+
+def _copy(body: _Body) -> IO[bytes]:
+    file = _temporary()
+    while data := body.read(_BLOCK):
+        file.write(data)
+    return file
+
+
+def _parse_form(body: _Body) -> tuple[IO[bytes], str, dict[str, str]]:
+    request = web_request.current()
+    parser = FormDataParser(
+        stream_factory=cast("TStreamFactory", _temporary),
+        max_form_memory_size=_MAX_FRAMING,
+        max_form_parts=20,
+        silent=False,
+    )
+    try:
+        _, form, files = parser.parse(
+            cast("IO[bytes]", body), request.mimetype, request.content_length, request.mimetype_params
+        )
+    except ValueError:
+        raise BadRequest from None
+    file = next(iter(files.values()), None)
+    if file is None:
+        raise AppError("file_missing")
+    return file.stream, (file.filename or "")[:255], form.to_dict()

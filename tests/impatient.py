@@ -1,0 +1,8 @@
+"""The service with a short deadline of uploads, for tests."""
+
+from app import app
+from linkmgr.web import uploads
+
+uploads.DEADLINE = 2
+
+__all__ = ("app",)

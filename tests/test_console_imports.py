@@ -1,0 +1,155 @@
+"""The pages of imports in the console."""
+
+import re
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from linkmgr.repository import purge
+from tests.browser import Browser
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.test_account_page import signed_in
+from tests.test_console_browser import base, check  # noqa: F401 - a fixture
+from tests.test_console_browser import signed_in as in_browser  # noqa: F401 - a fixture
+from tests.test_imports_api import aliases, sale, shlink
+
+
+def words(page: str) -> str:
+    """Return the text of a page."""
+    return " ".join(re.sub("<[^>]+>", " ", page).split())
+
+
+@pytest.fixture
+def console(app: Flask, alice: Client) -> FlaskClient:
+    return signed_in(app)
+
+
+def upload(console: FlaskClient, file: bytes) -> str:
+    """Upload a file and return the path of its page."""
+    answer = console.post("/console/imports/new", data={"file": (BytesIO(file), "my links.csv")})
+    assert answer.status_code == 303
+    return str(answer.headers["Location"])
+
+
+def test_a_file_is_shown_before_it_is_imported(
+    console: FlaskClient, alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    path = upload(console, shlink(sale("summer", clicks=7), sale("b")))
+    page = console.get(path).text
+    assert "The columns are those of Shlink." in page
+    assert re.search(r"1 summer https://example.com/sale Sale 2024-01-31 7", words(page))
+    assert "custom must be 3 to 50 letters" in page
+    assert aliases(sql, alice) == []
+    begun = console.post(path, data={"on_conflict": "rename"})
+    assert (begun.status_code, begun.headers["Location"]) == (303, path)
+    assert '<progress id="progress"' in console.get(path).text
+    run_jobs()
+    assert aliases(sql, alice) == ["summer"]
+    page = words(console.get(path).text)
+    assert "Links made 1" in page
+    assert "Failed 1" in page
+    assert "2 custom must be 3 to 50 letters" in page
+    assert console.get(f"{path}/errors").mimetype == "text/csv"
+    assert "my links.csv done 1 1" in words(console.get("/console/imports").text)
+
+
+def test_the_columns_of_an_unknown_file_are_chosen(
+    console: FlaskClient, alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    path = upload(console, b"Label;Where\nsummer;https://example.com/sale\n")
+    page = console.get(path).text
+    assert "Choose the column of the target." in page
+    assert "Import all rows" not in page
+    page = console.get(f"{path}?url=Where&custom=Label").text
+    chosen = dict(re.findall(r'<input type="hidden" name="(\w+)" value="(\w+)">', page))
+    assert chosen == {"url": "Where", "custom": "Label"}
+    assert console.post(path, data=chosen).status_code == 303
+    run_jobs()
+    assert aliases(sql, alice) == ["summer"]
+
+
+def test_a_file_that_cannot_be_read_is_explained(console: FlaskClient, sql: Sql) -> None:
+    answer = console.post("/console/imports/new", data={"file": (BytesIO(b""), "x.csv")})
+    assert answer.headers["Location"] == "/console/imports"
+    assert "There is no file, or it is empty." in console.get("/console/imports").text
+    service = console.post("/console/imports/new", data={"source": "shlink", "token": "x"})
+    assert service.headers["Location"] == "/console/imports"
+    assert "address is required" in console.get("/console/imports").text
+    assert sql("SELECT FROM imports") == []
+
+
+def test_a_draft_is_replaced_by_the_next_one_or_discarded(console: FlaskClient, alice: Client, sql: Sql) -> None:
+    first = upload(console, shlink(sale("first")))
+    second = upload(console, shlink(sale("second")))
+    assert console.get(first).status_code == 404
+    assert console.post(f"{second}/delete").headers["Location"] == "/console/imports"
+    assert sql("SELECT FROM imports") == sql("SELECT FROM import_chunks") == []
+
+
+def test_the_purge_deletes_drafts_after_a_day(app: Flask, console: FlaskClient, sql: Sql) -> None:
+    path = upload(console, shlink(sale("first")))
+    for age, status in (("23 hours", 200), ("25 hours", 404)):
+        sql("UPDATE imports SET created = now() - %(age)s::interval RETURNING 1", age=age)
+        with app.app_context():
+            purge.purge()
+        assert console.get(path).status_code == status
+
+
+def test_a_service_is_read_and_cancelled(console: FlaskClient, alice: Client) -> None:
+    form = {"source": "shlink", "address": "https://s.example.com", "token": "x", "on_conflict": "update"}
+    path = console.post("/console/imports/new", data=form).headers["Location"]
+    assert "Cancel the import" in console.get(path).text
+    console.post(f"{path}/delete")
+    assert "cancelled" in words(console.get(path).text)
+    [listed] = alice.get("/api/imports").get_json()["data"]["imports"]
+    assert (listed["state"], listed["on_conflict"]) == ("cancelled", "update")
+
+
+def test_links_and_the_account_are_downloaded(console: FlaskClient, alice: Client, bob: Client) -> None:
+    for client, alias in ((alice, "mine"), (bob, "theirs")):
+        client.add("/api/url/add", {"url": "https://example.com/", "custom": alias})
+    page = console.get("/console/imports").text
+    links, account = re.findall(r'href="(/console/export/[^"]+)"', page)
+    table = console.get(links)
+    assert (table.mimetype, table.headers["Cache-Control"]) == ("text/csv", "no-store")
+    assert "mine" in table.text
+    assert "theirs" not in table.text
+    again = upload(console, console.get(account).data)
+    assert "The columns are those of an account of this service." in console.get(again).text
+
+
+@pytest.mark.browser
+def test_a_file_is_imported_in_a_browser(
+    in_browser: Browser,  # noqa: F811 - the fixture
+    base: str,  # noqa: F811 - the fixture
+    alice: Client,
+    sql: Sql,
+    tmp_path: Path,
+) -> None:
+    browser = in_browser
+    file = tmp_path / "links.csv"
+    file.write_bytes(shlink(*(sale(f"row-{n}", clicks=n) for n in range(30)), sale("x"), sale("y", "ftp://a.example")))
+    browser.click("Import and export")
+    browser.wait_for("/console/imports")
+    check(browser, "imports-none", tmp_path)
+    browser.find("#file").send_keys(str(file))
+    browser.click("Show what is in it")
+    browser.wait_for_text("These are the first rows")
+    check(browser, "import-draft", tmp_path)
+    browser.click("Import all rows")
+    browser.wait_for_text("Rows that failed")
+    assert len(aliases(sql, alice)) == 30
+    check(browser, "import-done", tmp_path)
+    unknown = tmp_path / "unknown.csv"
+    unknown.write_text("Label;Where\nsummer;https://example.com/sale\n")
+    browser.open(f"{base}/console/imports")
+    check(browser, "imports", tmp_path)
+    browser.find("#file").send_keys(str(unknown))
+    browser.click("Show what is in it")
+    browser.wait_for_text("Choose the column of the target.")
+    check(browser, "import-columns", tmp_path)

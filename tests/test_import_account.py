@@ -1,0 +1,226 @@
+"""import(export(account)) == account, for accounts with rows of all kinds."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import orjson
+import pytest
+from flask import Flask
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from linkmgr.imports import job
+from linkmgr.repository import visits
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.members import LOGO_FILES, bodies
+from tests.stage import Stage
+from tests.test_logos import logo_file
+from tests.test_read_back import body_of, sent
+
+Files = dict[str, list[dict[str, Any]]]
+_numbers = count()
+KINDS = ("domain", "campaign", "channel", "pixel", "splash", "overlay", "url", "qr", "bio")
+# Members that refer to rows, and the files of those.
+REFERENCES = {
+    "links": {"campaign": "campaigns", "pixels": "pixels", "channel": "channels"},
+    "qr": {"channel": "channels"},
+    "bio": {"channel": "channels"},
+    "answers": {"overlay": "overlays"},
+}
+NOW = datetime.now(UTC).replace(microsecond=0)
+AGES = st.floats(0, 80 * 86400).map(lambda seconds: (NOW - timedelta(seconds=seconds)).timestamp())
+VISITS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "at": AGES,
+            "visitor": st.sampled_from(["", "00" * 16, "ab" * 16]),
+            "country": st.sampled_from(["Germany", "Unknown"]),
+            "referrer": st.sampled_from(["t.co", "l.facebook.com", "Direct, email and other", "x.example"]),
+            "browser": st.sampled_from(["Firefox", "Chrome"]),
+            "os": st.just("Linux"),
+            "bot": st.booleans(),
+            "city": st.sampled_from(["Berlin", "Unknown"]),
+        }
+    ),
+    max_size=12,
+)
+SOCIAL = {"t.co": "twitter", "l.facebook.com": "facebook"}
+
+
+def export(client: Client) -> bytes:
+    answer = client.get("/api/account/export")
+    assert answer.status_code == 200
+    return bytes(answer.data)
+
+
+def normalized(archive: bytes) -> Files:
+    """Return the files with each id replaced by the number of its line."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        files: Files = {
+            name.removesuffix(".jsonl"): [json.loads(line) for line in opened.read(name).splitlines()]
+            for name in opened.namelist()
+            if name.endswith(".jsonl")
+        }
+    places = {kind: {line.get("id"): place for place, line in enumerate(lines)} for kind, lines in files.items()}
+    for kind, lines in files.items():
+        for place, line in enumerate(lines):
+            line["id"] = places["qr"][line["id"]] if kind == "logos" else place
+            for member, other in REFERENCES.get(kind, {}).items():
+                value = line[member]
+                line[member] = [places[other][row] for row in value] if isinstance(value, list) else (
+                    places[other].get(value)
+                )  # fmt: skip
+            if kind == "links" and isinstance(line["type"], int):
+                line["type"] = places["splash"][line["type"]]
+            if kind == "links" and str(line["type"]).startswith("overlay-"):
+                line["type"] = f"overlay {places['overlays'][int(line['type'].removeprefix('overlay-'))]}"
+    targets = places["links"] | {row: -1 - place for row, place in places["qr"].items()}
+    for line in files["visits"]:
+        line["target"] = targets[line["target"]]
+    return files
+
+
+@pytest.fixture
+def restore(app: Flask, register: Callable[..., Client], admin: Client, run_jobs: Callable[[], None]) -> Any:
+    """Delete a user, and import the export into the account of a new one."""
+
+    def run(owner: Client, archive: bytes, *, delete: bool = True) -> Client:
+        if delete:
+            assert admin.delete(f"/api/user/{owner.id}/delete").status_code == 200
+            run_jobs()
+        heir = register(f"heir{next(_numbers)}")
+        answer = heir.post("/api/imports", data=archive, content_type="application/zip")
+        assert answer.status_code == 200, answer.text
+        run_jobs()
+        found = heir.get(f"/api/imports/{answer.get_json()['id']}").get_json()["data"]
+        failed = heir.get(f"/api/imports/{answer.get_json()['id']}/errors").text if delete else ""
+        assert (found["state"], found["failed"] if delete else 0) == ("done", 0), (found, failed)
+        return heir
+
+    return run
+
+
+def record_visits(app: Flask, owner: Client, target_id: int, drawn: list[dict[str, Any]]) -> None:
+    rows = [
+        visit | {"target_id": target_id, "user_id": owner.id, "social": SOCIAL.get(visit["referrer"])}
+        for visit in drawn
+    ]
+    with app.app_context():
+        text = orjson.dumps(rows).decode()
+        visits.create_partitions_for(text)
+        visits.add(f"drawn-{next(_numbers)}", 0, len(rows), text)
+
+
+@pytest.mark.slow
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_an_exported_account_is_restored_exactly(
+    *, app: Flask, register: Callable[..., Client], admin: Client, restore: Any, sql: Sql, data: st.DataObject
+) -> None:
+    owner = register(f"owner{next(_numbers)}")
+    stage = Stage(owner, admin, sql)
+    sql("DELETE FROM visits RETURNING 1")  # they are in no totals
+    for name in LOGO_FILES:
+        logo_file(owner, name.removesuffix(".png"))
+    for word in KINDS:
+        schema = body_of(word, "/add")
+        assert schema
+        for _ in range(data.draw(st.integers(0, 3))):
+            owner.post(f"/api/{word}/add", sent(data.draw(bodies(schema, stage))))
+    targets = sql("SELECT id FROM links UNION ALL SELECT id FROM qrs")
+    for target in targets:
+        record_visits(app, owner, target["id"], data.draw(VISITS))
+    before = export(owner)
+    heir = restore(owner, before)
+    assert normalized(export(heir)) == normalized(before)
+    admin.delete(f"/api/user/{heir.id}/delete")
+
+
+def test_importing_an_account_again_changes_nothing(stage: Stage, sql: Sql, run_jobs: Callable[[], None]) -> None:
+    archive = export(stage.alice)
+    tables = ("links", "domains", "campaigns", "channels", "pixels", "splash_pages", "overlays", "overlay_answers",
+              "qrs", "bios", "visits")  # fmt: skip
+    before = {table: sql(f"SELECT * FROM {table}") for table in tables}
+    answer = stage.alice.post("/api/imports", data=archive, content_type="application/zip")
+    run_jobs()
+    found = stage.alice.get(f"/api/imports/{answer.get_json()['id']}").get_json()["data"]
+    assert (found["state"], found["made"], found["failed"], found["visits"]) == ("done", 0, 0, 0)
+    assert {table: sql(f"SELECT * FROM {table}") for table in tables} == before
+
+
+def test_an_account_is_copied_beside_the_first_one(stage: Stage, restore: Any, sql: Sql) -> None:
+    """Names that are unique over all users are new ones, or failures."""
+    copy = restore(stage.alice, export(stage.alice), delete=False)
+    for table in ("campaigns", "channels", "pixels", "splash_pages", "overlays", "overlay_answers", "qrs", "links"):
+        numbers = sql(f"SELECT user_id, count(*) AS number FROM {table} GROUP BY user_id")
+        assert {row["user_id"]: row["number"] for row in numbers} == {stage.alice.id: 1, copy.id: 1}, table
+    assert len(sql("SELECT FROM domains")) == 1
+
+
+def test_a_process_that_is_killed_repeats_no_line(
+    stage: Stage, restore: Any, monkeypatch: pytest.MonkeyPatch, sql: Sql
+) -> None:
+    sql("DELETE FROM visits RETURNING 1")  # they are in no totals
+    archive = export(stage.alice)
+    expected = normalized(archive)
+    monkeypatch.setattr(job, "MAX_ROWS", 1)
+    take = job._take
+
+    def reopened(rows: Any) -> Any:
+        job.forget()
+        return take(rows)
+
+    monkeypatch.setattr(job, "_take", reopened)
+    heir = restore(stage.alice, archive)
+    assert normalized(export(heir)) == expected
+
+
+def zipped(**files: str) -> bytes:
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name.replace("__", "."), text)
+    return output.getvalue()
+
+
+def test_other_and_damaged_zips_are_refused(alice: Client, sql: Sql) -> None:
+    for file, sentence in {
+        zipped(links__csv="url\nhttps://example.com"): "This zip is not an export of an account.",
+        b"PK\x03\x04" + b"x" * 1000: "This zip is damaged.",
+    }.items():
+        for query in ("", "?dry_run=1"):
+            answer = alice.post(f"/api/imports{query}", data=file, content_type="application/zip")
+            assert answer.get_json()["code"] == "import_unreadable"
+            assert answer.get_json()["message"].startswith(sentence)
+    assert sql("SELECT FROM imports") == []
+
+
+VALUES: list[Any] = [None, True, -1, 2**70, 1.5, "x", "\0", "x" * 5000, [], [None, {}], {}, {"a": [1]}]
+
+
+def test_lines_with_any_values_fail_or_are_stored(
+    stage: Stage, register: Callable[..., Client], run_jobs: Callable[[], None]
+) -> None:
+    """Every member of every line is replaced by values of all types."""
+    with zipfile.ZipFile(io.BytesIO(export(stage.alice))) as opened:
+        files = {name: opened.read(name).decode() for name in opened.namelist()}
+    for name, text in files.items():
+        if name.endswith(".jsonl"):
+            line = json.loads(text.splitlines()[0]) if text else {}
+            broken = [line | {member: value} for member in line for value in VALUES] + [[], 5, None]
+            files[name] = "\n".join([*map(json.dumps, broken), "{", ""])
+    heir = register("heir")
+    answer = heir.post("/api/imports", data=zipped(**files), content_type="application/zip")
+    assert answer.status_code == 200
+    run_jobs()
+    found = heir.get(f"/api/imports/{answer.get_json()['id']}").get_json()["data"]
+    assert (found["state"], found["message"]) == ("done", "")
+    assert found["made"] > 0
+    assert found["failed"] > 0
+    assert heir.post("/api/imports?dry_run=1", data=zipped(**files), content_type="application/zip").status_code == 200

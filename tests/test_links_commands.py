@@ -1,0 +1,105 @@
+"""flask --app app links ..."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from flask import Flask
+
+from tests.conftest import BASE_URL, ROOT, Client
+from tests.factories import Sql
+from tests.test_imports_api import sale, shlink
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def run(app: Flask) -> Command:
+    return lambda *arguments: app.test_cli_runner().invoke(args=["links", *map(str, arguments)])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "links.csv"
+    path.write_bytes(shlink(sale("summer"), sale("winter"), sale("x")))
+    return path
+
+
+@pytest.mark.usefixtures("alice")
+def test_a_file_is_imported_and_its_failed_rows_are_written(run: Command, file: Path, sql: Sql, tmp_path: Path) -> None:
+    errors = tmp_path / "errors.csv"
+    result = run("import", file, "--user", "alice", "--errors", errors)
+    assert result.output == "3 rows read: 2 made, 0 updated, 0 skipped, 1 failed.\n"
+    assert [row["alias"] for row in sql("SELECT alias FROM links ORDER BY id")] == ["summer", "winter"]
+    assert ",x," in errors.read_text().splitlines()[1]
+    assert sql("SELECT FROM jobs") == []
+    again = run("import", file, "--user", "alice", "--on-conflict", "rename")
+    assert "2 made" in again.output
+
+
+@pytest.mark.usefixtures("alice")
+def test_a_dry_run_shows_rows_and_stores_nothing(run: Command, file: Path, sql: Sql) -> None:
+    shown = run("import", file, "--user", "alice", "--dry-run").output
+    assert shown.startswith("Format: csv. Source: shlink. Columns: createdAt, shortCode,")
+    assert re.search(r"1 +summer +https://example.com/sale\n", shown)
+    assert "custom must be" in shown
+    assert sql("SELECT FROM imports") == sql("SELECT FROM links") == []
+
+
+@pytest.mark.usefixtures("alice")
+def test_wrong_arguments_are_refused_in_one_sentence(run: Command, file: Path, tmp_path: Path) -> None:
+    for arguments, sentence in {
+        ("--user", "alice"): "Name either a file, or an import with --resume.",
+        (file, "--user", "nobody"): "There is no user named 'nobody'",
+        (file, "--user", "alice", "--mapping", "x"): "mapping must be a JSON object",
+        ("--user", "alice", "--resume", "17"): "There is no import with this id.",
+    }.items():
+        result = run("import", *arguments)
+        assert result.exit_code != 0
+        assert sentence in result.output
+        assert "Traceback" not in result.output
+    (tmp_path / "empty.csv").touch()
+    assert run("import", tmp_path / "empty.csv", "--user", "alice").exit_code == 1
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_an_interrupted_import_names_the_command_that_continues_it(
+    app: Flask, dsn: str, alice: Client, tmp_path: Path, sql: Sql
+) -> None:
+    number = 10_000
+    file = tmp_path / "links.csv"
+    file.write_bytes(shlink(*(sale(f"row-{n}") for n in range(number))))
+    data_dir = app.extensions["linkmgr_settings"].data_dir
+    settings = {"LINKMGR_DATABASE_URL": dsn, "LINKMGR_DATA_DIR": data_dir, "LINKMGR_BASE_URL": BASE_URL}
+    command = [sys.executable, "-m", "flask", "--app", "app", "links", "import", "--user", "alice"]
+
+    def start(*arguments: object) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [*command, *map(str, arguments)], cwd=ROOT, env=os.environ | settings, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    running = start(file)
+    while not sql("SELECT FROM imports WHERE made > 0"):
+        assert running.poll() is None, running.communicate()
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    output, errors = running.communicate()
+    assert running.returncode == 130
+    [stopped] = sql("SELECT id, made::int, state FROM imports")
+    assert f"{stopped['made']:,} made" in output
+    assert errors == f"Continue with: flask --app app links import --user alice --resume {stopped['id']}\n"
+    assert stopped["state"] == "running"
+    assert 0 < stopped["made"] < number
+    resumed = start("--resume", stopped["id"])
+    output, errors = resumed.communicate()
+    assert (output, errors) == (f"{number:,} rows read: {number:,} made, 0 updated, 0 skipped, 0 failed.\n", "")
+    assert len(sql("SELECT FROM links")) == number

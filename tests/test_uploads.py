@@ -1,0 +1,112 @@
+"""Large files under gunicorn: they are read by a thread, and their clients do not block others."""
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+
+from linkmgr.web.error_codes import CATALOGUE
+from tests.conftest import MANY, Client
+from tests.factories import Sql
+from tests.test_gunicorn import chunk
+from tests.test_imports_api import sale, shlink
+from tests.test_slow_clients import BOUND, many, opened, responses, seconds_for
+
+pytestmark = pytest.mark.alone
+
+SIZE = 40_000  # rows
+
+
+@pytest.fixture
+def base(serve: Callable[..., str]) -> str:
+    return serve("--workers", "1", rate_limit=MANY)
+
+
+def head(client: Client, framing: str) -> bytes:
+    lines = ["POST /api/imports HTTP/1.1", "Host: localhost", f"Authorization: Bearer {client.key}",
+             "Content-Type: text/csv", framing, "", ""]  # fmt: skip
+    return "\r\n".join(lines).encode()
+
+
+@pytest.fixture(scope="module")
+def file() -> bytes:
+    return shlink(*(sale(f"row-{n}") for n in range(SIZE)))
+
+
+def test_a_large_file_arrives_with_and_without_its_length(base: str, alice: Client, file: bytes, sql: Sql) -> None:
+    framings = (
+        head(alice, f"Content-Length: {len(file)}") + file,
+        head(alice, "Transfer-Encoding: chunked")
+        + b"".join(chunk(file[at : at + 100_000]) for at in range(0, len(file), 100_000))
+        + chunk(b""),
+    )
+    for sent in framings:
+        with opened(base) as connection:
+            connection.sendall(sent)
+            [(status, body)] = responses(connection, 1)
+        assert (status, json.loads(body)["message"]) == (200, "Import has been queued.")
+        [stored] = sql(
+            """
+            SELECT size, (SELECT sum(length(data))::bigint FROM import_chunks WHERE import_id = id) AS stored
+              FROM imports ORDER BY id DESC LIMIT 1
+            """
+        )
+        assert stored == {"size": len(file), "stored": len(file)}
+
+
+def test_a_refused_upload_is_answered_before_it_ends(base: str, alice: Client, sql: Sql) -> None:
+    stranger = Client(alice.http, "linkmgr_" + "x" * 43)
+    for sent, code in (
+        (head(stranger, "Content-Length: 50000000"), "key_unknown"),
+        (head(alice, "Content-Length: 100000000"), "file_too_large"),
+        (head(alice, "Content-Length: 100000000000000"), "file_too_large"),
+    ):
+        with opened(base) as connection:
+            connection.sendall(sent + b"x" * 100_000)
+            [(status, body)] = responses(connection, 1)
+        assert (status, json.loads(body)["code"]) == (CATALOGUE[code][0], code)
+    assert sql("SELECT FROM imports") == []
+
+
+def test_slow_uploads_do_not_block_others(base: str, alice: Client) -> None:
+    """One is read; the others are told to come back."""
+    with many(base, head(alice, "Content-Length: 10000000") + b"x" * 70_000, 12) as sockets:
+        for _ in range(5):
+            assert seconds_for(f"{base}/healthz") < BOUND
+        for connection in sockets:
+            connection.settimeout(1)
+        answered = 0
+        for connection in sockets:
+            try:
+                [(status, body)] = responses(connection, 1)
+            except TimeoutError:
+                continue
+            assert (status, json.loads(body)["code"]) == (503, "uploads_busy")
+            answered += 1
+    assert answered == 11
+
+
+def test_an_upload_that_ends_early_stores_nothing(base: str, alice: Client, sql: Sql) -> None:
+    with opened(base) as connection:
+        connection.sendall(head(alice, "Content-Length: 1000000") + b"x" * 500_000)
+        connection.shutdown(1)
+        [(status, body)] = responses(connection, 1)
+    assert (status, json.loads(body)["code"]) == (400, "bad_request")
+    assert sql("SELECT FROM imports") == []
+
+
+def test_an_upload_that_takes_too_long_ends_with_408_and_makes_room(
+    serve: Callable[..., str], alice: Client, file: bytes, sql: Sql
+) -> None:
+    base = serve("--workers", "1", rate_limit=MANY, application="tests.impatient:app")
+    with opened(base) as connection:
+        connection.sendall(head(alice, "Content-Length: 10000000") + b"x" * 70_000)
+        began = time.monotonic()
+        [(status, body)] = responses(connection, 1)
+        assert (status, json.loads(body)["code"]) == (408, "upload_timeout")
+        assert 1.5 < time.monotonic() - began < 6
+    with opened(base) as connection:
+        connection.sendall(head(alice, f"Content-Length: {len(file)}") + file)
+        assert responses(connection, 1)[0][0] == 200
+    assert len(sql("SELECT FROM imports")) == 1
