@@ -66,10 +66,9 @@ _BREAKDOWNS = """
      GROUP BY 1, 2, 3
 """
 _ROLLUPS = """
-    SELECT roll_up(array_agg(visit))
-      FROM (SELECT v::visits AS visit, row_number() OVER (ORDER BY target_id, at) / 10000 AS number
-              FROM visits v) numbered
-     GROUP BY number
+    INSERT INTO pending_visits (user_id, target_id, at, country, referrer, browser, os, bot, device, city, language)
+    SELECT %(user_id)s, target_id, at, country, referrer, browser, os, bot, device, city, language FROM visits;
+    SELECT roll_up_pending(10000) FROM generate_series(0, %(visits)s / 5000)
 """
 _STATISTICS = """
     UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)

@@ -38,7 +38,7 @@ _VISITS = """
            'Browser ' || floor(40 ^ random()), 'System ' || floor(20 ^ random())
       FROM generate_series(1, %(batch)s)
 """
-# As the function roll_up() does it, but for all visits at once. Rows are stored in the order of time there too.
+# As the function roll_up_pending() does it, but for all visits at once. Rows are stored in the order of time there too.
 _QUARTERS = """
     CREATE TEMPORARY TABLE counted AS
     SELECT target_id, date_bin('15 minutes', at, 'epoch') AS at, bot, count(*) AS visits,

@@ -14,6 +14,7 @@ from tests.conftest import Client
 from tests.explain import rows_read
 from tests.factories import Sql
 from tests.reports import DAY, NOW, TODAY, date, refusal, report, rows
+from tests.rollups import ROLL_UP
 from tests.visited import Store, Visited
 
 # --- ranges
@@ -203,6 +204,7 @@ def crowded(raw: psycopg2.extensions.connection, sql: Sql, link: int, bob: Clien
     """A link with a visit, among those of another user in 4,000 quarters of an hour."""
     other = factories.link(sql, bob.id)
     store([Visited(link, NOW), *(Visited(other, NOW - number * timedelta(minutes=15)) for number in range(4000))])
+    sql(ROLL_UP)
     with raw.cursor() as cursor:
         cursor.execute("ANALYZE target_quarters, account_rollups, account_days, visits")
     return link

@@ -10,7 +10,7 @@ def of_account(user_id: int, *, since: str, previous: str, limit: int) -> list[R
         """
         WITH counts AS (
             SELECT dimension, CASE WHEN dimension = '' THEN day::text ELSE label END AS label, sum(visits) AS clicks
-              FROM account_days
+              FROM current_account_days
              WHERE user_id = %(user_id)s AND NOT bot
                AND (dimension = '' AND day >= %(previous)s::date
                  OR dimension IN ('target', 'country', 'referrer') AND day >= %(since)s::date)
@@ -52,7 +52,7 @@ def of_link(user_id: int, link_id: int, *, edges: str, since: str, previous: str
             SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s),
         stored AS MATERIALIZED (
             SELECT at, visits, labels
-              FROM owned JOIN target_quarters ON target_id = owned.id
+              FROM owned JOIN current_target_quarters ON target_id = owned.id
              WHERE at >= %(previous)s::timestamptz AND at < %(until)s::timestamptz AND NOT bot
              UNION ALL
             SELECT day::timestamp AT TIME ZONE 'UTC', visits, labels
@@ -92,7 +92,7 @@ def of_links(user_id: int, ids: list[int], *, since: str) -> list[Row]:
                public,
                (SELECT coalesce(jsonb_object_agg(day, clicks), '{}')
                   FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS clicks
-                          FROM target_quarters
+                          FROM current_target_quarters
                          WHERE target_id = links.id AND at >= %(since)s::date::timestamp AT TIME ZONE 'UTC' AND NOT bot
                          GROUP BY 1) daily) AS days
           FROM links

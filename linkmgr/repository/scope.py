@@ -90,9 +90,9 @@ def _first_visit(user_id: int, *, everyone: bool, targets: str | None) -> Row:
              UNION ALL
             SELECT id FROM users WHERE %(everyone)s)
         SELECT min(day) AS day, min(quarter) AS quarter
-          FROM (SELECT (SELECT day FROM account_days
+          FROM (SELECT (SELECT day FROM current_account_days
                          WHERE user_id = owners.id AND dimension = '' ORDER BY day LIMIT 1) AS day,
-                       (SELECT at FROM account_rollups
+                       (SELECT at FROM current_account_rollups
                          WHERE user_id = owners.id AND dimension = '' ORDER BY at LIMIT 1) AS quarter
                   FROM owners
                  UNION ALL
