@@ -70,6 +70,7 @@ _ROLLUPS = """
     SELECT %(user_id)s, target_id, at, country, referrer, browser, os, bot, device, city, language FROM visits;
     SELECT roll_up_pending(10000) FROM generate_series(0, %(visits)s / 5000)
 """
+_DAYS = "SELECT keep_days(target_id) FROM totals WHERE clicks >= 1000"
 _STATISTICS = """
     UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)
 """
@@ -98,7 +99,7 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
             key = keys.new_key(user_id)
             users.add(user_id, username="bench", email="bench@example.com", password_hash="", planid=plan, **key)
             values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
-            steps = (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _BREAKDOWNS, _ROLLUPS, _STATISTICS)
+            steps = (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _BREAKDOWNS, _ROLLUPS, _DAYS, _STATISTICS)
             for statement in steps:
                 cursor.execute(statement, values)
             cursor.execute("VACUUM ANALYZE")

@@ -41,6 +41,15 @@ _PAIRS = {
     ),
 }
 _STORED = {
+    "busy days": (
+        """SELECT target_id, dimension, label, bot, (at AT TIME ZONE 'UTC')::date, sum(visits) FROM target_rollups
+            WHERE at >= date_trunc('day', now() - interval '390 days') AND dimension <> ''
+              AND target_id IN (SELECT target_id FROM busy_days)
+            GROUP BY 1, 2, 3, 4, 5""",
+        """SELECT target_id, d.key, l.key, bot, day, l.value::bigint
+             FROM busy_days, jsonb_each(labels) d, jsonb_each_text(d.value) l
+            WHERE day >= date_trunc('day', now() - interval '390 days')""",
+    ),
     "totals": (
         "SELECT target_id, count(*), count(*)::text FROM visits WHERE NOT bot GROUP BY 1",
         "SELECT target_id, clicks, statistics ->> 'clicks' FROM totals WHERE clicks > 0",

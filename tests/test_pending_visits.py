@@ -69,6 +69,28 @@ def test_pending_visits_of_a_deleted_user_leave_nothing(
         assert sql(f"SELECT FROM {table}") == [], table
 
 
+def test_a_target_with_many_visits_gets_days_which_agree_with_its_quarters(
+    recorder: queue.VisitQueue, target: Target, alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    now = NOW.timestamp()
+    for number in range(1001):
+        recorder.add(visit_of(target, alice, f"Country {number % 7}", at=now - 3600 * (number % 100)))
+    assert recorder.flush()
+    query = f"ids={target.id}&by=time:day,country"
+    before = report(alice, query)["data"]
+    with recorder._app.app_context():
+        rollups.roll_up()
+    assert len(sql("SELECT FROM busy_days")) >= 4
+    assert report(alice, query)["data"] == before
+    recorder.add(visit_of(target, alice, at=now - 3600 * 50))
+    assert recorder.flush()
+    assert differences(sql) == []
+    assert report(alice, query)["data"]["totals"] == {"clicks": 1002}
+    alice.delete(f"/api/qr/{target.id}/delete")
+    run_jobs()
+    assert sql("SELECT FROM busy_days") == []
+
+
 @pytest.fixture
 def slow_rollup(raw: psycopg2.extensions.connection) -> Iterator[None]:
     """Let each visit take two milliseconds."""

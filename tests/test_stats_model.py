@@ -225,9 +225,12 @@ def test_the_statistics_agree_with_a_list_of_visits(
 ) -> None:
     targets = [factories.link(sql, alice.id), factories.link(sql, alice.id), factories.qr(sql, alice.id)]
     visits = _visits(targets)
-    store(visits[::2])
+    store(visits[::3])
     sql(ROLL_UP)
-    store(visits[1::2])  # which stay pending unless the purge runs
+    sql("SELECT keep_days(%(id)s)", id=targets[0])
+    store(visits[1::3])
+    sql(ROLL_UP)
+    store(visits[2::3])  # which stay pending unless the purge runs
     if folded:
         with app.app_context():
             purge.purge()

@@ -1,6 +1,6 @@
--- Store visits faster: the trigger queues them for the rollups, and a function counts many of them at once. The previous
--- version's statements fire the trigger as well. Its function roll_up(visits[]) stays for its job. Nothing here reads or
--- changes the rows of a large table.
+-- Store visits faster: the trigger queues them for the rollups, and a function counts many of them at once. The
+-- previous version's statements fire the trigger as well. Its function roll_up(visits[]) stays for its job. Nothing here
+-- reads or changes the rows of a large table.
 
 DROP INDEX target_breakdowns_target_id_dimension_total_label_idx;
 ALTER TABLE target_breakdowns SET (fillfactor = 70);
@@ -56,6 +56,16 @@ SELECT user_id, dimension, day, label, bot, visits FROM account_days
  UNION ALL
 SELECT user_id, dimension, (at AT TIME ZONE 'UTC')::date, label, bot, visits FROM pending_rollups;
 
+-- Days (UTC) of the targets that have many visits, in addition to their quarters of an hour.
+CREATE TABLE busy_days (
+    target_id bigint  NOT NULL,
+    day       date    NOT NULL,
+    bot       boolean NOT NULL,
+    visits    bigint  NOT NULL,
+    labels    jsonb   NOT NULL,
+    PRIMARY KEY (target_id, day, bot)
+) WITH (fillfactor = 80);
+
 CREATE OR REPLACE VIEW target_rollups AS
 SELECT target_id, '' AS dimension, at, '' AS label, bot, visits FROM current_target_quarters
  UNION ALL
@@ -104,14 +114,43 @@ BEGIN
      WHERE target_id = ANY (locked);
 END $$;
 
--- Move pending visits to the rollups, and compute the statistics of their targets. Return the number of visits. The
--- statement that deletes them adds them to the rollups, so that a reader counts each once. A deleted target or user gets
--- no rows. Rows are locked in the order of their keys.
-CREATE FUNCTION roll_up_pending(max_visits integer) RETURNS integer LANGUAGE plpgsql SET enable_seqscan = off AS $$
+-- Wait for other transactions that change rollups.
+CREATE FUNCTION lock_rollups() RETURNS void LANGUAGE sql
+RETURN pg_advisory_xact_lock('target_quarters'::regclass::oid::bigint);
+
+-- Store the days of a target that has many visits.
+CREATE FUNCTION keep_days(target bigint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM lock_rollups();
+    INSERT INTO busy_days (target_id, day, bot, visits, labels)
+    SELECT target, day, bot, counts.visits, sums.labels
+      FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, bot, sum(visits) AS visits
+              FROM target_quarters
+             WHERE target_id = target
+             GROUP BY day, bot) counts
+      JOIN (SELECT day, bot, json_object_agg(dimension, labels) AS labels
+              FROM (SELECT day, bot, dimension, json_object_agg(label, visits) AS labels
+                      FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, bot, dimensions.key AS dimension,
+                                   labels.key AS label, sum(labels.value::bigint) AS visits
+                              FROM target_quarters,
+                                   jsonb_each(target_quarters.labels) AS dimensions,
+                                   jsonb_each_text(dimensions.value) AS labels
+                             WHERE target_id = target
+                             GROUP BY 1, 2, 3, 4) per_label
+                     GROUP BY day, bot, dimension) per_dimension
+             GROUP BY day, bot) sums USING (day, bot)
+     WHERE NOT EXISTS (SELECT FROM busy_days WHERE target_id = target);
+END $$;
+
+-- Move pending visits to the rollups, and compute the statistics of their targets. Return the number of visits, and the
+-- targets that have enough visits for keep_days(). The statement that deletes the visits adds them to the rollups, so
+-- that a reader counts each once. A deleted target or user gets no rows.
+CREATE FUNCTION roll_up_pending(max_visits integer, OUT counted integer, OUT popular bigint[])
+LANGUAGE plpgsql SET enable_seqscan = off AS $$
 DECLARE
-    number  integer;
     targets bigint[];
 BEGIN
+    PERFORM lock_rollups();
     WITH taken AS (
         DELETE FROM pending_visits
          WHERE ctid = ANY (ARRAY(SELECT ctid FROM pending_visits LIMIT max_visits))
@@ -157,6 +196,24 @@ BEGIN
          ORDER BY target_id, quarter, bot
         ON CONFLICT (target_id, at, bot) DO UPDATE
            SET visits = t.visits + excluded.visits, labels = add_labels(t.labels, excluded.labels)),
+    busy AS MATERIALIZED (
+        SELECT target_id
+          FROM existing
+         WHERE (SELECT true FROM busy_days b WHERE b.target_id = existing.target_id LIMIT 1)),
+    busy_added AS (
+        INSERT INTO busy_days AS t (target_id, day, bot, visits, labels)
+        SELECT target_id, day, bot, sum(visits) FILTER (WHERE dimension = ''),
+               json_object_agg(dimension, labels) FILTER (WHERE dimension <> '')
+          FROM (SELECT target_id, day, bot, dimension, sum(visits) AS visits, json_object_agg(label, visits) AS labels
+                  FROM (SELECT target_id, (quarter AT TIME ZONE 'UTC')::date AS day, bot, dimension, label,
+                               sum(visits) AS visits
+                          FROM bounded
+                         WHERE target_id IN (SELECT target_id FROM busy)
+                         GROUP BY 1, 2, 3, 4, 5) per_label
+                 GROUP BY target_id, day, bot, dimension) per_dimension
+         GROUP BY target_id, day, bot
+        ON CONFLICT (target_id, day, bot) DO UPDATE
+           SET visits = t.visits + excluded.visits, labels = add_labels(t.labels, excluded.labels)),
     account AS MATERIALIZED (
         SELECT user_id, dimension, quarter, label, bot, sum(visits) AS visits
           FROM (SELECT user_id, dimension, quarter, label, bot, visits FROM bounded
@@ -175,7 +232,9 @@ BEGIN
          GROUP BY user_id, dimension, day, label, bot
          ORDER BY 1, 2, 3, 4, 5
         ON CONFLICT (user_id, dimension, day, label, bot) DO UPDATE SET visits = r.visits + excluded.visits)
-    SELECT count(*), array_agg(DISTINCT target_id) FILTER (WHERE NOT bot) INTO number, targets FROM taken;
+    SELECT count(*), array_agg(DISTINCT target_id) FILTER (WHERE NOT bot) INTO counted, targets FROM taken;
     PERFORM compute_statistics(targets);
-    RETURN number;
+    popular := ARRAY(SELECT target_id FROM totals
+                      WHERE target_id = ANY (targets) AND clicks >= 1000
+                        AND NOT EXISTS (SELECT FROM busy_days b WHERE b.target_id = totals.target_id));
 END $$;

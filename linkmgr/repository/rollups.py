@@ -21,6 +21,7 @@ _BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmaps
 # Processes that run the job at the same time, after a lease has expired, continue from each other's position. The lock
 # is a statement of its own: PostgreSQL 18 crashes if the statement itself waits for the row and then reads it again.
 _LOCKED = f"{_BY_INDEX}SELECT id FROM jobs WHERE kind = 'fill_rollups' FOR UPDATE; "  # noqa: S608 - static SQL
+_PATIENT = f"{UNSYNCED}SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = off; "
 _CUTOFF = f"date_trunc('day', now() - interval '{DETAILED_DAYS} days', 'UTC')"
 
 # The visits of a batch are those of one month after the position in the argument of the job, in the order of the index,
@@ -79,6 +80,7 @@ _STATISTICS = """
         SELECT target_id FROM totals WHERE statistics IS NULL LIMIT %(limit)s)
     SELECT compute_statistics(ARRAY(SELECT target_id FROM targets)), NOT EXISTS (SELECT FROM targets) AS done
 """
+_BUSY_DAYS = f"DELETE FROM busy_days WHERE day < ({_CUTOFF} AT TIME ZONE 'UTC')::date"  # noqa: S608 - static SQL
 # One statement: a reader sees each visit once. The recursive query finds each next target by the index.
 _FOLD = f"""
     WITH RECURSIVE targets AS (
@@ -151,11 +153,12 @@ def roll_up() -> None:
     """Count the pending visits in the rollups, and compute the statistics of their targets."""
 
     def run(limit: int) -> list[Row]:
-        sql = "SELECT roll_up_pending(%(limit)s) AS counted"
+        sql = "SELECT counted, popular FROM roll_up_pending(%(limit)s)"
         return database().execute(sql, {"limit": limit}, idempotent=True, prelude=UNSYNCED)
 
-    while _halved(run, MAX_PENDING)["counted"]:
-        pass
+    while (batch := _halved(run, MAX_PENDING))["counted"]:
+        for target_id in batch["popular"]:
+            database().execute("SELECT keep_days(%(id)s)", {"id": target_id}, idempotent=True, prelude=_PATIENT)
 
 
 def fill(_: Any) -> bool:
@@ -177,6 +180,7 @@ def fold() -> None:
     """Fold the quarters of an hour of targets that are older than DETAILED_DAYS into days, and delete those of
     accounts, which have days already."""
     roll_up()
+    database().execute(_BUSY_DAYS, {}, idempotent=True, prelude=_PATIENT)
     for statement in (_FOLD, _ACCOUNTS):
         after = 0
         while after is not None:

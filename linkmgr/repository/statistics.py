@@ -66,20 +66,42 @@ def of_account(user_id: int, *, everyone: bool, **query: Any) -> list[Row]:
 
 
 def of_targets(user_id: int, *, targets: str, **query: Any) -> list[Row]:
-    """Count the clicks of the targets, by at most one dimension."""
+    """Count the clicks of the targets, by at most one dimension.
+
+    Busy targets also have whole UTC days, as accounts have. Days before `days_before` may be folded.
+    """
     return replica_rows(
         """
-        WITH owned AS (
-            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+        WITH owned AS MATERIALIZED (
+            SELECT id, EXISTS (SELECT FROM busy_days WHERE target_id = id) AS busy
+              FROM (SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+                     UNION ALL
+                    SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])) targets),
+        spans AS MATERIALIZED (
+            SELECT id, %(since)s::timestamptz AS since,
+                   CASE WHEN busy THEN least(%(until)s::timestamptz, %(days_before)s::timestamp AT TIME ZONE 'UTC')
+                        ELSE %(until)s::timestamptz END AS until
+              FROM owned
              UNION ALL
-            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])),
+            SELECT id, greatest(%(since)s::timestamptz, day::timestamp AT TIME ZONE 'UTC'),
+                   least(%(until)s::timestamptz, (day + 1)::timestamp AT TIME ZONE 'UTC')
+              FROM owned, unnest(%(split)s::date[]) AS split (day)
+             WHERE busy),
         stored AS NOT MATERIALIZED (
             SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, target_id, visits, labels
-              FROM owned,
+              FROM spans,
                    LATERAL (SELECT * FROM target_quarters
-                             WHERE target_id = owned.id AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
+                             WHERE target_id = spans.id AND at >= spans.since AND at < spans.until
                                AND bot = ANY (%(bots)s::boolean[])
                             OFFSET 0) quarters
+             UNION ALL
+            SELECT width_bucket(day, %(day_edges)s::date[]), target_id, visits, labels
+              FROM owned,
+                   LATERAL (SELECT * FROM busy_days
+                             WHERE target_id = owned.id AND day >= greatest(%(since_day)s::date, %(days_before)s::date)
+                               AND day < %(until_day)s::date AND bot = ANY (%(bots)s::boolean[])
+                            OFFSET 0) days
+             WHERE busy AND day <> ALL (%(split)s::date[])
              UNION ALL
             SELECT width_bucket(day, %(day_edges)s::date[]), target_id, visits, labels
               FROM owned,
