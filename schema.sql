@@ -722,6 +722,39 @@ BEGIN
     RETURN NOT has_visits;
 END $$;
 
+-- Start of the visits of users whose plan kept them for a shorter time before: the purge may have deleted older ones.
+CREATE TABLE detailed_since (
+    user_id bigint      PRIMARY KEY REFERENCES users ON DELETE CASCADE,
+    since   timestamptz NOT NULL
+);
+
+CREATE FUNCTION keep_detailed_since() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    plan plans;
+BEGIN
+    IF TG_TABLE_NAME = 'plans' THEN
+        plan := OLD;
+    ELSE
+        SELECT * INTO plan FROM plans
+         WHERE id = CASE WHEN OLD.plan_id IS NOT NULL AND (OLD.expires IS NULL OR OLD.expires > now()) THEN OLD.plan_id
+                         ELSE (SELECT min(id) FROM plans WHERE free) END;
+    END IF;
+    INSERT INTO detailed_since AS d (user_id, since)
+    SELECT id, since
+      FROM (SELECT now() - make_interval(days => nullif((plan.limits ->> 'retention')::int, 0)) AS since) start,
+           accounts
+     WHERE (TG_TABLE_NAME = 'plans' AND planid = OLD.id OR TG_TABLE_NAME = 'users' AND id = OLD.id)
+       AND registered < since
+    ON CONFLICT (user_id) DO UPDATE SET since = greatest(d.since, excluded.since);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER detailed_since_on_update AFTER UPDATE OF plan_id, expires ON users FOR EACH ROW
+    WHEN ((OLD.plan_id, OLD.expires) IS DISTINCT FROM (NEW.plan_id, NEW.expires))
+    EXECUTE FUNCTION keep_detailed_since();
+CREATE TRIGGER detailed_since_on_update AFTER UPDATE OF limits ON plans FOR EACH ROW
+    WHEN (OLD.limits ->> 'retention' IS DISTINCT FROM NEW.limits ->> 'retention')
+    EXECUTE FUNCTION keep_detailed_since();
+
 -- Spool files of visits (linkmgr/visits/spool.py), and the number of bytes of each that are stored. The statement that
 -- stores visits advances this position, so that a repetition stores nothing.
 CREATE TABLE visit_spools (
