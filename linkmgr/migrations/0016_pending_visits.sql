@@ -1,6 +1,6 @@
 -- Store visits faster: the trigger queues them for the rollups, and a function counts many of them at once. The
--- previous version's statements fire the trigger as well. Its function roll_up(visits[]) stays for its job. Nothing here
--- reads or changes the rows of a large table.
+-- previous version's statements fire the trigger as well. Its job calls roll_up(visits[]), which queues
+-- them too. Nothing here reads or changes the rows of a large table.
 
 DROP INDEX target_breakdowns_target_id_dimension_total_label_idx;
 ALTER TABLE target_breakdowns SET (fillfactor = 70);
@@ -101,6 +101,18 @@ BEGIN
       FROM inserted JOIN owners USING (target_id)
      WHERE user_id IS NOT NULL;
     RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION roll_up(batch visits[]) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
+BEGIN
+    WITH owners AS MATERIALIZED (
+        SELECT target_id, coalesce((SELECT user_id FROM links WHERE id = target_id),
+                                   (SELECT user_id FROM qrs WHERE id = target_id)) AS user_id
+          FROM (SELECT DISTINCT target_id FROM unnest(batch)) targets)
+    INSERT INTO pending_visits (user_id, target_id, at, country, referrer, browser, os, bot, device, city, language)
+    SELECT user_id, target_id, at, country, referrer, browser, os, bot, device, city, language
+      FROM unnest(batch) JOIN owners USING (target_id)
+     WHERE user_id IS NOT NULL;
 END $$;
 
 -- Compute the statistics of targets. The rows are locked before the statement that reads what it stores, so that no
