@@ -49,15 +49,8 @@ OLD_VISIT = """
 
 
 def rollup(sql: Sql, target_id: int) -> dict[tuple[str, str, bool], int]:
-    rows = sql(
-        """
-        SELECT dimension, label, bot, sum(visits)::int AS visits
-          FROM target_rollups
-         WHERE target_id = %(id)s
-         GROUP BY dimension, label, bot
-        """,
-        id=target_id,
-    )
+    counts = "SELECT dimension, label, bot, sum(visits)::int AS visits FROM target_rollups WHERE target_id = %(id)s"
+    rows = sql(f"{counts} GROUP BY dimension, label, bot", id=target_id)
     return {(row["dimension"], row["label"], row["bot"]): row["visits"] for row in rows}
 
 
