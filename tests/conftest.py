@@ -18,6 +18,7 @@ from werkzeug.test import TestResponse
 from linkmgr import create_app
 from linkmgr.db import embedded, migrations, statements
 from linkmgr.repository import users
+from linkmgr.visits import queue
 from linkmgr.visits.queue import VisitQueue
 from linkmgr.web import keys, passwords
 from linkmgr.web.error_codes import CATALOGUE
@@ -138,10 +139,14 @@ def dsn() -> Iterator[str]:
         yield started
 
 
+# Visits stay pending, so that a test sees the same statements each time it runs.
+queue.ROLL_UP_SECONDS = 3600
+
+
 def _flush(response: Response) -> Response:
     """Store visits as soon as the response is complete, so that a test can query them."""
-    queue: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
-    queue.flush()
+    visits: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
+    visits.flush()
     return response
 
 
