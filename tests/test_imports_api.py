@@ -186,6 +186,33 @@ def test_a_repeated_request_with_a_large_file_imports_it_once(
     assert len(sql("SELECT FROM imports")) == 1
 
 
+@pytest.mark.parametrize("text", ["\\u0000", "\\ud800", "\\u202e", "x" * 100_000, "\\\\N"])
+def test_texts_that_cannot_be_stored_fail_in_their_row(alice: Client, run_import: Import, text: str) -> None:
+    members = ("longUrl", "shortCode", "title", "tags", "dateCreated", "domain", "visitsCount", "unknown")
+    good = {"longUrl": "https://example.com/", "shortCode": "good"}
+    lines = [
+        json.dumps(good | {"shortCode": f"row{n}"} | {member: "TEXT"}).replace("TEXT", text)
+        for n, member in enumerate(members)
+    ]
+    lines = [json.dumps(good), *lines, json.dumps(good | {"TEXT": "x", "shortCode": "name"}).replace("TEXT", text)]
+    found = run_import(alice, "\n".join(lines).encode())
+    assert (found["state"], found["message"], found["read"]) == ("done", "", len(lines))
+    assert details(alice, "good")["longurl"] == "https://example.com/"
+    assert alice.get(f"/api/imports/{found['id']}/errors").status_code == 200
+    assert send(alice, "\n".join(lines).encode(), "?dry_run=1").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["a\0b.csv", "x" * 300, "../../etc/passwd", "<b>.csv"])
+def test_any_file_name_is_accepted(alice: Client, name: str) -> None:
+    body = (
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="%b"\r\n\r\n%b\r\n--x--\r\n'
+        % (name.encode("utf-8", "surrogatepass"), shlink(sale("summer")))
+    )  # fmt: skip
+    answer = alice.post("/api/imports", data=body, content_type="multipart/form-data; boundary=x")
+    assert answer.status_code == 200, answer.text
+    assert alice.get("/api/imports").get_json()["data"]["result"] == 1
+
+
 # --- conflicts
 
 
