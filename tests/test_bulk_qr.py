@@ -7,6 +7,7 @@ import pytest
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
+from tests.test_logos import logo_file
 
 BULK = "/api/qr/bulk"
 
@@ -80,3 +81,22 @@ def test_the_number_of_logos_is_limited(alice: Client, sql: Sql, logos: list[str
     answer = alice.post(BULK, {"qrs": [{"type": "text", "data": "a", "logo": logo} for logo in logos]})
     assert (answer.status_code, answer.get_json()["message"]) == (400, f"qrs must not contain {problem}.")
     assert sql("SELECT 1 FROM qrs") == []
+
+
+def test_a_logo_of_several_codes_is_the_one_of_a_single_create(alice: Client, sql: Sql) -> None:
+    noise, plain = (logo_file(alice, name) for name in ("noise", "plain"))
+    code = {"type": "text", "data": "a"}
+    assert alice.post("/api/qr/add", code | {"logo": noise}).status_code == 200
+    body = send(alice, *[code | {"logo": logo} for logo in (noise, plain, noise)], code)
+    assert body["created"] == 4
+    stored = sql("SELECT logo, logo_source FROM qrs ORDER BY id")
+    assert [row["logo_source"] for row in stored] == [noise, noise, plain, noise, None]
+    assert stored[0] == stored[1] == stored[3] != stored[2]
+    assert stored[4]["logo"] is None
+
+
+def test_a_bulk_request_can_be_repeated_under_a_key(alice: Client, sql: Sql) -> None:
+    sent = {"qrs": [{"type": "text", "data": "a"}, {"type": "wifi", "data": 5}]}
+    first, again = (alice.post(BULK, sent, headers={"Idempotency-Key": "one"}) for _ in range(2))
+    assert first.get_json() == again.get_json()
+    assert sql("SELECT count(*) AS n FROM qrs") == [{"n": 1}]

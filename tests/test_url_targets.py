@@ -1,9 +1,15 @@
 """Targets of links: valid URLs, and targets by device, country, language and app."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
+from flask import Flask
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from marshmallow import ValidationError
 
+from linkmgr.fields.urls import normalize_target, split_ascii
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
 from tests.test_url_members import PAGE, refused, stored
@@ -163,3 +169,15 @@ def test_port_0_is_rejected_in_every_url(alice: Client, url: str) -> None:
     assert PORT in problem("/api/qr/add", type="link", data=url)
     assert PORT in problem("/api/qr/add", type="vcard", data={"fname": "x", "site": url})
     assert PORT in problem("/api/qr/add", type="text", data="x", logo=url)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+@given(
+    st.sampled_from(["example.com", "a-.b", "xn--bcher-kva.example", "xn--a.b", "1.2", "A.b", "a..b"]),
+    st.sampled_from(["", "/", "?", "/a?b", "/a?"]),
+    st.text("aB9-._~%!$&'()*+,/:;=@?#[]\\ \"<>^`{|}é", max_size=6),
+)
+def test_a_canonical_url_is_recognized_as_such(app: Flask, host: str, path: str, end: str) -> None:
+    with app.app_context(), suppress(ValidationError):
+        url = f"https://{host}{path}{end}"
+        assert normalize_target(url) == split_ascii(url).geturl()

@@ -63,7 +63,7 @@ VISITS = columns(" ".join(visit_list.COLUMNS))
 
 @bp.get("/urls/export")
 def urls() -> Response:
-    return _export(URLS, _without_secrets)
+    return _export(URLS, without_secrets)
 
 
 @bp.get("/qr/export")
@@ -138,7 +138,7 @@ def _each(convert: Callable[[Json], Json], batches: Iterator[list[Json]]) -> Ite
         yield [convert(record) for record in batch]
 
 
-def _without_secrets(link: Json) -> Json:
+def without_secrets(link: Json) -> Json:
     return {name: value for name, value in link.items() if name not in _SECRET}
 
 

@@ -15,7 +15,7 @@ from linkmgr.db.statements import Row
 from linkmgr.imports import job, requests
 from linkmgr.repository import import_batches, imports
 
-group = Group("links", help="Import links.")
+group = Group("links", help="Import and export links.")
 
 _INTERRUPTED = 130  # exit status of a command that Ctrl-C ends
 _COUNTS = ("made", "updated", "skipped", "failed")

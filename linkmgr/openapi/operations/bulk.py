@@ -7,7 +7,7 @@ from linkmgr.openapi.schemas import ID, JsonSchema, array_of, number, own_url, r
 
 _INDEX = number(0) | {"description": "The position of the element in the request, from 0."}
 _CODES = ("bulk_refused", "bulk_too_large", "rows_limited")
-_NEW_LINKS = [{"url": "https://example.com/sale", "custom": "summer"}, {"url": "https://example.com/winter"}]
+_NEW_LINKS = [{"url": "https://example.com/sale", "custom": "autumn"}, {"url": "https://example.com/winter"}]
 
 
 def _results(done: str, **members: JsonSchema) -> JsonSchema:
@@ -68,7 +68,7 @@ whether the others can be stored.
             "POST",
             "/api/urls/bulk",
             "Shorten many URLs",
-            _results("created", id=ID, shorturl=own_url("summer")),
+            _results("created", id=ID, shorturl=own_url("autumn")),
             bulk.NewLinks,
             {"urls": _NEW_LINKS},
             codes=_CODES,
@@ -77,7 +77,7 @@ whether the others can be stored.
             "PUT",
             "/api/urls/bulk",
             "Change many links",
-            _results("updated", id=ID, shorturl=own_url("summer")),
+            _results("updated", id=ID, shorturl=own_url("autumn")),
             bulk.LinksChanges,
             {"ids": [17, 18], "data": {"campaign": 0, "expiry": "2030-12-31 23:59:59"}},
             codes=_CODES,

@@ -1,0 +1,47 @@
+"""Size and number of bulk requests."""
+
+import json
+from collections.abc import Callable
+
+from flask import Flask
+
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.races import at_once
+
+PAGE = "https://example.com/page"
+BULK = "/api/urls/bulk"
+
+
+def test_bodies_of_two_mebibytes_are_accepted_here_only(alice: Client) -> None:
+    padding = " " * ((2 << 20) - 100)
+    headers = {"Content-Type": "application/json"}
+    body = json.dumps({"urls": [{"url": PAGE}]})
+    assert alice.post(BULK, data=body + padding, headers=headers).status_code == 200
+    answer = alice.post(BULK, data=body + padding + " " * 100, headers=headers)
+    assert (answer.status_code, answer.get_json()["code"]) == (413, "bulk_too_large")
+    answer = alice.post("/api/url/add", data=body + padding, headers=headers)
+    assert (answer.status_code, answer.get_json()["code"]) == (413, "too_large")
+
+
+def test_rows_have_a_budget(app: Flask, make_app: Callable[..., Flask], alice: Client, bob: Client, sql: Sql) -> None:
+    thrifty = make_app(bulk_rows="10 per minute")
+    own, other = (Client(thrifty.test_client(), client.key) for client in (alice, bob))
+    for sent, left in ((6, 4), (3, 1)):
+        answer = own.post(BULK, {"urls": [{"url": f"{PAGE}/{n}"} for n in range(sent)]})
+        numbers = {name: answer.headers[f"X-RateLimit-Rows-{name}"] for name in ("Limit", "Remaining")}
+        assert numbers == {"Limit": "10", "Remaining": str(left)}
+    refused = own.post(BULK, {"urls": [{"url": f"{PAGE}/new/{n}"} for n in range(2)]})
+    assert (refused.status_code, refused.get_json()["code"]) == (429, "rows_limited")
+    assert refused.headers["X-RateLimit-Rows-Remaining"] == "1"
+    assert 0 < int(refused.headers["Retry-After"]) <= 60
+    assert sql("SELECT count(*) AS n FROM links") == [{"n": 6}]
+    assert own.post(BULK, {"urls": [{"url": PAGE}]}).headers["X-RateLimit-Rows-Remaining"] == "0"
+    assert other.post(BULK, {"urls": [{"url": PAGE}]}).headers["X-RateLimit-Rows-Remaining"] == "9"
+
+
+def test_the_budget_is_exact_under_concurrency(make_app: Callable[..., Flask], alice: Client) -> None:
+    thrifty = make_app(bulk_rows="50 per minute")
+    links = {"urls": [{"url": f"{PAGE}/{n}"} for n in range(3)]}
+    answers = at_once(30, lambda _: Client(thrifty.test_client(), alice.key).post(BULK, links), threads=8)
+    assert sorted(answer.status_code for answer in answers) == [200] * 16 + [429] * 14
