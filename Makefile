@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := dev
-.PHONY: help dev run test test-fast fuzz faults lint check bench bench-scale
+.PHONY: help dev run test test-fast picture fuzz faults lint check bench bench-scale
 VENV := .venv
 PYTHON ?= python3
 # On a terminal, pip shows its progress. Standard output is no terminal inside of $$(...).
@@ -20,6 +20,9 @@ test: $(VENV)/test  ## run all tests
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in under 90 seconds
 	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not alone and not browser and not slow"
+
+picture: $(VENV)/test  ## draw the first picture of the README again
+	@PICTURE=.github/link.webp $(VENV)/bin/python -m pytest tests/test_readme_picture.py
 
 fuzz: $(VENV)/test  ## test the running service with schemathesis for five minutes
 	@$(VENV)/bin/python -m tests.fuzz.run 300

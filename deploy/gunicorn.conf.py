@@ -114,6 +114,7 @@ def post_worker_init(worker: Any) -> None:
     # Imported here, because modules that the master imports are not reloaded.
     from linkmgr import Service  # noqa: PLC0415
     from linkmgr.db import jobs  # noqa: PLC0415
+    from linkmgr.events import worker as events  # noqa: PLC0415
     from linkmgr.visits import queue  # noqa: PLC0415
 
     gc.collect()
@@ -122,6 +123,7 @@ def post_worker_init(worker: Any) -> None:
     if isinstance(worker.wsgi, Service):
         queue.start(worker.wsgi)
         jobs.Worker(worker.wsgi)
+        events.Worker(worker.wsgi)
 
 
 def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -> None:

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -10,97 +9,17 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-import psycopg2
 from flask import Flask, current_app
-from limits import parse_many
-from psycopg2.extensions import parse_dsn
-from redis.connection import parse_url
 from werkzeug.local import LocalProxy
 
+from linkmgr import setting_types
+
 PREFIX = "LINKMGR_"
-_MMDB_MARK = b"\xab\xcd\xefMaxMind.com"  # starts the last section of an .mmdb file, at most 128 KiB long
-_MIN_KEY_LENGTH = 32  # characters
-_MAX_REQUESTS, _MAX_WINDOW = 10**9, 86400  # of a rate limit; the window in seconds
 _MAX_PORT = 65535
 
 
 class InvalidSetting(SystemExit):
     """Stops the start with one sentence."""
-
-
-# --- parsers, which raise ValueError for an invalid text
-
-
-def _one_of(*choices: str) -> Callable[[str], str]:
-    return lambda text: choices[choices.index(text)]
-
-
-def _integer(minimum: int, maximum: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not (re.fullmatch(r"[0-9]{1,9}", text) and minimum <= int(text) <= maximum):
-            raise ValueError
-        return int(text)
-
-    return parse
-
-
-def _base_url(text: str) -> str:
-    match = re.fullmatch(r"(https?://(?:[A-Za-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?)/?", text)
-    if not match or urlsplit(text).port == 0:  # urlsplit rejects ports above 65535
-        raise ValueError
-    return match[1]
-
-
-def _database(text: str) -> str:
-    if not text.startswith(("postgresql://", "postgres://")):
-        raise ValueError
-    try:
-        parse_dsn(text)
-    except psycopg2.ProgrammingError:
-        raise ValueError from None
-    return text
-
-
-def _redis(text: str) -> str:
-    if not text.startswith("redis"):
-        raise ValueError
-    parse_url(text.replace("redis+unix://", "unix://"))  # type: ignore[no-untyped-call]
-    return text
-
-
-def _rate(text: str) -> str:
-    [rate] = parse_many(text)
-    if not 0 < rate.amount <= _MAX_REQUESTS or rate.get_expiry() > _MAX_WINDOW:
-        raise ValueError
-    return text
-
-
-def _secret_key(text: str) -> str:
-    if len(text) < _MIN_KEY_LENGTH:
-        raise ValueError
-    return text
-
-
-def _bearer_token(text: str) -> str:
-    if not re.fullmatch("[A-Za-z0-9._~+/=-]{16,}", text):
-        raise ValueError
-    return text
-
-
-def _mmdb(text: str) -> str:
-    try:
-        content = Path(text).read_bytes()
-    except OSError:
-        raise ValueError from None
-    if _MMDB_MARK not in content[-128 * 1024 :]:
-        raise ValueError
-    return text
-
-
-def _colors(text: str) -> str:
-    if not re.fullmatch(r"#[0-9A-Fa-f]{6}(?:[ ,]+#[0-9A-Fa-f]{6})?", text):
-        raise ValueError
-    return text
 
 
 def _setting(default: Any, doc: str, parse: Callable[[str], Any] = str, must_be: str = "") -> Any:
@@ -112,14 +31,14 @@ class Settings:
     database_url: str = _setting(
         "",
         "The libpq URL of the PostgreSQL database. Unset: a private PostgreSQL in the data folder.",
-        _database,
+        setting_types.database,
         "a URL such as postgresql://user@host/name",
     )
     replica_url: str = _setting(
         "",
         "The libpq URL of a streaming replica. Lists and statistics are read from it while its lag is small. "
         "Unset: no replica.",
-        _database,
+        setting_types.database,
         "a URL such as postgresql://user@host/name",
     )
     data_dir: str = _setting(
@@ -131,14 +50,14 @@ class Settings:
         "",
         "The base of all URLs that the service creates. Only its host and branded domains are served. "
         "Unset: `http://127.0.0.1:$PORT`.",
-        _base_url,
+        setting_types.base_url,
         "a URL such as https://go.example.org, without a path",
     )
     secret_key: str = _setting(
         "",
         "The secret that encrypts API keys and signs cookies, at least 32 characters. Unset: generated at the first "
         "start and stored in the data folder.",
-        _secret_key,
+        setting_types.secret_key,
         "at least 32 characters, for example the output of 'openssl rand -hex 32'; move a shorter key that is in use "
         f"to {PREFIX}SECRET_KEY_FALLBACKS",
     )
@@ -146,78 +65,90 @@ class Settings:
     rate_limit: str = _setting(
         "30 per minute",
         "The number of API requests per user. Requests without a valid key count per IP address.",
-        _rate,
+        setting_types.rate,
         "a rate such as '30 per minute', with a window of at most one day",
     )
     rate_limit_storage: str = _setting(
-        "", "The `redis://` URL of the request counters. Unset: PostgreSQL.", _redis, "a redis:// URL"
+        "", "The `redis://` URL of the request counters. Unset: PostgreSQL.", setting_types.redis, "a redis:// URL"
     )
     bulk_rows: str = _setting(
         "5000 per minute",
         "The number of rows that a user may send in bulk requests. A bulk request is also one API request.",
-        _rate,
+        setting_types.rate,
         "a rate such as '5000 per minute', with a window of at most one day",
     )
     domain_check: str = _setting(
         "http",
         "`http`: a branded domain must pass an HTTP challenge. `off`: all domains are accepted.",
-        _one_of("http", "off"),
+        setting_types.one_of("http", "off"),
         "'http' or 'off'",
     )
-    demo: str = _setting("1", "`0`: `make dev` does not create the user `demo`.", _one_of("0", "1"), "0 or 1")
+    demo: str = _setting(
+        "1", "`0`: `make dev` does not create the user `demo`.", setting_types.one_of("0", "1"), "0 or 1"
+    )
     geoip_database: str = _setting(
         "",
         "An `.mmdb` file that maps IP addresses to countries, and perhaps cities. Unset: the countries to which the "
         "internet registries assigned the addresses.",
-        _mmdb,
+        setting_types.mmdb,
         "a readable .mmdb file",
     )
     visitor_salt: str = _setting(
         "monthly",
         "How long a visitor of a link is recognized: `lasting` for ever, `monthly` until the end of the month, `daily` "
         "until the end of the day (UTC).",
-        _one_of("lasting", "monthly", "daily"),
+        setting_types.one_of("lasting", "monthly", "daily"),
         "lasting, monthly or daily",
     )
     respect_dnt: str = _setting(
         "0",
         "`1`: count visits with the header `DNT: 1` or `Sec-GPC: 1` without visitor, referrer, country and city.",
-        _one_of("0", "1"),
+        setting_types.one_of("0", "1"),
         "0 or 1",
     )
     key_lifetime_days: int | None = _setting(
-        None, "Days until an API key expires. Unset: never.", _integer(1, 36500), "a number of days from 1 to 36500"
+        None,
+        "Days until an API key expires. Unset: never.",
+        setting_types.integer(1, 36500),
+        "a number of days from 1 to 36500",
     )
     trusted_proxies: int = _setting(
         0,
         "The number of proxies in front of the service that set `X-Forwarded-For`, for example 1 behind nginx.",
-        _integer(0, 10),
+        setting_types.integer(0, 10),
         "a number from 0 to 10",
     )
     serve_loopback: str = _setting(
         "0",
         "`1`: serve loopback names such as `localhost` too, as `make dev` does. They are always served if "
         "`LINKMGR_BASE_URL` has a loopback name.",
-        _one_of("0", "1"),
+        setting_types.one_of("0", "1"),
         "0 or 1",
     )
     metrics_token: str = _setting(
         "",
         "The bearer token for `/metrics`. Unset: `/metrics` is disabled.",
-        _bearer_token,
+        setting_types.bearer_token,
         "at least 16 characters from A-Z, a-z, 0-9 and -._~+/=",
     )
     visit_spool_mb: int = _setting(
         64,
         "Disk space in MiB, per process, for visits that are not in the database yet, for example while it is "
         "unavailable. Visits that exceed it are lost.",
-        _integer(1, 100_000),
+        setting_types.integer(1, 100_000),
         "a number of MiB from 1 to 100000",
+    )
+    webhook_networks: str = _setting(
+        "",
+        "Networks that webhooks may call on any port besides public addresses, separated by commas, for example "
+        "`10.0.0.0/8`. Unset: none.",
+        setting_types.networks,
+        "networks such as '10.0.0.0/8, fd00::/8'",
     )
     prepare: str = _setting(
         "1",
         "`0`: do not use prepared statements and other session state, for pgbouncer in transaction mode.",
-        _one_of("0", "1"),
+        setting_types.one_of("0", "1"),
         "0 or 1",
     )
 
@@ -227,7 +158,7 @@ class Settings:
         "",
         "The color of links and buttons, for example `#4355d9`. A second color is for dark mode; unset: a lighter "
         "shade of the first.",
-        _colors,
+        setting_types.colors,
         "one or two colors such as '#4355d9' or '#4355d9 #9aacff'",
     )
     footer: str = _setting("", "A text at the end of each page. URLs in it become links.")
@@ -245,7 +176,7 @@ def port() -> int:
     """Return PORT, which gunicorn reads too (deploy/gunicorn.conf.py)."""
     text = os.environ.get("PORT", "5000")
     try:
-        return _integer(1, _MAX_PORT)(text)
+        return setting_types.integer(1, _MAX_PORT)(text)
     except ValueError:
         raise InvalidSetting(f"PORT must be a number from 1 to {_MAX_PORT}; it is {text!r}.") from None
 

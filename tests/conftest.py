@@ -23,9 +23,11 @@ from linkmgr.web import keys, passwords
 from linkmgr.web.error_codes import CATALOGUE
 from tests import document
 from tests.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
+from tests.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
 from tests.imported import run_import  # noqa: F401 - a fixture
 from tests.markers import pytest_collection_modifyitems  # noqa: F401 - a hook
+from tests.receivers import deliver, receiver  # noqa: F401 - fixtures
 from tests.reports import bob_link, free, link, visited  # noqa: F401 - fixtures
 from tests.schemas import _empty, drop_past_months, empty, emptying, flask, fresh, migrate  # noqa: F401 - fixtures
 from tests.servers import redis_url, serve  # noqa: F401 - fixtures

@@ -38,7 +38,7 @@ def _plans(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any], s
     with connection.cursor() as cursor:
         cursor.execute(f"SET random_page_cost = 1.1; {settings}")
         for sql, params in statements:
-            cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
+            cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", params)
             [[[explained]]] = cursor.fetchall()
             plans.append(explained["Plan"])
     connection.rollback()
@@ -49,6 +49,14 @@ def _plans(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any], s
 def rows_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[int]:
     """Return the number of rows that the plan reads, for each statement that the call runs."""
     return [_rows(plan) for plan in _plans(monkeypatch, dsn, call)]
+
+
+def blocks_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[int]:
+    """Return the number of blocks that the plan reads, for each statement that the call runs."""
+    return [
+        plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] + plan["Temp Read Blocks"]
+        for plan in _plans(monkeypatch, dsn, call)
+    ]
 
 
 def index_conditions(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[str]:

@@ -151,6 +151,39 @@ def an_import(sql: Sql, user_id: int) -> int:
     )
 
 
+def webhook(sql: Sql, user_id: int) -> int:
+    """Add a webhook without a URL, which is off: it does not record what a test does."""
+    return _id(
+        sql(
+            """
+            INSERT INTO webhooks (user_id, name, events, active, secret_ciphertext)
+            VALUES (%(user_id)s, 'Hook', '{*}', false, '') RETURNING id
+            """,
+            user_id=user_id,
+        )
+    )
+
+
+def delivery(sql: Sql, user_id: int) -> int:
+    """Add a failed delivery to the user's newest webhook, or to a new one."""
+    newest = sql("SELECT max(id) AS id FROM webhooks WHERE user_id = %(user_id)s", user_id=user_id)[0]["id"]
+    return _id(
+        sql(
+            """
+            WITH event AS (
+                INSERT INTO events (id, user_id, type, data, created)
+                VALUES (1, %(user_id)s, 'link.created', '{"id": 1}', now())
+                RETURNING number)
+            INSERT INTO deliveries (webhook_id, number, state)
+            SELECT %(webhook_id)s, number, 'failed' FROM event
+            RETURNING id
+            """,
+            user_id=user_id,
+            webhook_id=newest or webhook(sql, user_id),
+        )
+    )
+
+
 ITEMS: dict[str, Make] = {"links": link, "bio": bio, "qr": qr}  # by their types on channels
 ALL: dict[str, Make] = {
     "link": link,
@@ -162,5 +195,7 @@ ALL: dict[str, Make] = {
     "pixel": pixel,
     "campaign": campaign,
     "channel": channel,
+    "webhook": webhook,
+    "delivery": delivery,
     "import": an_import,
 }

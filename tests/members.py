@@ -15,7 +15,7 @@ from linkmgr.api import bio, domains, qr
 from linkmgr.fields import base, links
 from linkmgr.fields.qr import VcardData
 from tests.conftest import BASE_URL
-from tests.stage import Stage
+from tests.stage import LOGOS, Stage
 
 Pairs = st.SearchStrategy[tuple[Any, Any]]
 
@@ -110,6 +110,7 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
     links.Image: lambda _field, _: URLS,
     bio.Url: lambda _field, _: URLS,
     bio.Links: lambda _field, _: st.lists(st.tuples(_text(base.Text()), URLS), max_size=3).map(_links),
+    domains.BrandColor: lambda _field, _: same(st.sampled_from(["#124", "#14532D"])),
     domains.Domain: lambda _field, _: unique("https://own{}.example.net"),
     qr.Rgb: lambda field, _: _light if field.name == "background" else _rgb,
     qr.Data: lambda _field, _: st.fixed_dictionaries(
@@ -141,7 +142,7 @@ def _member(name: str, field: fields.Field[Any], stage: Stage) -> Pairs:
         return same(st.just("vcard"))  # the form of `data` depends on it
     if name == "message" and "Overlay" in schema:
         return same(st.sampled_from(["https://example.com/a.png", "https://example.com/a.png\nChoice\r\nOther"]))
-    if name == "logo":
+    if name in LOGOS:
         return same(st.sampled_from(LOGO_FILES))
     pairs = next(make for kind, make in STRATEGIES.items() if isinstance(field, kind))(field, stage)
     clearable = getattr(field, "allow_empty", False) and type(field) in (base.Text, base.Target, links.Image)

@@ -68,7 +68,7 @@ def emptying(app: Flask) -> str:
             """
             SELECT relname FROM pg_class
              WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-               AND relname NOT IN ('schema_version', 'plans')
+               AND relname NOT IN ('schema_version', 'plans', 'expiry_clock')
             """
         )
     deletes = "".join(f"DELETE FROM {table['relname']}; " for table in tables)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Sql = Callable[..., list[statements.Row]]
 
+LOGOS = ("logo", "brandlogo")  # members whose examples are fetched
+
 
 class Stage:
     """Alice with one row of each kind and a channel with an item of each type, and an administrator."""
@@ -56,8 +58,10 @@ class Stage:
         if call.path.startswith("/api/url/"):
             existing |= {name: self.ids[name] for name in ("campaign", "channel")}
             existing |= {"pixels": [self.ids["pixel"]], "type": f"overlay-{self.ids['overlay']}", "domain": self.domain}
+        if call.path.startswith("/api/webhook"):
+            existing |= {name: self.ids[name] for name in ("campaign", "channel", "domain")}
         return [
-            body and {name: existing.get(name, value) for name, value in body.items() if name != "logo"}
+            body and {name: existing.get(name, value) for name, value in body.items() if name not in LOGOS}
             for body in call.bodies()
         ]
 

@@ -6,51 +6,12 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
-from PIL import Image
-from werkzeug.test import TestResponse
 
 from linkmgr.repository import login
 from linkmgr.settings import InvalidSetting
+from tests.brands import BRANDED, fetch
 from tests.conftest import PASSWORD, Client
 from tests.test_stylesheet import luminance
-
-BRANDED = "go.example.org"
-SVG = '<?xml version="1.0"?>\n<!-- drawn -->\n<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
-FOOTER = "Imprint: https://example.com/imprint & <more>"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    Image.new("RGB", (90, 30), "#14532d").save(tmp_path / "logo.png")
-    Image.new("RGB", (90, 30), "#14532d").save(tmp_path / "logo.jpg")
-    (tmp_path / "logo.svg").write_text(SVG)
-    (tmp_path / "large.svg").write_text(SVG + " " * 256 * 1024)
-    (tmp_path / "text.png").write_text("no image")
-    return tmp_path
-
-
-@pytest.fixture
-def ours(make_app: Callable[..., Flask], app: Flask, folder: Path) -> Flask:
-    """The service with a brand, on the database of the tests."""
-    brand = {"name": "Acme <Links>", "logo": "logo.png", "accent": "#14713d", "footer": FOOTER}
-    return make_app(data_dir=str(folder), secret_key=app.config["SECRET_KEY"], **brand)
-
-
-@pytest.fixture
-def pages(alice: Client) -> list[str]:
-    """Paths of public pages that exist on our own host and on alice's branded domain."""
-    alice.add("/api/domain/add", {"domain": f"https://{BRANDED}"})
-    page = alice.add("/api/splash/add", {"name": "A", "title": "B", "message": "C", "counter": 60})
-    for domain in ({}, {"domain": BRANDED}):
-        links = {"gone": {"expiry": "2020-01-01"}, "locked": {"password": "abc12345"}, "splashed": {"type": str(page)}}
-        for alias, members in links.items():
-            alice.add("/api/url/add", {"url": "https://example.com/", "custom": alias} | members | domain)
-    code = alice.post("/api/qr/add", {"type": "text", "data": "Hello"}).get_json()["link"].rpartition("/")[2]
-    return ["/gone", "/locked", "/splashed", f"/q/{code}", "/nothing", "/no/thing"]
-
-
-def fetch(app: Flask, path: str, host: str = "127.0.0.1:5000") -> TestResponse:
-    return app.test_client().get(path, headers={"Host": host})
 
 
 def has_brand(page: str) -> bool:
@@ -64,8 +25,8 @@ def has_brand(page: str) -> bool:
     return "linkmgr" not in re.sub("<main.*</main>", "", page, flags=re.DOTALL)
 
 
-def test_every_page_of_our_own_host_has_the_brand(ours: Flask, alice: Client, pages: list[str]) -> None:
-    for path in (*pages, "/login", "/login/spent", "/api/docs"):
+def test_every_page_of_our_own_host_has_the_brand(ours: Flask, alice: Client, public_pages: list[str]) -> None:
+    for path in (*public_pages, "/login", "/login/spent", "/api/docs"):
         assert has_brand(fetch(ours, path).text), path
     browser = ours.test_client()
     browser.post("/login", data={"email": "alice@example.com", "password": PASSWORD})
@@ -80,8 +41,10 @@ def test_a_bio_page_ends_with_the_brand(ours: Flask, alice: Client) -> None:
     assert "https://example.com/imprint" in footer
 
 
-def test_a_branded_domain_shows_nothing_of_ours(ours: Flask, pages: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in (*pages, "/"):
+def test_a_branded_domain_shows_nothing_of_ours(
+    ours: Flask, public_pages: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in (*public_pages, "/"):
         page = fetch(ours, path, BRANDED).text
         assert f"<span>{BRANDED}</span>" in page, path
         assert not re.search(r"linkmgr|Acme|brand/|icon\.svg|Imprint", page), path
@@ -94,7 +57,7 @@ def test_a_branded_domain_shows_nothing_of_ours(ours: Flask, pages: list[str], m
         raise RuntimeError
 
     monkeypatch.setattr("linkmgr.pages.scan.public.qr_code", fail)
-    assert not re.search(r"linkmgr|Acme|icon\.svg|Imprint|branded\.invalid", fetch(ours, pages[3], BRANDED).text)
+    assert not re.search(r"linkmgr|Acme|icon\.svg|Imprint|branded\.invalid", fetch(ours, public_pages[3], BRANDED).text)
 
 
 def test_a_bug_is_reported_with_the_brand(ours: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,13 +73,13 @@ def test_a_bug_is_reported_with_the_brand(ours: Flask, monkeypatch: pytest.Monke
     ("name", "mimetype"), [("logo.png", "image/png"), ("logo.jpg", "image/jpeg"), ("logo.svg", "image/svg+xml")]
 )
 def test_the_logo_is_served_without_an_origin_of_its_own(
-    make_app: Callable[..., Flask], app: Flask, folder: Path, name: str, mimetype: str
+    make_app: Callable[..., Flask], app: Flask, brand_folder: Path, name: str, mimetype: str
 ) -> None:
-    made = make_app(data_dir=str(folder), logo=name)
+    made = make_app(data_dir=str(brand_folder), logo=name)
     path = re.findall('<link rel="icon" href="(.*?)">', fetch(made, "/login").text)[0]
     for answer in (fetch(made, path), fetch(made, "/favicon.ico")):
         assert (answer.status_code, answer.mimetype) == (200, mimetype)
-        assert answer.data == (folder / name).read_bytes()
+        assert answer.data == (brand_folder / name).read_bytes()
         assert "sandbox" in answer.headers["Content-Security-Policy"]
         assert answer.headers["Cache-Control"] == "public, max-age=86400"
     again = made.test_client().get(path, headers={"If-None-Match": answer.headers["ETag"]})
@@ -126,10 +89,10 @@ def test_the_logo_is_served_without_an_origin_of_its_own(
 
 @pytest.mark.parametrize("name", ["large.svg", "text.png", "missing.png", "sub/logo.png"])
 def test_a_logo_that_browsers_cannot_show_stops_the_start(
-    make_app: Callable[..., Flask], folder: Path, name: str
+    make_app: Callable[..., Flask], brand_folder: Path, name: str
 ) -> None:
     with pytest.raises(InvalidSetting, match="LINKMGR_LOGO must be the name of a PNG, JPEG or SVG file of at most 256"):
-        make_app(data_dir=str(folder), logo=name)
+        make_app(data_dir=str(brand_folder), logo=name)
 
 
 def contrast(first: str, second: str) -> float:
@@ -139,9 +102,9 @@ def contrast(first: str, second: str) -> float:
 
 @pytest.mark.parametrize("accent", ["#14713d", "#000000", "#B3261E", "#4355d9, #9aacff", "#14713d #ffffff"])
 def test_an_accent_color_can_be_read_on_light_and_dark_pages(
-    make_app: Callable[..., Flask], folder: Path, accent: str
+    make_app: Callable[..., Flask], brand_folder: Path, accent: str
 ) -> None:
-    style = fetch(make_app(data_dir=str(folder), accent=accent), "/static/brand/accent.css")
+    style = fetch(make_app(data_dir=str(brand_folder), accent=accent), "/static/brand/accent.css")
     assert style.mimetype == "text/css"
     light, dark = (dict(re.findall("--([a-z-]+): (#[0-9a-f]{6});", part)) for part in style.text.split("@media"))
     for colors, surfaces in ((light, ("#ffffff", "#f5f6fa")), (dark, ("#171a23", "#0e1016"))):
@@ -161,7 +124,7 @@ def test_an_accent_color_can_be_read_on_light_and_dark_pages(
     ],
 )
 def test_an_accent_color_that_is_hard_to_read_stops_the_start(
-    make_app: Callable[..., Flask], folder: Path, accent: str, message: str
+    make_app: Callable[..., Flask], brand_folder: Path, accent: str, message: str
 ) -> None:
     with pytest.raises(InvalidSetting, match=re.escape(message)):
-        make_app(data_dir=str(folder), accent=accent)
+        make_app(data_dir=str(brand_folder), accent=accent)

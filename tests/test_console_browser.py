@@ -8,13 +8,15 @@ from random import Random
 from urllib.parse import urlsplit
 
 import pytest
-from axe_selenium_python import Axe
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 
-from tests import factories
+from tests import axe, factories
 from tests.browser import Browser
 from tests.conftest import Client
+from tests.console_rows import fill_plain
 from tests.factories import Sql
+from tests.stocked import TITLES, fill_others
 from tests.targets import FIREFOX, wait_until
 from tests.test_browser import login_link
 from tests.visited import Store, Visited
@@ -28,12 +30,6 @@ def base(serve: Callable[..., str]) -> str:
 
 
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
-TITLES = (
-    "A name of 255 characters " + "x" * 230,
-    "عرض الصيف الكبير على جميع المنتجات",
-    "🎉🍞 Party bread",
-    "",
-)
 
 
 def referrers(number: int) -> str:
@@ -109,8 +105,6 @@ def check(browser: Browser, name: str, folder: Path) -> None:
             style(browser, scheme)
             picture(browser, folder / f"{name}-{size}-{scheme}.png")
     browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
-    axe = Axe(browser.driver)
-    axe.inject()
     for size, (width, height) in SIZES.items():
         browser.size(width, height)
         picture(browser, folder / f"{name}-{size}-open.png")
@@ -118,8 +112,7 @@ def check(browser: Browser, name: str, folder: Path) -> None:
         assert browser.run("return document.documentElement.scrollWidth") <= width, (name, size)
         for scheme in ("light", "dark"):
             style(browser, scheme)
-            violations = axe.run()["violations"]
-            assert violations == [], f"{name} {size} {scheme}: {axe.report(violations)}"
+            assert axe.violations(browser, "best-practice") == [], f"{name} {size} {scheme}"
 
 
 @pytest.fixture
@@ -197,6 +190,97 @@ def test_without_scripts_a_link_is_created_found_and_deleted(signed_in: Browser,
     browser.wait_for("/console")
 
 
+def test_a_preview_follows_what_is_typed_and_a_button_updates_it_without_scripts(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
+) -> None:
+    browser = signed_in
+
+    def wait_for_preview(text: str) -> None:
+        browser.driver.switch_to.frame("preview")
+        browser.wait_for_text(text)
+        browser.driver.switch_to.default_content()
+
+    browser.open(f"{base}/console/splash/new")
+    steps = browser.run("return history.length")
+    browser.find("#name").send_keys("Sale")
+    for text in ("Everything", " must go"):
+        browser.find("#title").send_keys(text)
+        wait_for_preview(text.strip())
+    assert browser.run("return history.length") == steps
+    browser.click("Create splash page")
+    browser.wait_for_text("Splash page created.")
+    browser.scripts(run=False)
+    browser.open(f"{base}/console/overlays/new")
+    browser.find("#message").send_keys("Hello visitor")
+    browser.click("Update preview")
+    wait_for_preview("Hello visitor")
+    assert [row["title"] for row in sql("SELECT title FROM splash_pages")] == ["Everything must go"]
+    assert sql("SELECT 1 FROM overlays") == []
+
+
+def test_results_follow_what_one_types_and_selected_links_are_deleted(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
+) -> None:
+    browser = signed_in
+    ids = [factories.link(sql, alice.id, title=title) for title in ("Summer sale", "Winter sale", "Winter coat")]
+    browser.open(f"{base}/console/links")
+    browser.press("/", "winter")
+    browser.wait_for_text("1 to 2 of 2")
+    assert browser.driver.current_url == f"{base}/console/links?q=winter"
+    assert browser.find("#total").text == "2"
+    assert browser.driver.switch_to.active_element.get_attribute("name") == "q"
+    assert not browser.find(".bulk").is_displayed()
+    browser.find(f"[value='{ids[1]}']").click()
+    browser.click("Select all 2")
+    browser.find("[data-copy]").click()
+    browser.wait_for_text("Copied")
+    browser.click("Delete")
+    browser.wait_for_text("Delete 2 links?")
+    browser.click("Delete 2 links")
+    browser.wait_for_text("2 links deleted.")
+    assert [row["id"] for row in sql("SELECT id FROM links")] == ids[:1]
+
+
+def test_without_scripts_links_are_filtered_and_changed(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
+    browser = signed_in
+    campaign, link_id = factories.campaign(sql, alice.id), factories.link(sql, alice.id)
+    browser.size(*SIZES["phone"])
+    browser.scripts(run=False)
+    browser.open(f"{base}/console/links")
+    browser.click("Filters")
+    Select(browser.find("[name=status]")).select_by_visible_text("Public")
+    browser.click("Search")
+    browser.wait_for_text("Public")
+    browser.find(f"[value='{link_id}']").click()
+    Select(browser.find(".bulk [name=campaign]")).select_by_value(str(campaign))
+    browser.click("Move to campaign")
+    browser.wait_for_text("1 link moved.")
+    assert "status=public" in browser.driver.current_url
+    assert sql("SELECT campaign_id FROM links") == [{"campaign_id": campaign}]
+
+
+def test_the_time_zone_of_the_browser_is_offered(signed_in: Browser, base: str, sql: Sql) -> None:
+    browser = signed_in
+    browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
+    browser.open(f"{base}/account")
+    browser.click("Use Asia/Tokyo")
+    browser.wait_for_text("Times are now shown in the time zone Asia/Tokyo.")
+    assert not browser.find("[data-zone]").is_displayed()
+    browser.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
+    assert sql("SELECT timezone FROM users WHERE username = 'alice'") == [{"timezone": "Asia/Tokyo"}]
+
+
+def test_the_menu_of_a_phone_opens_and_escape_closes_it(signed_in: Browser) -> None:
+    browser = signed_in
+    browser.size(*SIZES["phone"])
+    browser.click("Menu")
+    assert browser.find("#menu").is_displayed()
+    browser.press(Keys.TAB)
+    assert browser.driver.switch_to.active_element.text == "Home"
+    browser.press(Keys.ESCAPE)
+    assert not browser.find("#menu").is_displayed()
+
+
 @pytest.mark.parametrize("rows", ["none", "three", "many"])
 def test_each_page_is_accessible_and_fits(
     *,
@@ -209,15 +293,24 @@ def test_each_page_is_accessible_and_fits(
     rows: str,
 ) -> None:
     paths = {"home": "/console", "links": "/console/links", "new": "/console/links/new", "account": "/account"}
+    paths |= {"qrs": "/console/qrs", "bios": "/console/bios", "campaigns": "/console/campaigns"}
+    if rows == "none":
+        paths |= {"channels": "/console/channels", "overlay-new": "/console/overlays/new"}
+        paths |= {"domain-new": "/console/domains/new", "pixel-new": "/console/pixels/new"}
     if rows == "three":
         ids = [factories.link(sql, alice.id, title=title) for title in TITLES[1:]]
         store([Visited(ids[0], datetime.now(UTC) - timedelta(days=day)) for day in (0, 0, 3, 9)])
         paths = {"home": "/console", "links": "/console/links", "link": f"/console/links/{ids[0]}"}
+        paths |= fill_plain(alice, sql)
     if rows == "many":
         link_id = fill(alice, sql, store)
         page = f"/console/links/{link_id}"
         paths = {"home": "/console", "links": "/console/links", "link": page, "day": f"{page}?period=24h"}
         paths |= {"year": f"{page}?period=12mo", "edit": f"{page}/edit", "delete": f"{page}/delete"}
+        for name, row_id in fill_others(alice, sql, store).items():
+            page = f"/console/{name}/{row_id}"
+            paths |= {name: f"/console/{name}", f"{name}-page": page}
+            paths |= {f"{name}-edit": f"{page}/edit"} if name != "campaigns" else {}
     for name, path in paths.items():
         signed_in.open(base + path)
         check(signed_in, f"{rows}-{name}", tmp_path)
@@ -242,8 +335,20 @@ def test_forms_with_messages_are_accessible_and_pages_read_from_right_to_left(
     browser.find("form.form").submit()
     browser.wait_for_text("Nothing was saved.")
     check(browser, "form-refused", tmp_path)
+    for name, sent in {
+        "qrs": "foreground=rgb(200,200,200)&data.link.link=x",
+        "bios": "",
+        "campaigns": "slug=a+b",
+    }.items():
+        browser.open(f"{base}/console/{name}/new?{sent}")
+        browser.find("form.form").submit()
+        browser.wait_for_text("Nothing was saved." if name != "campaigns" else "letters")
+        check(browser, f"{name}-refused", tmp_path)
     link_id = fill(alice, sql, store)
-    for name, path in {"home": "/console", "links": "/console/links", "link": f"/console/links/{link_id}"}.items():
+    others = {name: f"/console/{name}/{row_id}" for name, row_id in fill_others(alice, sql, store).items()}
+    others |= {"bios": f"{others['bios']}/edit"}
+    paths = {"home": "/console", "links": "/console/links", "link": f"/console/links/{link_id}"}
+    for name, path in (paths | others).items():
         browser.open(base + path)
         browser.run("document.documentElement.dir = 'rtl'")
         check(browser, f"rtl-{name}", tmp_path)

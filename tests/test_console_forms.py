@@ -26,10 +26,10 @@ def browser(app: Flask, alice: Client) -> FlaskClient:
 
 def fields(page: str) -> dict[str, list[str]]:
     """Return the values that a browser sends with the form of the page, by name."""
-    form = page.split('<form method="post" class="form">')[1].split("</form>", maxsplit=1)[0]
+    form = page.split('<form method="post" class="form"')[1].split("</form>", maxsplit=1)[0]
     sent: dict[str, list[str]] = {}
     for tag, name in re.findall(r'(<(?:input|select|textarea)\b[^>]*\bname="([^"]+)"[^>]*>)', form):
-        box = re.search('type="(checkbox)"', tag)
+        box = re.search('type="(checkbox|radio)"', tag)
         value = re.search(' value="([^"]*)"', tag)
         if tag.startswith("<textarea"):
             value = re.match(r"\n(.*?)</textarea>", form.split(tag)[1], re.DOTALL)
@@ -42,7 +42,7 @@ def fields(page: str) -> dict[str, list[str]]:
 
 
 def names(page: str) -> set[str]:
-    form = page.split('<form method="post" class="form">')[1]
+    form = page.split('<form method="post" class="form"')[1]
     return {name.split(".")[0] for name in re.findall(r'\bname="([^"]+)"', form)}
 
 
@@ -234,6 +234,21 @@ def test_a_change_by_others_in_the_meantime_shows_both_and_a_second_save_stores_
     assert details(alice, link_id)["metatitle"] == "Theirs"
     assert browser.post(path, data=fields(answer.text)).status_code == 303
     assert details(alice, link_id)["metatitle"] == "Mine"
+
+
+def test_the_warnings_of_the_api_are_shown_after_saving(browser: FlaskClient) -> None:
+    body = {"url": URL, "geotarget.location": "Germny", "geotarget.link": "https://example.com/de"}
+    answer = browser.post("/console/links/new", data=body)
+    page = browser.get(answer.headers["Location"]).text
+    assert "Link created." in page
+    [warning] = re.findall('class="notice warning" role="status">([^<]+)<', page)
+    assert "germny" in warning
+    edit = fields(browser.get(answer.headers["Location"] + "/edit").text)
+    browser.post(answer.headers["Location"] + "/edit", data=edit | {"languagetarget.language": ["Frnch"],
+                 "languagetarget.link": ["https://example.com/fr"]})  # fmt: skip
+    page = browser.get(answer.headers["Location"]).text
+    [warning] = re.findall('class="notice warning" role="status">([^<]+)<', page)
+    assert "frnch" in warning
 
 
 def test_a_form_of_a_deleted_link_is_a_404(browser: FlaskClient, alice: Client) -> None:

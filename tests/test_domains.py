@@ -9,6 +9,7 @@ from tests.conftest import Client
 from tests.races import during
 
 DOMAIN = {"domain": "https://go.example.com"}
+PLAIN = {"brandname": "", "brandlogo": "", "brandcolor": ""}
 ABOUT, LOST = "https://www.example.com/about", "https://www.example.com/lost"
 CIRCLE = "redirectroot and redirect404 cannot be on a branded domain, because this can cause a redirect loop."
 
@@ -37,7 +38,7 @@ def test_a_domain_is_listed_as_it_was_sent(alice: Client) -> None:
             "currentpage": 1,
             "nextpage": 0,
             "maxpage": 1,
-            "domains": [{"id": domain_id, **DOMAIN, "redirectroot": ABOUT, "redirect404": LOST}],
+            "domains": [{"id": domain_id, **DOMAIN, "redirectroot": ABOUT, "redirect404": LOST} | PLAIN],
         },
     }
 
@@ -50,7 +51,7 @@ def test_one_domain_is_returned_as_it_is_listed(alice: Client) -> None:
 
 def test_a_domain_needs_no_redirects(alice: Client) -> None:
     domain_id = alice.add("/api/domain/add", DOMAIN | {"redirectroot": "", "redirect404": None})
-    assert listed(alice) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""}]
+    assert listed(alice) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""} | PLAIN]
 
 
 def test_an_update_changes_only_what_was_sent(alice: Client) -> None:
@@ -65,12 +66,13 @@ def test_an_update_changes_only_what_was_sent(alice: Client) -> None:
         "data": record,
     }
     changed = {"id": domain_id, **DOMAIN, "redirectroot": "https://www.example.com/new", "redirect404": LOST}
+    changed |= PLAIN
     assert listed(alice) == [changed]
     assert alice.put(path, {"redirectroot": None}).status_code == 200
     assert alice.put(path, {}).status_code == 200
     assert listed(alice) == [changed]
     assert alice.put(path, {"redirectroot": "", "redirect404": ""}).status_code == 200
-    assert listed(alice) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""}]
+    assert listed(alice) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""} | PLAIN]
 
 
 def test_a_deleted_domain_is_free_for_other_users(alice: Client, bob: Client) -> None:

@@ -134,7 +134,7 @@ CELL = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), max_
 WORD = CELL.map(lambda text: text.replace("\r", "").replace("\n", ""))
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(st.tuples(WORD, WORD, CELL), max_size=8),
     delimiter=st.sampled_from(",;\t|"),
@@ -188,7 +188,7 @@ def outcome(content: bytes, position: Any = None) -> tuple[list[ImportRow], str 
     return rows, None
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(parts=st.lists(st.one_of(FRAGMENTS, st.binary(max_size=8)), max_size=25), packed=st.booleans(), data=st.data())
 @example([b"Long URL,Short code\n", b'"', b"\n", b",", b'"'], False, None)
 def test_any_bytes_are_read_or_refused_and_reading_continues_behind_any_row(
@@ -206,3 +206,6 @@ def test_any_bytes_are_read_or_refused_and_reading_continues_behind_any_row(
         index = data.draw(st.integers(0, len(rows) - 1)) if data else 0
         rest, _ = outcome(content, rows[index].position)
         assert rest == rows[index + 1 :]
+    with pytest.MonkeyPatch.context() as patch:  # rows that end anywhere in the pieces that are read
+        patch.setattr(streams, "CHUNK", 7)
+        assert outcome(content) == (rows, message)

@@ -9,12 +9,13 @@ import linkmgr
 PACKAGE = Path(linkmgr.__file__).parent
 # A module imports only modules of its own package and of the layers above it in this list.
 LAYERS: tuple[tuple[str, ...], ...] = (
+    ("setting_types",),
     ("settings",),
     ("db",),
     ("web",),
     ("fields",),
     ("repository", "outbound"),
-    ("visits", "qr"),
+    ("visits", "qr", "events"),
     ("imports",),
     ("api",),
     ("pages",),

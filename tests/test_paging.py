@@ -31,6 +31,8 @@ LISTS = {
     "/api/urls": List("urls", factories.link, "links"),
     "/api/imports": List("imports", factories.an_import, "imports"),
     "/api/channels": List("channels", factories.channel, "channels"),
+    "/api/webhooks": List("webhooks", factories.webhook, "webhooks"),
+    "/api/webhook/{webhook_id}/deliveries": List("deliveries", factories.delivery, "deliveries"),
     "/api/channel/{channel_id}": List("items", factories.link, "channel_items"),
 }
 PAGED = [call for call in CALLS if PAGING[0] in call.operation.query]

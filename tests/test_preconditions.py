@@ -20,6 +20,7 @@ TABLES = {
     "bio": "bios",
     "campaign": "campaigns",
     "channel": "channels",
+    "webhook": "webhooks",
     "domain": "domains",
     "link": "links",
     "overlay": "overlays",

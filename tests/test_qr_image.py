@@ -4,6 +4,7 @@ from io import BytesIO
 from typing import Any
 from xml.etree import ElementTree
 
+import pypdfium2
 import pytest
 import resvg_py
 import zxingcpp
@@ -33,7 +34,11 @@ MAX_WIFI = {"ssid": ";" * 32, "encryption": "WPA", "password": '"' * 64}
 
 
 def pixels(data: bytes, form: str) -> Image.Image:
-    """Return the image as Pillow decodes it. An independent program renders the SVG."""
+    """Return the image as Pillow decodes it. Independent programs render the SVG and the PDF."""
+    if form == "pdf":
+        [page] = pypdfium2.PdfDocument(data)
+        rendered: Image.Image = page.render(scale=96 / 72).to_pil()
+        return rendered.convert("RGB")
     if form == "svg":
         data = bytes(resvg_py.svg_to_bytes(svg_string=data.decode(), skip_system_fonts=True))
     with Image.open(BytesIO(data)) as image:
@@ -79,7 +84,7 @@ def row_of(sql: Sql, path: str) -> int:
     return int(sql("SELECT id FROM qrs WHERE code = %(code)s", code=code_of(path))[0]["id"])
 
 
-@pytest.mark.parametrize("form", ["png", "svg"])
+@pytest.mark.parametrize("form", [*qr_image.FORMATS])
 @pytest.mark.parametrize("kind", DATA)
 def test_the_image_of_each_type_can_be_decoded(alice: Client, kind: str, form: str) -> None:
     path = add_code(alice, kind, logo=logo_file(alice, "noise"))
@@ -94,7 +99,7 @@ def test_the_image_of_each_type_can_be_decoded(alice: Client, kind: str, form: s
         assert (found.text, found.ec_level) == (expected, "H")
 
 
-@pytest.mark.parametrize("form", ["png", "svg"])
+@pytest.mark.parametrize("form", [*qr_image.FORMATS])
 @pytest.mark.parametrize("logo", [None, *LOGOS])
 @pytest.mark.parametrize("colors", COLORS)
 def test_codes_with_colors_and_logos_can_be_decoded(alice: Client, colors: str, logo: str | None, form: str) -> None:
@@ -211,7 +216,7 @@ def test_the_id_in_the_url_is_case_sensitive(alice: Client, sql: Sql) -> None:
     assert [fetched(alice, f"/qr/{code}").status_code for code in ("abcDEF", "ABCDEF")] == [200, 404]
 
 
-@pytest.mark.parametrize("form", ["png", "svg"])
+@pytest.mark.parametrize("form", [*qr_image.FORMATS])
 def test_equal_input_gives_equal_bytes(alice: Client, form: str) -> None:
     path = add_code(alice, logo=logo_file(alice, "noise"))
     first = fetched(alice, f"{path}?format={form}")

@@ -4,10 +4,9 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-import click
 import pytest
-from flask import Flask
 
+from linkmgr.cli import GROUPS
 from linkmgr.outbound import fetch
 from linkmgr.settings import PREFIX, Settings
 from tests.conftest import ROOT
@@ -33,15 +32,9 @@ def test_the_table_of_settings_matches_the_program() -> None:
     assert listed == expected
 
 
-def test_the_list_of_commands_matches_the_program(app: Flask) -> None:
+def test_the_list_of_commands_matches_the_program() -> None:
     listed = re.findall(r"^\| `(\w+ \w+)[^`]*` \|", README, re.MULTILINE)
-    groups = ("users", "links", "plans", "database", "visits")
-    commands = [
-        f"{name} {command}"
-        for name in groups
-        if isinstance(group := app.cli.commands[name], click.Group)
-        for command in group.commands
-    ]
+    commands = [f"{group.name} {command}" for group in GROUPS for command in group.commands]
     assert sorted(listed) == sorted(commands)
 
 

@@ -20,6 +20,7 @@ from linkmgr.api import (
     stats,
     urls,
     users,
+    webhooks,
 )
 from linkmgr.fields.base import MAX_ID
 
@@ -37,6 +38,7 @@ BLUEPRINTS = (
     stats.bp,
     urls.bp,
     users.bp,
+    webhooks.bp,
     bulk.bp,
     export.bp,
     imports.bp,

@@ -9,21 +9,22 @@ from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("pixels", __name__)
 
-TYPES = (
-    "gtmpixel",
-    "gapixel",
-    "fbpixel",
-    "adwordspixel",
-    "linkedinpixel",
-    "twitterpixel",
-    "adrollpixel",
-    "quorapixel",
-    "pinterest",
-    "bing",
-    "snapchat",
-    "reddit",
-    "tiktok",
-)
+SERVICES = {
+    "gtmpixel": "Google Tag Manager",
+    "gapixel": "Google Analytics",
+    "fbpixel": "Facebook",
+    "adwordspixel": "Google Ads",
+    "linkedinpixel": "LinkedIn",
+    "twitterpixel": "X (Twitter)",
+    "adrollpixel": "AdRoll",
+    "quorapixel": "Quora",
+    "pinterest": "Pinterest",
+    "bing": "Bing",
+    "snapchat": "Snapchat",
+    "reddit": "Reddit",
+    "tiktok": "TikTok",
+}
+TYPES = tuple(SERVICES)
 TAG = "[A-Za-z0-9_.:/-]{1,100}", "1 to 100 letters, digits, '_', '.', ':', '/' or '-'"
 
 

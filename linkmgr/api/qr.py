@@ -69,18 +69,12 @@ def visits(qr_id: int) -> Json | Response:
 
 @bp.post("/qr/add")
 def add() -> Json:
-    new = body(NewQr)
-    prepared = prepare(new["type"], new)
-    row = {"name": qr_data.default_name(new["type"], prepared["data"])} | prepared
-    return ok(**qr.add(user_id(), code=qr_data.new_code(), **row))
+    return ok(**create(user_id(), body(NewQr)))
 
 
 @bp.put("/qr/<id:qr_id>/update")
 def update(qr_id: int) -> Response:
-    changes, stored = body(QrChanges), qr.find_fixed(user_id(), qr_id)
-    if changes.get("logo") == stored["logo"]:
-        changes.pop("logo", None)  # keep the image instead of fetching it again
-    qr.update(user_id(), qr_id, **prepare(stored["type"], changes))
+    change(user_id(), qr_id, body(QrChanges))
     code = qr.read_current(user_id(), qr_id)
     return updated("QR has been updated successfully.", code.pop("version"), data=code.pop("statistics"), details=code)
 
@@ -91,10 +85,24 @@ def delete(qr_id: int) -> Json:
     return ok("QR Code has been deleted successfully.")
 
 
-def prepare(kind: str, members: dict[str, Any]) -> dict[str, Any]:
+def create(owner: int, new: Json, image: bytes | None = None) -> Json:
+    """Store a QR code. `image` is the logo if it was uploaded; `logo` is then its name."""
+    prepared = prepare(new["type"], new, image)
+    row: Json = {"name": qr_data.default_name(new["type"], prepared["data"])} | prepared
+    return qr.add(owner, code=qr_data.new_code(), **row)
+
+
+def change(owner: int, qr_id: int, changes: Json, image: bytes | None = None) -> None:
+    stored = qr.find_fixed(owner, qr_id)
+    if changes.get("logo") == stored["logo"]:
+        changes.pop("logo", None)  # keep the image instead of fetching it again
+    qr.update(owner, qr_id, **prepare(stored["type"], changes, image))
+
+
+def prepare(kind: str, members: Json, image: bytes | None = None) -> Json:
     """Replace the data by its stored form, and the logo by its image."""
     data = qr_data.normalize(kind, members["data"])
     prepared = members | {"data": data, "own_alias": qr_data.own_alias(kind, data)}
     if "logo" in members:
-        prepared |= {"logo": logos.load(members["logo"]), "logo_source": members["logo"]}
+        prepared |= {"logo": image or logos.load(members["logo"]), "logo_source": members["logo"]}
     return prepared

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from flask import Flask
 
-from linkmgr.cli import links_export, users
+from linkmgr.cli import links_export, users, webhooks
 from linkmgr.cli.group import Group
 from linkmgr.db import backup, migrations
 from linkmgr.fields.base import MAX_ID, load
@@ -22,7 +22,7 @@ MAX_PER_MINUTE = 1_000_000
 plans_group = Group("plans", help="List, add and change plans.")
 database_group = Group("database", help="Create, upgrade, check, back up and restore the database.")
 visits_group = Group("visits", help="Delete visits that have reached their retention period.")
-GROUPS = (users.group, links_export.group, plans_group, database_group, visits_group)
+GROUPS = (users.group, links_export.group, webhooks.group, plans_group, database_group, visits_group)
 
 
 @plans_group.command("list")

@@ -161,6 +161,12 @@ def _query_integer(name: str, maximum: int | None = None) -> int | None:
     return number
 
 
+def query_id(name: str) -> str | None:
+    """Return the id of a row in the query, or "0", as text."""
+    text = _query_value(name)
+    return text if text == "0" else None if (number := _query_integer(name, MAX_ID)) is None else str(number)
+
+
 def query_text(name: str, max_length: int = 255) -> str | None:
     text = _query_value(name)
     if len(text) > max_length or not strict_json.is_storable(text):

@@ -3,6 +3,10 @@
 The database decides if the colors of QR codes and overlays suffice; this module finds better ones.
 """
 
+import re
+from contextlib import suppress
+from typing import Any
+
 Parts = tuple[int, ...]
 
 MIN_CONTRAST = 3
@@ -42,3 +46,31 @@ def readable(color: str, against: str) -> str:
     )
     better = next(candidate for candidate in mixed if contrast(candidate, other) >= MIN_CONTRAST)
     return f"#{bytes(better).hex()}" if color.startswith("#") else f"rgb({','.join(map(str, better))})"
+
+
+def rating(color: str, background: str) -> dict[str, Any]:
+    """Return the contrast of a color with the one behind it, the nearest color that suffices, and which is lighter."""
+    front, back = parts_of(color), parts_of(background)
+    return {
+        "contrast": contrast(front, back),
+        "minimum": MIN_CONTRAST,
+        "better": to_hex(readable(color, background)),
+        "is_inverted": _luminance(front) > _luminance(back),
+    }
+
+
+def to_hex(color: str) -> str:
+    """Return the color as inputs of browsers have it, or "" if it is none."""
+    with suppress(ValueError):
+        return f"#{bytes(parts_of(color)).hex()}"
+    return ""
+
+
+def to_rgb(color: str) -> str:
+    """Return `#rrggbb` as `rgb(r,g,b)`, and any other text unchanged."""
+    return f"rgb({','.join(map(str, parts_of(color)))})" if re.fullmatch("#[0-9A-Fa-f]{6}", color) else color
+
+
+def long_notation(color: str) -> str:
+    """Return `#rgb` or `#rrggbb` as `#rrggbb`, the only notation that color inputs read."""
+    return f"#{bytes(parts_of(color)).hex()}"

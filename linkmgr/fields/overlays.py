@@ -1,5 +1,7 @@
 """Messages of overlays that are not plain text: images and polls."""
 
+from typing import Any
+
 from marshmallow import ValidationError
 
 from linkmgr.fields.urls import split_ascii
@@ -35,3 +37,8 @@ def check_message(overlay_type: str | None, message: str | None) -> None:
             split_ascii(split_image(message)[0])
         except ValidationError:
             raise ValidationError("must begin with the URL of an image on its own line", "message") from None
+
+
+def answer_columns(answers: list[dict[str, Any]]) -> list[str]:
+    """Return the members of answers. They differ if the overlay had another type before."""
+    return [name for name in ("choice", "name", "email", "message") if any(name in answer for answer in answers)]

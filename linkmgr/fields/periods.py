@@ -4,7 +4,7 @@ All calculations with time zones are here, so that one time zone database decide
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from difflib import get_close_matches
@@ -54,6 +54,23 @@ def _invalid(problem: str) -> AppError:
 @cache
 def _zone_names() -> set[str]:
     return available_timezones() - {"Factory", "localtime"}  # files of the host, not of the IANA database
+
+
+@cache
+def regional_zones() -> list[str]:
+    """Return UTC and the names with a continent or an ocean, for people to choose from."""
+    regions = (
+        "Africa/",
+        "America/",
+        "Antarctica/",
+        "Asia/",
+        "Atlantic/",
+        "Australia/",
+        "Europe/",
+        "Indian/",
+        "Pacific/",
+    )
+    return ["UTC", *sorted(name for name in _zone_names() if name.startswith(regions))]
 
 
 def parse_zone(name: str) -> ZoneInfo:
@@ -189,6 +206,11 @@ def buckets(span: Range, unit: str | None) -> list[Bucket]:
             raise _invalid(f"time:hour allows a range of at most {MAX_HOURLY_DAYS} days: use time:day, or narrow it")
         return list(_hours(span))
     return list(_days(span, unit))
+
+
+def as_array(values: Iterable[datetime | date]) -> str:
+    """Return an array as PostgreSQL writes it, which becomes one of times or of dates."""
+    return f"{{{','.join(value.isoformat() for value in values)}}}"
 
 
 # --- UTC days

@@ -45,3 +45,15 @@ PlanLimits = _Limits.from_dict(_MEMBERS, name="PlanLimits")
 
 class PlanName(Schema):
     name = Text(50, required=True)
+
+
+_PRICE = {"pattern": r"[0-9]{1,9}(\.[0-9]{1,2})?", "description": "a price such as 5 or 49.99"}
+
+
+class PlanNumbers(Schema):
+    """Prices, and requests per minute, as text."""
+
+    monthly = Matching(**_PRICE)
+    yearly = Matching(**_PRICE)
+    lifetime = Matching(**_PRICE)
+    rate = Matching("[0-9]{1,6}", "a number of requests, or 0 for the default")

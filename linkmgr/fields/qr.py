@@ -20,6 +20,19 @@ from linkmgr.web.request import warn
 
 TYPES = ("text", "vcard", "link", "email", "phone", "sms", "wifi")
 
+# For forms. By type: the members of the data with their labels. A type that is a text has one member with its own name.
+LABELS = {
+    "link": {"link": "Target"},
+    "text": {"text": "Text"},
+    "vcard": {"fname": "First name", "lname": "Last name", "org": "Organization", "phone": "Phone", "cell": "Mobile",
+              "fax": "Fax", "email": "E-mail", "site": "Web site", "street": "Street", "city": "City",
+              "state": "State", "zip": "Postal code", "country": "Country"},
+    "email": {"email": "Recipient", "subject": "Subject", "body": "Message"},
+    "phone": {"phone": "Phone number"},
+    "sms": {"phone": "Phone number", "message": "Message"},
+    "wifi": {"ssid": "Network", "encryption": "Security", "password": "Password"},
+}  # fmt: skip
+
 CODE_LENGTH = 12  # 68 random bits
 _CODE_ALPHABET = "0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz"  # no vowels, so that codes do not spell words
 _MAX_NAME = 100
@@ -158,12 +171,32 @@ def normalize(kind: str, data: Any) -> Any:
     try:
         return _load(kind, data)
     except ValidationError as error:
-        messages = error.messages if isinstance(error.messages, dict) else {"": error.messages}
+        messages = _by_member(error)
     problems = [f"data{member and '.'}{member} {text}" for member, texts in messages.items() for text in texts]
     raise AppError(
         "invalid",
         problems="; ".join(re.sub("required$", f"required for the type {kind}", problem) for problem in problems),
     )
+
+
+def sentences(kind: str, data: dict[str, str]) -> dict[str, str]:
+    """Return a message for each invalid member, in the words of LABELS."""
+    try:
+        _load(kind, data)
+    except ValidationError as error:
+        problems = {member or kind: texts[0] for member, texts in _by_member(error).items()}
+    else:
+        return {}
+    labels = LABELS[kind]
+    in_words = {
+        member: re.sub(r"data\.(\w+)", lambda match: labels[match[1]].lower(), text).replace("is nopass", "is None")
+        for member, text in problems.items()
+    }
+    return {member: f"{labels[member]} {text}." for member, text in in_words.items()}
+
+
+def _by_member(error: ValidationError) -> dict[str, list[str]]:
+    return error.messages if isinstance(error.messages, dict) else {"": error.messages}
 
 
 def own_alias(kind: str, data: Any) -> str | None:

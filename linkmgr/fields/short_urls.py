@@ -10,6 +10,7 @@ from linkmgr.fields.urls import is_own_host, split_ascii
 from linkmgr.settings import settings
 
 _ALIAS = re.compile("[A-Za-z0-9_-]{1,50}", re.ASCII)
+_QR_CODE = re.compile(r".*/qr?/([A-Za-z0-9_.-]{1,64})/?")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -43,3 +44,13 @@ def parse_short_url(text: str) -> ShortUrl | None:
     if (parts.port or _PORTS[parts.scheme]) != port:
         return None
     return ShortUrl(alias, None if is_own else parts.hostname, parts.scheme if has_scheme else None)
+
+
+def parse_item_url(text: str) -> dict[str, str | None]:
+    """Return the `code` in the URL of a QR code, and the `host` and the `alias` of a short URL, or empty values."""
+    code, short = _QR_CODE.fullmatch(text), parse_short_url(text)
+    return {
+        "code": code[1] if code else "",
+        "host": short.host if short else None,
+        "alias": short.alias if short else "",
+    }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from linkmgr.imports.rows import ReadError
-from linkmgr.imports.streams import CHUNK, MAX_RECORD, Line, Lines, Record, decode
+from linkmgr.imports.streams import HEAD, MAX_RECORD, Line, Lines, Record, decode
 
 DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # a first line that Excel writes
@@ -75,7 +75,7 @@ def header(head: bytes) -> tuple[list[str], str, int]:
     cells, problem, offset = next(iter(_Reader(lines, delimiter or ",")), ([], None, 0))
     if not cells:
         raise ReadError("The file is empty.")
-    if problem or (offset >= len(head) >= CHUNK):
+    if problem or (offset >= len(head) >= HEAD):
         raise ReadError("The first line is too long, or has a quotation mark that is never closed.")
     if any("\0" in cell for cell in cells):
         raise ReadError("This is not a text file. Import a CSV, JSON or SQL file.")

@@ -23,7 +23,7 @@ __all__ = ("FILE_SOURCES", "HEAD_BYTES", "SERVICES", "WITH_VISITS", "Recognized"
 
 FILE_SOURCES = ("bitly", "dub", "kutt", "linkmgr", "rebrandly", "shlink", "shortio", "yourls")
 WITH_VISITS = ("shlink", "yourls")  # sources whose visits follow their links
-HEAD_BYTES = streams.CHUNK  # recognize() needs at most so many
+HEAD_BYTES = streams.HEAD  # recognize() needs at most so many
 AUTO = "auto"
 
 _SQL = re.compile(rb"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)

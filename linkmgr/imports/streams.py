@@ -7,7 +7,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from linkmgr.imports.rows import ReadError
 
-CHUNK = 1 << 16
+HEAD = 1 << 16  # bytes from which a file is recognized
+CHUNK = 1 << 16  # bytes that are read at a time
 MAX_RECORD = 1 << 20  # bytes of a row
 MAX_UNPACKED = 1 << 30
 MAX_RATIO = 250  # texts of links reach about 50
@@ -39,7 +40,7 @@ def head(start: bytes) -> tuple[bytes, str]:
     if start.startswith(_GZIP):
         inflate = zlib.decompressobj(_GZIP_WINDOW)
         try:
-            start = inflate.decompress(start, CHUNK)
+            start = inflate.decompress(start, HEAD)
         except zlib.error:
             raise _damaged() from None
         if not (start or inflate.eof):

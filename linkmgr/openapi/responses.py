@@ -22,6 +22,11 @@ _ID = {"X-Request-Id": "The id of the request in the log: the one that the clien
 _TAG = {"ETag": "The version of the record. Send it in If-None-Match with the next read."}
 _REPLAYED = {idempotency.REPLAYED: "`true` if this is the stored answer to an earlier request with the same key."}
 _LINK = {"Link": 'The URL of the next page of a CSV, with `rel="next"`. Absent at the end.'}
+_ROWS = {
+    "X-RateLimit-Rows-Limit": "The rows of bulk requests allowed in a window. Absent in the answer to a repetition.",
+    "X-RateLimit-Rows-Remaining": "The rows left in this window.",
+    "X-RateLimit-Rows-Reset": "The epoch second at which the window ends.",
+}
 _RETRY = {"Retry-After": "The seconds after which you can try again."}
 _TITLES = {
     400: "The request is invalid, a value is already in use, or a limit of the plan is reached",
@@ -140,6 +145,7 @@ def _success(operation: Operation) -> JsonSchema:
         *_ID,
         *(_TAG if operation.tagged else ()),
         *(_REPLAYED if operation.method in safe_writes.METHODS else ()),
+        *(_ROWS if "rows_limited" in operation.codes else ()),
         *(_LINK if operation.csv and operation.arguments and not operation.lines else ()),
     )
     if operation.file:
@@ -182,6 +188,8 @@ def add_components(components: Components) -> None:
         components.header(name, {"description": description, "required": True, "schema": schema})
     for name, description in _REPLAYED.items():
         components.header(name, {"description": description, "schema": {"type": "string", "enum": ["true"]}})
+    for name, description in _ROWS.items():
+        components.header(name, {"description": description, "schema": {"type": "integer", "minimum": 0}})
     for name, description in _LINK.items():
         components.header(name, {"description": description, "schema": {"type": "string"}})
     for (status, codes), name in sorted(_NAMES.items()):

@@ -11,7 +11,7 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
 from linkmgr.api import bio, domains, qr
-from linkmgr.fields import base, bulk, links, times
+from linkmgr.fields import base, bulk, links, times, webhooks
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.urls import MAX_URL
@@ -112,6 +112,7 @@ def _row_id(_field: base.Id, _: OpenAPIConverter) -> JsonSchema:
 @schema_of.register(base.Target)
 @schema_of.register(bio.Url)
 @schema_of.register(links.Image)
+@schema_of.register(webhooks.Url)
 def _target(field: base.Text, _: OpenAPIConverter) -> JsonSchema:
     condition = " that is not on this service" if isinstance(field, base.Target) else ""
     return _url(f"An absolute http or https URL{condition}.")
@@ -128,6 +129,11 @@ def _domain(_field: domains.Domain, _: OpenAPIConverter) -> JsonSchema:
 def _links(_field: bio.Links, converter: OpenAPIConverter) -> JsonSchema:
     item = converter.resolve_nested_schema(bio.BioLink)  # type: ignore[no-untyped-call]
     return {"type": "array", "items": item, "maxItems": bio.MAX_LINKS}
+
+
+@schema_of.register
+def _events(_field: webhooks.Events, _: OpenAPIConverter) -> JsonSchema:
+    return {"type": "array", "items": {"type": "string", "enum": list(webhooks.PATTERNS)}, "minItems": 1}
 
 
 # --- members of QR codes

@@ -7,6 +7,7 @@ from werkzeug.routing import BaseConverter, ValidationError
 
 from linkmgr.pages import (
     account,
+    administration,
     avatar,
     brand,
     campaign,
@@ -30,6 +31,7 @@ BLUEPRINTS = (
     login.bp,
     account.bp,
     console.bp,
+    administration.bp,
     avatar.bp,
     brand.bp,
     challenge.bp,

@@ -12,7 +12,8 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Email, New, Password, load
-from linkmgr.pages import attempts, known_browsers
+from linkmgr.fields.periods import parse_zone, regional_zones
+from linkmgr.pages import attempts, known_browsers, signed_in
 from linkmgr.pages.attempts import Limit
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login
@@ -21,6 +22,7 @@ from linkmgr.web import errors, keys, passwords, security_headers, sessions
 from linkmgr.web.errors import AppError
 
 bp = Blueprint("account_page", __name__, url_prefix="/account")
+bp.before_request(signed_in.require_session)
 bp.after_request(security_headers.keep_private)
 
 # Label, kind in the table `usage`, and the member of the plan's limits that limits it.
@@ -115,16 +117,8 @@ def _page(*, with_key: bool = False, success: str | None = None, refusal: Refusa
         rate=f"{account['rate']} per minute" if account["rate"] else settings().rate_limit,
         by_link=g.by_link,
         sessions=login.sessions(g.user_id, session=g.session),
+        zones=regional_zones(),
     )
-
-
-@bp.before_request
-def _require_session() -> Response | None:
-    current = sessions.current()
-    if current is None:
-        return redirect(url_for("login.form"), code=303)
-    g.user_id, g.by_link, g.session = current["user_id"], current["by_link"], sessions.digest()
-    return None
 
 
 def _flash_result(view: Callable[[], str]) -> Callable[[], Response]:
@@ -220,6 +214,14 @@ def change_password() -> str:
     accounts.update(g.user_id, password_hash=password_hash, session=g.session)
     known_browsers.remember(g.user_id, password_hash)
     return "Your password has been changed. Other browsers have been signed out."
+
+
+@bp.post("/timezone")
+@_flash_result
+def change_timezone() -> str:
+    name = parse_zone(request.form.get("timezone", "")[:_MAX_TYPED]).key
+    accounts.set_timezone(g.user_id, name)
+    return f"Times are now shown in the time zone {name}."
 
 
 @bp.post("/sessions/<session_id>/end")

@@ -12,7 +12,11 @@ from linkmgr.settings import settings
 
 
 def show(bio: Row) -> ResponseReturnValue:
-    page = render_template(
+    return render(bio), {"Cache-Control": "no-cache"}  # updates take effect immediately
+
+
+def render(bio: Row) -> str:
+    return render_template(
         "bio.html",
         bio=bio,
         url=f"{settings().base_url}/{bio['alias']}",
@@ -21,7 +25,6 @@ def show(bio: Row) -> ResponseReturnValue:
         hosts=[_host(link["url"]) for link in bio["links"]],
         summary=" ".join(bio["bio"].split()),
     )
-    return page, {"Cache-Control": "no-cache"}  # updates take effect immediately
 
 
 def _avatar_name(name: str) -> str | None:

@@ -1,14 +1,21 @@
-"""Name, logo, accent color and footer of the operator. Pages of branded domains show none of them."""
+"""Name, logo, accent color and footer of the operator, and the name, logo and color of a branded domain.
+
+Pages of branded domains show nothing of the operator.
+"""
 
 import hashlib
 import re
+from contextlib import suppress
 from typing import NamedTuple
 
+import psycopg2
 from flask import Blueprint, Flask, Response, abort, request
 
-from linkmgr.fields import colors
+from linkmgr.fields import accents
 from linkmgr.pages import branded
+from linkmgr.repository import public
 from linkmgr.settings import PREFIX, InvalidSetting, settings, this_app
+from linkmgr.web import request as web_request
 
 bp = Blueprint("brand", __name__, url_prefix="/static/brand")  # no alias can begin with "static"
 
@@ -20,15 +27,6 @@ _SIGNATURES = {
 }
 # An SVG file is a document that may contain scripts. Opened directly, it must not get our origin.
 _LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-_MIN_CONTRAST = 4.5
-# Colors of style.css: the darkest light surface and the lightest dark one, and the text on the accent color.
-_LIGHT, _DARK, _WHITE, _BLACK, _DARK_TEXT = "#f5f6fa", "#171a23", "#ffffff", "#000000", "#10131c"
-_STYLE = """\
-:root { --accent: %s; --accent-hover: %s; --on-accent: #ffffff; --glow: rgb(%s / 14%%); }
-@media (prefers-color-scheme: dark) {
-  :root { --accent: %s; --accent-hover: %s; --on-accent: #10131c; --glow: rgb(%s / 16%%); }
-}
-"""
 
 
 class File(NamedTuple):
@@ -40,18 +38,21 @@ class File(NamedTuple):
 
 
 class Brand(NamedTuple):
+    """The paths are empty for a domain without a logo or without a color."""
+
     name: str
     footer: str
-    logo: File | None
-    style: File | None
+    icon: str
+    style: str
+    is_ours: bool
 
-    @property
-    def icon(self) -> str:
-        return self.logo.path if self.logo else "/static/icon.svg"
+
+def _path(name: str, version: str) -> str:
+    return f"/static/brand/{name}?v={version}"
 
 
 def _file(name: str, content: bytes, mimetype: str) -> File:
-    return File(f"/static/brand/{name}?v={hashlib.sha256(content).hexdigest()[:8]}", content, mimetype)
+    return File(_path(name, hashlib.sha256(content).hexdigest()[:8]), content, mimetype)
 
 
 def _logo(name: str) -> File:
@@ -68,56 +69,64 @@ def _logo(name: str) -> File:
     )
 
 
-def _contrast(first: str, second: str) -> float:
-    return colors.contrast(colors.parts_of(first), colors.parts_of(second))
-
-
-def _mixed(color: str, other: str, share: float) -> str:
-    pairs = zip(colors.parts_of(color), colors.parts_of(other), strict=True)
-    return "#" + "".join(f"{round(own + (added - own) * share):02x}" for own, added in pairs)
-
-
-def _for_dark_pages(color: str) -> str:
-    """Lighten a color until it can be read on dark pages."""
-    return next(
-        light for step in range(21) if _contrast(light := _mixed(color, _WHITE, step / 20), _DARK) >= _MIN_CONTRAST
-    )
-
-
 def _style(accent: str) -> File:
-    light, *others = accent.lower().replace(",", " ").split()
-    dark = others[0] if others else _for_dark_pages(light)
-    for color, surface, change, pages in ((light, _LIGHT, "darker", "light"), (dark, _DARK, "lighter", "dark")):
-        if (contrast := _contrast(color, surface)) < _MIN_CONTRAST:
-            raise InvalidSetting(
-                f"{PREFIX}ACCENT must be {change}: on {pages} pages, {color} has a contrast of {contrast:.1f} to 1 and "
-                f"needs {_MIN_CONTRAST} to 1."
-            )
-    values = [
-        value
-        for color, other in ((light, _BLACK), (dark, _WHITE))
-        for value in (color, _mixed(color, other, 0.2), " ".join(map(str, colors.parts_of(color))))
-    ]
-    return _file("accent.css", (_STYLE % tuple(values)).encode(), "text/css")
+    pair = accent.lower().replace(",", " ").split()[:2]
+    if problem := accents.problem(*pair):
+        raise InvalidSetting(f"{PREFIX}ACCENT {problem}.")
+    return _file("accent.css", accents.style(*pair), "text/css")
 
 
 def current() -> Brand | None:
-    """Return the brand, or None on branded domains and unknown hosts."""
-    if branded.host():
+    """Return the brand of the operator or of the branded domain, or None if the domain has none, and on unknown hosts.
+
+    Pages that are rendered at the start have no domain.
+    """
+    if not branded.host():
+        brand: Brand = this_app().extensions["linkmgr_brand"]
+        return brand
+    domain = None
+    if web_request.current().has_foreign_host:
+        with suppress(psycopg2.Error):  # the page that reports the error needs no brand
+            domain = branded.requested_domain()
+    if not domain or not (domain["brandname"] or domain["logo_digest"] or domain["brandcolor"]):
         return None
-    brand: Brand = this_app().extensions["linkmgr_brand"]
-    return brand
+    return Brand(
+        domain["brandname"] or web_request.current().host,
+        "",
+        _path("logo", domain["logo_digest"]) if domain["logo_digest"] else "",
+        _path("accent.css", domain["brandcolor"][1:]) if domain["brandcolor"] else "",
+        is_ours=False,
+    )
 
 
 def init_app(app: Flask) -> None:
     chosen = settings()
+    logo = _logo(chosen.logo) if chosen.logo else None
+    style = _style(chosen.accent) if chosen.accent else None
+    app.extensions["linkmgr_brand_files"] = logo, style
     app.extensions["linkmgr_brand"] = Brand(
         chosen.name,
         chosen.footer,
-        _logo(chosen.logo) if chosen.logo else None,
-        _style(chosen.accent) if chosen.accent else None,
+        logo.path if logo else "/static/icon.svg",
+        style.path if style else "",
+        is_ours=True,
     )
     app.context_processor(lambda: {"brand": current()})
+
+
+def own_files() -> tuple[File | None, File | None]:
+    """Return the logo and the style sheet of the operator, or of the branded domain."""
+    name = branded.host()
+    if name is None:
+        files: tuple[File | None, File | None] = this_app().extensions["linkmgr_brand_files"]
+        return files
+    domain = branded.requested_domain()
+    logo = public.domain_logo(name) if domain and domain["logo_digest"] else None
+    color = domain["brandcolor"] if domain else ""
+    return (
+        _file("logo", logo, "image/png") if logo else None,
+        _file("accent.css", accents.style(color), "text/css") if color else None,
+    )
 
 
 def respond(file: File | None) -> Response:
@@ -133,11 +142,9 @@ def respond(file: File | None) -> Response:
 
 @bp.get("/logo")
 def logo() -> Response:
-    brand = current()
-    return respond(brand and brand.logo)
+    return respond(own_files()[0])
 
 
 @bp.get("/accent.css")
 def style() -> Response:
-    brand = current()
-    return respond(brand and brand.style)
+    return respond(own_files()[1])

@@ -49,7 +49,7 @@ def host() -> str | None:
     return None if is_own_host(name) else name
 
 
-def _domain() -> Row | None:
+def requested_domain() -> Row | None:
     """Return the branded domain of the request, read at most once."""
     if "domain" not in g:
         name = host() or ""
@@ -83,7 +83,7 @@ def _check_host() -> AnyResponse | str | None:
     if name is None or request.endpoint == _CHALLENGE or _ends_as_404(request, name):
         return None
     try:
-        domain = _domain()
+        domain = requested_domain()
     except psycopg2.Error:
         if request.endpoint in _FILE_ENDPOINTS:  # error pages need the style sheet
             return None
@@ -114,7 +114,7 @@ def _not_found(response: Response) -> AnyResponse:
     if response.status_code != HTTPStatus.NOT_FOUND or host() is None or _begins_with(PROGRAMS):
         return response
     with suppress(psycopg2.Error):  # without the database, keep the plain 404 page
-        domain = _domain()
+        domain = requested_domain()
         app = this_app()
         if domain is None:
             return app.make_response(app.handle_user_exception(AppError("unknown_host")))

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from flask import Blueprint, current_app, redirect, url_for
 from werkzeug.wrappers import Response
 
-from linkmgr.pages import brand
+from linkmgr.pages import brand, branded
 
 bp = Blueprint("home", __name__)
 
@@ -17,11 +17,11 @@ def root() -> Response:
 
 @bp.get("/favicon.ico")
 def favicon() -> Response:
-    own = brand.current()
-    if own is None:
+    logo, _ = brand.own_files()
+    if logo:
+        return brand.respond(logo)
+    if branded.host():
         return Response(status=HTTPStatus.NO_CONTENT)
-    if own.logo:
-        return brand.respond(own.logo)
     return current_app.send_static_file("favicon.ico")
 
 

@@ -15,12 +15,13 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields import overlays
+from linkmgr.fields import colors, overlays
 from linkmgr.pages import overlay_answers, pixel_tags
 from linkmgr.settings import settings
 from linkmgr.web import security_headers
 from linkmgr.web.errors import AppError
 
+_EXAMPLE = "https://example.com/"  # the target of previews
 DEFAULT_SPLASH: Row = {"title": "", "message": "", "link": "", "counter": 5, "banner": ""}
 _COLOUR = re.compile("#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNORECASE)
@@ -68,13 +69,16 @@ def _overlay(link: Row, target: str, overlay: Row) -> Response:
 
 def _page(template: str, link: Row, target: str, images: list[str] | None = None, **members: object) -> Response:
     host = urlsplit(target).hostname
-    framed = template in ("go_frame.html", "go_overlay.html") and _can_be_framed(target)
+    is_preview = "preview" in link
+    framed = template in ("go_frame.html", "go_overlay.html") and _can_be_framed(target) and not is_preview
     page = render_template(
         template,
         title=link["title"] or host,
         target=target,
         host=host,
         framed=framed,
+        is_preview=is_preview,
+        contrast=link.get("contrast"),
         pixels=url_for("short.pixels", alias=link["alias"]) if link["pixels"] else None,
         **members,
     )
@@ -107,6 +111,21 @@ def pixel_page(link: Row) -> Response:
             "frame-ancestors": ["'self'"],
         }
     )
+    return response
+
+
+def preview(kind: str, members: Row) -> Response:
+    """Render a splash page or an overlay as visitors see it, for a frame of the console. It runs no scripts, sends no
+    forms and redirects nowhere."""
+    members = members | {name: "" for name in ("link", "banner") if not _is_http(str(members.get(name, "")))}
+    link: Row = {"title": "", "pixels": None, "splash": members, "user_id": 0, "preview": True}
+    if kind == "overlay":
+        link["contrast"] = colors.contrast(
+            *(colors.parts_of(_colour(members[name], "#000")) for name in ("color", "background"))
+        )
+    response = _splash(link, _EXAMPLE) if kind == "splash" else _overlay(link, _EXAMPLE, members | {"id": 0})
+    policy = response.headers["Content-Security-Policy"].replace("frame-ancestors 'none'", "frame-ancestors 'self'")
+    response.headers["Content-Security-Policy"] = f"{policy}; sandbox allow-same-origin"
     return response
 
 

@@ -1,6 +1,8 @@
 """/qr/<code>: the image of a QR code."""
 
+import base64
 import re
+from contextlib import suppress
 
 from flask import Blueprint, Response, request
 
@@ -65,6 +67,27 @@ def requested_size(text: str | None) -> int:
             "invalid", problems=f"size must be a whole number from {qr_image.MIN_SIZE} to {qr_image.MAX_SIZE}"
         )
     return size
+
+
+def thumbnail(code: str, row: Row) -> str:
+    """Return a small PNG without the logo as a data URI, or "" if too many images are being rendered.
+
+    The browser would request all images of a list at once, most of which would be refused.
+    """
+    payload = qr_data.payload(row["type"], row["data"], f"{settings().base_url}/q/{code}")
+    with suppress(AppError):
+        return _data_uri(qr_image.smallest(payload, row["foreground"], row["background"]), "png")
+    return ""
+
+
+def preview(code: str, row: Row, logo: bytes | None) -> str:
+    """Return the image of a code that is not stored as a data URI. Raise an error if it cannot be drawn."""
+    spec = _spec(code, row | {"logo_hash": b"" if logo else None}, "svg", qr_image.DEFAULT_SIZE)
+    return _data_uri(qr_image.render(spec, logo), "svg")
+
+
+def _data_uri(image: bytes, form: str) -> str:
+    return f"data:{qr_image.FORMATS[form]};base64,{base64.b64encode(image).decode()}"
 
 
 def _spec(code: str, row: Row, form: str, size: int) -> ImageSpec:

@@ -1,4 +1,4 @@
-"""Images of QR codes, as PNG or SVG, with whole pixels per module and at most as large as requested.
+"""Images of QR codes, as PNG, SVG or PDF, with whole pixels per module and at most as large as requested.
 
 Equal input gives equal bytes, as the ETag requires.
 """
@@ -6,6 +6,7 @@ Equal input gives equal bytes, as the ETag requires.
 import base64
 import hashlib
 import zlib
+from collections.abc import Iterator
 from functools import lru_cache
 from io import BytesIO
 from typing import NamedTuple
@@ -14,11 +15,11 @@ import PIL
 import segno
 from PIL import Image, ImageOps
 
-from linkmgr.qr import drawing
+from linkmgr.qr import drawing, pdf
 from linkmgr.web.errors import AppError
 
 MIN_SIZE, MAX_SIZE, DEFAULT_SIZE = 64, 2048, 400  # pixels
-FORMATS = {"png": "image/png", "svg": "image/svg+xml"}
+FORMATS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 _QUIET_ZONE = 4  # light modules on each side, as the standard requires, if the size allows
 _BLOCK = 8  # pixels; common decoders compare blocks of this size and fail if modules have the same size
 _LOGO_SHARE = 0.25  # of the width: 1/16 of the area, far less than error correction H restores
@@ -63,10 +64,15 @@ def image_spec(
     return ImageSpec(payload, foreground, background, logo_hash, form, scale, margin)
 
 
+def smallest(payload: str, foreground: str, background: str) -> bytes:
+    """Return a PNG with one pixel per module."""
+    return render(ImageSpec(payload, foreground, background, None, "png", 1, _QUIET_ZONE), None)
+
+
 def render(spec: ImageSpec, logo: bytes | None) -> bytes:
     modules = [bytearray(row) for row in _code(spec.payload, _correction(spec.logo_hash))]
     box = _clear_box(modules) if logo else None
-    return (_svg if spec.format == "svg" else _png)(spec, modules, box, logo or b"")
+    return {"png": _png, "svg": _svg, "pdf": _pdf}[spec.format](spec, modules, box, logo or b"")
 
 
 def _correction(logo_hash: bytes | None) -> str:
@@ -130,17 +136,31 @@ def _svg(spec: ImageSpec, modules: list[bytearray], box: Box | None, logo: bytes
     ).encode()
 
 
+def _pdf(spec: ImageSpec, modules: list[bytearray], box: Box | None, logo: bytes) -> bytes:
+    return pdf.draw(
+        width=len(modules) + 2 * spec.margin,
+        margin=spec.margin,
+        scale=spec.scale,
+        colors=(_rgb(spec.foreground), _rgb(spec.background)),
+        bars=_bars(modules),
+        logo=(logo, box.start + 0.5, box.side - 1) if box else None,
+    )
+
+
 def _outline(modules: list[bytearray]) -> str:
     """Return an SVG path with a bar for each run of dark modules."""
-    bars = []
+    return "".join(f"M{x} {y}h{length}v1h-{length}z" for x, y, length in _bars(modules))
+
+
+def _bars(modules: list[bytearray]) -> Iterator[tuple[int, int, int]]:
+    """Return the start and the length of each run of dark modules."""
     for y, row in enumerate(modules):
         x = row.find(1)
         while x >= 0:
             end = row.find(0, x)
             end = len(row) if end < 0 else end
-            bars.append(f"M{x} {y}h{end - x}v1h{x - end}z")
+            yield x, y, end - x
             x = row.find(1, end)
-    return "".join(bars)
 
 
 def _rgb(color: str) -> list[int]:

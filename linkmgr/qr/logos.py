@@ -3,6 +3,7 @@
 All stored logos are re-encoded, so that rendering neither fetches URLs nor decodes images of unknown origin.
 """
 
+import hashlib
 import os
 import re
 import stat
@@ -16,6 +17,11 @@ from linkmgr.settings import settings
 from linkmgr.web.errors import AppError
 
 FOLDER = "logos"
+UPLOAD = "upload:"
+ERRORS = (  # codes of the errors of load()
+    "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
+    "fetch_busy", "image_busy", "logo_missing", "logo_unusable",
+)  # fmt: skip
 MAX_PIXELS = 4_000_000
 SIDE = 320  # pixels of the longer side of a stored logo
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}")
@@ -24,6 +30,11 @@ _MAX_JPEG_SCANS = 100
 _JPEG_SCAN = b"\xff\xda"
 
 Image.MAX_IMAGE_PIXELS = None  # Pillow only warns above its own limit, which is higher than ours
+
+
+def upload_name(image: bytes) -> str:
+    """Return the name of an uploaded logo. It can be neither that of a file nor a URL."""
+    return f"{UPLOAD}{hashlib.sha256(image).hexdigest()[:16]}"
 
 
 def load(name: str) -> bytes:
@@ -48,6 +59,7 @@ def _read(name: str) -> bytes:
 
 
 def reencode(image: bytes) -> bytes:
+    """Return a PNG or JPEG image as a small PNG."""
     if len(image) > MAX_BYTES:
         raise AppError("logo_unusable")
     try:

@@ -10,7 +10,7 @@ def overview(user_id: int) -> Row:
     account = row(
         """
         SELECT email, username, '/avatar/' || username || '.png' AS avatar, status, expires, registered,
-               admin, plan, rate, limits, key_ciphertext, key_created,
+               admin, plan, rate, limits, key_ciphertext, key_created, timezone,
                key_created + make_interval(days => %(lifetime)s) AS key_expires,
                (SELECT coalesce(json_object_agg(kind, total), '{}')
                   FROM (SELECT CASE kind WHEN 'visits ' || to_char(now(), 'YYYY-MM') THEN 'clicks' ELSE kind END, total
@@ -69,6 +69,14 @@ def update(
     if account is None:  # deleted during the request
         raise AppError("key_unknown")
     return account
+
+
+def set_timezone(user_id: int, timezone: str) -> None:
+    run(
+        "UPDATE users SET timezone = %(timezone)s WHERE id = %(user_id)s",
+        user_id=user_id,
+        timezone=timezone,
+    )
 
 
 def replace_key(user_id: int, *, key_digest: bytes, key_ciphertext: str) -> None:

@@ -146,6 +146,22 @@ def assign(user_id: int, campaign_id: int, link_id: int) -> None:
             raise not_found(kind)
 
 
+def remove(user_id: int, campaign_id: int, link_id: int) -> None:
+    """Remove a link from a campaign."""
+    removed = run(
+        """
+        UPDATE links SET campaign_id = NULL
+         WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s AND id = %(link_id)s
+        RETURNING id
+        """,
+        user_id=user_id,
+        campaign_id=campaign_id,
+        link_id=link_id,
+    )
+    if removed is None:
+        raise not_found("link")
+
+
 def delete(user_id: int, campaign_id: int) -> None:
     """Delete a campaign. Its links remain."""
     deleted = run(

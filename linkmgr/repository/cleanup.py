@@ -214,6 +214,19 @@ _OWNED = (
     """,
     """
     WITH deleted AS (
+        DELETE FROM outbox
+         WHERE id = ANY (ARRAY(SELECT id FROM outbox WHERE user_id = %(user_id)s LIMIT %(limit)s)) RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+    """,
+    """
+    WITH deleted AS (
+        DELETE FROM events
+         WHERE number = ANY (ARRAY(SELECT number FROM events WHERE user_id = %(user_id)s LIMIT %(limit)s))
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+    """,
+    """
+    WITH deleted AS (
         DELETE FROM account_rollups
          WHERE ctid = ANY (ARRAY(SELECT ctid FROM account_rollups WHERE user_id = %(user_id)s LIMIT %(limit)s))
            AND user_id = %(user_id)s

@@ -10,7 +10,7 @@ from linkmgr.web.errors import not_found
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
-        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404
+        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor
           FROM domains
          WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
@@ -25,7 +25,8 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def read(user_id: int, domain_id: int) -> Row:
     domain = row(
         """
-        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, xmin::text AS version
+        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor,
+               xmin::text AS version
           FROM domains
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
         """,
@@ -37,40 +38,93 @@ def read(user_id: int, domain_id: int) -> Row:
     return domain
 
 
-def add(user_id: int, *, domain: str, redirectroot: str = "", redirect404: str = "") -> int:
+def add(
+    user_id: int,
+    *,
+    domain: str,
+    redirectroot: str = "",
+    redirect404: str = "",
+    brandname: str = "",
+    brandlogo: str = "",
+    brandcolor: str = "",
+    logo: bytes = b"",
+    is_checked: bool = False,
+) -> int:
+    """Add a domain. `logo` is the image of `brandlogo`, or b""."""
     added = run_with_name(
         """
-        INSERT INTO domains (user_id, scheme, host, redirectroot, redirect404)
+        INSERT INTO domains (user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo, brandcolor, logo,
+                             checked)
         VALUES (%(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2),
-                %(redirectroot)s, %(redirect404)s)
+                %(redirectroot)s, %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
+                nullif(%(logo)s::bytea, ''), CASE WHEN %(is_checked)s THEN now() END)
         RETURNING id
         """,
         user_id=user_id,
         domain=domain,
         redirectroot=redirectroot,
         redirect404=redirect404,
+        brandname=brandname,
+        brandlogo=brandlogo,
+        brandcolor=brandcolor,
+        logo=logo,
+        is_checked=is_checked,
     )
     assert added is not None
     return int(added["id"])
 
 
-def update(user_id: int, domain_id: int, *, redirectroot: str | None = None, redirect404: str | None = None) -> Row:
+def update(
+    user_id: int,
+    domain_id: int,
+    *,
+    redirectroot: str | None = None,
+    redirect404: str | None = None,
+    brandname: str | None = None,
+    brandlogo: str | None = None,
+    brandcolor: str | None = None,
+    logo: bytes | None = None,
+) -> Row:
+    """Change a domain. `logo` is the image of `brandlogo`, or b""."""
     updated = run(
         """
         UPDATE domains
            SET redirectroot = coalesce(%(redirectroot)s, redirectroot),
-               redirect404 = coalesce(%(redirect404)s, redirect404)
+               redirect404 = coalesce(%(redirect404)s, redirect404),
+               brandname = coalesce(%(brandname)s, brandname),
+               brandlogo = coalesce(%(brandlogo)s, brandlogo),
+               brandcolor = coalesce(%(brandcolor)s, brandcolor),
+               logo = nullif(coalesce(%(logo)s::bytea, logo), '')
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
-        RETURNING id, scheme || '://' || host AS domain, redirectroot, redirect404, xmin::text AS version
+        RETURNING id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor,
+                  xmin::text AS version
         """,
         user_id=user_id,
         domain_id=domain_id,
         redirectroot=redirectroot,
         redirect404=redirect404,
+        brandname=brandname,
+        brandlogo=brandlogo,
+        brandcolor=brandcolor,
+        logo=logo,
     )
     if updated is None:
         raise not_found("domain")
     return updated
+
+
+def store_check(user_id: int, domain_id: int, *, problem: str) -> None:
+    """Store the result of a check. `problem` is "" if the domain points to this service."""
+    run(
+        """
+        UPDATE domains SET checked = now(), problem = %(problem)s
+         WHERE user_id = %(user_id)s AND id = %(domain_id)s
+        RETURNING id
+        """,
+        user_id=user_id,
+        domain_id=domain_id,
+        problem=problem,
+    )
 
 
 def delete(user_id: int, domain_id: int) -> None:

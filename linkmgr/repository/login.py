@@ -85,8 +85,9 @@ def find_session(session: bytes) -> Row | None:
     the login link that created the session."""
     return row(
         """
-        SELECT user_id, by_link AND created > now() - interval '1 hour' AS by_link
+        SELECT user_id, admin, timezone, by_link AND created > now() - interval '1 hour' AS by_link
           FROM sessions
+          JOIN users ON users.id = user_id
          WHERE digest = %(session)s AND created > now() - interval '30 days'
         """,
         session=session,

@@ -1,19 +1,46 @@
 """Numbers for the pages of the console: all that one page shows, in one statement. Visits of bots are not counted."""
 
-from linkmgr.db.statements import Row, replica_rows
+from typing import Unpack
+
+from linkmgr.db.statements import Page, Paging, Row, page, replica_rows, row
+from linkmgr.settings import settings
 
 
-def of_account(user_id: int, *, since: str, previous: str, limit: int) -> list[Row]:
-    """Count the clicks of each day from `previous` on, and from `since` on those of the top targets, countries and
-    referrers. Both are UTC days. The rows of days have an empty `dimension`."""
+def of_account(
+    user_id: int, *, edges: str, split: str, previous: str, since: str, since_day: str, limit: int
+) -> list[Row]:
+    """Count the clicks in each bucket from the UTC day `previous` on, and from `since` on those of the top targets,
+    countries and referrers.
+
+    The rows of buckets have an empty `dimension`, and the number of the bucket as label. Whole UTC days are stored. The
+    `split` days, which an edge divides, are counted by quarters of an hour, and so are the labels up to `since_day`.
+    """
     return replica_rows(
         """
-        WITH counts AS (
-            SELECT dimension, CASE WHEN dimension = '' THEN day::text ELSE label END AS label, sum(visits) AS clicks
+        WITH stored AS (
+            SELECT dimension, day::timestamp AT TIME ZONE 'UTC' AS at, label, visits
               FROM account_days
              WHERE user_id = %(user_id)s AND NOT bot
-               AND (dimension = '' AND day >= %(previous)s::date
-                 OR dimension IN ('target', 'country', 'referrer') AND day >= %(since)s::date)
+               AND (dimension = '' AND day >= %(previous)s::date AND day <> ALL (%(split)s::date[])
+                 OR dimension IN ('target', 'country', 'referrer') AND day >= %(since_day)s::date)
+             UNION ALL
+            SELECT '', at, '', visits
+              FROM unnest(%(split)s::date[]) AS split (day),
+                   LATERAL (SELECT at, visits
+                              FROM account_rollups
+                             WHERE user_id = %(user_id)s AND dimension = '' AND NOT bot
+                               AND at >= split.day::timestamp AT TIME ZONE 'UTC'
+                               AND at < (split.day + 1)::timestamp AT TIME ZONE 'UTC'
+                            OFFSET 0) quarters
+             UNION ALL
+            SELECT dimension, at, label, visits
+              FROM account_rollups
+             WHERE user_id = %(user_id)s AND NOT bot AND dimension IN ('target', 'country', 'referrer')
+               AND at >= %(since)s::timestamptz AND at < %(since_day)s::date::timestamp AT TIME ZONE 'UTC'),
+        counts AS (
+            SELECT dimension, CASE WHEN dimension = '' THEN width_bucket(at, %(edges)s::timestamptz[])::text
+                                   ELSE label END AS label, sum(visits) AS clicks
+              FROM stored
              GROUP BY 1, 2),
         ranked AS (
             SELECT *, row_number() OVER (PARTITION BY dimension ORDER BY clicks DESC, label) AS rank FROM counts)
@@ -35,21 +62,39 @@ def of_account(user_id: int, *, since: str, previous: str, limit: int) -> list[R
          ORDER BY dimension, rank
         """,
         user_id=user_id,
-        since=since,
+        edges=edges,
+        split=split,
         previous=previous,
+        since=since,
+        since_day=since_day,
         limit=limit,
     )
 
 
-def of_link(user_id: int, link_id: int, *, edges: str, since: str, previous: str, until: str, limit: int) -> list[Row]:
-    """Count the clicks of a link in each bucket from `previous` on, and from `since` on those of its top labels.
+def of_targets(
+    user_id: int,
+    *,
+    target_id: int | None,
+    campaign_id: int | None,
+    edges: str,
+    since: str,
+    previous: str,
+    until: str,
+    limit: int,
+) -> list[Row]:
+    """Count the visits of a link or QR code, or of the links of a campaign, in each bucket from `previous` on, and from
+    `since` on those of the top labels.
 
     The rows of buckets have an empty `dimension`, and the number of the bucket as label.
     """
     return replica_rows(
         """
         WITH owned AS (
-            SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(link_id)s),
+            SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(target_id)s
+             UNION ALL
+            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = %(target_id)s
+             UNION ALL
+            SELECT id FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s),
         stored AS MATERIALIZED (
             SELECT at, visits, labels
               FROM owned JOIN target_quarters ON target_id = owned.id
@@ -75,7 +120,8 @@ def of_link(user_id: int, link_id: int, *, edges: str, since: str, previous: str
          ORDER BY dimension, rank
         """,
         user_id=user_id,
-        link_id=link_id,
+        target_id=target_id,
+        campaign_id=campaign_id,
         edges=edges,
         since=since,
         previous=previous,
@@ -104,6 +150,54 @@ def of_links(user_id: int, ids: list[int], *, since: str) -> list[Row]:
     )
 
 
+def of_codes(user_id: int, ids: list[int], *, since: str) -> list[Row]:
+    """Return the types, data and colors of QR codes, and in `days` the scans of each UTC day from `since` on."""
+    return replica_rows(
+        """
+        SELECT id, type, data, foreground, background,
+               (SELECT coalesce(jsonb_object_agg(day, scans), '{}')
+                  FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS scans
+                          FROM target_quarters
+                         WHERE target_id = qrs.id AND at >= %(since)s::date::timestamp AT TIME ZONE 'UTC' AND NOT bot
+                         GROUP BY 1) daily) AS days
+          FROM qrs
+         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+        """,
+        user_id=user_id,
+        ids=ids,
+        since=since,
+    )
+
+
+def of_campaign(user_id: int, campaign_id: int, *, since: str, **paging: Unpack[Paging]) -> Page:
+    """List the links of a campaign by clicks, and in `days` the clicks of each UTC day from `since` on."""
+    return page(
+        """
+        SELECT *, (SELECT coalesce(jsonb_object_agg(day, visits), '{}')
+                     FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS visits
+                             FROM target_quarters
+                            WHERE target_id = members.id AND NOT bot
+                              AND at >= %(since)s::date::timestamp AT TIME ZONE 'UTC'
+                            GROUP BY 1) daily) AS days
+          FROM (SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s::text) || '/' || alias AS shorturl,
+                       url AS longurl, title, coalesce(clicks, 0) AS clicks, public,
+                       coalesce(expires <= now(), false) AS is_expired
+                  FROM links l
+                  LEFT JOIN domains d ON d.id = l.domain_id
+                  LEFT JOIN totals ON target_id = l.id
+                 WHERE l.user_id = %(user_id)s AND campaign_id = %(campaign_id)s AND l.id < %(after)s
+                 ORDER BY clicks DESC NULLS LAST, l.id DESC
+                 LIMIT %(limit)s OFFSET %(offset)s) members
+        """,
+        "SELECT count(*) FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s",
+        user_id=user_id,
+        campaign_id=campaign_id,
+        since=since,
+        base=settings().base_url,
+        **paging,
+    )
+
+
 def choices(user_id: int, *, limit: int) -> list[Row]:
     """Return the rows that a link can refer to, the newest of each kind."""
     return replica_rows(
@@ -123,4 +217,80 @@ def choices(user_id: int, *, limit: int) -> list[Row]:
         """,
         user_id=user_id,
         limit=limit,
+    )
+
+
+def uses(user_id: int, ids: list[int], *, kind: str, limit: int) -> list[Row]:
+    """Count what uses the rows of a kind, at most `limit` for each: items of channels, else links. Overlays also have
+    the number of `answers`, and domains the result of the last check."""
+    return replica_rows(
+        """
+        SELECT given.id, d.checked, d.problem,
+               CASE %(kind)s
+               WHEN 'channel' THEN (SELECT count(*) FROM (SELECT FROM channel_items
+                     WHERE user_id = %(user_id)s AND channel_id = given.id LIMIT %(limit)s) used)
+               WHEN 'pixel' THEN (SELECT count(*) FROM (SELECT FROM link_pixels
+                     WHERE user_id = %(user_id)s AND pixel_id = given.id LIMIT %(limit)s) used)
+               WHEN 'splash' THEN (SELECT count(*) FROM (SELECT FROM links
+                     WHERE user_id = %(user_id)s AND splash_id = given.id LIMIT %(limit)s) used)
+               WHEN 'overlay' THEN (SELECT count(*) FROM (SELECT FROM links
+                     WHERE user_id = %(user_id)s AND overlay_id = given.id LIMIT %(limit)s) used)
+               WHEN 'domain' THEN (SELECT count(*) FROM (SELECT FROM links
+                     WHERE user_id = %(user_id)s AND domain_id = given.id LIMIT %(limit)s) used)
+               END AS uses,
+               CASE WHEN %(kind)s = 'overlay' THEN (SELECT count(*) FROM (SELECT FROM overlay_answers
+                     WHERE user_id = %(user_id)s AND overlay_id = given.id LIMIT %(limit)s) used)
+               END AS answers
+          FROM unnest(%(ids)s::bigint[]) AS given (id)
+          LEFT JOIN domains d ON %(kind)s = 'domain' AND d.user_id = %(user_id)s AND d.id = given.id
+        """,
+        user_id=user_id,
+        ids=ids,
+        kind=kind,
+        limit=limit,
+    )
+
+
+def assignable(user_id: int, *, limit: int) -> list[Row]:
+    """Return the URLs and the names of rows that a channel can contain, the newest of each kind."""
+    return replica_rows(
+        """
+        (SELECT coalesce(d.scheme || '://' || d.host, %(base_url)s) || '/' || alias AS url,
+                coalesce(nullif(title, ''), l.url) AS name
+           FROM links l
+           LEFT JOIN domains d ON d.id = l.domain_id
+          WHERE l.user_id = %(user_id)s ORDER BY l.id DESC LIMIT %(limit)s)
+        UNION ALL
+        (SELECT %(base_url)s || '/' || alias, name FROM bios
+          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        UNION ALL
+        (SELECT %(base_url)s || '/qr/' || code, name FROM qrs
+          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        """,
+        user_id=user_id,
+        limit=limit,
+        base_url=settings().base_url,
+    )
+
+
+def find_item(user_id: int, *, host: str | None, alias: str | None, code: str | None) -> Row | None:
+    """Return the type and the id of the user's QR code, or else of the link or bio page on a host, or None. The host
+    None is that of this service."""
+    return row(
+        """
+        SELECT 'qr' AS type, id FROM qrs WHERE user_id = %(user_id)s AND code = %(code)s
+         UNION ALL
+        SELECT CASE WHEN a.link_id IS NULL THEN 'bio' ELSE 'links' END, coalesce(l.id, b.id)
+          FROM aliases a
+          LEFT JOIN links l ON l.user_id = %(user_id)s AND l.id = a.link_id
+          LEFT JOIN bios b ON b.user_id = %(user_id)s AND b.id = a.bio_id
+         WHERE a.alias = %(alias)s AND coalesce(l.id, b.id) IS NOT NULL
+           AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
+                                  ELSE (SELECT id FROM domains WHERE user_id = %(user_id)s AND host = %(host)s) END
+         LIMIT 1
+        """,
+        user_id=user_id,
+        host=host,
+        alias=alias,
+        code=code,
     )

@@ -216,9 +216,16 @@ def branded_domain(host: str) -> Row | None:
         """
         SELECT redirectroot, redirect404,
                EXISTS (SELECT FROM domains other
-                        WHERE other.host IN (host_of(d.redirectroot), host_of(d.redirect404))) AS redirects_branded
+                        WHERE other.host IN (host_of(d.redirectroot), host_of(d.redirect404))) AS redirects_branded,
+               brandname, brandcolor, logo_digest
           FROM live_domains d
          WHERE host = %(host)s
         """,
         host=host,
     )
+
+
+def domain_logo(host: str) -> bytes | None:
+    """Return the logo of a branded domain, a PNG file, or None."""
+    domain = row("SELECT logo FROM live_domains WHERE host = %(host)s", host=host)
+    return bytes(domain["logo"]) if domain and domain["logo"] else None

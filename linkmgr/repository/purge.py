@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import UNSYNCED, Row, database, run_unsynced
-from linkmgr.repository import callers, cleanup, idempotency, imports, rollups
+from linkmgr.repository import callers, cleanup, idempotency, imports, outbox, rollups
 from linkmgr.repository.visits import create_partitions
 
 MAX_ROWS = 5000
@@ -44,7 +44,12 @@ def purge() -> Purged:
             OR kind LIKE 'bots %%' AND kind < 'bots ' || to_char(now(), 'YYYY-MM')
         """
     )
-    for delete_expired in (callers.delete_expired, idempotency.delete_expired, imports.delete_expired):
+    for delete_expired in (
+        callers.delete_expired,
+        idempotency.delete_expired,
+        imports.delete_expired,
+        outbox.delete_expired,
+    ):
         while delete_expired(MAX_ROWS) == MAX_ROWS:
             pass
     return Purged(visits, months + sum(_drop_partition(partition, if_empty=True) for partition in _empty_months()))

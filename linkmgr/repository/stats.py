@@ -9,7 +9,7 @@ from typing import NamedTuple
 from psycopg2.errors import QueryCanceled
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.periods import Bucket, buckets, checked, split_days, start_of_day, utc_day_of
+from linkmgr.fields.periods import Bucket, as_array, buckets, checked, split_days, start_of_day, utc_day_of
 from linkmgr.fields.stats import BOTS, DIMENSIONS, MAX_ROWS, Query
 from linkmgr.repository import scope as scopes
 from linkmgr.repository import statistics
@@ -98,14 +98,9 @@ def _plan(owner: Owner, query: Query) -> _Count:
 # --- the statements and their parameters
 
 
-def _array(values: Iterable[datetime | date]) -> str:
-    """Return an array as PostgreSQL writes it, which becomes one of times or of dates."""
-    return f"{{{','.join(value.isoformat() for value in values)}}}"
-
-
 def _times(count: _Count) -> Row:
     return {
-        "edges": _array(period.start for period in count.periods),
+        "edges": as_array(period.start for period in count.periods),
         "since": count.query.since.isoformat(),
         "until": count.query.range.until.isoformat(),
         "bots": BOTS[count.query.bots],
@@ -120,7 +115,7 @@ def _days(count: _Count) -> Row:
         return utc_day_of(at, count.query.range.zone, count.scope.days_before)
 
     return {
-        "day_edges": _array(first_day(period.start) for period in count.periods),
+        "day_edges": as_array(first_day(period.start) for period in count.periods),
         "since_day": first_day(count.query.since).isoformat(),
         "until_day": first_day(count.query.range.until).isoformat(),
     }
@@ -139,7 +134,7 @@ def _count_rollups(count: _Count) -> list[Row]:
         return statistics.of_targets(owner.user_id, targets=scope.targets, **params)
     params |= {"dimension": dimension, "shown": dimension in query.dimensions}
     starts = [period.start for period in count.periods]
-    params["split"] = _array(split_days(starts, query.since, query.range.until, scope.days_before))
+    params["split"] = as_array(split_days(starts, query.since, query.range.until, scope.days_before))
     return statistics.of_account(owner.user_id, everyone=owner.everyone, **params)
 
 

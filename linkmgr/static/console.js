@@ -1,7 +1,7 @@
-// Keys: "/" focuses the search, "n" makes a new link. Links with data-dialog open a dialog instead of their page. A page
-// with data-reload is loaded again after so many seconds.
+// Keys: "/" focuses the search, "n" makes a new link, Escape closes the dialog and the menu, which browsers do. Links with
+// data-dialog open a dialog instead of their page. A page with data-reload is loaded again after so many seconds.
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
   const control = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
   if (!control) return;
   event.preventDefault();
@@ -9,6 +9,7 @@ document.addEventListener("keydown", (event) => {
   else control.click();
 });
 
+// Links with data-dialog open a dialog instead of their page.
 for (const link of document.querySelectorAll("[data-dialog]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
@@ -16,4 +17,72 @@ for (const link of document.querySelectorAll("[data-dialog]")) {
   });
 }
 
+// Forms with data-live show their results while one types: the same page is loaded, and this part of it is replaced.
+for (const form of document.querySelectorAll("[data-live]")) {
+  let timer, loading;
+  const load = async () => {
+    const query = new URLSearchParams([...new FormData(form)].filter(([name, value]) => value && (name !== "order" || value !== "date")));
+    const url = `${form.getAttribute("action")}${query.size ? `?${query}` : ""}`;
+    loading?.abort();
+    loading = new AbortController();
+    try {
+      const answer = await fetch(url, { signal: loading.signal });
+      if (!answer.ok || answer.redirected) return form.submit();
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const id of [form.dataset.live, "total"]) document.getElementById(id).replaceWith(page.getElementById(id));
+      history.replaceState(null, "", url);
+      document.dispatchEvent(new Event("results"));
+    } catch (error) {
+      if (error.name !== "AbortError") form.submit();
+    }
+  };
+  form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(load, 250);
+  });
+}
+
+// A button that selects all rows, or none if all are selected.
+const showSelectAll = () => {
+  for (const button of document.querySelectorAll("[data-select-all]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const boxes = [...button.form.querySelectorAll("input[name=id]")];
+      const checked = !boxes.every((box) => box.checked);
+      for (const box of boxes) box.checked = checked;
+    });
+  }
+};
+showSelectAll();
+document.addEventListener("results", showSelectAll);
+
+// A button that selects the time zone of the browser, if it is another one.
+for (const button of document.querySelectorAll("[data-zone]")) {
+  const select = document.getElementById(button.dataset.zone);
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone === select.value || ![...select.options].some((option) => option.value === zone)) continue;
+  button.textContent = `Use ${zone}`;
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    select.value = zone;
+    button.form.requestSubmit();
+  });
+}
+
+// Buttons with data-preview show in a frame what is typed in their form. With scripts this happens while typing.
+for (const button of document.querySelectorAll("[data-preview]")) {
+  let timer;
+  const update = () => {
+    const query = new URLSearchParams(new FormData(button.form)).toString();
+    // replace() adds no step to the Back button. It takes a URL, whose length is limited.
+    if (query.length < 7000) document.querySelector("iframe[name=preview]").contentWindow.location.replace(`${button.formAction}?${query}`);
+    else button.form.requestSubmit(button);
+  };
+  button.hidden = true;
+  button.form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(update, 400);
+  });
+  if (button.dataset.preview === "now") update();
+}
 for (const part of document.querySelectorAll("[data-reload]")) setTimeout(() => location.reload(), part.dataset.reload * 1000);

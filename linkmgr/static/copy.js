@@ -1,14 +1,20 @@
 // Buttons that copy the text of the element in data-copy. They stay hidden without JavaScript.
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    const source = document.getElementById(button.dataset.copy);
-    getSelection().selectAllChildren(source);
-    try {
-      await navigator.clipboard.writeText(source.textContent);
-    } catch {
-      document.execCommand("copy"); // navigator.clipboard is missing outside of secure contexts, or not allowed
+{
+  const show = () => {
+    for (const button of document.querySelectorAll("[data-copy][hidden]")) {
+      button.hidden = false;
+      button.addEventListener("click", async () => {
+        const source = document.getElementById(button.dataset.copy);
+        getSelection().selectAllChildren(source);
+        try {
+          await navigator.clipboard.writeText(source.textContent);
+        } catch {
+          document.execCommand("copy"); // navigator.clipboard is missing outside of secure contexts, or not allowed
+        }
+        button.textContent = "Copied";
+      });
     }
-    button.textContent = "Copied";
-  });
+  };
+  show();
+  document.addEventListener("results", show); // of a search
 }

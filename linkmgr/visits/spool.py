@@ -10,6 +10,7 @@ import os
 import secrets
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 SIZE = 1024 * 1024  # bytes of a file
@@ -109,6 +110,15 @@ def orphans(folder: Path) -> Iterator[Spool]:
     for path in sorted(folder.glob("*")):
         if path.suffix in (_ACTIVE, _DONE) and (spool := Spool.adopt(path)):
             yield spool
+
+
+def count_waiting(folder: Path, stored: dict[str, int]) -> int:
+    """Return the number of visits in the files of all processes, behind the `stored` positions by name."""
+    number = 0
+    for path in folder.glob(f"*{_ACTIVE}"):
+        with suppress(OSError):  # deleted in the meantime, or owned by another system user
+            number += path.read_bytes()[stored.get(path.stem, 0) :].count(b"\n")
+    return number
 
 
 def _lock(file: int, path: Path) -> bool:

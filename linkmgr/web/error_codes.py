@@ -70,6 +70,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         " TOKEN'.",
     ),
     "administrators_only": (403, "Only administrators can use this operation. Use an administrator's API key."),
+    "administration_page": (403, "Only administrators can open this page. Sign in as an administrator."),
     "rate_limited": (429, "You have exceeded the limit of {limit} requests per {per}. Try again in {seconds} seconds."),
     "rows_limited": (
         429,
@@ -151,6 +152,8 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "logo_unusable": (400, "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."),
     "image_busy": (503, "Too many images are being rendered. Try again in {seconds} seconds."),
     "image_missing": (404, "QR code not found. Check the URL; the code may have been deleted."),
+    # webhooks
+    "webhooks_full": (400, "You have 20 webhooks, which is the maximum. Delete one, or change it."),
     # campaign pages
     "campaign_missing": (404, "Campaign not found. It may be private, empty or deleted."),
     # overlays

@@ -79,8 +79,9 @@ current: Callable[[], Request] = cast("LocalProxy[Request]", flask.request)._get
 
 
 def warn(sentence: str) -> None:
-    """Add a sentence to `warnings` in the response: a value was accepted, but cannot have the effect that was meant."""
-    if not (flask.has_request_context() and current().is_api):  # commands and pages use the same validation
+    """Add a sentence to `warnings` in the response, or to the messages of a form: a value was accepted, but cannot have
+    the effect that was meant."""
+    if not flask.has_request_context():  # commands use the same validation
         return
     request = current()
     if len(request.warnings) < MAX_WARNINGS and sentence not in request.warnings:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.faults import attacks, deployment, injection
+from tests.faults import attacks, deployment, events, injection
 from tests.faults.deployment import Database, Deployment
 from tests.faults.injection import Fault
 from tests.faults.run import HEAD, Row, run
@@ -95,6 +95,12 @@ def main() -> int:
         for result in _attack_all(database):
             print(result, flush=True)
             problems += [f"{result.title}: {problem}" for problem in result.problems]
+        print(f"\n{events.HEAD}")
+        for kills in (False, True):
+            with deployment.service(database, webhook_networks="127.0.0.0/8") as target:
+                delivered = events.run(target, kills=kills)
+                print(delivered, flush=True)
+                problems += delivered.problems
         problems += _verify_detection(database, where)
     for problem in problems:
         print(problem, file=sys.stderr)

@@ -25,6 +25,7 @@ from linkmgr.openapi.operations import (
     stats,
     urls,
     users,
+    webhooks,
 )
 
 RESOURCES = (
@@ -42,6 +43,7 @@ RESOURCES = (
     export.RESOURCE,
     imports.RESOURCE,
     stats.RESOURCE,
+    webhooks.RESOURCE,
     plans.RESOURCE,
     users.RESOURCE,
     document.RESOURCE,

@@ -20,13 +20,10 @@ from linkmgr.openapi.schemas import (
     text,
 )
 from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT, MAX_REDIRECTS
+from linkmgr.qr import logos
 from linkmgr.qr.image import DEFAULT_SIZE, MAX_SIZE, MIN_SIZE
 
-_CODES = (
-    "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
-    "fetch_busy", "image_busy", "logo_missing", "logo_unusable", "colours_too_close", "link_branded",
-    "short_link_unknown",
-)  # fmt: skip
+_CODES = (*logos.ERRORS, "colours_too_close", "link_branded", "short_link_unknown")
 
 _CODE: dict[str, JsonSchema] = {
     "id": ID,
@@ -40,8 +37,9 @@ RESOURCE = Resource(
     name="QR codes",
     description=f"""\
 `link` is the URL of the image: a PNG of at most {DEFAULT_SIZE} pixels. `?size=` ({MIN_SIZE} to {MAX_SIZE} pixels) and
-`?format=svg` change that. Each module of the code is a whole number of pixels, so the image can be smaller than `size`.
-A `size` that is too small for the code is a 400 that names the smallest one.
+`?format=svg` or `?format=pdf` change that; a PDF has 96 pixels to the inch. Each module of the code is a whole number
+of pixels, so the image can be smaller than `size`. A `size` that is too small for the code is a 400 that names the
+smallest one.
 
 The image encodes a URL of this service that counts the scan and then acts by type, so an update also reaches printed
 codes. Only an image of the type `wifi` encodes the data itself.
@@ -69,7 +67,7 @@ The form of `data` depends on the type:
             "https://example.com/logo.png",
             "An image for the center: a URL that is fetched once, or the name of a file in the folder `logos/` of the "
             "service. PNG or JPEG, at most 1 MiB and 4 megapixels. An update with the same `logo` keeps the stored "
-            "image.",
+            "image. A logo that was uploaded in the console has a name such as `upload:0f3a`.",
         ),
     },
     nested={

@@ -18,6 +18,7 @@ _WEEK = 7  # days
 
 # By unit, from many ticks to few: the buckets that get a tick.
 _X_TICKS: dict[str, tuple[Callable[[datetime], bool], ...]] = {
+    "minute": (lambda at: at.minute % 5 == 0,),
     "hour": (lambda at: at.hour % 3 == 0, lambda at: at.hour % 6 == 0, lambda at: at.hour == 0),
     "day": (lambda at: True, lambda at: at.weekday() == 0, lambda at: at.day == 1),
     "week": (lambda at: at.day <= _WEEK, lambda at: at.day <= _WEEK and at.month % 3 == 1),
@@ -56,6 +57,7 @@ class Chart(NamedTuple):
     previous: str
     y_ticks: list[tuple[float, str]]  # from the top down
     x_ticks: list[tuple[float, str]]  # in percent of the width
+    noun: str  # of one visit
 
 
 def y_ticks(maximum: int) -> list[int]:
@@ -73,7 +75,7 @@ def y_ticks(maximum: int) -> list[int]:
 def tick_label(at: datetime, unit: str) -> str:
     if unit == "month":
         return f"{at:%b %Y}" if at.month == 1 else f"{at:%b}"
-    if unit == "hour" and at.hour:
+    if unit == "minute" or (unit == "hour" and at.hour):
         return f"{at:%H:%M}"
     return f"{at:%b} {at.day}"
 
@@ -90,6 +92,8 @@ def x_ticks(starts: list[datetime], unit: str) -> list[tuple[int, str]]:
 
 def full_label(at: datetime, unit: str) -> str:
     match unit:
+        case "minute":
+            return f"{at:%H:%M}"
         case "hour":
             return f"{at:%b} {at.day}, {at:%H:%M}"
         case "week":
@@ -105,10 +109,10 @@ def count(number: int, noun: str = "click") -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def title(buckets: list[Bucket], period: str) -> str:
+def title(buckets: list[Bucket], period: str, noun: str = "click") -> str:
     """Return the sentence that a chart shows. Few clicks have no percentage."""
     total, before = sum(bucket.clicks for bucket in buckets), sum(bucket.previous for bucket in buckets)
-    sentence = f"{count(total)} in {period}"
+    sentence = f"{count(total, noun)} in {period}"
     if not before:
         return sentence
     if min(total, before) < FEW:
@@ -123,8 +127,8 @@ def _path(points: list[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) if points else ""
 
 
-def chart(buckets: list[Bucket], *, unit: str, period: str) -> Chart:
-    """Return the chart of clicks. The last bucket is the current one, which is not complete."""
+def chart(buckets: list[Bucket], *, unit: str, period: str, noun: str = "click", is_current: bool = True) -> Chart:
+    """Return the chart of clicks. If it is current, the last bucket is not complete."""
     ticks = y_ticks(max(max(bucket.clicks, bucket.previous) for bucket in buckets))
     top, step = ticks[-1], WIDTH / len(buckets)
 
@@ -132,23 +136,25 @@ def chart(buckets: list[Bucket], *, unit: str, period: str) -> Chart:
         return (number + 0.5) * step, HEIGHT - clicks / top * HEIGHT
 
     points = [point(number, bucket.clicks) for number, bucket in enumerate(buckets)]
+    partial = len(buckets) - 1 if is_current else None
     marks = [
-        Mark(x, y, full_label(bucket.start, unit), bucket.clicks, bucket.previous, number == len(buckets) - 1)
+        Mark(x, y, full_label(bucket.start, unit), bucket.clicks, bucket.previous, number == partial)
         for number, ((x, y), bucket) in enumerate(zip(points, buckets, strict=True))
     ]
     has_previous = any(bucket.previous for bucket in buckets)
     return Chart(
-        title(buckets, period),
+        title(buckets, period, noun),
         "bars" if sum(bucket.clicks for bucket in buckets) < FEW else "line",
         unit,
         marks,
         step,
-        _path(points[:-1]),
-        _path(points[-2:]),
+        _path(points[:partial]),
+        _path(points[-2:]) if is_current else "",
         f"{_path(points)}L{points[-1][0]:.1f} {HEIGHT}L{points[0][0]:.1f} {HEIGHT}Z",
         _path([point(number, bucket.previous) for number, bucket in enumerate(buckets)]) if has_previous else "",
         [(HEIGHT - tick / top * HEIGHT, f"{tick:,}") for tick in reversed(ticks)],
         [((number + 0.5) / len(buckets) * 100, label) for number, label in x_ticks([b.start for b in buckets], unit)],
+        noun,
     )
 
 

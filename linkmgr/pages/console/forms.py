@@ -15,7 +15,6 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 from werkzeug.datastructures import MultiDict
-from werkzeug.wrappers import Response
 
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
@@ -23,16 +22,25 @@ from linkmgr.fields.base import load, problems
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import versions
 from linkmgr.web import errors
+from linkmgr.web import request as web_request
 from linkmgr.web.errors import AppError
 
 FormData = MultiDict[str, str]
 
-_REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN)
+_REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
 GENERAL = ""  # the name of a message that is about no field
+AGAIN = "again"  # the name of buttons that show the form again, for example with a preview
 
 
 def lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
+
+
+def _flash(sentence: str) -> None:
+    """Show a sentence on the next page, and the warnings of the API."""
+    flash(sentence, "success")
+    for warning in web_request.current().warnings:
+        flash(warning, "warning")
 
 
 def differing(record: Row, stored: Row) -> Row:
@@ -62,6 +70,7 @@ class Form:
     labels: dict[str, str]  # by member
     fields: dict[str, str] = field(default_factory=dict)  # members by code of the errors that are about them
     changes: Callable[[Row, Row], Row] = differing
+    always: tuple[str, ...] = ()  # members that the API needs with any change
     check: Callable[[Row], dict[str, str]] = lambda _: {}  # messages by member, besides those of the API
     choices: Callable[[], Row] = dict  # further values for the template
     after: str = ""  # the endpoint that shows a stored row; by default the page with its form
@@ -102,10 +111,12 @@ class Form:
     def _add(self) -> ResponseReturnValue:
         added: Row = {}
         record = self.from_form(request.form)
+        if AGAIN in request.form:
+            return self._render(record)
         messages = self._submit(self.new, record, lambda members: added.update(self.add(g.user_id, members)))
         if messages:
             return self._render(record, messages=messages), 400
-        flash(f"{self.noun[0].upper()}{self.noun[1:]} created.", "success")
+        _flash(f"{self.noun[0].upper()}{self.noun[1:]} created.")
         return redirect(self._url(added["id"]), code=303)
 
     def _edit(self, row_id: int) -> str:
@@ -115,12 +126,15 @@ class Form:
     def _save(self, row_id: int) -> ResponseReturnValue:
         row = self.read(g.user_id, row_id)
         record, version = self.from_form(request.form), request.form.get("version", "")
+        if AGAIN in request.form:
+            return self._render(record, row=row | {"version": version})
         changes = self.changes(record, self.from_row(row))
         try:
             messages = {}
             if version != row["version"]:
                 raise AppError("changed_meanwhile")
             if changes:
+                changes |= {name: record[name] for name in self.always}
                 messages = self._submit(self.changed, changes, lambda members: self._store(row_id, version, members))
         except AppError as error:
             if error.code != "changed_meanwhile":
@@ -129,15 +143,18 @@ class Form:
             return self._render(record, row=row, stored=self.from_row(row)), 412
         if messages:
             return self._render(record, row=row, messages=messages), 400
-        flash("Changes saved.", "success")
+        _flash("Changes saved.")
         return redirect(self._url(row_id), code=303)
 
-    def _delete(self, row_id: int) -> str:
+    def _delete(self, row_id: int, problem: str = "") -> str:
         """Ask whether to delete the row, for browsers that do not open the dialog."""
-        return render_template(f"console/{self.name}_delete.html", noun=self.noun, row=self.read(g.user_id, row_id))
+        row = self.read(g.user_id, row_id)
+        return render_template(f"console/{self.name}_delete.html", noun=self.noun, row=row, problem=problem)
 
-    def _delete_now(self, row_id: int) -> Response:
-        self.delete(g.user_id, row_id)
+    def _delete_now(self, row_id: int) -> ResponseReturnValue:
+        messages = self._refusal(lambda: self.delete(g.user_id, row_id))
+        if messages:
+            return self._delete(row_id, *messages.values()), 400
         flash(f"{self.noun[0].upper()}{self.noun[1:]} deleted.", "success")
         return redirect(url_for(f"console.{self.plural}"), code=303)
 
@@ -161,8 +178,12 @@ class Form:
         messages |= self.check(members)
         if messages:
             return messages
+        return self._refusal(lambda: store(load(schema, members)))
+
+    def _refusal(self, write: Callable[[], Any]) -> dict[str, str]:
+        """Write, and return the message of an error by its field, or nothing."""
         try:
-            store(load(schema, members))
+            write()
         except (AppError, psycopg2.IntegrityError) as error:
             app_error = error if isinstance(error, AppError) else errors.from_constraint(error)
             if app_error is None or app_error.status not in _REFUSED:

@@ -1,20 +1,27 @@
 """The frame of all pages of the console: the session, the navigation, and how pages show times and lists."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import NamedTuple
 
-from flask import Blueprint, g, redirect, request, url_for
+from flask import Blueprint, g, request
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
+from linkmgr.pages import signed_in
 from linkmgr.pages.console.charts import FEW
-from linkmgr.web import security_headers, sessions
+from linkmgr.web import security_headers
 
 bp = Blueprint("console", __name__, url_prefix="/console")
+bp.before_request(signed_in.require_session)
 bp.after_request(security_headers.keep_private)
 
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+@bp.after_request
+def _allow_previews(response: Response) -> Response:
+    """Let scripts fetch pages of the console, which the policy of other pages forbids."""
+    name, policy = security_headers.policy(request.environ)
+    response.headers.setdefault(name, f"{policy}; connect-src 'self'")
+    return response
 
 
 class Entry(NamedTuple):
@@ -30,22 +37,29 @@ NAVIGATION = {
     "": (
         Entry("Home", "console.home", "console.home"),
         Entry("Links", "console.links", "console.link"),
+        Entry("QR codes", "console.qrs", "console.qr"),
+        Entry("Bio pages", "console.bios", "console.bio"),
+        Entry("Campaigns", "console.campaigns", "console.campaign"),
+        Entry("Channels", "console.channels", "console.channel"),
+    ),
+    "Show and track": (
+        Entry("Splash pages", "console.splash", "console.splash"),
+        Entry("Overlays", "console.overlays", "console.overlay"),
+        Entry("Pixels", "console.pixels", "console.pixel"),
     ),
     "Set up": (
+        Entry("Domains", "console.domains", "console.domain"),
+        Entry("Webhooks", "console.webhooks", "console.webhook"),
         Entry("Import and export", "console.imports", "console.import"),
         Entry("Account", "account_page.show", "account_page."),
         Entry("API documentation", "docs.page", "docs."),
     ),
+    "Administration": (
+        Entry("Service", "administration.service", "administration.service"),
+        Entry("Users", "administration.users", "administration.user"),
+        Entry("Plans", "administration.plans", "administration.plan"),
+    ),
 }
-
-
-@bp.before_request
-def _require_session() -> Response | None:
-    current = sessions.current()
-    if current is None:
-        return redirect(url_for("login.form"), code=303)
-    g.user_id = current["user_id"]
-    return None
 
 
 def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
@@ -53,30 +67,15 @@ def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
     return {
         heading: [(entry, endpoint.startswith(entry.prefix)) for entry in entries]
         for heading, entries in NAVIGATION.items()
+        if heading != "Administration" or g.admin
     }
-
-
-def parse_utc(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
-
-
-def _when(text: str) -> str:
-    """Return a time within the last day relative to now, and any other one as a date."""
-    at = parse_utc(text)
-    seconds = int((datetime.now(UTC) - at).total_seconds())
-    if not 0 <= seconds < _DAY:
-        return f"{at:%b} {at.day}, {at.year}"
-    if seconds < _MINUTE:
-        return "just now"
-    number, unit = (seconds // _MINUTE, "minute") if seconds < _HOUR else (seconds // _HOUR, "hour")
-    return f"{number} {unit}{'' if number == 1 else 's'} ago"
 
 
 @bp.record_once
 def _add_helpers(state: object) -> None:
     app = state.app  # type: ignore[attr-defined]
     app.add_template_global(_navigation, "navigation")
-    app.add_template_filter(_when, "when")
+    signed_in.init_app(app)
 
 
 class Bar(NamedTuple):

@@ -1,7 +1,8 @@
 """The first page: shorten URLs, and the clicks of the last 30 days."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 import psycopg2
@@ -11,6 +12,8 @@ from flask.typing import ResponseReturnValue
 from linkmgr.api import urls as api
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import load, problems
+from linkmgr.fields.periods import as_array, parse_range, split_days, start_of_day, utc_day_of
+from linkmgr.fields.periods import buckets as buckets_of
 from linkmgr.pages import account as account_page
 from linkmgr.pages.console import charts, frame
 from linkmgr.pages.console.frame import bp
@@ -62,20 +65,23 @@ def _shorten_all(text: str) -> Shortened:
 
 def _numbers() -> Row:
     """Return the chart and the tables of the account."""
-    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    days = [today - timedelta(days=number) for number in range(DAYS - 1, -1, -1)]
-    previous = days[0] - timedelta(days=DAYS)
+    span = parse_range(g.zone, datetime.now(UTC), since=None, until=None, period=f"{DAYS}d")
+    assert span.since
+    first = start_of_day(span.since.astimezone(g.zone).date() - timedelta(days=DAYS), g.zone)
+    edges = [bucket.start for bucket in buckets_of(replace(span, since=first), "day")]
     rows = overviews.of_account(
-        g.user_id, since=days[0].date().isoformat(), previous=previous.date().isoformat(), limit=_TOP
+        g.user_id,
+        edges=as_array(edges),
+        split=as_array(split_days(edges, first, span.until, date.min)),
+        previous=first.date().isoformat(),
+        since=span.since.isoformat(),
+        since_day=utc_day_of(span.since, g.zone, date.min).isoformat(),
+        limit=_TOP,
     )
-    counts = {row["label"]: row["clicks"] for row in rows if not row["dimension"]}
+    counts = {int(row["label"]): row["clicks"] for row in rows if not row["dimension"]}
     buckets = [
-        charts.Bucket(
-            day,
-            counts.get(day.date().isoformat(), 0),
-            counts.get((day - timedelta(days=DAYS)).date().isoformat(), 0),
-        )
-        for day in days
+        charts.Bucket(edge.astimezone(g.zone), counts.get(number, 0), counts.get(number - DAYS, 0))
+        for number, edge in list(enumerate(edges, 1))[-DAYS:]
     ]
     total = sum(bucket.clicks for bucket in buckets)
     return {

@@ -6,6 +6,7 @@ A form and a stored link become the same record: the body that the API takes, wi
 from flask import request
 
 from linkmgr.db.statements import Row
+from linkmgr.pages import signed_in
 from linkmgr.pages.console import forms
 from linkmgr.pages.console.forms import FormData, lines
 
@@ -45,6 +46,7 @@ def from_form(form: FormData) -> Row:
     stores = {store: url for store in STORES if (url := form.get(f"deeplink.{store}", "").strip())}
     return (
         {name: lines(form.get(name, "")) for name in TEXTS}
+        | {"expiry": signed_in.from_control(form.get("expiry", ""))}
         | {name: sorted(set(form.getlist(name))) for name in LISTS}
         | {name: _pairs(form, name) for name in PAIRS}
         | {"deeplink": stores | ({"auto": True} if form.get("deeplink.auto") else {})}
@@ -59,7 +61,7 @@ def from_link(link: Row) -> Row:
         texts
         | {name: sorted(str(row_id) for row_id in link[name]) for name in LISTS}
         | {name: link[name] for name in PAIRS}
-        | {"expiry": (link["expiry"] or "").replace(" ", "T"), "deeplink": deeplink}
+        | {"expiry": link["expiry"] or "", "deeplink": deeplink}
     )
 
 

@@ -1,0 +1,111 @@
+"""/api/webhooks, /api/webhook, /api/delivery and /api/events"""
+
+from flask import Blueprint, Response
+
+from linkmgr.events.worker import iso
+from linkmgr.fields.base import Boolean, Changes, Integer, New, Text, body, paging, query_text
+from linkmgr.fields.urls import MAX_URL
+from linkmgr.fields.webhooks import PATTERNS, Events, Filter, Url
+from linkmgr.outbound.webhooks import new_secret
+from linkmgr.repository import webhooks
+from linkmgr.web.auth import user_id
+from linkmgr.web.errors import AppError
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
+
+bp = Blueprint("webhooks", __name__)
+
+DEFAULT_OVERLAP, MAX_OVERLAP = 86_400, 604_800  # seconds
+
+
+class NewWebhook(New):
+    name = Text(required=True)
+    url = Url(MAX_URL)
+    events = Events(required=True)
+    campaign = Filter()
+    channel = Filter()
+    domain = Filter()
+
+
+class WebhookChanges(Changes):
+    name = Text()
+    url = Url(MAX_URL, allow_empty=True)
+    events = Events()
+    campaign = Filter()
+    channel = Filter()
+    domain = Filter()
+    active = Boolean()
+
+
+class Rotation(New):
+    overlap = Integer(0, MAX_OVERLAP, load_default=DEFAULT_OVERLAP)
+
+
+@bp.get("/webhooks")
+def index() -> Json:
+    return listing("webhooks", webhooks.index(user_id(), **paging()))
+
+
+@bp.post("/webhooks")
+def add() -> Json:
+    secret = new_secret()
+    return ok(id=webhooks.add(user_id(), secret=secret, **body(NewWebhook)), secret=secret)
+
+
+@bp.get("/webhook/<id:webhook_id>")
+def read(webhook_id: int) -> Response:
+    webhook = webhooks.read(user_id(), webhook_id)
+    return versioned(webhook.pop("version"), data=webhook)
+
+
+@bp.put("/webhook/<id:webhook_id>/update")
+def update(webhook_id: int) -> Response:
+    webhook = webhooks.update(user_id(), webhook_id, **body(WebhookChanges))
+    return updated("Webhook has been updated successfully.", webhook.pop("version"), data=webhook)
+
+
+@bp.post("/webhook/<id:webhook_id>/rotate")
+def rotate(webhook_id: int) -> Json:
+    secret = new_secret()
+    webhooks.rotate(user_id(), webhook_id, secret=secret, **body(Rotation))
+    return ok(secret=secret)
+
+
+@bp.post("/webhook/<id:webhook_id>/test")
+def test(webhook_id: int) -> Json:
+    webhooks.test(user_id(), webhook_id)
+    return ok("A test event will be delivered within seconds.")
+
+
+@bp.delete("/webhook/<id:webhook_id>/delete")
+def delete(webhook_id: int) -> Json:
+    webhooks.delete(user_id(), webhook_id)
+    return ok("Webhook has been deleted successfully.")
+
+
+@bp.get("/webhook/<id:webhook_id>/deliveries")
+def deliveries(webhook_id: int) -> Json:
+    page = webhooks.deliveries(user_id(), webhook_id, **paging())
+    if not page.rows:
+        webhooks.read(user_id(), webhook_id)  # a webhook that does not exist has no deliveries
+    return listing("deliveries", page)
+
+
+@bp.post("/delivery/<id:delivery_id>/retry")
+def retry(delivery_id: int) -> Json:
+    webhooks.retry(user_id(), delivery_id)
+    return ok("The delivery will be sent again within seconds.")
+
+
+@bp.get("/events")
+def events() -> Json:
+    """Return events, the oldest first. `next` is the `after` of the next call, also if there are no events."""
+    page, name = paging(), query_text("type")
+    if page["number"] > 1:
+        raise AppError("invalid", problems="page is not supported here. Send the 'next' of the last response as after")
+    if name and name not in PATTERNS:
+        raise AppError("invalid", problems=f"type must be one of {', '.join(PATTERNS)}")
+    after, pattern = page["after"] or 0, (name or "*").replace("*", "%")
+    rows = webhooks.events(user_id(), after=after, limit=page["limit"], pattern=pattern)
+    for event in rows:
+        event["timestamp"] = iso(event["timestamp"])
+    return ok(data={"perpage": page["limit"], "events": rows, "next": rows[-1]["id"] if rows else after})

@@ -1,0 +1,133 @@
+"""Move events from the outbox to the webhooks that subscribe to them.
+
+A trigger records that a row has changed. Its record is read here, as its GET returns it, within about a second of the
+change. The record of a row that no longer exists has the members that were stored when it was deleted, or only its id.
+"""
+
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+import orjson
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.webhooks import TEST, matches
+from linkmgr.repository import (
+    bio,
+    campaigns,
+    channels,
+    domains,
+    imports,
+    outbox,
+    overlay,
+    pixels,
+    qr,
+    splash,
+    url_details,
+)
+from linkmgr.settings import settings
+from linkmgr.web.errors import AppError
+
+MAX_BATCH = 200
+MAX_DATA = 19_000  # bytes; the body of a delivery has at most 20 kB
+
+_READ: dict[str, Callable[[int, int], Row]] = {
+    "link": url_details.read_current,
+    "qr": qr.read_current,
+    "campaign": campaigns.read,
+    "channel": channels.read,
+    "bio": bio.read,
+    "domain": domains.read,
+    "splash": splash.read,
+    "overlay": overlay.read,
+    "pixel": pixels.read,
+    "import": imports.read,
+}
+# The ETag, and the statistics of links and QR codes.
+_LEFT_OUT = {"link": ("version", "data"), "qr": ("version", "statistics")}
+# Members of a deleted row, where columns and members have the same name.
+_STORED = ("id", "alias", "url", "title", "name", "slug", "code", "type", "host", "tag")
+_FILTERS = ("campaign", "channel", "domain")
+
+
+def move() -> bool:
+    """Move a batch of events. Return True if it was full, so that there may be more."""
+    pending = outbox.pending(MAX_BATCH)
+    if not pending:
+        return False
+    subscriptions = outbox.subscriptions(list({event["user_id"] for event in pending}))
+    by_user = {user_id: list(group) for user_id, group in groupby(sorted(subscriptions, key=_owner), key=_owner)}
+    outbox.move([_prepared(event, by_user.get(event["user_id"], [])) for event in pending])
+    return len(pending) == MAX_BATCH
+
+
+def _owner(row: Row) -> int:
+    return int(row["user_id"])
+
+
+def _prepared(event: Row, webhooks: list[Row]) -> Row:
+    """Return the event as `outbox.move` takes it. The record is read only if a webhook subscribes to it."""
+    moved = {name: event[name] for name in ("id", "user_id", "type", "created")}
+    subscribed = [webhook for webhook in webhooks if _subscribes(webhook, event)]
+    if not subscribed:
+        return moved | {"data": {}, "stored": False, "webhooks": []}
+    data, properties = _record(event)
+    receivers = [webhook for webhook in subscribed if event["type"] == TEST or _passes(webhook, properties)]
+    ids = [webhook["id"] for webhook in receivers if webhook["has_url"]]
+    return moved | {"data": _shortened(data), "stored": bool(receivers), "webhooks": ids}
+
+
+def _subscribes(webhook: Row, event: Row) -> bool:
+    if event["type"] == TEST:
+        return bool(webhook["id"] == event["object_id"])
+    return matches(webhook["events"], event["type"])
+
+
+def _record(event: Row) -> tuple[Any, list[Row]]:
+    """Return the data of an event, and its rows with the members that filters compare."""
+    kind, _, change = event["type"].partition(".")
+    if kind in ("visit", "scan"):
+        return _visits(event)
+    if event["object_id"] is None or event["type"] == TEST:
+        return event["data"], []
+    if change == "deleted":
+        stored = event["data"]
+        ids = {name: stored.get(f"{name}_id") for name in _FILTERS} | {kind: event["object_id"]}
+        return {name: stored[name] for name in _STORED if name in stored}, [ids]
+    try:
+        record = _READ[kind](event["user_id"], event["object_id"])
+    except AppError:  # deleted since
+        return {"id": event["object_id"]}, [{kind: event["object_id"]}]
+    record = {name: value for name, value in record.items() if name not in _LEFT_OUT.get(kind, ("version",))}
+    targets = outbox.targets(event["user_id"], [event["object_id"]]) if kind in ("link", "qr") else []
+    return record, targets or [{kind: event["object_id"]}]
+
+
+def _visits(event: Row) -> tuple[Any, list[Row]]:
+    targets = {row["id"]: row for row in outbox.targets(event["user_id"], [visit["id"] for visit in event["data"]])}
+    visits = [
+        visit | {"time": visit["time"][:19].replace("T", " "), "shorturl": _address(targets.get(visit["id"]))}
+        for visit in event["data"]
+    ]
+    return {"visits": visits}, list(targets.values())
+
+
+def _address(target: Row | None) -> str:
+    return (target["host"] or settings().base_url) + target["path"] if target else ""
+
+
+def _passes(webhook: Row, rows: list[Row]) -> bool:
+    """Return True if the event passes each filter of the webhook, with any of its rows."""
+    return all(
+        any(selected == row.get(name) or (name == "channel" and selected in (row.get(name) or ())) for row in rows)
+        for name in _FILTERS
+        if (selected := webhook[name]) is not None
+    )
+
+
+def _shortened(data: Any) -> Any:
+    """Return the data without its largest members, if it does not fit into a delivery."""
+    while len(orjson.dumps(data)) > MAX_DATA:
+        largest = max(data, key=lambda name: len(orjson.dumps(data[name])))
+        data = {name: value for name, value in data.items() if name != largest} | {"truncated": True}
+    return data

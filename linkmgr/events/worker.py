@@ -1,0 +1,114 @@
+"""The thread of each serving process that moves events from the outbox and delivers them to webhooks."""
+
+import atexit
+import random
+import threading
+from collections import Counter
+from time import monotonic
+
+import orjson
+import psycopg2
+from flask import Flask
+
+from linkmgr.db.statements import Row
+from linkmgr.events import records
+from linkmgr.outbound.webhooks import Message, Response, Sender
+from linkmgr.repository import outbox
+from linkmgr.web import keys
+
+# Seconds until the second attempt, the third and so on: the schedule of the Standard Webhooks specification.
+SCHEDULE = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
+MAX_TRANSFERS = 40
+MAX_PER_WEBHOOK = 8
+POLL_SECONDS = 1
+EXPIRY_SECONDS = 30
+_RETRY_SECONDS = _STOP_SECONDS = 5
+_WAIT_SECONDS = 0.2
+_GONE = 410
+
+
+class Dispatcher:
+    """Moves and delivers events. Use it in one thread."""
+
+    def __init__(self) -> None:
+        self._sender = Sender()
+
+    def run(self, stopping: threading.Event) -> None:
+        """Move and deliver events until none is left. When the process stops, finish what has been sent."""
+        while not stopping.is_set() or self._sender.deliveries:
+            if not stopping.is_set():
+                is_idle = not (records.move() or self._claim())
+                if is_idle and not self._sender.deliveries:
+                    return
+            results = self._sender.wait(_WAIT_SECONDS)
+            if results:
+                outbox.store([_result(delivery, response) for delivery, response in results])
+
+    def _claim(self) -> bool:
+        """Begin to send deliveries that are due. Return False if there are none."""
+        running = self._sender.deliveries
+        if len(running) >= MAX_TRANSFERS:
+            return False
+        by_webhook = Counter(delivery["webhook_id"] for delivery in running)
+        busy = [webhook_id for webhook_id, number in by_webhook.items() if number >= MAX_PER_WEBHOOK]
+        claimed = outbox.claim(limit=MAX_TRANSFERS - len(running), per_webhook=MAX_PER_WEBHOOK, busy=busy)
+        for delivery in claimed:
+            self._sender.start(delivery, _message(delivery))
+        return bool(claimed)
+
+
+class Worker:
+    def __init__(self, app: Flask) -> None:
+        self._app = app
+        self._dispatcher = Dispatcher()
+        self._next_expiry = 0.0  # time.monotonic()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="events", daemon=True)
+        self._thread.start()
+        atexit.register(self._stop)
+
+    def _stop(self) -> None:
+        """Wait for running deliveries. Those that are interrupted are sent again after their lease."""
+        self._stopping.set()
+        self._thread.join(_STOP_SECONDS)
+
+    def _work(self) -> None:
+        while not self._stopping.wait(POLL_SECONDS * random.uniform(0.8, 1.2)):  # noqa: S311
+            with self._app.app_context():
+                try:
+                    if monotonic() > self._next_expiry:
+                        outbox.announce_expired()
+                        self._next_expiry = monotonic() + EXPIRY_SECONDS
+                    if outbox.has_work():
+                        self._dispatcher.run(self._stopping)
+                except psycopg2.Error as error:
+                    self._app.logger.warning("database unavailable, events will be retried: %s", type(error).__name__)
+                    self._stopping.wait(_RETRY_SECONDS)
+                except Exception as error:  # a bug must not end the thread, which nothing restarts
+                    self._app.logger.error("delivering events failed and will be retried", exc_info=error)
+
+
+def _message(delivery: Row) -> Message:
+    body = {"type": delivery["type"], "timestamp": iso(delivery["created"]), "data": delivery["data"]}
+    ciphertexts = (delivery["secret_ciphertext"], delivery["previous_ciphertext"])
+    secrets = [keys.unseal(delivery["user_id"], ciphertext) for ciphertext in ciphertexts if ciphertext]
+    return Message(delivery["url"], f"msg_{delivery['event_id']}", orjson.dumps(body), secrets)
+
+
+def iso(timestamp: str) -> str:
+    return f"{timestamp.replace(' ', 'T')}Z"
+
+
+def _result(delivery: Row, response: Response) -> Row:
+    attempts = delivery["attempts"]
+    delay = SCHEDULE[attempts - 1] * random.uniform(0.9, 1.1) if attempts <= len(SCHEDULE) else None  # noqa: S311
+    return {
+        "id": delivery["id"],
+        "attempts": attempts,
+        "delivered": response.is_success,
+        "gone": response.status == _GONE,
+        "status": response.status,
+        "response": response.text,
+        "milliseconds": response.milliseconds,
+        "delay": delay,
+    }

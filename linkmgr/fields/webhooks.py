@@ -1,0 +1,62 @@
+"""The members of webhooks: types of events, the patterns by which webhooks subscribe to them, and filters."""
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Any
+
+from marshmallow import ValidationError, fields
+
+from linkmgr.fields.base import MAX_ID, Integer, Text
+from linkmgr.fields.urls import split_ascii
+
+KINDS = ("link", "qr", "campaign", "channel", "bio", "domain", "splash", "overlay", "pixel")
+TEST = "webhook.test"  # delivered to the tested webhook only
+TYPES = (
+    *(f"{kind}.{change}" for kind in KINDS for change in ("created", "updated", "deleted")),
+    "link.expired",
+    "visit",
+    "scan",
+    "answer.received",
+    "import.finished",
+    "plan.limit_reached",
+    "user.created",
+    "user.deleted",
+)
+PATTERNS = ("*", *sorted({f"{name.partition('.')[0]}.*" for name in TYPES if "." in name}), *TYPES)
+
+
+def matches(patterns: Iterable[str], name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+class Url(Text):
+    """An http or https URL, without user name and password, which would be stored in clear."""
+
+    def clean(self, text: str) -> str:
+        parts = split_ascii(super().clean(text))
+        if parts.username or parts.password:
+            raise ValidationError("must not contain a user name or password. The receiver checks signatures instead")
+        return parts.geturl()
+
+
+class Events(fields.Field[list[str]]):
+    default_error_messages = {
+        "required": "is required",
+        "invalid": "must be a non-empty array of event types such as ['link.created', 'visit'], or prefixes such as"
+        " ['link.*'] and ['*']",
+    }
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[str]:
+        if not isinstance(value, list) or not value:
+            raise self.make_error("invalid")
+        for name in value:
+            if name not in PATTERNS:
+                raise ValidationError(f"must not contain {name!r}. Known are {', '.join(PATTERNS)}")
+        return list(dict.fromkeys(value))
+
+
+class Filter(Integer):
+    """The id of a row whose events pass. 0 means all."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(0, MAX_ID, **kwargs)

@@ -1,0 +1,178 @@
+"""/api/webhooks, /api/webhook, /api/delivery and /api/events"""
+
+from linkmgr.api import webhooks
+from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.webhooks import PATTERNS, TYPES
+from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
+from linkmgr.openapi.schemas import (
+    ID,
+    TIMESTAMP,
+    JsonSchema,
+    array_of,
+    changed,
+    choice,
+    done,
+    flag,
+    listing,
+    number,
+    or_null,
+    reading,
+    record,
+    success,
+    text,
+    url_or_empty,
+)
+
+_TIME = text("2026-11-21T09:30:00Z", pattern="^[0-9-]{10}T[0-9:]{8}Z$")
+_MESSAGE = text("msg_17", pattern="^msg_[0-9]+$")
+_TYPE = choice("link.created", *(name for name in (*TYPES, "webhook.test") if name != "link.created"))
+_SECRET = text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", pattern="^whsec_[A-Za-z0-9+/=]{44}$")
+_DATA: JsonSchema = {
+    "type": "object",
+    "description": "The record as its GET shows it.",
+    "examples": [{"id": 17, "shorturl": "https://go.example.org/summer"}],
+}
+
+RESOURCE = Resource(
+    name="Webhooks and events",
+    description="""\
+A webhook receives a POST for every event of its `events`. A webhook without a `url` only records events, for programs
+that read them with `GET /api/events`. Events are recorded while you have a webhook that subscribes to them, in the
+transaction of the change itself: an event is sent if and only if the change was stored.
+
+Deliveries follow the [Standard Webhooks](https://www.standardwebhooks.com) specification. The body is
+`{"type": ..., "timestamp": ..., "data": ...}` with at most 20 kB; `data` then lacks its largest members and has
+`truncated`. The headers are `webhook-id`, `webhook-timestamp` and `webhook-signature`. To verify a delivery, use a
+library of the specification with the `secret` of the webhook.
+
+- Answer with a status of 2xx within 15 seconds. Redirects are not followed. The URL needs a public IP address and the
+  port 80 or 443; the setting `LINKMGR_WEBHOOK_NETWORKS` allows further networks.
+- A delivery that fails is sent again after 5 seconds, 5 and 30 minutes, and 2, 5, 10, 14, 20 and 24 hours. While a
+  receiver fails, it gets one delivery at a time, at most a minute apart. A 410, or a week without success, turns the
+  webhook off, and `reason` tells why. Set `active` to turn it on again.
+- An event is delivered at least once, so compare `webhook-id` if repetitions matter. Deliveries arrive in any order.
+- `link`, `qr` and the other records are read within about a second of the change. The `data` of a `deleted` event has
+  the main members of the deleted row.
+- `visit` and `scan` gather up to 40 visits: `{"visits": [{"id", "shorturl", "time", "country", ...}]}`. They contain
+  no address and no bots.
+- `campaign`, `channel` and `domain` select the events of links, QR codes and visits of that row.
+- `plan.limit_reached` is sent when the last row that your plan allows is added. `user.created` and `user.deleted` are
+  sent to administrators.
+
+Events and deliveries are kept for 30 days.""",
+    members={
+        "name": Member("Shop", "Its name in lists."),
+        "url": Member("https://example.com/hooks", "The receiver. Without a URL, events are only recorded."),
+        "events": Member(["link.created", "visit"], "Types of events, or prefixes such as `link.*` and `*`."),
+        "campaign": Member(17, "Only events of this campaign and its links. 0 removes the filter."),
+        "channel": Member(17, "Only events of this channel and its items. 0 removes the filter."),
+        "domain": Member(17, "Only events of this branded domain and its links. 0 removes the filter."),
+        "active": Member(True, "`false` turns the webhook off; `true` turns it on without failures."),
+        "overlap": Member(3600, "The seconds for which deliveries are also signed with the previous secret."),
+    },
+    records={
+        "Webhook": record(
+            id=ID,
+            name=text("Shop"),
+            url=url_or_empty("https://example.com/hooks"),
+            events=array_of(choice(*PATTERNS)) | {"examples": [["link.created", "visit"]]},
+            campaign=or_null(ID),
+            channel=or_null(ID),
+            domain=or_null(ID),
+            active=flag(True),
+            reason=text("", description="Why the service turned the webhook off."),
+            date=TIMESTAMP,
+        ),
+        "Delivery": record(
+            id=ID,
+            message=_MESSAGE | {"description": "The `webhook-id`."},
+            type=_TYPE,
+            state=choice("delivered", "waiting", "failed"),
+            attempts=number(1),
+            attempted=or_null(TIMESTAMP),
+            status=or_null(number(200)) | {"description": "The status of the response, or null if there was none."},
+            milliseconds=or_null(number(85)),
+            response=text("ok", description="The beginning of the response, or why there was none."),
+            due=or_null(TIMESTAMP) | {"description": "The time of the next attempt."},
+            date=TIMESTAMP,
+            data=_DATA,
+        ),
+        "Event": record(id=ID, message=_MESSAGE, type=_TYPE, timestamp=_TIME, data=_DATA),
+    },
+    operations=(
+        Operation("GET", "/api/webhooks", "List webhooks", listing("webhooks", "Webhook"), query=PAGING),
+        Operation(
+            "POST",
+            "/api/webhooks",
+            "Add a webhook",
+            success(id=ID, secret=_SECRET),
+            webhooks.NewWebhook,
+            {"name": "Shop", "url": "https://example.com/hooks", "events": ["link.created", "visit"]},
+            codes=("webhooks_full", "campaign_unknown", "channel_unknown", "domain_unknown"),
+            description="The `secret` is shown only once. A user has at most 20 webhooks.",
+        ),
+        Operation("GET", "/api/webhook/{webhook_id}", "Read a webhook", reading("Webhook"), tagged=True),
+        Operation(
+            "PUT",
+            "/api/webhook/{webhook_id}/update",
+            "Change a webhook",
+            changed("Webhook has been updated successfully.", "Webhook"),
+            webhooks.WebhookChanges,
+            {"events": ["link.*"]},
+            codes=("campaign_unknown", "channel_unknown", "domain_unknown"),
+            tagged=True,
+        ),
+        Operation(
+            "POST",
+            "/api/webhook/{webhook_id}/rotate",
+            "Replace the secret of a webhook",
+            success(secret=_SECRET),
+            webhooks.Rotation,
+            {"overlap": 3600},
+        ),
+        Operation(
+            "POST",
+            "/api/webhook/{webhook_id}/test",
+            "Send a test event",
+            done("A test event will be delivered within seconds."),
+            description="The event has the type `webhook.test`. See its delivery for the result.",
+        ),
+        Operation(
+            "DELETE",
+            "/api/webhook/{webhook_id}/delete",
+            "Delete a webhook",
+            done("Webhook has been deleted successfully."),
+        ),
+        Operation(
+            "GET",
+            "/api/webhook/{webhook_id}/deliveries",
+            "List the deliveries of a webhook",
+            listing("deliveries", "Delivery"),
+            query=PAGING,
+        ),
+        Operation(
+            "POST",
+            "/api/delivery/{delivery_id}/retry",
+            "Send a delivery again",
+            done("The delivery will be sent again within seconds."),
+        ),
+        Operation(
+            "GET",
+            "/api/events",
+            "Read events, the oldest first",
+            success(
+                data=record(
+                    perpage=number(15, 1),
+                    events=array_of({"$ref": "#/components/schemas/Event"}),
+                    next=number(17) | {"description": "The `after` of the next call, also if there are no events."},
+                )
+            ),
+            query=(
+                parameter("limit", "The number of events, at most 1000.", type="integer", minimum=1, default=15),
+                parameter("after", "The `next` of the previous response.", type="integer", minimum=1, maximum=MAX_ID),
+                parameter("type", "Only events of this type, or prefix such as `link.*`.", type="string"),
+            ),
+            description="No event is missed or repeated if each call sends the `next` of the previous response.",
+        ),
+    ),
+)

@@ -1,0 +1,157 @@
+"""Sends the deliveries of webhooks, many at a time in one thread, signed as in the Standard Webhooks specification
+(https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md)."""
+
+import base64
+import hashlib
+import hmac
+import secrets
+import socket
+import time
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+import pycurl
+
+from linkmgr.outbound import fetch
+from linkmgr.settings import settings
+
+DEADLINE = 15  # seconds
+MAX_RESPONSE = 64 * 1024  # bytes that are read
+MAX_KEPT = 1000  # characters of the response
+PREFIX = "whsec_"
+_REDIRECT, _ERROR = 300, 400
+_PROBLEMS = {
+    pycurl.E_COULDNT_RESOLVE_HOST: "The host name could not be resolved.",
+    pycurl.E_OPERATION_TIMEDOUT: f"No answer within {DEADLINE} seconds.",
+    pycurl.E_PEER_FAILED_VERIFICATION: "The TLS certificate is not valid.",
+}
+
+
+def new_secret() -> str:
+    return PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(PREFIX))
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
+
+
+def is_allowed(address: str, port: int) -> bool:
+    """Return True if a webhook may call this IP address and port: a public one, or one of LINKMGR_WEBHOOK_NETWORKS."""
+    ip, networks = ip_address(address.partition("%")[0]), settings().webhook_networks.replace(",", " ").split()
+    return fetch.is_allowed(address, port) or any(ip in ip_network(network) for network in networks)
+
+
+@dataclass
+class Message:
+    url: str
+    id: str
+    body: bytes
+    secrets: list[str]
+
+
+@dataclass
+class Response:
+    """`status` is None if there was no response. `text` is the beginning of its body, or why there was none."""
+
+    status: int | None
+    text: str
+    milliseconds: int
+
+    @property
+    def is_success(self) -> bool:
+        return self.status is not None and self.status < _REDIRECT
+
+
+@dataclass
+class _Transfer:
+    delivery: Any
+    curl: Any
+    started: float = field(default_factory=time.monotonic)
+    received: bytearray = field(default_factory=bytearray)
+    sockets: ExitStack = field(default_factory=ExitStack)
+    refused: bool = False
+
+    def open(self, _purpose: int, target: Any) -> socket.socket | int:
+        if not is_allowed(*target.addr[:2]):
+            self.refused = True
+            return int(pycurl.SOCKET_BAD)
+        # pycurl duplicates the socket. This one is closed with the transfer.
+        return self.sockets.enter_context(socket.socket(target.family, target.socktype, target.protocol))
+
+    def write(self, received: bytes) -> int | None:
+        if len(self.received) + len(received) > MAX_RESPONSE:
+            return 0
+        self.received += received
+        return None
+
+    def response(self, error: int | None) -> Response:
+        milliseconds = int((time.monotonic() - self.started) * 1000)
+        status = self.curl.getinfo(pycurl.RESPONSE_CODE) or None
+        if error in (None, pycurl.E_WRITE_ERROR) and status:  # the rest of a long response does not matter
+            text = self.received[: 4 * MAX_KEPT].decode(errors="replace").replace("\0", "\ufffd")[:MAX_KEPT]
+            if _REDIRECT <= status < _ERROR:
+                text = "Redirects are not followed. Use the final URL."
+            return Response(status, text, milliseconds)
+        if self.refused:
+            return Response(None, "The host has no public IP address, or the port is not 80 or 443.", milliseconds)
+        return Response(None, _PROBLEMS.get(error or 0, "The host could not be reached."), milliseconds)
+
+
+class Sender:
+    """The transfers of this process. Use it in one thread."""
+
+    def __init__(self) -> None:
+        self._multi = pycurl.CurlMulti()
+        self._running: dict[Any, _Transfer] = {}
+
+    @property
+    def deliveries(self) -> list[Any]:
+        return [transfer.delivery for transfer in self._running.values()]
+
+    def start(self, delivery: Any, message: Message) -> None:
+        curl = pycurl.Curl()
+        transfer = self._running[curl] = _Transfer(delivery, curl)
+        timestamp = int(time.time())
+        signatures = " ".join(signature(secret, message.id, timestamp, message.body) for secret in message.secrets)
+        for option, value in fetch.OPTIONS.items():
+            curl.setopt(option, value)
+        curl.setopt(pycurl.URL, message.url.encode())
+        curl.setopt(pycurl.TIMEOUT, DEADLINE)
+        curl.setopt(pycurl.OPENSOCKETFUNCTION, transfer.open)
+        curl.setopt(pycurl.WRITEFUNCTION, transfer.write)
+        curl.setopt(pycurl.POSTFIELDS, message.body)
+        curl.setopt(
+            pycurl.HTTPHEADER,
+            [
+                "Content-Type: application/json",
+                "Expect:",
+                f"webhook-id: {message.id}",
+                f"webhook-timestamp: {timestamp}",
+                f"webhook-signature: {signatures}",
+            ],
+        )
+        self._multi.add_handle(curl)
+
+    def wait(self, seconds: float) -> list[tuple[Any, Response]]:
+        """Wait until a transfer makes progress. Return the deliveries that are complete, with their responses."""
+        self._multi.perform()
+        if not (results := self._finished()):
+            self._multi.select(seconds)
+            self._multi.perform()
+            results = self._finished()
+        return results
+
+    def _finished(self) -> list[tuple[Any, Response]]:
+        results, remaining = [], 1
+        while remaining:
+            remaining, succeeded, failed = self._multi.info_read()
+            for curl, error in [*((curl, None) for curl in succeeded), *((curl, code) for curl, code, _ in failed)]:
+                transfer = self._running.pop(curl)
+                self._multi.remove_handle(curl)
+                with closing(curl), transfer.sockets:
+                    results.append((transfer.delivery, transfer.response(error)))
+        return results

@@ -1,0 +1,24 @@
+"""The blueprint, which other users than administrators cannot reach."""
+
+import re
+
+from flask import Blueprint, g
+
+from linkmgr.pages import signed_in
+from linkmgr.web import security_headers
+from linkmgr.web.errors import AppError
+
+bp = Blueprint("administration", __name__, url_prefix="/console/administration")
+bp.before_request(signed_in.require_session)
+bp.after_request(security_headers.keep_private)
+
+
+@bp.before_request
+def _require_administrator() -> None:
+    if not g.admin:
+        raise AppError("administration_page")
+
+
+def to_number(text: str) -> int | str:
+    """Return digits as a number. The schemas refuse other text."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else text

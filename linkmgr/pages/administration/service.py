@@ -1,0 +1,41 @@
+"""The state of the service, its settings without secrets, and the clicks of the last minutes."""
+
+import platform
+from dataclasses import fields
+
+from flask import g, render_template
+
+from linkmgr.pages import signed_in
+from linkmgr.pages.administration.blueprint import bp
+from linkmgr.pages.console import charts
+from linkmgr.repository import administration as repository
+from linkmgr.repository import stats
+from linkmgr.repository.scope import Owner
+from linkmgr.settings import PREFIX, settings
+from linkmgr.visits import spool
+
+_SECRET = ("url", "secret", "token", "storage")  # parts of the names of settings whose values are not shown
+
+
+def _setting(name: str) -> str:
+    value = getattr(settings(), name)
+    if name != "base_url" and any(part in name for part in _SECRET):
+        return "set" if value else "not set"
+    return "not set" if value in (None, "") else str(value)
+
+
+@bp.get("")
+def service() -> str:
+    """Show the state of the service. Statements: the state, and the clicks of the last minutes."""
+    state = repository.state()
+    minutes = stats.live(Owner(g.user_id, everyone=True), "exclude").rows
+    starts = [signed_in.parse_utc(row["time"][:19]).astimezone(g.zone) for row in minutes]
+    buckets = [charts.Bucket(start, row["clicks"], 0) for start, row in zip(starts, minutes, strict=True)]
+    return render_template(
+        "administration/service.html",
+        state=state,
+        waiting=spool.count_waiting(settings().folder / "visits", state["spools"]),
+        python=platform.python_version(),
+        settings={PREFIX + field.name.upper(): _setting(field.name) for field in fields(settings())},
+        chart=charts.chart(buckets, unit="minute", period=f"the last {stats.LIVE_MINUTES} minutes"),
+    )

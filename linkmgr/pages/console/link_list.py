@@ -1,0 +1,171 @@
+"""The list of links: its filters, and what can be done with those that are selected. Everything is in the query."""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl
+
+from flask import flash, g, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from werkzeug.wrappers import Response
+
+from linkmgr.db.statements import Page, Row
+from linkmgr.fields.base import page_number, query_choice, query_id, query_text
+from linkmgr.fields.urls import MAX_URL
+from linkmgr.pages.console import periods
+from linkmgr.pages.console.frame import bp
+from linkmgr.repository import links_selected, overviews, urls
+from linkmgr.settings import settings
+from linkmgr.web import csv
+from linkmgr.web.errors import AppError
+
+PER_PAGE = 15
+MAX_CHOICES = 200  # of a kind
+MAX_SELECTED = 100
+_ROWS = ("domain", "campaign", "channel")  # filters whose values are ids of rows
+# By filter with fixed values: its label, and the labels of its values.
+FILTERS = {
+    "status": ("Status", {"public": "Public", "private": "Private"}),
+    "expired": ("Expiry", {"yes": "Expired", "no": "Not expired"}),
+    "password": ("Password", {"yes": "With a password", "no": "Without a password"}),
+}
+_YES = "yes"
+_NAMES = ("q", *_ROWS, *FILTERS, "order")
+_CSV = ["shorturl", "longurl", "title", "description", "campaign", "channels", "status", "expiry", "password", "clicks",
+        "uniqueclicks", "date"]  # fmt: skip
+
+
+class Chip(NamedTuple):
+    """A filter that is set, and the URL of the list without it."""
+
+    label: str
+    url: str
+
+
+def _page(query: dict[str, Any]) -> Page:
+    paging: Any = {"limit": PER_PAGE, "number": page_number(), "after": None}
+    if not any(query.values()):
+        return urls.index(g.user_id, **paging)
+    ids: Any = {name: query[name] and int(query[name]) for name in _ROWS}
+    return links_selected.matching(
+        g.user_id,
+        q=query["q"],
+        public=query["status"] and query["status"] == "public",
+        expired=query["expired"] and query["expired"] == _YES,
+        password=query["password"] and query["password"] == _YES,
+        by_clicks=query["order"] == "click",
+        **ids,
+        **paging,
+    )
+
+
+def _query() -> dict[str, Any]:
+    """Return the filters and the order, which are None by default."""
+    return (
+        {"q": query_text("q", MAX_URL)}
+        | {name: query_id(name) for name in _ROWS}
+        | {name: query_choice(name, tuple(values)) for name, (_, values) in FILTERS.items()}
+        | {"order": "click" if query_choice("order", ("date", "click")) == "click" else None}
+    )
+
+
+def _chips(query: dict[str, Any], choices: dict[str, list[Row]]) -> list[Chip]:
+    labels = {}
+    for name in _ROWS:
+        names = {str(row["id"]): row["name"].rpartition("://")[2] for row in choices[name]}
+        names["0"] = settings().base_url.rpartition("://")[2]
+        labels[name] = names.get(query[name] or "", f"{name.capitalize()} {query[name]}")
+    labels |= {name: values.get(query[name], "") for name, (_, values) in FILTERS.items()} | {"q": query["q"]}
+    return [
+        Chip(label, url_for("console.links", **(query | {name: None}))) for name, label in labels.items() if query[name]
+    ]
+
+
+@bp.get("/links")
+def links() -> str:
+    """Show one page of the list. Statements: the list with its total, states and clicks of its links, and the names of
+    what they can belong to."""
+    query = _query()
+    page = _page(query)
+    days = periods.spark_days()
+    ids = [row["id"] for row in page.rows]
+    states = {row["id"]: row for row in overviews.of_links(g.user_id, ids, since=days[0])} if ids else {}
+    for row in page.rows:
+        row["state"] = states.get(row["id"], {"type": "direct", "public": True})
+        periods.add_spark(row, days, row["state"].get("days", {}))
+    rows = overviews.choices(g.user_id, limit=MAX_CHOICES)
+    choices = {kind: [row for row in rows if row["kind"] == kind] for kind in _ROWS}
+    return render_template(
+        "console/links.html",
+        page=page,
+        query=query,
+        chips=_chips(query, choices),
+        choices=choices,
+        filters=FILTERS,
+        base_url=settings().base_url,
+    )
+
+
+# --- the selected links
+
+
+def _back() -> Response:
+    """Return to the list with the filters that it had."""
+    sent = dict(parse_qsl(request.form.get("back", "")))
+    query: Any = {name: sent[name] for name in _NAMES if name in sent}
+    return redirect(url_for("console.links", **query), code=303)
+
+
+def _change(
+    change: Callable[[int, list[int], int], int], member: str, sentence: str
+) -> Callable[[list[int]], Response]:
+    def store(ids: list[int]) -> Response:
+        sent = request.form.get(member, "")
+        if not re.fullmatch("[0-9]{1,18}", sent):
+            flash(f"Choose a {member} first.", "error")
+        else:
+            number = change(g.user_id, ids, int(sent))
+            flash(f"{_links(number)} {sentence}.", "success")
+        return _back()
+
+    return store
+
+
+def _links(number: int) -> str:
+    return f"{number:,} link{'' if number == 1 else 's'}"
+
+
+def _ask(ids: list[int]) -> str:
+    return render_template("console/links_delete.html", ids=ids, rows=links_selected.read(g.user_id, ids))
+
+
+def _delete(ids: list[int]) -> Response:
+    flash(f"{_links(links_selected.delete(g.user_id, ids))} deleted.", "success")
+    return _back()
+
+
+def _export(ids: list[int]) -> Response:
+    disposition = {"Content-Disposition": 'attachment; filename="links.csv"'}
+    return csv.respond(_CSV, links_selected.read(g.user_id, ids), **disposition)
+
+
+# By value of the button.
+_ACTIONS: dict[str, Callable[[list[int]], ResponseReturnValue]] = {
+    "ask": _ask,
+    "delete": _delete,
+    "export": _export,
+    "campaign": _change(links_selected.set_campaign, "campaign", "moved"),
+    "channel": _change(links_selected.add_to_channel, "channel", "added to the channel"),
+}
+
+
+@bp.post("/links/selected")
+def links_change() -> ResponseReturnValue:
+    action = _ACTIONS.get(request.form.get("action", ""))
+    ids = [int(sent) for sent in request.form.getlist("id")[:MAX_SELECTED] if re.fullmatch("[0-9]{1,18}", sent)]
+    if action is None:
+        raise AppError("invalid", problems=f"action must be one of {', '.join(_ACTIONS)}")
+    if not ids:
+        flash("Select links first.", "error")
+        return _back()
+    return action(ids)

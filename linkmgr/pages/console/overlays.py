@@ -1,0 +1,41 @@
+"""Overlays, and the answers of visitors to their forms."""
+
+from flask import Response, g, render_template
+
+from linkmgr.api import overlay as api
+from linkmgr.fields.base import page_number
+from linkmgr.fields.overlays import answer_columns
+from linkmgr.pages.console import plain
+from linkmgr.pages.console.frame import bp
+from linkmgr.repository import overlay
+from linkmgr.web import csv
+
+PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
+
+FORM = plain.resource(
+    "overlay", overlay, api.NewOverlay, api.OverlayChanges,
+    labels={"type": "Type", "name": "Name", "message": "Text", "link": "Link", "label": "Label",
+            "position": "Position", "color": "Text color", "background": "Background color"},
+    fields={"overlay_colours_too_close": "color"},
+    defaults={"type": "message", "position": "bottom", "color": "#ffffff", "background": "#1d4ed8"},
+    choices=lambda: {"types": api.TYPES, "positions": api.POSITIONS},
+)  # fmt: skip
+plain.add_preview(FORM, "overlay")
+
+
+@bp.get("/overlays/<id:row_id>/answers")
+def overlay_answers(row_id: int) -> str:
+    row = overlay.read(g.user_id, row_id)
+    page = overlay.answers(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
+    columns = answer_columns([answer["answer"] for answer in page.rows])
+    return render_template("console/overlay_answers.html", row=row, page=page, columns=columns, max_rows=MAX_ROWS)
+
+
+@bp.get("/overlays/<id:row_id>/answers.csv")
+def overlay_answers_csv(row_id: int) -> Response:
+    """Return the newest answers as a file."""
+    rows = overlay.answers(g.user_id, row_id, limit=MAX_ROWS, number=1, after=None).rows
+    columns = answer_columns([row["answer"] for row in rows])
+    records = [{"date": row["date"]} | {name: row["answer"].get(name) for name in columns} for row in rows]
+    headers = {"Content-Disposition": f'attachment; filename="answers-{row_id}.csv"'}
+    return csv.respond(["date", *columns], records, **headers)

@@ -1,0 +1,154 @@
+"""The period of a page, and the numbers of one or many targets in it: the chart, and the tables with bars."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+
+from flask import g
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.base import query_choice, query_text
+from linkmgr.fields.countries import NAMES
+from linkmgr.fields.periods import MAX_DAYS, UNITS, Range, as_array, checked, parse_range, start_of_day
+from linkmgr.fields.periods import buckets as buckets_of
+from linkmgr.pages.console import charts, frame
+from linkmgr.repository import overviews
+from linkmgr.web.errors import AppError
+
+SPARK_DAYS = 30
+_TOP = 8
+_CODES = {names[0]: code for code, names in NAMES.items()}
+_DIMENSIONS = {
+    "country": "Countries",
+    "city": "Cities",
+    "referrer": "Referrers",
+    "browser": "Browsers",
+    "os": "Systems",
+    "device": "Devices",
+    "language": "Languages",
+}
+# By period: its name, and the units of its chart, the first of which is the default.
+PERIODS = {
+    "24h": ("the last 24 hours", ("hour",)),
+    "7d": ("the last 7 days", ("day", "hour")),
+    "30d": ("the last 30 days", ("day", "week")),
+    "90d": ("the last 90 days", ("day", "week", "month")),
+    "12mo": ("the last 12 months", ("month", "week")),
+}
+DEFAULT = "30d"
+_FIRST = date(2000, 1, 1)  # of a custom period
+# By unit: the least and the greatest number of days of a custom period that is shown by it.
+_CUSTOM_UNITS = {"day": (3, 120), "hour": (1, 7), "week": (21, 800), "month": (90, MAX_DAYS)}
+
+
+def spark_days() -> list[str]:
+    """Return the UTC days of a sparkline."""
+    today = datetime.now(UTC).date()
+    return [(today - timedelta(days=number)).isoformat() for number in range(SPARK_DAYS - 1, -1, -1)]
+
+
+def add_spark(row: Row, days: list[str], counts: dict[str, int]) -> None:
+    """Add the number of recent visits and the path of the sparkline to a row of a list."""
+    row["recent"] = sum(counts.values())
+    row["spark"] = charts.sparkline([counts.get(day, 0) for day in days])
+
+
+class Period(NamedTuple):
+    """The period of the query: its times, its name, the members of the query that select it, and the units of its
+    chart, the first of which is the default."""
+
+    span: Range
+    name: str
+    query: dict[str, str]
+    units: tuple[str, ...]
+
+
+def _parse_date(name: str) -> date | None:
+    text = query_text(name)
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        raise AppError("invalid", problems=f"{name} must be a date such as 2026-11-21") from None
+
+
+def _custom(today: date) -> Period | None:
+    """Return the period from the day `from` up to and including the day `to`, in either order, or None."""
+    begin, end = _parse_date("from"), _parse_date("to")
+    if not (begin or end):
+        return None
+    first, last = sorted(max(_FIRST, min(day, today)) for day in (begin or end or today, end or today))
+    span = checked(Range(g.zone, start_of_day(first, g.zone), start_of_day(last + timedelta(days=1), g.zone), None))
+    days = (last - first).days + 1
+    units = tuple(unit for unit, (least, most) in _CUSTOM_UNITS.items() if least <= days <= most)
+    name = f"{first:%b} {first.day}" + (f", {first.year}" if first.year != last.year else "")
+    query = {"from": first.isoformat(), "to": last.isoformat()}
+    return Period(span, f"the period {name} to {last:%b} {last.day}, {last.year}", query, units)
+
+
+def _period(now: datetime) -> Period:
+    if custom := _custom(now.astimezone(g.zone).date()):
+        return custom
+    period = query_choice("period", tuple(PERIODS)) or DEFAULT
+    span = parse_range(g.zone, now, since=None, until=None, period=period)
+    return Period(span, PERIODS[period][0], {"period": period}, PERIODS[period][1])
+
+
+def numbers(*, target_id: int | None = None, campaign_id: int | None = None, noun: str = "click") -> Row:
+    """Count the visits of a link or QR code, or of the links of a campaign, in the period of the query."""
+    now = datetime.now(UTC)
+    span, name, query, units = _period(now)
+    unit = query_choice("by", UNITS)
+    if unit not in units:
+        unit = units[0]
+    assert span.since
+    edges = _edges(span, unit)
+    rows = overviews.of_targets(
+        g.user_id,
+        target_id=target_id,
+        campaign_id=campaign_id,
+        edges=as_array(edges),
+        previous=edges[0].isoformat(),
+        since=span.since.isoformat(),
+        until=span.until.isoformat(),
+        limit=_TOP,
+    )
+    number = len(edges) // 2
+    counts = {int(row["label"]): row["clicks"] for row in rows if not row["dimension"]}
+    buckets = [
+        charts.Bucket(start, counts.get(number + place, 0), counts.get(place, 0))
+        for place, start in enumerate(edges[number:], 1)
+    ]
+    total = sum(bucket.clicks for bucket in buckets)
+    has_cities = any(row["dimension"] == "city" and row["label"] not in ("", "Unknown") for row in rows)
+    dimensions = {key: heading for key, heading in _DIMENSIONS.items() if key != "city" or has_cities}
+    return {
+        "chart": charts.chart(buckets, unit=unit, period=name, noun=noun, is_current=span.until > now),
+        "total": total,
+        "tables": frame.tables(rows, total, dimensions, _label),
+        "period": query.get("period"),
+        "periods": PERIODS,
+        "name": name,
+        "query": query,
+        "unit": unit,
+        "units": units,
+        "today": now.astimezone(g.zone).date().isoformat(),
+    }
+
+
+def _edges(span: Range, unit: str) -> list[datetime]:
+    """Return the starts of the buckets of the period before, and those of the period itself, as local times.
+
+    The difference of two times of a zone is that of their clocks, so that a day before is the same time of the day.
+    """
+    assert span.since
+    since, until = span.since.astimezone(span.zone), span.until.astimezone(span.zone)
+    current = [max(bucket.start.astimezone(span.zone), since) for bucket in buckets_of(span, unit)]
+    if span.period == "12mo" and unit == "month":
+        return [start.replace(year=start.year - 1) for start in current] + current
+    length = since - since.replace(year=since.year - 1) if span.period == "12mo" else until - since
+    return [start - length for start in current] + current
+
+
+def _label(row: Row) -> tuple[str, str]:
+    label = row["label"] or "Unknown"
+    code = _CODES.get(label) if row["dimension"] == "country" else None
+    return f"{label} ({code})" if code else label, ""

@@ -1,0 +1,178 @@
+"""QR codes: the list, the designer, and the page of one code."""
+
+import base64
+import binascii
+from contextlib import suppress
+
+from flask import Response, g, render_template, request, url_for
+
+from linkmgr.api import qr as api
+from linkmgr.db.statements import Row
+from linkmgr.fields import colors
+from linkmgr.fields import qr as qr_data
+from linkmgr.fields.base import page_number, problems
+from linkmgr.pages import qr as qr_page
+from linkmgr.pages.console import periods
+from linkmgr.pages.console.forms import Form, FormData, lines
+from linkmgr.pages.console.frame import bp
+from linkmgr.qr import image as qr_image
+from linkmgr.qr import logos
+from linkmgr.repository import overviews, qr, visit_list
+from linkmgr.web.errors import AppError
+
+PER_PAGE = 15
+MAX_LOGO = 32 << 10  # bytes of an upload, so that the form with its text is below the limit of a body
+_LATEST = 10
+_GRAY_PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGOYBgAAmACXII84hQAAAABJRU5ErkJggg=="
+)
+TYPES = {"link": "Link", "text": "Text", "vcard": "Contact", "email": "E-mail", "phone": "Phone", "sms": "SMS",
+         "wifi": "Wi-Fi"}  # fmt: skip
+LABELS = {"type": "Type", "data": "Content", "name": "Name", "foreground": "Code", "background": "Background",
+          "logo": "Logo"}  # fmt: skip
+FIELDS = {"colours_too_close": "foreground", "short_link_unknown": "data.link.link", "link_branded": "data.link.link"}
+_LOGO_CODES = ("logo_unusable", "logo_missing", "fetch_refused", "fetch_unresolved", "fetch_unreachable",
+               "fetch_timed_out", "fetch_too_large", "fetch_status")  # fmt: skip
+
+
+@bp.get("/qrs")
+def qrs() -> str:
+    """Show one page of the list. Statements: the list with its total, and data and scans of its codes."""
+    page = qr.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+    days, ids = periods.spark_days(), [row["id"] for row in page.rows]
+    codes = {row["id"]: row for row in overviews.of_codes(g.user_id, ids, since=days[0])} if ids else {}
+    for row in page.rows:
+        if code := codes.get(row["id"]):  # else it was deleted since
+            content = qr_data.default_name(code["type"], code["data"])
+            row |= {"type": code["type"], "content": content, "image": qr_page.thumbnail(_code(row), code)}
+            periods.add_spark(row, days, code["days"])
+    return render_template("console/qrs.html", page=page, types=TYPES)
+
+
+@bp.get("/qrs/<id:row_id>")
+def qr_code(row_id: int) -> str:
+    """Show a code. Statements: the code, its numbers, and its latest scans."""
+    row = qr.read_current(g.user_id, row_id)
+    visits = visit_list.index(g.user_id, row_id, what="QR code", limit=_LATEST, after=None, bots=[False])
+    return render_template(
+        "console/qr.html",
+        row=row,
+        path=url_for("qr_image.image", code=_code(row)),  # on the host of the console, whatever the base URL is
+        content=qr_data.default_name(row["type"], row["data"]),
+        types=TYPES,
+        formats=qr_image.FORMATS,
+        sizes=(qr_image.MIN_SIZE, qr_image.MAX_SIZE),
+        visits=visits.rows,
+        numbers_of=periods.numbers(target_id=row_id, noun="scan"),
+    )
+
+
+@bp.get("/qrs/<id:row_id>/image")
+def qr_download(row_id: int) -> Response:
+    code = _code(qr.read(g.user_id, row_id))
+    response = qr_page.image(code)
+    response.headers["Content-Disposition"] = f'attachment; filename="{code}.{qr_page.requested_format()}"'
+    return response
+
+
+def _code(row: Row) -> str:
+    return str(row["link"]).rsplit("/", 1)[1]
+
+
+# --- the form
+
+
+def _from_form(form: FormData) -> Row:
+    kind = form.get("type") or "link"
+    return {
+        "type": lines(kind),
+        "data": {name: lines(form.get(f"data.{kind}.{name}", "")) for name in qr_data.LABELS.get(kind, ())},
+        "name": lines(form.get("name", "")),
+        "background": colors.to_rgb(lines(form.get("background") or api.WHITE)),
+        "foreground": colors.to_rgb(lines(form.get("foreground") or api.BLACK)),
+        "logo": _logo(form),
+    }
+
+
+def _logo(form: FormData) -> str:
+    """Return the name of the logo. `g.logo` is the content of an uploaded one, which a form that is shown again has."""
+    file = request.files.get("logo.file")
+    with suppress(binascii.Error, ValueError):
+        g.logo = file.read() if file else base64.b64decode(form.get("logo.data", ""), validate=True)
+    if form.get("logo.remove"):
+        g.logo = b""
+        return ""
+    return logos.upload_name(_upload()) if _upload() else lines(form.get("logo", "")).strip()
+
+
+def _upload() -> bytes:
+    return bytes(g.get("logo", b""))
+
+
+def _image() -> bytes | None:
+    return logos.reencode(_upload()) if _upload() else None
+
+
+def _from_row(row: Row) -> Row:
+    data = row["data"] if isinstance(row["data"], dict) else {row["type"]: row["data"]}
+    return {name: row[name] for name in LABELS} | {"data": {name: lines(text) for name, text in data.items()}}
+
+
+def _check(members: Row) -> dict[str, str]:
+    kind = members["type"]
+    messages = qr_data.sentences(kind, members["data"]) if kind in TYPES else {}
+    named = {f"data.{kind}.{member}": text for member, text in messages.items()}
+    too_large = f"Logo must be at most {MAX_LOGO >> 10} KiB. Choose a smaller image, or enter its URL."
+    return named | ({"logo": too_large} if len(_upload()) > MAX_LOGO else {})
+
+
+def _preview(record: Row, row: Row | None) -> Row:
+    """Return the image of what was typed, and the contrast of its colors."""
+    wrong = problems(api.NewQr, record) | _check(record)
+    if {"foreground", "background"} & wrong.keys():
+        return {"image": "", "contrast": 0}
+    code = _code(row) if row else "x" * qr_data.CODE_LENGTH
+    image, data = "", record["data"]
+    with suppress(AppError):
+        kind = "text" if wrong else record["type"]  # only the image of a network has its data
+        data = qr_data.normalize(kind, data) if kind == "wifi" else data
+        logo = _preview_logo(record, code if row and record["logo"] == row["logo"] else None)
+        image = qr_page.preview(code, record | {"type": kind, "data": data}, logo)
+    return {"image": image} | colors.rating(record["foreground"], record["background"])
+
+
+def _preview_logo(record: Row, code: str | None) -> bytes | None:
+    """Return the uploaded logo, or that of the stored code. One at a URL is fetched only when the form is saved."""
+    if code and record["logo"]:
+        stored: bytes | None = qr.image_source(None, code, with_logo=True)["logo"]
+        return stored
+    return _image() or (_GRAY_PIXEL if record["logo"] else None)
+
+
+def _choices() -> Row:
+    kept = base64.b64encode(_upload()).decode() if len(_upload()) <= MAX_LOGO else ""
+    shared = {"types": TYPES, "data": qr_data.LABELS, "hex": colors.to_hex, "upload": logos.UPLOAD}
+    return shared | {"preview": _preview, "kept_logo": kept}
+
+
+FORM = Form(
+    name="qr",
+    plural="qrs",
+    noun="QR code",
+    blueprint="qr",
+    id_name="qr_id",
+    new=api.NewQr,
+    changed=api.QrChanges,
+    from_form=_from_form,
+    from_row=_from_row,
+    read=qr.read_current,
+    add=lambda user_id, members: api.create(user_id, members, _image()),
+    change=lambda user_id, row_id, members: api.change(user_id, row_id, members, _image()),
+    delete=qr.delete,
+    labels=LABELS,
+    fields=FIELDS | dict.fromkeys(_LOGO_CODES, "logo"),
+    always=("type", "data"),
+    check=_check,
+    choices=_choices,
+    after="qr_code",
+).register()

@@ -1,0 +1,90 @@
+"""Webhooks, their deliveries, and their secrets."""
+
+from flask import flash, g, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from linkmgr.api import webhooks as api
+from linkmgr.db.statements import Row
+from linkmgr.fields.base import page_number
+from linkmgr.fields.webhooks import PATTERNS
+from linkmgr.outbound.webhooks import new_secret
+from linkmgr.pages.console.forms import Form, FormData, lines
+from linkmgr.pages.console.frame import bp
+from linkmgr.repository import overviews, webhooks
+
+PER_PAGE = 15
+_FILTERS = ("campaign", "channel", "domain")
+_MAX_CHOICES = 200  # of a kind
+
+
+def _from_form(form: FormData) -> Row:
+    texts = {name: lines(form.get(name, "")).strip() for name in ("name", "url")}
+    filters = {name: int(text) if (text := form.get(name, "")).isdecimal() else 0 for name in _FILTERS}
+    return texts | filters | {"events": form.getlist("events"), "active": "active" in form or not form}
+
+
+def _from_row(row: Row) -> Row:
+    return {name: row[name] for name in ("name", "url", "events", "active")} | {n: row[n] or 0 for n in _FILTERS}
+
+
+def _add(user_id: int, members: Row) -> Row:
+    return {"id": webhooks.add(user_id, secret=new_secret(), **members)}
+
+
+FORM = Form(
+    name="webhook",
+    plural="webhooks",
+    noun="webhook",
+    blueprint="webhooks",
+    id_name="webhook_id",
+    new=api.NewWebhook,
+    changed=api.WebhookChanges,
+    from_form=_from_form,
+    from_row=_from_row,
+    read=webhooks.read,
+    add=_add,
+    change=lambda user_id, row_id, members: webhooks.update(user_id, row_id, **members),
+    delete=webhooks.delete,
+    labels={"name": "Name", "url": "URL", "events": "Events", "campaign": "Campaign", "channel": "Channel",
+            "domain": "Domain", "active": "Active"},
+    fields={"campaign_unknown": "campaign", "channel_unknown": "channel", "domain_unknown": "domain"},
+    choices=lambda: {"patterns": PATTERNS, "rows": overviews.choices(g.user_id, limit=_MAX_CHOICES)},
+    after="webhook",
+).register()  # fmt: skip
+
+
+@bp.get("/webhooks", endpoint="webhooks")
+def show_list() -> str:
+    page = webhooks.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+    return render_template("console/webhooks.html", page=page)
+
+
+@bp.get("/webhooks/<id:row_id>")
+def webhook(row_id: int, secret: str = "") -> str:
+    """Show a webhook. Statements: the webhook, and its deliveries."""
+    row = webhooks.read(g.user_id, row_id)
+    page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
+    return render_template("console/webhook.html", row=row, page=page, secret=secret)
+
+
+@bp.post("/webhooks/<id:row_id>/secret")
+def webhook_secret(row_id: int) -> str:
+    """Replace the secret and show the new one once."""
+    secret = new_secret()
+    webhooks.rotate(g.user_id, row_id, secret=secret, overlap=api.DEFAULT_OVERLAP)
+    return webhook(row_id, secret)
+
+
+@bp.post("/webhooks/<id:row_id>/test")
+def webhook_test(row_id: int) -> ResponseReturnValue:
+    webhooks.test(g.user_id, row_id)
+    flash("A test event will be delivered within seconds. Reload this page to see the result.", "success")
+    return redirect(url_for("console.webhook", row_id=row_id), code=303)
+
+
+@bp.post("/webhooks/<id:row_id>/retry")
+def webhook_retry(row_id: int) -> ResponseReturnValue:
+    text = request.form.get("delivery", "")
+    webhooks.retry(g.user_id, int(text) if text.isdecimal() else 0)
+    flash("The delivery will be sent again within seconds.", "success")
+    return redirect(url_for("console.webhook", row_id=row_id), code=303)

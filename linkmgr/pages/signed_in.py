@@ -1,0 +1,61 @@
+"""The session that the pages for signed-in users require, and times in the time zone of the user."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from flask import Flask, g, redirect, url_for
+from werkzeug.wrappers import Response
+
+from linkmgr.fields.periods import parse_zone
+from linkmgr.web import sessions
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def require_session() -> Response | None:
+    """Set the members of `g` that describe the user, or redirect to the sign-in page."""
+    current = sessions.current()
+    if current is None:
+        return redirect(url_for("login.form"), code=303)
+    g.user_id, g.admin, g.zone = current["user_id"], current["admin"], parse_zone(current["timezone"])
+    g.by_link, g.session = current["by_link"], sessions.digest()
+    return None
+
+
+def parse_utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def when(text: str) -> str:
+    """Return a time within the last day relative to now, and any other one as a date."""
+    at = parse_utc(text)
+    seconds = int((datetime.now(UTC) - at).total_seconds())
+    if not 0 <= seconds < _DAY:
+        at = at.astimezone(g.zone)
+        return f"{at:%b} {at.day}, {at.year}"
+    if seconds < _MINUTE:
+        return "just now"
+    number, unit = (seconds // _MINUTE, "minute") if seconds < _HOUR else (seconds // _HOUR, "hour")
+    return f"{number} {unit}{'' if number == 1 else 's'} ago"
+
+
+def exact(text: str) -> str:
+    return f"{parse_utc(text).astimezone(g.zone):%Y-%m-%d %H:%M:%S %Z}"
+
+
+def to_control(text: str) -> str:
+    """Return a UTC time as the value of a control for local times. Keep text that is no time."""
+    with suppress(ValueError, OverflowError):
+        return f"{parse_utc(text).astimezone(g.zone):%Y-%m-%dT%H:%M:%S}"
+    return text
+
+
+def from_control(text: str) -> str:
+    with suppress(ValueError, OverflowError):
+        return f"{datetime.fromisoformat(text).replace(tzinfo=g.zone).astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    return text
+
+
+def init_app(app: Flask) -> None:
+    for function in (when, exact, to_control):
+        app.add_template_filter(function)

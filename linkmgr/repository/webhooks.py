@@ -1,0 +1,193 @@
+"""Webhooks and their deliveries."""
+
+from typing import Any, Unpack
+
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.web import keys
+from linkmgr.web.errors import not_found
+
+
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    return page(
+        """
+        SELECT id, name, url, events, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, active,
+               reason, created AS date
+          FROM webhooks
+         WHERE user_id = %(user_id)s AND id < %(after)s
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        "SELECT count(*) FROM webhooks WHERE user_id = %(user_id)s",
+        user_id=user_id,
+        **paging,
+    )
+
+
+def read(user_id: int, webhook_id: int) -> Row:
+    webhook = row(
+        """
+        SELECT id, name, url, events, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, active,
+               reason, created AS date, xmin::text AS version
+          FROM webhooks
+         WHERE user_id = %(user_id)s AND id = %(webhook_id)s
+        """,
+        user_id=user_id,
+        webhook_id=webhook_id,
+    )
+    if webhook is None:
+        raise not_found("webhook")
+    return webhook
+
+
+def add(user_id: int, *, name: str, events: list[str], secret: str, url: str = "", **filters: int | None) -> int:
+    added = run(
+        """
+        INSERT INTO webhooks (user_id, name, url, events, campaign_id, channel_id, domain_id, secret_ciphertext)
+        VALUES (%(user_id)s, %(name)s, %(url)s, %(events)s, %(campaign)s, %(channel)s, %(domain)s, %(ciphertext)s)
+        RETURNING id
+        """,
+        user_id=user_id,
+        name=name,
+        url=url,
+        events=events,
+        campaign=filters.get("campaign") or None,
+        channel=filters.get("channel") or None,
+        domain=filters.get("domain") or None,
+        ciphertext=keys.seal(user_id, secret),
+    )
+    assert added is not None
+    return int(added["id"])
+
+
+def update(user_id: int, webhook_id: int, **changes: Any) -> Row:
+    """Write the members that were sent. 0 removes a filter. A webhook that is turned on starts without failures."""
+    names = ("name", "url", "events", "campaign", "channel", "domain", "active")
+    updated = run(
+        """
+        UPDATE webhooks
+           SET name = coalesce(%(name)s, name),
+               url = coalesce(%(url)s, url),
+               events = coalesce(%(events)s::text[], events),
+               campaign_id = CASE WHEN %(campaign)s::bigint IS NULL THEN campaign_id ELSE nullif(%(campaign)s, 0) END,
+               channel_id = CASE WHEN %(channel)s::bigint IS NULL THEN channel_id ELSE nullif(%(channel)s, 0) END,
+               domain_id = CASE WHEN %(domain)s::bigint IS NULL THEN domain_id ELSE nullif(%(domain)s, 0) END,
+               active = coalesce(%(active)s, active),
+               reason = CASE WHEN %(active)s THEN '' ELSE reason END,
+               failures = CASE WHEN %(active)s THEN 0 ELSE failures END,
+               failing_since = CASE WHEN %(active)s THEN NULL ELSE failing_since END,
+               paused_until = CASE WHEN %(active)s THEN NULL ELSE paused_until END
+         WHERE user_id = %(user_id)s AND id = %(webhook_id)s
+        RETURNING id, name, url, events, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, active,
+                  reason, created AS date, xmin::text AS version
+        """,
+        user_id=user_id,
+        webhook_id=webhook_id,
+        **{name: changes.get(name) for name in names},
+    )
+    if updated is None:
+        raise not_found("webhook")
+    return updated
+
+
+def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int) -> None:
+    """Replace the secret. The previous one also signs for `overlap` seconds."""
+    rotated = run(
+        """
+        UPDATE webhooks
+           SET previous_ciphertext = CASE WHEN %(overlap)s > 0 THEN secret_ciphertext END,
+               previous_until = now() + make_interval(secs => %(overlap)s),
+               secret_ciphertext = %(ciphertext)s
+         WHERE user_id = %(user_id)s AND id = %(webhook_id)s
+        RETURNING id
+        """,
+        user_id=user_id,
+        webhook_id=webhook_id,
+        overlap=overlap,
+        ciphertext=keys.seal(user_id, secret),
+    )
+    if rotated is None:
+        raise not_found("webhook")
+
+
+def delete(user_id: int, webhook_id: int) -> None:
+    deleted = run(
+        "DELETE FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s RETURNING id",
+        user_id=user_id,
+        webhook_id=webhook_id,
+    )
+    if deleted is None:
+        raise not_found("webhook")
+
+
+def test(user_id: int, webhook_id: int) -> None:
+    """Record an event of the type webhook.test, which is delivered to this webhook only."""
+    recorded = run(
+        """
+        INSERT INTO outbox (user_id, type, object_id, data)
+        SELECT user_id, 'webhook.test', id, jsonb_build_object('id', id, 'name', name)
+          FROM webhooks
+         WHERE user_id = %(user_id)s AND id = %(webhook_id)s
+        RETURNING id
+        """,
+        user_id=user_id,
+        webhook_id=webhook_id,
+    )
+    if recorded is None:
+        raise not_found("webhook")
+
+
+def deliveries(user_id: int, webhook_id: int, **paging: Unpack[Paging]) -> Page:
+    """List the deliveries of a webhook, the newest first. A webhook that does not exist has none."""
+    return page(
+        """
+        SELECT d.id, 'msg_' || e.id AS message, e.type, state, attempts, attempted, status, milliseconds, response,
+               CASE WHEN state = 'waiting' THEN due END AS due, e.created AS date, e.data
+          FROM deliveries d
+          JOIN events e USING (number)
+         WHERE webhook_id = (SELECT id FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s)
+           AND d.id < %(after)s
+         ORDER BY d.id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        """
+        SELECT count(*) FROM deliveries
+         WHERE webhook_id = (SELECT id FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s)
+        """,
+        user_id=user_id,
+        webhook_id=webhook_id,
+        **paging,
+    )
+
+
+def retry(user_id: int, delivery_id: int) -> None:
+    """Make a delivery due now, with all attempts left."""
+    retried = run(
+        """
+        UPDATE deliveries d
+           SET state = 'waiting', due = now(), attempts = 0
+          FROM webhooks w
+         WHERE w.user_id = %(user_id)s AND w.id = d.webhook_id AND d.id = %(delivery_id)s
+        RETURNING d.id
+        """,
+        user_id=user_id,
+        delivery_id=delivery_id,
+    )
+    if retried is None:
+        raise not_found("delivery")
+
+
+def events(user_id: int, *, after: int, limit: int, pattern: str) -> list[Row]:
+    """List the events behind the number `after`, the oldest first. `pattern` of LIKE selects types."""
+    return rows(
+        """
+        SELECT number AS id, 'msg_' || id AS message, type, created AS timestamp, data
+          FROM events
+         WHERE user_id = %(user_id)s AND number > %(after)s AND type LIKE %(pattern)s
+         ORDER BY number
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=limit,
+        pattern=pattern,
+    )

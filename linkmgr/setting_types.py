@@ -1,0 +1,94 @@
+"""Parsers of settings. They raise ValueError for an invalid text."""
+
+import re
+from collections.abc import Callable
+from ipaddress import ip_network
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg2
+from limits import parse_many
+from psycopg2.extensions import parse_dsn
+from redis.connection import parse_url
+
+_MMDB_MARK = b"\xab\xcd\xefMaxMind.com"  # starts the last section of an .mmdb file, at most 128 KiB long
+_MIN_KEY_LENGTH = 32  # characters
+_MAX_REQUESTS, _MAX_WINDOW = 10**9, 86400  # of a rate limit; the window in seconds
+
+
+def one_of(*choices: str) -> Callable[[str], str]:
+    return lambda text: choices[choices.index(text)]
+
+
+def integer(minimum: int, maximum: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not (re.fullmatch(r"[0-9]{1,9}", text) and minimum <= int(text) <= maximum):
+            raise ValueError
+        return int(text)
+
+    return parse
+
+
+def base_url(text: str) -> str:
+    match = re.fullmatch(r"(https?://(?:[A-Za-z0-9.-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?)/?", text)
+    if not match or urlsplit(text).port == 0:  # urlsplit rejects ports above 65535
+        raise ValueError
+    return match[1]
+
+
+def database(text: str) -> str:
+    if not text.startswith(("postgresql://", "postgres://")):
+        raise ValueError
+    try:
+        parse_dsn(text)
+    except psycopg2.ProgrammingError:
+        raise ValueError from None
+    return text
+
+
+def redis(text: str) -> str:
+    if not text.startswith("redis"):
+        raise ValueError
+    parse_url(text.replace("redis+unix://", "unix://"))  # type: ignore[no-untyped-call]
+    return text
+
+
+def rate(text: str) -> str:
+    [rate] = parse_many(text)
+    if not 0 < rate.amount <= _MAX_REQUESTS or rate.get_expiry() > _MAX_WINDOW:
+        raise ValueError
+    return text
+
+
+def secret_key(text: str) -> str:
+    if len(text) < _MIN_KEY_LENGTH:
+        raise ValueError
+    return text
+
+
+def bearer_token(text: str) -> str:
+    if not re.fullmatch("[A-Za-z0-9._~+/=-]{16,}", text):
+        raise ValueError
+    return text
+
+
+def mmdb(text: str) -> str:
+    try:
+        content = Path(text).read_bytes()
+    except OSError:
+        raise ValueError from None
+    if _MMDB_MARK not in content[-128 * 1024 :]:
+        raise ValueError
+    return text
+
+
+def colors(text: str) -> str:
+    if not re.fullmatch(r"#[0-9A-Fa-f]{6}(?:[ ,]+#[0-9A-Fa-f]{6})?", text):
+        raise ValueError
+    return text
+
+
+def networks(text: str) -> str:
+    for network in text.replace(",", " ").split():
+        ip_network(network)
+    return text

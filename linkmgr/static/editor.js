@@ -1,0 +1,100 @@
+// Forms with a preview: it follows what is typed. Rows of links are moved by dragging or by their buttons.
+const form = document.getElementById("form");
+let timer, request;
+
+async function update() {
+  request?.abort();
+  request = new AbortController();
+  const body = new FormData(form);
+  body.append("again", "preview");
+  try {
+    const response = await fetch(form.action, { method: "POST", body, signal: request.signal });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    for (const part of page.querySelectorAll(".live [id]")) show(part);
+  } catch {
+    // The next change tries again.
+  }
+}
+
+function show(part) {
+  const shown = document.getElementById(part.id);
+  if (!shown || shown.outerHTML === part.outerHTML) return;
+  if (part.matches("iframe")) shown.srcdoc = part.srcdoc;
+  else shown.replaceChildren(...part.childNodes);
+}
+
+function changed() {
+  clearTimeout(timer);
+  timer = setTimeout(update, 300);
+}
+
+form.addEventListener("input", changed);
+for (const button of document.querySelectorAll(".live [name=again]")) button.hidden = true;
+
+const rows = document.getElementById("blocks");
+
+function move(row, action) {
+  if (action === "up") row.previousElementSibling?.before(row);
+  if (action === "down") row.nextElementSibling?.after(row);
+  if (action === "remove" && rows.children.length > 1) row.remove();
+  else if (action === "remove") for (const input of row.querySelectorAll("input")) input.value = "";
+}
+
+function add() {
+  const row = rows.lastElementChild.cloneNode(true);
+  for (const input of row.querySelectorAll("input")) input.value = "";
+  rows.append(row);
+  row.querySelector("input").focus();
+}
+
+rows?.closest("fieldset").addEventListener("click", (event) => {
+  const button = event.target.closest("[name=again]");
+  if (!button) return;
+  event.preventDefault();
+  if (button.value === "add") return add();
+  const row = button.closest("li");
+  const next = row.nextElementSibling ?? row.previousElementSibling;
+  move(row, button.value.split("-")[0]);
+  (row.isConnected ? button : next?.querySelector("input"))?.focus();
+  changed();
+});
+
+rows?.addEventListener("pointerdown", (event) => {
+  const row = event.target.closest(".grip")?.closest("li"), end = new AbortController();
+  if (!row) return;
+  event.preventDefault();
+  row.classList.add("moving");
+  const drag = ({ clientY }) => {
+    const box = row.getBoundingClientRect();
+    if (clientY < box.top) move(row, "up");
+    if (clientY > box.bottom) move(row, "down");
+  };
+  const drop = () => {
+    end.abort();
+    row.classList.remove("moving");
+    changed();
+  };
+  addEventListener("pointermove", drag, { signal: end.signal });
+  for (const name of ["pointerup", "pointercancel"]) addEventListener(name, drop, { signal: end.signal });
+});
+for (const grip of document.querySelectorAll(".grip")) grip.hidden = false;
+
+// An image that is larger than an upload may be becomes smaller.
+const MAX_UPLOAD = 32768, SIDE = 320;
+const file = document.getElementById("logo.file");
+
+file?.addEventListener("change", async () => {
+  if (!file.files.length || file.files[0].size <= MAX_UPLOAD) return;
+  const image = await createImageBitmap(file.files[0]);
+  for (let side = SIDE; side >= 40; side /= 2) {
+    const canvas = document.createElement("canvas"), scale = Math.min(1, side / Math.max(image.width, image.height));
+    [canvas.width, canvas.height] = [image.width, image.height].map((length) => Math.max(1, Math.round(length * scale)));
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    const png = await new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+    if (png.size > MAX_UPLOAD) continue;
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([png], "logo.png"));
+    file.files = transfer.files;
+    return changed();
+  }
+});

@@ -1,0 +1,100 @@
+"""Every page in Chromium: its accessibility (WCAG 2.2 AA), and its fit to screens of 320 to 2560 pixels."""
+
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+
+from linkmgr import demo
+from linkmgr.repository import login
+from tests import axe
+from tests.browser import Browser
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.test_console_browser import SIZES, style
+from tests.test_console_speed import pages
+
+pytestmark = pytest.mark.browser
+
+DOCS = "/api/docs"
+WIDTHS = (320, 390, 768, 1280, 2560)
+# The controls of a page that are outside of it, hidden ones and those for readers aside.
+OVERFLOW = "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth"
+
+
+@pytest.fixture
+def base(serve: Callable[..., str]) -> str:
+    return serve("--workers", "1", "--graceful-timeout", "0")
+
+
+@pytest.fixture
+def clients(app: Flask) -> dict[str, Client]:
+    """Administrator and demo user, who has rows of every kind."""
+    with app.app_context():
+        return {name: Client(app.test_client(), key) for name, key in demo.seed(with_demo=True).items()}
+
+
+def faults(browser: Browser, path: str, *more: str) -> list[str]:
+    """Return the faults of the open page, with all details open, in the sizes, color schemes and directions."""
+    browser.run("document.querySelector('[data-pause]')?.click()")  # the countdown of a splash page
+    if path != DOCS:  # all of its operations at once are more than axe reads in a minute
+        browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
+    found = []
+    for direction in ("ltr", "rtl"):
+        browser.run(f"document.documentElement.dir = '{direction}'")
+        for width in WIDTHS:
+            browser.size(width, 900)
+            if (overflow := browser.run(OVERFLOW)) > 0:
+                found.append(f"{path} is {overflow} pixels too wide at {width}, {direction}")
+    for size, scheme in (("phone", "light"), ("desktop", "dark")):
+        browser.size(*SIZES[size])
+        style(browser, scheme)
+        found += [f"{path}, {size}, {scheme}: {violation}" for violation in axe.violations(browser, *more)]
+    return found
+
+
+def sign_in(browser: Browser, base: str, app: Flask, user_id: int) -> None:
+    with app.app_context():
+        token = login.new_link(user_id).rsplit("/", 1)[1]
+    browser.open(f"{base}/login/{token}")
+    browser.wait_for("/console")
+
+
+def test_each_page_of_the_console_is_accessible_and_fits(
+    browser: Browser, base: str, app: Flask, clients: dict[str, Client], sql: Sql
+) -> None:
+    [demo_user] = sql("SELECT id FROM users WHERE username = 'demo'")
+    sql("UPDATE users SET admin = true WHERE id = %(id)s RETURNING id", id=demo_user["id"])
+    sign_in(browser, base, app, demo_user["id"])
+    found = []
+    for path in [*pages(app, sql, demo_user["id"]), "/account", "/console/links?status=public&password=no&q=e"]:
+        if app.test_client().get(path).mimetype != "text/html" or path.endswith(("/qr", "/image", ".csv", "/preview")):
+            continue
+        browser.open(base + path)
+        found += faults(browser, path, "best-practice")
+    assert found == []
+
+
+def test_each_public_page_is_accessible_and_fits(
+    browser: Browser, base: str, app: Flask, clients: dict[str, Client], sql: Sql
+) -> None:
+    aliases = [row["alias"] for row in sql("SELECT alias FROM links UNION SELECT alias FROM bios")]
+    codes = [row["code"] for row in sql("SELECT code FROM qrs")]
+    [campaign] = sql("SELECT id, slug FROM campaigns LIMIT 1")
+    paths = [*(f"/{alias}" for alias in aliases), *(f"/q/{code}" for code in codes)]
+    paths += [f"/u/demo/{campaign['slug'] or 'list'}-{campaign['id']}", "/login", "/nowhere", "/login/spent", DOCS]
+    found, shown = [], 0
+    browser.driver.execute_cdp_cmd("Network.enable", {})
+    for path in paths:
+        answer = app.test_client().get(path)
+        if answer.mimetype == "text/html" and "Location" not in answer.headers:
+            # Without this script, a page that redirects at once stays. A countdown is paused instead.
+            blocked = [] if b"data-pause" in answer.data else ["*://*:*/static/go.js*", "*://*:*/static/app.js*"]
+            patterns = [{"urlPattern": pattern, "block": True} for pattern in blocked]
+            browser.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urlPatterns": patterns})
+            browser.open(base + path)
+            found += faults(browser, path)
+            shown += 1
+    browser.driver.execute_cdp_cmd("Network.disable", {})
+    assert shown >= 10
+    assert found == []

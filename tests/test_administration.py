@@ -1,0 +1,232 @@
+"""The pages of administrators: the service, users and plans."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from html import unescape
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED, UNLIMITED
+from linkmgr.settings import settings
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.test_account_page import signed_in, words
+from tests.test_console import console_rules, get
+from tests.visited import Store, Visited
+
+ROOT = "/console/administration"
+
+
+@pytest.fixture
+def browser(app: Flask, admin: Client) -> FlaskClient:
+    """A browser of the administrator."""
+    return signed_in(app, "admin@example.com")
+
+
+def message(page: str, name: str) -> str:
+    found = re.search(f'id="{name}-error"[^>]*>([^<]+)<', page)
+    return unescape(words(found[1])) if found else ""
+
+
+def test_other_users_reach_no_page_of_administrators(app: Flask, admin: Client, alice: Client, sql: Sql) -> None:
+    alices = signed_in(app)
+    assert "administration" not in get(alices, "/console")
+    before = sql("SELECT * FROM users"), sql("SELECT * FROM plans ORDER BY id")
+    rules = [(method, rule) for method, rule in console_rules(app) if rule.startswith(ROOT)]
+    assert len(rules) >= 14
+    for method, rule in rules:
+        answer = alices.open(rule.replace("<id:row_id>", str(alice.id)), method=method, data={"name": "alice"})
+        assert answer.status_code == 403, rule
+        assert "Only administrators can open this page." in answer.text
+    assert (sql("SELECT * FROM users"), sql("SELECT * FROM plans ORDER BY id")) == before
+    assert sql("SELECT 1 FROM login_links") == []
+
+
+def test_the_state_of_the_service_is_shown_without_secrets(
+    app: Flask, browser: FlaskClient, alice: Client, sql: Sql, store: Store
+) -> None:
+    link_id = factories.link(sql, alice.id)
+    store([Visited(link_id, datetime.now(UTC))])
+    sql("INSERT INTO jobs (kind, argument, attempts, due) VALUES ('unknown', '{}', 5, 'infinity') RETURNING id")
+    page = words(get(browser, ROOT))
+    sql("DELETE FROM jobs RETURNING id")
+    assert "1 click in the last 30 minutes" in page
+    figures = dict(re.findall(r"<dt>([^<]+)</dt><dd[^>]*>([^<]*)</dd>", page))
+    assert (figures["Users"], figures["Links"], figures["Visits waiting"]) == ("2", "1", "0")
+    assert (figures["Jobs waiting"], figures["Jobs that fail"]) == ("1", "1")
+    assert "the oldest since just now" in page
+    assert re.fullmatch(r"[0-9.]+ [KMG]iB", figures["Database"])
+    with app.app_context():
+        assert settings().database_url not in page
+        assert settings().base_url in page
+    assert re.search(r"LINKMGR_DATABASE_URL</code></th><td><bdi>set<", page)
+    assert re.search(r'LINKMGR_METRICS_TOKEN</code></th><td><bdi class="muted">not set<', page)
+
+
+def test_users_are_found_by_a_part_of_their_name_or_address(
+    browser: FlaskClient, admin: Client, register: Callable[..., Client]
+) -> None:
+    for number in range(16):
+        register(f"user{number}")
+    page = get(browser, f"{ROOT}/users")
+    assert "1 to 15 of 17" in page
+    assert "16 to 17 of 17" in get(browser, f"{ROOT}/users?page=2")
+    found = get(browser, f"{ROOT}/users?q=SER7@example")
+    assert re.findall(r'class="short" href="[^"]+">([^<]+)<', found) == ["user7"]
+    assert "No user has this text" in get(browser, f"{ROOT}/users?q=nobody")
+
+
+def test_a_user_is_created_and_let_in_with_a_link_that_is_shown_once(app: Flask, browser: FlaskClient) -> None:
+    form = {"username": "carol", "email": "carol@example.com"}
+    answer = browser.post(f"{ROOT}/users/new", data=form)
+    assert answer.status_code == 303, answer.text
+    path = answer.headers["Location"]
+    assert "User created." in get(browser, path)
+    page = browser.post(f"{path}/login")
+    [link] = re.findall(r'id="login-link">([^<]+)<', page.text)
+    assert page.headers["Cache-Control"] == "no-store"
+    assert link not in get(browser, path)
+    token = link.rsplit("/", 1)[1]
+    carols = app.test_client()
+    assert carols.post(f"/login/{token}").headers["Location"].endswith("/console")
+    assert carols.get("/console").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "text"),
+    [
+        ({"username": "a b"}, "username", "Name must be 3 to 50 letters"),
+        ({"username": "ALICE"}, "username", "already in use"),
+        ({"email": "alice@example.com"}, "email", "already in use"),
+        ({"email": "nonsense"}, "email", "E-mail address must be a valid e-mail address."),
+        ({"password": "1234"}, "password", "Password must be 5 to 1024 characters."),
+        ({"planid": "99"}, "planid", "planid must be the id of a premium plan."),
+        ({"planid": "x" * 30}, "planid", "Plan must be an integer."),
+        ({"planid": "9" * 5000}, "planid", "Plan must be an integer."),
+        ({"expiration": "soon"}, "expiration", "End must be a time"),
+    ],
+)
+def test_a_refused_user_has_the_message_beside_the_field(
+    *, browser: FlaskClient, alice: Client, sql: Sql, typed: dict[str, str], field: str, text: str
+) -> None:
+    answer = browser.post(f"{ROOT}/users/new", data={"username": "carol", "email": "carol@example.com"} | typed)
+    assert answer.status_code == 400
+    assert text in message(answer.text, field)
+    assert len(sql("SELECT 1 FROM users")) == 2
+
+
+def test_the_plan_of_a_user_is_changed(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    plans = {row["name"]: row["id"] for row in sql("SELECT id, name FROM plans")}
+    path = f"{ROOT}/users/{alice.id}"
+    for form, shown in (
+        (
+            {"plan": plans["Pro"], "type": "monthly", "expiration": "2030-05-06T07:08"},
+            "Expires on 2030-05-06 07:08:00 UTC",
+        ),
+        ({"plan": plans["Free"], "type": "lifetime", "expiration": ""}, "Plan: Free"),
+    ):
+        assert browser.post(f"{path}/plan", data=form).status_code == 303
+        assert shown in get(browser, path)
+    assert browser.post(f"{path}/plan", data={"plan": "99", "type": "monthly"}).status_code == 404
+    assert browser.post(f"{path}/plan", data={"plan": "9" * 5000, "type": "monthly"}).status_code == 404
+    assert browser.post(f"{path}/plan", data={"plan": plans["Pro"], "type": "weekly"}).status_code == 400
+
+
+def test_a_user_is_deleted_only_after_the_name_was_typed(
+    browser: FlaskClient, admin: Client, alice: Client, sql: Sql
+) -> None:
+    factories.link(sql, alice.id)
+    path = f"{ROOT}/users/{alice.id}/delete"
+    assert "1 link and everything else" in words(get(browser, path))
+    answer = browser.post(path, data={"name": "Alice"})
+    assert (answer.status_code, message(answer.text, "name")[:14]) == (400, "Type the name ")
+    assert browser.post(path, data={"name": "alice"}).status_code == 303
+    assert [row["username"] for row in sql("SELECT username FROM users")] == ["admin"]
+    assert "alice has been deleted." in get(browser, f"{ROOT}/users")
+    answer = browser.post(f"{ROOT}/users/{admin.id}/delete", data={"name": "admin"})
+    assert (answer.status_code, message(answer.text, "name")) == (
+        400,
+        "You cannot delete your own account. Ask another administrator.",
+    )
+
+
+@pytest.mark.parametrize("path", ["", "/delete"])
+def test_a_user_who_does_not_exist_is_a_404(browser: FlaskClient, path: str) -> None:
+    assert browser.get(f"{ROOT}/users/{2**62}{path}").status_code == 404
+    assert browser.post(f"{ROOT}/users/{2**62}/login").status_code == 404
+
+
+def as_form(limits: dict[str, Any]) -> dict[str, str]:
+    form = {name: str(limits[name]) for name in NUMBERS}
+    form |= {f"{name}.enabled": "1" for name in (*COUNTED, *SWITCHED) if limits[name]["enabled"] == "1"}
+    return form | {f"{name}.count": limits[name]["count"] for name in COUNTED}
+
+
+@pytest.fixture
+def plans(sql: Sql) -> Any:
+    """Remove the plans that a test adds, and undo its changes."""
+    before = sql("SELECT id, name, monthly::text, rate, limits FROM plans ORDER BY id")
+    yield before
+    sql("DELETE FROM plans WHERE id <> ALL (%(ids)s::bigint[]) RETURNING id", ids=[row["id"] for row in before])
+    for row in before:
+        limits = json.dumps(row["limits"])
+        sql(
+            "UPDATE plans SET rate = %(rate)s, limits = %(limits)s WHERE id = %(id)s RETURNING id",
+            **row | {"limits": limits},
+        )
+
+
+def test_a_plan_is_created_and_changed(browser: FlaskClient, sql: Sql, plans: Any) -> None:
+    limits = UNLIMITED | {"links": 5, "team": {"enabled": "1", "count": "7"}, "alias": {"enabled": "0"}}
+    form = {"name": "Team <b>", "monthly": "4.50", "rate": "90"} | as_form(limits)
+    assert browser.post(f"{ROOT}/plans/new", data=form).status_code == 303
+    page = get(browser, f"{ROOT}/plans")
+    assert "Plan created." in page
+    assert "Team &lt;b&gt;" in page
+    [row] = sql("SELECT * FROM plans WHERE name = 'Team <b>'")
+    assert (float(row["monthly"]), float(row["yearly"]), row["rate"], row["free"]) == (4.5, 0, 90, False)
+    assert row["limits"] == limits
+    path = f"{ROOT}/plans/{row['id']}/edit"
+    assert 'value="4.5"' in get(browser, path)
+    changed = {"name": "Crew", "rate": ""} | as_form(limits | {"links": 0})
+    assert browser.post(path, data=changed).status_code == 303
+    [row] = sql("SELECT * FROM plans WHERE name = 'Crew'")
+    assert (float(row["monthly"]), row["rate"], row["limits"]["links"]) == (0, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "text"),
+    [
+        ({"name": ""}, "name", "Name must not be empty."),
+        ({"name": "Pro"}, "name", "A plan with this name already exists."),
+        ({"monthly": "1,5"}, "monthly", "Price per month must be a price such as"),
+        ({"rate": "many"}, "rate", "API requests per minute must be a number"),
+        ({"links": "-1"}, "links", "Links must be an integer from 0"),
+        ({"retention": "9" * 5000}, "retention", "Retention must be an integer"),
+        ({"pixels.count": "x"}, "pixels", "Pixels count must be"),
+        ({"free": "1", "yearly": "5"}, "free", "A free plan has no prices."),
+    ],
+)
+def test_a_refused_plan_has_the_message_beside_the_field(
+    *, browser: FlaskClient, sql: Sql, plans: Any, typed: dict[str, str], field: str, text: str
+) -> None:
+    answer = browser.post(f"{ROOT}/plans/new", data={"name": "Team"} | as_form(UNLIMITED) | typed)
+    assert answer.status_code == 400
+    assert text in message(answer.text, field)
+    assert len(sql("SELECT 1 FROM plans")) == len(plans)
+
+
+def test_an_unchanged_form_changes_no_plan(browser: FlaskClient, sql: Sql, plans: Any) -> None:
+    before = sql("SELECT * FROM plans ORDER BY id")
+    for row in before:
+        form = {name: str(row[name]) for name in ("name", "monthly", "yearly", "lifetime")} | as_form(row["limits"])
+        form["rate"] = str(row["rate"] or "")
+        assert browser.post(f"{ROOT}/plans/{row['id']}/edit", data=form).status_code == 303
+    assert sql("SELECT * FROM plans ORDER BY id") == before
+    assert browser.get(f"{ROOT}/plans/99/edit").status_code == 404

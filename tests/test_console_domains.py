@@ -1,0 +1,139 @@
+"""Domains in the console: DNS records, the check, and what prevents a delete."""
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from linkmgr.outbound import fetch
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.foreign import answering, publish, server
+from tests.test_account_page import signed_in, words
+from tests.test_console import get
+from tests.test_console_forms import fields, message
+
+DOMAIN = {"domain": "https://go.example.com"}
+
+
+@pytest.fixture
+def browser(app: Flask, alice: Client) -> FlaskClient:
+    """A browser of alice, signed in by password."""
+    return signed_in(app)
+
+
+@pytest.fixture
+def checking(make_app: Callable[..., Flask], app: Flask, alice: Client) -> FlaskClient:
+    """A browser of alice at a service that checks domains, without one that has been checked."""
+    service = make_app(
+        domain_check="http",
+        base_url="http://links.example.org",
+        serve_loopback="1",
+        secret_key=app.config["SECRET_KEY"],
+    )
+    return signed_in(service)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "domain", "record"),
+    [
+        ("https://links.example.org", "go.example.com", ("CNAME", "go.example.com.", "links.example.org.")),
+        ("https://links.example.org", "example.com", ("ALIAS", "example.com.", "links.example.org.")),
+        ("https://192.0.2.7", "go.example.com", ("A", "go.example.com.", "192.0.2.7")),
+        ("https://[2001:db8::7]:8443", "go.example.com", ("AAAA", "go.example.com.", "2001:db8::7")),
+    ],
+)
+def test_the_dns_record_to_set_is_shown(
+    *, make_app: Callable[..., Flask], alice: Client, base_url: str, domain: str, record: tuple[str, str, str]
+) -> None:
+    domain_id = alice.add("/api/domain/add", {"domain": f"https://{domain}"})
+    service = make_app(base_url=base_url.replace("https", "http"), serve_loopback="1")
+    page = get(signed_in(service), f"/console/domains/{domain_id}/edit")
+    kind, name, value = record
+    assert f"<code>{kind}</code>" in page
+    assert f'<code id="dns-name" dir="ltr">{name}</code>' in page
+    assert f'<code id="dns-value" dir="ltr">{value}</code>' in page
+
+
+def test_the_result_of_a_check_is_stored_and_shown(
+    checking: FlaskClient, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domain_id = alice.add("/api/domain/add", DOMAIN)
+    path = f"/console/domains/{domain_id}"
+    assert "not checked" in get(checking, "/console/domains")
+
+    def prove(request: BaseHTTPRequestHandler) -> None:
+        proof = checking.application.test_client().get(request.path, headers={"Host": "go.example.com"})
+        answering(proof.data)(request)
+
+    for answer, state, sentence in (
+        (answering(b"other"), "does not point here", "go.example.com resolves to 127.0.0.1, where another server"),
+        (prove, "points here", "The domain points to this service."),
+    ):
+        with server(answer) as port, monkeypatch.context() as patch:
+            publish(patch, {"go.example.com:80": port})
+            checked = checking.post(f"{path}/check")
+        assert (checked.status_code, checked.headers["Location"]) == (303, f"{path}/edit")
+        page = get(checking, f"{path}/edit")
+        assert sentence in words(page)
+        for shown in (page, get(checking, "/console/domains")):
+            assert f">{state}</span>" in shown
+
+
+def test_an_installation_that_does_not_check_domains_says_so(browser: FlaskClient, alice: Client) -> None:
+    domain_id = alice.add("/api/domain/add", DOMAIN)
+    browser.post(f"/console/domains/{domain_id}/check")
+    page = get(browser, f"/console/domains/{domain_id}/edit")
+    assert "This installation does not check domains." in page
+    assert ">not checked</span>" in page
+
+
+def test_a_domain_that_does_not_point_here_is_refused_beside_its_field(
+    checking: FlaskClient, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with server(answering(b"other")) as port:
+        publish(monkeypatch, {"go.example.com:80": port})
+        answer = checking.post("/console/domains/new", data=DOMAIN)
+    assert answer.status_code == 400
+    assert "where another server responded" in message(answer.text, "domain")
+
+
+def test_what_was_typed_is_kept_when_the_service_is_busy(
+    checking: FlaskClient, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "_slots", threading.BoundedSemaphore(1))
+    with fetch._slots:
+        answer = checking.post("/console/domains/new", data=DOMAIN | {"brandname": "Kept"})
+    assert answer.status_code == 400
+    assert "Too many fetches are in progress." in answer.text
+    assert fields(answer.text)["brandname"] == ["Kept"]
+
+
+def test_a_domain_that_was_added_after_a_check_points_here(
+    checking: FlaskClient, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prove(request: BaseHTTPRequestHandler) -> None:
+        proof = checking.application.test_client().get(request.path, headers={"Host": "go.example.com"})
+        answering(proof.data)(request)
+
+    with server(prove) as port:
+        publish(monkeypatch, {"go.example.com:80": port})
+        answer = checking.post("/console/domains/new", data=DOMAIN)
+    assert ">points here</span>" in get(checking, answer.headers["Location"])
+
+
+def test_deleting_a_domain_asks_for_its_name_and_names_its_links(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    domain_id = alice.add("/api/domain/add", DOMAIN)
+    path = f"/console/domains/{domain_id}"
+    answer = browser.post(f"{path}/delete", data={"host": "other.example.com"})
+    assert (answer.status_code, message(answer.text, "host")) == (400, "Type go.example.com to delete this domain.")
+    link = alice.add("/api/url/add", {"url": "https://example.com/", "custom": "sale", "domain": "go.example.com"})
+    assert "This one has 1 link: delete them" in words(get(browser, f"{path}/edit"))
+    answer = browser.post(f"{path}/delete", data={"host": "GO.example.com "})
+    assert (answer.status_code, message(answer.text, "host")[:22]) == (400, "This domain has links.")
+    alice.delete(f"/api/url/{link}/delete")
+    assert browser.post(f"{path}/delete", data={"host": "go.example.com"}).status_code == 303
+    assert sql("SELECT 1 FROM domains") == []

@@ -1,0 +1,87 @@
+"""The previews of the console in Chromium: they follow what is typed, and links are ordered by dragging or buttons."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+from PIL import Image
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+from tests.browser import Browser
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.stocked import LINKS
+from tests.targets import wait_until
+from tests.test_browser import login_link
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def base(serve: Callable[..., str]) -> str:
+    return serve("--workers", "1", "--graceful-timeout", "0")
+
+
+@pytest.fixture
+def signed_in(browser: Browser, base: str, admin: Client, alice: Client) -> Browser:
+    browser.open(login_link(base, admin, alice))
+    browser.wait_for("/console")
+    return browser
+
+
+def test_the_preview_of_a_code_follows_what_is_typed_and_a_large_logo_becomes_small(
+    signed_in: Browser, base: str, sql: Sql, tmp_path: Path
+) -> None:
+    browser = signed_in
+    browser.open(f"{base}/console/qrs/new")
+    before = browser.find("#preview-code img").get_attribute("src")
+    browser.find("[name=type][value=wifi]").click()
+    browser.find("[name='data.wifi.ssid']").send_keys("Home")
+    browser.find("[name='data.wifi.password']").send_keys("correct horse")
+    wait_until(lambda: browser.find("#preview-code img").get_attribute("src") != before)
+    browser.click("Colors black on white")
+    browser.run("foreground.value = '#cccccc'; foreground.dispatchEvent(new Event('input', { bubbles: true }))")
+    browser.wait_for_text("Too low to scan")
+    browser.run("foreground.value = '#000000'; foreground.dispatchEvent(new Event('input', { bubbles: true }))")
+    browser.wait_for_text("Good to scan")
+    noise = Random(7).randbytes(800 * 600 * 3)  # noqa: S311
+    Image.frombytes("RGB", (800, 600), noise).save(tmp_path / "logo.png")
+    browser.click("Logo not set")
+    browser.find("[name='logo.file']").send_keys(str(tmp_path / "logo.png"))
+    wait_until(lambda: browser.run("return document.getElementById('logo.file').files[0].size <= 32768"))
+    browser.find("[name='data.wifi.password']").send_keys(Keys.ENTER)
+    browser.wait_for_text("QR code created.")
+    assert len(bytes(sql("SELECT logo FROM qrs")[0]["logo"])) > 100
+
+
+@pytest.mark.parametrize("run", [True, False], ids=["scripts", "no scripts"])
+def test_links_of_a_bio_page_are_ordered_with_buttons_and_shown_in_the_preview(
+    *, signed_in: Browser, base: str, alice: Client, run: bool
+) -> None:
+    browser = signed_in
+    bio = alice.add("/api/bio/add", {"name": "Dana", "links": LINKS})
+    browser.scripts(run=run)
+    browser.size(1280, 1400)
+    browser.open(f"{base}/console/bios/{bio}/edit")
+    browser.find("#blocks li:nth-child(2) [value^=up]").click()
+    first = "return document.querySelector('[name=\"links.title\"]').value"
+    if run:
+        assert browser.run(first) == LINKS[1]["title"]
+        grip = browser.find("#blocks li:nth-child(2) .grip")
+        ActionChains(browser.driver).click_and_hold(grip).move_by_offset(0, -130).release().perform()
+        assert browser.run(first) == LINKS[0]["title"]
+        ActionChains(browser.driver).click_and_hold(browser.find(".grip")).move_by_offset(0, 130).release().perform()
+        browser.click("Add a link")
+        assert len(browser.all("#blocks li")) == len(LINKS) + 2
+    titles = [field.get_attribute("value") for field in browser.all("[name='links.title']")]
+    assert titles[:2] == [LINKS[1]["title"], LINKS[0]["title"]]
+    browser.find("#name").send_keys(" Miller", Keys.ENTER)
+    browser.wait_for_text("Changes saved.")
+    page = alice.get(f"/api/bio/{bio}").get_json()["data"]
+    assert (page["name"], page["links"]) == ("Dana Miller", LINKS[::-1])
+    browser.driver.switch_to.frame("phone")
+    assert browser.find("h1").text == "Dana Miller"
+    assert browser.find(".bio main").value_of_css_property("max-width") == "560px"
+    browser.driver.switch_to.default_content()

@@ -1,0 +1,163 @@
+"""The page of a link in the console: its periods, tables and QR code, and times in the time zone of the user."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.test_account_page import signed_in, words
+from tests.test_console import get, visit
+from tests.visited import Store, Visited
+
+
+@pytest.fixture
+def browser(app: Flask, alice: Client) -> FlaskClient:
+    """A browser of alice, signed in by password."""
+    return signed_in(app)
+
+
+@pytest.mark.parametrize(
+    ("query", "title", "marks"),
+    [
+        ("", "23 clicks in the last 30 days, 1 before", 30),
+        ("period=24h", "21 clicks in the last 24 hours", 24),
+        ("period=7d", "22 clicks in the last 7 days, 1 before", 7),
+        ("period=7d&by=hour", "22 clicks in the last 7 days, 1 before", 168),
+        ("period=30d&by=month", "23 clicks in the last 30 days, 1 before", 30),
+        ("period=90d&by=week", "24 clicks in the last 90 days", None),
+        ("period=12mo", "24 clicks in the last 12 months, 1 before", 12),
+        ("period=12mo&by=week", "24 clicks in the last 12 months", None),
+        ("from={10}&to={5}", "2 clicks in the period", 6),
+        ("from={5}&to={10}", "2 clicks in the period", 6),
+        ("from={0}", "21 clicks in the period", 24),
+        ("from={6}&by=hour", "22 clicks in the period", 168),
+        ("from={40}&to={12}&by=week", "1 click in the period", None),
+        ("from={400}", "25 clicks in the period", None),
+        ("from=0001-01-01&by=month", "25 clicks in the period", None),
+        ("to=9999-12-31", "21 clicks in the period", 24),
+    ],
+)
+def test_the_page_of_a_link_shows_its_clicks_by_period(
+    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, query: str, title: str, marks: int | None
+) -> None:
+    link_id = factories.link(sql, alice.id)
+    store([visit(link_id) for _ in range(21)] + [visit(link_id, days) for days in (5, 10, 40, 370)])
+    for days in (0, 5, 6, 10, 12, 40, 400):
+        query = query.replace(f"{{{days}}}", f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}")
+    page = get(browser, f"/console/links/{link_id}?{query}")
+    assert title in page
+    assert marks in (None, page.count('<g class="mark">'))
+    for text in ("Germany (DE)", "t.co", "Firefox", "Linux", "desktop", "Latest visits"):
+        assert text in page
+
+
+def test_a_past_period_is_complete_and_is_kept_in_the_links_of_its_units(
+    browser: FlaskClient, alice: Client, sql: Sql, store: Store
+) -> None:
+    link_id = factories.link(sql, alice.id)
+    store([visit(link_id, days) for days in (5, 6, 7, 8)])
+    first, last = (f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}" for days in (6, 3))
+    page = get(browser, f"/console/links/{link_id}?from={first}&to={last}")
+    assert "2 clicks in the period" in page
+    assert ", 2 before" in page
+    assert ", not complete yet</title>" not in page
+    assert f"?by=hour&amp;from={first}&amp;to={last}" in page
+    assert f'name="from" value="{first}"' in page
+    assert ", not complete yet</title>" in get(browser, f"/console/links/{link_id}?from={first}")
+
+
+@pytest.mark.parametrize("query", ["from=x", "to=2026-13-01", "from=%00", "from=2026-01-01&from=2026-01-02"])
+def test_a_wrong_date_is_an_error_with_a_sentence(browser: FlaskClient, alice: Client, sql: Sql, query: str) -> None:
+    link_id = factories.link(sql, alice.id)
+    assert browser.get(f"/console/links/{link_id}?{query}").status_code == 400
+
+
+def test_cities_are_shown_if_they_are_known(browser: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
+    known, unknown = factories.link(sql, alice.id), factories.link(sql, alice.id)
+    store([visit(known, city="Paris"), visit(unknown, city="Unknown")])
+    assert "<h2>Cities</h2>" in get(browser, f"/console/links/{known}")
+    assert "<h2>Cities</h2>" not in get(browser, f"/console/links/{unknown}")
+
+
+def test_a_link_without_clicks_says_how_to_get_one(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    page = get(browser, f"/console/links/{factories.link(sql, alice.id)}")
+    assert "No clicks in the last 30 days." in page
+    assert 'class="plot"' not in page
+
+
+def test_the_qr_code_is_an_image_of_the_short_url(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    link_id = factories.link(sql, alice.id)
+    alias = sql("SELECT alias FROM links WHERE id = %(id)s", id=link_id)[0]["alias"]
+    image = browser.get(f"/console/links/{link_id}/qr?format=png&size=300")
+    assert image.data == browser.get(f"/{alias}/qr?size=300").data
+    saved = browser.get(f"/console/links/{link_id}/qr?format=svg&download=1")
+    assert (saved.mimetype, saved.headers["Content-Disposition"]) == (
+        "image/svg+xml",
+        f'attachment; filename="{alias}.svg"',
+    )
+    assert browser.get(f"/console/links/{link_id}/qr?size=1").status_code == 400
+
+
+def test_a_link_is_deleted_after_a_question(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    link_id = factories.link(sql, alice.id)
+    assert "Delete this link?" in get(browser, f"/console/links/{link_id}/delete")
+    assert alice.get(f"/api/url/{link_id}").status_code == 200
+    answer = browser.post(f"/console/links/{link_id}/delete")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console/links")
+    assert "Link deleted." in get(browser, "/console/links")
+    assert alice.get(f"/api/url/{link_id}").status_code == 404
+
+
+# --- the time zone
+
+
+def at(zone: str, days: int, hour: int) -> datetime:
+    """Return a time of the local day that was some days ago."""
+    today = datetime.now(ZoneInfo(zone)).replace(hour=hour, minute=5, second=0, microsecond=0)
+    return (today - timedelta(days=days)).astimezone(UTC)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "Asia/Kathmandu", "UTC"])
+def test_charts_have_the_days_of_the_time_zone_of_the_user(
+    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, zone: str
+) -> None:
+    answer = browser.post("/account/timezone", data={"timezone": zone}, follow_redirects=True)
+    assert f"Times are now shown in the time zone {zone}." in answer.text
+    link_id = factories.link(sql, alice.id)
+    store([Visited(link_id, at(zone, days, hour)) for days in (2, 29) for hour in (0, 23)])
+    store([Visited(link_id, at(zone, 30, 23)), Visited(link_id, at(zone, 59, 0)), Visited(link_id, at(zone, 60, 23))])
+    for path in ("/console", f"/console/links/{link_id}"):
+        page = words(get(browser, path))
+        assert "4 clicks in the last 30 days, 2 before" in page
+        for days in (2, 29):
+            day = at(zone, days, 0).astimezone(ZoneInfo(zone))
+            assert f"{day:%a}, {day:%b} {day.day}: 2," in page
+    tables = re.findall(r"<bdi>(Germany|t.co)</bdi>.*?<td>(\d+)</td>", get(browser, "/console"), re.DOTALL)
+    assert tables == [("Germany", "4"), ("t.co", "4")]
+
+
+def test_times_are_those_of_the_time_zone_of_the_user(browser: FlaskClient, alice: Client) -> None:
+    browser.post("/account/timezone", data={"timezone": "Asia/Tokyo"})
+    link_id = alice.add("/api/url/add", {"url": "https://example.com/a", "expiry": "2030-12-31 23:59:59"})
+    assert "2031-01-01 08:59:59 JST" in get(browser, f"/console/links/{link_id}")
+    form = get(browser, f"/console/links/{link_id}/edit")
+    assert 'value="2031-01-01T08:59:59"' in form
+    version = re.findall(r'name="version" value="([^"]+)"', form)[0]
+    sent = {"url": "https://example.com/a", "version": version, "type": "direct", "status": "public"}
+    answer = browser.post(f"/console/links/{link_id}/edit", data=sent | {"expiry": "2032-02-01T09:30"})
+    assert answer.status_code == 303
+    assert alice.get(f"/api/url/{link_id}").get_json()["details"]["expiry"] == "2032-02-01 00:30:00"
+
+
+@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "Europe/Berlni", "\0", "x" * 5000])
+def test_an_unknown_time_zone_is_refused(browser: FlaskClient, sql: Sql, zone: str) -> None:
+    page = browser.post("/account/timezone", data={"timezone": zone}, follow_redirects=True).text
+    assert 'id="timezone-error"' in page
+    assert "timezone must be an IANA time zone such as" in page
+    assert sql("SELECT DISTINCT timezone FROM users") == [{"timezone": "UTC"}]

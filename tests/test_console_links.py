@@ -1,0 +1,171 @@
+"""The list of links in the console: filters, and what can be done with selected links."""
+
+import csv
+import re
+from io import StringIO
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.test_account_page import signed_in
+from tests.test_console import get
+
+
+@pytest.fixture
+def browser(app: Flask, alice: Client) -> FlaskClient:
+    """A browser of alice, signed in by password."""
+    return signed_in(app)
+
+
+def ids_of(page: str) -> list[int]:
+    return [int(found) for found in re.findall(r'id="short-(\d+)"', page)]
+
+
+@pytest.fixture
+def mixed(alice: Client, bob: Client, sql: Sql) -> dict[str, int]:
+    """Add a link for each filter, and return the ids of the rows by name."""
+    url = "https://example.com/"
+    rows = {name: getattr(factories, name)(sql, alice.id) for name in ("domain", "campaign", "channel")}
+    host = sql("SELECT host FROM domains WHERE id = %(id)s", id=rows["domain"])[0]["host"]
+    made = {
+        "branded": {"domain": f"https://{host}"},
+        "in_campaign": {"campaign": rows["campaign"], "metatitle": "Plan B"},
+        "in_channel": {"channel": [rows["channel"]]},
+        "private": {"status": "private", "metatitle": "Plan A"},
+        "expired": {"expiry": "2020-01-01"},
+        "locked": {"password": "secret"},
+    }
+    links = {name: alice.add("/api/url/add", {"url": url + name} | body) for name, body in made.items()}
+    factories.link(sql, bob.id)
+    return rows | links
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("domain={domain}", ["branded"]),
+        ("campaign={campaign}", ["in_campaign"]),
+        ("channel={channel}", ["in_channel"]),
+        ("status=private", ["private"]),
+        ("expired=yes", ["expired"]),
+        ("password=yes", ["locked"]),
+        ("domain=0&status=public&expired=no&password=no", ["in_channel", "in_campaign"]),
+        ("q=plan", ["private", "in_campaign"]),
+        ("q=plan&campaign={campaign}", ["in_campaign"]),
+        ("q=plan&campaign={campaign}&status=private", []),
+        ("order=click&expired=yes", ["expired"]),
+        ("campaign=99999", []),
+        ("page=2&status=public", []),
+    ],
+)
+def test_filters_are_in_the_query_and_each_is_removed_by_its_chip(
+    browser: FlaskClient, mixed: dict[str, int], query: str, expected: list[str]
+) -> None:
+    page = get(browser, f"/console/links?{query.format(**mixed)}")
+    assert ids_of(page) == [mixed[name] for name in expected]
+    chips = re.findall(r'class="chip" href="([^"]+)"', page)
+    filters = [part for part in query.split("&") if not part.startswith(("order=", "page="))]
+    assert len(chips) == len(filters)
+    for chip in chips:
+        assert chip.count("=") == query.count("=") - 1 - ("page=" in query)
+        get(browser, chip.replace("&amp;", "&"))
+
+
+@pytest.mark.parametrize("query", ["domain=x", "campaign=-1", "status=hidden", "expired=1", "campaign=1&campaign=2"])
+def test_a_wrong_filter_is_an_error_with_a_sentence(browser: FlaskClient, query: str) -> None:
+    assert browser.get(f"/console/links?{query}").status_code == 400
+
+
+def test_the_filters_of_the_first_page_are_kept_on_the_second(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    for _ in range(17):
+        factories.link(sql, alice.id)
+    page = get(browser, "/console/links?status=public&order=click&page=2")
+    assert len(ids_of(page)) == 2
+    [previous] = re.findall(r'rel="prev" href="([^"]+)"', page)
+    assert {"status=public", "order=click", "page=1"} == set(previous.split("?")[1].replace("&amp;", "&").split("&"))
+
+
+def select(browser: FlaskClient, action: str, ids: list[int], **fields: object) -> TestResponse:
+    return browser.post("/console/links/selected", data={"action": action, "id": ids} | fields)
+
+
+def test_selected_links_are_deleted_after_a_question_with_their_number(
+    browser: FlaskClient, alice: Client, bob: Client, sql: Sql
+) -> None:
+    ids = [factories.link(sql, alice.id) for _ in range(4)]
+    other = factories.link(sql, bob.id)
+    answer = select(browser, "ask", [*ids[:3], other], back="status=public&evil=%0d%0a")
+    assert "Delete 3 links?" in answer.text
+    assert len(sql("SELECT 1 FROM links")) == 5
+    sent = [int(sent) for sent in re.findall('name="id" value="([^"]+)"', answer.text)]
+    answer = select(browser, "delete", sent, back="status=public&evil=%0d%0a")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console/links?status=public")
+    assert "3 links deleted." in get(browser, "/console/links")
+    assert {row["id"] for row in sql("SELECT id FROM links")} == {ids[3], other}
+
+
+def test_selected_links_get_a_campaign_and_a_channel(
+    browser: FlaskClient, alice: Client, bob: Client, sql: Sql
+) -> None:
+    first = alice.add("/api/url/add", {"url": "https://example.com/plain"})
+    ids = [first, factories.link(sql, alice.id), other := factories.link(sql, bob.id)]
+    campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
+    select(browser, "campaign", ids, campaign=campaign)
+    select(browser, "channel", ids, channel=channel)
+    select(browser, "channel", ids[:1], channel=channel)
+    page = get(browser, f"/console/links?campaign={campaign}&channel={channel}")
+    assert ids_of(page) == sorted(ids[:2], reverse=True)
+    assert "2 links moved." in page
+    assert "2 links added to the channel." in page
+    assert sql("SELECT campaign_id FROM links WHERE id = %(id)s", id=other) == [{"campaign_id": None}]
+    assert alice.add("/api/url/add", {"url": "https://example.com/plain"}) != first
+    select(browser, "campaign", ids, campaign=0)
+    assert ids_of(get(browser, f"/console/links?campaign={campaign}")) == []
+
+
+def test_campaigns_and_channels_of_others_are_refused(
+    browser: FlaskClient, alice: Client, bob: Client, sql: Sql
+) -> None:
+    link_id = factories.link(sql, alice.id)
+    for action, row_id in {
+        "campaign": factories.campaign(sql, bob.id),
+        "channel": factories.channel(sql, bob.id),
+    }.items():
+        for sent in (row_id, 2**62):
+            answer = select(browser, action, [link_id], **{action: sent})
+            assert answer.status_code == (303 if sent == 2**62 else 400)
+    assert sql("SELECT 1 FROM channel_items") == []
+    assert sql("SELECT campaign_id FROM links") == [{"campaign_id": None}]
+
+
+def test_selected_links_are_exported_as_csv(browser: FlaskClient, alice: Client, bob: Client, sql: Sql) -> None:
+    ids = [factories.link(sql, alice.id, title=title) for title in ("=1+1", "Ünïcode, 🎉")]
+    sql("UPDATE links SET campaign_id = %(id)s WHERE id = %(link)s", id=factories.campaign(sql, alice.id), link=ids[0])
+    answer = select(browser, "export", [*ids, factories.link(sql, bob.id)])
+    assert (answer.mimetype, answer.headers["Content-Disposition"]) == ("text/csv", 'attachment; filename="links.csv"')
+    lines = list(csv.DictReader(StringIO(answer.text)))
+    assert [line["title"] for line in lines] == ["Ünïcode, 🎉", "'=1+1"]
+    assert lines[1]["campaign"]
+    assert lines[0]["shorturl"].startswith(BASE_URL)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"action": "ask"}, "Select links first."),
+        ({"action": "delete", "id": ["x", "9" * 40, "-1"]}, "Select links first."),
+        ({"action": "campaign", "id": "1", "campaign": ""}, "Choose a campaign first."),
+        ({"action": "channel", "id": "1", "channel": "\0"}, "Choose a channel first."),
+    ],
+)
+def test_a_form_without_a_selection_says_what_to_do(
+    browser: FlaskClient, fields: dict[str, object], message: str
+) -> None:
+    assert browser.post("/console/links/selected", data=fields).status_code == 303
+    assert message in get(browser, "/console/links")
+    assert browser.post("/console/links/selected", data={"action": "burn", "id": "1"}).status_code == 400

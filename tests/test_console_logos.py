@@ -1,0 +1,78 @@
+"""Logos that users upload in the console."""
+
+import re
+from io import BytesIO
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.test_account_page import signed_in
+from tests.test_console import get
+from tests.test_console_forms import fields, message
+from tests.test_console_qr import NEW, as_form, details, preview
+from tests.test_logos import image, noise
+
+
+@pytest.fixture
+def browser(app: Flask, alice: Client) -> FlaskClient:
+    """A browser of alice, signed in by password."""
+    return signed_in(app)
+
+
+def test_an_uploaded_logo_is_kept_by_a_preview_and_stored_as_a_small_image(
+    browser: FlaskClient, alice: Client, sql: Sql
+) -> None:
+    sent = as_form("text", "Hello", again="preview") | {"logo.file": (BytesIO(noise()), "../me.png")}
+    page = browser.post(NEW, data=sent).text
+    assert preview(page).ec_level == "H"
+    again = fields(page)
+    assert again["logo.data"] != [""]
+    answer = browser.post(NEW, data=again)
+    assert answer.status_code == 303, answer.text
+    code = details(alice, answer.headers["Location"])
+    assert re.fullmatch("upload:[0-9a-f]{16}", code["logo"])
+    stored = bytes(sql("SELECT logo FROM qrs")[0]["logo"])
+    assert stored.startswith(b"\x89PNG")
+    # The API keeps the image when it is sent what it answered.
+    assert alice.put(f"/api/qr/{code['id']}/update", {"data": "Hi", "logo": code["logo"]}).status_code == 200
+    assert bytes(sql("SELECT logo FROM qrs")[0]["logo"]) == stored
+    assert alice.post("/api/qr/add", {"type": "text", "data": "x", "logo": code["logo"]}).status_code == 400
+
+
+def test_a_logo_is_kept_replaced_and_removed(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    sent = as_form("text", "Hello") | {"logo.file": (BytesIO(noise()), "a.png")}
+    path = f"{browser.post(NEW, data=sent).headers['Location']}/edit"
+    logos = [bytes(sql("SELECT logo FROM qrs")[0]["logo"])]
+    page = get(browser, path)
+    assert preview(page).ec_level == "H"
+    assert browser.post(path, data=fields(page) | {"name": "New"}).status_code == 303
+    assert bytes(sql("SELECT logo FROM qrs")[0]["logo"]) == logos[0]
+    replaced = fields(get(browser, path)) | {"logo.file": (BytesIO(image(form="JPEG")), "b.jpg")}
+    assert browser.post(path, data=replaced).status_code == 303
+    assert bytes(sql("SELECT logo FROM qrs")[0]["logo"]) not in ([], logos[0])
+    assert browser.post(path, data=fields(get(browser, path)) | {"logo.remove": "1"}).status_code == 303
+    assert sql("SELECT logo, logo_source FROM qrs") == [{"logo": None, "logo_source": None}]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"no image", "logo must be a PNG or JPEG image"),
+        (b"x" * (33 << 10), "Logo must be at most 32 KiB."),
+        (image(size=(2001, 2001)), "logo must be a PNG or JPEG image of at most 4 megapixels"),
+    ],
+)
+def test_an_unusable_upload_is_refused_beside_its_field(browser: FlaskClient, content: bytes, text: str) -> None:
+    sent = as_form("text", "Hello") | {"logo.file": (BytesIO(content), "a.png")}
+    answer = browser.post(NEW, data=sent)
+    assert answer.status_code == 400
+    assert text in message(answer.text, "logo")
+
+
+def test_a_url_is_fetched_only_when_the_form_is_saved(browser: FlaskClient, sql: Sql) -> None:
+    sent = as_form("text", "Hello", again="preview", logo="https://logo.example.com/x.png")
+    page = browser.post(NEW, data=sent).text
+    assert preview(page).ec_level == "H"  # with a gray square in place of the logo

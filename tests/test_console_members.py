@@ -1,0 +1,53 @@
+"""The forms of the console have all members of the bodies of the API."""
+
+import re
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+from flask import Flask
+from marshmallow import Schema
+
+from linkmgr.api import bio, campaigns, channels, domains, overlay, pixels, qr, splash, urls
+from linkmgr.fields.base import Choice
+from linkmgr.pages import console
+from linkmgr.pages.console.forms import Form
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.test_account_page import signed_in
+from tests.test_console import get
+
+BODIES: dict[str, type[Schema]] = {
+    "link": urls.NewLink, "qr": qr.NewQr, "campaign": campaigns.NewCampaign, "channel": channels.NewChannel,
+    "bio": bio.NewBio, "splash": splash.NewSplash, "overlay": overlay.NewOverlay, "pixel": pixels.NewPixel,
+    "domain": domains.NewDomain,
+}  # fmt: skip
+
+
+def forms() -> dict[type[Schema], Form]:
+    """Return the forms of the modules of the console, by the body that they send."""
+    modules = [import_module(f"{console.__name__}.{module.name}") for module in iter_modules(console.__path__)]
+    values = [value for module in modules for value in vars(module).values() if isinstance(value, Form)]
+    return {form.new: form for form in values}
+
+
+def types(schema: type[Schema]) -> tuple[str, ...]:
+    """Return the values of the member `type`, on which the fields of a form may depend."""
+    member = schema().fields.get("type")
+    return member.choices if isinstance(member, Choice) else ("",)
+
+
+def names(page: str) -> set[str]:
+    """Return the names of the controls of all forms, without what follows a dot."""
+    return {name.split(".")[0] for name in re.findall(r'<(?:input|select|textarea)\b[^>]*\bname="([^"]+)"', page)}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+def test_a_form_has_the_members_of_the_body(app: Flask, alice: Client, sql: Sql, body: type[Schema]) -> None:
+    for make in (factories.pixel, factories.channel, factories.campaign, factories.domain):
+        make(sql, alice.id)
+    form, browser = forms()[body], signed_in(app)
+    shown = set().union(*(names(get(browser, f"/console/{form.plural}/new?type={kind}")) for kind in types(body)))
+    assert set(body().fields) <= shown
+    assert set(form.changed().fields) <= set(body().fields) | {"version"}

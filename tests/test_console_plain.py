@@ -1,0 +1,271 @@
+"""Channels, splash pages, overlays, pixels and domains in the console: lists, forms and their messages."""
+
+import re
+from typing import Any, NamedTuple
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from marshmallow import Schema
+
+from linkmgr.api import channels, domains, overlay, pixels, splash
+from linkmgr.db.statements import Database
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Make, Sql
+from tests.test_account_page import signed_in, words
+from tests.test_console import console_rules, get
+from tests.test_console_forms import fields, message, names
+from tests.test_logos import image, put
+
+
+class Kind(NamedTuple):
+    """A resource: its path below /console, its word in the API, a body with all members, and a change of it."""
+
+    path: str
+    word: str
+    make: Make
+    body: dict[str, Any]
+    change: dict[str, Any]
+    new: type[Schema]
+    changed: type[Schema]
+    noun: str
+
+
+URL = "https://example.com/page"
+KINDS = (
+    Kind(
+        "channels", "channel", factories.channel,
+        {"name": "News <b>", "description": "One\nTwo", "color": "#14532d", "starred": True}, {"color": "#7c2d12"},
+        channels.NewChannel, channels.ChannelChanges, "Channel",
+    ),
+    Kind(
+        "splash", "splash", factories.splash,
+        {"name": "Sale <b>", "title": "Sale", "message": "One\nTwo", "link": URL, "counter": 12, "banner": URL},
+        {"counter": 30}, splash.NewSplash, splash.SplashChanges, "Splash page",
+    ),
+    Kind(
+        "overlays", "overlay", factories.overlay,
+        {"type": "poll", "name": "Poll <b>", "message": "Tea?\nYes\nNo", "link": URL, "label": "Vote",
+         "position": "left", "color": "#ffffff", "background": "#14532d"},
+        {"position": "top"}, overlay.NewOverlay, overlay.OverlayChanges, "Overlay",
+    ),
+    Kind(
+        "pixels", "pixel", factories.pixel, {"type": "gapixel", "name": "Shop <b>", "tag": "G-123"}, {"name": "Other"},
+        pixels.NewPixel, pixels.PixelChanges, "Pixel",
+    ),
+    Kind(
+        "domains", "domain", factories.domain,
+        {"domain": "https://go.example.net", "redirectroot": URL, "redirect404": URL, "brandname": "Shop <b>",
+         "brandlogo": "bakery.png", "brandcolor": "#14532d"},
+        {"brandname": "Other"}, domains.NewDomain, domains.DomainChanges, "Domain",
+    ),
+)  # fmt: skip
+EACH = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.path)
+
+
+@pytest.fixture
+def browser(app: Flask, alice: Client) -> FlaskClient:
+    """A browser of alice, signed in by password."""
+    put(alice, "bakery.png", image())
+    return signed_in(app)
+
+
+def seen(page: str) -> str:
+    """Return the text of a page."""
+    return words(re.sub("<[^>]*>", " ", page))
+
+
+def as_form(body: dict[str, Any]) -> dict[str, Any]:
+    return {name: "1" if value is True else value for name, value in body.items()}
+
+
+def record(client: Client, kind: Kind, row_id: int) -> dict[str, Any]:
+    answer: dict[str, Any] = client.get(f"/api/{kind.word}/{row_id}").get_json()
+    found: dict[str, Any] = answer["details"] if "details" in answer else answer["data"]
+    return found
+
+
+def add(client: Client, kind: Kind) -> int:
+    return client.add(f"/api/{kind.word}/add", kind.body)
+
+
+@EACH
+def test_the_form_has_the_members_of_the_bodies_of_the_api(browser: FlaskClient, alice: Client, kind: Kind) -> None:
+    assert set(kind.body) == set(kind.new().fields)
+    assert names(get(browser, f"/console/{kind.path}/new").split('<section class="beside"')[0]) == set(kind.body)
+    page = get(browser, f"/console/{kind.path}/{add(alice, kind)}/edit").split('<section class="beside"')[0]
+    assert names(page) == {*kind.changed().fields, "version"}
+
+
+@EACH
+def test_the_form_creates_what_the_api_creates(browser: FlaskClient, alice: Client, kind: Kind) -> None:
+    answer = browser.post(f"/console/{kind.path}/new", data=as_form(kind.body))
+    assert answer.status_code == 303, answer.text
+    page = get(browser, answer.headers["Location"])
+    assert f"{kind.noun} created." in page
+    assert "<b>" not in page
+    row_id = int(re.findall(r"\d+", answer.headers["Location"])[0])
+    found = record(alice, kind, row_id)
+    assert {name: found[name] for name in kind.body} == kind.body
+
+
+@EACH
+def test_saving_an_unchanged_form_changes_nothing(*, browser: FlaskClient, alice: Client, sql: Sql, kind: Kind) -> None:
+    path = f"/console/{kind.path}/{add(alice, kind)}/edit"
+    table = {"splash": "splash_pages"}.get(kind.path, kind.path)
+    before = sql(f"SELECT xmin::text, * FROM {table}")
+    answer = browser.post(path, data=fields(get(browser, path)))
+    assert answer.status_code == 303, answer.text
+    assert sql(f"SELECT xmin::text, * FROM {table}") == before
+
+
+@EACH
+def test_a_change_of_one_field_changes_only_that(browser: FlaskClient, alice: Client, kind: Kind) -> None:
+    row_id = add(alice, kind)
+    path, before = f"/console/{kind.path}/{row_id}/edit", record(alice, kind, row_id)
+    answer = browser.post(path, data=fields(get(browser, path)) | kind.change)
+    assert answer.status_code == 303, answer.text
+    assert "Changes saved." in get(browser, answer.headers["Location"])
+    assert record(alice, kind, row_id) == before | kind.change
+
+
+@EACH
+def test_a_change_by_others_in_the_meantime_shows_both(browser: FlaskClient, alice: Client, kind: Kind) -> None:
+    row_id = add(alice, kind)
+    path, (member, mine) = f"/console/{kind.path}/{row_id}/edit", next(iter(kind.change.items()))
+    form = fields(get(browser, path)) | {member: [str(mine)]}
+    theirs = {"name": "Theirs", "tag": "G-123"} if "name" in kind.body else {"brandname": "Theirs"}
+    assert alice.put(f"/api/{kind.word}/{row_id}/update", theirs).status_code == 200
+    answer = browser.post(path, data=form)
+    assert answer.status_code == 412
+    assert "has changed since you opened this form." in answer.text
+    assert "Stored now: <bdi>Theirs</bdi>" in answer.text
+    assert browser.post(path, data=fields(answer.text)).status_code == 303
+    assert str(record(alice, kind, row_id)[member]) == str(mine)
+
+
+@EACH
+def test_a_list_says_what_rows_are_for_and_shows_them(browser: FlaskClient, alice: Client, kind: Kind) -> None:
+    path = f"/console/{kind.path}"
+    assert f"Create your first {kind.noun.lower()}" in get(browser, path)
+    assert browser.get(f"{path}?page=x").status_code == 400
+    row_id = add(alice, kind)
+    page = get(browser, path)
+    assert f"/console/{kind.path}/{row_id}" in page
+    assert "&lt;b&gt;" in page
+    assert "behind the last one" in get(browser, f"{path}?page=2")
+
+
+@EACH
+def test_the_number_of_uses_is_shown(browser: FlaskClient, alice: Client, kind: Kind) -> None:
+    row_id = add(alice, kind)
+    uses: dict[str, dict[str, Any]] = {
+        "channels": {"channel": [row_id]}, "splash": {"type": row_id}, "overlays": {"type": f"overlay-{row_id}"},
+        "pixels": {"pixels": [row_id]}, "domains": {"domain": "go.example.net"},
+    }  # fmt: skip
+    for number in range(2):
+        alice.add("/api/url/add", {"url": f"{URL}/{number}", "custom": f"used-{number}"} | uses[kind.path])
+    page = seen(get(browser, f"/console/{kind.path}").split('class="rows')[1])
+    assert re.search(" 2 (item|link)s$", page)
+
+
+@EACH
+def test_a_row_is_deleted_after_a_question(browser: FlaskClient, alice: Client, kind: Kind) -> None:
+    row_id = add(alice, kind)
+    path = f"/console/{kind.path}/{row_id}/delete"
+    assert f"Delete this {kind.noun.lower()}?" in get(browser, path)
+    answer = browser.post(path, data={"host": "go.example.net"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, f"/console/{kind.path}")
+    assert f"{kind.noun} deleted." in get(browser, f"/console/{kind.path}")
+    assert alice.get(f"/api/{kind.word}/{row_id}").status_code == 404
+
+
+@EACH
+def test_the_rows_of_another_user_are_a_404_on_each_route(
+    *, app: Flask, browser: FlaskClient, bob: Client, sql: Sql, kind: Kind
+) -> None:
+    row_id = kind.make(sql, bob.id)
+    rules = [(method, rule) for method, rule in console_rules(app) if rule.startswith(f"/console/{kind.path}/<")]
+    assert len(rules) >= 4
+    for method, rule in rules:
+        pages = []
+        for number in (row_id, 2**62):
+            path = re.sub("<id:[a-z_]+>", str(number), rule)
+            answer = browser.open(path, method=method, data=as_form(kind.body) | {"version": "1", "item": "used"})
+            assert answer.status_code == 404, (method, path)
+            pages.append(re.sub('nonce="[^"]+"', "", answer.text))
+        assert pages[0] == pages[1]
+    assert f"{kind.path}/{row_id}" not in get(browser, f"/console/{kind.path}")
+
+
+@EACH
+def test_pages_need_few_statements(
+    *, browser: FlaskClient, alice: Client, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row_id = add(alice, kind)
+    statements, execute_on = [], Database.execute_on
+
+    def count(self: Database, *args: object) -> object:
+        statements.append(args)
+        return execute_on(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Database, "execute_on", count)
+    path = f"/console/{kind.path}"
+    limits = {path: 2, f"{path}/new": 0, f"{path}/{row_id}/edit": 2, f"{path}/{row_id}/delete": 2}
+    if kind.path == "channels":
+        limits[f"{path}/{row_id}"] = 3
+    for page, limit in limits.items():
+        statements.clear()
+        assert browser.get(page).headers["Cache-Control"] == "no-store"
+        assert len(statements) <= 1 + limit, page
+
+
+@pytest.mark.parametrize(
+    ("path", "typed", "field", "text"),
+    [
+        ("channels", {"name": ""}, "name", "Name is required."),
+        ("channels", {"name": "Taken"}, "name", "You already have a channel with this name."),
+        ("channels", {"color": "red"}, "color", "Color must be a color such as #f50 or #ff5500."),
+        ("channels", {"description": "x" * 1001}, "description", "Description must be at most 1000 characters."),
+        ("splash", {"counter": "61"}, "counter", "Seconds must be an integer from 1 to 60."),
+        ("splash", {"counter": "soon"}, "counter", "Seconds must be an integer from 1 to 60."),
+        ("splash", {"banner": "nonsense"}, "banner", "Image must be a URL that begins with http:// or https://."),
+        ("splash", {"link": "http://127.0.0.1:5000/x"}, "link", "Button link must not point to this service."),
+        ("overlays", {"type": "popup"}, "type", "Type must be one of contact, poll"),
+        ("overlays", {"type": "image", "message": "x"}, "message", "Text must begin with the URL of an image"),
+        ("overlays", {"message": "Tea?" + "\n1".join(map(str, range(13)))}, "message", "Text must have a question and"),
+        ("overlays", {"color": "#14532e"}, "color", "The text and background colors are too similar."),
+        ("pixels", {"tag": "a b"}, "tag", "Id must be 1 to 100 letters, digits"),
+        ("pixels", {"type": "other"}, "type", "Service must be one of gtmpixel"),
+        ("domains", {"domain": "go.example.net"}, "domain", "Domain must be a URL that begins with http:// or"),
+        ("domains", {"domain": "https://taken.example.net"}, "domain", "This domain is already in use."),
+        ("domains", {"redirect404": "nonsense"}, "redirect404", "Page for unknown URLs must be a URL"),
+        ("domains", {"brandcolor": "#ffee00"}, "brandcolor", "Color must be darker: on light pages, #ffee00"),
+        ("domains", {"brandlogo": "missing.png"}, "brandlogo", "Logo not found."),
+        ("domains", {"brandlogo": "http://127.0.0.1/a"}, "brandlogo", "Fetching from 127.0.0.1 is not allowed."),
+    ],
+)
+def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
+    *, browser: FlaskClient, alice: Client, path: str, typed: dict[str, str], field: str, text: str
+) -> None:
+    kind = next(kind for kind in KINDS if kind.path == path)
+    alice.add("/api/channel/add", {"name": "Taken"})
+    alice.add("/api/domain/add", {"domain": "https://taken.example.net"})
+    answer = browser.post(f"/console/{path}/new", data=as_form(kind.body) | typed)
+    assert answer.status_code == 400
+    assert text in message(answer.text, field).replace("&#39;", "'")
+    sent = fields(answer.text)
+    for name, value in (as_form(kind.body) | typed).items():
+        if name not in ("type", "position"):
+            assert sent[name] == [str(value)]
+
+
+@EACH
+@pytest.mark.parametrize("junk", ["\0", "x" * 5000, "é\x01", "-1", "\u0661", "9" * 40])
+def test_no_form_causes_a_server_error(browser: FlaskClient, alice: Client, kind: Kind, junk: str) -> None:
+    body = dict.fromkeys(kind.body, junk)
+    path = f"/console/{kind.path}/{add(alice, kind)}"
+    for target in (f"/console/{kind.path}/new", f"{path}/edit", f"{path}/delete", f"/console/{kind.path}/preview"):
+        data = body | {"version": fields(get(browser, f"{path}/edit"))["version"]} if target.endswith("edit") else body
+        assert browser.post(target, data=data).status_code < 500

@@ -1,0 +1,128 @@
+"""The work of the console's pages: their statements, and the rows that these read as an account grows."""
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+
+import psycopg2
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from linkmgr.db.statements import Database
+from tests import explain, factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.test_account_page import signed_in
+from tests.test_console import ROWS, console_rules
+from tests.visited import Store, Visited
+
+MAX_STATEMENTS = 3  # of a page, besides that of the session
+FEW, MANY = 100, 100_000  # links
+MAX_GROWTH = 3
+
+
+@pytest.fixture
+def browser(app: Flask, admin: Client) -> FlaskClient:
+    """A browser of an administrator, who sees all pages."""
+    return signed_in(app, "admin@example.com")
+
+
+def pages(app: Flask, sql: Sql, user_id: int) -> Iterator[str]:
+    """Yield the path of each page, with the id of a row of the user."""
+    ids: dict[str, int] = {}
+    for method, rule in console_rules(app):
+        if method != "GET":
+            continue
+        word = rule.split("/")[2] if rule.count("/") > 1 else ""
+        if "<" in rule and word not in ids:
+            ids[word] = ROWS[word](sql, user_id) if word in ROWS else user_id
+        if "/plans/<" in rule:
+            ids[word] = sql("SELECT min(id) AS id FROM plans")[0]["id"]
+        yield re.sub("<[^>]+>", str(ids.get(word)), rule)
+        ids.pop("administration", None)
+
+
+def test_each_page_is_private_and_needs_at_most_three_statements(
+    app: Flask, browser: FlaskClient, admin: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(20):
+        factories.link(sql, admin.id)
+    paths = list(pages(app, sql, admin.id))
+    statements: list[object] = []
+    execute_on = Database.execute_on
+
+    def count(self: Database, *args: object) -> object:
+        statements.append(args)
+        return execute_on(self, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Database, "execute_on", count)
+    assert len(paths) > 10
+    for path in paths:
+        statements.clear()
+        answer = browser.get(path)
+        assert answer.status_code in (200, 302, 303), path
+        assert len(statements) <= 1 + MAX_STATEMENTS, path
+        assert answer.headers["Cache-Control"] == "no-store", path
+
+
+def add_links(sql: Sql, user_id: int, number: int) -> None:
+    """Add links until the user has this many, each visited once, in rows that statistics read."""
+    sql(
+        """
+        WITH added AS (
+            INSERT INTO links (user_id, alias, url, title)
+            SELECT %(user_id)s, 'speed' || n, 'https://example.com/' || n, 'Link ' || n
+              FROM generate_series((SELECT count(*) FROM links WHERE user_id = %(user_id)s) + 1, %(number)s) n
+            RETURNING id),
+        counted AS (INSERT INTO totals (target_id, clicks, visitors) SELECT id, 1, 1 FROM added)
+        SELECT count(*) FROM added
+        """,
+        user_id=user_id,
+        number=number,
+    )
+
+
+@pytest.mark.slow
+def test_no_page_reads_more_than_three_times_as_much_with_1000_times_as_many_links(
+    *,
+    app: Flask,
+    dsn: str,
+    admin: Client,
+    browser: FlaskClient,
+    sql: Sql,
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    analyze: Callable[[], None],
+) -> None:
+    link_id = factories.link(sql, admin.id)
+    store([Visited(link_id, datetime.now(UTC) - timedelta(days=days)) for days in range(60)])
+    paths = list(pages(app, sql, admin.id))
+    work: dict[int, dict[str, int]] = {}
+
+    def read(path: str) -> int:
+        """Return the number of blocks that the statements of a page read."""
+        statuses: list[int] = []
+        blocks = explain.blocks_read(monkeypatch, dsn, lambda: statuses.append(browser.get(path).status_code))
+        assert statuses[0] < HTTPStatus.BAD_REQUEST, path
+        return sum(blocks)
+
+    for number in (FEW, MANY):
+        add_links(sql, admin.id, number)
+        analyze()
+        work[number] = {path: read(path) for path in paths}
+    slow = {path: (few, work[MANY][path]) for path, few in work[FEW].items() if work[MANY][path] > MAX_GROWTH * few}
+    assert slow == {}
+
+
+@pytest.fixture
+def analyze(dsn: str, raw: psycopg2.extensions.connection) -> Iterator[Callable[[], None]]:
+    """Update the statistics of the planner, as autovacuum does, and again after the test."""
+
+    def run() -> None:
+        with raw.cursor() as cursor:
+            cursor.execute("VACUUM ANALYZE links, totals, usage, aliases")
+
+    yield run
+    run()
