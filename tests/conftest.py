@@ -26,6 +26,7 @@ from tests import document
 from tests.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
+from tests.imported import run_import  # noqa: F401 - a fixture
 from tests.markers import pytest_collection_modifyitems  # noqa: F401 - a hook
 from tests.receivers import deliver, receiver  # noqa: F401 - fixtures
 from tests.reports import bob_link, free, link, visited  # noqa: F401 - fixtures
