@@ -67,11 +67,11 @@ _BREAKDOWNS = """
      GROUP BY 1, 2, 3
 """
 _ROLLUPS = """
-    SELECT roll_up(array_agg(visit))
-      FROM (SELECT v::visits AS visit, row_number() OVER (ORDER BY target_id, at) / 10000 AS number
-              FROM visits v) numbered
-     GROUP BY number
+    INSERT INTO pending_visits (user_id, target_id, at, country, referrer, browser, os, bot, device, city, language)
+    SELECT %(user_id)s, target_id, at, country, referrer, browser, os, bot, device, city, language FROM visits;
+    SELECT roll_up_pending(10000) FROM generate_series(0, %(visits)s / 5000)
 """
+_DAYS = "SELECT keep_days(target_id) FROM totals WHERE clicks >= 1000"
 _STATISTICS = """
     UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)
 """
@@ -100,7 +100,7 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
             key = keys.new_key(user_id)
             users.add(user_id, username="bench", email="bench@example.com", password_hash="", planid=plan, **key)
             values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
-            steps = (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _BREAKDOWNS, _ROLLUPS, _STATISTICS)
+            steps = (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _BREAKDOWNS, _ROLLUPS, _DAYS, _STATISTICS)
             for statement in steps:
                 cursor.execute(statement, values)
             cursor.execute("VACUUM ANALYZE")

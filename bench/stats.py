@@ -38,7 +38,7 @@ _VISITS = """
            'Browser ' || floor(40 ^ random()), 'System ' || floor(20 ^ random())
       FROM generate_series(1, %(batch)s)
 """
-# As the function roll_up() does it, but for all visits at once. Rows are stored in the order of time there too.
+# As the function roll_up_pending() does it, but for all visits at once. Rows are stored in the order of time there too.
 _QUARTERS = """
     CREATE TEMPORARY TABLE counted AS
     SELECT target_id, date_bin('15 minutes', at, 'epoch') AS at, bot, count(*) AS visits,
@@ -84,14 +84,14 @@ def _make(dsn: str) -> data.Data:
     with closing(psycopg2.connect(dsn)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
         cursor.execute("SET synchronous_commit = off; SET work_mem = '256MB'")
-        cursor.execute("TRUNCATE visits, target_quarters, account_rollups, account_days")
+        cursor.execute("TRUNCATE visits, target_quarters, busy_days, account_rollups, account_days")
         cursor.execute("DROP TABLE visits_before; ALTER TABLE visits DISABLE TRIGGER USER")
         values: dict[str, Any] = {"link": rows.link, "days": DAYS, "batch": min(BATCH, VISITS)}
         cursor.execute(_PARTITIONS, values)
         for _ in range(VISITS // values["batch"]):
             cursor.execute(_VISITS, values)
         cursor.execute("ALTER TABLE visits ENABLE TRIGGER USER")
-        for statement in (_QUARTERS, _TARGETS, _ACCOUNTS, _ACCOUNT_DAYS):
+        for statement in (_QUARTERS, _TARGETS, "SELECT keep_days(%(link)s)", _ACCOUNTS, _ACCOUNT_DAYS):
             cursor.execute(statement, values)
         cursor.execute("VACUUM ANALYZE")
     return rows

@@ -18,6 +18,7 @@ from werkzeug.test import TestResponse
 from linkmgr import create_app
 from linkmgr.db import embedded, migrations, statements
 from linkmgr.repository import users
+from linkmgr.visits import queue
 from linkmgr.visits.queue import VisitQueue
 from linkmgr.web import keys, passwords
 from linkmgr.web.error_codes import CATALOGUE
@@ -25,6 +26,7 @@ from tests import document
 from tests.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
+from tests.imported import run_import  # noqa: F401 - a fixture
 from tests.keyring import make_key, make_limited  # noqa: F401 - fixtures
 from tests.markers import pytest_collection_modifyitems  # noqa: F401 - a hook
 from tests.receivers import deliver, receiver  # noqa: F401 - fixtures
@@ -142,10 +144,14 @@ def dsn() -> Iterator[str]:
         yield started
 
 
+# Visits stay pending, so that a test sees the same statements each time it runs.
+queue.ROLL_UP_SECONDS = 3600
+
+
 def _flush(response: Response) -> Response:
     """Store visits as soon as the response is complete, so that a test can query them."""
-    queue: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
-    queue.flush()
+    visits: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
+    visits.flush()
     return response
 
 

@@ -13,10 +13,10 @@ from linkmgr.repository import purge
 from tests.browser import Browser
 from tests.conftest import Client
 from tests.factories import Sql
+from tests.imported import aliases, sale, shlink
 from tests.test_account_page import signed_in
 from tests.test_console_browser import base, check  # noqa: F401 - a fixture
 from tests.test_console_browser import signed_in as in_browser  # noqa: F401 - a fixture
-from tests.test_imports_api import aliases, sale, shlink
 
 
 def words(page: str) -> str:

@@ -1,6 +1,7 @@
 """The demo data of `make dev`."""
 
 from collections.abc import Iterator
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
@@ -9,7 +10,7 @@ from flask import Flask
 from linkmgr import demo
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
-from tests.rollups import DIFFERENCES
+from tests.rollups import differences
 from tests.test_paging import LISTS
 from tests.test_schema import execute
 
@@ -99,7 +100,7 @@ def test_a_name_taken_by_another_user_does_not_stop_the_start(app: Flask, alice:
 def test_demo_has_three_months_of_visits_that_agree_with_its_statistics(
     clients: dict[str, Client], sql: Sql, dsn: str
 ) -> None:
-    assert execute(dsn, DIFFERENCES) == []
+    assert differences(partial(execute, dsn)) == []
     days = sql(
         """
         SELECT extract(isodow FROM day) > 5 AS weekend, avg(visits)::int AS visits, count(*) AS days

@@ -2,72 +2,18 @@
 
 import gzip
 import json
-import os
-import signal
-import time
 from collections.abc import Callable
 from io import BytesIO
-from typing import Any
 
 import pytest
 from flask import Flask
-from werkzeug.test import TestResponse
 
-from linkmgr.imports import job, links
-from linkmgr.imports.visits import spool
+from linkmgr.imports import job
 from linkmgr.web import uploads
 from tests.conftest import Client
 from tests.factories import Sql
+from tests.imported import HEADER, Import, aliases, counts, details, sale, send, shlink
 from tests.races import at_once
-from tests.test_jobs import children
-
-HEADER = "createdAt,shortCode,domain,longUrl,tags,title,visits"
-Import = Callable[..., dict[str, Any]]
-
-
-def shlink(*rows: str) -> bytes:
-    """Return a CSV with the columns of Shlink."""
-    return "\r\n".join([HEADER, *rows, ""]).encode()
-
-
-def sale(alias: str, target: str = "https://example.com/sale", clicks: int = 0) -> str:
-    return f"2024-01-31T10:00:00+00:00,{alias},s.example.com,{target},,Sale,{clicks}"
-
-
-def send(client: Client, file: bytes, query: str = "") -> TestResponse:
-    return client.post(f"/api/imports{query}", data=file, content_type="text/csv")
-
-
-def details(client: Client, alias: str) -> dict[str, Any]:
-    found: dict[str, Any] = client.get(f"/api/urls?short={alias}").get_json()["details"]
-    return found
-
-
-def aliases(sql: Sql, client: Client) -> list[str]:
-    rows = sql("SELECT alias FROM links WHERE user_id = %(id)s ORDER BY alias", id=client.id)
-    return [row["alias"] for row in rows]
-
-
-@pytest.fixture
-def run_import(run_jobs: Callable[[], None]) -> Import:
-    """Import a file, and return the state of the import at its end."""
-
-    def run(client: Client, file: bytes, query: str = "") -> dict[str, Any]:
-        answer = send(client, file, query)
-        assert answer.status_code == 200, answer.text
-        run_jobs()
-        found: dict[str, Any] = client.get(f"/api/imports/{answer.get_json()['id']}").get_json()["data"]
-        return found
-
-    return run
-
-
-COUNTS = ("state", "read", "made", "updated", "skipped", "failed")
-
-
-def counts(found: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(found[name] for name in COUNTS)
-
 
 # --- files
 
@@ -186,6 +132,33 @@ def test_a_repeated_request_with_a_large_file_imports_it_once(
     assert len(sql("SELECT FROM imports")) == 1
 
 
+@pytest.mark.parametrize("text", ["\\u0000", "\\ud800", "\\u202e", "x" * 100_000, "\\\\N"])
+def test_texts_that_cannot_be_stored_fail_in_their_row(alice: Client, run_import: Import, text: str) -> None:
+    members = ("longUrl", "shortCode", "title", "tags", "dateCreated", "domain", "visitsCount", "unknown")
+    good = {"longUrl": "https://example.com/", "shortCode": "good"}
+    lines = [
+        json.dumps(good | {"shortCode": f"row{n}"} | {member: "TEXT"}).replace("TEXT", text)
+        for n, member in enumerate(members)
+    ]
+    lines = [json.dumps(good), *lines, json.dumps(good | {"TEXT": "x", "shortCode": "name"}).replace("TEXT", text)]
+    found = run_import(alice, "\n".join(lines).encode())
+    assert (found["state"], found["message"], found["read"]) == ("done", "", len(lines))
+    assert details(alice, "good")["longurl"] == "https://example.com/"
+    assert alice.get(f"/api/imports/{found['id']}/errors").status_code == 200
+    assert send(alice, "\n".join(lines).encode(), "?dry_run=1").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["a\0b.csv", "x" * 300, "../../etc/passwd", "<b>.csv"])
+def test_any_file_name_is_accepted(alice: Client, name: str) -> None:
+    body = (
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="%b"\r\n\r\n%b\r\n--x--\r\n'
+        % (name.encode("utf-8", "surrogatepass"), shlink(sale("summer")))
+    )  # fmt: skip
+    answer = alice.post("/api/imports", data=body, content_type="multipart/form-data; boundary=x")
+    assert answer.status_code == 200, answer.text
+    assert alice.get("/api/imports").get_json()["data"]["result"] == 1
+
+
 # --- conflicts
 
 
@@ -287,185 +260,3 @@ def test_two_imports_at_once_stay_within_the_plan(
     assert len(aliases(sql, free)) == 100
     rows = [free.get(f"/api/imports/{import_id}").get_json()["data"] for import_id in ids]
     assert (sum(row["made"] for row in rows), sum(row["failed"] for row in rows)) == (100, 60)
-
-
-# --- the job
-
-
-@pytest.fixture
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "MAX_ROWS", 20)
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_a_process_that_is_killed_between_batches_loses_and_repeats_no_row(
-    alice: Client, one_batch: Callable[[], bool], run_jobs: Callable[[], None], sql: Sql
-) -> None:
-    import_id = send(alice, shlink(*(sale(f"row-{n}", clicks=n) for n in range(110)))).get_json()["id"]
-    for _ in range(3):
-        assert one_batch()
-        job.forget()  # the next process opens the file again
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
-    assert counts(found) == ("running", 60, 60, 0, 0, 0)
-    assert found["seconds_left"] is not None
-    run_jobs()
-    assert counts(alice.get(f"/api/imports/{import_id}").get_json()["data"]) == ("done", 110, 110, 0, 0, 0)
-    assert len(aliases(sql, alice)) == 110
-    assert sql("SELECT FROM import_chunks") == []
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_two_processes_that_run_the_same_job_store_each_row_once(app: Flask, alice: Client, sql: Sql) -> None:
-    """One of them was suspended past its lease."""
-    import_id = send(alice, shlink(*(sale(f"row-{n}") for n in range(200)))).get_json()["id"]
-
-    def run(_: int) -> None:
-        with app.app_context():
-            while not job.run_batch(alice.id, import_id):
-                pass
-
-    at_once(4, run)
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
-    assert counts(found) == ("done", 200, 200, 0, 0, 0)
-    assert len(aliases(sql, alice)) == 200
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_a_cancelled_import_keeps_the_links_that_it_made(
-    alice: Client, one_batch: Callable[[], bool], run_jobs: Callable[[], None], sql: Sql
-) -> None:
-    import_id = send(alice, shlink(*(sale(f"row-{n}") for n in range(100)))).get_json()["id"]
-    assert one_batch()
-    answer = alice.delete(f"/api/imports/{import_id}")
-    assert answer.get_json()["message"] == "Import has been cancelled."
-    run_jobs()
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
-    assert counts(found) == ("cancelled", 20, 20, 0, 0, 0)
-    assert found["finished"]
-    assert len(aliases(sql, alice)) == 20
-    assert sql("SELECT FROM import_chunks") == sql("SELECT FROM jobs") == []
-    assert alice.delete(f"/api/imports/{import_id}").get_json()["message"] == "Import has been deleted successfully."
-    assert alice.get(f"/api/imports/{import_id}").status_code == 404
-    assert len(aliases(sql, alice)) == 20
-
-
-def test_a_bug_ends_the_import_with_a_message(
-    alice: Client, run_import: Import, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(links, "store", fail)
-    found = run_import(alice, shlink(sale("summer")))
-    assert counts(found) == ("failed", 0, 0, 0, 0, 0)
-    assert found["message"] == "The import stopped behind row 0 because of an error on our side."
-
-
-def test_a_user_has_a_limited_number_of_unfinished_imports(alice: Client, bob: Client) -> None:
-    file = shlink(sale("summer"))
-    answers = at_once(5, lambda _: send(alice, file).status_code)
-    assert sorted(answers) == [200, 200, 200, 409, 409]
-    assert send(bob, file).status_code == 200
-
-
-def test_the_token_of_a_service_is_encrypted_and_deleted_at_the_end(
-    alice: Client, run_jobs: Callable[[], None], sql: Sql
-) -> None:
-    service = {"source": "shlink", "address": "https://s.invalid", "token": "a-secret"}
-    import_id = alice.post("/api/imports", service).get_json()["id"]
-    [stored] = sql("SELECT token FROM imports")
-    assert stored["token"]
-    assert "a-secret" not in stored["token"]
-    run_jobs()
-    assert sql("SELECT token FROM imports") == [{"token": None}]
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
-    assert found["state"] == "failed"
-    assert found["message"].endswith(".")
-
-
-# --- visits
-
-DUMP = """\
-CREATE TABLE `yourls_url` (
-  `keyword` varchar(100) NOT NULL,
-  `url` text NOT NULL,
-  `title` text,
-  `timestamp` timestamp NOT NULL DEFAULT current_timestamp(),
-  `ip` varchar(41) NOT NULL,
-  `clicks` int(10) unsigned NOT NULL
-);
-INSERT INTO `yourls_url` VALUES
-('{alias}','https://example.com/sale','Sale','2024-01-31 10:00:00','192.0.2.1',{clicks});
-CREATE TABLE `yourls_log` (
-  `click_id` int(11) NOT NULL,
-  `click_time` datetime NOT NULL,
-  `shorturl` varchar(200) NOT NULL,
-  `referrer` varchar(200) NOT NULL,
-  `user_agent` varchar(255) NOT NULL,
-  `ip_address` varchar(41) NOT NULL,
-  `country_code` char(2) NOT NULL
-);
-INSERT INTO `yourls_log` VALUES {visits};
-"""
-AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"
-
-
-def yourls(alias: str, number: int, clicks: int) -> bytes:
-    visits = ",".join(
-        f"({n},'2024-02-{1 + n % 28:02} 12:00:00','{alias}','https://t.co/x','{AGENT}','192.0.2.1','DE')"
-        for n in range(number)
-    )
-    return DUMP.format(alias=alias, clicks=clicks, visits=visits).encode()
-
-
-def test_visits_of_the_source_are_stored_once_with_exact_totals(
-    alice: Client, one_batch: Callable[[], bool], run_jobs: Callable[[], None], monkeypatch: Any, sql: Sql
-) -> None:
-    monkeypatch.setattr(job, "MAX_ROWS", 50)
-    import_id = send(alice, yourls("summer", 120, 200)).get_json()["id"]
-    for _ in range(4):
-        assert one_batch()
-        job.forget()
-    run_jobs()
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
-    assert (found["state"], found["made"], found["visits"]) == ("done", 1, 120)
-    link = details(alice, "summer")
-    statistics = alice.get(f"/api/url/{link['id']}").get_json()["data"]
-    assert (statistics["clicks"], link["imported_clicks"]) == (120, 80)
-    assert statistics["topCountries"] == {"Germany": "120"}
-    assert statistics["topReferrers"] == {"t.co": "120"}
-    assert statistics["topBrowsers"] == {"Firefox": "120"}
-    assert sql("SELECT sum(visits)::int AS visits FROM target_quarters") == [{"visits": 120}]
-    assert sql("SELECT FROM import_references") == []
-    assert sql("SELECT FROM visit_spools WHERE name = %(name)s", name=spool(import_id)) == []
-
-
-def test_visits_of_a_link_that_was_skipped_are_not_repeated(alice: Client, run_import: Import) -> None:
-    file = yourls("summer", 3, 3)
-    assert run_import(alice, file)["visits"] == 3
-    assert run_import(alice, file)["visits"] == 0
-    link = details(alice, "summer")
-    assert alice.get(f"/api/url/{link['id']}").get_json()["data"]["clicks"] == 3
-
-
-@pytest.mark.slow
-@pytest.mark.alone
-def test_an_import_continues_after_its_worker_was_killed(alice: Client, serve: Callable[..., str], sql: Sql) -> None:
-    number = 50_000
-    before = set(children(os.getpid()))
-    serve("--workers=2")
-    [master] = set(children(os.getpid())) - before
-    import_id = send(alice, shlink(*(sale(f"row-{n}") for n in range(number)))).get_json()["id"]
-
-    def made() -> int:
-        return int(sql("SELECT made FROM imports WHERE id = %(id)s", id=import_id)[0]["made"])
-
-    for part in (1000, 20_000):
-        while made() < part:
-            time.sleep(0.05)
-        for worker in children(master):
-            os.kill(worker, signal.SIGKILL)
-        sql("UPDATE jobs SET due = now() RETURNING 1")  # expire the lease
-    while not sql("SELECT FROM imports WHERE state = 'done'"):
-        time.sleep(0.1)
-    assert (made(), len(aliases(sql, alice))) == (number, number)

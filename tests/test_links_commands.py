@@ -15,7 +15,7 @@ from flask import Flask
 
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.factories import Sql
-from tests.test_imports_api import sale, shlink
+from tests.imported import sale, shlink
 
 Command = Callable[..., Result]
 

@@ -31,8 +31,8 @@ ROWS = f"""
     INSERT INTO links (user_id, alias, url, domain_id) SELECT 1, 'sale', 'https://example.com/branded', id FROM domains;
     INSERT INTO bios (user_id, alias, name) VALUES (1, 'dana', 'Dana Demo');
 """
-# Objects that 0009 keeps for the previous version. The next migration drops them.
-LEFTOVERS = "DROP VIEW hits, tallies; ALTER TABLE usage DROP step"
+# Objects that 0009 and 0016 keep for the previous version. The next migration drops them.
+LEFTOVERS = "DROP VIEW hits, tallies; ALTER TABLE usage DROP step; DROP FUNCTION roll_up(visits[])"
 # All aliases in `links` and `bios`, compared with those in `aliases`.
 DIFFERENCES = """
     WITH expected AS (SELECT alias, coalesce(domain_id, 0), id, NULL::bigint FROM links

@@ -14,6 +14,7 @@ from tests.conftest import Client
 from tests.explain import rows_read
 from tests.factories import Sql
 from tests.reports import DAY, NOW, TODAY, date, refusal, report, rows
+from tests.rollups import ROLL_UP
 from tests.visited import Store, Visited
 
 # --- ranges
@@ -105,6 +106,38 @@ def test_visitors_are_null_beyond_the_retention_period_and_the_answer_says_why(
     assert report(free, "metrics=visitors,clicks&by=country&period=12mo&order=visitors")["data"]["rows"] == [
         {"country": "Germany", "visitors": None, "clicks": 2}
     ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Business') WHERE id = %(id)s RETURNING 1",
+        "UPDATE plans SET limits = jsonb_set(limits::jsonb, '{retention}', '0')::json WHERE name = 'Free' RETURNING 1",
+    ],
+)
+def test_a_longer_retention_period_does_not_bring_back_purged_visits(
+    free: Client, admin: Client, sql: Sql, store: Store, change: str
+) -> None:
+    link = factories.link(sql, free.id)
+    store([Visited(link, TODAY - 80 * DAY)])
+    sql("UPDATE users SET registered = now() - interval '99 days' WHERE id = %(id)s RETURNING 1", id=free.id)
+    limits = sql("SELECT limits::text FROM plans WHERE name = 'Free'")
+    sql(change.replace("%(id)s", str(free.id)))
+    try:
+        for client, query in ((free, ""), (admin, "&user=all")):
+            meta = report(client, f"from={date(95)}&metrics=clicks,visitors{query}")["meta"]
+            assert (meta["source"], meta["detailed_since"][:10] in (date(90), date(89))) == ("rollups", True)
+        assert report(free, "metrics=visitors&period=30d")["meta"]["source"] == "visits"
+    finally:
+        sql("UPDATE plans SET limits = %(limits)s::json WHERE name = 'Free' RETURNING 1", **limits[0])
+
+
+def test_a_longer_retention_period_changes_nothing_for_a_user_without_purged_visits(
+    free: Client, admin: Client, sql: Sql
+) -> None:
+    plan = sql("SELECT id FROM plans WHERE name = 'Business'")[0]["id"]
+    assert admin.put(f"/api/plan/{plan}/user/{free.id}", {"type": "lifetime"}).status_code == 200
+    assert report(free)["meta"]["detailed_since"] is None
 
 
 def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sql: Sql, store: Store) -> None:
@@ -203,6 +236,7 @@ def crowded(raw: psycopg2.extensions.connection, sql: Sql, link: int, bob: Clien
     """A link with a visit, among those of another user in 4,000 quarters of an hour."""
     other = factories.link(sql, bob.id)
     store([Visited(link, NOW), *(Visited(other, NOW - number * timedelta(minutes=15)) for number in range(4000))])
+    sql(ROLL_UP)
     with raw.cursor() as cursor:
         cursor.execute("ANALYZE target_quarters, account_rollups, account_days, visits")
     return link

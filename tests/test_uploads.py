@@ -9,8 +9,8 @@ import pytest
 from linkmgr.web.error_codes import CATALOGUE
 from tests.conftest import MANY, Client
 from tests.factories import Sql
+from tests.imported import sale, shlink
 from tests.test_gunicorn import chunk
-from tests.test_imports_api import sale, shlink
 from tests.test_slow_clients import BOUND, many, opened, responses, seconds_for
 
 pytestmark = pytest.mark.alone

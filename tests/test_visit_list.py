@@ -5,15 +5,20 @@ import io
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from flask import Flask
 
+from linkmgr.repository import rollups
 from tests import factories, geoip
 from tests.conftest import BASE_URL, Client
+from tests.explain import rows_read
 from tests.factories import Sql
+from tests.rollups import ROLL_UP
 from tests.targets import IPHONE, Target
+from tests.test_schema import execute
 from tests.visited import Store, Visited
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -87,6 +92,40 @@ def test_bots_are_listed_only_on_request(alice: Client, store: Store, path: tupl
     assert {bots: sorted(visit["bot"] for visit in visits) for bots, visits in found.items()} == {
         "exclude": [False], "include": [False, True], "only": [True]
     }  # fmt: skip
+
+
+@pytest.mark.usefixtures("drop_past_months")
+@pytest.mark.parametrize("limit", [1, 2, 5, 1000])
+def test_each_bot_is_on_exactly_one_page_whether_it_is_pending_rolled_up_or_folded(
+    app: Flask, alice: Client, store: Store, path: tuple[str, int], limit: int
+) -> None:
+    minutes = [0, 0, 0, 7, 14, 15, 200, 5000, *[500 * 24 * 60] * 3, 500 * 24 * 60 + 30, 510 * 24 * 60]
+    bots = [
+        Visited(path[1], NOW - timedelta(minutes=minute), browser=f"B{number}", bot=True)
+        for number, minute in enumerate(minutes)
+    ]
+    people = [bot._replace(bot=False) for bot in bots]
+    store([*people, *bots[::2]])
+    with app.app_context():
+        rollups.fold()
+    store([*bots[1::2], *people])
+    found = pages(alice, path[0], limit, "&bots=only")
+    assert [len(page) for page in found[:-1]] == [limit] * (len(found) - 1)
+    visits = [visit for page in found for visit in page]
+    assert Counter(visit["browser"] for visit in visits) == Counter(bot.browser for bot in bots)
+    assert [visit["time"] for visit in visits] == sorted((visit["time"] for visit in visits), reverse=True)
+
+
+def test_few_bots_among_many_visits_are_found_without_reading_these(
+    alice: Client, store: Store, sql: Sql, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = factories.link(sql, alice.id)
+    store([Visited(link, NOW - timedelta(minutes=5 * number), bot=number % 1500 == 0) for number in range(3000)])
+    sql(ROLL_UP)
+    execute(dsn, "VACUUM ANALYZE visits, target_quarters, pending_visits")
+    call = partial(alice.get, f"/api/url/{link}/visits?bots=only")
+    assert len(call().get_json()["data"]["visits"]) == 2
+    assert max(rows_read(monkeypatch, dsn, call)) < 1000
 
 
 def test_csv_has_the_same_visits_and_names_the_next_page(alice: Client, store: Store, path: tuple[str, int]) -> None:

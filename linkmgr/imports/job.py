@@ -32,6 +32,7 @@ from linkmgr.web import keys
 KIND = "import"
 MAX_ROWS = 500  # of a batch
 MAX_VISITS = 5000  # of a batch, if its rows have visits
+MAX_WAIT = 3600  # seconds for a service that asks to be left alone
 MAX_SECONDS = 1  # of reading a batch, for example of rows with passwords, whose hashes take long
 UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError)
 
@@ -142,7 +143,7 @@ def _continue(user_id: int, import_id: int, details: Row) -> None:
     rows, error = _take(reading.rows)
     if not rows:
         if error and error.retry_after:
-            raise jobs.Later(error.retry_after)
+            raise jobs.Later(min(error.retry_after, MAX_WAIT))
         if error:
             raise error
         import_batches.end(user_id, import_id, "done")

@@ -16,6 +16,7 @@ from linkmgr.web.errors import AppError, not_found
 
 SOURCES = (*readers.FILE_SOURCES, archive.SOURCE)
 PREVIEW_ROWS = 10
+_MAX_SHOWN = 300  # characters of the names of columns in a message
 
 
 class Service(NamedTuple):
@@ -80,7 +81,7 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
 
 def _require_known(file: File) -> None:
     if not (file.source or "url" in file.mapping):
-        raise AppError("import_unrecognized", columns=", ".join(file.columns) or "none")
+        raise AppError("import_unrecognized", columns=", ".join(file.columns)[:_MAX_SHOWN] or "none")
 
 
 def _rows(origin: File | Service) -> Iterator[ImportRow]:

@@ -67,6 +67,15 @@ _FOLDS = """
         RETURNING 1)
     SELECT NOT EXISTS (SELECT FROM deleted) AS done
 """
+_BUSY_DAYS = """
+    WITH deleted AS (
+        DELETE FROM busy_days
+         WHERE ctid = ANY (ARRAY(SELECT ctid FROM busy_days
+                                  WHERE target_id = ANY (%(ids)s::bigint[]) LIMIT %(limit)s))
+           AND target_id = ANY (%(ids)s::bigint[])
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+"""
 _TOTALS = """
     WITH deleted AS (
         DELETE FROM totals WHERE target_id = ANY (%(ids)s::bigint[]) RETURNING 1)
@@ -227,6 +236,14 @@ _OWNED = (
     """,
     """
     WITH deleted AS (
+        DELETE FROM pending_visits
+         WHERE ctid = ANY (ARRAY(SELECT ctid FROM pending_visits WHERE user_id = %(user_id)s LIMIT %(limit)s))
+           AND user_id = %(user_id)s
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+    """,
+    """
+    WITH deleted AS (
         DELETE FROM account_rollups
          WHERE ctid = ANY (ARRAY(SELECT ctid FROM account_rollups WHERE user_id = %(user_id)s LIMIT %(limit)s))
            AND user_id = %(user_id)s
@@ -257,7 +274,7 @@ def _batch(*statements: str, limit: int) -> Callable[[Any], bool]:
     return handle
 
 
-targets = _batch(_VISITS, _VISITORS, _BREAKDOWNS, _QUARTERS, _FOLDS, _TOTALS, limit=MAX_STATISTICS)
+targets = _batch(_VISITS, _VISITORS, _BREAKDOWNS, _QUARTERS, _BUSY_DAYS, _FOLDS, _TOTALS, limit=MAX_STATISTICS)
 
 HANDLERS = {
     "links_deleted": targets,

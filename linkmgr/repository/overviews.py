@@ -19,7 +19,7 @@ def of_account(
         """
         WITH stored AS (
             SELECT dimension, day::timestamp AT TIME ZONE 'UTC' AS at, label, visits
-              FROM account_days
+              FROM current_account_days
              WHERE user_id = %(user_id)s AND NOT bot
                AND (dimension = '' AND day >= %(previous)s::date AND day <> ALL (%(split)s::date[])
                  OR dimension IN ('target', 'country', 'referrer') AND day >= %(since_day)s::date)
@@ -27,14 +27,14 @@ def of_account(
             SELECT '', at, '', visits
               FROM unnest(%(split)s::date[]) AS split (day),
                    LATERAL (SELECT at, visits
-                              FROM account_rollups
+                              FROM current_account_rollups
                              WHERE user_id = %(user_id)s AND dimension = '' AND NOT bot
                                AND at >= split.day::timestamp AT TIME ZONE 'UTC'
                                AND at < (split.day + 1)::timestamp AT TIME ZONE 'UTC'
                             OFFSET 0) quarters
              UNION ALL
             SELECT dimension, at, label, visits
-              FROM account_rollups
+              FROM current_account_rollups
              WHERE user_id = %(user_id)s AND NOT bot AND dimension IN ('target', 'country', 'referrer')
                AND at >= %(since)s::timestamptz AND at < %(since_day)s::date::timestamp AT TIME ZONE 'UTC'),
         counts AS (
@@ -97,7 +97,7 @@ def of_targets(
             SELECT id FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s),
         stored AS MATERIALIZED (
             SELECT at, visits, labels
-              FROM owned JOIN target_quarters ON target_id = owned.id
+              FROM owned JOIN current_target_quarters ON target_id = owned.id
              WHERE at >= %(previous)s::timestamptz AND at < %(until)s::timestamptz AND NOT bot
              UNION ALL
             SELECT day::timestamp AT TIME ZONE 'UTC', visits, labels
@@ -138,7 +138,7 @@ def of_links(user_id: int, ids: list[int], *, since: str) -> list[Row]:
                public,
                (SELECT coalesce(jsonb_object_agg(day, clicks), '{}')
                   FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS clicks
-                          FROM target_quarters
+                          FROM current_target_quarters
                          WHERE target_id = links.id AND at >= %(since)s::date::timestamp AT TIME ZONE 'UTC' AND NOT bot
                          GROUP BY 1) daily) AS days
           FROM links
@@ -157,7 +157,7 @@ def of_codes(user_id: int, ids: list[int], *, since: str) -> list[Row]:
         SELECT id, type, data, foreground, background,
                (SELECT coalesce(jsonb_object_agg(day, scans), '{}')
                   FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS scans
-                          FROM target_quarters
+                          FROM current_target_quarters
                          WHERE target_id = qrs.id AND at >= %(since)s::date::timestamp AT TIME ZONE 'UTC' AND NOT bot
                          GROUP BY 1) daily) AS days
           FROM qrs
@@ -175,7 +175,7 @@ def of_campaign(user_id: int, campaign_id: int, *, since: str, **paging: Unpack[
         """
         SELECT *, (SELECT coalesce(jsonb_object_agg(day, visits), '{}')
                      FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS visits
-                             FROM target_quarters
+                             FROM current_target_quarters
                             WHERE target_id = members.id AND NOT bot
                               AND at >= %(since)s::date::timestamp AT TIME ZONE 'UTC'
                             GROUP BY 1) daily) AS days

@@ -15,7 +15,7 @@ _QR_CODE = """
     SELECT qrs.xmin::text AS version, id, %(base)s::text || '/qr/' || code AS link,
            coalesce(clicks, 0) AS scans, name, created AS date, type, data, background, foreground,
            CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo,
-           coalesce(t.statistics, (SELECT s.data FROM statistics s WHERE s.target_id = t.target_id)) AS statistics
+           clicks, t.statistics
       FROM qrs
       LEFT JOIN totals t ON target_id = id
      WHERE user_id = %(user_id)s AND id = %(qr_id)s
@@ -54,7 +54,7 @@ def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int) -> Row:
     code = fetch(_QR_CODE, user_id=user_id, qr_id=qr_id, base=settings().base_url)
     if code is None:
         raise not_found("QR code")
-    return code | {"statistics": code["statistics"] or visits.NO_VISITS}
+    return code | {"statistics": visits.current_statistics(fetch, qr_id, code.pop("clicks"), code["statistics"])}
 
 
 def find_fixed(user_id: int, qr_id: int) -> Row:

@@ -1,12 +1,17 @@
-"""Rollups of visits: the job that counts the visits stored before there were rollups, and the folding of old ones.
+"""Rollups of visits: the counting of pending visits, the job that counts the visits stored before there were rollups,
+and the folding of old rollups.
 
-The trigger on `visits` in schema.sql counts all other visits.
+The trigger on `visits` in schema.sql makes each stored visit pending.
 """
 
+from collections.abc import Callable
 from typing import Any
 
-from linkmgr.db.statements import UNSYNCED, database
+from psycopg2.errors import QueryCanceled
 
+from linkmgr.db.statements import UNSYNCED, Row, database
+
+MAX_PENDING = 5000
 MAX_VISITS = 2000
 MAX_TARGETS = 500
 MAX_ROWS = 5000
@@ -16,6 +21,7 @@ _BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmaps
 # Processes that run the job at the same time, after a lease has expired, continue from each other's position. The lock
 # is a statement of its own: PostgreSQL 18 crashes if the statement itself waits for the row and then reads it again.
 _LOCKED = f"{_BY_INDEX}SELECT id FROM jobs WHERE kind = 'fill_rollups' FOR UPDATE; "  # noqa: S608 - static SQL
+_PATIENT = f"{UNSYNCED}SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = off; "
 _CUTOFF = f"date_trunc('day', now() - interval '{DETAILED_DAYS} days', 'UTC')"
 
 # The visits of a batch are those of one month after the position in the argument of the job, in the order of the index,
@@ -40,14 +46,26 @@ _VISITS = """
                                  LIMIT %(limit)s) v) batch
          ORDER BY target_id DESC, at DESC
          LIMIT 1),
-    counted AS MATERIALIZED (
-        SELECT roll_up(array_agg(v.visit))
+    owners AS MATERIALIZED (
+        SELECT target_id, coalesce((SELECT user_id FROM links WHERE id = target_id),
+                                   (SELECT user_id FROM qrs WHERE id = target_id)) AS user_id
+          FROM (SELECT DISTINCT v.target_id
+                  FROM month, job, last,
+                       LATERAL (SELECT target_id FROM visits
+                                 WHERE (target_id, at) > (job.target_id, job.at)
+                                   AND (target_id, at) <= (last.target_id, last.at)
+                                   AND at >= month.since AND at < month.until AND NOT rolled) v) targets),
+    queued AS (
+        INSERT INTO pending_visits (user_id, target_id, at, country, referrer, browser, os, bot, device, city, language)
+        SELECT user_id, v.target_id, v.at, country, referrer, browser, os, bot, device, city, language
           FROM month, job, last,
-               LATERAL (SELECT visits AS visit FROM visits
+               LATERAL (SELECT * FROM visits
                          WHERE (target_id, at) > (job.target_id, job.at)
                            AND (target_id, at) <= (last.target_id, last.at)
                            AND at >= month.since AND at < month.until AND NOT rolled) v
-        HAVING count(*) > 0),
+          JOIN owners ON owners.target_id = v.target_id
+         WHERE user_id IS NOT NULL
+        RETURNING 1),
     advanced AS (
         UPDATE jobs
            SET argument = coalesce(
@@ -55,17 +73,14 @@ _VISITS = """
                       FROM month, last),
                    (SELECT jsonb_build_object('month', until) FROM month))
          WHERE id = (SELECT id FROM job) AND EXISTS (SELECT FROM month))
-    SELECT NOT EXISTS (SELECT FROM month) AS done, (SELECT count(*) FROM counted) AS counted
+    SELECT NOT EXISTS (SELECT FROM month) AS done, (SELECT count(*) FROM queued) AS queued
 """
-# A statement that stores visits at the same time computes the statistics after this one, or this one skips the row.
 _STATISTICS = """
-    WITH computed AS (
-        UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)
-         WHERE target_id = ANY (ARRAY(SELECT target_id FROM totals WHERE statistics IS NULL LIMIT %(limit)s))
-           AND statistics IS NULL
-        RETURNING 1)
-    SELECT NOT EXISTS (SELECT FROM computed) AS done
+    WITH targets AS MATERIALIZED (
+        SELECT target_id FROM totals WHERE statistics IS NULL LIMIT %(limit)s)
+    SELECT compute_statistics(ARRAY(SELECT target_id FROM targets)), NOT EXISTS (SELECT FROM targets) AS done
 """
+_BUSY_DAYS = f"DELETE FROM busy_days WHERE day < ({_CUTOFF} AT TIME ZONE 'UTC')::date"  # noqa: S608 - static SQL
 # One statement: a reader sees each visit once. The recursive query finds each next target by the index.
 _FOLD = f"""
     WITH RECURSIVE targets AS (
@@ -121,11 +136,41 @@ _ACCOUNTS = f"""
 """  # noqa: S608 - static SQL
 
 
+def _halved(run: Callable[[int], list[Row]], limit: int) -> Row:
+    """Return the row of a batch. If it exceeds its timeout, try again with half the limit."""
+    while True:
+        try:
+            [batch] = run(limit)
+        except QueryCanceled:
+            if limit == 1:
+                raise
+            limit //= 2
+        else:
+            return batch
+
+
+def roll_up() -> None:
+    """Count the pending visits in the rollups, and compute the statistics of their targets."""
+
+    def run(limit: int) -> list[Row]:
+        sql = "SELECT counted, popular FROM roll_up_pending(%(limit)s)"
+        return database().execute(sql, {"limit": limit}, idempotent=True, prelude=UNSYNCED)
+
+    while (batch := _halved(run, MAX_PENDING))["counted"]:
+        for target_id in batch["popular"]:
+            database().execute("SELECT keep_days(%(id)s)", {"id": target_id}, idempotent=True, prelude=_PATIENT)
+
+
 def fill(_: Any) -> bool:
     """Count a batch of the visits that were stored before there were rollups, or compute statistics that are missing.
     Return True if nothing is left."""
-    [batch] = database().execute(_VISITS, {"limit": MAX_VISITS}, idempotent=False, prelude=_LOCKED)
-    if not batch["done"]:
+
+    def run(limit: int) -> list[Row]:
+        return database().execute(_VISITS, {"limit": limit}, idempotent=False, prelude=_LOCKED)
+
+    done = _halved(run, MAX_VISITS)["done"]
+    roll_up()
+    if not done:
         return False
     [batch] = database().execute(_STATISTICS, {"limit": MAX_TARGETS}, idempotent=False, prelude=UNSYNCED)
     return bool(batch["done"])
@@ -134,6 +179,8 @@ def fill(_: Any) -> bool:
 def fold() -> None:
     """Fold the quarters of an hour of targets that are older than DETAILED_DAYS into days, and delete those of
     accounts, which have days already."""
+    roll_up()
+    database().execute(_BUSY_DAYS, {}, idempotent=True, prelude=_PATIENT)
     for statement in (_FOLD, _ACCOUNTS):
         after = 0
         while after is not None:

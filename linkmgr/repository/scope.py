@@ -31,7 +31,8 @@ def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
 
     `targets` has the ids of the selected links and QR codes, `ids` the number of existing ids in the selection, and
     `campaign`, `channel` and `domain` are true if they exist. `detailed_since` is the start of the retention period, or
-    NULL if all visits are kept. `days_before` is the first UTC day that has rollups by quarter of an hour.
+    of an earlier one if that was shorter, or NULL if all visits are kept. `days_before` is the first UTC day that has
+    rollups by quarter of an hour.
     """
     return row(
         """
@@ -62,9 +63,11 @@ def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
                %(own_domain)s OR EXISTS (SELECT FROM domains
                                           WHERE user_id = %(user_id)s AND host = %(domain)s) AS domain,
                CASE WHEN %(everyone)s
-                    THEN (SELECT now() - make_interval(days => min(nullif((limits ->> 'retention')::int, 0)))
-                            FROM plans)
-                    ELSE now() - make_interval(days => nullif((limits ->> 'retention')::int, 0))
+                    THEN greatest((SELECT max(since) FROM detailed_since),
+                                  (SELECT now() - make_interval(days => min(nullif((limits ->> 'retention')::int, 0)))
+                                     FROM plans))
+                    ELSE greatest((SELECT since FROM detailed_since WHERE user_id = accounts.id),
+                                  now() - make_interval(days => nullif((limits ->> 'retention')::int, 0)))
                     END AS detailed_since,
                (now() AT TIME ZONE 'UTC')::date - %(detailed_days)s::int AS days_before
           FROM accounts
@@ -90,9 +93,9 @@ def _first_visit(user_id: int, *, everyone: bool, targets: str | None) -> Row:
              UNION ALL
             SELECT id FROM users WHERE %(everyone)s)
         SELECT min(day) AS day, min(quarter) AS quarter
-          FROM (SELECT (SELECT day FROM account_days
+          FROM (SELECT (SELECT day FROM current_account_days
                          WHERE user_id = owners.id AND dimension = '' ORDER BY day LIMIT 1) AS day,
-                       (SELECT at FROM account_rollups
+                       (SELECT at FROM current_account_rollups
                          WHERE user_id = owners.id AND dimension = '' ORDER BY at LIMIT 1) AS quarter
                   FROM owners
                  UNION ALL

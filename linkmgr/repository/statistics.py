@@ -31,7 +31,7 @@ def of_account(user_id: int, *, everyone: bool, **query: Any) -> list[Row]:
               FROM (SELECT width_bucket(day, %(day_edges)s::date[]) AS bucket, label, visits
                       FROM owners,
                            LATERAL (SELECT day, label, visits
-                                      FROM account_days
+                                      FROM current_account_days
                                      WHERE user_id = owners.id AND dimension = %(dimension)s
                                        AND day >= %(since_day)s::date AND day < %(until_day)s::date
                                        AND bot = ANY (%(bots)s::boolean[])
@@ -41,7 +41,7 @@ def of_account(user_id: int, *, everyone: bool, **query: Any) -> list[Row]:
                     SELECT width_bucket(at, %(edges)s::timestamptz[]), label, visits
                       FROM owners, unnest(%(split)s::date[]) AS split (day),
                            LATERAL (SELECT at, label, visits
-                                      FROM account_rollups
+                                      FROM current_account_rollups
                                      WHERE user_id = owners.id AND dimension = %(dimension)s
                                        AND at >= greatest(split.day::timestamp AT TIME ZONE 'UTC',
                                                           %(since)s::timestamptz)
@@ -66,20 +66,42 @@ def of_account(user_id: int, *, everyone: bool, **query: Any) -> list[Row]:
 
 
 def of_targets(user_id: int, *, targets: str, **query: Any) -> list[Row]:
-    """Count the clicks of the targets, by at most one dimension."""
+    """Count the clicks of the targets, by at most one dimension.
+
+    Busy targets also have whole UTC days, as accounts have. Days before `days_before` may be folded.
+    """
     return replica_rows(
         """
-        WITH owned AS (
-            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+        WITH owned AS MATERIALIZED (
+            SELECT id, EXISTS (SELECT FROM busy_days WHERE target_id = id) AS busy
+              FROM (SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+                     UNION ALL
+                    SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])) targets),
+        spans AS MATERIALIZED (
+            SELECT id, %(since)s::timestamptz AS since,
+                   CASE WHEN busy THEN least(%(until)s::timestamptz, %(days_before)s::timestamp AT TIME ZONE 'UTC')
+                        ELSE %(until)s::timestamptz END AS until
+              FROM owned
              UNION ALL
-            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])),
+            SELECT id, greatest(%(since)s::timestamptz, day::timestamp AT TIME ZONE 'UTC'),
+                   least(%(until)s::timestamptz, (day + 1)::timestamp AT TIME ZONE 'UTC')
+              FROM owned, unnest(%(split)s::date[]) AS split (day)
+             WHERE busy),
         stored AS NOT MATERIALIZED (
             SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, target_id, visits, labels
-              FROM owned,
+              FROM spans,
                    LATERAL (SELECT * FROM target_quarters
-                             WHERE target_id = owned.id AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
+                             WHERE target_id = spans.id AND at >= spans.since AND at < spans.until
                                AND bot = ANY (%(bots)s::boolean[])
                             OFFSET 0) quarters
+             UNION ALL
+            SELECT width_bucket(day, %(day_edges)s::date[]), target_id, visits, labels
+              FROM owned,
+                   LATERAL (SELECT * FROM busy_days
+                             WHERE target_id = owned.id AND day >= greatest(%(since_day)s::date, %(days_before)s::date)
+                               AND day < %(until_day)s::date AND bot = ANY (%(bots)s::boolean[])
+                            OFFSET 0) days
+             WHERE busy AND day <> ALL (%(split)s::date[])
              UNION ALL
             SELECT width_bucket(day, %(day_edges)s::date[]), target_id, visits, labels
               FROM owned,
@@ -87,18 +109,26 @@ def of_targets(user_id: int, *, targets: str, **query: Any) -> list[Row]:
                              WHERE target_id = owned.id AND day >= %(since_day)s::date AND day < %(until_day)s::date
                                AND bot = ANY (%(bots)s::boolean[])
                             OFFSET 0) days),
-        counts AS MATERIALIZED (
-            SELECT bucket, CASE WHEN %(by_target)s THEN target_id::text ELSE '' END COLLATE "C" AS a,
-                   sum(visits) AS clicks
+        labelled AS NOT MATERIALIZED (
+            SELECT bucket, target_id, '' AS label, visits
               FROM stored
              WHERE %(dimension)s = ''
-             GROUP BY 1, 2
              UNION ALL
-            SELECT bucket, CASE WHEN %(shown)s THEN key ELSE '' END COLLATE "C", sum(value::bigint)
+            SELECT bucket, target_id, key, value::bigint
               FROM stored, jsonb_each_text(labels -> %(dimension)s)
              WHERE %(dimension)s <> ''
-               AND (%(included)s::text[] IS NULL OR lower(key) = ANY (%(included)s::text[]))
-               AND (%(excluded)s::text[] IS NULL OR lower(key) <> ALL (%(excluded)s::text[]))
+             UNION ALL
+            SELECT width_bucket(at, %(edges)s::timestamptz[]), target_id, label, visits
+              FROM owned JOIN pending_rollups ON target_id = owned.id
+             WHERE dimension = %(dimension)s AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
+               AND bot = ANY (%(bots)s::boolean[])),
+        counts AS MATERIALIZED (
+            SELECT bucket, CASE WHEN %(by_target)s THEN target_id::text WHEN %(shown)s THEN label ELSE '' END
+                               COLLATE "C" AS a,
+                   sum(visits) AS clicks
+              FROM labelled
+             WHERE (%(included)s::text[] IS NULL OR lower(label) = ANY (%(included)s::text[]))
+               AND (%(excluded)s::text[] IS NULL OR lower(label) <> ALL (%(excluded)s::text[]))
              GROUP BY 1, 2),
         labels AS (SELECT a, sum(clicks) AS clicks FROM counts GROUP BY a)
         SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors, NULL::bigint AS labels
@@ -134,7 +164,7 @@ def of_visits(user_id: int, *, everyone: bool, targets: str | None, **query: Any
             SELECT label::bigint
               FROM owners,
                    LATERAL (SELECT DISTINCT label
-                              FROM account_days
+                              FROM current_account_days
                              WHERE user_id = owners.id AND dimension = 'target'
                                AND day >= (%(since)s::timestamptz AT TIME ZONE 'UTC')::date
                                AND day <= (%(until)s::timestamptz AT TIME ZONE 'UTC')::date
@@ -207,7 +237,7 @@ def live(user_id: int, *, everyone: bool, minutes: int, bots: list[bool]) -> lis
         visited AS (
             SELECT DISTINCT label::bigint AS id
               FROM bounds, owners,
-                   LATERAL (SELECT label FROM account_rollups
+                   LATERAL (SELECT label FROM current_account_rollups
                              WHERE user_id = owners.id AND dimension = 'target'
                                AND at > since - interval '15 minutes') recent),
         counts AS (

@@ -127,14 +127,14 @@ def _count_rollups(count: _Count) -> list[Row]:
     label_filter = query.filters.get(dimension)
     params = _times(count) | _days(count)
     params |= {"included": label_filter and label_filter.included, "excluded": label_filter and label_filter.excluded}
+    starts = [period.start for period in count.periods]
+    params["split"] = as_array(split_days(starts, query.since, query.range.until, scope.days_before))
     if scope.targets is not None:
         by_target = dimension == "target"  # no dimension of the rollups of targets
         params |= {"dimension": "" if by_target else dimension, "by_target": by_target}
-        params |= {"shown": dimension in query.dimensions}
+        params |= {"shown": dimension in query.dimensions, "days_before": scope.days_before.isoformat()}
         return statistics.of_targets(owner.user_id, targets=scope.targets, **params)
     params |= {"dimension": dimension, "shown": dimension in query.dimensions}
-    starts = [period.start for period in count.periods]
-    params["split"] = as_array(split_days(starts, query.since, query.range.until, scope.days_before))
     return statistics.of_account(owner.user_id, everyone=owner.everyone, **params)
 
 

@@ -12,7 +12,7 @@ from linkmgr.web.errors import not_found
 _LINK = """
     SELECT l.xmin::text AS version, l.id, alias, url AS longurl, title, description, locations AS location,
            devices AS device, expires AS expiry, created AS date, imported_clicks, url,
-           coalesce(t.statistics, (SELECT data FROM statistics WHERE target_id = t.target_id)) AS data,
+           t.clicks, t.statistics,
            CASE WHEN custom THEN alias ELSE '' END AS custom, password_hash IS NOT NULL AS haspassword, type,
            languages, parameters, title AS metatitle, metadescription, metaimage, deeplink,
            CASE WHEN public THEN 'public' ELSE 'private' END AS status,
@@ -41,13 +41,14 @@ def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int) -> Row:
     link = fetch(_LINK, user_id=user_id, link_id=link_id)
     if link is None:
         raise not_found("link")
-    return _with_members(link | (link.pop("related") or _UNRELATED))
+    data = visits.current_statistics(fetch, link_id, link.pop("clicks"), link.pop("statistics"))
+    related = link.pop("related") or _UNRELATED
+    return _with_members(link | related | {"data": data})
 
 
 def _with_members(link: Row) -> Row:
     domain = link["domain"] or settings().base_url
     return link | {
-        "data": link["data"] or visits.NO_VISITS,
         "shorturl": f"{domain}/{link['alias']}",
         "domain": domain,
         "geotarget": _targets("location", link["location"]),

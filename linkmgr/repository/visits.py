@@ -1,8 +1,10 @@
 """Visits and their statistics."""
 
+from collections.abc import Callable
+
 from linkmgr.db.statements import Row, database, row, run
 
-# Statistics of a link or a QR code without visits. The trigger on `visits` stores those of all others.
+# Statistics of a link or a QR code without visits.
 NO_VISITS: Row = {
     "clicks": 0,
     "uniqueClicks": 0,
@@ -30,7 +32,7 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
     country, referrer, browser, os, social, which may be null, bot, device, city and language. A file of the previous
     version lacks the last four. `visitor` is empty in a visit that must not be recognized.
 
-    The trigger on `visits` counts them in the rollups and stores the statistics of their targets.
+    The trigger on `visits` queues them for the rollups: see linkmgr/repository/rollups.py.
 
     Concurrent statements for the same user wait at the row of `usage`. All of them lock rows in the same order, which
     prevents deadlocks.
@@ -105,19 +107,26 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
                            ) AS dimensions (dimension, label)
              WHERE label IS NOT NULL
              GROUP BY target_id, dimension, label),
+        -- A target has at most as many labels as clicks. Only the labels of popular targets must be looked up.
+        new_labels AS MATERIALIZED (
+            SELECT l.*
+              FROM (SELECT labels.* FROM labels JOIN totals USING (target_id) WHERE clicks >= %(max_labels)s OFFSET 0) l
+             WHERE NOT EXISTS (SELECT FROM target_breakdowns k
+                                WHERE k.target_id = l.target_id AND k.dimension = l.dimension AND k.label = l.label)),
+        full_dimensions AS MATERIALIZED (
+            SELECT target_id, dimension
+              FROM (SELECT DISTINCT target_id, dimension FROM new_labels) l
+             WHERE (SELECT count(*) FROM (SELECT FROM target_breakdowns k
+                                           WHERE k.target_id = l.target_id AND k.dimension = l.dimension
+                                           LIMIT %(max_labels)s) existing) = %(max_labels)s),
+        others AS MATERIALIZED (
+            SELECT target_id, dimension, label, true AS is_other
+              FROM new_labels JOIN full_dimensions USING (target_id, dimension)),
         breakdowns_updated AS (
             INSERT INTO target_breakdowns AS t (target_id, dimension, label, total)
-            SELECT target_id, dimension, capped, sum(visits)
-              FROM (SELECT *,
-                           CASE WHEN EXISTS (SELECT FROM target_breakdowns k
-                                              WHERE k.target_id = l.target_id AND k.dimension = l.dimension
-                                                AND k.label = l.label)
-                                  OR (SELECT count(*) FROM (SELECT FROM target_breakdowns k
-                                                             WHERE k.target_id = l.target_id
-                                                               AND k.dimension = l.dimension
-                                                             LIMIT %(max_labels)s) existing) < %(max_labels)s
-                                THEN label ELSE %(other)s END AS capped
-                      FROM labels l) capped_labels
+            SELECT target_id, dimension, CASE WHEN is_other THEN %(other)s ELSE label END AS capped, sum(visits)
+              FROM labels
+              LEFT JOIN others USING (target_id, dimension, label)
              GROUP BY target_id, dimension, capped
              ORDER BY target_id, dimension, capped
             ON CONFLICT (target_id, dimension, label) DO UPDATE SET total = t.total + excluded.total)
@@ -135,6 +144,17 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
         idempotent=True,
     )
     return bool(result["stored"])
+
+
+def current_statistics(fetch: Callable[..., Row | None], target_id: int, clicks: int | None, stored: Row | None) -> Row:
+    """Return the statistics of a target. `stored` are those of the last rollup. While visits are pending, which the
+    number of clicks shows, they are computed here."""
+    if not clicks:
+        return NO_VISITS
+    if stored is not None and stored["clicks"] == clicks:
+        return stored
+    record = fetch("SELECT data FROM statistics WHERE target_id = %(target_id)s", target_id=target_id)
+    return record["data"] if record else NO_VISITS
 
 
 def stored_bytes(spool: str) -> int:

@@ -16,13 +16,14 @@ import psycopg2
 from flask import Flask
 from psycopg2 import errors as pg
 
-from linkmgr.repository import visits
+from linkmgr.repository import rollups, visits
 from linkmgr.settings import settings
 from linkmgr.visits import spool
 from linkmgr.visits.spool import Spool
 from linkmgr.web import metrics
 
 BATCH_SECONDS = 0.5
+ROLL_UP_SECONDS = 5  # of visits are counted in the rollups at once
 RETRY_SECONDS = 1
 ORPHANS_SECONDS = 5  # between two searches for files of dead processes
 MONTHS_RETRY_SECONDS = 60
@@ -66,6 +67,8 @@ class VisitQueue:
         self._flush_lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._next_orphans = 0.0  # time.monotonic()
+        self._has_pending = True  # visits that are stored and not in the rollups, perhaps those of a dead process
+        self._next_roll_up = 0.0  # time.monotonic()
         self._months_created: date | None = None
         self._months_retry_at = 0.0  # time.monotonic()
         self._unlogged = 0  # lost visits since the last log message
@@ -118,7 +121,7 @@ class VisitQueue:
                 time.sleep(BATCH_SECONDS)
             self._has_visits.clear()
             try:
-                stored = self.flush() and self._store_orphans()
+                stored = self.flush() and self._store_orphans() and self._roll_up()
             except Exception as error:  # a bug must not end the thread
                 self._app.logger.error("storing visits failed and will be retried", exc_info=error)
                 stored = False
@@ -162,6 +165,21 @@ class VisitQueue:
 
     # --- the database
 
+    def _roll_up(self) -> bool:
+        """Count the stored visits of all processes in the rollups. Return False if the database is unavailable."""
+        if self._has_pending and time.monotonic() >= self._next_roll_up:
+            self._has_pending = False
+            try:
+                with self._app.app_context():
+                    rollups.roll_up()
+            except psycopg2.Error as error:
+                self._has_pending = True
+                if isinstance(error, _UNAVAILABLE):
+                    return False
+                raise
+            self._next_roll_up = time.monotonic() + ROLL_UP_SECONDS
+        return True
+
     def _drain(self, source: Spool) -> bool:
         while lines := source.read(MAX_BATCH):
             if not self._store(source, lines):
@@ -185,6 +203,7 @@ class VisitQueue:
                 return self._store(source, lines[: len(lines) // 2])
             return self._skip(source, lines, error)
         if stored:
+            self._has_pending = True
             metrics.count("visits_recorded", sum(_BOT not in line for line in lines))
         self._create_partitions()
         return True

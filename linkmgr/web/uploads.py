@@ -6,6 +6,7 @@ client, so their number and duration are limited. A proxy that buffers requests 
 
 import hashlib
 import io
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ MAX_CONCURRENT = 1  # large uploads, of a worker's 4 threads
 ENDPOINTS = ("imports.add",)  # of the API; their bodies are files
 _MAX_FRAMING = 64 << 10  # bytes of the other parts of a form
 _BLOCK = 64 << 10
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 _slots = threading.BoundedSemaphore(MAX_CONCURRENT)
 
 
@@ -165,4 +167,5 @@ def _parse_form(body: _Body) -> tuple[IO[bytes], str, dict[str, str]]:
     file = next(iter(files.values()), None)
     if file is None:
         raise AppError("file_missing")
-    return file.stream, (file.filename or "")[:255], form.to_dict()
+    name = _UNPRINTABLE.sub(" ", file.filename or "").encode("utf-8", "replace").decode()
+    return file.stream, name.strip()[:255], form.to_dict()

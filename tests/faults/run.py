@@ -16,8 +16,9 @@ _STORED = "SELECT url, count(*) FROM links WHERE url LIKE %(prefix)s GROUP BY ur
 _CLICKS = "SELECT coalesce(sum(clicks), 0)::int FROM totals WHERE target_id = %(link)s"
 # The link's clicks, its statistics, its rollups and its visits.
 _NUMBERS = """
-    SELECT clicks, (statistics ->> 'clicks')::bigint,
-           (SELECT coalesce(sum(visits), 0)::bigint FROM target_quarters q WHERE q.target_id = t.target_id AND NOT bot),
+    SELECT clicks, (SELECT (data ->> 'clicks')::bigint FROM statistics s WHERE s.target_id = t.target_id),
+           (SELECT coalesce(sum(visits), 0)::bigint FROM current_target_quarters q
+             WHERE q.target_id = t.target_id AND NOT bot),
            (SELECT count(*) FROM visits v WHERE v.target_id = t.target_id AND NOT bot)
       FROM totals t
      WHERE target_id = %(link)s

@@ -56,7 +56,7 @@ service.
 
 An import runs in the background, as long as the service is running. Rows that fail do not stop it.""",
     members={
-        "source": Member("shlink", "The kind of the service."),
+        "source": Member("bitly", "The kind of the service."),
         "address": Member("https://s.example.com", "The URL of the service. Bitly needs none."),
         "token": Member("4dc54f6c1b", "A key of its API. It is stored encrypted until the import ends."),
     },

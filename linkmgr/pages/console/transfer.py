@@ -1,7 +1,5 @@
 """Import and export."""
 
-from typing import Any
-
 from flask import flash, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
@@ -26,15 +24,13 @@ def imports() -> str:
 @bp.post("/imports/new")
 def import_add() -> Response:
     """Store a file as a draft, or begin to read a service."""
-    draft: Any = {}
     try:
         if request.mimetype == "multipart/form-data":
-            origin: Any = api.recognize(uploads.receive(), {})
-            draft = {"state": "draft", "with_job": False}
+            file = api.recognize(uploads.receive(), {})
+            import_id = requests.add(g.user_id, file, on_conflict=api.RULES[0], state="draft", with_job=False)
         else:
-            origin = api.service(request.form.to_dict())
-        rule = api.RULES[0] if draft else api.rule(request.form.to_dict())
-        import_id = requests.add(g.user_id, origin, on_conflict=rule, **draft)
+            form = request.form.to_dict()
+            import_id = requests.add(g.user_id, api.service(form), on_conflict=api.rule(form))
     except AppError as error:
         flash(error.message, "error")
         return redirect(url_for("console.imports"), code=303)
