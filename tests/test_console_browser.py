@@ -14,8 +14,9 @@ from selenium.webdriver.common.keys import Keys
 from tests import factories
 from tests.browser import Browser
 from tests.conftest import Client
-from tests.console_rows import fill_plain
+from tests.console_rows import fill_plain, fill_webhooks
 from tests.factories import Sql
+from tests.receivers import Receiver
 from tests.targets import FIREFOX, wait_until
 from tests.test_browser import login_link
 from tests.visited import Store, Visited
@@ -226,6 +227,55 @@ def test_a_preview_follows_what_is_typed_and_a_button_updates_it_without_scripts
     assert sql("SELECT 1 FROM overlays") == []
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_webhook_is_created_tested_changed_and_deleted(
+    *,
+    signed_in: Browser,
+    base: str,
+    alice: Client,
+    receiver: Receiver,
+    deliver: Callable[[], None],
+    scripts: bool,
+) -> None:
+    browser = signed_in
+    browser.scripts(run=scripts)
+    browser.open(f"{base}/console/webhooks")
+    browser.click("Create your first webhook")
+    browser.find("#name").send_keys("Shop")
+    browser.find("#url").send_keys(receiver.url)
+    browser.click("Create webhook")
+    browser.wait_for_text("Nothing was saved.")
+    browser.find("[value='link.*']").click()
+    browser.click("Create webhook")
+    browser.wait_for_text("Webhook created.")
+    browser.click("Show a new secret")
+    browser.wait_for_text("It is shown only now.")
+    secret = browser.find("#secret").text
+    browser.click("Send a test event")
+    browser.wait_for_text("A test event will be delivered within seconds.")
+    wait_until(lambda: bool(receiver.received or deliver()))
+    assert receiver.received[0].verify(secret)["type"] == "webhook.test"
+    browser.open(browser.driver.current_url)
+    browser.find(".deliveries summary").click()
+    browser.wait_for_text("webhook.test")
+    browser.click("Send again")
+    browser.wait_for_text("The delivery will be sent again within seconds.")
+    wait_until(lambda: len(receiver.received) == 2 or bool(deliver()))
+    browser.click("Edit webhook")
+    browser.find("[name=active]").click()
+    browser.click("Save changes")
+    browser.wait_for_text("This webhook is off")
+    browser.click("Danger")
+    browser.click("Delete webhook")
+    if scripts:
+        browser.find("dialog .danger").click()
+    else:
+        browser.wait_for_text("Delete this webhook?")
+        browser.click("Delete webhook")
+    browser.wait_for_text("Webhook deleted.")
+    assert alice.get("/api/webhooks").get_json()["data"]["result"] == 0
+
+
 @pytest.mark.parametrize("rows", ["none", "three", "many"])
 def test_each_page_is_accessible_and_fits(
     *,
@@ -236,16 +286,19 @@ def test_each_page_is_accessible_and_fits(
     store: Store,
     tmp_path: Path,
     rows: str,
+    receiver: Receiver,
+    deliver: Callable[[], None],
 ) -> None:
     paths = {"home": "/console", "links": "/console/links", "new": "/console/links/new", "account": "/account"}
     if rows == "none":
         paths |= {"channels": "/console/channels", "overlay-new": "/console/overlays/new"}
         paths |= {"domain-new": "/console/domains/new", "pixel-new": "/console/pixels/new"}
+        paths |= {"webhooks": "/console/webhooks", "webhook-new": "/console/webhooks/new"}
     if rows == "three":
         ids = [factories.link(sql, alice.id, title=title) for title in TITLES[1:]]
         store([Visited(ids[0], datetime.now(UTC) - timedelta(days=day)) for day in (0, 0, 3, 9)])
         paths = {"home": "/console", "links": "/console/links", "link": f"/console/links/{ids[0]}"}
-        paths |= fill_plain(alice, sql)
+        paths |= fill_plain(alice, sql) | fill_webhooks(alice, sql, deliver, receiver.url)
     if rows == "many":
         link_id = fill(alice, sql, store)
         page = f"/console/links/{link_id}"

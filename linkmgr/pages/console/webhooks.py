@@ -1,10 +1,13 @@
 """Webhooks, their deliveries, and their secrets."""
 
+import re
+
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr.api import webhooks as api
 from linkmgr.db.statements import Row
+from linkmgr.events.worker import iso
 from linkmgr.fields.base import page_number
 from linkmgr.fields.webhooks import PATTERNS
 from linkmgr.outbound.webhooks import new_secret
@@ -17,9 +20,14 @@ _FILTERS = ("campaign", "channel", "domain")
 _MAX_CHOICES = 200  # of a kind
 
 
+def _id(text: str) -> int:
+    """Return the id that a field contains, or 0."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else 0
+
+
 def _from_form(form: FormData) -> Row:
     texts = {name: lines(form.get(name, "")).strip() for name in ("name", "url")}
-    filters = {name: int(text) if (text := form.get(name, "")).isdecimal() else 0 for name in _FILTERS}
+    filters = {name: _id(form.get(name, "")) for name in _FILTERS}
     return texts | filters | {"events": form.getlist("events"), "active": "active" in form or not form}
 
 
@@ -64,7 +72,7 @@ def webhook(row_id: int, secret: str = "") -> str:
     """Show a webhook. Statements: the webhook, and its deliveries."""
     row = webhooks.read(g.user_id, row_id)
     page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/webhook.html", row=row, page=page, secret=secret)
+    return render_template("console/webhook.html", row=row, page=page, secret=secret, iso=iso)
 
 
 @bp.post("/webhooks/<id:row_id>/secret")
@@ -84,7 +92,6 @@ def webhook_test(row_id: int) -> ResponseReturnValue:
 
 @bp.post("/webhooks/<id:row_id>/retry")
 def webhook_retry(row_id: int) -> ResponseReturnValue:
-    text = request.form.get("delivery", "")
-    webhooks.retry(g.user_id, int(text) if text.isdecimal() else 0)
+    webhooks.retry(g.user_id, _id(request.form.get("delivery", "")))
     flash("The delivery will be sent again within seconds.", "success")
     return redirect(url_for("console.webhook", row_id=row_id), code=303)
