@@ -99,7 +99,5 @@ def fill_webhooks(alice: Client, sql: Sql, deliver: Callable[[], None], url: str
         "webhooks": "/console/webhooks",
         "webhook": f"/console/webhooks/{ids[0]}",
         "webhook-off": f"/console/webhooks/{ids[1]}",
-        "webhook-recorded": f"/console/webhooks/{ids[2]}",
         "webhook-edit": f"/console/webhooks/{ids[0]}/edit",
-        "webhook-delete": f"/console/webhooks/{ids[0]}/delete",
     }

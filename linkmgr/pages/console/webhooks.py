@@ -1,7 +1,9 @@
 """Webhooks, their deliveries, and their secrets."""
 
 import re
+from typing import Any
 
+import orjson
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
@@ -9,7 +11,7 @@ from linkmgr.api import webhooks as api
 from linkmgr.db.statements import Row
 from linkmgr.events.worker import iso
 from linkmgr.fields.base import page_number
-from linkmgr.fields.webhooks import PATTERNS
+from linkmgr.fields.webhooks import PATTERNS, TYPES
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console.forms import Form, FormData, lines
 from linkmgr.pages.console.frame import bp
@@ -18,6 +20,22 @@ from linkmgr.repository import overviews, webhooks
 PER_PAGE = 15
 _FILTERS = ("campaign", "channel", "domain")
 _MAX_CHOICES = 200  # of a kind
+
+
+# Each prefix before its types, in the order of the types.
+_CHOICES = (
+    "*",
+    *dict.fromkeys(name for type_ in TYPES for name in (type_.partition(".")[0] + ".*", type_) if name in PATTERNS),
+)
+
+
+def _label(pattern: str) -> str:
+    """Return the name of a type or a prefix on pages."""
+    return "all events" if pattern == "*" else f"all {pattern[:-2]} events" if pattern.endswith("*") else pattern
+
+
+def _indented(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
 def _id(text: str) -> int:
@@ -56,7 +74,8 @@ FORM = Form(
     labels={"name": "Name", "url": "URL", "events": "Events", "campaign": "Campaign", "channel": "Channel",
             "domain": "Domain", "active": "Active"},
     fields={"campaign_unknown": "campaign", "channel_unknown": "channel", "domain_unknown": "domain"},
-    choices=lambda: {"patterns": PATTERNS, "rows": overviews.choices(g.user_id, limit=_MAX_CHOICES)},
+    choices=lambda: {"patterns": _CHOICES, "label_of": _label,
+                     "rows": overviews.choices(g.user_id, limit=_MAX_CHOICES)},
     after="webhook",
 ).register()  # fmt: skip
 
@@ -64,7 +83,7 @@ FORM = Form(
 @bp.get("/webhooks", endpoint="webhooks")
 def show_list() -> str:
     page = webhooks.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/webhooks.html", page=page)
+    return render_template("console/webhooks.html", page=page, label_of=_label)
 
 
 @bp.get("/webhooks/<id:row_id>")
@@ -72,7 +91,9 @@ def webhook(row_id: int, secret: str = "") -> str:
     """Show a webhook. Statements: the webhook, and its deliveries."""
     row = webhooks.read(g.user_id, row_id)
     page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/webhook.html", row=row, page=page, secret=secret, iso=iso)
+    return render_template(
+        "console/webhook.html", row=row, page=page, secret=secret, iso=iso, indented=_indented, label_of=_label
+    )
 
 
 @bp.post("/webhooks/<id:row_id>/secret")
