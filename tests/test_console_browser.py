@@ -267,7 +267,7 @@ def test_a_webhook_is_created_tested_changed_and_deleted(
     browser.wait_for_text("The delivery will be sent again within seconds.")
     wait_until(lambda: received(2))
     browser.click("Edit webhook")
-    browser.find("[name=active]").click()
+    browser.find("[name=active]").send_keys(Keys.SPACE)
     browser.click("Save changes")
     browser.wait_for_text("This webhook is off")
     browser.click("Danger")
