@@ -22,11 +22,12 @@ _FILTERS = ("campaign", "channel", "domain")
 _MAX_CHOICES = 200  # of a kind
 
 
-# Each prefix before its types, in the order of the types.
-_CHOICES = (
-    "*",
-    *dict.fromkeys(name for type_ in TYPES for name in (type_.partition(".")[0] + ".*", type_) if name in PATTERNS),
-)
+def _choices() -> list[str]:
+    """Return all patterns, the types of a kind behind its prefix."""
+    groups: dict[str, list[str]] = {name.partition(".")[0]: [] for name in ("*", *TYPES)}
+    for name in PATTERNS:
+        groups[name.partition(".")[0]].append(name)
+    return [name for group in groups.values() for name in group]
 
 
 def _label(pattern: str) -> str:
@@ -74,7 +75,7 @@ FORM = Form(
     labels={"name": "Name", "url": "URL", "events": "Events", "campaign": "Campaign", "channel": "Channel",
             "domain": "Domain", "active": "Active"},
     fields={"campaign_unknown": "campaign", "channel_unknown": "channel", "domain_unknown": "domain"},
-    choices=lambda: {"patterns": _CHOICES, "label_of": _label,
+    choices=lambda: {"patterns": _choices(), "label_of": _label,
                      "rows": overviews.choices(g.user_id, limit=_MAX_CHOICES)},
     after="webhook",
 ).register()  # fmt: skip
