@@ -13,9 +13,9 @@ from linkmgr.events import records
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.receivers import Receiver
+from tests.receivers import Deliver, Receiver, deliveries, events, subscribe
 from tests.test_account_page import signed_in
-from tests.test_webhooks import URL, Deliver, deliveries, events, subscribe
+from tests.test_webhooks import URL
 from tests.visited import Store, Visited
 
 
