@@ -9,7 +9,7 @@ import argparse
 import json
 import os
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -21,7 +21,7 @@ from bench.measure import Load, Refused, wrk
 from bench.serve import LINKS, VISITS
 from bench.servers import gunicorn, postgres
 
-CONNECTIONS, SECONDS, TURNS = 16, 4, 3
+CONNECTIONS, SECONDS, TURNS = 16, 3, 3
 ROWS = ("list of 15", "single read with statistics", "create a link", "redirect and visit")
 
 
@@ -93,12 +93,10 @@ def _cell(loads: list[Load | str]) -> tuple[float, str]:
     return rate, f"{rate:,.0f}, {statistics.median(load.p99 for load in complete):.0f} ms{refused}"
 
 
-def lines(services: list[Service], *, turns: int = TURNS, seconds: int = SECONDS) -> list[str]:
-    """Measure the services in alternating turns. Return the lines of a table; the first service is our own."""
-    table = [
-        f"| Requests/s, p99 | {' | '.join(service.name for service in services)} | Ahead of the fastest peer |",
-        "|---" * (len(services) + 2) + "|",
-    ]
+def lines(services: list[Service], *, turns: int = TURNS, seconds: int = SECONDS) -> Iterator[str]:
+    """Measure the services in alternating turns. Yield the lines of a table; the first service is our own."""
+    yield f"| Requests/s, p99 | {' | '.join(service.name for service in services)} | Relative to the fastest peer |"
+    yield "|---" * (len(services) + 2) + "|"
     for row in ROWS:
         loads: list[list[Load | str]] = [[] for _ in services]
         for _ in range(turns):
@@ -106,8 +104,7 @@ def lines(services: list[Service], *, turns: int = TURNS, seconds: int = SECONDS
                 taken.append(_sample(service, row, seconds))
         rates, cells = zip(*map(_cell, loads), strict=True)
         fastest = max(rates[1:], default=0)
-        table.append(f"| {row} | {' | '.join(cells)} | {f'{rates[0] / fastest:.2f}' if fastest else ''} |")
-    return table
+        yield f"| {row} | {' | '.join(cells)} | {f'{rates[0] / fastest:.2f}' if fastest else ''} |"
 
 
 _PEERS: dict[str, tuple[Callable[[str, str], Service], str]] = {"kutt": (kutt, "key"), "yourls": (yourls, "signature")}
@@ -140,7 +137,8 @@ def run() -> None:
         dsn, _ = stack.enter_context(postgres())
         rows = data.make(dsn, links=LINKS, visits=VISITS)
         base, _ = stack.enter_context(gunicorn("app:app", **data.settings(dsn)))
-        print("\n".join(lines([_own(base, rows), *services])))
+        for line in lines([_own(base, rows), *services]):
+            print(line, flush=True)
 
 
 if __name__ == "__main__":
