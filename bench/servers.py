@@ -63,8 +63,11 @@ def gunicorn(app: str, *options: str, **settings: str) -> Iterator[tuple[str, in
         )
         try:
             for _ in range(_START_SECONDS * 10):
-                with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                    break
+                # A worker accepts connections some time before it answers.
+                with suppress(OSError), socket.create_connection(("127.0.0.1", port), _START_SECONDS) as probe:
+                    probe.sendall(b"HEAD /healthz HTTP/1.0\r\n\r\n")
+                    if probe.recv(1):
+                        break
                 time.sleep(0.1)
             yield f"http://127.0.0.1:{port}", process.pid
         except Refused:
