@@ -1,21 +1,22 @@
 """python -m bench [REQUEST...]: compare the throughput with that of a Flask application that returns a constant.
 
-Both are measured alternately, so that the ratio depends little on the machine and on its load.
+Both are measured alternately, so that the ratio depends little on the machine and on its load. With `--against COMMIT`,
+compare this working tree with another commit instead.
 """
 
+import argparse
 import json
 import statistics
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import cases, data, trips
+from bench import against, cases, data, trips
 from bench.measure import Sample, Target
+from bench.serve import LINKS, VISITS
 from bench.servers import gunicorn, postgres
 from linkmgr import create_app
 
-LINKS, VISITS = 10_000, 10_000
 ROUNDS = {1: 3, 16: 5}  # by number of connections
 RESULTS = Path(__file__).with_name("results.json")
 CONSTANT = "constant"
@@ -73,4 +74,12 @@ def run(chosen: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    run(sys.argv[1:])
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("requests", metavar="REQUEST", nargs="*", help="the rows to measure (default: all)")
+    parser.add_argument("--against", metavar="COMMIT", help="compare with this commit, in alternating turns")
+    parser.add_argument("--turns", type=int, default=against.TURNS, help="of one second (default: %(default)s)")
+    arguments = parser.parse_args()
+    if arguments.against:
+        against.run(arguments.against, arguments.turns, arguments.requests)
+    else:
+        run(arguments.requests)

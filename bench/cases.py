@@ -15,24 +15,32 @@ _AGENTS = [
 ]
 
 
-def _get(path: str, headers: dict[str, str]) -> str:
-    lines = "".join(f"wrk.headers['{name}'] = '{value}'\n" for name, value in headers.items())
-    return f"{lines}wrk.path = '{path}'\n"
+def _headers(headers: dict[str, str]) -> str:
+    return "".join(f'wrk.headers["{name}"] = "{value}"\n' for name, value in headers.items())
 
 
-def _post(path: str, body: str, headers: dict[str, str]) -> str:
-    """Send a different body each time. `body` has placeholders for the number of the run and of the request."""
+def get(path: str, headers: dict[str, str]) -> str:
+    return f'{_headers(headers)}wrk.path = "{path}"\n'
+
+
+def numbered(method: str, path: str, body: str, headers: dict[str, str]) -> str:
+    """Send a different request each time. `path` or `body` has placeholders for the number of the run and of the
+    request."""
     return f"""
-        wrk.method = "POST"
-        wrk.headers["Authorization"] = "{headers["Authorization"]}"
-        wrk.headers["Content-Type"] = "application/json"
+        wrk.method = "{method}"
+        {_headers(headers)}
         math.randomseed(tonumber(tostring({{}}):match("0x(%x+)"), 16) + os.time())
         local run, sent = math.random(2 ^ 31), 0
         function request()
             sent = sent + 1
-            return wrk.format(nil, "{path}", nil, string.format('{body}', run, sent))
+            local path, body = string.format('{path}', run, sent), string.format('{body}', run, sent)
+            return wrk.format(nil, path, nil, body)
         end
     """
+
+
+def post(path: str, body: str, headers: dict[str, str]) -> str:
+    return numbered("POST", path, body, headers | {"Content-Type": "application/json"})
 
 
 def _visits() -> str:
@@ -65,11 +73,11 @@ class Case(NamedTuple):
 
 
 def _reading(path: str, headers: dict[str, str]) -> Case:
-    return Case(_get(path, headers), lambda: {"path": path, "headers": headers})
+    return Case(get(path, headers), lambda: {"path": path, "headers": headers})
 
 
 def _writing(path: str, body: str, headers: dict[str, str]) -> Case:
-    return Case(_post(path, body, headers), lambda: _request(path, body % (secrets.randbits(64), 0), headers))
+    return Case(post(path, body, headers), lambda: _request(path, body % (secrets.randbits(64), 0), headers))
 
 
 def _request(path: str, data: str, headers: dict[str, str]) -> dict[str, Any]:

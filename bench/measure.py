@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _TICKS = os.sysconf("SC_CLK_TCK")  # units of processor time in /proc per second
+_MILLISECONDS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
 
 def cpu(pid: int) -> float:
@@ -21,24 +22,36 @@ def cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS + sum(cpu(int(child)) for child in children)
 
 
-def wrk(url: str, script: str, connections: int, seconds: int) -> tuple[int, float]:
-    """Return the number of completed requests, and the seconds that they took."""
+class Refused(SystemExit):
+    """A server answered requests with errors."""
+
+
+class Load(NamedTuple):
+    requests: int
+    seconds: float
+    p99: float  # milliseconds
+
+
+def wrk(url: str, script: str, connections: int, seconds: int) -> Load:
+    """Send requests for some seconds. Return those that were completed."""
     if not shutil.which("wrk"):
         raise SystemExit("wrk is missing: apt-get install wrk")
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
         file.write(script)
         file.flush()
-        options = ["-t1", f"-c{connections}", f"-d{seconds}s", "-s", file.name]
+        options = ["-t1", f"-c{connections}", f"-d{seconds}s", "--latency", "-s", file.name]
         output = subprocess.run(["wrk", *options, url], capture_output=True, text=True, check=True).stdout
     if error := re.search(r"Non-2xx.*|Socket errors.*", output):
-        raise SystemExit(f"{url}: {error[0]}")
-    summary = re.search(r"(\d+) requests in ([\d.]+)s", output)
+        raise Refused(f"{url}: {error[0]}")
+    summary, p99 = re.search(r"(\d+) requests in ([\d.]+)s", output), re.search(r"99%\s+([\d.]+)(\w+)", output)
     assert summary
-    return int(summary[1]), float(summary[2])
+    assert p99
+    return Load(int(summary[1]), float(summary[2]), float(p99[1]) * _MILLISECONDS[p99[2]])
 
 
 class Sample(NamedTuple):
     rate: float  # requests per second
+    p99: float  # milliseconds
     service: float  # microseconds of processor time per request
     database: float  # the same for PostgreSQL
 
@@ -53,6 +66,7 @@ class Target(NamedTuple):
 
     def sample(self, connections: int) -> Sample:
         before = cpu(self.service), cpu(self.database)
-        requests, seconds = wrk(self.url, self.script, connections, 1)
+        load = wrk(self.url, self.script, connections, 1)
         after = cpu(self.service), cpu(self.database)
-        return Sample(requests / seconds, *((b - a) / requests * 1e6 for a, b in zip(before, after, strict=True)))
+        spent = ((b - a) / load.requests * 1e6 for a, b in zip(before, after, strict=True))
+        return Sample(load.requests / load.seconds, load.p99, *spent)

@@ -1,20 +1,25 @@
 """The servers that are measured: PostgreSQL with durable writes, and gunicorn as `make run` starts it."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
+from bench.measure import Refused
 from linkmgr.db import embedded
 
 ROOT = Path(__file__).parent.parent
 _START_SECONDS = 20
+_ANSWERED = re.compile(rb'"status":"?[23]')
 
 
 @contextmanager
@@ -35,6 +40,13 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _print_failures(log: BinaryIO) -> None:
+    """Print the last log lines of the responses that were refused, and other messages."""
+    log.seek(0)
+    for line in deque((line for line in log if not _ANSWERED.search(line)), maxlen=10):
+        print(line.decode().rstrip(), file=sys.stderr)
+
+
 @contextmanager
 def gunicorn(app: str, *options: str, **settings: str) -> Iterator[tuple[str, int]]:
     """Run an application with deploy/gunicorn.conf.py. Yield its URL and its process id."""
@@ -51,10 +63,16 @@ def gunicorn(app: str, *options: str, **settings: str) -> Iterator[tuple[str, in
         )
         try:
             for _ in range(_START_SECONDS * 10):
-                with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-                    break
+                # A worker accepts connections some time before it answers.
+                with suppress(OSError), socket.create_connection(("127.0.0.1", port), _START_SECONDS) as probe:
+                    probe.sendall(b"HEAD /healthz HTTP/1.0\r\n\r\n")
+                    if probe.recv(1):
+                        break
                 time.sleep(0.1)
             yield f"http://127.0.0.1:{port}", process.pid
+        except Refused:
+            _print_failures(log)
+            raise
         finally:
             process.terminate()
             process.wait(40)

@@ -26,7 +26,7 @@ from linkmgr.fields.links import (
 )
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.repository import url_details, urls
+from linkmgr.repository import url_details, url_search, urls
 from linkmgr.visits import labels
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
@@ -121,9 +121,9 @@ def _list_links() -> Page:
     q, by_clicks = query_text("q", MAX_URL), query_text("order") == "click"
     if by_clicks and page["after"]:
         raise AppError("invalid", problems="after requires order=date. Use page to list links by clicks")
-    if q or by_clicks:
-        return urls.search(user_id(), q=q, by_clicks=by_clicks, **page)
-    return urls.index(user_id(), **page)
+    if by_clicks:
+        return url_search.by_clicks(user_id(), q, **page)
+    return url_search.search(user_id(), q, **page) if q else urls.index(user_id(), **page)
 
 
 @bp.get("/urls")

@@ -244,11 +244,20 @@ class Page(NamedTuple):
 
 
 def page(
-    sql: str, total: str, *, limit: int, number: int, after: int | None = None, cursor: str = "id", **params: Any
+    sql: str,
+    total: str,
+    *,
+    limit: int,
+    number: int,
+    after: int | None = None,
+    cursor: str = "id",
+    matches: str = "",
+    **params: Any,
 ) -> Page:
     """Read one page of a list. `sql` is the ordered query with `id < %(after)s` and LIMIT %(limit)s OFFSET %(offset)s.
     `total` is the SQL of one value, the total of the whole list; NULL is read as 0. `cursor` is the column by which the
-    query is ordered; it is removed from the rows unless it is their id.
+    query is ordered; it is removed from the rows unless it is their id. `matches` is a query that is executed once for
+    both, which read its rows from `matches`.
 
     The total is read with the rows. Only a page past the end, which has no rows, needs a second statement. Behind a
     cursor, one row more shows that there is a next page. In front of it there may be any number of rows.
@@ -257,10 +266,11 @@ def page(
     if after is not None:
         values |= {"limit": limit + 1, "after": after}
     total_column = f"coalesce(({total}), 0) AS list_total"
-    records = _replica_rows(f"SELECT {total_column}, listed.* FROM ({sql}) listed", values)  # noqa: S608 - static SQL
+    prefix = f"WITH matches AS MATERIALIZED ({matches}) " if matches else ""
+    records = _replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", values)  # noqa: S608 - static SQL
     first = _first(records)
     if first is None and (number > 1 or after is not None):
-        first = _first(_replica_rows(f"SELECT {total_column}", params))
+        first = _first(_replica_rows(f"{prefix}SELECT {total_column}", params))
     list_total = first["list_total"] if first else 0
     has_next = number * limit < list_total if after is None else len(records) > limit
     del records[limit:]

@@ -143,10 +143,13 @@ def page_number() -> int:
 
 
 def _query_value(name: str) -> str:
-    values = request.args.getlist(name)
+    args = request.args
+    if name not in args:
+        return ""
+    values = args.getlist(name)
     if len(values) > 1:
         raise AppError("invalid", problems=f"{name} must not be repeated in the query")
-    return values[0] if values else ""
+    return values[0]
 
 
 def _query_integer(name: str, maximum: int | None = None) -> int | None:
@@ -169,9 +172,11 @@ def query_id(name: str) -> str | None:
 
 def query_text(name: str, max_length: int = 255) -> str | None:
     text = _query_value(name)
+    if not text:
+        return None
     if len(text) > max_length or not strict_json.is_storable(text):
         raise AppError("invalid", problems=f"{name} must be at most {max_length} characters, without NUL characters")
-    return text or None
+    return text
 
 
 def query_choice(name: str, choices: tuple[str, ...]) -> str | None:

@@ -8,12 +8,14 @@ import math
 import re
 import secrets
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from flask import current_app
 from marshmallow import Schema, ValidationError, fields, validate
+from werkzeug.routing import Map
 
 from linkmgr.fields.base import MAX_ID, Matching, Text
 from linkmgr.fields.times import parse_time
@@ -49,10 +51,14 @@ def new_alias() -> str:
     return alias
 
 
+@lru_cache(maxsize=1)  # reading all routes would be most of the time of checking an imported link
+def _words_of_routes(routes: Map) -> set[str]:
+    return {route.rule.split("/", 2)[1].lower() for route in routes.iter_rules()}
+
+
 def _is_reserved(alias: str) -> bool:
     word = alias.lower()
-    routes = current_app.url_map.iter_rules()
-    return bool(_WELL_KNOWN.fullmatch(word)) or any(route.rule.split("/", 2)[1].lower() == word for route in routes)
+    return bool(_WELL_KNOWN.fullmatch(word)) or word in _words_of_routes(current_app.url_map)
 
 
 class Alias(Matching):

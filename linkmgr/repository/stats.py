@@ -4,20 +4,22 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from psycopg2.errors import QueryCanceled
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.periods import Bucket, as_array, buckets, checked, split_days, start_of_day, utc_day_of
+from linkmgr.fields.periods import Bucket, Range, as_array, buckets, checked, split_days, start_of_day, utc_day_of
 from linkmgr.fields.stats import BOTS, DIMENSIONS, MAX_ROWS, Query
+from linkmgr.repository import clicks, statistics
 from linkmgr.repository import scope as scopes
-from linkmgr.repository import statistics
 from linkmgr.repository.scope import Owner, Scope
 from linkmgr.web.errors import AppError, not_found
 
 RETRY_SECONDS = 60
 LIVE_MINUTES = 30
+_MAX_CACHED = timedelta(days=100)
 
 
 class Report(NamedTuple):
@@ -27,6 +29,14 @@ class Report(NamedTuple):
     meta: Row
 
 
+class _Times(NamedTuple):
+    """The periods of time of a count, and the parameters of its statement that have its times and its UTC days."""
+
+    periods: list[Bucket]
+    times: Row
+    days: Row
+
+
 class _Count(NamedTuple):
     """A count to be made: where, and in which periods of time."""
 
@@ -34,7 +44,7 @@ class _Count(NamedTuple):
     query: Query
     scope: Scope
     source: str
-    periods: list[Bucket]
+    times: _Times
     limit: int  # of labels
 
 
@@ -90,58 +100,67 @@ def _source(query: Query, scope: Scope) -> str:
 def _plan(owner: Owner, query: Query) -> _Count:
     scope = scopes.read(owner, query.selection)
     query = _with_start(owner, query, scope)
-    periods = buckets(query.range, query.unit)
-    limit = max(1, min(query.limit, MAX_ROWS // len(periods)))
-    return _Count(owner, query, scope, _source(query, scope), periods, limit)
+    times = _times(query.range, query.unit, scope.days_before)
+    limit = max(1, min(query.limit, MAX_ROWS // len(times.periods)))
+    return _Count(owner, query, scope, _source(query, scope), times, limit)
 
 
 # --- the statements and their parameters
 
 
-def _times(count: _Count) -> Row:
-    return {
-        "edges": as_array(period.start for period in count.periods),
-        "since": count.query.since.isoformat(),
-        "until": count.query.range.until.isoformat(),
-        "bots": BOTS[count.query.bots],
-        "limit": count.limit,
+def _compute_times(span: Range, unit: str | None, days_before: date) -> _Times:
+    """Return the periods of a range, and the parameters that depend on it: its times, and its UTC days."""
+    assert span.since
+    periods = buckets(span, unit)
+    starts = [period.start for period in periods]
+    times = {"edges": as_array(starts), "since": span.since.isoformat(), "until": span.until.isoformat()}
+    days = {
+        "day_edges": as_array(utc_day_of(start, span.zone, days_before) for start in starts),
+        "since_day": utc_day_of(span.since, span.zone, days_before).isoformat(),
+        "until_day": utc_day_of(span.until, span.zone, days_before).isoformat(),
+        "split": as_array(split_days(starts, span.since, span.until, days_before)),
     }
+    return _Times(periods, times, days)
 
 
-def _days(count: _Count) -> Row:
-    """Return the UTC days of the periods and of the range."""
+_cached_times = lru_cache(maxsize=16)(_compute_times)
 
-    def first_day(at: datetime) -> date:
-        return utc_day_of(at, count.query.range.zone, count.scope.days_before)
 
-    return {
-        "day_edges": as_array(first_day(period.start) for period in count.periods),
-        "since_day": first_day(count.query.since).isoformat(),
-        "until_day": first_day(count.query.range.until).isoformat(),
-    }
+def _times(span: Range, unit: str | None, days_before: date) -> _Times:
+    """Compute the times once for all reports of a short range: `period=30d` is the same range all day."""
+    assert span.since
+    compute = _cached_times if span.until - span.since <= _MAX_CACHED else _compute_times
+    return compute(span, unit, days_before)
+
+
+def _params(count: _Count) -> Row:
+    return count.times.times | {"bots": BOTS[count.query.bots], "limit": count.limit}
 
 
 def _count_rollups(count: _Count) -> list[Row]:
     owner, query, scope = count.owner, count.query, count.scope
     dimension = next(iter({*query.dimensions, *query.filters}), "")
     label_filter = query.filters.get(dimension)
-    params = _times(count) | _days(count)
-    params |= {"included": label_filter and label_filter.included, "excluded": label_filter and label_filter.excluded}
-    starts = [period.start for period in count.periods]
-    params["split"] = as_array(split_days(starts, query.since, query.range.until, scope.days_before))
-    if scope.targets is not None:
+    params = _params(count) | count.times.days
+    if scope.targets is None:
+        params |= {"dimension": dimension}
+    else:
+        params |= {"targets": scope.targets, "days_before": scope.days_before.isoformat()}
+        if not dimension:
+            return clicks.of_targets(owner.user_id, **params)
         by_target = dimension == "target"  # no dimension of the rollups of targets
         params |= {"dimension": "" if by_target else dimension, "by_target": by_target}
-        params |= {"shown": dimension in query.dimensions, "days_before": scope.days_before.isoformat()}
-        return statistics.of_targets(owner.user_id, targets=scope.targets, **params)
-    params |= {"dimension": dimension, "shown": dimension in query.dimensions}
-    return statistics.of_account(owner.user_id, everyone=owner.everyone, **params)
+    params |= {"included": label_filter and label_filter.included, "excluded": label_filter and label_filter.excluded}
+    params |= {"shown": dimension in query.dimensions}
+    if scope.targets is None:
+        return statistics.of_account(owner.user_id, everyone=owner.everyone, **params)
+    return statistics.of_targets(owner.user_id, **params)
 
 
 def _count_visits(count: _Count) -> list[Row]:
     query = count.query
     first, second = [*query.dimensions, "", ""][:2]
-    params = _times(count) | {"a": first, "b": second, "count_visitors": "visitors" in query.metrics}
+    params = _params(count) | {"a": first, "b": second, "count_visitors": "visitors" in query.metrics}
     for name in DIMENSIONS:
         label_filter = query.filters.get(name)
         params |= {name: label_filter and label_filter.included, f"not_{name}": label_filter and label_filter.excluded}
@@ -172,7 +191,7 @@ def _filled(count: _Count, counted: list[Row]) -> Iterator[Row]:
         (labels, {name: int(label) if name == "target" else label for name, label in zip(names, labels, strict=False)})
         for labels in ranked
     ]
-    for number, period in enumerate(count.periods, 1):
+    for number, period in enumerate(count.times.periods, 1):
         for labels, members in shown:
             row = numbers.get((number, *labels), nothing)
             clicks, visitors = row["clicks"], row["visitors"]
@@ -221,9 +240,10 @@ def report(owner: Owner, query: Query) -> Report:
         counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
     [totals] = [row for row in counted if row["bucket"] is None]
     rows = _sorted(count.query, _filled(count, [row for row in counted if row["bucket"] is not None]))
+    columns = query.columns
     return Report(
-        query.columns,
-        [{name: row[name] for name in query.columns} for row in rows],
+        columns,
+        [{name: row[name] for name in columns} for row in rows],
         {name: totals[name] for name in query.metrics},
         _meta(count, totals["labels"]),
     )

@@ -51,34 +51,6 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     )
 
 
-def search(user_id: int, *, q: str | None, by_clicks: bool, **paging: Unpack[Paging]) -> Page:
-    """List the links that contain `q`, by clicks or newest first. This reads all links of the user. By clicks there is
-    no cursor, because the clicks of a link change while a client reads the list."""
-    links = page(
-        """
-        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
-               clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
-          FROM link_records
-         WHERE user_id = %(user_id)s AND id < %(after)s
-           AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN lower(concat_ws(chr(10), longurl, alias, title))) > 0)
-         ORDER BY CASE WHEN %(by_clicks)s::boolean THEN clicks END DESC, id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        """
-        CASE WHEN %(q)s::text IS NULL THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links')
-             ELSE (SELECT count(*) FROM links
-                    WHERE user_id = %(user_id)s
-                      AND position(lower(%(q)s) IN lower(concat_ws(chr(10), url, alias, title))) > 0) END
-        """,
-        user_id=user_id,
-        q=q,
-        by_clicks=by_clicks,
-        base=settings().base_url,
-        **paging,
-    )
-    return links._replace(next=None) if by_clicks else links
-
-
 def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
     """Return the user's link with this short URL as lists have it, or None."""
     return replica_row(
