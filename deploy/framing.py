@@ -6,7 +6,7 @@ MAX_HEAD = 64 << 10  # bytes
 MAX_BODY = 64 << 10  # bytes; the application answers 413 to a larger one
 MAX_BULK_BODY = 2 << 20  # bytes, of bulk requests
 _MAX_LINE = 8190  # bytes of the request line, gunicorn's maximum
-_BULK = re.compile(rb"(?:POST|PUT) /api/(?:urls/bulk(?:/delete)?|qr/bulk)[? ]")
+_BULK = re.compile(rb"(?:POST|PUT) /api/(?:urls/bulk(?:/delete)?|qr/bulk)/?[? ]")
 _FIELDS = re.compile(rb"\r\n(content-length|transfer-encoding|expect)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _EXPECT = re.compile(rb"\r\nexpect:[^\r\n]*", re.IGNORECASE)
 

@@ -203,6 +203,18 @@ def test_of_concurrent_requests_with_the_same_aliases_each_alias_is_stored_once(
     assert len({body["results"][-1]["id"] for body in bodies}) == 1
 
 
+def test_requests_with_the_same_links_in_opposite_orders_do_not_deadlock(app: Flask, alice: Client) -> None:
+    def both_orders(n: int) -> int:
+        sent = [{"url": f"{PAGE}/{n // 2}/{m}"} for m in range(100)]
+        sent += [{"url": PAGE, "custom": f"alias-{n // 2}-{m}"} for m in range(100)]
+        client = Client(app.test_client(), alice.key)
+        # A transaction is not repeated after a deadlock.
+        headers = {"Idempotency-Key": str(n)}
+        return client.post(BULK, {"urls": sent[:: 1 if n % 2 else -1]}, headers=headers).status_code
+
+    assert set(at_once(20, both_orders, threads=4)) == {200}
+
+
 def test_an_atomic_request_stores_all_or_nothing(alice: Client, sql: Sql) -> None:
     good = [{"url": f"{PAGE}/{n}"} for n in range(3)]
     assert codes(send(alice, *good[:1], atomic=True)) == [""]

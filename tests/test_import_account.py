@@ -14,6 +14,7 @@ from flask import Flask
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from linkmgr.imports import archive as zips
 from linkmgr.imports import job
 from linkmgr.repository import visits
 from tests.conftest import Client
@@ -199,6 +200,30 @@ def test_other_and_damaged_zips_are_refused(alice: Client, sql: Sql) -> None:
             assert answer.get_json()["code"] == "import_unreadable"
             assert answer.get_json()["message"].startswith(sentence)
     assert sql("SELECT FROM imports") == []
+
+
+def test_a_zip_has_no_more_files_and_bytes_than_an_account(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = zipped(manifest__json="{}", links__jsonl="", **{f"file-{number}": "" for number in range(5000)})
+    answer = alice.post("/api/imports", data=many, content_type="application/zip")
+    assert answer.get_json()["message"].startswith("This zip has too many files.")
+    monkeypatch.setattr(zips, "MAX_UNPACKED", 100_000)
+    large = zipped(manifest__json="{}", links__jsonl="\n" * 100_001)
+    answer = alice.post("/api/imports", data=large, content_type="application/zip")
+    assert answer.get_json()["code"] == "import_unreadable"
+
+
+def test_a_line_that_is_too_long_fails_alone(alice: Client, run_jobs: Callable[[], None]) -> None:
+    lines = [json.dumps({"id": n, "url": "https://example.com", "alias": f"alias-{n}"}) for n in range(3)]
+    lines[1] = json.dumps({"id": 1, "url": f"https://example.com/{'x' * 1_000_000}", "alias": "alias-1"})
+    sent = zipped(manifest__json="{}", links__jsonl="\n".join(lines))
+    answer = alice.post("/api/imports", data=sent, content_type="application/zip")
+    run_jobs()
+    number = answer.get_json()["id"]
+    found = alice.get(f"/api/imports/{number}").get_json()["data"]
+    assert (found["state"], found["read"], found["made"], found["failed"]) == ("done", 3, 2, 1)
+    errors = alice.get(f"/api/imports/{number}/errors").get_data(as_text=True)
+    assert "Line 2 of links.jsonl is longer than 128 KiB." in errors
+    assert len(errors) < 2000
 
 
 VALUES: list[Any] = [None, True, -1, 2**70, 1.5, "x", "\0", "x" * 5000, [], [None, {}], {}, {"a": [1]}]

@@ -161,6 +161,17 @@ def test_a_link_that_is_deleted_meanwhile_has_no_visits(serve: Serve) -> None:
     assert not any(row.is_visits for row in read("shlink"))
 
 
+def test_pages_of_unreadable_visits_end(serve: Serve) -> None:
+    def endless(path: str, query: dict[str, str], request: BaseHTTPRequestHandler) -> Any:
+        if path.endswith("/visits"):
+            return {"visits": {"data": [{"date": "soon"}], "pagination": {"pagesCount": 10**9}}}
+        return shlink(path, query, request)
+
+    requests = serve(endless)
+    assert [row.number for row in read("shlink")] == list(range(1, LINKS + 1))
+    assert len([path for path in requests if "/visits" in path]) == 1
+
+
 # --- Kutt: GET /api/v2/links
 
 

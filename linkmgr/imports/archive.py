@@ -1,5 +1,6 @@
 """The zip of GET /api/account/export (linkmgr/repository/export_account.py describes its files)."""
 
+import io
 import json
 import zipfile
 from collections.abc import Iterator
@@ -15,8 +16,10 @@ SOURCE = "account"
 # In an order in which a line refers to earlier lines only.
 FILES = ("domains", "campaigns", "channels", "pixels", "splash", "overlays", "answers", "links", "qr", "logos", "bio",
          "visits")  # fmt: skip
-MAX_UNPACKED = 8 << 30  # bytes
-_MAX_LINE = 4 << 20  # bytes; a logo has at most 1 MiB, and a third more in base64
+MAX_UNPACKED = 2 << 30  # bytes; accounts unpack to at most 15 times the size of their zip
+_MAX_DIRECTORY = 256 << 10  # bytes that name the files
+_MAX_LINE = 128 << 10  # bytes; a body of the API has at most 64 KiB
+_MAX_LOGO = 4 << 20  # bytes; a logo has at most 1 MiB, and a third more in base64
 _NO_ARCHIVE = "This zip is not an export of an account. Unpack it, and send one of its files."
 
 
@@ -40,16 +43,33 @@ class Line(NamedTuple):
 
     @property
     def raw(self) -> Row:
-        return {"file": f"{self.kind}.jsonl", "line": json.dumps(self.record, ensure_ascii=False)}
+        return {"file": f"{self.kind}.jsonl", "line": json.dumps(self.record, ensure_ascii=False)[:_MAX_LINE]}
 
 
 def is_archive(head: bytes) -> bool:
     return head.startswith(b"PK\x03\x04")
 
 
+class _Bounded(io.BufferedIOBase):
+    """A stream whose reader fails before it reads a long list of files into memory."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
+        self.seek, self.tell = stream.seek, stream.tell  # type: ignore[method-assign]
+        self._stream = stream
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1) -> bytes:
+        if (size or 0) > _MAX_DIRECTORY:
+            raise ReadError("This zip has too many files. Export the account again.")
+        return self._stream.read(-1 if size is None else size)
+
+
 def _open(stream: IO[bytes]) -> zipfile.ZipFile:
     try:
-        archive = zipfile.ZipFile(stream)
+        archive = zipfile.ZipFile(_Bounded(stream))
         infos = {info.filename: info for info in archive.infolist()}
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
         raise ReadError("This zip is damaged. Export the account again.") from None
@@ -61,36 +81,46 @@ def _open(stream: IO[bytes]) -> zipfile.ZipFile:
 
 
 def read(stream: IO[bytes], position: Any = None) -> Iterator[Line]:
-    """Read the lines after `position`: the number of the line before, its file, and its number in this file."""
-    number, kind, skip = position or (0, FILES[0], 0)
+    """Read the lines after `position`: the number of the line before, its file, its number in this file, and the
+    offset of its end."""
+    number, kind, place, offset = position or (0, FILES[0], 0, 0)
     archive = _open(stream)
     names = set(archive.namelist())
     for name in FILES[FILES.index(kind) :]:
         if f"{name}.jsonl" in names:
-            for line in _read_file(archive, name, number, skip):
+            for line in _read_file(archive, name, number, place, offset):
                 yield line
                 number = line.number
-        skip = 0
+        place = offset = 0
 
 
-def _read_file(archive: zipfile.ZipFile, kind: str, number: int, skip: int) -> Iterator[Line]:
+def _read_file(archive: zipfile.ZipFile, kind: str, number: int, place: int, offset: int) -> Iterator[Line]:
+    limit = _MAX_LOGO if kind == "logos" else _MAX_LINE
     try:
         with archive.open(f"{kind}.jsonl") as file:
-            for place, text in enumerate(iter(lambda: file.readline(_MAX_LINE), b""), 1):
-                if place > skip:
-                    number += 1
-                    yield _parse(text, kind, number, place)
+            file.seek(offset)
+            while text := file.readline(limit):
+                offset += len(text)
+                part = text
+                while len(part) >= limit and not part.endswith(b"\n"):  # the rest of a line that is too long
+                    text, part = b"", file.readline(limit)
+                    offset += len(part)
+                number, place = number + 1, place + 1
+                record, problem = _parse(text, limit)
+                sentence = problem and f"Line {place} of {kind}.jsonl {problem}"
+                yield Line(number, kind, record, sentence, [number, kind, place, offset])
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise ReadError(f"{kind}.jsonl in this zip cannot be read. Export the account again.") from error
 
 
-def _parse(text: bytes, kind: str, number: int, place: int) -> Line:
-    record, problem = {}, None
+def _parse(text: bytes, limit: int) -> tuple[Row, str | None]:
+    """Return the members of a line, and a problem or None. An empty text stands for a line that is too long."""
+    if not text:
+        return {}, f"is longer than {limit >> 10} KiB."
     try:
-        record = strict_json.parse(text)
+        return strict_json.parse(text), None
     except (strict_json.NotJson, AppError):
-        problem = f"Line {place} of {kind}.jsonl is not a valid JSON object."
-    return Line(number, kind, record, problem, [number, kind, place])
+        return {}, "is not a valid JSON object."
 
 
 def preview(stream: IO[bytes], limit: int) -> list[Row]:
@@ -106,5 +136,5 @@ def preview(stream: IO[bytes], limit: int) -> list[Row]:
             "visits": 0,
             "problem": line.problem,
         }
-        for line in islice(_read_file(archive, "links", 0, 0), limit)
+        for line in islice(_read_file(archive, "links", 0, 0, 0), limit)
     ]

@@ -185,7 +185,8 @@ class _Shlink(_Service):
             members, more = self._list(f"/rest/v3/short-urls/{quote(code)}/visits?{urlencode(query)}", "visits", number)
         except NotFound:  # deleted since its page was read
             return [], None
-        return [raw for member in members if (raw := _visit(member))], [code, domain, number + 1] if more else None
+        readable = [raw for member in members if (raw := _visit(member))]
+        return readable, [code, domain, number + 1] if more and readable else None
 
     def _list(self, path: str, member: str, number: int) -> tuple[list[Any], bool]:
         """Return the elements of a page, and True if there are more pages."""

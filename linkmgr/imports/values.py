@@ -19,6 +19,7 @@ _SHORT_URL = re.compile(r"https?://([^/\s]+)/+(.*)|((?:[^/\s.]+\.)+(?!\d)[^/\s.:
 _NEVER = ("", "null", "none", "never", "0000-00-00 00:00:00")
 _NESTED = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")  # which are JSON in a CSV
 _NEUTRALIZED = re.compile(r"'[=+\-@\t\r]")  # what our CSV has in place of a formula
+_ERROR = "error"  # the column that our CSV of failed rows adds to those of the source
 _MAX_CELL = 10_000  # characters of a column that are kept for the report of failed rows
 _UTC = "%Y-%m-%d %H:%M:%S"
 
@@ -137,7 +138,7 @@ class Converter:
             value = values.get(name)
             if isinstance(value, str):
                 value = value.strip()
-                if self._is_own and _NEUTRALIZED.match(value):
+                if (self._is_own or _ERROR in values) and _NEUTRALIZED.match(value):
                     value = value[1:]
             if member not in (*_NESTED, "tags", "password", "haspassword"):
                 if isinstance(value, list):

@@ -118,7 +118,8 @@ def failure(code: str, **values: Any) -> Row:
 def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
     """`plan` has the number of links that the user may add, or null, and the features that the plan lacks. `sent` has
     the links with their rows. `checked` has their first problem. An alias that is sent twice belongs to the first
-    link that can be stored. The LIMITs make PostgreSQL look up single rows instead of reading whole tables."""
+    link that can be stored. Rows are inserted in an order that all requests share, so that two requests with the same
+    links do not deadlock. The LIMITs make PostgreSQL look up single rows instead of reading whole tables."""
     stored = run(
         """
         WITH plan AS MATERIALIZED (
@@ -214,7 +215,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(public, true),
                    coalesce(created, now())
               FROM accepted
-             ORDER BY n
+             ORDER BY plain, CASE WHEN plain THEN url ELSE free_alias END COLLATE "C"
             ON CONFLICT (user_id, md5(url)) WHERE plain DO UPDATE SET plain = true
             RETURNING id, alias, url, plain),
         pixels_added AS (

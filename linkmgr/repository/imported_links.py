@@ -71,18 +71,21 @@ def find_own(user_id: int, names: list[Row]) -> list[int | None]:
 
 
 def free_suffixes(user_id: int, names: list[Row]) -> list[int | None]:
-    """Return the smallest number from 2, after `number` others, that makes each `alias` free on its `host`."""
+    """Return the smallest number from 2, after `number` others, that makes each `alias` free on its `host`.
+
+    The LIMIT inside makes PostgreSQL look up single aliases instead of reading the whole table for each row. An ORDER
+    BY would look up all numbers; a series is in order.
+    """
     records = rows(
         """
         SELECT (SELECT suffix
                   FROM generate_series(2, %(max_suffix)s) AS suffix
-                 WHERE NOT EXISTS (SELECT FROM aliases a
-                                    WHERE a.alias = sent.alias || '-' || suffix
-                                      AND a.domain_id = CASE sent.host WHEN '' THEN 0
-                                                        ELSE (SELECT id FROM domains d
-                                                               WHERE d.user_id = %(user_id)s AND d.host = sent.host)
-                                                        END)
-                 ORDER BY suffix
+                 WHERE (SELECT true FROM aliases a
+                         WHERE a.alias = sent.alias || '-' || suffix
+                           AND a.domain_id = CASE sent.host WHEN '' THEN 0
+                                             ELSE (SELECT id FROM domains d
+                                                    WHERE d.user_id = %(user_id)s AND d.host = sent.host) END
+                         LIMIT 1) IS NULL
                 OFFSET sent.number LIMIT 1) AS suffix
           FROM ROWS FROM (json_to_recordset(%(names)s) AS (alias text, host text, number integer)) WITH ORDINALITY
                AS sent (alias, host, number, n)

@@ -41,7 +41,7 @@ class Request(flask.Request):
     @property
     def body_limit(self) -> tuple[int, str]:
         """Return the maximum of bytes, and the error code of a larger body."""
-        return BODY_LIMITS.get(self.path, (MAX_BODY, "too_large"))
+        return BODY_LIMITS.get(self.path.rstrip("/"), (MAX_BODY, "too_large"))
 
     def body(self) -> bytes:
         return self._body
