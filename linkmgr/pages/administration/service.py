@@ -5,9 +5,8 @@ from dataclasses import fields
 
 from flask import g, render_template
 
-from linkmgr.pages import signed_in
+from linkmgr.pages import charts, signed_in
 from linkmgr.pages.administration.blueprint import bp
-from linkmgr.pages.console import charts
 from linkmgr.repository import administration as repository
 from linkmgr.repository import stats
 from linkmgr.repository.scope import Owner

@@ -8,7 +8,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
 from linkmgr.pages import signed_in
-from linkmgr.pages.console.charts import FEW
+from linkmgr.pages.charts import FEW
 from linkmgr.web import security_headers
 
 bp = Blueprint("console", __name__, url_prefix="/console")

@@ -10,7 +10,8 @@ from linkmgr.fields.base import query_choice, query_text
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.periods import MAX_DAYS, UNITS, Range, as_array, checked, parse_range, start_of_day
 from linkmgr.fields.periods import buckets as buckets_of
-from linkmgr.pages.console import charts, frame
+from linkmgr.pages import charts
+from linkmgr.pages.console import frame
 from linkmgr.repository import overviews
 from linkmgr.web.errors import AppError
 
