@@ -36,5 +36,6 @@ def service() -> str:
         waiting=spool.count_waiting(settings().folder / "visits", state["spools"]),
         python=platform.python_version(),
         settings={PREFIX + field.name.upper(): _setting(field.name) for field in fields(settings())},
+        has_clicks=any(bucket.clicks for bucket in buckets),
         chart=charts.chart(buckets, unit="minute", period=f"the last {stats.LIVE_MINUTES} minutes"),
     )
