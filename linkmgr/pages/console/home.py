@@ -16,7 +16,6 @@ from linkmgr.fields.periods import as_array, parse_range, split_days, start_of_d
 from linkmgr.fields.periods import buckets as buckets_of
 from linkmgr.pages import account as account_page
 from linkmgr.pages import charts
-from linkmgr.pages.console import frame
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
 from linkmgr.repository import overviews
@@ -88,7 +87,7 @@ def _numbers() -> Row:
     return {
         "chart": charts.chart(buckets, unit="day", period=f"the last {DAYS} days"),
         "total": total,
-        "tables": frame.tables(rows, total, _TABLES, _name),
+        "tables": charts.tables(rows, total, _TABLES, _name),
     }
 
 

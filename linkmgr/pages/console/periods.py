@@ -11,7 +11,6 @@ from linkmgr.fields.countries import NAMES
 from linkmgr.fields.periods import MAX_DAYS, UNITS, Range, as_array, checked, parse_range, start_of_day
 from linkmgr.fields.periods import buckets as buckets_of
 from linkmgr.pages import charts
-from linkmgr.pages.console import frame
 from linkmgr.repository import overviews
 from linkmgr.web.errors import AppError
 
@@ -124,7 +123,7 @@ def numbers(*, target_id: int | None = None, campaign_id: int | None = None, nou
     return {
         "chart": charts.chart(buckets, unit=unit, period=name, noun=noun, is_current=span.until > now),
         "total": total,
-        "tables": frame.tables(rows, total, dimensions, _label),
+        "tables": charts.tables(rows, total, dimensions, _label),
         "period": query.get("period"),
         "periods": PERIODS,
         "name": name,
