@@ -224,6 +224,7 @@ def test_results_follow_what_one_types_and_selected_links_are_deleted(
 ) -> None:
     browser = signed_in
     ids = [factories.link(sql, alice.id, title=title) for title in ("Summer sale", "Winter sale", "Winter coat")]
+    factories.campaign(sql, alice.id)
     browser.open(f"{base}/console/links")
     browser.press("/", "winter")
     wait_until(lambda: browser.find("#total").text == "2")
