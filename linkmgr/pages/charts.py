@@ -5,13 +5,14 @@ of it. Coordinates are from 0 to WIDTH and from 0 to HEIGHT.
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from linkmgr.db.statements import Row
 
 WIDTH, HEIGHT = 1000, 200
 SPARK_WIDTH, SPARK_HEIGHT = 120, 28
+SPARK_DAYS = 30
 MAX_X_TICKS = 8
 FEW = 20  # clicks; fewer have no percentages, and bars instead of a line
 _MAX_STEPS = 4
@@ -167,6 +168,18 @@ def sparkline(clicks: list[int]) -> str:
         return ""
     height = SPARK_HEIGHT - 4  # room for the width of the line
     return _path([(number * step, 2 + height - value / top * height) for number, value in enumerate(clicks)])
+
+
+def spark_days() -> list[str]:
+    """Return the UTC days of a sparkline."""
+    today = datetime.now(UTC).date()
+    return [(today - timedelta(days=number)).isoformat() for number in range(SPARK_DAYS - 1, -1, -1)]
+
+
+def add_spark(row: Row, days: list[str], counts: dict[str, int]) -> None:
+    """Add the number of recent visits and the path of the sparkline to a row of a list."""
+    row["recent"] = sum(counts.values())
+    row["spark"] = sparkline([counts.get(day, 0) for day in days])
 
 
 class Bar(NamedTuple):

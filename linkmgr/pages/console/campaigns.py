@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from linkmgr.api import campaigns as api
 from linkmgr.fields.base import page_number
 from linkmgr.fields.short_urls import parse_short_url
+from linkmgr.pages import charts
 from linkmgr.pages.console import periods, plain
 from linkmgr.pages.console.forms import lines
 from linkmgr.pages.console.frame import bp
@@ -25,11 +26,11 @@ def campaign(row_id: int) -> str:
 
 def _page(row_id: int, typed: str = "", problem: str = "") -> str:
     """Show a campaign. Statements: the campaign, its numbers, and its links."""
-    row, days = repository.read(g.user_id, row_id), periods.spark_days()
+    row, days = repository.read(g.user_id, row_id), charts.spark_days()
     paging: Any = {"limit": plain.PER_PAGE, "number": page_number(), "after": None}
     page = overviews.of_campaign(g.user_id, row_id, since=days[0], **paging)
     for link in page.rows:
-        periods.add_spark(link, days, link["days"])
+        charts.add_spark(link, days, link["days"])
     numbers = periods.numbers(campaign_id=row_id)
     return render_template(
         "console/campaign.html", row=row, page=page, numbers_of=numbers, typed=typed, problem=problem

@@ -20,9 +20,6 @@ from linkmgr.settings import settings
 _LATEST = 10
 
 
-# --- the page of a link
-
-
 @bp.get("/links/<id:row_id>")
 def link(row_id: int) -> str:
     """Show a link. Statements: the link, its numbers, and its latest visits."""
@@ -47,9 +44,6 @@ def link_qr(row_id: int) -> Response:
     if query_text("download"):
         response.headers["Content-Disposition"] = f'attachment; filename="{record["alias"]}.{form}"'
     return response
-
-
-# --- its form
 
 
 def _choices() -> Row:
