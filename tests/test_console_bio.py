@@ -54,6 +54,7 @@ def test_the_list_and_the_page_show_the_address(browser: FlaskClient, alice: Cli
     factories.bio(sql, bob.id, title="Other")
     page = get(browser, "/console/bios")
     assert "Dana &lt;b&gt;" in page
+    assert "<strong>3</strong> <small>links</small>" in page
     assert "Other" not in page
     page = get(browser, f"/console/bios/{bio}")
     assert f'href="{BASE_URL}/dana"' in page

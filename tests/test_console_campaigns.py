@@ -35,12 +35,14 @@ def read(client: Client, path: str) -> dict[str, Any]:
     return found
 
 
-def test_the_list_shows_names_and_rotators(browser: FlaskClient, alice: Client, bob: Client) -> None:
+def test_the_list_shows_names_rotators_and_numbers_of_links(browser: FlaskClient, alice: Client, bob: Client) -> None:
     assert "Create your first campaign" in get(browser, "/console/campaigns")
-    alice.add("/api/campaign/add", {"name": "Summer <b>", "slug": "summer", "public": True})
+    campaign = alice.add("/api/campaign/add", {"name": "Summer <b>", "slug": "summer", "public": True})
+    alice.add("/api/url/add", {"url": "https://example.com/", "campaign": campaign})
     bob.add("/api/campaign/add", {"name": "Other"})
     page = get(browser, "/console/campaigns")
     assert "Summer &lt;b&gt;" in page
+    assert "<strong>1</strong> <small>link</small>" in page
     assert f"</span>{BASE_URL.split('://')[1]}/r/summer" in page
     assert "Other" not in page
 

@@ -35,9 +35,11 @@ def test_links_bio_pages_and_codes_are_added_by_their_urls(browser: FlaskClient,
         answer = browser.post(f"/console/channels/{channel}", data={"item": url})
         assert answer.status_code == 303, answer.text
     assert items(alice, channel) == [("qr", code["id"]), ("bio", bio), ("links", branded), ("links", link)]
-    page = words(get(browser, f"/console/channels/{channel}"))
+    page = get(browser, f"/console/channels/{channel}")
+    for path in (f"qrs/{code['id']}", f"bios/{bio}", f"links/{branded}", f"links/{link}"):
+        assert f'href="/console/{path}"' in page
     for text in ("Added to the channel.", "bio page", "QR code", f"{BASE_URL}/robin"):
-        assert text in page
+        assert text in words(page)
 
 
 @pytest.mark.parametrize("text", ["", "nothing", "https://example.com/", f"{BASE_URL}/theirs", "theirs", "\0", "/qr/x"])

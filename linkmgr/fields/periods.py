@@ -208,6 +208,20 @@ def buckets(span: Range, unit: str | None) -> list[Bucket]:
     return list(_days(span, unit))
 
 
+def compared(span: Range, unit: str) -> list[datetime]:
+    """Return the starts of the buckets of the same time before, and those of the range itself, as local times.
+
+    The difference of two times of a zone is that of their clocks, so that a day before is the same time of the day.
+    """
+    assert span.since
+    since, until = span.since.astimezone(span.zone), span.until.astimezone(span.zone)
+    current = [max(bucket.start.astimezone(span.zone), since) for bucket in buckets(span, unit)]
+    if span.period == "12mo" and unit == "month":
+        return [start.replace(year=start.year - 1) for start in current] + current
+    length = since - since.replace(year=since.year - 1) if span.period == "12mo" else until - since
+    return [start - length for start in current] + current
+
+
 def as_array(values: Iterable[datetime | date]) -> str:
     """Return an array as PostgreSQL writes it, which becomes one of times or of dates."""
     return f"{{{','.join(value.isoformat() for value in values)}}}"

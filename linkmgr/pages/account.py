@@ -34,7 +34,7 @@ USAGE_KINDS = (
     ("Branded domains", "domains", "domain"),
     ("Pixels", "pixels", "pixels"),
     ("Splash pages", "splash_pages", "splash"),
-    ("CTA overlays", "overlays", "overlay"),
+    ("Overlays", "overlays", "overlay"),
     ("Campaigns", "campaigns", "bundle"),
     ("Channels", "channels", None),
 )

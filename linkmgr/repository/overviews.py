@@ -221,14 +221,18 @@ def choices(user_id: int, *, limit: int) -> list[Row]:
 
 
 def uses(user_id: int, ids: list[int], *, kind: str, limit: int) -> list[Row]:
-    """Count what uses the rows of a kind, at most `limit` for each: items of channels, else links. Overlays also have
-    the number of `answers`, and domains the result of the last check."""
+    """Count what uses the rows of a kind, at most `limit` for each: the items of channels, else links. Overlays also
+    have the number of `answers`, and domains the result of the last check."""
     return replica_rows(
         """
         SELECT given.id, d.checked, d.problem,
                CASE %(kind)s
                WHEN 'channel' THEN (SELECT count(*) FROM (SELECT FROM channel_items
                      WHERE user_id = %(user_id)s AND channel_id = given.id LIMIT %(limit)s) used)
+               WHEN 'campaign' THEN (SELECT count(*) FROM (SELECT FROM links
+                     WHERE user_id = %(user_id)s AND campaign_id = given.id LIMIT %(limit)s) used)
+               WHEN 'bio' THEN (SELECT json_array_length(links) FROM bios
+                     WHERE user_id = %(user_id)s AND id = given.id)
                WHEN 'pixel' THEN (SELECT count(*) FROM (SELECT FROM link_pixels
                      WHERE user_id = %(user_id)s AND pixel_id = given.id LIMIT %(limit)s) used)
                WHEN 'splash' THEN (SELECT count(*) FROM (SELECT FROM links

@@ -18,7 +18,7 @@ from linkmgr.web.errors import AppError
 LABELS = {
     "name": "Name", "monthly": "Price per month", "yearly": "Price per year", "lifetime": "Price for life",
     "rate": "API requests per minute", "links": "Links", "clicks": "Clicks per month", "retention": "Retention",
-    "domain": "Branded domains", "pixels": "Pixels", "splash": "Splash pages", "overlay": "CTA overlays",
+    "domain": "Branded domains", "pixels": "Pixels", "splash": "Splash pages", "overlay": "Overlays",
     "team": "Team members", "custom": "Custom splash pages", "multiple": "Multiple domains",
     "alias": "Custom short names", "device": "Targets by device", "geo": "Targets by country", "bundle": "Campaigns",
     "parameters": "Link parameters", "export": "Export", "api": "API",

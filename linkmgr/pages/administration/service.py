@@ -5,9 +5,8 @@ from dataclasses import fields
 
 from flask import g, render_template
 
-from linkmgr.pages import signed_in
+from linkmgr.pages import charts, signed_in
 from linkmgr.pages.administration.blueprint import bp
-from linkmgr.pages.console import charts
 from linkmgr.repository import administration as repository
 from linkmgr.repository import stats
 from linkmgr.repository.scope import Owner
@@ -37,5 +36,6 @@ def service() -> str:
         waiting=spool.count_waiting(settings().folder / "visits", state["spools"]),
         python=platform.python_version(),
         settings={PREFIX + field.name.upper(): _setting(field.name) for field in fields(settings())},
+        has_clicks=any(bucket.clicks for bucket in buckets),
         chart=charts.chart(buckets, unit="minute", period=f"the last {stats.LIVE_MINUTES} minutes"),
     )

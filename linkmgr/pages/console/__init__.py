@@ -5,7 +5,6 @@ from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the
     campaigns,
     channels,
     domains,
-    export,
     home,
     keys,
     link_list,

@@ -6,21 +6,15 @@ from flask import g, render_template
 
 from linkmgr.api import bio as api
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import page_number, problems
+from linkmgr.fields.base import problems
 from linkmgr.pages import bio as bio_page
-from linkmgr.pages.console.forms import AGAIN, Form, FormData, lines
+from linkmgr.pages.console import plain
+from linkmgr.pages.console.forms import AGAIN, FormData, lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import bio
 from linkmgr.settings import settings
 
-PER_PAGE = 15
 LABELS = {"name": "Name", "alias": "Alias", "bio": "About", "theme": "Theme", "links": "Links"}
-
-
-@bp.get("/bios")
-def bios() -> str:
-    page = bio.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/bios.html", page=page, base_url=settings().base_url)
 
 
 @bp.get("/bios/<id:row_id>")
@@ -53,22 +47,13 @@ def _preview(record: Row) -> str:
     return bio_page.render(record | texts | {"links": links})
 
 
-FORM = Form(
-    name="bio",
-    plural="bios",
+FORM = plain.resource(
+    "bio", bio, api.NewBio, api.BioChanges,
     noun="bio page",
-    blueprint="bio",
-    id_name="bio_id",
-    new=api.NewBio,
-    changed=api.BioChanges,
     from_form=_from_form,
     from_row=lambda row: {name: row[name] for name in LABELS} | {"bio": lines(row["bio"])},
-    read=bio.read,
-    add=lambda user_id, members: bio.add(user_id, **members),
-    change=lambda user_id, row_id, members: bio.update(user_id, row_id, **members),
-    delete=bio.delete,
     labels=LABELS,
     fields={"alias_taken": "alias"},
     choices=lambda: {"themes": api.THEMES, "preview": _preview, "base_url": settings().base_url},
     after="bio_row",
-).register()
+)  # fmt: skip

@@ -1,27 +1,22 @@
 """Campaigns: the list, the form, and the page of one campaign with its links."""
 
+from typing import Any
+
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr.api import campaigns as api
-from linkmgr.db.statements import Row
 from linkmgr.fields.base import page_number
 from linkmgr.fields.short_urls import parse_short_url
-from linkmgr.pages.console import periods
-from linkmgr.pages.console.forms import Form, FormData, lines
+from linkmgr.pages import charts
+from linkmgr.pages.console import periods, plain
+from linkmgr.pages.console.forms import lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import campaigns as repository
 from linkmgr.repository import overviews, urls
 from linkmgr.settings import settings
 
-PER_PAGE = 15
 MAX_LINK = 2048
-
-
-@bp.get("/campaigns")
-def campaigns() -> str:
-    page = repository.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/campaigns.html", page=page)
 
 
 @bp.get("/campaigns/<id:row_id>")
@@ -31,10 +26,11 @@ def campaign(row_id: int) -> str:
 
 def _page(row_id: int, typed: str = "", problem: str = "") -> str:
     """Show a campaign. Statements: the campaign, its numbers, and its links."""
-    row, days = repository.read(g.user_id, row_id), periods.spark_days()
-    page = overviews.of_campaign(g.user_id, row_id, since=days[0], limit=PER_PAGE, number=page_number(), after=None)
+    row, days = repository.read(g.user_id, row_id), charts.spark_days()
+    paging: Any = {"limit": plain.PER_PAGE, "number": page_number(), "after": None}
+    page = overviews.of_campaign(g.user_id, row_id, since=days[0], **paging)
     for link in page.rows:
-        periods.add_spark(link, days, link["days"])
+        charts.add_spark(link, days, link["days"])
     numbers = periods.numbers(campaign_id=row_id)
     return render_template(
         "console/campaign.html", row=row, page=page, numbers_of=numbers, typed=typed, problem=problem
@@ -61,26 +57,9 @@ def campaign_remove(row_id: int, link_id: int) -> ResponseReturnValue:
     return redirect(url_for("console.campaign", row_id=row_id), code=303)
 
 
-def _from_form(form: FormData) -> Row:
-    return {"name": lines(form.get("name", "")), "slug": lines(form.get("slug", "")), "public": "public" in form}
-
-
-FORM = Form(
-    name="campaign",
-    plural="campaigns",
-    noun="campaign",
-    blueprint="campaigns",
-    id_name="campaign_id",
-    new=api.NewCampaign,
-    changed=api.CampaignChanges,
-    from_form=_from_form,
-    from_row=lambda row: {name: row[name] for name in ("name", "slug", "public")},
-    read=repository.read,
-    add=lambda user_id, members: repository.add(user_id, **members),
-    change=lambda user_id, row_id, members: repository.update(user_id, row_id, **members),
-    delete=repository.delete,
+FORM = plain.resource(
+    "campaign", repository, api.NewCampaign, api.CampaignChanges,
     labels={"name": "Name", "slug": "Rotator", "public": "List"},
     fields={"campaign_name_taken": "name", "campaign_slug_taken": "slug"},
-    always=("name",),
     after="campaign",
-).register()
+)  # fmt: skip

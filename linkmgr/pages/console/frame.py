@@ -1,14 +1,11 @@
 """The frame of all pages of the console: the session, the navigation, and how pages show times and lists."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from flask import Blueprint, g, request
 from werkzeug.wrappers import Response
 
-from linkmgr.db.statements import Row
 from linkmgr.pages import signed_in
-from linkmgr.pages.console.charts import FEW
 from linkmgr.web import security_headers
 
 bp = Blueprint("console", __name__, url_prefix="/console")
@@ -77,28 +74,3 @@ def _add_helpers(state: object) -> None:
     app = state.app  # type: ignore[attr-defined]
     app.add_template_global(_navigation, "navigation")
     signed_in.init_app(app)
-
-
-class Bar(NamedTuple):
-    """A row of a table with bars."""
-
-    label: str
-    clicks: int
-    width: float  # in percent of the largest
-    share: str
-    url: str
-
-
-def tables(
-    rows: list[Row], total: int, headings: dict[str, str], name: Callable[[Row], tuple[str, str]]
-) -> dict[str, list[Bar]]:
-    """Return a table of the rows of each dimension, by heading. `name` returns the label and the URL of a row. Few
-    clicks have no shares."""
-    made: dict[str, list[Bar]] = {heading: [] for heading in headings.values()}
-    for row in rows:  # those of a dimension begin with the largest
-        if row["dimension"] in headings:
-            table, clicks = made[headings[row["dimension"]]], row["clicks"]
-            label, url = name(row)
-            width = clicks / (table[0].clicks if table else clicks) * 100
-            table.append(Bar(label, clicks, width, f"{clicks / total * 100:.0f} %" if total >= FEW else "", url))
-    return made

@@ -15,7 +15,7 @@ from linkmgr.fields.base import load, problems
 from linkmgr.fields.periods import as_array, parse_range, split_days, start_of_day, utc_day_of
 from linkmgr.fields.periods import buckets as buckets_of
 from linkmgr.pages import account as account_page
-from linkmgr.pages.console import charts, frame
+from linkmgr.pages import charts
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
 from linkmgr.repository import overviews
@@ -87,7 +87,7 @@ def _numbers() -> Row:
     return {
         "chart": charts.chart(buckets, unit="day", period=f"the last {DAYS} days"),
         "total": total,
-        "tables": frame.tables(rows, total, _TABLES, _name),
+        "tables": charts.tables(rows, total, _TABLES, _name),
     }
 
 

@@ -12,14 +12,14 @@ from werkzeug.wrappers import Response
 from linkmgr.db.statements import Page, Row
 from linkmgr.fields.base import page_number, query_choice, query_id, query_text
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.pages.console import periods
+from linkmgr.pages import charts
+from linkmgr.pages.console import plain
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import links_selected, overviews, urls
 from linkmgr.settings import settings
 from linkmgr.web import csv
 from linkmgr.web.errors import AppError
 
-PER_PAGE = 15
 MAX_CHOICES = 200  # of a kind
 MAX_SELECTED = 100
 _ROWS = ("domain", "campaign", "channel")  # filters whose values are ids of rows
@@ -43,7 +43,7 @@ class Chip(NamedTuple):
 
 
 def _page(query: dict[str, Any]) -> Page:
-    paging: Any = {"limit": PER_PAGE, "number": page_number(), "after": None}
+    paging: Any = {"limit": plain.PER_PAGE, "number": page_number(), "after": None}
     if not any(query.values()):
         return urls.index(g.user_id, **paging)
     ids: Any = {name: query[name] and int(query[name]) for name in _ROWS}
@@ -87,12 +87,12 @@ def links() -> str:
     what they can belong to."""
     query = _query()
     page = _page(query)
-    days = periods.spark_days()
+    days = charts.spark_days()
     ids = [row["id"] for row in page.rows]
     states = {row["id"]: row for row in overviews.of_links(g.user_id, ids, since=days[0])} if ids else {}
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "public": True})
-        periods.add_spark(row, days, row["state"].get("days", {}))
+        charts.add_spark(row, days, row["state"].get("days", {}))
     rows = overviews.choices(g.user_id, limit=MAX_CHOICES)
     choices = {kind: [row for row in rows if row["kind"] == kind] for kind in _ROWS}
     return render_template(

@@ -9,8 +9,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.base import query_text
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages import signed_in
-from linkmgr.pages.console import link_form, periods
-from linkmgr.pages.console.forms import Form
+from linkmgr.pages.console import link_form, periods, plain
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.link_list import MAX_CHOICES
 from linkmgr.qr import image as qr_image
@@ -19,9 +18,6 @@ from linkmgr.repository import overviews, url_details, urls, visit_list
 from linkmgr.settings import settings
 
 _LATEST = 10
-
-
-# --- the page of a link
 
 
 @bp.get("/links/<id:row_id>")
@@ -50,9 +46,6 @@ def link_qr(row_id: int) -> Response:
     return response
 
 
-# --- its form
-
-
 def _choices() -> Row:
     """Return the rows that a link can refer to, by kind."""
     rows = overviews.choices(g.user_id, limit=MAX_CHOICES)
@@ -64,24 +57,18 @@ def _choices() -> Row:
     }
 
 
-FORM = Form(
+FORM = plain.form(
+    urls, api.NewLink, api.LinkChanges,
     name="link",
-    plural="links",
-    noun="link",
-    blueprint="urls",
-    id_name="link_id",
-    new=api.NewLink,
-    changed=api.LinkChanges,
     from_form=link_form.from_form,
     from_row=link_form.from_link,
     read=url_details.read_current,
     add=api.create,
     change=api.change,
-    delete=urls.delete,
     labels=link_form.LABELS,
     fields=link_form.FIELDS,
     changes=link_form.changes,
     check=link_form.half_filled,
     choices=_choices,
     after="link",
-).register()
+)  # fmt: skip

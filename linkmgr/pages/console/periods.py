@@ -8,13 +8,11 @@ from flask import g
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import query_choice, query_text
 from linkmgr.fields.countries import NAMES
-from linkmgr.fields.periods import MAX_DAYS, UNITS, Range, as_array, checked, parse_range, start_of_day
-from linkmgr.fields.periods import buckets as buckets_of
-from linkmgr.pages.console import charts, frame
+from linkmgr.fields.periods import MAX_DAYS, UNITS, Range, as_array, checked, compared, parse_range, start_of_day
+from linkmgr.pages import charts
 from linkmgr.repository import overviews
 from linkmgr.web.errors import AppError
 
-SPARK_DAYS = 30
 _TOP = 8
 _CODES = {names[0]: code for code, names in NAMES.items()}
 _DIMENSIONS = {
@@ -38,18 +36,6 @@ DEFAULT = "30d"
 _FIRST = date(2000, 1, 1)  # of a custom period
 # By unit: the least and the greatest number of days of a custom period that is shown by it.
 _CUSTOM_UNITS = {"day": (3, 120), "hour": (1, 7), "week": (21, 800), "month": (90, MAX_DAYS)}
-
-
-def spark_days() -> list[str]:
-    """Return the UTC days of a sparkline."""
-    today = datetime.now(UTC).date()
-    return [(today - timedelta(days=number)).isoformat() for number in range(SPARK_DAYS - 1, -1, -1)]
-
-
-def add_spark(row: Row, days: list[str], counts: dict[str, int]) -> None:
-    """Add the number of recent visits and the path of the sparkline to a row of a list."""
-    row["recent"] = sum(counts.values())
-    row["spark"] = charts.sparkline([counts.get(day, 0) for day in days])
 
 
 class Period(NamedTuple):
@@ -100,7 +86,7 @@ def numbers(*, target_id: int | None = None, campaign_id: int | None = None, nou
     if unit not in units:
         unit = units[0]
     assert span.since
-    edges = _edges(span, unit)
+    edges = compared(span, unit)
     rows = overviews.of_targets(
         g.user_id,
         target_id=target_id,
@@ -123,7 +109,7 @@ def numbers(*, target_id: int | None = None, campaign_id: int | None = None, nou
     return {
         "chart": charts.chart(buckets, unit=unit, period=name, noun=noun, is_current=span.until > now),
         "total": total,
-        "tables": frame.tables(rows, total, dimensions, _label),
+        "tables": charts.tables(rows, total, dimensions, _label),
         "period": query.get("period"),
         "periods": PERIODS,
         "name": name,
@@ -132,20 +118,6 @@ def numbers(*, target_id: int | None = None, campaign_id: int | None = None, nou
         "units": units,
         "today": now.astimezone(g.zone).date().isoformat(),
     }
-
-
-def _edges(span: Range, unit: str) -> list[datetime]:
-    """Return the starts of the buckets of the period before, and those of the period itself, as local times.
-
-    The difference of two times of a zone is that of their clocks, so that a day before is the same time of the day.
-    """
-    assert span.since
-    since, until = span.since.astimezone(span.zone), span.until.astimezone(span.zone)
-    current = [max(bucket.start.astimezone(span.zone), since) for bucket in buckets_of(span, unit)]
-    if span.period == "12mo" and unit == "month":
-        return [start.replace(year=start.year - 1) for start in current] + current
-    length = since - since.replace(year=since.year - 1) if span.period == "12mo" else until - since
-    return [start - length for start in current] + current
 
 
 def _label(row: Row) -> tuple[str, str]:

@@ -29,9 +29,9 @@ def _typed(field: Any, name: str, form: FormData, default: str) -> Any:
     return int(text[:20]) if isinstance(field, Integer) and text.isascii() and text.isdecimal() else text
 
 
-def resource(kind: str, rows: ModuleType, new: type[Schema], changed: type[Schema], **members: Any) -> Form:
-    """Add the list and the form of a resource. `kind` is its name in `overviews.uses`, `rows` its module of
-    `repository`, which has the name of its blueprint, and `defaults` are the values of an empty form."""
+def form(rows: ModuleType, new: type[Schema], changed: type[Schema], **members: Any) -> Form:
+    """Add the form of a resource. `rows` is its module of `repository`, which has the name of its blueprint, and
+    `defaults` are the values of an empty form."""
     fields, changeable, defaults = new().fields, changed().fields, members.pop("defaults", {})
 
     def changes(record: Row, stored: Row) -> Row:
@@ -42,29 +42,35 @@ def resource(kind: str, rows: ModuleType, new: type[Schema], changed: type[Schem
         added = rows.add(user_id, **values)
         return added if isinstance(added, dict) else {"id": added}
 
+    def from_form(form: FormData) -> Row:
+        return {name: _typed(fields[name], name, form, defaults.get(name, "")) for name in fields}
+
+    def from_row(row: Row) -> Row:
+        colors = {name: long_notation(row[name]) for name in fields if isinstance(fields[name], Color) and row[name]}
+        return {name: row[name] for name in fields} | colors
+
+    name = members["name"]
+    usual: Row = {"plural": f"{name}s", "noun": name, "blueprint": rows.__name__.rpartition(".")[2]}
+    usual |= {"id_name": f"{name}_id", "from_form": from_form, "from_row": from_row, "changes": changes, "add": add}
+    usual |= {verb: getattr(rows, verb) for verb in ("read", "delete") if verb not in members}
+    usual["change"] = lambda user_id, row_id, values: rows.update(user_id, row_id, **values)
+    return Form(new=new, changed=changed, **(usual | members)).register()
+
+
+def resource(kind: str, rows: ModuleType, new: type[Schema], changed: type[Schema], **members: Any) -> Form:
+    """Add the list and the form of a resource. `kind` is its name in `overviews.uses`."""
+    resource_form = form(rows, new, changed, **({"name": kind, "id_name": f"{kind}_id"} | members))
+
     def show_list() -> str:
         page = rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
         ids = [row["id"] for row in page.rows]
         uses = {row["id"]: row for row in overviews.uses(g.user_id, ids, kind=kind, limit=MANY + 1)} if ids else {}
         page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
-        return render_template(f"console/{form.plural}.html", page=page, form=form, **({"many": MANY} | form.choices()))
+        template = f"console/{resource_form.plural}.html"
+        return render_template(template, page=page, form=resource_form, **({"many": MANY} | resource_form.choices()))
 
-    usual: Row = {"name": kind, "plural": f"{kind}s", "noun": kind, "blueprint": rows.__name__.rpartition(".")[2]}
-    usual |= {"id_name": f"{kind}_id", "read": rows.read, "add": add, "delete": rows.delete}
-    usual["change"] = lambda user_id, row_id, values: rows.update(user_id, row_id, **values)
-    form = Form(
-        new=new,
-        changed=changed,
-        from_form=lambda form: {name: _typed(fields[name], name, form, defaults.get(name, "")) for name in fields},
-        from_row=lambda row: {
-            name: long_notation(row[name]) if isinstance(fields[name], Color) and row[name] else row[name]
-            for name in fields
-        },
-        changes=changes,
-        **(usual | members),
-    ).register()
-    bp.add_url_rule(f"/{form.plural}", form.plural, show_list)
-    return form
+    bp.add_url_rule(f"/{resource_form.plural}", resource_form.plural, show_list)
+    return resource_form
 
 
 def add_preview(form: Form, kind: str) -> None:

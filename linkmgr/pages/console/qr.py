@@ -11,16 +11,16 @@ from linkmgr.db.statements import Row
 from linkmgr.fields import colors
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import page_number, problems
+from linkmgr.pages import charts
 from linkmgr.pages import qr as qr_page
-from linkmgr.pages.console import periods
-from linkmgr.pages.console.forms import Form, FormData, lines
+from linkmgr.pages.console import periods, plain
+from linkmgr.pages.console.forms import FormData, lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
 from linkmgr.repository import overviews, qr, visit_list
 from linkmgr.web.errors import AppError
 
-PER_PAGE = 15
 MAX_LOGO = 32 << 10  # bytes of an upload, so that the form with its text is below the limit of a body
 _LATEST = 10
 _GRAY_PIXEL = base64.b64decode(
@@ -38,15 +38,15 @@ _LOGO_CODES = ("logo_unusable", "logo_missing", "fetch_refused", "fetch_unresolv
 @bp.get("/qrs")
 def qrs() -> str:
     """Show one page of the list. Statements: the list with its total, and data and scans of its codes."""
-    page = qr.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    days, ids = periods.spark_days(), [row["id"] for row in page.rows]
+    page = qr.index(g.user_id, limit=plain.PER_PAGE, number=page_number(), after=None)
+    days, ids = charts.spark_days(), [row["id"] for row in page.rows]
     codes = {row["id"]: row for row in overviews.of_codes(g.user_id, ids, since=days[0])} if ids else {}
     for row in page.rows:
         if code := codes.get(row["id"]):  # else it was deleted since
             content = qr_data.default_name(code["type"], code["data"])
             row |= {"type": code["type"], "content": content, "image": qr_page.thumbnail(_code(row), code)}
-            periods.add_spark(row, days, code["days"])
-    return render_template("console/qrs.html", page=page, types=TYPES)
+            charts.add_spark(row, days, code["days"])
+    return render_template("console/qrs.html", page=page, form=FORM, types=TYPES)
 
 
 @bp.get("/qrs/<id:row_id>")
@@ -155,24 +155,19 @@ def _choices() -> Row:
     return shared | {"preview": _preview, "kept_logo": kept}
 
 
-FORM = Form(
+FORM = plain.form(
+    qr, api.NewQr, api.QrChanges,
     name="qr",
-    plural="qrs",
     noun="QR code",
-    blueprint="qr",
-    id_name="qr_id",
-    new=api.NewQr,
-    changed=api.QrChanges,
     from_form=_from_form,
     from_row=_from_row,
     read=qr.read_current,
     add=lambda user_id, members: api.create(user_id, members, _image()),
     change=lambda user_id, row_id, members: api.change(user_id, row_id, members, _image()),
-    delete=qr.delete,
     labels=LABELS,
     fields=FIELDS | dict.fromkeys(_LOGO_CODES, "logo"),
-    always=("type", "data"),
+    always=("type",),
     check=_check,
     choices=_choices,
     after="qr_code",
-).register()
+)  # fmt: skip

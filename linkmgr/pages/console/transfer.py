@@ -4,11 +4,14 @@ from flask import flash, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from linkmgr.api import imports as api
+from linkmgr.api.export import URLS
 from linkmgr.fields.base import page_number
 from linkmgr.imports import readers, requests
 from linkmgr.imports.rows import MEMBERS
 from linkmgr.pages.console.frame import bp
+from linkmgr.repository import export, export_account
 from linkmgr.repository import imports as repository
+from linkmgr.web import export as web_export
 from linkmgr.web import uploads
 from linkmgr.web.errors import AppError
 
@@ -67,3 +70,17 @@ def import_delete(row_id: int) -> Response:
     cancelled = repository.delete(g.user_id, row_id) in ("queued", "running")
     flash(f"Import {'cancelled' if cancelled else 'deleted'}. The links that it has made remain.", "success")
     return redirect(url_for("console.imports"), code=303)
+
+
+@bp.get("/export/links.csv")
+def export_links() -> Response:
+    export.require_feature(g.user_id)
+    batches = export.each(URLS.batch, g.user_id)
+    return web_export.download(web_export.encode("csv", URLS.columns, batches), "text/csv", "links.csv")
+
+
+@bp.get("/export/account.zip")
+def export_everything() -> Response:
+    export.require_feature(g.user_id)
+    chunks = web_export.zipped(export_account.files(g.user_id))
+    return web_export.download(chunks, "application/zip", "linkmgr-account.zip")

@@ -1,15 +1,18 @@
-"""Charts as SVG: lines with area, bars and sparklines. The templates draw what this module computes.
+"""Charts as SVG: lines with area, bars and sparklines; and tables with bars.
 
-A plot is stretched to the width of the page, so its labels are not part of it. Coordinates are from 0 to WIDTH and from
-0 to HEIGHT.
+The templates draw what this module computes. A plot is stretched to the width of the page, so its labels are not part
+of it. Coordinates are from 0 to WIDTH and from 0 to HEIGHT.
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
+
+from linkmgr.db.statements import Row
 
 WIDTH, HEIGHT = 1000, 200
 SPARK_WIDTH, SPARK_HEIGHT = 120, 28
+SPARK_DAYS = 30
 MAX_X_TICKS = 8
 FEW = 20  # clicks; fewer have no percentages, and bars instead of a line
 _MAX_STEPS = 4
@@ -165,3 +168,40 @@ def sparkline(clicks: list[int]) -> str:
         return ""
     height = SPARK_HEIGHT - 4  # room for the width of the line
     return _path([(number * step, 2 + height - value / top * height) for number, value in enumerate(clicks)])
+
+
+def spark_days() -> list[str]:
+    """Return the UTC days of a sparkline."""
+    today = datetime.now(UTC).date()
+    return [(today - timedelta(days=number)).isoformat() for number in range(SPARK_DAYS - 1, -1, -1)]
+
+
+def add_spark(row: Row, days: list[str], counts: dict[str, int]) -> None:
+    """Add the number of recent visits and the path of the sparkline to a row of a list."""
+    row["recent"] = sum(counts.values())
+    row["spark"] = sparkline([counts.get(day, 0) for day in days])
+
+
+class Bar(NamedTuple):
+    """A row of a table with bars."""
+
+    label: str
+    clicks: int
+    width: float  # in percent of the largest
+    share: str
+    url: str
+
+
+def tables(
+    rows: list[Row], total: int, headings: dict[str, str], name: Callable[[Row], tuple[str, str]]
+) -> dict[str, list[Bar]]:
+    """Return a table of the rows of each dimension, by heading. `name` returns the label and the URL of a row. Few
+    clicks have no shares."""
+    made: dict[str, list[Bar]] = {heading: [] for heading in headings.values()}
+    for row in rows:  # those of a dimension begin with the largest
+        if row["dimension"] in headings:
+            table, clicks = made[headings[row["dimension"]]], row["clicks"]
+            label, url = name(row)
+            width = clicks / (table[0].clicks if table else clicks) * 100
+            table.append(Bar(label, clicks, width, f"{clicks / total * 100:.0f} %" if total >= FEW else "", url))
+    return made
