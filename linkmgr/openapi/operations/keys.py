@@ -75,7 +75,7 @@ for links that are not on these domains, for QR codes and for bio pages; a link 
 Operations that do not know these limits are a 403.
 
 A key with `keys:write` makes, changes, rotates and deletes keys that allow no more than itself, and so has at least
-its own limits.
+its own limits. A user has at most 100 keys.
 
 A key is `lmk_`, 30 letters and digits, and 6 that are their CRC-32 in base 62, for secret scanners:
 `{SCOPED_PATTERN}`. It is shown once, in the response that makes it; only its SHA-256 digest is stored. A mistyped key
@@ -116,7 +116,7 @@ is refused without being looked up.""",
             success(id=ID, key=_SECRET),
             keys.NewKey,
             {"name": "Newsletter", "scopes": ["links:create", "stats:read"], "expires": "2030-12-31 23:59:59"},
-            codes=("key_exceeded", "admin_scope", "domains_unknown"),
+            codes=("key_exceeded", "keys_full", "admin_scope", "domains_unknown"),
         ),
         Operation(
             "PUT",
