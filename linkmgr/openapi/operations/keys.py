@@ -60,7 +60,8 @@ A scope is a word and an action:
 - The words are `account`, `bio`, `campaigns`, `channels`, `domains`, `imports`, `keys`, `links`, `overlay`, `pixels`,
   `qr`, `splash`, `stats` and `webhooks`. Assigning needs `campaigns:write` or `channels:write`.
   The members of a link that refer to other rows, such as `campaign`, need no scope of these.
-- `webhooks:create` and `webhooks:write` can have all events sent to any URL, with the changed records.
+- `webhooks:read` reads all events with the changed records, of all words. `webhooks:create` and `webhooks:write` can
+  have them sent to any URL. The events of users need `admin` besides.
 - `account:write` can set a new password, so whoever has such a key can sign in as the user.
 - `admin` is for plans and users. Only administrators can give it. It includes the default keys of all users.
 - `*` is everything but `admin`. The export of the account needs it. An import stores links, campaigns and channels.
