@@ -73,7 +73,8 @@ With `own_only`, all other rows do not exist for the key: it neither reads, chan
 have the totals of its own rows. A URL that another key has shortened becomes a new link. With `domains`, this is so
 for links that are not on these domains, for QR codes and for bio pages; a link must name one of the domains in
 `domain`; and the key changes nothing but links. Statistics then need `ids`, `campaign`, `channel` or `domain`.
-Operations that do not know these limits are a 403.
+Operations that do not know these limits are a 403. Names, aliases and domains stay taken by rows that the key does not
+see, and all rows count against the plan.
 
 A key with `keys:write` makes, changes, rotates and deletes keys that allow no more than itself, and so has at least
 its own limits. A user has at most 100 keys.
