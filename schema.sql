@@ -1362,12 +1362,12 @@ CREATE TABLE outbox (
     data      jsonb,
     created   timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+CREATE INDEX ON outbox (user_id, id);
 
 -- Events of the last 30 days. Their numbers ascend in the order of the commits, so that a reader that continues behind
--- a number misses none. `id` is that of the outbox.
+-- a number misses none.
 CREATE TABLE events (
     number  bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    id      bigint      NOT NULL,
     user_id bigint      NOT NULL,
     type    text        NOT NULL,
     data    jsonb       NOT NULL,
@@ -1377,10 +1377,11 @@ CREATE INDEX ON events (user_id, number);
 CREATE INDEX ON events (created);
 
 -- Deliveries of events. A process takes a delivery by setting `due` to the end of its lease. `status` is null if there
--- was no response. `milliseconds` and `response` are those of the last attempt.
+-- was no response. `milliseconds` and `response` are those of the last attempt. Deliveries of a deleted webhook are
+-- deleted in batches.
 CREATE TABLE deliveries (
     id           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    webhook_id   bigint      NOT NULL REFERENCES webhooks ON DELETE CASCADE,
+    webhook_id   bigint      NOT NULL,
     number       bigint      NOT NULL REFERENCES events ON DELETE CASCADE,
     state        text        NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'delivered', 'failed')),
     due          timestamptz NOT NULL DEFAULT now(),
@@ -1400,6 +1401,11 @@ CREATE TABLE expiry_clock (announced timestamptz NOT NULL);
 INSERT INTO expiry_clock VALUES (now());
 CREATE INDEX ON links (user_id, expires) WHERE expires IS NOT NULL;
 
+-- The version of a webhook for If-Match, which deliveries do not change.
+CREATE FUNCTION webhook_version(webhook webhooks) RETURNS text LANGUAGE sql STABLE
+RETURN (hashtextextended(row(webhook.name, webhook.url, webhook.events, webhook.campaign_id, webhook.channel_id,
+                             webhook.domain_id, webhook.active, webhook.reason)::text, 0) & 9223372036854775807)::text;
+
 CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE sql STABLE
 RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 
@@ -1413,14 +1419,22 @@ BEGIN
     RETURN NULL;
 END $$;
 CREATE TRIGGER limit_webhooks AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_webhooks();
-CREATE TRIGGER campaign_on_insert_or_update BEFORE INSERT OR UPDATE OF campaign_id ON webhooks FOR EACH ROW
-    WHEN (NEW.campaign_id IS NOT NULL)
+CREATE TRIGGER enqueue_cleanup AFTER DELETE ON webhooks REFERENCING OLD TABLE AS deleted
+    EXECUTE FUNCTION enqueue_cleanup();
+CREATE TRIGGER campaign_on_insert BEFORE INSERT ON webhooks FOR EACH ROW
+    WHEN (NEW.campaign_id IS NOT NULL) EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
+CREATE TRIGGER campaign_on_update BEFORE UPDATE OF campaign_id ON webhooks FOR EACH ROW
+    WHEN (NEW.campaign_id IS NOT NULL AND NEW.campaign_id IS DISTINCT FROM OLD.campaign_id)
     EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
-CREATE TRIGGER channel_on_insert_or_update BEFORE INSERT OR UPDATE OF channel_id ON webhooks FOR EACH ROW
-    WHEN (NEW.channel_id IS NOT NULL)
+CREATE TRIGGER channel_on_insert BEFORE INSERT ON webhooks FOR EACH ROW
+    WHEN (NEW.channel_id IS NOT NULL) EXECUTE FUNCTION require_reference('channels', 'channel_id', 'channel_unknown');
+CREATE TRIGGER channel_on_update BEFORE UPDATE OF channel_id ON webhooks FOR EACH ROW
+    WHEN (NEW.channel_id IS NOT NULL AND NEW.channel_id IS DISTINCT FROM OLD.channel_id)
     EXECUTE FUNCTION require_reference('channels', 'channel_id', 'channel_unknown');
-CREATE TRIGGER domain_on_insert_or_update BEFORE INSERT OR UPDATE OF domain_id ON webhooks FOR EACH ROW
-    WHEN (NEW.domain_id IS NOT NULL)
+CREATE TRIGGER domain_on_insert BEFORE INSERT ON webhooks FOR EACH ROW
+    WHEN (NEW.domain_id IS NOT NULL) EXECUTE FUNCTION require_reference('domains', 'domain_id', 'domain_unknown');
+CREATE TRIGGER domain_on_update BEFORE UPDATE OF domain_id ON webhooks FOR EACH ROW
+    WHEN (NEW.domain_id IS NOT NULL AND NEW.domain_id IS DISTINCT FROM OLD.domain_id)
     EXECUTE FUNCTION require_reference('domains', 'domain_id', 'domain_unknown');
 
 -- Record the changes of a statement, for owners with webhooks. Argument: the kind of the rows. A plain link that is

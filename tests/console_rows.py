@@ -1,4 +1,6 @@
-"""Rows for the pages of the console that list channels, splash pages, overlays, pixels and domains."""
+"""Rows for the pages of the console that list channels, splash pages, overlays, pixels, domains and webhooks."""
+
+from collections.abc import Callable
 
 from tests import factories
 from tests.conftest import Client
@@ -59,4 +61,43 @@ def fill_plain(alice: Client, sql: Sql) -> dict[str, str]:
         "domains": "/console/domains",
         "domain-edit": f"/console/domains/{domain}/edit",
         "domain-delete": f"/console/domains/{domain}/delete",
+    }
+
+
+def fill_webhooks(alice: Client, sql: Sql, deliver: Callable[[], None], url: str) -> dict[str, str]:
+    """Add webhooks that deliver, wait and are off. Return the paths of their pages by name."""
+    campaign = factories.campaign(sql, alice.id)
+    ids = [
+        alice.add("/api/webhooks", {"name": name, "url": target, "events": events, "campaign": campaign})
+        for name, target, events in (
+            ("Shop", url, ["link.*", "visit"]),
+            (
+                NAMES[0],
+                f"https://example.com/{'long/' * 60}",
+                ["link.created", "link.updated", "visit", "scan", "bio.*"],
+            ),
+            (NAMES[1], "", ["*"]),
+        )
+    ]
+    sql(
+        "UPDATE webhooks SET active = false, reason = 'The receiver answered 410 Gone.' WHERE id = %(id)s RETURNING 1",
+        id=ids[1],
+    )
+    for number in range(3):
+        alice.add("/api/url/add", {"url": f"https://example.com/{'long/' * 60}{number}", "campaign": campaign})
+    deliver()
+    sql(
+        """
+        UPDATE deliveries
+           SET state = 'waiting', status = NULL, attempts = 2, response = 'No answer within 15 seconds.',
+               due = now() + interval '5 minutes'
+         WHERE id = (SELECT max(id) FROM deliveries)
+        RETURNING 1
+        """
+    )
+    return {
+        "webhooks": "/console/webhooks",
+        "webhook": f"/console/webhooks/{ids[0]}",
+        "webhook-off": f"/console/webhooks/{ids[1]}",
+        "webhook-edit": f"/console/webhooks/{ids[0]}/edit",
     }

@@ -165,12 +165,12 @@ def an_import(sql: Sql, user_id: int) -> int:
 
 
 def webhook(sql: Sql, user_id: int) -> int:
-    """Add a webhook without a URL, which is off: it does not record what a test does."""
+    """Add a webhook without a URL, which subscribes to nothing that a test does."""
     return _id(
         sql(
             """
-            INSERT INTO webhooks (user_id, name, events, active, secret_ciphertext)
-            VALUES (%(user_id)s, 'Hook', '{*}', false, '') RETURNING id
+            INSERT INTO webhooks (user_id, name, events, secret_ciphertext)
+            VALUES (%(user_id)s, 'Hook', '{import.finished}', '') RETURNING id
             """,
             user_id=user_id,
         )
@@ -184,8 +184,8 @@ def delivery(sql: Sql, user_id: int) -> int:
         sql(
             """
             WITH event AS (
-                INSERT INTO events (id, user_id, type, data, created)
-                VALUES (1, %(user_id)s, 'link.created', '{"id": 1}', now())
+                INSERT INTO events (user_id, type, data, created)
+                VALUES (%(user_id)s, 'link.created', '{"id": 1}', now())
                 RETURNING number)
             INSERT INTO deliveries (webhook_id, number, state)
             SELECT %(webhook_id)s, number, 'failed' FROM event

@@ -1,4 +1,4 @@
-"""A receiver of webhooks: a real server on loopback, and the delivery of what is waiting."""
+"""Webhooks: a receiver, which is a real server on loopback, and the delivery of what is waiting."""
 
 import json
 import threading
@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from flask import Flask
 from standardwebhooks import Webhook
 
 from linkmgr.events.worker import Dispatcher
+from tests.factories import Sql
+
+if TYPE_CHECKING:
+    from tests.conftest import Client
+
+Deliver = Callable[[], None]
 
 
 class Received(NamedTuple):
@@ -99,3 +105,27 @@ def deliver(make_app: Callable[..., Flask]) -> Callable[[], None]:
             dispatcher.run(threading.Event())
 
     return run
+
+
+def subscribe(client: "Client", url: str = "", *events: str, **members: Any) -> tuple[int, str]:
+    """Add a webhook. Return its id and its secret."""
+    answer = client.post("/api/webhooks", {"name": "Hook", "url": url, "events": list(events or ["*"])} | members)
+    assert answer.status_code == 200, answer.text
+    added = answer.get_json()
+    return added["id"], added["secret"]
+
+
+def deliveries(client: "Client", webhook_id: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get(f"/api/webhook/{webhook_id}/deliveries").get_json()["data"]["deliveries"]
+    return found
+
+
+def events(client: "Client", query: str = "") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = client.get(f"/api/events?{query}").get_json()["data"]["events"]
+    return found
+
+
+def make_due(sql: Sql) -> None:
+    """Let the time until the next attempt pass."""
+    sql("UPDATE deliveries SET due = now() WHERE state = 'waiting' RETURNING 1")
+    sql("UPDATE webhooks SET paused_until = NULL RETURNING 1")

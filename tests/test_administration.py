@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,9 +49,12 @@ def test_other_users_reach_no_page_of_administrators(app: Flask, admin: Client, 
     assert sql("SELECT 1 FROM login_links") == []
 
 
+@pytest.mark.usefixtures("admin")
 def test_the_state_of_the_service_is_shown_without_secrets(
-    app: Flask, browser: FlaskClient, alice: Client, sql: Sql, store: Store
+    make_app: Callable[..., Flask], tmp_path: Path, alice: Client, sql: Sql, store: Store
 ) -> None:
+    app = make_app(data_dir=str(tmp_path))  # no visits of other tests
+    browser = signed_in(app, "admin@example.com")
     link_id = factories.link(sql, alice.id)
     store([Visited(link_id, datetime.now(UTC))])
     sql("INSERT INTO jobs (kind, argument, attempts, due) VALUES ('unknown', '{}', 5, 'infinity') RETURNING id")

@@ -47,7 +47,7 @@ def test_each_session_has_its_browser_and_system_and_this_one_is_marked(app: Fla
         "Unknown browser Signed in Sign out",
         "Mobile Safari on iOS Signed in Sign out",
     ]
-    assert all(re.search(r"Signed in since \d{4}-\d\d-\d\d \d\d:\d\d UTC", row) for row in rows)
+    assert all(re.search(r"Signed in since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", row) for row in rows)
 
 
 def test_a_session_of_a_login_link_has_its_browser_too(app: Flask, admin: Client, alice: Client) -> None:

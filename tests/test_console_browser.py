@@ -14,8 +14,9 @@ from selenium.webdriver.support.select import Select
 from tests import axe, factories
 from tests.browser import Browser
 from tests.conftest import Client
-from tests.console_rows import fill_plain
+from tests.console_rows import fill_plain, fill_webhooks
 from tests.factories import Sql
+from tests.receivers import Receiver
 from tests.stocked import TITLES, fill_others
 from tests.targets import FIREFOX, wait_until
 from tests.test_browser import login_link
@@ -281,6 +282,60 @@ def test_the_menu_of_a_phone_opens_and_escape_closes_it(signed_in: Browser) -> N
     assert not browser.find("#menu").is_displayed()
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_webhook_is_created_tested_changed_and_deleted(
+    *,
+    signed_in: Browser,
+    base: str,
+    alice: Client,
+    receiver: Receiver,
+    deliver: Callable[[], None],
+    scripts: bool,
+) -> None:
+    browser = signed_in
+
+    def received(number: int) -> bool:
+        deliver()
+        return len(receiver.received) == number
+
+    browser.scripts(run=scripts)
+    browser.open(f"{base}/console/webhooks")
+    browser.click("Create your first webhook")
+    browser.find("#name").send_keys("Shop")
+    browser.find("#url").send_keys(receiver.url)
+    browser.click("Create webhook")
+    browser.wait_for_text("Nothing was saved.")
+    browser.find("[value='link.*']").click()
+    browser.click("Create webhook")
+    browser.wait_for_text("Webhook created.")
+    browser.click("Show a new secret")
+    browser.wait_for_text("It is shown only now.")
+    secret = browser.find("#secret").text
+    browser.click("Send a test event")
+    browser.wait_for_text("A test event will be delivered within seconds.")
+    wait_until(lambda: received(1))
+    assert receiver.received[0].verify(secret)["type"] == "webhook.test"
+    browser.open(browser.driver.current_url)
+    browser.find(".deliveries summary").click()
+    browser.wait_for_text("webhook.test")
+    browser.click("Send again")
+    browser.wait_for_text("The delivery will be sent again within seconds.")
+    wait_until(lambda: received(2))
+    browser.click("Edit webhook")
+    browser.find("[name=active]").send_keys(Keys.SPACE)
+    browser.click("Save changes")
+    browser.wait_for_text("This webhook is off")
+    browser.click("Danger")
+    browser.click("Delete webhook")
+    if scripts:
+        browser.find("dialog .danger").click()
+    else:
+        browser.wait_for_text("Delete this webhook?")
+        browser.click("Delete webhook")
+    browser.wait_for_text("Webhook deleted.")
+    assert alice.get("/api/webhooks").get_json()["data"]["result"] == 0
+
+
 @pytest.mark.parametrize("rows", ["none", "three", "many"])
 def test_each_page_is_accessible_and_fits(
     *,
@@ -291,17 +346,20 @@ def test_each_page_is_accessible_and_fits(
     store: Store,
     tmp_path: Path,
     rows: str,
+    receiver: Receiver,
+    deliver: Callable[[], None],
 ) -> None:
     paths = {"home": "/console", "links": "/console/links", "new": "/console/links/new", "account": "/account"}
     paths |= {"qrs": "/console/qrs", "bios": "/console/bios", "campaigns": "/console/campaigns"}
     if rows == "none":
         paths |= {"channels": "/console/channels", "overlay-new": "/console/overlays/new"}
         paths |= {"domain-new": "/console/domains/new", "pixel-new": "/console/pixels/new"}
+        paths |= {"webhooks": "/console/webhooks", "webhook-new": "/console/webhooks/new"}
     if rows == "three":
         ids = [factories.link(sql, alice.id, title=title) for title in TITLES[1:]]
         store([Visited(ids[0], datetime.now(UTC) - timedelta(days=day)) for day in (0, 0, 3, 9)])
         paths = {"home": "/console", "links": "/console/links", "link": f"/console/links/{ids[0]}"}
-        paths |= fill_plain(alice, sql)
+        paths |= fill_plain(alice, sql) | fill_webhooks(alice, sql, deliver, receiver.url)
     if rows == "many":
         link_id = fill(alice, sql, store)
         page = f"/console/links/{link_id}"

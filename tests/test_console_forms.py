@@ -10,6 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.api.urls import LinkChanges, NewLink
+from linkmgr.repository import plans
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
@@ -207,11 +208,10 @@ def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
     assert len(sql("SELECT 1 FROM links")) == 1
 
 
-def test_a_feature_that_the_plan_lacks_is_named_above_the_form(
-    app: Flask, register: Callable[..., Client], sql: Sql
-) -> None:
-    frida = register("frida", plan="Free")
-    sql("UPDATE plans SET limits = jsonb_set(limits::jsonb, '{alias,enabled}', '\"0\"')::json WHERE name = 'Free'")
+def test_a_feature_that_the_plan_lacks_is_named_above_the_form(app: Flask, register: Callable[..., Client]) -> None:
+    with app.app_context():
+        plans.add("Own", free=False, limits={"api": {"enabled": "1"}, "alias": {"enabled": "0"}})
+    frida = register("frida", plan="Own")
     browser = signed_in(app, "frida@example.com")
     answer = browser.post("/console/links/new", data={"url": URL, "custom": "summer"})
     assert answer.status_code == 400

@@ -161,7 +161,7 @@ def test_visits_of_the_source_are_stored_once_with_exact_totals(
     assert statistics["topCountries"] == {"Germany": "120"}
     assert statistics["topReferrers"] == {"t.co": "120"}
     assert statistics["topBrowsers"] == {"Firefox": "120"}
-    assert sql("SELECT sum(visits)::int AS visits FROM target_quarters") == [{"visits": 120}]
+    assert sql("SELECT sum(visits)::int AS visits FROM current_target_quarters") == [{"visits": 120}]
     assert sql("SELECT FROM import_references") == []
     assert sql("SELECT FROM visit_spools WHERE name = %(name)s", name=spool(import_id)) == []
 

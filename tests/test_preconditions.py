@@ -35,7 +35,8 @@ over_changes = pytest.mark.parametrize("call", CHANGES, ids=str)
 
 
 def version(sql: Sql, table: str, row_id: int) -> str:
-    [row] = sql(f"SELECT xmin::text AS version FROM {table} WHERE id = %(id)s", id=row_id)
+    expression = "webhook_version(webhooks)" if table == "webhooks" else "xmin::text"
+    [row] = sql(f"SELECT {expression} AS version FROM {table} WHERE id = %(id)s", id=row_id)
     return str(row["version"])
 
 

@@ -84,6 +84,7 @@ def test_a_link_is_returned_with_its_statistics(alice: Client, sql: Sql) -> None
             "location": {"canada": "https://example.ca"},
             "device": {"iphone": "https://example.com/i"},
             "expiry": "2030-01-02 03:04:05",
+            "imported_clicks": None,
             "url": PAGE,
             "custom": "Spring",
             "domain": BASE_URL,

@@ -18,7 +18,7 @@ from linkmgr.web import request as web_request
 from linkmgr.web import uploads
 from linkmgr.web.auth import user_id
 from linkmgr.web.errors import AppError
-from linkmgr.web.responses import Json, listing, ok, streamed
+from linkmgr.web.responses import Json, listing, ok, streamed, versioned
 
 bp = Blueprint("imports", __name__)
 
@@ -121,8 +121,9 @@ def index() -> Json:
 
 
 @bp.get("/imports/<id:import_id>")
-def read(import_id: int) -> Json:
-    return ok(data=imports.read(user_id(), import_id))
+def read(import_id: int) -> Response:
+    record = imports.read(user_id(), import_id)
+    return versioned(record.pop("version"), data=record)
 
 
 @bp.get("/imports/<id:import_id>/errors")

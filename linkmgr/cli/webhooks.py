@@ -1,14 +1,18 @@
 """flask --app app webhooks ..."""
 
 import threading
+from time import monotonic, sleep
 
 import click
 
 from linkmgr.cli.group import Group
+from linkmgr.db.statements import Row
 from linkmgr.events.worker import Dispatcher
 from linkmgr.fields.base import MAX_ID
 from linkmgr.repository import users, webhooks
 from linkmgr.web.errors import AppError
+
+_WAIT_SECONDS, _POLL_SECONDS = 20, 0.2
 
 group = Group("webhooks", help="List and test webhooks.")
 
@@ -31,17 +35,36 @@ def test_webhook(name: str, webhook_id: int) -> None:
     """Send a test event to a webhook of a user and print the response."""
     user_id = _user_id(name)
     try:
+        if not webhooks.read(user_id, webhook_id)["url"]:
+            raise click.ClickException("This webhook has no URL. Its events are only recorded.")
+        previous = _newest(user_id, webhook_id)
         webhooks.test(user_id, webhook_id)
     except AppError as error:
-        raise click.ClickException(f"{name} has no webhook with id {webhook_id}: see 'webhooks list'.") from error
-    Dispatcher().run(threading.Event())
-    deliveries = webhooks.deliveries(user_id, webhook_id, limit=1, number=1, after=None).rows
-    if not deliveries or deliveries[0]["type"] != "webhook.test":
-        raise click.ClickException("The webhook has no URL, or is turned off.")
-    [delivery] = deliveries
+        missing = f"{name} has no webhook with id {webhook_id}: see 'webhooks list'."
+        raise click.ClickException(missing if error.code == "missing" else error.message) from error
+    delivery = _delivered(user_id, webhook_id, behind=previous["id"] if previous else 0)
+    if delivery is None:
+        raise click.ClickException("The test event is waiting behind others. See the deliveries of the webhook.")
     if delivery["state"] != "delivered":
         raise click.ClickException(f"The test event was not delivered. {_outcome(delivery)}")
     click.echo(f"The test event was delivered. {_outcome(delivery)}")
+
+
+def _newest(user_id: int, webhook_id: int) -> Row | None:
+    return next(iter(webhooks.deliveries(user_id, webhook_id, limit=1, number=1, after=None).rows), None)
+
+
+def _delivered(user_id: int, webhook_id: int, *, behind: int) -> Row | None:
+    """Return the next delivery after its first attempt, which a running service may make. Return None if there is none
+    in time."""
+    end = monotonic() + _WAIT_SECONDS
+    while monotonic() < end:
+        Dispatcher().run(threading.Event())
+        delivery = _newest(user_id, webhook_id)
+        if delivery and delivery["id"] > behind and delivery["milliseconds"] is not None:
+            return delivery
+        sleep(_POLL_SECONDS)
+    return None
 
 
 def _outcome(delivery: dict[str, object]) -> str:

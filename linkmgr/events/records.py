@@ -9,7 +9,10 @@ from itertools import groupby
 from typing import Any
 
 import orjson
+import psycopg2
+from flask import current_app
 
+from linkmgr.db.session import is_connection_lost
 from linkmgr.db.statements import Row
 from linkmgr.fields.webhooks import TEST, matches
 from linkmgr.repository import (
@@ -57,7 +60,7 @@ def move() -> bool:
         return False
     subscriptions = outbox.subscriptions(list({event["user_id"] for event in pending}))
     by_user = {user_id: list(group) for user_id, group in groupby(sorted(subscriptions, key=_owner), key=_owner)}
-    outbox.move([_prepared(event, by_user.get(event["user_id"], [])) for event in pending])
+    outbox.move([part for event in pending for part in _parts(event, by_user.get(event["user_id"], []))])
     return len(pending) == MAX_BATCH
 
 
@@ -65,16 +68,16 @@ def _owner(row: Row) -> int:
     return int(row["user_id"])
 
 
-def _prepared(event: Row, webhooks: list[Row]) -> Row:
-    """Return the event as `outbox.move` takes it. The record is read only if a webhook subscribes to it."""
+def _parts(event: Row, webhooks: list[Row]) -> list[Row]:
+    """Return the event as `outbox.move` takes it: a part for each data that webhooks get. The record is read only if a
+    webhook subscribes to it."""
     moved = {name: event[name] for name in ("id", "user_id", "type", "created")}
     subscribed = [webhook for webhook in webhooks if _subscribes(webhook, event)]
-    if not subscribed:
-        return moved | {"data": {}, "stored": False, "webhooks": []}
-    data, properties = _record(event)
-    receivers = [webhook for webhook in subscribed if event["type"] == TEST or _passes(webhook, properties)]
-    ids = [webhook["id"] for webhook in receivers if webhook["has_url"]]
-    return moved | {"data": _shortened(data), "stored": bool(receivers), "webhooks": ids}
+    parts = [
+        moved | {"data": _shortened(data), "stored": True, "webhooks": [w["id"] for w in receivers if w["has_url"]]}
+        for data, receivers in (_received(event, subscribed) if subscribed else [])
+    ]
+    return parts or [moved | {"data": {}, "stored": False, "webhooks": []}]
 
 
 def _subscribes(webhook: Row, event: Row) -> bool:
@@ -83,11 +86,25 @@ def _subscribes(webhook: Row, event: Row) -> bool:
     return matches(webhook["events"], event["type"])
 
 
+def _received(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
+    """Return the data of an event, each with the webhooks that it passes the filters of."""
+    if event["type"] in ("visit", "scan"):
+        return _visits(event, webhooks)
+    try:
+        data, rows = _record(event)
+    except Exception as error:
+        if isinstance(error, psycopg2.Error) and is_connection_lost(error):
+            raise
+        # An event that cannot be read must not stop the others.
+        current_app.logger.error("the record of an event cannot be read", exc_info=error)
+        data, rows = {"id": event["object_id"]}, []
+    receivers = [webhook for webhook in webhooks if event["type"] == TEST or _passes(webhook, rows)]
+    return [(data, receivers)] if receivers else []
+
+
 def _record(event: Row) -> tuple[Any, list[Row]]:
     """Return the data of an event, and its rows with the members that filters compare."""
     kind, _, change = event["type"].partition(".")
-    if kind in ("visit", "scan"):
-        return _visits(event)
     if event["object_id"] is None or event["type"] == TEST:
         return event["data"], []
     if change == "deleted":
@@ -103,13 +120,17 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
     return record, targets or [{kind: event["object_id"]}]
 
 
-def _visits(event: Row) -> tuple[Any, list[Row]]:
+def _visits(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
+    """Group the visits by the webhooks that get them."""
     targets = {row["id"]: row for row in outbox.targets(event["user_id"], [visit["id"] for visit in event["data"]])}
-    visits = [
-        visit | {"time": visit["time"][:19].replace("T", " "), "shorturl": _address(targets.get(visit["id"]))}
-        for visit in event["data"]
-    ]
-    return {"visits": visits}, list(targets.values())
+    groups: dict[tuple[int, ...], tuple[Any, list[Row]]] = {}
+    for visit in event["data"]:
+        target = targets.get(visit["id"])
+        receivers = [webhook for webhook in webhooks if _passes(webhook, [target] if target else [])]
+        if receivers:
+            data, _ = groups.setdefault(tuple(webhook["id"] for webhook in receivers), ({"visits": []}, receivers))
+            data["visits"].append(visit | {"time": visit["time"][:19].replace("T", " "), "shorturl": _address(target)})
+    return list(groups.values())
 
 
 def _address(target: Row | None) -> str:

@@ -8,6 +8,7 @@ from time import monotonic
 
 import orjson
 import psycopg2
+from cryptography.fernet import InvalidToken
 from flask import Flask
 
 from linkmgr.db.statements import Row
@@ -25,6 +26,7 @@ EXPIRY_SECONDS = 30
 _RETRY_SECONDS = _STOP_SECONDS = 5
 _WAIT_SECONDS = 0.2
 _GONE = 410
+_UNREADABLE = "The secret of the webhook cannot be decrypted. Replace it."
 
 
 class Dispatcher:
@@ -53,7 +55,12 @@ class Dispatcher:
         busy = [webhook_id for webhook_id, number in by_webhook.items() if number >= MAX_PER_WEBHOOK]
         claimed = outbox.claim(limit=MAX_TRANSFERS - len(running), per_webhook=MAX_PER_WEBHOOK, busy=busy)
         for delivery in claimed:
-            self._sender.start(delivery, _message(delivery))
+            try:
+                message = _message(delivery)
+            except (InvalidToken, ValueError):  # encrypted with a secret key that this service no longer has
+                outbox.store([_result(delivery, Response(None, _UNREADABLE, 0))])
+            else:
+                self._sender.start(delivery, message)
         return bool(claimed)
 
 
@@ -92,7 +99,7 @@ def _message(delivery: Row) -> Message:
     body = {"type": delivery["type"], "timestamp": iso(delivery["created"]), "data": delivery["data"]}
     ciphertexts = (delivery["secret_ciphertext"], delivery["previous_ciphertext"])
     secrets = [keys.unseal(delivery["user_id"], ciphertext) for ciphertext in ciphertexts if ciphertext]
-    return Message(delivery["url"], f"msg_{delivery['event_id']}", orjson.dumps(body), secrets)
+    return Message(delivery["url"], f"msg_{delivery['number']}", orjson.dumps(body), secrets)
 
 
 def iso(timestamp: str) -> str:

@@ -9,7 +9,7 @@ from flask import Flask
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
-from linkmgr.openapi import responses, types
+from linkmgr.openapi import properties, responses
 from linkmgr.openapi.model import Access, Operation, Resource
 from linkmgr.openapi.operations import RECORDS, RESOURCES
 from linkmgr.openapi.schemas import ID, JsonSchema, text
@@ -204,7 +204,7 @@ def _empty(base_url: str) -> APISpec:
         ],
     )
     assert plugin.converter
-    plugin.converter.add_attribute_function(types.property_of)  # type: ignore[no-untyped-call]
+    plugin.converter.add_attribute_function(properties.property_of)  # type: ignore[no-untyped-call]
     about = "An API key. The names behind it are the scopes that a key made with POST /api/key/add needs."
     spec.components.security_scheme("key", {"type": "http", "scheme": "bearer", "description": about})
     return spec

@@ -1,6 +1,6 @@
 """JSON Schemas of the members of bodies: one function per field type.
 
-property_of() adds the properties of the single member. Descriptions state what JSON Schema cannot express, such as that
+properties.py adds the properties of the single member. Descriptions state what JSON Schema cannot express, such as that
 a URL must not be on this service.
 """
 
@@ -8,14 +8,13 @@ from functools import singledispatch
 from typing import Any
 
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
-from marshmallow import Schema, fields
+from marshmallow import fields
 
 from linkmgr.api import bio, domains, keys, qr
 from linkmgr.fields import base, bulk, links, times, webhooks
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.openapi import operations
 from linkmgr.openapi.schemas import ID, JsonSchema
 from linkmgr.web import scopes
 
@@ -269,50 +268,3 @@ def _domain_ids(_field: keys.DomainIds, _: OpenAPIConverter) -> JsonSchema:
 @schema_of.register
 def _networks(_field: keys.Networks, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "array", "items": {"type": "string", "pattern": "^[0-9A-Fa-f.:/]+$"}, "maxItems": keys.MAX_ITEMS}
-
-
-# --- properties of the single member
-
-
-def _allow_null(schema: JsonSchema) -> JsonSchema:
-    """Allow null, which means that an optional member is not sent."""
-    if "anyOf" in schema:
-        return schema | {"anyOf": [*schema["anyOf"], {"type": "null"}]}
-    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    optional = schema | {"type": [*kinds, "null"]}
-    return optional | {"enum": [*schema["enum"], None]} if "enum" in schema else optional
-
-
-def _allow_empty(schema: JsonSchema) -> JsonSchema:
-    """Allow the empty string."""
-    if schema.get("format") == "iri":
-        return {"anyOf": [schema, {"type": "string", "maxLength": 0}]}
-    pattern = {"pattern": f"^$|{schema['pattern']}"} if "pattern" in schema else {}
-    return schema | pattern | ({"minLength": 0} if "minLength" in schema else {})
-
-
-def _annotate(schema: JsonSchema, field: fields.Field[Any]) -> JsonSchema:
-    """Add the description, example and default of the member from linkmgr/openapi/operations."""
-    parent = type(field.parent)
-    assert issubclass(parent, Schema)
-    assert field.name
-    member = operations.member(parent, field.name)
-    description = " ".join(filter(None, (member.description, schema.get("description"))))
-    default = field.load_default if isinstance(field.load_default, str) else None
-    if member.default is not None and issubclass(parent, base.New):
-        default = member.default
-    return (
-        schema
-        | ({"description": description} if description else {})
-        | ({"default": default} if default not in (None, "") else {})
-        | {"examples": [member.example]}
-    )
-
-
-def property_of(converter: OpenAPIConverter, field: fields.Field[Any], ret: JsonSchema) -> JsonSchema:
-    """Return the schema of a member, replacing the one that apispec derived from the field."""
-    schema = schema_of(field, converter)
-    if getattr(field, "allow_empty", False):
-        schema = _allow_empty(schema)
-    ret.clear()
-    return _annotate(schema if field.required else _allow_null(schema), field)

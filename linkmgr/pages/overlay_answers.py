@@ -63,15 +63,16 @@ def sealed(user_id: int, overlay_id: int, target: str) -> str:
 
 @bp.post("/o/answer")
 def answer() -> ResponseReturnValue:
+    members = request.form.to_dict()
     try:
-        user_id, overlay_id, target = _serializer().loads(request.form.get("page", ""), max_age=_MAX_PAGE_AGE)
+        user_id, overlay_id, target = _serializer().loads(members.pop("page", ""), max_age=_MAX_PAGE_AGE)
     except BadData:
         raise AppError("answer_unplaced") from None
     _enforce_limit()
     overlay = overlay_answers.overlay(user_id, overlay_id)
     if overlay is None:
         raise AppError("no_such_page")
-    values = load(_schema(overlay), request.form.to_dict())
+    values = load(_schema(overlay), members)
     overlay_answers.add(user_id, overlay_id, answer=orjson.dumps(values).decode())
     if not error_pages.prefers_html():
         return ok(THANKS)

@@ -132,6 +132,13 @@ _ITEMS = """
         RETURNING 1)
     SELECT NOT EXISTS (SELECT FROM deleted) AS done
 """
+_DELIVERIES = """
+    WITH deleted AS (
+        DELETE FROM deliveries
+         WHERE id = ANY (ARRAY(SELECT id FROM deliveries WHERE webhook_id = ANY (%(ids)s::bigint[]) LIMIT %(limit)s))
+        RETURNING 1)
+    SELECT NOT EXISTS (SELECT FROM deleted) AS done
+"""
 # Ordered so that no remaining row refers to a deleted one: links before domains.
 _OWNED = (
     """
@@ -284,5 +291,6 @@ HANDLERS = {
     "overlays_deleted": _batch(_OVERLAY, _ANSWERS, limit=MAX_ROWS),
     "pixels_deleted": _batch(_PIXELS, limit=MAX_ROWS),
     "channels_deleted": _batch(_ITEMS, limit=MAX_ROWS),
+    "webhooks_deleted": _batch(_DELIVERIES, limit=MAX_STATISTICS),
     "users_deleted": _batch(*_OWNED, limit=MAX_ROWS),
 }

@@ -35,7 +35,8 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def read(user_id: int, import_id: int) -> Row:
     record = row(
         """
-        SELECT id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed, visits,
+        SELECT xmin::text AS version,
+               id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed, visits,
                CASE WHEN state = 'running' AND bytes_read > 0
                     THEN ceil(extract(epoch FROM now() - started) * (size - bytes_read) / bytes_read)::bigint END
                    AS seconds_left,

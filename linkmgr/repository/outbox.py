@@ -9,19 +9,41 @@ DAYS_KEPT = 30
 
 
 def has_work() -> bool:
-    """Return True if there are events to move or deliveries that are due."""
+    """Return True if there are events to move, or deliveries that are due and not those of a webhook that is off."""
     work = row(
         """
         SELECT EXISTS (SELECT FROM outbox)
-               OR EXISTS (SELECT FROM deliveries WHERE state = 'waiting' AND due <= now()) AS waiting
+               OR EXISTS (SELECT FROM deliveries WHERE state = 'waiting' AND due <= now())
+                  AND EXISTS (SELECT FROM webhooks w
+                               WHERE active AND url <> '' AND coalesce(paused_until <= now(), true)
+                                 AND EXISTS (SELECT FROM deliveries d
+                                              WHERE d.webhook_id = w.id AND state = 'waiting' AND due <= now()))
+               AS waiting
         """
     )
     return bool(work and work["waiting"])
 
 
 def pending(limit: int) -> list[Row]:
+    """Return the oldest events. Owners take turns, so that many events of one do not delay the others."""
     return rows(
-        "SELECT id, user_id, type, object_id, data, created FROM outbox ORDER BY id LIMIT %(limit)s", limit=limit
+        """
+        WITH RECURSIVE owners AS (
+            SELECT min(user_id) AS user_id FROM outbox
+             UNION ALL
+            SELECT (SELECT min(o.user_id) FROM outbox o WHERE o.user_id > owners.user_id)
+              FROM owners
+             WHERE owners.user_id IS NOT NULL)
+        SELECT id, o.user_id, type, object_id, data, created
+          FROM owners,
+               LATERAL (SELECT *, row_number() OVER (ORDER BY id) AS position FROM outbox
+                         WHERE outbox.user_id = owners.user_id
+                         ORDER BY id
+                         LIMIT %(limit)s) o
+         ORDER BY position, id
+         LIMIT %(limit)s
+        """,
+        limit=limit,
     )
 
 
@@ -62,7 +84,8 @@ def targets(user_id: int, ids: list[int]) -> list[Row]:
 
 def move(events: list[Row]) -> None:
     """Move events from the outbox. Each has `id`, `user_id`, `type`, `data`, `created`, `stored`, which is False if no
-    webhook subscribes to it, and `webhooks`, the ids that it is delivered to.
+    webhook subscribes to it, and `webhooks`, the ids that it is delivered to. Events with the same `id` are parts of
+    one in the outbox.
 
     One process at a time gets numbers, so that they ascend in the order of the commits. Events that another process
     has moved in the meantime are skipped.
@@ -78,17 +101,19 @@ def move(events: list[Row]) -> None:
              WHERE EXISTS (SELECT FROM turn)),
         taken AS (
             DELETE FROM outbox WHERE id IN (SELECT id FROM given) RETURNING id),
+        numbered AS MATERIALIZED (
+            SELECT nextval(pg_get_serial_sequence('events', 'number')) AS number, ordered.*
+              FROM (SELECT given.* FROM given JOIN taken USING (id) WHERE stored ORDER BY id) ordered),
         added AS (
-            INSERT INTO events (id, user_id, type, data, created)
-            SELECT id, user_id, type, data, created FROM given JOIN taken USING (id) WHERE stored ORDER BY id
-            RETURNING id, number)
+            INSERT INTO events (number, user_id, type, data, created) OVERRIDING SYSTEM VALUE
+            SELECT number, user_id, type, data, created FROM numbered)
         INSERT INTO deliveries (webhook_id, number)
         SELECT w.id, number
-          FROM added
-          JOIN given USING (id),
-               unnest(given.webhooks) AS receivers (webhook_id)
+          FROM numbered,
+               unnest(numbered.webhooks) AS receivers (webhook_id)
           JOIN webhooks w ON w.id = webhook_id
          ORDER BY number
+           FOR KEY SHARE OF w
         """,
         events=orjson.dumps(events).decode(),
     )
@@ -124,7 +149,7 @@ def claim(*, limit: int, per_webhook: int, busy: list[int]) -> list[Row]:
                                                       FOR UPDATE SKIP LOCKED) next
                                     LIMIT %(limit)s))
             RETURNING id, webhook_id, number, attempts)
-        SELECT c.id, c.webhook_id, c.attempts, e.id AS event_id, e.type, e.created, e.data, w.user_id, w.url,
+        SELECT c.id, c.webhook_id, c.attempts, e.number, e.type, e.created, e.data, w.user_id, w.url,
                w.secret_ciphertext,
                CASE WHEN previous_until > now() THEN previous_ciphertext END AS previous_ciphertext
           FROM claimed c

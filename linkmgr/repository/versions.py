@@ -27,8 +27,12 @@ _SPLASH = """
 """
 # The caller, or the user that an administrator names in the path.
 _USER = "SELECT xmin::text AS version FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE"
+# Not xmin, which changes with every failed delivery.
 _WEBHOOK = """
-    SELECT xmin::text AS version FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s FOR NO KEY UPDATE
+    SELECT webhook_version(webhooks) AS version
+      FROM webhooks
+     WHERE user_id = %(user_id)s AND id = %(webhook_id)s
+       FOR NO KEY UPDATE
 """
 
 # By blueprint. The parameters are the caller's user_id and the ids in the path.

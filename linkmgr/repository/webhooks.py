@@ -4,7 +4,7 @@ from typing import Any, Unpack
 
 from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
 from linkmgr.web import keys
-from linkmgr.web.errors import not_found
+from linkmgr.web.errors import AppError, not_found
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -27,7 +27,7 @@ def read(user_id: int, webhook_id: int) -> Row:
     webhook = row(
         """
         SELECT id, name, url, events, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, active,
-               reason, created AS date, xmin::text AS version
+               reason, created AS date, webhook_version(webhooks) AS version
           FROM webhooks
          WHERE user_id = %(user_id)s AND id = %(webhook_id)s
         """,
@@ -78,7 +78,7 @@ def update(user_id: int, webhook_id: int, **changes: Any) -> Row:
                paused_until = CASE WHEN %(active)s THEN NULL ELSE paused_until END
          WHERE user_id = %(user_id)s AND id = %(webhook_id)s
         RETURNING id, name, url, events, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, active,
-                  reason, created AS date, xmin::text AS version
+                  reason, created AS date, webhook_version(webhooks) AS version
         """,
         user_id=user_id,
         webhook_id=webhook_id,
@@ -120,27 +120,34 @@ def delete(user_id: int, webhook_id: int) -> None:
 
 
 def test(user_id: int, webhook_id: int) -> None:
-    """Record an event of the type webhook.test, which is delivered to this webhook only."""
-    recorded = run(
+    """Record an event of the type webhook.test, which is delivered to this webhook only, even if it was failing."""
+    webhook = run(
         """
-        INSERT INTO outbox (user_id, type, object_id, data)
-        SELECT user_id, 'webhook.test', id, jsonb_build_object('id', id, 'name', name)
-          FROM webhooks
-         WHERE user_id = %(user_id)s AND id = %(webhook_id)s
-        RETURNING id
+        WITH tested AS (
+            UPDATE webhooks SET paused_until = NULL
+             WHERE user_id = %(user_id)s AND id = %(webhook_id)s
+            RETURNING id, name, active),
+        recorded AS (
+            INSERT INTO outbox (user_id, type, object_id, data)
+            SELECT %(user_id)s, 'webhook.test', id, jsonb_build_object('id', id, 'name', name)
+              FROM tested
+             WHERE active)
+        SELECT active FROM tested
         """,
         user_id=user_id,
         webhook_id=webhook_id,
     )
-    if recorded is None:
+    if webhook is None:
         raise not_found("webhook")
+    if not webhook["active"]:
+        raise AppError("webhook_off")
 
 
 def deliveries(user_id: int, webhook_id: int, **paging: Unpack[Paging]) -> Page:
     """List the deliveries of a webhook, the newest first. A webhook that does not exist has none."""
     return page(
         """
-        SELECT d.id, 'msg_' || e.id AS message, e.type, state, attempts, attempted, status, milliseconds, response,
+        SELECT d.id, 'msg_' || number AS message, e.type, state, attempts, attempted, status, milliseconds, response,
                CASE WHEN state = 'waiting' THEN due END AS due, e.created AS date, e.data
           FROM deliveries d
           JOIN events e USING (number)
@@ -160,20 +167,25 @@ def deliveries(user_id: int, webhook_id: int, **paging: Unpack[Paging]) -> Page:
 
 
 def retry(user_id: int, delivery_id: int) -> None:
-    """Make a delivery due now, with all attempts left."""
-    retried = run(
+    """Make a delivery due now, with all attempts left, even if its receiver was failing."""
+    webhook = run(
         """
-        UPDATE deliveries d
-           SET state = 'waiting', due = now(), attempts = 0
-          FROM webhooks w
-         WHERE w.user_id = %(user_id)s AND w.id = d.webhook_id AND d.id = %(delivery_id)s
-        RETURNING d.id
+        WITH webhook AS (
+            UPDATE webhooks SET paused_until = NULL
+             WHERE user_id = %(user_id)s AND id = (SELECT webhook_id FROM deliveries WHERE id = %(delivery_id)s)
+            RETURNING id, active),
+        retried AS (
+            UPDATE deliveries SET state = 'waiting', due = now(), attempts = 0
+             WHERE id = %(delivery_id)s AND webhook_id = (SELECT id FROM webhook WHERE active))
+        SELECT active FROM webhook
         """,
         user_id=user_id,
         delivery_id=delivery_id,
     )
-    if retried is None:
+    if webhook is None:
         raise not_found("delivery")
+    if not webhook["active"]:
+        raise AppError("webhook_off")
 
 
 def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | None) -> list[Row]:
@@ -181,7 +193,7 @@ def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | 
     and leave out types."""
     return rows(
         """
-        SELECT number AS id, 'msg_' || id AS message, type, created AS timestamp, data
+        SELECT number AS id, 'msg_' || number AS message, type, created AS timestamp, data
           FROM events
          WHERE user_id = %(user_id)s AND number > %(after)s AND type LIKE %(pattern)s
            AND (type LIKE %(hidden)s) IS NOT TRUE

@@ -182,6 +182,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "image_busy": (503, "Too many images are being rendered. Try again in {seconds} seconds."),
     "image_missing": (404, "QR code not found. Check the URL; the code may have been deleted."),
     # webhooks
+    "webhook_off": (400, "This webhook is turned off. Turn it on with active, then try again."),
     "webhooks_full": (400, "You have 20 webhooks, which is the maximum. Delete one, or change it."),
     # campaign pages
     "campaign_missing": (404, "Campaign not found. It may be private, empty or deleted."),

@@ -165,6 +165,7 @@ can have the parameters as members.""",
             "/api/imports/{import_id}",
             "Read the state of an import",
             reading("Import"),
+            tagged=True,
             description="""\
 `read` is the number of rows read so far: the sum of `made`, `updated`, `skipped`, `failed` and those that have only
 visits. `percent` is the part of a file that was read, and

@@ -55,7 +55,8 @@ library of the specification with the `secret` of the webhook.
   the main members of the deleted row.
 - `visit` and `scan` gather up to 40 visits: `{"visits": [{"id", "shorturl", "time", "country", ...}]}`. They contain
   no address and no bots.
-- `campaign`, `channel` and `domain` select the events of links, QR codes and visits of that row.
+- `campaign`, `channel` and `domain` select the events of links, QR codes and visits of that row. A deleted link or QR
+  code belongs to no channel.
 - `plan.limit_reached` is sent when the last row that your plan allows is added. `user.created` and `user.deleted` are
   sent to administrators.
 
@@ -135,6 +136,7 @@ Events and deliveries are kept for 30 days.""",
             "/api/webhook/{webhook_id}/test",
             "Send a test event",
             done("A test event will be delivered within seconds."),
+            codes=("webhook_off",),
             description="The event has the type `webhook.test`. See its delivery for the result.",
         ),
         Operation(
@@ -155,6 +157,7 @@ Events and deliveries are kept for 30 days.""",
             "/api/delivery/{delivery_id}/retry",
             "Send a delivery again",
             done("The delivery will be sent again within seconds."),
+            codes=("webhook_off",),
         ),
         Operation(
             "GET",

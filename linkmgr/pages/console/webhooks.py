@@ -1,12 +1,17 @@
 """Webhooks, their deliveries, and their secrets."""
 
+import re
+from typing import Any
+
+import orjson
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr.api import webhooks as api
 from linkmgr.db.statements import Row
+from linkmgr.events.worker import iso
 from linkmgr.fields.base import page_number
-from linkmgr.fields.webhooks import PATTERNS
+from linkmgr.fields.webhooks import PATTERNS, TYPES
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console.forms import Form, FormData, lines
 from linkmgr.pages.console.frame import bp
@@ -17,9 +22,31 @@ _FILTERS = ("campaign", "channel", "domain")
 _MAX_CHOICES = 200  # of a kind
 
 
+def _choices() -> list[str]:
+    """Return all patterns, the types of a kind behind its prefix."""
+    groups: dict[str, list[str]] = {name.partition(".")[0]: [] for name in ("*", *TYPES)}
+    for name in PATTERNS:
+        groups[name.partition(".")[0]].append(name)
+    return [name for group in groups.values() for name in group]
+
+
+def _label(pattern: str) -> str:
+    """Return the name of a type or a prefix on pages."""
+    return "all events" if pattern == "*" else f"all {pattern[:-2]} events" if pattern.endswith("*") else pattern
+
+
+def _indented(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+
+
+def _id(text: str) -> int:
+    """Return the id that a field contains, or 0."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else 0
+
+
 def _from_form(form: FormData) -> Row:
     texts = {name: lines(form.get(name, "")).strip() for name in ("name", "url")}
-    filters = {name: int(text) if (text := form.get(name, "")).isdecimal() else 0 for name in _FILTERS}
+    filters = {name: _id(form.get(name, "")) for name in _FILTERS}
     return texts | filters | {"events": form.getlist("events"), "active": "active" in form or not form}
 
 
@@ -48,7 +75,8 @@ FORM = Form(
     labels={"name": "Name", "url": "URL", "events": "Events", "campaign": "Campaign", "channel": "Channel",
             "domain": "Domain", "active": "Active"},
     fields={"campaign_unknown": "campaign", "channel_unknown": "channel", "domain_unknown": "domain"},
-    choices=lambda: {"patterns": PATTERNS, "rows": overviews.choices(g.user_id, limit=_MAX_CHOICES)},
+    choices=lambda: {"patterns": _choices(), "label_of": _label,
+                     "rows": overviews.choices(g.user_id, limit=_MAX_CHOICES)},
     after="webhook",
 ).register()  # fmt: skip
 
@@ -56,7 +84,7 @@ FORM = Form(
 @bp.get("/webhooks", endpoint="webhooks")
 def show_list() -> str:
     page = webhooks.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/webhooks.html", page=page)
+    return render_template("console/webhooks.html", page=page, label_of=_label)
 
 
 @bp.get("/webhooks/<id:row_id>")
@@ -64,7 +92,9 @@ def webhook(row_id: int, secret: str = "") -> str:
     """Show a webhook. Statements: the webhook, and its deliveries."""
     row = webhooks.read(g.user_id, row_id)
     page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/webhook.html", row=row, page=page, secret=secret)
+    return render_template(
+        "console/webhook.html", row=row, page=page, secret=secret, iso=iso, indented=_indented, label_of=_label
+    )
 
 
 @bp.post("/webhooks/<id:row_id>/secret")
@@ -84,7 +114,6 @@ def webhook_test(row_id: int) -> ResponseReturnValue:
 
 @bp.post("/webhooks/<id:row_id>/retry")
 def webhook_retry(row_id: int) -> ResponseReturnValue:
-    text = request.form.get("delivery", "")
-    webhooks.retry(g.user_id, int(text) if text.isdecimal() else 0)
+    webhooks.retry(g.user_id, _id(request.form.get("delivery", "")))
     flash("The delivery will be sent again within seconds.", "success")
     return redirect(url_for("console.webhook", row_id=row_id), code=303)
