@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (23);
+INSERT INTO schema_version VALUES (24);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -119,6 +119,18 @@ CREATE TABLE api_keys (
     key_id          bigint,
     UNIQUE (user_id, id)
 );
+
+-- At most 100 keys per user, counted in `public.api_keys`, because `confined.api_keys` is a view. The lock makes
+-- concurrent inserts wait for each other.
+CREATE FUNCTION limit_api_keys() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM FROM users WHERE id = NEW.user_id FOR NO KEY UPDATE;
+    IF (SELECT count(*) FROM public.api_keys WHERE user_id = NEW.user_id) > 100 THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'keys_full', MESSAGE = 'limit';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER limit_api_keys AFTER INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION limit_api_keys();
 
 -- The last use of each key, to the minute. It is no part of `api_keys`, so that a use does not change the version of a
 -- key.
@@ -307,10 +319,11 @@ CREATE FUNCTION host_of(url text) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN substring(url FROM '^https?://([^/:?#]+)');
 
 -- Reject redirects from one branded domain to another, which could redirect back. The lock makes concurrent writes
--- wait for each other, so that the later one sees the other domain.
+-- wait for each other, so that the later one sees the other domain. `public.domains`, because `confined.domains` has
+-- another id.
 CREATE FUNCTION refuse_branded_redirects() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM pg_advisory_xact_lock('domains'::regclass::oid::bigint);
+    PERFORM pg_advisory_xact_lock('public.domains'::regclass::oid::bigint);
     IF EXISTS (
         SELECT FROM live_domains
          WHERE host IN (host_of(nullif(NEW.redirectroot, OLD.redirectroot)),
@@ -1622,8 +1635,8 @@ BEGIN
     SELECT * FROM public.link_records r
      WHERE EXISTS (SELECT FROM confined.links l WHERE l.user_id = r.user_id AND l.id = r.id);
     -- The statistics of the account include those of all links.
-    CREATE VIEW confined.account_rollups AS SELECT * FROM public.account_rollups WHERE false;
-    CREATE VIEW confined.account_days AS SELECT * FROM public.account_days WHERE false;
+    CREATE VIEW confined.current_account_rollups AS SELECT * FROM public.current_account_rollups WHERE false;
+    CREATE VIEW confined.current_account_days AS SELECT * FROM public.current_account_days WHERE false;
     EXECUTE 'CREATE VIEW confined.usage AS ' || totals;
 END $$;
 SELECT create_confined_views();

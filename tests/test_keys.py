@@ -203,6 +203,7 @@ def test_a_deleted_key_is_refused(alice: Client, make_key: Make) -> None:
         {"own_only": 1},
         {"expires": "tomorrow"},
         {"allowed_ips": ["192.0.2.300"]},
+        {"allowed_ips": ["fe80::1%eth0"]},
         {"allowed_ips": [7]},
         {"allowed_ips": "192.0.2.1"},
     ],
@@ -257,3 +258,20 @@ def test_the_description_names_a_pattern_for_secret_scanners(app: Flask) -> None
 def test_a_key_is_not_logged_as_a_request_id(anonymous: Client) -> None:
     sent = keys.new_scoped_key()[:39]
     assert anonymous.get("/api/account", headers={"X-Request-Id": sent}).headers["X-Request-Id"] != sent
+
+
+def test_a_user_has_at_most_100_keys(alice: Client, make_key: Make, sql: Sql) -> None:
+    """The keys of all are counted, also for a key that does not see them."""
+    own = make_key(alice, own_only=True)
+    sql(
+        """
+        INSERT INTO api_keys (user_id, name, prefix, digest, scopes)
+        SELECT %(id)s, 'Old', 'lmk_', sha256(n::text::bytea), '{*}' FROM generate_series(3, 100) AS n RETURNING 1
+        """,
+        id=alice.id,
+    )
+    child = own.add("/api/key/add", EVERYTHING | {"own_only": True})
+    for client in (alice, own):
+        assert code(client.post("/api/key/add", EVERYTHING | {"own_only": True})) == (400, "keys_full")
+    alice.delete(f"/api/key/{child}/delete")
+    make_key(alice)

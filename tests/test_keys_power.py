@@ -1,14 +1,16 @@
 """Power of keys over keys: no key gives more than itself. And the default key, which allows everything."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from flask import Flask
 
+from linkmgr.events import records
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.keyring import Make, code
+from tests.keyring import URL, Make, code
 
 LINK = {"url": "https://example.com/page"}
 
@@ -127,3 +129,33 @@ def test_a_stored_answer_is_not_given_to_another_key(alice: Client, make_key: Ma
     answers = [client.post("/api/url/add", LINK, headers=headers) for client in (first, second, first)]
     assert code(answers[1]) == (422, "idempotency_key_reused")
     assert answers[2].get_json() == answers[0].get_json()
+
+
+# --- events
+
+
+def test_events_of_users_need_the_scope_admin(
+    app: Flask, admin: Client, register: Callable[..., Client], make_key: Make
+) -> None:
+    """They have the names and e-mail addresses of users."""
+    client, administration = make_key(admin), make_key(admin, "*", "admin")
+    for events in (["*"], ["user.*"], ["link.*", "user.created"]):
+        assert code(client.post("/api/webhooks", {"name": "Hook", "events": events})) == (403, "scope_missing")
+    hook = administration.add("/api/webhooks", {"name": "Hook", "events": ["*"]})
+    own = client.add("/api/webhooks", {"name": "Links", "events": ["link.*"]})
+    for webhook_id, changes in ((hook, {"url": URL}), (own, {"events": ["user.deleted"]})):
+        assert code(client.put(f"/api/webhook/{webhook_id}/update", changes)) == (403, "scope_missing")
+    assert client.put(f"/api/webhook/{own}/update", {"events": ["link.*", "visit"]}).status_code == 200
+    assert code(client.get(f"/api/webhook/{hook}/deliveries")) == (403, "scope_missing")
+    assert administration.get(f"/api/webhook/{hook}/deliveries").status_code == 200
+    register("carol")
+    client.post("/api/url/add", LINK)
+    with app.app_context():
+        records.move()
+    types = [{event["type"] for event in actor.get("/api/events").get_json()["data"]["events"]}
+             for actor in (client, administration, admin)]  # fmt: skip
+    assert types == [{"link.created"}, {"link.created", "user.created"}, {"link.created", "user.created"}]
+
+
+def test_a_user_without_administration_subscribes_to_all_events(alice: Client, make_key: Make) -> None:
+    assert make_key(alice, "webhooks:write").add("/api/webhooks", {"name": "Hook", "events": ["*"]})

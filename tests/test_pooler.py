@@ -14,6 +14,7 @@ from linkmgr.repository import purge
 from tests import factories, machines
 from tests.conftest import Client
 from tests.factories import Sql
+from tests.keyring import URL, Make
 from tests.races import at_once
 from tests.test_embedded import ask, eventually
 
@@ -54,6 +55,19 @@ def test_only_unsynced_writes_do_not_wait_for_the_disk(pooled: Flask) -> None:
     with pooled.app_context():
         aside = statements.database().execute(asked, {}, idempotent=False, prelude=statements.UNSYNCED)
         assert [*aside, statements.run(asked)] == [{"now": "off"}, {"now": "on"}]
+
+
+def test_the_limits_of_a_key_apply_to_its_transactions_only(pooled: Flask, alice: Client, make_key: Make) -> None:
+    """The pooler gives the same few sessions to all requests."""
+    own = make_key(alice, own_only=True)
+    alice.add("/api/url/add", {"url": URL})
+    own.add("/api/url/add", {"url": URL + "2"})
+
+    def total(number: int) -> int:
+        client = Client(pooled.test_client(), (alice, own)[number % 2].key)
+        return int(client.get("/api/urls").get_json()["data"]["result"])
+
+    assert at_once(100, total, threads=8) == [2, 1] * 50
 
 
 def test_a_timeout_applies_to_its_transaction_only(pooled: Flask) -> None:

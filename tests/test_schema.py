@@ -1,6 +1,6 @@
 """The schema version: create, upgrade, refuse an older schema and serve a newer one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Timer
 from typing import Any
 
@@ -39,6 +39,30 @@ def test_an_empty_database_is_created_once(flask: Callable[..., Result]) -> None
         made = flask("database", "create")
         assert (made.exit_code, made.output) == (0, f"The database has schema {VERSION}, which is up to date.\n")
     assert flask("database", "check").exit_code == 0
+
+
+@pytest.fixture
+def without_right(make_app: Callable[..., Flask], empty: str) -> Iterator[Callable[..., Result]]:
+    """Run commands as a role that cannot create schemas in the database."""
+    execute(empty, "CREATE ROLE humble LOGIN; GRANT CREATE ON SCHEMA public TO humble")
+    app = make_app(database_url=empty.replace("postgres@", "humble@"))
+    yield lambda *arguments: app.test_cli_runner().invoke(args=arguments)
+    with app.app_context():
+        statements.database().close_idle()
+    execute(empty, "DROP OWNED BY humble; DROP ROLE humble")
+
+
+def test_a_role_that_cannot_create_schemas_is_told_so(without_right: Callable[..., Result], empty: str) -> None:
+    remedy = "Grant the role of the service CREATE on the database and on its schema public, then try again.\n"
+    refused = without_right("database", "create")
+    assert refused.exit_code == 1
+    assert refused.output == (f"schema.sql failed and changed nothing: permission denied for database empty. {remedy}")
+    execute(empty, "GRANT CREATE ON DATABASE empty TO humble")
+    assert without_right("database", "create").exit_code == 0
+    execute(empty, "REVOKE CREATE ON DATABASE empty FROM humble")
+    assert remedy in without_right("database", "upgrade").output
+    execute(empty, "GRANT CREATE ON DATABASE empty TO humble")
+    assert without_right("database", "upgrade").exit_code == 0
 
 
 def test_an_older_schema_is_not_served_and_the_error_names_the_command(

@@ -74,7 +74,7 @@ class Networks(Items):
     description = "IP addresses or networks such as 192.0.2.7 or 2001:db8::/32"
 
     def parse(self, value: Any) -> str:
-        if not isinstance(value, str):
+        if not isinstance(value, str) or "%" in value:  # PostgreSQL has no zones such as fe80::1%eth0
             raise ValueError
         return str(ipaddress.ip_network(value, strict=False))
 

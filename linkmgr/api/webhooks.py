@@ -5,10 +5,11 @@ from flask import Blueprint, Response
 from linkmgr.events.worker import iso
 from linkmgr.fields.base import Boolean, Changes, Integer, New, Text, body, paging, query_text
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.fields.webhooks import PATTERNS, Events, Filter, Url
+from linkmgr.fields.webhooks import OF_USERS, PATTERNS, Events, Filter, Url, match_users
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.repository import webhooks
-from linkmgr.web.auth import user_id
+from linkmgr.web import scopes
+from linkmgr.web.auth import caller, user_id
 from linkmgr.web.errors import AppError
 from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
@@ -40,6 +41,22 @@ class Rotation(New):
     overlap = Integer(0, MAX_OVERLAP, load_default=DEFAULT_OVERLAP)
 
 
+def _may_read_users() -> bool:
+    """Return False for a key of an administrator without the scope `admin`."""
+    key = caller().key
+    return key is None or not key.is_admin or bool(caller().admin)
+
+
+def _require_admin(patterns: list[str]) -> None:
+    if match_users(patterns) and not _may_read_users():
+        raise AppError("scope_missing", scope=scopes.ADMIN)
+
+
+def _require_admin_for(webhook_id: int) -> None:
+    if not _may_read_users():  # other requests need no further statement
+        _require_admin(webhooks.read(user_id(), webhook_id)["events"])
+
+
 @bp.get("/webhooks")
 def index() -> Json:
     return listing("webhooks", webhooks.index(user_id(), **paging()))
@@ -47,8 +64,9 @@ def index() -> Json:
 
 @bp.post("/webhooks")
 def add() -> Json:
-    secret = new_secret()
-    return ok(id=webhooks.add(user_id(), secret=secret, **body(NewWebhook)), secret=secret)
+    new, secret = body(NewWebhook), new_secret()
+    _require_admin(new["events"])
+    return ok(id=webhooks.add(user_id(), secret=secret, **new), secret=secret)
 
 
 @bp.get("/webhook/<id:webhook_id>")
@@ -59,7 +77,10 @@ def read(webhook_id: int) -> Response:
 
 @bp.put("/webhook/<id:webhook_id>/update")
 def update(webhook_id: int) -> Response:
-    webhook = webhooks.update(user_id(), webhook_id, **body(WebhookChanges))
+    changes = body(WebhookChanges)
+    _require_admin(changes.get("events", []))
+    _require_admin_for(webhook_id)
+    webhook = webhooks.update(user_id(), webhook_id, **changes)
     return updated("Webhook has been updated successfully.", webhook.pop("version"), data=webhook)
 
 
@@ -84,6 +105,7 @@ def delete(webhook_id: int) -> Json:
 
 @bp.get("/webhook/<id:webhook_id>/deliveries")
 def deliveries(webhook_id: int) -> Json:
+    _require_admin_for(webhook_id)
     page = webhooks.deliveries(user_id(), webhook_id, **paging())
     if not page.rows:
         webhooks.read(user_id(), webhook_id)  # a webhook that does not exist has no deliveries
@@ -105,7 +127,8 @@ def events() -> Json:
     if name and name not in PATTERNS:
         raise AppError("invalid", problems=f"type must be one of {', '.join(PATTERNS)}")
     after, pattern = page["after"] or 0, (name or "*").replace("*", "%")
-    rows = webhooks.events(user_id(), after=after, limit=page["limit"], pattern=pattern)
+    hidden = None if _may_read_users() else f"{OF_USERS}%"
+    rows = webhooks.events(user_id(), after=after, limit=page["limit"], pattern=pattern, hidden=hidden)
     for event in rows:
         event["timestamp"] = iso(event["timestamp"])
     return ok(data={"perpage": page["limit"], "events": rows, "next": rows[-1]["id"] if rows else after})

@@ -17,7 +17,7 @@ _CHECK = "SELECT 'confined.links'::regclass; "
 class ConfinedDatabase(Database):
     """A pool of its own, because the prepared statements and the plans of functions depend on the search path."""
 
-    began = True  # like a transaction: the replica, which has no settings of the key, is never used
+    may_lag = False  # a replica has no settings of the key
 
     def __init__(self, primary: Database, on_connect: Callable[[], None]) -> None:
         super().__init__(primary.dsn, primary.prepare, on_connect)

@@ -17,6 +17,7 @@ from linkmgr.db.statements import VERSION, database
 MIGRATIONS = Path(__file__).parent.parent / "migrations"  # 0002_<what>.sql upgrades version 1 to 2
 _LOCK = 7_125_463_198  # key of the advisory lock; the number is arbitrary
 _MAX_TRIES = 50
+_SET_VERSION = "UPDATE schema_version SET version ="
 _NO_TIMEOUTS = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; "
 
 
@@ -41,25 +42,30 @@ def _migrations(after: int) -> list[tuple[int, Path]]:
     return [(number, path) for number, path in migrations if number > after]
 
 
-def _apply(connection: Connection, number: int, path: Path) -> None:
-    """Apply one migration in one transaction. Other statements queue behind one that waits for a table lock, so the
-    migration gives up after a short lock timeout and retries."""
+def _apply(connection: Connection, name: str, *statements: str) -> None:
+    """Execute statements in one transaction. The statements of the service queue behind one that waits for a table
+    lock, so it gives up after a short lock timeout and retries."""
     for _ in range(_MAX_TRIES):
         try:
             with connection, connection.cursor() as cursor:
                 cursor.execute(f"{database().prelude} SET LOCAL statement_timeout = 0")
                 cursor.execute("SET LOCAL lock_timeout = '100ms'")
-                cursor.execute(path.read_text())
-                cursor.execute("UPDATE schema_version SET version = %s", (number,))
+                for statement in statements:
+                    cursor.execute(statement)
         except (pg.LockNotAvailable, pg.DeadlockDetected):
             time.sleep(random.uniform(0.1, 0.3))  # noqa: S311
         except psycopg2.Error as error:
-            raise MigrationError(f"{path.name} failed and changed nothing: {str(error).splitlines()[0]}.") from error
+            raise _failure(name, error) from error
         else:
             return
-    raise MigrationError(
-        f"{path.name} changed nothing because its tables are in use: try again when there is less traffic."
-    )
+    raise MigrationError(f"{name} changed nothing because its tables are in use: try again when there is less traffic.")
+
+
+def _failure(name: str, error: psycopg2.Error) -> MigrationError:
+    remedy = ""
+    if isinstance(error, pg.InsufficientPrivilege):
+        remedy = " Grant the role of the service CREATE on the database and on its schema public, then try again."
+    return MigrationError(f"{name} failed and changed nothing: {str(error).splitlines()[0]}.{remedy}")
 
 
 def upgrade(*, create: bool) -> None:
@@ -69,13 +75,15 @@ def upgrade(*, create: bool) -> None:
         if version:
             connection.autocommit = False
             for number, path in _migrations(version):
-                _apply(connection, number, path)
-            with connection, connection.cursor() as cursor:
-                cursor.execute(f"{database().prelude} {_NO_TIMEOUTS}SELECT create_confined_views()")
+                _apply(connection, path.name, path.read_text(), f"{_SET_VERSION} {number}")
+            _apply(connection, "create_confined_views()", "SELECT create_confined_views()")
         elif create:
             with connection.cursor() as cursor:
                 schema = (Path(current_app.root_path).parent / "schema.sql").read_text()
-                cursor.execute(f"{database().prelude} {_NO_TIMEOUTS}{schema}")
+                try:
+                    cursor.execute(f"{database().prelude} {_NO_TIMEOUTS}{schema}")
+                except psycopg2.Error as error:
+                    raise _failure("schema.sql", error) from error
 
 
 def current_version() -> int:

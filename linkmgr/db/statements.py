@@ -67,16 +67,18 @@ class Executor(Protocol):
     """Executes statements in place of the database."""
 
     @property
-    def began(self) -> bool: ...
+    def may_lag(self) -> bool: ...  # True if a replica may execute its reads
 
     def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]: ...
 
 
-# The transaction of the current request, if it has one (transaction.py).
+# The transaction of the current request, if it has one (transaction.py), or the connections of a confined key.
 executor: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
 
 class Database:
+    may_lag = True
+
     def __init__(self, dsn: str, prepare: bool, on_connect: Callable[[], None]) -> None:
         self.dsn = dsn
         self.on_connect = on_connect
@@ -197,9 +199,9 @@ def row(sql: str, **params: Any) -> Row | None:
 
 
 def _replica_rows(sql: str, params: Row) -> list[Row]:
-    transaction = executor.get()
-    if transaction is not None and transaction.began:  # the replica does not see its writes
-        return transaction.execute(sql, params, idempotent=True)
+    current = executor.get()
+    if current is not None and not current.may_lag:
+        return current.execute(sql, params, idempotent=True)
     reader: Database = this_app().extensions["linkmgr_reader"]
     return reader.read(sql, params)
 

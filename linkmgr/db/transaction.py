@@ -26,6 +26,10 @@ class Transaction:
     def began(self) -> bool:
         return self._pooled is not None
 
+    @property
+    def may_lag(self) -> bool:
+        return not self.began and self._database.may_lag  # a replica does not see its writes
+
     def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]:
         """Execute a statement. Its failure undoes only this statement, because repositories try other names after a
         unique violation."""

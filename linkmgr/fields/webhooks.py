@@ -25,8 +25,16 @@ TYPES = (
 PATTERNS = ("*", *sorted({f"{name.partition('.')[0]}.*" for name in TYPES if "." in name}), *TYPES)
 
 
+OF_USERS = "user."  # the beginning of the types for administrators
+
+
 def matches(patterns: Iterable[str], name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def match_users(patterns: Iterable[str]) -> bool:
+    """Return True if the patterns include events of users."""
+    return any(matches(patterns, name) for name in TYPES if name.startswith(OF_USERS))
 
 
 class Url(Text):

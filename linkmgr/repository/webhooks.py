@@ -188,13 +188,15 @@ def retry(user_id: int, delivery_id: int) -> None:
         raise AppError("webhook_off")
 
 
-def events(user_id: int, *, after: int, limit: int, pattern: str) -> list[Row]:
-    """List the events behind the number `after`, the oldest first. `pattern` of LIKE selects types."""
+def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | None) -> list[Row]:
+    """List the events behind the number `after`, the oldest first. The patterns of LIKE `pattern` and `hidden` select
+    and leave out types."""
     return rows(
         """
         SELECT number AS id, 'msg_' || number AS message, type, created AS timestamp, data
           FROM events
          WHERE user_id = %(user_id)s AND number > %(after)s AND type LIKE %(pattern)s
+           AND (type LIKE %(hidden)s) IS NOT TRUE
          ORDER BY number
          LIMIT %(limit)s
         """,
@@ -202,4 +204,5 @@ def events(user_id: int, *, after: int, limit: int, pattern: str) -> list[Row]:
         after=after,
         limit=limit,
         pattern=pattern,
+        hidden=hidden,
     )

@@ -96,6 +96,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         400,
         "You have no other API key that is valid. Make one before you turn off the default key.",
     ),
+    "keys_full": (400, "You have 100 API keys, which is the maximum. Delete one, or change it."),
     "domains_unknown": (400, "domains must contain only ids of your branded domains."),
     "administrators_only": (403, "Only administrators can use this operation. Use an administrator's API key."),
     "administration_page": (403, "Only administrators can open this page. Sign in as an administrator."),

@@ -60,7 +60,8 @@ A scope is a word and an action:
 - The words are `account`, `bio`, `campaigns`, `channels`, `domains`, `imports`, `keys`, `links`, `overlay`, `pixels`,
   `qr`, `splash`, `stats` and `webhooks`. Assigning needs `campaigns:write` or `channels:write`.
   The members of a link that refer to other rows, such as `campaign`, need no scope of these.
-- `webhooks:create` and `webhooks:write` can have all events sent to any URL, with the changed records.
+- `webhooks:read` reads all events with the changed records, of all words. `webhooks:create` and `webhooks:write` can
+  have them sent to any URL. The events of users need `admin` besides.
 - `account:write` can set a new password, so whoever has such a key can sign in as the user.
 - `admin` is for plans and users. Only administrators can give it. It includes the default keys of all users.
 - `*` is everything but `admin`. The export of the account needs it. An import stores links, campaigns and channels.
@@ -72,10 +73,11 @@ With `own_only`, all other rows do not exist for the key: it neither reads, chan
 have the totals of its own rows. A URL that another key has shortened becomes a new link. With `domains`, this is so
 for links that are not on these domains, for QR codes and for bio pages; a link must name one of the domains in
 `domain`; and the key changes nothing but links. Statistics then need `ids`, `campaign`, `channel` or `domain`.
-Operations that do not know these limits are a 403.
+Operations that do not know these limits are a 403. Names, aliases and domains stay taken by rows that the key does not
+see, and all rows count against the plan.
 
 A key with `keys:write` makes, changes, rotates and deletes keys that allow no more than itself, and so has at least
-its own limits.
+its own limits. A user has at most 100 keys.
 
 A key is `lmk_`, 30 letters and digits, and 6 that are their CRC-32 in base 62, for secret scanners:
 `{SCOPED_PATTERN}`. It is shown once, in the response that makes it; only its SHA-256 digest is stored. A mistyped key
@@ -116,7 +118,7 @@ is refused without being looked up.""",
             success(id=ID, key=_SECRET),
             keys.NewKey,
             {"name": "Newsletter", "scopes": ["links:create", "stats:read"], "expires": "2030-12-31 23:59:59"},
-            codes=("key_exceeded", "admin_scope", "domains_unknown"),
+            codes=("key_exceeded", "keys_full", "admin_scope", "domains_unknown"),
         ),
         Operation(
             "PUT",
@@ -132,7 +134,7 @@ is refused without being looked up.""",
             "PUT",
             "/api/key/default/update",
             "Turn the default key on or off",
-            done("The default key has been turned off."),
+            done("The default key has been turned on."),
             keys.DefaultKeyChanges,
             {"active": True},
             codes=("key_exceeded", "default_key_only"),

@@ -1,0 +1,90 @@
+"""Statistics that keys with `own_only` or `domains` read: only those of their links, also before they are rolled up."""
+
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+
+from linkmgr.repository import rollups
+from tests import factories
+from tests.conftest import BASE_URL, Client
+from tests.factories import Sql
+from tests.keyring import URL, Make, branded, code
+
+OWN, FOREIGN = 2, 5  # visits of people, and as many of bots
+# The clicks that each query counts.
+QUERIES = {
+    "period=7d": OWN,
+    "period=all": OWN,
+    "by=country&bots=include": 2 * OWN,
+    "by=target&bots=include": 2 * OWN,
+    "by=time:hour,country&metrics=clicks,visitors": OWN,
+    "by=country,browser&metrics=clicks,visitors": OWN,
+    "by=referrer&country=Foreignland": 0,
+}
+
+
+def visited(sql: Sql, target_id: int, number: int, label: str) -> None:
+    """Store visits, which are pending until they are rolled up."""
+    sql(
+        """
+        INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os, bot)
+        SELECT %(id)s, now(), decode(md5(n::text), 'hex'), %(label)s, %(label)s, %(label)s, %(label)s, bot
+          FROM generate_series(1, %(number)s) AS n, (VALUES (false), (true)) AS kinds (bot)
+        RETURNING 1
+        """,
+        id=target_id,
+        number=number,
+        label=label,
+    )
+
+
+@pytest.fixture(params=["pending", "rolled up"])
+def settle(request: pytest.FixtureRequest, app: Flask) -> Callable[[], None]:
+    def settle() -> None:
+        if request.param == "rolled up":
+            with app.app_context():
+                rollups.roll_up()
+
+    return settle
+
+
+@pytest.mark.parametrize("limit", ["own_only", "domains"])
+def test_a_limited_key_reads_the_visits_of_its_links_only(
+    *, alice: Client, make_key: Make, sql: Sql, settle: Callable[[], None], limit: str
+) -> None:
+    domain_id, domain = branded(sql, alice)
+    if limit == "own_only":
+        host, client = BASE_URL, make_key(alice, own_only=True)
+    else:
+        host, client = domain, make_key(alice, domains=[domain_id])
+    maker = client if limit == "own_only" else alice  # of the campaign and the channel
+    campaign = maker.add("/api/campaign/add", {"name": "All"})
+    channel = maker.add("/api/channel/add", {"name": "All"})
+    link = client.add("/api/url/add", {"url": URL, "custom": "mine", "domain": host})
+    foreign, qr = factories.link(sql, alice.id), factories.qr(sql, alice.id)
+    for link_id in (link, foreign):
+        alice.post(f"/api/campaign/{campaign}/assign/{link_id}")
+        alice.post(f"/api/channel/{channel}/assign/links/{link_id}")
+    alice.post(f"/api/channel/{channel}/assign/qr/{qr}")
+    visited(sql, link, OWN, "Ownland")
+    for target in (foreign, qr):
+        visited(sql, target, FOREIGN, "Foreignland")
+    settle()
+    for selection in (f"ids={link}", f"campaign={campaign}", f"channel={channel}", f"domain={host}"):
+        for query, clicks in QUERIES.items():
+            data = client.get(f"/api/stats?{selection}&{query}").get_json()["data"]
+            assert (data["totals"]["clicks"], "Foreignland" in str(data)) == (clicks, False), (selection, query)
+    for bots in ("exclude", "only"):
+        visits = client.get(f"/api/url/{link}/visits?bots={bots}").get_json()["data"]["visits"]
+        assert [visit["country"] for visit in visits] == ["Ownland"] * OWN
+    for path in (f"/api/stats?ids={link},{foreign}", f"/api/url/{foreign}/visits?bots=only", f"/api/qr/{qr}/visits"):
+        assert code(client.get(path)) == (404, "missing")
+
+
+def test_statistics_of_the_account_are_empty_for_limited_keys(sql: Sql, alice: Client) -> None:
+    """No view reads them, because it requires a selection. If one did, it would count nothing."""
+    visited(sql, factories.link(sql, alice.id), FOREIGN, "Foreignland")
+    for name in ("current_account_rollups", "current_account_days"):
+        assert sql(f"SELECT FROM {name}")
+        assert sql(f"SELECT FROM confined.{name}") == []
