@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import MANY, Client
 from tests.factories import Sql
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 Members = dict[str, Any]
 

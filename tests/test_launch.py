@@ -21,7 +21,7 @@ from tests.servers import free_port
 from tests.test_embedded import alive, eventually, postmaster
 
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.services,
     pytest.mark.skipif(sys.platform != "linux", reason="what is left running is looked for in /proc"),
 ]
 
