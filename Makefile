@@ -19,7 +19,7 @@ test: $(VENV)/test  ## run all tests
 	@$(VENV)/bin/python -m pytest -m "alone and not browser"
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in under 90 seconds
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not alone and not browser and not slow"
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not (alone or browser or services or slow)"
 
 picture: $(VENV)/test  ## draw the first picture of the README again
 	@PICTURE=.github/link.webp $(VENV)/bin/python -m pytest tests/test_readme_picture.py

@@ -40,7 +40,6 @@ def log(serve: Callable[..., str], tmp_path: Path) -> Log:
     return Log(serve("--workers", "1"), tmp_path)
 
 
-@pytest.mark.alone
 def test_a_line_describes_the_request_and_the_response(log: Log, alice: Client) -> None:
     log.ask("/api/account?short=hidden", Authorization=f"Bearer {alice.key}", X_Request_Id="of-the.client_1")
     log.ask("/nothing")
@@ -54,7 +53,6 @@ def test_a_line_describes_the_request_and_the_response(log: Log, alice: Client) 
     assert MADE.fullmatch(unknown["request"])
 
 
-@pytest.mark.alone
 def test_no_path_breaks_its_line_or_logs_a_secret(log: Log, alice: Client) -> None:
     paths = {
         '/a"b': "/a%22b",
@@ -71,7 +69,6 @@ def test_no_path_breaks_its_line_or_logs_a_secret(log: Log, alice: Client) -> No
     assert [line["path"] for line in log.lines()] == list(paths.values())
 
 
-@pytest.mark.alone
 def test_gunicorns_own_responses_have_a_line_and_an_id_too(log: Log) -> None:
     for request in (b"NONSENSE\r\n\r\n", b"GET /api/account HTTP/1.1\r\nBad Name: 1\r\n\r\n"):
         status, headers, _ = send(log.base, request)

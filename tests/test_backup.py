@@ -20,7 +20,7 @@ from tests.conftest import MANY, ROOT, Client
 from tests.factories import Sql
 from tests.test_embedded import eventually
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 Script = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -15,9 +16,10 @@ import pytest
 from tests.conftest import MANY, Client
 from tests.factories import Sql
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 Members = dict[str, Any]
+FILES = "(text/csv|application/(zip|gzip|sql|x-ndjson))"
 
 
 @dataclass(frozen=True)
@@ -109,12 +111,16 @@ def generate(
     base = serve("--workers", "1", rate_limit=MANY, domain_check="off")
     generator = Path(sys.executable).with_name("openapi-python-client")
     (tmp_path / "config.yml").write_text("post_hooks: []\n")
-    command: list[str | Path] = [generator, "generate", "--meta", "none", "--fail-on-warning", "--config", "config.yml"]
+    command: list[str | Path] = [generator, "generate", "--meta", "none", "--config", "config.yml"]
     made = subprocess.run(
         [*command, "--output-path", tmp_path / "generated", "--url", f"{base}/api/openapi.json"],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert made.returncode == 0, made.stdout + made.stderr
+    output = made.stdout + made.stderr
+    assert made.returncode == 0, output
+    # The generator omits files, which clients send and receive without it.
+    problems = output.split("WARNING parsing")[1:]
+    assert all(re.search(f"nsupported content.type {FILES}", problem) for problem in problems), output
     monkeypatch.syspath_prepend(tmp_path)
     with ExitStack() as opened:
         yield lambda user: Generated("generated", base, user.key, opened)

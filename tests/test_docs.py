@@ -142,7 +142,6 @@ def commands(page: str) -> dict[str, str]:
     return {name: html.unescape(command) for name, command in found}
 
 
-@pytest.mark.alone
 def test_every_command_works_when_it_is_copied(service: str, stage: Stage) -> None:
     with urllib.request.urlopen(f"{service}/api/docs") as response:
         shown = commands(response.read().decode())
@@ -164,7 +163,6 @@ def test_every_command_works_when_it_is_copied(service: str, stage: Stage) -> No
         assert answer.get("error", 0) == 0, (filled, answer)
 
 
-@pytest.mark.alone
 def test_the_commands_of_the_readme_work_when_they_are_copied(service: str, alice: Client) -> None:
     texts = [(ROOT / name).read_text() for name in ("README.md", "deploy/README.md")]
     lines = re.findall(r"^ {4,}(curl .*/api/.*)$", "\n".join(texts), re.MULTILINE)

@@ -18,7 +18,7 @@ import pytest
 from linkmgr.db import binaries, embedded, folders
 from tests.conftest import ROOT
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the processes of a cluster are found in /proc")
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user: run the tests as root too")
 OWNER = """

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from contextlib import closing
 from urllib.parse import urlsplit
 
-import pytest
-
 from tests.conftest import MANY, Client
 from tests.factories import Sql
 from tests.targets import wait_until
@@ -15,7 +13,6 @@ from tests.targets import wait_until
 PATH = "/api/urls/export?format=jsonl"
 
 
-@pytest.mark.alone
 def test_clients_that_go_away_free_their_threads(serve: Callable[..., str], alice: Client, sql: Sql) -> None:
     base = serve("--workers", "1", "--threads", "4", rate_limit=MANY)
     sql(

@@ -16,7 +16,7 @@ from tests.test_launch import Service
 folder, start = test_launch.folder, test_launch.start  # fixtures
 
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.services,
     pytest.mark.skipif(sys.platform != "linux", reason="what is left running is looked for in /proc"),
 ]
 

@@ -10,7 +10,7 @@ from tests.conftest import Client
 from tests.factories import Sql
 from tests.test_gunicorn import send
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 EVIL = "evil.example"
 # Known to gunicorn, werkzeug, ProxyFix or other servers and frameworks, in both spellings where CGI maps them alike.

@@ -12,7 +12,7 @@ import pytest
 from linkmgr.web.error_codes import CATALOGUE
 from tests.conftest import MANY, Client, check_quota
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 TOKEN = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE"
 

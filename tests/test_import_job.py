@@ -175,7 +175,6 @@ def test_visits_of_a_link_that_was_skipped_are_not_repeated(alice: Client, run_i
 
 
 @pytest.mark.slow
-@pytest.mark.alone
 def test_an_import_continues_after_its_worker_was_killed(alice: Client, serve: Callable[..., str], sql: Sql) -> None:
     number = 50_000
     before = set(children(os.getpid()))

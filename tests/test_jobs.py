@@ -155,7 +155,6 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@pytest.mark.alone
 def test_a_serving_process_runs_jobs_and_takes_over_from_one_that_was_killed(
     serve: Callable[..., str], sql: Sql, raw: psycopg2.extensions.connection
 ) -> None:
@@ -175,7 +174,6 @@ def test_a_serving_process_runs_jobs_and_takes_over_from_one_that_was_killed(
     assert children(master) != [killed]
 
 
-@pytest.mark.alone
 def test_jobs_continue_after_the_database_was_unavailable(
     serve: Callable[..., str], sql: Sql, raw: psycopg2.extensions.connection
 ) -> None:

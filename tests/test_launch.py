@@ -21,7 +21,7 @@ from tests.servers import free_port
 from tests.test_embedded import alive, eventually, postmaster
 
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.services,
     pytest.mark.skipif(sys.platform != "linux", reason="what is left running is looked for in /proc"),
 ]
 
@@ -109,6 +109,7 @@ def start(folder: Path) -> Iterator[Callable[..., Service]]:
     eventually(lambda: not any(service.processes() for service in services))
 
 
+@pytest.mark.alone
 def test_dev_restarts_with_its_data_and_ctrl_c_stops_every_process(start: Callable[..., Service]) -> None:
     first = start("dev").started()
     key = first.key("demo")

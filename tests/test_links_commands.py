@@ -70,7 +70,7 @@ def test_wrong_arguments_are_refused_in_one_sentence(run: Command, file: Path, t
 
 
 @pytest.mark.slow
-@pytest.mark.alone
+@pytest.mark.services
 def test_an_interrupted_import_names_the_command_that_continues_it(
     app: Flask, dsn: str, alice: Client, tmp_path: Path, sql: Sql
 ) -> None:

@@ -21,7 +21,7 @@ from tests.servers import free_port, redis, serving
 from tests.stage import Stage
 from tests.test_embedded import ask, eventually
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 
 class Site(NamedTuple):

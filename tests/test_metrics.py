@@ -142,7 +142,6 @@ def test_a_file_of_another_version_is_replaced(measured: Flask, tmp_path: Path) 
     assert (recorded.name, recorded.samples[0].value) == ("linkmgr_visits_recorded", 1)
 
 
-@pytest.mark.alone
 def test_every_worker_reports_the_counters_of_all(
     serve: Callable[..., str], app: Flask, alice: Client, tmp_path: Path
 ) -> None:

@@ -25,7 +25,7 @@ from tests.servers import free_port, serving
 from tests.stage import Stage
 from tests.test_embedded import eventually
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 TOKEN = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE"
 PIXEL = {"type": "bing", "name": "n", "tag": "t"}

@@ -18,7 +18,7 @@ from tests.keyring import URL, Make
 from tests.races import at_once
 from tests.test_embedded import ask, eventually
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 APPLIED = "SELECT name, setting FROM pg_settings WHERE lower(name) = ANY (%(names)s) ORDER BY name"
 

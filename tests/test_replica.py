@@ -13,7 +13,7 @@ from tests.machines import Replica
 from tests.races import at_once
 from tests.test_embedded import ask, eventually
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from tests.conftest import MANY, Client
 from tests.races import meanwhile
 from tests.test_embedded import ask, eventually
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 # Columns, types, rows and an index of the tables that requests read and write.
 MIGRATION = """

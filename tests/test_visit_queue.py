@@ -125,7 +125,7 @@ def test_a_visit_is_stored_in_its_month_after_any_delay(
     assert recorder.flush()
 
 
-@pytest.mark.alone
+@pytest.mark.services
 def test_a_service_that_is_stopped_stores_queued_visits(dsn: str, tmp_path: Path, target: Target) -> None:
     settings = {"database_url": dsn, "data_dir": str(tmp_path)}
     with serving(free_port(), tmp_path / "log", "--workers", "1", **settings) as base:
@@ -136,7 +136,7 @@ def test_a_service_that_is_stopped_stores_queued_visits(dsn: str, tmp_path: Path
     assert files(tmp_path) == []
 
 
-@pytest.mark.alone
+@pytest.mark.services
 def test_visits_that_a_killed_service_left_are_stored_at_the_next_start(
     dsn: str, tmp_path: Path, target: Target, alice: Client
 ) -> None:

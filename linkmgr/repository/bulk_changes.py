@@ -126,7 +126,7 @@ def _update(ids: list[int], params: Row) -> Row:
                SET plain = plain AND NOT %(changed)s::boolean
                            AND url = coalesce(%(url)s::text, url)
                            AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
-                           AND NOT EXISTS (SELECT unnest(%(channel)s) EXCEPT
+                           AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
                                            SELECT channel_id FROM channel_items
                                             WHERE user_id = %(user_id)s AND link_id = l.id),
                    url = coalesce(%(url)s, url),
@@ -155,7 +155,7 @@ def _update(ids: list[int], params: Row) -> Row:
             RETURNING l.id, l.alias, l.domain_id),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s) AS channels (channel_id)
+            SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
             ON CONFLICT DO NOTHING)
         SELECT (SELECT json_agg(json_build_array(id, refusal, feature)) FROM checked) AS checked,
                (SELECT json_agg(json_build_array(
