@@ -1,5 +1,6 @@
 """Rows of an exported account. They are checked as those of the create of their kind."""
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
@@ -15,13 +16,22 @@ from linkmgr.db.statements import Row
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import load
 from linkmgr.outbound import domain_check
+from linkmgr.qr import logos
 from linkmgr.repository import bio, campaigns, channels, domains, overlay, pixels, qr, splash
+from linkmgr.web.errors import AppError
 
 
 def _domain(user_id: int, record: Row) -> int:
+    """Add a domain with the image of its logo, instead of fetching it again."""
     new = load(domains_api.NewDomain, record)
-    domain_check.check(new["domain"])
-    return domains.add(user_id, **new)
+    try:
+        logo = logos.reencode(base64.b64decode(str(record["image"]))) if record.get("image") else b""
+    except ValueError:
+        raise AppError("logo_unusable") from None
+    if not logo:
+        new.pop("brandlogo", None)
+    is_checked = domain_check.check(new["domain"])
+    return domains.add(user_id, logo=logo, is_checked=is_checked, **new)
 
 
 def _campaign(user_id: int, record: Row) -> int:

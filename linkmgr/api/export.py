@@ -56,7 +56,7 @@ BIO = Kind("bio", export.bio_pages, columns("id name alias custom shorturl bio t
 SPLASH = Kind("splash", export.splash_pages, columns("id name title message link counter banner date"))
 OVERLAY = Kind("overlays", export.overlays, columns("id type name message link label position color background date"))
 PIXELS = Kind("pixels", export.pixels, columns("id type name tag date"))
-DOMAINS = Kind("domains", export.domains, columns("id domain redirectroot redirect404"))
+DOMAINS = Kind("domains", export.domains, columns("id domain redirectroot redirect404 brandname brandlogo brandcolor"))
 ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
 

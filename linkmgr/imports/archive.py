@@ -95,7 +95,7 @@ def read(stream: IO[bytes], position: Any = None) -> Iterator[Line]:
 
 
 def _read_file(archive: zipfile.ZipFile, kind: str, number: int, place: int, offset: int) -> Iterator[Line]:
-    limit = _MAX_LOGO if kind == "logos" else _MAX_LINE
+    limit = _MAX_LOGO if kind in ("domains", "logos") else _MAX_LINE
     try:
         with archive.open(f"{kind}.jsonl") as file:
             file.seek(offset)

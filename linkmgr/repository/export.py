@@ -220,10 +220,27 @@ def pixels(user_id: int, after: int) -> list[Row]:
     )
 
 
+def domains_with_images(user_id: int, after: int) -> list[Row]:
+    """Return domains with the images of their logos in base64."""
+    return rows(
+        """
+        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor,
+               translate(encode(logo, 'base64'), chr(10), '') AS image
+          FROM domains
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
 def domains(user_id: int, after: int) -> list[Row]:
     return rows(
         """
-        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404
+        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor
           FROM domains
          WHERE user_id = %(user_id)s AND id > %(after)s
          ORDER BY id

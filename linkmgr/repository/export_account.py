@@ -3,7 +3,8 @@
 Format 1. Each line is an object with the members of the API, and `id`: the id that other lines refer to. The files come
 in an order in which a line refers to earlier lines only. Times are UTC.
 
-    domains.jsonl    domain, redirectroot, redirect404
+    domains.jsonl    domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, and `image`: the PNG of its
+                     logo in base64, or null
     campaigns.jsonl  name, slug, public, date
     channels.jsonl   name, description, color, starred, date
     pixels.jsonl     type, name, tag, date
@@ -37,7 +38,7 @@ from linkmgr.settings import settings
 
 FORMAT = 1
 _BATCHES = {
-    "domains": export.domains,
+    "domains": export.domains_with_images,
     "campaigns": export.campaigns,
     "channels": export.channels,
     "pixels": export.pixels,

@@ -76,7 +76,13 @@ _RECORDS: dict[str, JsonSchema] = {
     ),
     "PixelExported": record(id=ID, type=text("bing"), name=text("Shop"), tag=text("1"), date=TIMESTAMP),
     "DomainExported": record(
-        id=ID, domain=url("https://go.example.com"), redirectroot=url_or_empty(""), redirect404=url_or_empty("")
+        id=ID,
+        domain=url("https://go.example.com"),
+        redirectroot=url_or_empty(""),
+        redirect404=url_or_empty(""),
+        brandname=text("Example Shop"),
+        brandlogo=text("https://example.com/logo.png"),
+        brandcolor=text("#c2410c"),
     ),
 }  # fmt: skip
 
