@@ -112,6 +112,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))  # 1024 may be too few
         super().init_process()
 
+    def handle_quit(self, sig: int, frame: Any) -> None:
+        """Exit. gunicorn would shut down the thread pool in the signal handler first. If the signal interrupts the
+        submission of a request, that waits for a lock which the submission holds."""
+        super(ThreadWorker, self).handle_quit(sig, frame)
+
     def accept(self, listener: Any) -> bool:
         """Accept a connection. Return False if there is none."""
         try:

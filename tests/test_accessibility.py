@@ -40,10 +40,10 @@ def faults(browser: Browser, path: str, *more: str) -> list[str]:
     if path != DOCS:  # all of its operations at once are more than axe reads in a minute
         browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
     found = []
-    for direction in ("ltr", "rtl"):
-        browser.run(f"document.documentElement.dir = '{direction}'")
-        for width in WIDTHS:
-            browser.size(width, 900)
+    for width in WIDTHS:
+        browser.size(width, 900)
+        for direction in ("rtl", "ltr"):
+            browser.run(f"document.documentElement.dir = '{direction}'")
             if (overflow := browser.run(OVERFLOW)) > 0:
                 found.append(f"{path} is {overflow} pixels too wide at {width}, {direction}")
     for size, scheme in (("phone", "light"), ("desktop", "dark")):

@@ -178,6 +178,7 @@ ROWS: dict[str, factories.Make] = {
     "bios": factories.bio, "campaigns": factories.campaign, "channels": factories.channel, "domains": factories.domain,
     "links": factories.link, "overlays": factories.overlay, "pixels": factories.pixel, "qrs": factories.qr,
     "splash": factories.splash, "webhooks": factories.webhook, "imports": factories.an_import,
+    "keys": factories.key,
 }  # fmt: skip
 
 

@@ -38,6 +38,7 @@ def test_the_queue_rolls_up_pending_visits(
     recorder: queue.VisitQueue, target: Target, alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "ROLL_UP_SECONDS", 0)
+    monkeypatch.setattr(recorder, "_next_roll_up", 0)
     recorder.add(visit_of(target, alice))
     wait_until(lambda: bool(sql("SELECT FROM target_quarters WHERE target_id = %(id)s", id=target.id)))
     assert sql("SELECT FROM pending_visits") == []

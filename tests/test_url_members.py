@@ -81,6 +81,7 @@ def test_the_example_of_the_specification_is_accepted(alice: Client, sql: Sql) -
                      "google": "https://play.google.com/store/apps/details?id=com.google"},
         "public": False,
         "imported_clicks": None,
+        "key_id": None,
         "created": "",
     }  # fmt: skip
     assert [row["pixel_id"] for row in sql("SELECT pixel_id FROM link_pixels ORDER BY 1")] == pixels

@@ -21,6 +21,8 @@ class ConfinedDatabase(Database):
 
     def __init__(self, primary: Database, on_connect: Callable[[], None]) -> None:
         super().__init__(primary.dsn, primary.prepare, on_connect)
+        primary.pools.append(self)
+        self.pools = primary.pools
         if self.prepare:
             path = f" -c search_path={_SEARCH_PATH.replace(' ', '')}"
             self.options = self.options | {"options": session.STARTUP_OPTIONS + path}

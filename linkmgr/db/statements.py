@@ -86,6 +86,7 @@ class Database:
         self.options = session.OPTIONS | ({"options": session.STARTUP_OPTIONS} if prepare else {})
         self.prelude = "" if prepare else session.SET_LOCAL  # sent with every message
         self._idle: list[Pooled] = []
+        self.pools = [self]  # those of the same server, which lose their connections together
 
     def connect(self) -> psycopg2.extensions.connection:
         connection: psycopg2.extensions.connection = psycopg2.connect(self.dsn, **self.options)
@@ -116,9 +117,10 @@ class Database:
 
     def close_idle(self) -> None:
         """Close the connections that are not in use."""
-        with suppress(IndexError):
-            while True:
-                self._idle.pop().connection.close()
+        for pool in self.pools:
+            with suppress(IndexError):
+                while True:
+                    pool._idle.pop().connection.close()
 
     def execute_on(self, pooled: Pooled, sql: str, params: Row, prelude: str) -> list[Row]:
         connection, prepared = pooled

@@ -68,7 +68,7 @@ class VisitQueue:
         self._thread: threading.Thread | None = None
         self._next_orphans = 0.0  # time.monotonic()
         self._has_pending = True  # visits that are stored and not in the rollups, perhaps those of a dead process
-        self._next_roll_up = 0.0  # time.monotonic()
+        self._next_roll_up = time.monotonic() + ROLL_UP_SECONDS
         self._months_created: date | None = None
         self._months_retry_at = 0.0  # time.monotonic()
         self._unlogged = 0  # lost visits since the last log message
