@@ -1,6 +1,7 @@
 """python -m bench.peers, with a server that answers as other services do."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -57,6 +58,7 @@ def _serving() -> Iterator[str]:
             server.shutdown()
 
 
+@pytest.mark.skipif(not shutil.which("wrk"), reason="wrk is missing: apt-get install wrk")
 def test_each_row_of_each_service_is_measured() -> None:
     with _serving() as base:
         table = list(peers.lines([peers.kutt(base, "k3y"), peers.yourls(base, "s3cret")], turns=1, seconds=1))
