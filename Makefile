@@ -15,7 +15,8 @@ run: $(VENV)/serve  ## start the service as in production
 	@$(VENV)/bin/python -m linkmgr.launch run
 
 test: $(VENV)/test  ## run all tests
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "browser or not alone"
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "browser or not (alone or services)"
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "services and not (alone or browser)"
 	@$(VENV)/bin/python -m pytest -m "alone and not browser"
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in under 90 seconds

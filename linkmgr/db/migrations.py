@@ -16,7 +16,7 @@ from linkmgr.db.statements import VERSION, database
 
 MIGRATIONS = Path(__file__).parent.parent / "migrations"  # 0002_<what>.sql upgrades version 1 to 2
 _LOCK = 7_125_463_198  # key of the advisory lock; the number is arbitrary
-_MAX_TRIES = 50
+_MAX_TRIES = 200
 _SET_VERSION = "UPDATE schema_version SET version ="
 _NO_TIMEOUTS = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; "
 

@@ -115,6 +115,7 @@ An import runs in the background, as long as the service is running. Rows that f
             imports.ServiceToRead,
             {"source": "shlink", "address": "https://s.example.com", "token": "4dc54f6c1b"},
             codes=(
+                "address_too_long",
                 "file_missing",
                 "file_too_large",
                 "upload_timeout",
