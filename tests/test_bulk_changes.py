@@ -175,6 +175,7 @@ def test_an_alias_needs_a_single_id(alice: Client, sql: Sql) -> None:
         ),
         ({"data": {}}, "ids is required."),
         ({"ids": [], "data": {}}, "ids must be an array of 1 to 1000 ids such as [17, 18]."),
+        ({"ids": [-1], "data": {}}, "ids must be an array of 1 to 1000 ids such as [17, 18]."),
         ({"ids": [17, "x"], "data": {}}, "ids must be an array of 1 to 1000 ids such as [17, 18]."),
         ({"ids": [17] * 1001, "data": {}}, "ids must be an array of 1 to 1000 ids such as [17, 18]."),
     ],
