@@ -77,12 +77,12 @@ class Alias(Matching):
 
 
 def parse_id(value: Any) -> int | None:
-    """Return the id in an integer from 0 or a numeric string, or None for any other value."""
+    """Return the id in an integer or a numeric string, or None for any other value."""
     if isinstance(value, str) and re.fullmatch("[0-9]{1,20}", value, re.ASCII):
         value = int(value)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool):
         return None
-    return value if value <= MAX_ID else NO_ID
+    return value if 0 <= value <= MAX_ID else NO_ID
 
 
 class IdOrString(fields.Field[int]):

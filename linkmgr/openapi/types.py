@@ -239,7 +239,9 @@ def _elements(field: bulk.Elements, converter: OpenAPIConverter) -> JsonSchema:
 
 @schema_of.register
 def _many_ids(_field: bulk.ManyIds, _: OpenAPIConverter) -> JsonSchema:
-    return {"type": "array", "items": _ID, "minItems": 1, "maxItems": bulk.MAX_ELEMENTS}
+    # Any integer: an id of no row fails alone.
+    item = {"type": ["integer", "string"], "pattern": "^[0-9]{1,20}$", "description": "An id, also as a string."}
+    return {"type": "array", "items": item, "minItems": 1, "maxItems": bulk.MAX_ELEMENTS}
 
 
 @schema_of.register
