@@ -1,5 +1,8 @@
 """linkmgr, a self-hosted link-management service. create_app() is the table of contents."""
 
+from collections.abc import Callable
+from typing import Any
+
 from flask import Flask, Request
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
@@ -9,7 +12,7 @@ from linkmgr.api import imports, suggestions
 from linkmgr.db import confined, jobs, replica, statements
 from linkmgr.fields import unknown
 from linkmgr.imports import job
-from linkmgr.pages import brand, branded
+from linkmgr.pages import brand, branded, plain_links
 from linkmgr.qr import cache
 from linkmgr.repository import api_keys, callers, cleanup, idempotency, login, rollups, versions
 from linkmgr.web import (
@@ -33,6 +36,10 @@ from linkmgr.web.auth import Lookups
 
 class Service(Flask):
     request_class = web_request.Request
+
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function. No view or hook is asynchronous, and Flask would inspect each on every request."""
+        return func
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
         """Match the path only. `pages.branded` checks the host: werkzeug would reject a malformed one before."""
@@ -76,6 +83,7 @@ def create_app(**overrides: str) -> Flask:
         safe_writes.init_app(app, stored, lock_version=versions.lock)  # needs all routes
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes
+        plain_links.init_app(app)  # needs all routes
         if proxies := int(settings.settings().trusted_proxies or 0):
             app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
         middleware.init_app(app)

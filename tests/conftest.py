@@ -11,7 +11,7 @@ import http_sf
 import psycopg2
 import pytest
 from argon2 import PasswordHasher
-from flask import Flask, Response, current_app
+from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
@@ -19,7 +19,6 @@ from linkmgr import create_app
 from linkmgr.db import embedded, migrations, statements
 from linkmgr.repository import users
 from linkmgr.visits import queue
-from linkmgr.visits.queue import VisitQueue
 from linkmgr.web import keys, passwords
 from linkmgr.web.error_codes import CATALOGUE
 from tests import document
@@ -148,11 +147,17 @@ def dsn() -> Iterator[str]:
 queue.ROLL_UP_SECONDS = 3600
 
 
-def _flush(response: Response) -> Response:
-    """Store visits as soon as the response is complete, so that a test can query them."""
-    visits: VisitQueue = current_app.extensions["linkmgr_visit_queue"]
-    visits.flush()
-    return response
+def _flushing(app: Flask) -> Callable[..., Any]:
+    """Store visits as soon as a request is answered, so that a test can query them."""
+    service, visits = app.wsgi_app, app.extensions["linkmgr_visit_queue"]
+
+    def answer(environ: dict[str, Any], start_response: Any) -> Any:
+        try:
+            return service(environ, start_response)
+        finally:
+            visits.flush()
+
+    return answer
 
 
 @pytest.fixture(scope="session")
@@ -164,7 +169,7 @@ def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
         app = create_app(**(defaults | {"rate_limit": MANY} | settings))
         app.testing = True
         app.config["PROPAGATE_EXCEPTIONS"] = False
-        app.after_request(_flush)
+        app.wsgi_app = _flushing(app)  # type: ignore[method-assign]
         return app
 
     return make

@@ -55,11 +55,11 @@ class AliasConverter(BaseConverter):
     regex = r"(?!api\Z)[A-Za-z0-9_-]{3,50}"  # without the lookahead, /api/qr would match /<alias>/qr
 
     @cached_property
-    def _reserved(self) -> set[str]:
+    def reserved(self) -> set[str]:
         return {rule.rule.split("/", 2)[1] for rule in self.map.iter_rules()}
 
     def to_python(self, value: str) -> str:
-        if value in self._reserved:
+        if value in self.reserved:
             raise ValidationError
         return value
 

@@ -7,6 +7,7 @@ themselves through another name, and DNS rebinding would reach the API.
 import re
 from contextlib import suppress
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg2
@@ -41,8 +42,12 @@ def init_app(app: Flask) -> None:
 
 
 def host() -> str | None:
+    return host_of(current().environ)
+
+
+def host_of(environ: dict[str, Any]) -> str | None:
     """Return the requested host, or None if it is our own. It need not be a branded domain."""
-    header: str = current().environ.get("HTTP_HOST", "")
+    header: str = environ.get("HTTP_HOST", "")
     if header == this_app().extensions["linkmgr_netloc"]:
         return None
     name = requested_host(header)
@@ -53,12 +58,12 @@ def requested_domain() -> Row | None:
     """Return the branded domain of the request, read at most once."""
     if "domain" not in g:
         name = host() or ""
-        g.domain = public.branded_domain(name) if _can_be_branded(name) else None
+        g.domain = public.branded_domain(name) if can_be_branded(name) else None
     domain: Row | None = g.domain
     return domain
 
 
-def _can_be_branded(name: str) -> bool:
+def can_be_branded(name: str) -> bool:
     return bool(_NAME.fullmatch(name)) and not is_ipv4(name)
 
 
@@ -69,7 +74,7 @@ def _begins_with(words: tuple[str, ...]) -> bool:
 def _ends_as_404(request: Request, name: str) -> bool:
     """Return True if the request becomes a 404 without a lookup here when the host is not a branded domain: the
     statement for a short link reads the domain itself. `_not_found` then determines the error."""
-    if not _can_be_branded(name) or _begins_with(PAGES + PROGRAMS):
+    if not can_be_branded(name) or _begins_with(PAGES + PROGRAMS):
         return False
     if request.endpoint == "short.visit":
         return request.method in ("GET", "HEAD")

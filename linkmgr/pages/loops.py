@@ -34,12 +34,17 @@ def hop(endpoint: str) -> Callable[[Hop], Hop]:
     return register
 
 
+def leads_here(url: str, *, branded: bool) -> bool:
+    """Return True if the URL is on one of our hosts. `branded` tells whether it is on a branded domain."""
+    return branded or is_own_host(urlsplit(url).hostname or "")
+
+
 def refuse(url: str, *, branded: bool = True) -> None:
     """Raise redirect_loop if the redirects from the URL form a loop or exceed MAX_HOPS.
 
     `branded=False` means that the URL is not on a branded domain, which saves a query.
     """
-    if not branded and not is_own_host(urlsplit(url).hostname or ""):
+    if not leads_here(url, branded=branded):
         return
     request = current()
     visited = {(urlsplit(f"//{request.host}").hostname, request.path)}

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from flask import Blueprint, Response, make_response, redirect, render_template
+from flask import Blueprint, Response, make_response, redirect, render_template, request
 from werkzeug.exceptions import NotFound
 
 from linkmgr.pages import branded, loops
@@ -24,7 +24,7 @@ def scan(code: str) -> Response:
         raise AppError("image_missing")
     if row["type"] == "link":
         loops.refuse(row["data"], branded=row["target_branded"])
-    record.record(row["id"], row["user_id"])
+    record.record(request.environ, row["id"], row["user_id"])
     response = make_response(_respond(row["type"], row["data"]))
     response.headers["Cache-Control"] = "no-store"  # every scan is counted
     return response

@@ -18,6 +18,8 @@ from linkmgr.web.errors import AppError
 
 bp = Blueprint("short", __name__)
 
+LINK = "linkmgr.link"  # key of the WSGI environment: the row of the link, or None, if plain_links has read it
+
 
 @bp.after_request
 def _disable_caching(response: Response) -> Response:
@@ -28,14 +30,15 @@ def _disable_caching(response: Response) -> Response:
 
 @bp.route("/<alias:alias>", methods=("GET", "POST"))
 def visit(alias: str) -> ResponseReturnValue:
-    link = public.short_link(branded.host(), alias)
+    environ = request.environ
+    link = environ[LINK] if LINK in environ else public.short_link(branded.host(), alias)
     if link is None:
         return _bio(alias)
     if link["expired"]:
         return render_template("link_expired.html"), HTTPStatus.GONE
     if link["password_hash"] or request.method == "POST":
         return _password_page(link)
-    if _shows_preview(link):
+    if _shows_preview(link, _user_agent()):
         return render_template("link_preview.html", link=link, url=_short_url(link))
     return redirect_visitor(link)
 
@@ -55,9 +58,22 @@ def _user_agent() -> str:
     return request.headers.get("User-Agent", "")[: record.MAX_AGENT]
 
 
-def _shows_preview(link: Row) -> bool:
+def _shows_preview(link: Row, agent: str) -> bool:
     has_preview = link["title"] or link["metadescription"] or link["metaimage"]
-    return bool(has_preview) and targets.is_crawler(_user_agent())
+    return bool(has_preview) and targets.is_crawler(agent)
+
+
+_REFINEMENTS = ("expired", "password_hash", "pixels", "devices", "locations", "languages", "parameters", "deeplink")
+
+
+def is_plain(link: Row, agent: str) -> bool:
+    """Return True if a GET request of this user agent is redirected to the URL of the link, as most are."""
+    return not (
+        any(link[member] for member in _REFINEMENTS)
+        or link["type"] != "direct"
+        or _shows_preview(link, agent[: record.MAX_AGENT])
+        or loops.leads_here(link["url"], branded=link["url_branded"])
+    )
 
 
 # --- redirects
@@ -67,7 +83,7 @@ def redirect_visitor(link: Row) -> ResponseReturnValue:
     selected, store = _target(link), _app_store(link)
     location = store or selected
     loops.refuse(location, branded=link["url_branded"] or location != link["url"])
-    record.record(link["id"], link["user_id"])
+    record.record(request.environ, link["id"], link["user_id"])
     target = targets.with_parameters(selected, link["parameters"])
     if link["type"] != "direct" or link["pixels"]:
         return interstitial.respond(link, store or target)

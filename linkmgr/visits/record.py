@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import ua_parser
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from flask import Flask, current_app, request
+from flask import Flask
 from werkzeug.datastructures import LanguageAccept
 from werkzeug.http import parse_accept_header
 
@@ -31,6 +31,8 @@ from linkmgr.web import client_address, metrics
 DIRECT = "Direct, email and other"
 MAX_LABEL = 100
 MAX_AGENT = 512  # characters of a user agent; the rest is ignored
+Environ = dict[str, Any]  # of WSGI
+
 _HOST = re.compile(r"[a-z0-9._:-]{1,100}")
 # Headers that browsers send with a prefetch, as WSGI names them.
 _PREFETCH_HEADERS = ("HTTP_SEC_PURPOSE", "HTTP_PURPOSE", "HTTP_X_PURPOSE", "HTTP_X_MOZ")
@@ -61,29 +63,30 @@ def init_app(app: Flask) -> None:
     app.extensions["linkmgr_visit_queue"] = VisitQueue(app)
 
 
-def record(target_id: int, user_id: int) -> None:
+def record(environ: Environ, target_id: int, user_id: int) -> None:
     """Record the request as a visit of the user's target, unless it is a HEAD request or a prefetch."""
-    if request.method == "HEAD" or _is_prefetch():
+    if environ["REQUEST_METHOD"] == "HEAD" or _is_prefetch(environ):
         return
     try:
         queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
-        queue.add(_visit(target_id, user_id))
+        queue.add(_visit(environ, target_id, user_id))
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
-        current_app.logger.warning("a visit of %s was not recorded", target_id, exc_info=error)
+        this_app().logger.warning("a visit of %s was not recorded", target_id, exc_info=error)
 
 
-def _visit(target_id: int, user_id: int) -> Visit:
-    agent = request.headers.get("User-Agent", "")[:MAX_AGENT]
+def _visit(environ: Environ, target_id: int, user_id: int) -> Visit:
+    agent = environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT]
     client = _client(agent)
-    private = _wants_privacy()
-    referrer = None if private else _referrer()
-    location = geoip.Location() if private else geoip.find_location(client_address.address())
+    private = _wants_privacy(environ)
+    referrer = None if private else _referrer(environ)
+    address = client_address.address_of(environ)
+    location = geoip.Location() if private else geoip.find_location(address)
     return Visit(
         target_id=target_id,
         user_id=user_id,
         at=time.time(),
-        visitor="" if private else _visitor(target_id, agent),
+        visitor="" if private else _visitor(target_id, address, agent),
         country=_label(location.country.name),
         referrer=referrer or DIRECT,
         browser=client.browser,
@@ -92,7 +95,7 @@ def _visit(target_id: int, user_id: int) -> Visit:
         bot=client.bot,
         device=client.device,
         city=_label(location.city),
-        language=_language(request.environ.get("HTTP_ACCEPT_LANGUAGE", "")[:MAX_LABEL]),
+        language=_language(environ.get("HTTP_ACCEPT_LANGUAGE", "")[:MAX_LABEL]),
     )
 
 
@@ -143,16 +146,16 @@ def _language(accepted: str) -> str:
     return LANGUAGES.get(best.lower().split("-")[0], UNKNOWN).capitalize()
 
 
-def _wants_privacy() -> bool:
+def _wants_privacy(environ: Environ) -> bool:
     """Return True if the visitor's browser sends a privacy signal that the settings respect."""
     return settings().respect_dnt == "1" and "1" in (
-        request.environ.get("HTTP_DNT"),
-        request.environ.get("HTTP_SEC_GPC"),
+        environ.get("HTTP_DNT"),
+        environ.get("HTTP_SEC_GPC"),
     )
 
 
-def _is_prefetch() -> bool:
-    purposes = " ".join(filter(None, map(request.environ.get, _PREFETCH_HEADERS))).lower()
+def _is_prefetch(environ: Environ) -> bool:
+    purposes = " ".join(filter(None, map(environ.get, _PREFETCH_HEADERS))).lower()
     return "prefetch" in purposes or "preview" in purposes or "prerender" in purposes
 
 
@@ -167,20 +170,20 @@ def _visitor_key(secret: str, period: str) -> bytes:
     return HKDF(hashes.SHA256(), length=32, salt=None, info=info).derive(secret.encode())
 
 
-def _visitor(target_id: int, agent: str) -> str:
+def _visitor(target_id: int, address: str, agent: str) -> str:
     """Return a keyed digest that is the same for all visits of a target with the same IP address and user agent, in the
     period of the setting VISITOR_SALT."""
     period = time.strftime(_SALT_PERIODS[settings().visitor_salt], time.gmtime())
     key = _visitor_key(this_app().config["SECRET_KEY"], period)
-    identity = f"{target_id} {client_address.address()} {agent}".encode("utf-8", "surrogatepass")
+    identity = f"{target_id} {address} {agent}".encode("utf-8", "surrogatepass")
     return blake2b(identity, key=key, digest_size=16).hexdigest()
 
 
-def _referrer() -> str | None:
+def _referrer(environ: Environ) -> str | None:
     """Return the host of the referrer, or None if it is our own or there is none."""
-    header = request.environ.get("HTTP_REFERER")
+    header = environ.get("HTTP_REFERER")
     host = _host(header) if header else None
-    return host if host and not is_own_host(host) and host != _host(f"//{request.host}") else None
+    return host if host and not is_own_host(host) and host != _host(f"//{environ.get('HTTP_HOST', '')}") else None
 
 
 @lru_cache(maxsize=1024)

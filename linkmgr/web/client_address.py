@@ -3,6 +3,7 @@
 import ipaddress
 import re
 from contextlib import suppress
+from typing import Any
 
 from linkmgr.web.request import current
 
@@ -12,11 +13,15 @@ _WITH_PORT = re.compile(r"\[(?P<bracketed>[^\]]*)\](?::[0-9]*)?|(?P<plain>[^:]*)
 
 
 def address() -> str:
+    return address_of(current().environ)
+
+
+def address_of(environ: dict[str, Any]) -> str:
     """Return the client's IP address without port, brackets and zone, and an IPv4-mapped IPv6 address as IPv4.
 
     Proxies can send any text. Text that is not an IP address is returned unchanged.
     """
-    text = (current().remote_addr or "")[:_MAX_LENGTH]
+    text: str = environ.get("REMOTE_ADDR", "")[:_MAX_LENGTH]
     if ":" not in text and "[" not in text:
         return text
     match = _WITH_PORT.fullmatch(text)

@@ -59,6 +59,7 @@ _DURATIONS = _OTHER_STATUS + 1  # the cell of the shortest duration
 _SUM = _DURATIONS + len(_SECONDS) + 1  # the total duration in microseconds
 _LINE = _SUM + 1  # cells of one route and method
 _UNMATCHED = ("", "any")
+ROUTE = "linkmgr.route"  # key of the WSGI environment: the route of a request that did not reach Flask
 _HEAD = 4  # cells with the digest of the layout
 
 
@@ -110,10 +111,9 @@ class Metrics:
             self._cells[self._events[event]] += number
 
     def request(self, environ: dict[str, Any], status: str, seconds: float) -> None:
-        request = environ.get("werkzeug.request")
-        rule = request.url_rule if request else None
+        rule = getattr(environ.get("werkzeug.request"), "url_rule", None)
         lines = self._lines
-        line = lines.get((rule.rule, environ["REQUEST_METHOD"])) if rule else None
+        line = lines.get((rule.rule if rule else environ.get(ROUTE, ""), environ["REQUEST_METHOD"]))
         if line is None:
             line = lines[_UNMATCHED]
         with self._lock:

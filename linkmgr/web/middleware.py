@@ -36,8 +36,8 @@ class RequestMiddleware:
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             headers += [("X-Request-Id", request_id), *self.headers]
-            request: web_request.Request | None = environ.get("werkzeug.request")
-            if request and request.is_api:
+            request = environ.get("werkzeug.request")  # that of another layer if Flask has not seen the request
+            if isinstance(request, web_request.Request) and request.is_api:
                 headers += rate_limit.headers(environ)
                 if not request.has_foreign_host:
                     headers += cors.HEADERS
