@@ -21,11 +21,11 @@ ROUNDS = {1: 3, 16: 5}  # by number of connections
 RESULTS = Path(__file__).with_name("results.json")
 CONSTANT = "constant"
 HEAD = """
-Ratio: throughput divided by that of the constant. The other columns are measured with 16 connections. Processor time is
-per request.
+Ratio: throughput divided by that of the constant, at 1 and at 16 connections. The other columns are measured at 16.
+Processor time is per request.
 
-| Request | Ratio, 1 connection | Ratio, 16 connections | Requests/s | Round trips | Service, µs | PostgreSQL, µs |
-|---|--:|--:|--:|--:|--:|--:|"""
+| Request | Ratio at 1 | Ratio at 16 | Requests/s | p99 / median | Round trips | Service, µs | PostgreSQL, µs |
+|---|--:|--:|--:|--:|--:|--:|--:|"""
 
 
 class Result(NamedTuple):
@@ -46,7 +46,8 @@ def compare(constant: Target, target: Target, connections: int) -> Result:
 def line(name: str, results: list[Result], round_trips: int) -> str:
     ratios = " | ".join([f"{result.ratio:.2f}" for result in results] + [""] * (len(ROUNDS) - len(results)))
     sample = results[-1].sample
-    return f"| {name} | {ratios} | {sample.rate:,.0f} | {round_trips} | {sample.service:.0f} | {sample.database:.0f} |"
+    measured = f"{sample.rate:,.0f} | {sample.tail:.1f} | {round_trips} | {sample.service:.0f} | {sample.database:.0f}"
+    return f"| {name} | {ratios} | {measured} |"
 
 
 def run(chosen: list[str]) -> None:

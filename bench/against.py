@@ -26,7 +26,7 @@ HEAD = """
 Medians, first those of {commit}, then those of this tree. Ratio: throughput of this tree divided by that of the commit.
 Spread: its quartiles. Processor time is per request.
 
-| Request | Connections | Ratio | Spread | Requests/s | p99, ms | Service, µs | PostgreSQL, µs |
+| Request | Connections | Ratio | Spread | Requests/s | p99 / median | Service, µs | PostgreSQL, µs |
 |---|--:|--:|--:|--:|--:|--:|--:|"""
 
 
@@ -93,7 +93,9 @@ def _line(name: str, connections: int, samples: list[list[Sample]]) -> str:
     ratios = [here.rate / there.rate for there, here in zip(*samples, strict=True)]
     low, _, high = statistics.quantiles(ratios, method="inclusive")
     medians = [Sample(*map(statistics.median, zip(*taken, strict=True))) for taken in samples]
-    columns = (f"{there:,.0f} → {here:,.0f}" for there, here in zip(*medians, strict=True))
+    columns = (
+        f"{there:,.{digits}f} → {here:,.{digits}f}" for there, here, digits in zip(*medians, (0, 1, 0, 0), strict=True)
+    )
     cells = [name, connections, f"{statistics.median(ratios):.2f}", f"{low:.2f}-{high:.2f}", *columns]
     return f"| {' | '.join(map(str, cells))} |"
 

@@ -29,7 +29,8 @@ class Refused(SystemExit):
 class Load(NamedTuple):
     requests: int
     seconds: float
-    p99: float  # milliseconds
+    median: float  # milliseconds
+    p99: float
 
 
 def wrk(url: str, script: str, connections: int, seconds: int) -> Load:
@@ -43,15 +44,16 @@ def wrk(url: str, script: str, connections: int, seconds: int) -> Load:
         output = subprocess.run(["wrk", *options, url], capture_output=True, text=True, check=True).stdout
     if error := re.search(r"Non-2xx.*|Socket errors.*", output):
         raise Refused(f"{url}: {error[0]}")
-    summary, p99 = re.search(r"(\d+) requests in ([\d.]+)s", output), re.search(r"99%\s+([\d.]+)(\w+)", output)
+    summary = re.search(r"(\d+) requests in ([\d.]+)s", output)
     assert summary
-    assert p99
-    return Load(int(summary[1]), float(summary[2]), float(p99[1]) * _MILLISECONDS[p99[2]])
+    found = re.findall(r"(?:50|99)%\s+([\d.]+)(\w+)", output)
+    latencies = [float(number) * _MILLISECONDS[unit] for number, unit in found]
+    return Load(int(summary[1]), float(summary[2]), *latencies)
 
 
 class Sample(NamedTuple):
     rate: float  # requests per second
-    p99: float  # milliseconds
+    tail: float  # p99 divided by the median latency
     service: float  # microseconds of processor time per request
     database: float  # the same for PostgreSQL
 
@@ -69,4 +71,4 @@ class Target(NamedTuple):
         load = wrk(self.url, self.script, connections, 1)
         after = cpu(self.service), cpu(self.database)
         spent = ((b - a) / load.requests * 1e6 for a, b in zip(before, after, strict=True))
-        return Sample(load.requests / load.seconds, load.p99, *spent)
+        return Sample(load.requests / load.seconds, load.p99 / load.median, *spent)
