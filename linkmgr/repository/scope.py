@@ -113,6 +113,28 @@ def _first_visit(user_id: int, *, everyone: bool, targets: str | None) -> Row:
     return first
 
 
+def _read_ids(user_id: int, *, ids: list[int] | None) -> Row | None:
+    """Return the facts of a selection by `ids` alone, or of the whole account. This takes half of the time of `_read`,
+    because PostgreSQL sets up each part of a statement, executed or not."""
+    return row(
+        """
+        SELECT targets::text, cardinality(targets) AS ids,
+               greatest((SELECT since FROM detailed_since WHERE user_id = accounts.id),
+                        now() - make_interval(days => nullif((limits ->> 'retention')::int, 0))) AS detailed_since,
+               (now() AT TIME ZONE 'UTC')::date - %(detailed_days)s::int AS days_before
+          FROM accounts,
+               (SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+                              UNION ALL
+                             SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])) AS targets
+                OFFSET 0) selected
+         WHERE id = %(user_id)s
+        """,
+        user_id=user_id,
+        ids=ids,
+        detailed_days=DETAILED_DAYS,
+    )
+
+
 def _parsed(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
@@ -122,15 +144,18 @@ def read(owner: Owner, selection: Selection) -> Scope:
     if owner.everyone and selection.count:
         raise AppError("invalid", problems="user=all counts everything: send it without ids, campaign, channel, domain")
     members = {"ids": selection.ids, "campaign": selection.campaign, "channel": selection.channel}
-    own_domain = selection.domain is not None and is_own_host(selection.domain)
-    facts = _read(
-        owner.user_id,
-        everyone=owner.everyone,
-        parts=selection.count,
-        domain=selection.domain,
-        own_domain=own_domain,
-        **members,
-    )
+    if owner.everyone or {selection.campaign, selection.channel, selection.domain} != {None}:
+        own_domain = selection.domain is not None and is_own_host(selection.domain)
+        facts = _read(
+            owner.user_id,
+            everyone=owner.everyone,
+            parts=selection.count,
+            domain=selection.domain,
+            own_domain=own_domain,
+            **members,
+        )
+    else:
+        facts = _read_ids(owner.user_id, ids=selection.ids)
     if facts is None:
         raise not_found("user")
     if selection.ids is not None and facts["ids"] < len(selection.ids):
