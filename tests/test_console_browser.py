@@ -25,11 +25,6 @@ from tests.visited import Store, Visited
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-def base(serve: Callable[..., str]) -> str:
-    return serve("--workers", "1", "--graceful-timeout", "0")
-
-
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
 
 

@@ -15,7 +15,7 @@ from tests.conftest import Client
 from tests.factories import Sql
 from tests.imported import aliases, sale, shlink
 from tests.test_account_page import signed_in
-from tests.test_console_browser import base, check  # noqa: F401 - a fixture
+from tests.test_console_browser import check
 from tests.test_console_browser import signed_in as in_browser  # noqa: F401 - a fixture
 
 
@@ -126,7 +126,7 @@ def test_links_and_the_account_are_downloaded(console: FlaskClient, alice: Clien
 @pytest.mark.browser
 def test_a_file_is_imported_in_a_browser(
     in_browser: Browser,  # noqa: F811 - the fixture
-    base: str,  # noqa: F811 - the fixture
+    base: str,
     alice: Client,
     sql: Sql,
     tmp_path: Path,

@@ -1,6 +1,5 @@
 """API keys in Chromium: from the first key to its end."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,8 @@ pytestmark = pytest.mark.browser
 
 
 def test_a_key_is_made_copied_used_rotated_and_deleted(
-    *, serve: Callable[..., str], browser: Browser, admin: Client, alice: Client, sql: Sql, tmp_path: Path
+    *, base: str, browser: Browser, admin: Client, alice: Client, sql: Sql, tmp_path: Path
 ) -> None:
-    base = serve("--workers", "1", "--graceful-timeout", "0")
     browser.open(login_link(base, admin, alice))
     browser.wait_for("/console")
     sql("UPDATE sessions SET by_link = false RETURNING 1")  # so that forms ask for the password
