@@ -15,7 +15,7 @@ from tests.conftest import Client
 from tests.factories import Sql
 from tests.receivers import Deliver, Receiver, deliveries, events, subscribe
 from tests.test_account_page import signed_in
-from tests.test_webhooks import URL
+from tests.test_webhook_events import URL
 from tests.visited import Store, Visited
 
 
