@@ -8,8 +8,8 @@ from linkmgr.repository import login
 from tests import axe
 from tests.browser import Browser
 from tests.conftest import Client
+from tests.console_pages import SIZES, style
 from tests.factories import Sql
-from tests.test_console_browser import SIZES, style
 from tests.test_console_speed import pages
 
 pytestmark = pytest.mark.browser
