@@ -55,6 +55,7 @@ def test_a_file_is_shown_before_it_is_imported(
     assert "2 custom must be 3 to 50 letters" in page
     assert console.get(f"{path}/errors").mimetype == "text/csv"
     assert "my links.csv done 1 1" in words(console.get("/console/imports").text)
+    assert "This list has fewer pages." in console.get("/console/imports?page=2").text
 
 
 def test_the_columns_of_an_unknown_file_are_chosen(
