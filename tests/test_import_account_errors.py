@@ -105,7 +105,7 @@ def test_mended_rows_refer_to_rows_of_the_user_only(stage: Stage, bob: Client, r
 
 def test_rows_that_cannot_be_read_fail_alone(alice: Client, run_import: Import) -> None:
     rows = [
-        ["links.jsonl", "{", ""],
+        ["links.jsonl", "", "The reason."],
         ["elsewhere.jsonl", "{}", ""],
         ["visits.jsonl", "{}", ""],
         ["links.jsonl", json.dumps({"url": "https://example.com/" + "x" * 130_000}), ""],

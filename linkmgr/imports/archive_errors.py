@@ -46,7 +46,7 @@ def _line(number: int, record: streams.Record) -> Line:
     elif kind not in FILES:
         problem = f"Row {number} must have one of these files: {', '.join(f'{name}.jsonl' for name in FILES)}."
     else:
-        members, problem = archive.parse(text.encode())
+        members, problem = archive.parse(text.encode() or b"[]")  # an empty text would stand for a long line
         problem = problem and f"The line of row {number} {problem}"
     return Line(number, kind, members, problem, position, text, is_mended=True)
 
