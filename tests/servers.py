@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -53,23 +53,27 @@ def serving(
         gunicorn.wait(40)
 
 
+def service(app: Flask, dsn: str, folder: Path, *options: str, **settings: str) -> AbstractContextManager[str]:
+    """Run the service on the database of the tests."""
+    port = free_port()
+    data_dir = app.extensions["linkmgr_settings"].data_dir
+    defaults = {"database_url": dsn, "data_dir": data_dir, "base_url": f"http://127.0.0.1:{port}"}
+    # A graceful stop would wait for the connections that browsers keep open.
+    return serving(port, folder / f"gunicorn-{port}.log", *options, stop="QUIT", **(defaults | settings))
+
+
 @pytest.fixture
 def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
-    """Start the service under gunicorn on the database of the tests."""
-    running = []
+    """Start the service under gunicorn, for this test only."""
+    with ExitStack() as running:
+        yield lambda *options, **settings: running.enter_context(service(app, dsn, tmp_path, *options, **settings))
 
-    def start(*options: str, **settings: str) -> str:
-        port = free_port()
-        data_dir = app.extensions["linkmgr_settings"].data_dir
-        defaults = {"database_url": dsn, "data_dir": data_dir, "base_url": f"http://127.0.0.1:{port}"}
-        # A graceful stop would wait for the connections that browsers keep open.
-        server = serving(port, tmp_path / f"gunicorn-{port}.log", *options, stop="QUIT", **(defaults | settings))
-        running.append(server)
-        return server.__enter__()
 
-    yield start
-    for server in running:
-        server.__exit__(None, None, None)
+@pytest.fixture(scope="session")
+def base(app: Flask, dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of a service that all tests of the process share: its start takes a second."""
+    with service(app, dsn, tmp_path_factory.mktemp("service"), "--workers", "1", "--graceful-timeout", "0") as url:
+        yield url
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """Every page in Chromium: its accessibility (WCAG 2.2 AA), and its fit to screens of 320 to 2560 pixels."""
 
-from collections.abc import Callable
-
 import pytest
 from flask import Flask
 
@@ -10,8 +8,8 @@ from linkmgr.repository import login
 from tests import axe
 from tests.browser import Browser
 from tests.conftest import Client
+from tests.console_pages import SIZES, style
 from tests.factories import Sql
-from tests.test_console_browser import SIZES, style
 from tests.test_console_speed import pages
 
 pytestmark = pytest.mark.browser
@@ -20,11 +18,6 @@ DOCS = "/api/docs"
 WIDTHS = (320, 390, 768, 1280, 2560)
 # The controls of a page that are outside of it, hidden ones and those for readers aside.
 OVERFLOW = "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth"
-
-
-@pytest.fixture
-def base(serve: Callable[..., str]) -> str:
-    return serve("--workers", "1", "--graceful-timeout", "0")
 
 
 @pytest.fixture

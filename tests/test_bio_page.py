@@ -1,7 +1,6 @@
 """/<alias> of a bio page: its content, its themes and its accessibility."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -160,11 +159,6 @@ def test_text_has_enough_contrast_in_each_theme(theme: str) -> None:
 # --- in a browser
 
 BACKGROUND = "return getComputedStyle(document.documentElement).backgroundColor"
-
-
-@pytest.fixture
-def base(serve: Callable[..., str]) -> str:
-    return serve("--workers", "1")
 
 
 @pytest.mark.browser

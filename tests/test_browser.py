@@ -17,11 +17,6 @@ from tests.conftest import PASSWORD, Client
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-def base(serve: Callable[..., str]) -> str:
-    return serve("--graceful-timeout", "0")
-
-
 def api(base: str, key: str, path: str = "/api/account") -> int:
     """Return the status of an API call."""
     call = urllib.request.Request(base + path, headers={"Authorization": f"Bearer {key}"})

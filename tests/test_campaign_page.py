@@ -1,6 +1,5 @@
 """/u/<username>/<slug or list>-<id>: the links of a campaign as a page."""
 
-from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -103,9 +102,8 @@ def test_every_part_of_its_url_must_match(app: Flask, alice: Client, bob: Client
 
 
 def test_a_list_is_opened_and_one_of_its_links_followed_on_a_phone(
-    browser: Browser, serve: Callable[..., str], alice: Client, sql: Sql
+    browser: Browser, base: str, alice: Client, sql: Sql
 ) -> None:
-    base = serve("--workers", "1")
     campaign_id, path = campaign(alice)
     long = f"{base}/robots.txt?{'long-' * 60}"
     fill(alice, sql, campaign_id, (long, ""), (f"{base}/healthz", "Where it leads"))
@@ -116,10 +114,7 @@ def test_a_list_is_opened_and_one_of_its_links_followed_on_a_phone(
     browser.wait_for("/healthz")
 
 
-def test_its_pages_can_be_browsed_with_the_keyboard(
-    browser: Browser, serve: Callable[..., str], alice: Client, sql: Sql
-) -> None:
-    base = serve("--workers", "1")
+def test_its_pages_can_be_browsed_with_the_keyboard(browser: Browser, base: str, alice: Client, sql: Sql) -> None:
     campaign_id, path = campaign(alice)
     fill(alice, sql, campaign_id, *[(f"https://example.com/{n}", f"Link {n}") for n in range(LINKS_PER_PAGE + 1)])
     browser.open(base + path)

@@ -151,7 +151,7 @@ def test_the_list_shows_clicks_states_and_pages(browser: FlaskClient, alice: Cli
         assert text in first
     assert "1 to 15 of 16" in page
     assert "16 to 16 of 16" in get(browser, "/console/links?page=2")
-    assert "behind the last one" in get(browser, "/console/links?page=3")
+    assert "has fewer pages" in get(browser, "/console/links?page=3")
 
 
 def test_the_list_is_searched_and_ordered(browser: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:

@@ -1,6 +1,5 @@
 """The previews of the console in Chromium: they follow what is typed, and links are ordered by dragging or buttons."""
 
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -17,11 +16,6 @@ from tests.targets import wait_until
 from tests.test_browser import login_link
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def base(serve: Callable[..., str]) -> str:
-    return serve("--workers", "1", "--graceful-timeout", "0")
 
 
 @pytest.fixture

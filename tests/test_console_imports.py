@@ -12,11 +12,10 @@ from flask.testing import FlaskClient
 from linkmgr.repository import purge
 from tests.browser import Browser
 from tests.conftest import Client
+from tests.console_pages import check, signed_in_browser  # noqa: F401 - a fixture
 from tests.factories import Sql
 from tests.imported import aliases, sale, shlink
 from tests.test_account_page import signed_in
-from tests.test_console_browser import base, check  # noqa: F401 - a fixture
-from tests.test_console_browser import signed_in as in_browser  # noqa: F401 - a fixture
 
 
 def words(page: str) -> str:
@@ -56,6 +55,7 @@ def test_a_file_is_shown_before_it_is_imported(
     assert "2 custom must be 3 to 50 letters" in page
     assert console.get(f"{path}/errors").mimetype == "text/csv"
     assert "my links.csv done 1 1" in words(console.get("/console/imports").text)
+    assert "This list has fewer pages." in console.get("/console/imports?page=2").text
 
 
 def test_the_columns_of_an_unknown_file_are_chosen(
@@ -125,13 +125,13 @@ def test_links_and_the_account_are_downloaded(console: FlaskClient, alice: Clien
 
 @pytest.mark.browser
 def test_a_file_is_imported_in_a_browser(
-    in_browser: Browser,  # noqa: F811 - the fixture
-    base: str,  # noqa: F811 - the fixture
+    signed_in: Browser,
+    base: str,
     alice: Client,
     sql: Sql,
     tmp_path: Path,
 ) -> None:
-    browser = in_browser
+    browser = signed_in
     file = tmp_path / "links.csv"
     file.write_bytes(shlink(*(sale(f"row-{n}", clicks=n) for n in range(30)), sale("x"), sale("y", "ftp://a.example")))
     browser.click("Import and export")

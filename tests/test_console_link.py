@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.pages import charts
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
@@ -140,6 +141,24 @@ def test_charts_have_the_days_of_the_time_zone_of_the_user(
             assert f"{day:%a}, {day:%b} {day.day}: 2," in page
     tables = re.findall(r"<bdi>(Germany|t.co)</bdi>.*?<td>(\d+)</td>", get(browser, "/console"), re.DOTALL)
     assert tables == [("Germany", "4"), ("t.co", "4")]
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "Asia/Kathmandu", "UTC"])
+def test_sparklines_have_the_days_of_the_time_zone_of_the_user(
+    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, zone: str
+) -> None:
+    browser.post("/account/timezone", data={"timezone": zone})
+    campaign_id, code_id = factories.campaign(sql, alice.id), factories.qr(sql, alice.id)
+    link_id = factories.link(sql, alice.id)
+    sql("UPDATE links SET campaign_id = %(id)s RETURNING 1", id=campaign_id)
+    for target_id in (link_id, code_id):
+        store([Visited(target_id, at(zone, days, hour)) for days in (2, 29) for hour in (0, 23)])
+        store([Visited(target_id, at(zone, 30, 23))])
+    line = charts.sparkline([2, *[0] * 26, 2, 0, 0])
+    for path, noun in (("links", "click"), (f"campaigns/{campaign_id}", "click"), ("qrs", "scan")):
+        page = get(browser, f"/console/{path}")
+        assert f'aria-label="4 {noun}s in the last 30 days"' in page
+        assert f'<path d="{line}"/>' in page
 
 
 def test_times_are_those_of_the_time_zone_of_the_user(browser: FlaskClient, alice: Client) -> None:

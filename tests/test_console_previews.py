@@ -83,4 +83,4 @@ def test_answers_are_a_table_and_a_file(browser: FlaskClient, alice: Client, sql
     assert rows[0] == ["date", "choice", "email", "message"]
     assert [row[1:] for row in rows[1:]] == [["", "'=1+1@example.com", "Two\nlines <b>"], ["Yes", "", ""]]
     assert browser.get(f"/console/overlays/{overlay}/answers?page=0").status_code == 400
-    assert "behind the last one" in get(browser, f"/console/overlays/{overlay}/answers?page=9")
+    assert "has fewer pages" in get(browser, f"/console/overlays/{overlay}/answers?page=9")

@@ -84,7 +84,7 @@ def test_the_list_shows_names_contents_and_scans(
         "Wi-Fi", "SMS", "E-mail", "Contact", "Phone", "Text", "Link",
     ]  # fmt: skip
     assert "Other" not in page
-    assert "behind the last one" in get(browser, "/console/qrs?page=2")
+    assert "has fewer pages" in get(browser, "/console/qrs?page=2")
 
 
 def test_the_page_of_a_code_shows_its_address_and_its_scans(

@@ -1,7 +1,7 @@
 """A page of another origin calls the API in Chromium."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -37,8 +37,7 @@ class Page:
 
 
 @pytest.fixture
-def page(browser: Browser, serve: Callable[..., str]) -> Iterator[Page]:
-    base = serve("--graceful-timeout", "0")
+def page(browser: Browser, base: str) -> Iterator[Page]:
     with server(answering(b"<!doctype html><title>app</title>", Content_Type="text/html")) as port:
         yield Page(browser, base, f"http://127.0.0.1:{port}/")
 

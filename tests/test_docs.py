@@ -180,8 +180,8 @@ def test_the_commands_of_the_readme_work_when_they_are_copied(service: str, alic
 
 
 @pytest.fixture
-def docs(browser: Browser, serve: Callable[..., str]) -> Browser:
-    browser.open(f"{serve('--graceful-timeout', '0')}/api/docs")
+def docs(browser: Browser, base: str) -> Browser:
+    browser.open(f"{base}/api/docs")
     return browser
 
 

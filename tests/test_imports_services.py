@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.test_import_readers_services import HOST, KEY, LINKS, VISITS, Serve, serve, shlink  # noqa: F401 - a fixture
+from tests.foreign_services import HOST, KEY, LINKS, VISITS, Serve, serving, shlink  # noqa: F401 - a fixture
 
 SERVICE = {"source": "shlink", "address": f"http://{HOST}", "token": KEY}
 
@@ -16,7 +16,7 @@ def details(client: Client, import_id: int) -> dict[str, Any]:
 
 
 def test_links_and_visits_of_a_service_are_imported_once(
-    serve: Serve,  # noqa: F811 - the fixture
+    serve: Serve,
     alice: Client,
     run_jobs: Callable[[], None],
     sql: Sql,
@@ -37,7 +37,7 @@ def test_links_and_visits_of_a_service_are_imported_once(
 
 
 def test_a_wrong_token_ends_the_import_with_a_sentence(
-    serve: Serve,  # noqa: F811 - the fixture
+    serve: Serve,
     alice: Client,
     run_jobs: Callable[[], None],
 ) -> None:
@@ -52,7 +52,7 @@ def test_a_wrong_token_ends_the_import_with_a_sentence(
 
 
 def test_an_import_waits_when_the_service_asks_for_it(
-    serve: Serve,  # noqa: F811 - the fixture
+    serve: Serve,
     alice: Client,
     run_jobs: Callable[[], None],
     sql: Sql,

@@ -1,6 +1,5 @@
 """API keys in Chromium: from the first key to its end."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,17 +8,16 @@ from linkmgr.web import keys
 from tests import factories
 from tests.browser import Browser
 from tests.conftest import PASSWORD, Client
+from tests.console_pages import check
 from tests.factories import Sql
 from tests.test_browser import login_link
-from tests.test_console_browser import check
 
 pytestmark = pytest.mark.browser
 
 
 def test_a_key_is_made_copied_used_rotated_and_deleted(
-    *, serve: Callable[..., str], browser: Browser, admin: Client, alice: Client, sql: Sql, tmp_path: Path
+    *, base: str, browser: Browser, admin: Client, alice: Client, sql: Sql, tmp_path: Path
 ) -> None:
-    base = serve("--workers", "1", "--graceful-timeout", "0")
     browser.open(login_link(base, admin, alice))
     browser.wait_for("/console")
     sql("UPDATE sessions SET by_link = false RETURNING 1")  # so that forms ask for the password

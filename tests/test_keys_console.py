@@ -98,7 +98,7 @@ def test_a_refused_form_keeps_what_was_typed(
 def test_a_key_is_rotated_after_the_password_is_confirmed(browser: FlaskClient, alice: Client) -> None:
     old = secret_in(browser.post("/console/keys/new", data=FORM | {"scopes": ["*"]}).text)
     path = f"/console/keys/{only_key(alice)['id']}/rotate"
-    assert "one more day" in browser.get(path).text
+    assert "1 day" in browser.get(path).text
     refused = browser.post(path, data={"overlap": "3600", "current_password": "wrong"})
     assert (refused.status_code, "Your current password is wrong." in refused.text) == (400, True)
     new = secret_in(browser.post(path, data={"overlap": "3600", "current_password": PASSWORD}).text)

@@ -12,9 +12,9 @@ from PIL import Image
 
 from tests.browser import Browser
 from tests.conftest import Client
+from tests.console_pages import style
 from tests.factories import Sql
 from tests.test_browser import login_link
-from tests.test_console_browser import style
 from tests.visited import Store, Visited
 
 pytestmark = pytest.mark.browser

@@ -18,11 +18,6 @@ SECRET = "open sesame"
 
 
 @pytest.fixture
-def base(serve: Callable[..., str]) -> str:
-    return serve("--workers", "1", "--graceful-timeout", "0")
-
-
-@pytest.fixture
 def site() -> Iterator[str]:
     """A third-party web server whose pages show their path."""
 

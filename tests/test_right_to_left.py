@@ -53,8 +53,7 @@ PAGES: dict[str, Callable[[Client], str]] = {
 
 
 @pytest.mark.browser
-def test_it_runs_from_right_to_left(browser: Browser, serve: Callable[..., str], alice: Client) -> None:
-    base = serve("--workers", "1")
+def test_it_runs_from_right_to_left(browser: Browser, base: str, alice: Client) -> None:
     for selector, make in PAGES.items():
         browser.open(base + make(alice))
         found = browser.run(f"""

@@ -258,8 +258,7 @@ SHOWN = {
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_scan_pages_work_on_a_phone(browser: Browser, serve: Callable[..., str], alice: Client, scripts: bool) -> None:
-    base = serve("--workers", "1")
+def test_scan_pages_work_on_a_phone(browser: Browser, base: str, alice: Client, scripts: bool) -> None:
     browser.size(*PHONE)
     for kind, (data, shown) in SHOWN.items():
         browser.scripts(run=scripts)

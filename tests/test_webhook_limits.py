@@ -15,7 +15,7 @@ from tests.conftest import Client
 from tests.factories import Sql
 from tests.receivers import Deliver, Receiver, deliveries, events, subscribe
 from tests.test_account_page import signed_in
-from tests.test_webhooks import URL
+from tests.test_webhook_events import URL
 from tests.visited import Store, Visited
 
 
@@ -245,3 +245,15 @@ def test_the_form_keeps_a_filter_that_is_not_among_its_choices(alice: Client, ap
     assert alice.delete(f"/api/{name}/{row_id}/delete").status_code == 200
     page = signed_in(app).get(f"/console/webhooks/{webhook_id}/edit").text
     assert re.search(f'<option value="{row_id}" selected>', page)
+
+
+def test_a_page_behind_the_last_one_leads_to_the_first(
+    alice: Client, app: Flask, receiver: Receiver, deliver: Deliver
+) -> None:
+    webhook_id, _ = subscribe(alice, receiver.url)
+    alice.add("/api/url/add", {"url": URL})
+    deliver()
+    for path in ("/console/webhooks", f"/console/webhooks/{webhook_id}"):
+        page = signed_in(app).get(f"{path}?page=2").text
+        assert "This list has fewer pages." in page
+        assert f'href="{path}">Show the first page' in page

@@ -48,7 +48,7 @@ def list_keys(user: str) -> None:
 @click.argument("name")
 @click.option("--scope", "names", multiple=True, required=True, help="Such as links:create; repeat it for more.")
 @click.option("--domain", "domains", type=_KEY_ID, multiple=True, help="Id of a branded domain to limit the key to.")
-@click.option("--own-only", is_flag=True, help="Limit the key to the rows that it makes itself.")
+@click.option("--own-only", is_flag=True, help="Limit the key to the rows that it creates.")
 @click.option("--expires", help="The end, in UTC, such as '2030-12-31 23:59:59'.")
 @click.option("--allow-ip", "allowed_ips", multiple=True, help="IP address or network that the key can be used from.")
 def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None:

@@ -31,6 +31,8 @@ class Line(NamedTuple):
     record: Row
     problem: str | None
     position: Any
+    text: str = ""  # the line itself, if it has a problem
+    is_mended: bool = False  # its ids are those of the account, see linkmgr/imports/archive_errors.py
 
     @property
     def visits(self) -> list[RawVisit]:
@@ -43,7 +45,10 @@ class Line(NamedTuple):
 
     @property
     def raw(self) -> Row:
-        return {"file": f"{self.kind}.jsonl", "line": json.dumps(self.record, ensure_ascii=False)[:_MAX_LINE]}
+        line = self.text if self.problem else json.dumps(self.record, ensure_ascii=False)
+        if len(line) > _MAX_LINE and "image" in self.record:  # a logo, which can be added later
+            line = json.dumps(self.record | {"image": None}, ensure_ascii=False)
+        return {"file": f"{self.kind}.jsonl", "line": line[:_MAX_LINE]}
 
 
 def is_archive(head: bytes) -> bool:
@@ -106,14 +111,15 @@ def _read_file(archive: zipfile.ZipFile, kind: str, number: int, place: int, off
                     text, part = b"", file.readline(limit)
                     offset += len(part)
                 number, place = number + 1, place + 1
-                record, problem = _parse(text, limit)
+                record, problem = parse(text, limit)
                 sentence = problem and f"Line {place} of {kind}.jsonl {problem}"
-                yield Line(number, kind, record, sentence, [number, kind, place, offset])
+                shown = text.decode(errors="replace").strip() if problem else ""
+                yield Line(number, kind, record, sentence, [number, kind, place, offset], shown)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise ReadError(f"{kind}.jsonl in this zip cannot be read. Export the account again.") from error
 
 
-def _parse(text: bytes, limit: int) -> tuple[Row, str | None]:
+def parse(text: bytes, limit: int = _MAX_LINE) -> tuple[Row, str | None]:
     """Return the members of a line, and a problem or None. An empty text stands for a line that is too long."""
     if not text:
         return {}, f"is longer than {limit >> 10} KiB."
@@ -126,15 +132,17 @@ def _parse(text: bytes, limit: int) -> tuple[Row, str | None]:
 def preview(stream: IO[bytes], limit: int) -> list[Row]:
     """Return the first links."""
     archive = _open(stream)
-    return [
-        {
-            "number": line.number,
-            "link": {name: str(line.record.get(name) or "") for name in ("url", "custom", "metatitle")},
-            "channels": [],
-            "created": line.record.get("date") if isinstance(line.record.get("date"), str) else None,
-            "clicks": clicks if isinstance(clicks := line.record.get("clicks"), int) and clicks >= 0 else None,
-            "visits": 0,
-            "problem": line.problem,
-        }
-        for line in islice(_read_file(archive, "links", 0, 0, 0), limit)
-    ]
+    return [describe(line) for line in islice(_read_file(archive, "links", 0, 0, 0), limit)]
+
+
+def describe(line: Line) -> Row:
+    """Return a line as a row of a preview."""
+    return {
+        "number": line.number,
+        "link": {name: str(line.record.get(name) or "") for name in ("url", "custom", "metatitle")},
+        "channels": [],
+        "created": line.record.get("date") if isinstance(line.record.get("date"), str) else None,
+        "clicks": clicks if isinstance(clicks := line.record.get("clicks"), int) and clicks >= 0 else None,
+        "visits": 0,
+        "problem": line.problem,
+    }

@@ -10,6 +10,7 @@ import psycopg2
 from argon2 import extract_parameters
 from argon2.exceptions import InvalidHashError
 
+from linkmgr.db.statements import Row
 from linkmgr.fields.times import parse_time
 from linkmgr.imports import archive_visits, links
 from linkmgr.imports.archive import Line
@@ -46,8 +47,10 @@ class Store:
     def __init__(self, user_id: int, import_id: int, on_conflict: str, loader: Loader) -> None:
         self.user_id, self.import_id, self.on_conflict, self.loader = user_id, import_id, on_conflict, loader
         self.batch = Batch()
+        self.is_mended = False
 
     def run(self, lines: list[Line]) -> Batch:
+        self.is_mended = any(line.is_mended for line in lines)
         special: dict[str, Callable[[list[Line]], None]] = {
             "links": self._links,
             "qr": self._codes,
@@ -73,6 +76,9 @@ class Store:
 
     def ids(self, kind: str, names: list[Any]) -> dict[str, int]:
         texts = list({str(name)[:_MAX_NAME] for name in names if isinstance(name, int | str)})
+        if self.is_mended:
+            numbers = [int(text) for text in texts if re.fullmatch("[0-9]{1,18}", text)]
+            return imported_rows.own_ids(self.user_id, kind.removesuffix(MADE), numbers)
         return import_batches.references(self.user_id, self.import_id, kind, texts) if texts else {}
 
     def _keep(self, kind: str, done: list[tuple[Line, Outcome]]) -> None:
@@ -135,7 +141,7 @@ class Store:
             else:
                 outcome = self._add(line, code=None if existing else code)
             self._assign(line, outcome, "qr", channel_ids)
-            done.append((line, outcome))
+            done.append((_with(line, outcome, channel=_found(line.record.get("channel"), channel_ids)), outcome))
         self._keep("qr", done)
 
     def _logos(self, lines: list[Line]) -> None:
@@ -145,7 +151,8 @@ class Store:
                 try:
                     image = logos.reencode(base64.b64decode(str(line.record.get("image"))))
                 except (AppError, ValueError):
-                    self.batch.count(line, failure(AppError("logo_unusable")))
+                    own = line._replace(record=line.record | {"id": qr_id})
+                    self.batch.count(own, failure(AppError("logo_unusable")))
                 else:
                     imported_rows.set_logo(self.user_id, qr_id, image)
 
@@ -159,7 +166,7 @@ class Store:
             if outcome.code == "alias_taken" and not line.record.get("custom"):
                 outcome = self._add(line, alias=None)
             self._assign(line, outcome, "bio", channel_ids)
-            done.append((line, outcome))
+            done.append((_with(line, outcome, channel=_found(line.record.get("channel"), channel_ids)), outcome))
         self._keep("bio", done)
 
     def _answers(self, lines: list[Line]) -> None:
@@ -193,21 +200,14 @@ class Store:
                 done.append((line, failure(error)))
         outcomes = links.store(self.user_id, [sent for _, sent in checked], self.on_conflict, self.loader)
         done += [(line, outcome) for (line, _), outcome in zip(checked, outcomes, strict=True)]
+        done = [(_with(line, outcome, **_references(line.record, ids)), outcome) for line, outcome in done]
         self._keep("links", done)
 
     def _link(self, line: Line, ids: dict[str, dict[str, int]], hosts: set[str]) -> Sent:
         record = line.record
         body = {name: record[name] for name in _LINK if name in record}
-        body |= {
-            "campaign": ids["campaigns"].get(str(record.get("campaign")), 0),
-            "pixels": [ids["pixels"][str(name)] for name in _list(record.get("pixels")) if str(name) in ids["pixels"]],
-            "channel": [
-                ids["channels"][str(name)] for name in _list(record.get("channel")) if str(name) in ids["channels"]
-            ],
-            "domain": _host(line) if _host(line) in hosts else "",
-            "custom": record.get("alias"),
-            "type": _type(record.get("type"), ids),
-        }
+        body |= _references(record, ids)
+        body |= {"domain": _host(line) if _host(line) in hosts else "", "custom": record.get("alias")}
         link = self.loader.prepare(body)
         if not record.get("custom"):
             link["alias"] = link.pop("custom", None)
@@ -231,6 +231,27 @@ class Store:
                 number[visit["target_id"]] = number.get(visit["target_id"], 0) + (not visit["bot"])
         if number:
             imported_links.subtract_visits(self.user_id, number)
+
+
+def _with(line: Line, outcome: Outcome, **members: Any) -> Line:
+    """Return a line that failed with references to rows of the account, so that it can be mended and sent again."""
+    if outcome.kind != "failed":
+        return line
+    return line._replace(record={name: members.get(name, value) for name, value in line.record.items()})
+
+
+def _references(record: Row, ids: dict[str, dict[str, int]]) -> Row:
+    """Return the members of a link that refer to rows, with the ids of the account."""
+    return {
+        "campaign": ids["campaigns"].get(str(record.get("campaign")), 0),
+        "pixels": _found(record.get("pixels"), ids["pixels"]),
+        "channel": _found(record.get("channel"), ids["channels"]),
+        "type": _type(record.get("type"), ids),
+    }
+
+
+def _found(value: Any, ids: dict[str, int]) -> list[int]:
+    return [ids[str(name)] for name in _list(value) if str(name) in ids]
 
 
 def _list(value: Any) -> list[Any]:

@@ -19,7 +19,7 @@ from flask import Flask, current_app
 
 from linkmgr.db import jobs, transaction
 from linkmgr.db.statements import Row
-from linkmgr.imports import archive, archive_rows, bodies, links, readers, visits
+from linkmgr.imports import archive, archive_errors, archive_rows, bodies, links, readers, visits
 from linkmgr.imports.batch import Batch
 from linkmgr.imports.links import Loader, Outcome, Sent
 from linkmgr.imports.rows import ImportRow, ReadError
@@ -83,7 +83,7 @@ def _open(user_id: int, import_id: int, details: Row) -> _Reading:
     file = StoredFile(user_id, import_id, details["size"])
     stream: Any = io.BufferedReader(file, 1 << 16)
     if details["source"] == archive.SOURCE:
-        return _Reading(user_id, import_id, details["batch"], archive.read(stream, position), file)
+        return _Reading(user_id, import_id, details["batch"], archive_errors.read(stream, position), file)
     rows = readers.read(stream, details["source"], details["mapping"] or None, position)
     return _Reading(user_id, import_id, details["batch"], rows, file)
 

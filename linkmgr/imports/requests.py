@@ -7,7 +7,7 @@ from typing import IO, Any, NamedTuple
 
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
-from linkmgr.imports import archive, bodies, job, readers, stored_file
+from linkmgr.imports import archive, archive_errors, bodies, job, readers, stored_file
 from linkmgr.imports.links import Outcome
 from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.repository import import_batches, imports
@@ -16,6 +16,7 @@ from linkmgr.web.errors import AppError, not_found
 
 SOURCES = (*readers.FILE_SOURCES, archive.SOURCE)
 PREVIEW_ROWS = 10
+_NO_ACCOUNT = "This is not an export of an account. Send its zip, or the CSV of its rows that failed."
 _MAX_SHOWN = 300  # characters of the names of columns in a message
 
 
@@ -49,6 +50,10 @@ def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mappi
         form = readers.recognize(head)
     except ReadError as error:
         raise AppError("import_unreadable", problem=error.message) from None
+    if source in (None, archive.SOURCE) and not form.source and archive_errors.has_columns(form.columns):
+        return File(stream, size, name, archive.SOURCE, {}, form.format, form.columns)
+    if source == archive.SOURCE:
+        raise AppError("import_unreadable", problem=_NO_ACCOUNT)
     columns = set(form.columns)
     if missing := [column for column in mapping.values() if column not in columns and form.format != "sql"]:
         raise AppError("invalid", problems=f"mapping names columns that the file does not have: {', '.join(missing)}")
@@ -94,16 +99,17 @@ def _rows(origin: File | Service) -> Iterator[ImportRow]:
 def preview(user_id: int, origin: File | Service) -> Row:
     """Return what was recognized, and the first rows as they would be stored. Nothing is stored."""
     rows: list[Row] = []
-    if isinstance(origin, File) and origin.source == archive.SOURCE:
-        rows = archive.preview(origin.stream, PREVIEW_ROWS)
-    elif origin.source or "url" in origin.mapping:
-        try:
+    try:
+        if isinstance(origin, File) and origin.source == archive.SOURCE:
+            stream: Any = origin.stream
+            rows = archive_errors.preview(stream, PREVIEW_ROWS)
+        elif origin.source or "url" in origin.mapping:
             first = [*islice(_rows(origin), PREVIEW_ROWS)]
-        except ReadError as error:
-            raise AppError("import_unreadable", problem=error.message) from None
-        # Channels that are missing would be made.
-        context = bodies.Context(bodies.own_hosts(user_id, first), {})
-        rows = [_describe(row, context) for row in first]
+            # Channels that are missing would be made.
+            context = bodies.Context(bodies.own_hosts(user_id, first), {})
+            rows = [_describe(row, context) for row in first]
+    except ReadError as error:
+        raise AppError("import_unreadable", problem=error.message) from None
     return {
         "source": origin.source or None,
         "format": origin.form,

@@ -56,9 +56,9 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
 - **ETag.** A single read and an update respond with the version of the record in the header `ETag`. Send it in
   `If-None-Match` with the next read: if nothing has changed, the statistics included, the response is a 304 without a
   body.
-- **Keys for programs.** `POST /api/key/add` makes further keys, each with only the scopes that its program needs, and
-  if you like for some domains, for the rows that it makes itself, or for some IP addresses. Each operation names its
-  scope.
+- **Keys for programs.** `POST /api/key/add` makes further keys, each with only the scopes that its program needs.
+  A key can also be limited to some domains, to the rows that it creates, and to some IP addresses. Each operation names
+  its scope.
 - **Ids.** Another user's id and an id that does not exist give the same 404.
 - **Paths.** The 404 of an unknown path names the operation that was probably meant: `/api/links` names `/api/urls`.
 - **Times** are UTC.

@@ -5,10 +5,12 @@ of it. Coordinates are from 0 to WIDTH and from 0 to HEIGHT.
 """
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from linkmgr.db.statements import Row
+from linkmgr.fields.periods import as_array, start_of_day
 
 WIDTH, HEIGHT = 1000, 200
 SPARK_WIDTH, SPARK_HEIGHT = 120, 28
@@ -170,16 +172,17 @@ def sparkline(clicks: list[int]) -> str:
     return _path([(number * step, 2 + height - value / top * height) for number, value in enumerate(clicks)])
 
 
-def spark_days() -> list[str]:
-    """Return the UTC days of a sparkline."""
-    today = datetime.now(UTC).date()
-    return [(today - timedelta(days=number)).isoformat() for number in range(SPARK_DAYS - 1, -1, -1)]
+def spark_edges(zone: ZoneInfo) -> str:
+    """Return the starts of the days of a sparkline in a time zone, as an array of SQL."""
+    today = datetime.now(zone).date()
+    return as_array(start_of_day(today - timedelta(days=number), zone) for number in range(SPARK_DAYS - 1, -1, -1))
 
 
-def add_spark(row: Row, days: list[str], counts: dict[str, int]) -> None:
-    """Add the number of recent visits and the path of the sparkline to a row of a list."""
+def add_spark(row: Row, counts: dict[str, int]) -> None:
+    """Add the number of recent visits and the path of the sparkline to a row of a list. `counts` has the visits by the
+    number of the day, from 1."""
     row["recent"] = sum(counts.values())
-    row["spark"] = sparkline([counts.get(day, 0) for day in days])
+    row["spark"] = sparkline([counts.get(str(number), 0) for number in range(1, SPARK_DAYS + 1)])
 
 
 class Bar(NamedTuple):

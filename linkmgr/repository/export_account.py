@@ -24,7 +24,7 @@ in an order in which a line refers to earlier lines only. Times are UTC.
                      referrer, browser, os, device, language, bot. A target's visits are sorted by time.
     manifest.json    `format`, `service`, `base_url`, `username`, `exported` (the time), and `counts`: lines by file
 
-API keys, sessions and the user's password are not exported.
+API keys, webhooks, sessions and the user's password are not exported.
 """
 
 from collections.abc import Iterable, Iterator

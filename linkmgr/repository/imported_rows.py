@@ -3,7 +3,7 @@
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Row, row, run
+from linkmgr.db.statements import Row, row, rows, run
 from linkmgr.repository.overlay_answers import MAX_ANSWERS
 
 # By the file of the export.
@@ -43,6 +43,30 @@ def set_created(user_id: int, kind: str, row_id: int, created: str) -> None:
     """Store the time at which a row was created. Domains have none."""
     if kind in _CREATED:
         run(_CREATED[kind], user_id=user_id, row_id=row_id, created=created)
+
+
+def own_ids(user_id: int, kind: str, ids: list[int]) -> dict[str, int]:
+    """Return those ids, by their text, that rows of the user have. `kind` is a file of the export."""
+    records = rows(
+        """
+        SELECT id FROM campaigns
+         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'campaigns'
+         UNION ALL
+        SELECT id FROM channels WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'channels'
+         UNION ALL
+        SELECT id FROM pixels WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'pixels'
+         UNION ALL
+        SELECT id FROM splash_pages WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'splash'
+         UNION ALL
+        SELECT id FROM overlays WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'overlays'
+         UNION ALL
+        SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'qr'
+        """,
+        user_id=user_id,
+        kind=kind,
+        ids=ids,
+    )
+    return {str(record["id"]): record["id"] for record in records}
 
 
 def find_code(user_id: int, code: str) -> Row | None:

@@ -130,54 +130,54 @@ def of_targets(
     )
 
 
-def of_links(user_id: int, ids: list[int], *, since: str) -> list[Row]:
-    """Return the states of links, and in `days` the clicks of each UTC day from `since` on."""
+def of_links(user_id: int, ids: list[int], *, edges: str) -> list[Row]:
+    """Return the states of links, and in `days` the clicks by the number of the day."""
     return replica_rows(
         """
         SELECT id, password_hash IS NOT NULL AS has_password, coalesce(expires <= now(), false) AS is_expired, type,
                public,
                (SELECT coalesce(jsonb_object_agg(day, clicks), '{}')
-                  FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS clicks
+                  FROM (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS day, sum(visits) AS clicks
                           FROM current_target_quarters
-                         WHERE target_id = links.id AND at >= %(since)s::date::timestamp AT TIME ZONE 'UTC' AND NOT bot
+                         WHERE target_id = links.id AND at >= (%(edges)s::timestamptz[])[1] AND NOT bot
                          GROUP BY 1) daily) AS days
           FROM links
          WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
         """,
         user_id=user_id,
         ids=ids,
-        since=since,
+        edges=edges,
     )
 
 
-def of_codes(user_id: int, ids: list[int], *, since: str) -> list[Row]:
-    """Return the types, data and colors of QR codes, and in `days` the scans of each UTC day from `since` on."""
+def of_codes(user_id: int, ids: list[int], *, edges: str) -> list[Row]:
+    """Return the types, data and colors of QR codes, and in `days` the scans by the number of the day."""
     return replica_rows(
         """
         SELECT id, type, data, foreground, background,
                (SELECT coalesce(jsonb_object_agg(day, scans), '{}')
-                  FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS scans
+                  FROM (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS day, sum(visits) AS scans
                           FROM current_target_quarters
-                         WHERE target_id = qrs.id AND at >= %(since)s::date::timestamp AT TIME ZONE 'UTC' AND NOT bot
+                         WHERE target_id = qrs.id AND at >= (%(edges)s::timestamptz[])[1] AND NOT bot
                          GROUP BY 1) daily) AS days
           FROM qrs
          WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
         """,
         user_id=user_id,
         ids=ids,
-        since=since,
+        edges=edges,
     )
 
 
-def of_campaign(user_id: int, campaign_id: int, *, since: str, **paging: Unpack[Paging]) -> Page:
-    """List the links of a campaign by clicks, and in `days` the clicks of each UTC day from `since` on."""
+def of_campaign(user_id: int, campaign_id: int, *, edges: str, **paging: Unpack[Paging]) -> Page:
+    """List the links of a campaign by clicks, and in `days` the clicks by the number of the day."""
     return page(
         """
         SELECT *, (SELECT coalesce(jsonb_object_agg(day, visits), '{}')
-                     FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, sum(visits) AS visits
+                     FROM (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS day, sum(visits) AS visits
                              FROM current_target_quarters
                             WHERE target_id = members.id AND NOT bot
-                              AND at >= %(since)s::date::timestamp AT TIME ZONE 'UTC'
+                              AND at >= (%(edges)s::timestamptz[])[1]
                             GROUP BY 1) daily) AS days
           FROM (SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s::text) || '/' || alias AS shorturl,
                        url AS longurl, title, coalesce(clicks, 0) AS clicks, public,
@@ -192,7 +192,7 @@ def of_campaign(user_id: int, campaign_id: int, *, since: str, **paging: Unpack[
         "SELECT count(*) FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s",
         user_id=user_id,
         campaign_id=campaign_id,
-        since=since,
+        edges=edges,
         base=settings().base_url,
         **paging,
     )

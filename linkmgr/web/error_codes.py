@@ -34,7 +34,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # imports
     "import_unrecognized": (
         400,
-        "The columns of this file are not known: {columns}. Name the one of the target in mapping, as url.",
+        "The columns of this file are not recognized: {columns}. Name the column of the target in mapping, as url.",
     ),
     "import_unreadable": (400, "{problem}"),
     "imports_full": (409, "You have {number} unfinished imports. Wait until one ends, or cancel one."),
@@ -85,18 +85,21 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     "key_exceeded": (
         403,
-        "A key can only make, change and delete keys that allow no more than itself. Send fewer scopes and at least its"
-        " own limits, or use another key.",
+        "A key can only create, change and delete keys with at most its own scopes and at least its own limits. Send"
+        " fewer scopes or stricter limits, or use another key.",
     ),
     "admin_scope": (
         403,
-        "Only administrators can give the scope admin, with a key that has it. Leave the scope out.",
+        "Only administrators can give the scope admin, with a key that has it. Remove admin from scopes.",
     ),
     "default_key_only": (
         400,
         "You have no other API key that is valid. Make one before you turn off the default key.",
     ),
-    "keys_full": (400, "You have 100 API keys, which is the maximum. Delete one, or change it."),
+    "keys_full": (
+        400,
+        "You have 100 API keys, which is the maximum. Delete a key that is not used, or change an existing one.",
+    ),
     "domains_unknown": (400, "domains must contain only ids of your branded domains."),
     "administrators_only": (403, "Only administrators can use this operation. Use an administrator's API key."),
     "administration_page": (403, "Only administrators can open this page. Sign in as an administrator."),
@@ -182,8 +185,11 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "image_busy": (503, "Too many images are being rendered. Try again in {seconds} seconds."),
     "image_missing": (404, "QR code not found. Check the URL; the code may have been deleted."),
     # webhooks
-    "webhook_off": (400, "This webhook is turned off. Turn it on with active, then try again."),
-    "webhooks_full": (400, "You have 20 webhooks, which is the maximum. Delete one, or change it."),
+    "webhook_off": (400, "This webhook is turned off. Set active to true, then try again."),
+    "webhooks_full": (
+        400,
+        "You have 20 webhooks, which is the maximum. Delete one that is not used, or change an existing one.",
+    ),
     # campaign pages
     "campaign_missing": (404, "Campaign not found. It may be private, empty or deleted."),
     # overlays

@@ -32,7 +32,7 @@ whether the others can be stored.
   elements, is a 400.
 - **Limits.** A bulk request counts as one request. Its elements also count in a budget of rows, 5,000 per minute unless
   the operator changes it. The headers `X-RateLimit-Rows-Limit`, `X-RateLimit-Rows-Remaining` and
-  `X-RateLimit-Rows-Reset` (an epoch second) tell it. A request that exceeds it is a 429, changes nothing and is not
+  `X-RateLimit-Rows-Reset` (an epoch second) report it. A request that exceeds it is a 429, changes nothing and is not
   counted.
 - **Plan.** If the plan allows three more links, the first three that can be stored are stored.
 - **Order.** Within a request, an alias belongs to the first link that can have it. The same URL twice, without other
@@ -40,7 +40,7 @@ whether the others can be stored.
 - **Slow members.** A request may have at most {bulk.MAX_PASSWORDS} different passwords, {bulk.MAX_LOGOS} different
   logos, and {bulk.MAX_LOGO_URLS} different URLs of logos.
 - **Ids** may be repeated and may be strings. An id that is not yours has the code `missing`.
-- **If-Match** is the version of one record, so a bulk request does not take it.
+- **If-Match** is the version of one record, so bulk requests do not support it.
 - **Safe to repeat.** As with all writes, `Idempotency-Key` makes it safe to send a request again.""",
     members={
         "urls": Member(_NEW_LINKS, "Bodies of `POST /api/url/add`."),

@@ -149,7 +149,8 @@ A zip of JSON lines with everything that the account owns: `links.jsonl`, `qr.js
 and `visits.jsonl`. `manifest.json` has the version of the format and the number of lines in each file.
 
 Lines have the members of the bodies of the API, and `id`, to which other lines refer. Links have the argon2id hash of
-their password, so that an import restores it. API keys, sessions and the password of the account are not exported.""",
+their password, so that an import restores it. API keys, webhooks, sessions and the password of the account are not
+exported. Create new keys and webhooks after an import: only digests of keys are stored.""",
             file="application/zip",
         ),
     ),

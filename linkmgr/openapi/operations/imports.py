@@ -42,7 +42,7 @@ RESOURCE = Resource(
     description="""\
 Imports links from a file or from another service. Send a file as the body or as `file` of a form
 (`multipart/form-data`), also packed with gzip, up to 64 MiB: CSV, a JSON array, JSON lines, an SQL dump of YOURLS, or
-the zip of an account:
+the zip of an account, or the corrected CSV of the rows that failed:
 
 `curl -H 'Authorization: Bearer API_KEY' -F file=@links.csv 'https://go.example.org/api/imports?dry_run=1'`
 
@@ -180,7 +180,11 @@ visits. `percent` is the part of a file that was read, and
             description=f"""\
 A CSV of the failed rows with the columns of the source and the reason, or JSON with the header
 `Accept: application/json`. Correct the rows and send the file again; the column `error` is ignored. At most about
-{MAX_ERRORS:,} rows are kept.""",
+{MAX_ERRORS:,} rows are kept.
+
+After the import of an account, the columns are `file`, such as `links.jsonl`, and `line`, the JSON object of the row:
+for example, change its `alias` if it was in use. Ids in it, such as `campaign` and `pixels`, are those of your account.
+Visits of a link or QR code that failed are not imported; its `clicks` become `imported_clicks`.""",
             csv="Short URL,Long URL,error\r\nsale,ftp://example.com,url must be a URL that begins with http:// or https://.",
         ),
         Operation(

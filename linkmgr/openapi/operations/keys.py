@@ -48,15 +48,15 @@ _DEFAULT: dict[str, JsonSchema] = {
 RESOURCE = Resource(
     name="Keys",
     description=f"""\
-Each user has one API key with full access, the `default` key. Programs that need less get a key of their own, which
-allows only its `scopes`, and less with `domains`, `own_only`, `expires` and `allowed_ips`. All keys of a user share
-one rate limit.
+Each user has one API key with full access, the `default` key. Create another key for a program that needs less. It
+allows only its `scopes`, and `domains`, `own_only`, `expires` and `allowed_ips` limit it further. All keys of a user
+share one rate limit.
 
 A scope is a word and an action:
 
-- `links:read` allows each GET of links, with their statistics and visits. `links:create` allows to make links and
-  nothing else, not even to read them: the response has only the id and the short URL, also if the URL was shortened
-  before. `links:write` allows to read, make, change and delete them.
+- `links:read` allows each GET of links, with their statistics and visits. `links:create` allows creating links, but
+  not reading them: the response has only the id and the short URL, even if the URL was shortened before. `links:write`
+  allows reading, creating, changing and deleting them.
 - The words are `account`, `bio`, `campaigns`, `channels`, `domains`, `imports`, `keys`, `links`, `overlay`, `pixels`,
   `qr`, `splash`, `stats` and `webhooks`. Assigning needs `campaigns:write` or `channels:write`.
   The members of a link that refer to other rows, such as `campaign`, need no scope of these.
@@ -64,22 +64,23 @@ A scope is a word and an action:
   have them sent to any URL. The events of users need `admin` besides.
 - `account:write` can set a new password, so whoever has such a key can sign in as the user.
 - `admin` is for plans and users. Only administrators can give it. It includes the default keys of all users.
-- `*` is everything but `admin`. The export of the account needs it. An import stores links, campaigns and channels.
+- `*` is all scopes except `admin`. The export of the account needs it. An import stores links, campaigns and channels.
 
-A request without the scope is a 403 that names it, also in the header `WWW-Authenticate: Bearer
+A request whose key does not have the scope is a 403 that names the scope, also in the header `WWW-Authenticate: Bearer
 error="insufficient_scope", scope="links:write"`.
 
 With `own_only`, all other rows do not exist for the key: it neither reads, changes nor refers to them, and its lists
 have the totals of its own rows. A URL that another key has shortened becomes a new link. With `domains`, this is so
 for links that are not on these domains, for QR codes and for bio pages; a link must name one of the domains in
 `domain`; and the key changes nothing but links. Statistics then need `ids`, `campaign`, `channel` or `domain`.
-Operations that do not know these limits are a 403. Names, aliases and domains stay taken by rows that the key does not
-see, and all rows count against the plan.
+Operations that do not support these limits are a 403. The names, aliases and domains of rows that the key cannot see
+are still in use, and all rows count against the plan.
 
-A key with `keys:write` makes, changes, rotates and deletes keys that allow no more than itself, and so has at least
-its own limits. A user has at most 100 keys.
+A key with `keys:write` can create, change, rotate and delete keys with at most its own scopes and at least its own
+limits. A user has at most 100 keys.
 
-A key is `lmk_`, 30 letters and digits, and 6 that are their CRC-32 in base 62, for secret scanners:
+A key consists of `lmk_`, 30 letters and digits, and 6 more that are their CRC-32 in base 62, so that secret scanners
+recognize it:
 `{SCOPED_PATTERN}`. It is shown once, in the response that makes it; only its SHA-256 digest is stored. A mistyped key
 is refused without being looked up.""",
     members={
@@ -89,7 +90,7 @@ is refused without being looked up.""",
             [17], "The ids of the branded domains that the key is limited to. `[]` means no limit.", default=[]
         ),
         "own_only": Member(
-            False, "Limits the key to the rows that it made itself. It cannot be changed later.", default=False
+            False, "Limits the key to the rows that it creates. It cannot be changed later.", default=False
         ),
         "expires": Member("2030-12-31 23:59:59", "The key stops working at this time."),
         "allowed_ips": Member(
@@ -155,7 +156,8 @@ is refused without being looked up.""",
             keys.KeyRotation,
             {"overlap": 86400},
             codes=("key_exceeded",),
-            description="The previous key works for `overlap` seconds more. One that still overlaps stops working.",
+            description="The previous key works for `overlap` more seconds. A key that an earlier rotation replaced "
+            "stops working at once.",
         ),
         Operation(
             "DELETE",

@@ -41,20 +41,20 @@ that read them with `GET /api/events`. Events are recorded while you have a webh
 transaction of the change itself: an event is sent if and only if the change was stored.
 
 Deliveries follow the [Standard Webhooks](https://www.standardwebhooks.com) specification. The body is
-`{"type": ..., "timestamp": ..., "data": ...}` with at most 20 kB; `data` then lacks its largest members and has
-`truncated`. The headers are `webhook-id`, `webhook-timestamp` and `webhook-signature`. To verify a delivery, use a
-library of the specification with the `secret` of the webhook.
+`{"type": ..., "timestamp": ..., "data": ...}` with at most 20 kB. If it would be larger, `data` has the member
+`truncated` and lacks its largest members. The headers are `webhook-id`, `webhook-timestamp` and `webhook-signature`. To
+verify a delivery, use a library of the specification with the `secret` of the webhook.
 
 - Answer with a status of 2xx within 15 seconds. Redirects are not followed. The URL needs a public IP address and the
   port 80 or 443; the setting `LINKMGR_WEBHOOK_NETWORKS` allows further networks.
-- A delivery that fails is sent again after 5 seconds, 5 and 30 minutes, and 2, 5, 10, 14, 20 and 24 hours. While a
+- A delivery that fails is sent again after 5 seconds, 5 minutes, 30 minutes, and 2, 5, 10, 14, 20 and 24 hours. While a
   receiver fails, it gets one delivery at a time, at most a minute apart. A 410, or a week without success, turns the
   webhook off, and `reason` tells why. Set `active` to turn it on again.
 - An event is delivered at least once, so compare `webhook-id` if repetitions matter. Deliveries arrive in any order.
 - `link`, `qr` and the other records are read within about a second of the change. The `data` of a `deleted` event has
   the main members of the deleted row.
-- `visit` and `scan` gather up to 40 visits: `{"visits": [{"id", "shorturl", "time", "country", ...}]}`. They contain
-  no address and no bots.
+- The data of `visit` and `scan` is up to 40 visits: `{"visits": [{"id", "shorturl", "time", "country", ...}]}`. It has
+  no IP addresses and no visits of bots.
 - `campaign`, `channel` and `domain` select the events of links, QR codes and visits of that row. A deleted link or QR
   code belongs to no channel.
 - `plan.limit_reached` is sent when the last row that your plan allows is added. `user.created` and `user.deleted` are

@@ -26,11 +26,11 @@ def campaign(row_id: int) -> str:
 
 def _page(row_id: int, typed: str = "", problem: str = "") -> str:
     """Show a campaign. Statements: the campaign, its numbers, and its links."""
-    row, days = repository.read(g.user_id, row_id), charts.spark_days()
+    row = repository.read(g.user_id, row_id)
     paging: Any = {"limit": plain.PER_PAGE, "number": page_number(), "after": None}
-    page = overviews.of_campaign(g.user_id, row_id, since=days[0], **paging)
+    page = overviews.of_campaign(g.user_id, row_id, edges=charts.spark_edges(g.zone), **paging)
     for link in page.rows:
-        charts.add_spark(link, days, link["days"])
+        charts.add_spark(link, link["days"])
     numbers = periods.numbers(campaign_id=row_id)
     return render_template(
         "console/campaign.html", row=row, page=page, numbers_of=numbers, typed=typed, problem=problem

@@ -87,12 +87,12 @@ def links() -> str:
     what they can belong to."""
     query = _query()
     page = _page(query)
-    days = charts.spark_days()
     ids = [row["id"] for row in page.rows]
-    states = {row["id"]: row for row in overviews.of_links(g.user_id, ids, since=days[0])} if ids else {}
+    edges = charts.spark_edges(g.zone)
+    states = {row["id"]: row for row in overviews.of_links(g.user_id, ids, edges=edges)} if ids else {}
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "public": True})
-        charts.add_spark(row, days, row["state"].get("days", {}))
+        charts.add_spark(row, row["state"].get("days", {}))
     rows = overviews.choices(g.user_id, limit=MAX_CHOICES)
     choices = {kind: [row for row in rows if row["kind"] == kind] for kind in _ROWS}
     return render_template(

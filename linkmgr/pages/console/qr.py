@@ -39,13 +39,13 @@ _LOGO_CODES = ("logo_unusable", "logo_missing", "fetch_refused", "fetch_unresolv
 def qrs() -> str:
     """Show one page of the list. Statements: the list with its total, and data and scans of its codes."""
     page = qr.index(g.user_id, limit=plain.PER_PAGE, number=page_number(), after=None)
-    days, ids = charts.spark_days(), [row["id"] for row in page.rows]
-    codes = {row["id"]: row for row in overviews.of_codes(g.user_id, ids, since=days[0])} if ids else {}
+    edges, ids = charts.spark_edges(g.zone), [row["id"] for row in page.rows]
+    codes = {row["id"]: row for row in overviews.of_codes(g.user_id, ids, edges=edges)} if ids else {}
     for row in page.rows:
         if code := codes.get(row["id"]):  # else it was deleted since
             content = qr_data.default_name(code["type"], code["data"])
             row |= {"type": code["type"], "content": content, "image": qr_page.thumbnail(_code(row), code)}
-            charts.add_spark(row, days, code["days"])
+            charts.add_spark(row, code["days"])
     return render_template("console/qrs.html", page=page, form=FORM, types=TYPES)
 
 

@@ -1,0 +1,256 @@
+"""Events that webhooks subscribe to."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr.events.records import MAX_DATA
+from linkmgr.fields.webhooks import KINDS
+from linkmgr.repository import outbox
+from tests import factories
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.receivers import Deliver, Receiver, deliveries, events, subscribe
+from tests.visited import Store, Visited
+
+URL = "https://example.com/page"
+
+
+def test_a_created_link_is_delivered_with_its_record(alice: Client, receiver: Receiver, deliver: Deliver) -> None:
+    subscribe(alice, receiver.url)
+    link_id = alice.add("/api/url/add", {"url": URL, "custom": "summer"})
+    deliver()
+    [delivery] = receiver.received
+    assert delivery.json["type"] == "link.created"
+    assert delivery.json["data"] == alice.get(f"/api/url/{link_id}").get_json()["details"]
+    assert datetime.fromisoformat(delivery.json["timestamp"]) > datetime.now(UTC) - timedelta(minutes=1)
+
+
+CREATED = {
+    "link": ("/api/url/add", {"url": URL}, "/api/url/{}"),
+    "qr": ("/api/qr/add", {"type": "text", "data": "Hello"}, "/api/qr/{}"),
+    "campaign": ("/api/campaign/add", {"name": "Summer"}, "/api/campaign/{}"),
+    "channel": ("/api/channel/add", {"name": "News"}, "/api/channel/{}"),
+    "bio": ("/api/bio/add", {"alias": "dana", "name": "Dana"}, "/api/bio/{}"),
+    "domain": ("/api/domain/add", {"domain": "https://go.example.com"}, "/api/domain/{}"),
+    "splash": ("/api/splash/add", {"name": "Launch"}, "/api/splash/{}"),
+    "overlay": ("/api/overlay/add", {"type": "message", "name": "Sale", "message": "Now"}, "/api/overlay/{}"),
+    "pixel": ("/api/pixel/add", {"type": "gtmpixel", "name": "Shop", "tag": "GTM-1"}, "/api/pixel/{}"),
+}
+CHANGES = {
+    "link": {"metatitle": "New"}, "qr": {"data": "Hi"}, "campaign": {"name": "Winter"}, "channel": {"name": "Old"},
+    "bio": {"name": "Dan"}, "domain": {"redirectroot": URL}, "splash": {"name": "Start"}, "overlay": {"name": "Buy"},
+    "pixel": {"tag": "GTM-2"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_row_has_events_for_its_changes(alice: Client, deliver: Deliver, kind: str) -> None:
+    add, members, path = CREATED[kind]
+    subscribe(alice, "", f"{kind}.*")
+    row_id = alice.add(add, members)
+    deliver()
+    assert alice.put(f"{path.format(row_id)}/update", CHANGES[kind]).status_code == 200
+    answer = alice.get(path.format(row_id)).get_json()
+    deliver()
+    assert alice.delete(f"{path.format(row_id)}/delete").status_code == 200
+    deliver()
+    created, changed, deleted = events(alice)
+    assert [event["type"] for event in (created, changed, deleted)] == [
+        f"{kind}.created", f"{kind}.updated", f"{kind}.deleted"
+    ]  # fmt: skip
+    assert {event["data"]["id"] for event in (created, changed, deleted)} == {row_id}
+    assert changed["data"] == answer.get("details", answer["data"])
+    assert not {"user_id", "password_hash"} & deleted["data"].keys()
+
+
+def test_a_refused_change_has_no_event(alice: Client, deliver: Deliver) -> None:
+    subscribe(alice)
+    alice.add("/api/url/add", {"url": URL, "custom": "summer"})
+    assert alice.post("/api/url/add", {"url": URL, "custom": "summer"}).status_code == 400
+    assert alice.put("/api/url/999/update", {"metatitle": "x"}).status_code == 404
+    deliver()
+    assert [event["type"] for event in events(alice)] == ["link.created"]
+
+
+def test_adding_the_same_plain_link_again_is_no_change(alice: Client, deliver: Deliver) -> None:
+    subscribe(alice)
+    for _ in range(3):
+        alice.add("/api/url/add", {"url": URL})
+    deliver()
+    assert [event["type"] for event in events(alice)] == ["link.created"]
+
+
+def test_an_event_goes_only_to_its_owner(alice: Client, bob: Client, receiver: Receiver, deliver: Deliver) -> None:
+    subscribe(alice, receiver.url)
+    subscribe(bob)
+    bob.add("/api/url/add", {"url": URL})
+    deliver()
+    assert not receiver.received
+    assert events(alice) == []
+    assert len(events(bob)) == 1
+
+
+def test_without_a_subscription_nothing_is_recorded(alice: Client, bob: Client, sql: Sql, deliver: Deliver) -> None:
+    subscribe(bob, "", "channel.*")
+    subscribe(alice, "", "campaign.*")
+    alice.add("/api/url/add", {"url": URL})
+    deliver()
+    assert sql("SELECT FROM events UNION ALL SELECT FROM outbox") == []
+
+
+def test_a_webhook_that_is_off_gets_nothing(alice: Client, receiver: Receiver, deliver: Deliver) -> None:
+    webhook_id, _ = subscribe(alice, receiver.url)
+    alice.put(f"/api/webhook/{webhook_id}/update", {"active": False})
+    alice.add("/api/url/add", {"url": URL})
+    deliver()
+    assert not receiver.received
+    assert events(alice) == []
+
+
+def test_filters_select_the_links_and_visits_of_a_row(alice: Client, sql: Sql, store: Store, deliver: Deliver) -> None:
+    for name, make in (
+        ("campaign", factories.campaign), ("channel", factories.channel), ("domain", factories.domain)
+    ):  # fmt: skip
+        row_id = make(sql, alice.id)
+        webhook_id, _ = subscribe(alice, "", "link.created", "visit", **{name: row_id})
+        value: Any = row_id
+        if name == "domain":
+            value = alice.get(f"/api/domain/{row_id}").get_json()["data"]["domain"]
+        inside = alice.add("/api/url/add", {"url": f"{URL}?{name}", name: value})
+        outside = alice.add("/api/url/add", {"url": f"{URL}?other{name}"})
+        store([Visited(outside, datetime.now(UTC))])
+        deliver()
+        store([Visited(inside, datetime.now(UTC))])
+        deliver()
+        after = max((event["id"] for event in events(alice)), default=0)
+        created, visited = events(alice)[-2:]
+        assert (created["type"], created["data"]["id"]) == ("link.created", inside)
+        assert visited["data"]["visits"][0]["id"] == inside
+        assert len(events(alice, f"after={after - 2}")) == 2
+        alice.delete(f"/api/webhook/{webhook_id}/delete")
+
+
+def test_visits_are_gathered_and_carry_no_address(
+    alice: Client, store: Store, sql: Sql, receiver: Receiver, deliver: Deliver
+) -> None:
+    subscribe(alice, receiver.url, "visit", "scan")
+    link_id, code = factories.link(sql, alice.id), factories.qr(sql, alice.id)
+    now = datetime.now(UTC)
+    store(
+        [Visited(link_id, now, referrer="r" * 250, city="c" * 250) for _ in range(90)]
+        + [Visited(code, now), Visited(link_id, now, bot=True), Visited(link_id, now - timedelta(days=2))]
+    )
+    deliver()
+    visits = [delivery.json for delivery in receiver.received if delivery.json["type"] == "visit"]
+    assert sorted(len(event["data"]["visits"]) for event in visits) == [10, 40, 40]
+    assert all(len(delivery.body) < 20_000 for delivery in receiver.received)
+    [scan] = [delivery.json for delivery in receiver.received if delivery.json["type"] == "scan"]
+    [visit] = scan["data"]["visits"]
+    assert visit.keys() == {
+        "id", "shorturl", "time", "country", "city", "referrer", "browser", "os", "device", "language"
+    }  # fmt: skip
+    assert visit["shorturl"] == alice.get(f"/api/qr/{code}").get_json()["details"]["link"]
+
+
+def test_a_record_that_is_too_large_lacks_its_largest_members(
+    alice: Client, receiver: Receiver, deliver: Deliver
+) -> None:
+    subscribe(alice, receiver.url)
+    devices = ("iphone", "ipad", "android", "windows", "mac", "linux", "phone", "tablet", "desktop", "samsung", "pixel")
+    targets = [{"device": name, "link": f"{URL}?{'x' * 1900}"} for name in devices]
+    alice.add("/api/url/add", {"url": URL, "metatitle": "Large", "devicetarget": targets})
+    deliver()
+    [delivery] = receiver.received
+    assert len(delivery.body) <= MAX_DATA + 200
+    assert delivery.json["data"]["truncated"] is True
+    assert delivery.json["data"]["title"] == "Large"
+
+
+def test_an_expired_link_is_announced_once(alice: Client, sql: Sql, deliver: Deliver, app: Flask) -> None:
+    subscribe(alice, "", "link.expired")
+    link_id = alice.add("/api/url/add", {"url": URL, "expiry": "2030-01-01 00:00:00"})
+    sql("UPDATE links SET expires = now() - interval '1 minute' RETURNING 1")
+    sql("UPDATE expiry_clock SET announced = now() - interval '2 minutes' RETURNING 1")
+    for _ in range(2):
+        with app.app_context():
+            outbox.announce_expired()
+        deliver()
+    assert [(event["type"], event["data"]["id"]) for event in events(alice)] == [("link.expired", link_id)]
+
+
+def test_an_answer_to_an_overlay_is_an_event(alice: Client, sql: Sql, deliver: Deliver) -> None:
+    subscribe(alice, "", "answer.received")
+    overlay_id = factories.overlay(sql, alice.id)
+    answer_id = factories.answer(sql, alice.id)
+    deliver()
+    [event] = events(alice)
+    assert (event["data"]["id"], event["data"]["overlay"]) == (answer_id, overlay_id)
+    assert event["data"]["answer"] == {"email": "visitor@example.com"}
+
+
+def test_the_end_of_an_import_is_an_event(alice: Client, sql: Sql, deliver: Deliver) -> None:
+    subscribe(alice, "", "import.finished")
+    import_id = factories.an_import(sql, alice.id)
+    for state in ("running", "done"):
+        sql("UPDATE imports SET state = %(state)s RETURNING 1", state=state)
+    deliver()
+    [event] = events(alice)
+    assert event["data"] == alice.get(f"/api/imports/{import_id}").get_json()["data"]
+
+
+def test_the_last_row_that_a_plan_allows_is_announced(alice: Client, sql: Sql, deliver: Deliver) -> None:
+    sql("""UPDATE plans SET limits = jsonb_set(limits::jsonb, '{links}', '2') WHERE name = 'Business' RETURNING 1""")
+    try:
+        subscribe(alice, "", "plan.limit_reached")
+        for number in range(2):
+            alice.add("/api/url/add", {"url": f"{URL}?{number}"})
+        assert alice.post("/api/url/add", {"url": f"{URL}?3"}).status_code == 400
+    finally:
+        sql("UPDATE plans SET limits = jsonb_set(limits::jsonb, '{links}', '0') WHERE name = 'Business' RETURNING 1")
+    deliver()
+    assert [event["data"] for event in events(alice)] == [{"resource": "links", "limit": 2}]
+
+
+def test_administrators_learn_of_new_and_deleted_users(admin: Client, alice: Client, deliver: Deliver) -> None:
+    subscribe(admin, "", "user.*")
+    subscribe(alice, "", "*")
+    new = {"username": "carol", "email": "carol@example.com", "password": "secret"}
+    user_id = admin.post("/api/user/add", new).get_json()["data"]["id"]
+    assert admin.delete(f"/api/user/{user_id}/delete").status_code == 200
+    deliver()
+    assert [event["type"] for event in events(admin)] == ["user.created", "user.deleted"]
+    assert events(admin)[1]["data"] == {"id": user_id, "username": "carol", "email": "carol@example.com"}
+    assert events(alice) == []
+
+
+def test_events_are_read_in_order_without_gaps(alice: Client, deliver: Deliver) -> None:
+    subscribe(alice)
+    ids = []
+    for number in range(7):
+        ids.append(alice.add("/api/url/add", {"url": f"{URL}?{number}"}))
+        deliver()
+    after, read = 0, []
+    while True:
+        data = alice.get(f"/api/events?limit=2&after={after}" if after else "/api/events?limit=2").get_json()["data"]
+        after = data["next"]
+        if not data["events"]:
+            break
+        read += [event["data"]["id"] for event in data["events"]]
+    assert read == ids
+    assert [event["type"] for event in events(alice, "type=link.created&limit=1")] == ["link.created"]
+    assert alice.get("/api/events?type=nothing").status_code == 400
+    assert alice.get("/api/events?page=2").status_code == 400
+
+
+def test_old_events_are_purged_with_their_deliveries(
+    alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql, app: Flask
+) -> None:
+    webhook_id, _ = subscribe(alice, receiver.url)
+    alice.add("/api/url/add", {"url": URL})
+    deliver()
+    sql("UPDATE events SET created = now() - interval '31 days' RETURNING 1")
+    assert app.test_cli_runner().invoke(args=["visits", "purge"]).exit_code == 0
+    assert events(alice) == deliveries(alice, webhook_id) == []
