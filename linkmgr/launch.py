@@ -65,7 +65,9 @@ def _prepare_dev(config: Settings) -> Callable[[], None]:
             _say(f"  {name + ':':<20}{page}")
         for name, key in keys.items():
             _say(f"  {f'API key of {name}:':<20}{key}")
-        _say("\nA sign-in link works once, within an hour. For a new one: .venv/bin/flask --app app users login NAME")
+        # A command in another shell prints the URL of this port only if it gets the setting.
+        command = f"{f'PORT={port()} ' if 'PORT' in os.environ else ''}.venv/bin/flask --app app users login NAME"
+        _say(f"\nA sign-in link works once, within an hour. For a new one: {command}")
         _say(f"\nTry it:\n  curl -H 'Authorization: Bearer {list(keys.values())[-1]}' {url}/api/account\n")
         domains = "not verified" if config.domain_check == "off" else "verified"
         _say("Unlike in production, the code is reloaded when it changes, there is demonstration data,")

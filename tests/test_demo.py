@@ -1,5 +1,7 @@
 """The demo data of `make dev`."""
 
+import re
+import shlex
 from collections.abc import Iterator
 from functools import partial
 from urllib.parse import urlsplit
@@ -8,7 +10,7 @@ import pytest
 from flask import Flask
 
 from linkmgr import demo
-from tests.conftest import BASE_URL, Client
+from tests.conftest import BASE_URL, ROOT, Client
 from tests.factories import Sql
 from tests.rollups import differences
 from tests.test_paging import LISTS
@@ -35,6 +37,20 @@ def test_demo_has_rows_in_each_list_and_admin_has_none(clients: dict[str, Client
     assert empty == {"/api/imports", "/api/webhooks"}  # these connect to other services
     assert clients["admin"].get("/api/users").status_code == 200
     assert not any(lengths(clients["admin"]).values())
+
+
+def test_each_command_of_the_first_steps_works_with_the_key_of_demo(clients: dict[str, Client]) -> None:
+    text = (ROOT / "README.md").read_text().partition("## First steps")[2].partition("\n## ")[0]
+    commands = [shlex.split(line) for line in re.findall("^    curl (.*)$", text, re.MULTILINE)]
+    assert len(commands) > 5
+    for *options, url in commands:
+        sent = dict(zip(options[1::2], options[::2], strict=True))  # each value, and its option
+        headers = dict(value.split(": ") for value, option in sent.items() if option == "-H" and "$KEY" not in value)
+        bodies = [value for value, option in sent.items() if option == "-d"]
+        path = url.removeprefix("http://127.0.0.1:5000")
+        method = "POST" if bodies else "GET"
+        answer = clients["demo"].call(method, path, data="".join(bodies), headers=headers)
+        assert (path, answer.status_code) == (path, 200)
 
 
 def test_a_channel_of_demo_has_items_of_the_three_types(clients: dict[str, Client]) -> None:

@@ -31,6 +31,8 @@ def test_dev_prints_links_that_sign_in_and_its_pages(start: Callable[..., Servic
     for name, page in printed.items():
         assert service.get(page.removeprefix(base)) == (303 if name == "Console" else 200)  # without a session: /login
     assert service.get("/login/" + "x" * 43) == 410
+    command = next(line for line in service.output().splitlines() if line.endswith("users login NAME"))
+    assert command.endswith(f": PORT={service.port} .venv/bin/flask --app app users login NAME")  # names that URL
 
 
 def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

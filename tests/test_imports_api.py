@@ -45,6 +45,15 @@ def test_a_form_and_gzip_are_files_too(alice: Client, run_jobs: Callable[[], Non
     assert aliases(sql, alice) == ["zipped"]
 
 
+def test_a_form_may_have_a_large_file(alice: Client, sql: Sql) -> None:
+    file = shlink(*(sale(f"row-{n}") for n in range(4000)))
+    assert len(file) > 3 * 65536
+    form = {"file": (BytesIO(file), "links.csv")}
+    answer = alice.post("/api/imports", data=form, content_type="multipart/form-data")
+    assert answer.status_code == 200, answer.text
+    assert sql("SELECT size FROM imports") == [{"size": len(file)}]
+
+
 def test_a_dry_run_shows_the_first_rows_and_stores_nothing(alice: Client, sql: Sql) -> None:
     file = shlink(sale("summer", clicks=3), sale("!"), *(sale(f"row-{n}") for n in range(20)))
     answer = send(alice, file, "?dry_run=1").get_json()
@@ -112,7 +121,8 @@ def test_a_file_above_the_limit_is_refused(alice: Client, monkeypatch: pytest.Mo
         answer = alice.post("/api/imports", data=b"x" * 200_000, content_type="text/csv", **framing)
         assert (answer.status_code, answer.get_json()["code"]) == (413, "file_too_large")
     form = {"file": (BytesIO(b"x" * 120_000), "links.csv")}
-    assert alice.post("/api/imports", data=form, content_type="multipart/form-data").status_code == 413
+    answer = alice.post("/api/imports", data=form, content_type="multipart/form-data")
+    assert (answer.status_code, answer.get_json()["code"]) == (413, "file_too_large")
     assert sql("SELECT FROM imports") == []
 
 

@@ -31,6 +31,7 @@ _PARAMETERS = ("metrics", "by", *_SELECTION, "from", "to", "period", "timezone",
                "user")  # fmt: skip
 _MAX_TEXT = 2000
 _CODE_LENGTH = 2  # of a country or a language
+_QUOTED = re.compile('(^|,) *- *"')  # an excluded value in double quotes
 
 
 @dataclass(frozen=True)
@@ -168,11 +169,12 @@ def selection() -> Selection:
 
 
 def _values(name: str, text: str) -> list[str]:
-    """Split a list at its commas. A label with a comma is in double quotes, as in CSV."""
+    """Split a list at its commas. A label with a comma is in double quotes, as in CSV. `-` may stand before them."""
     try:
-        [values] = csv.reader([text], strict=True)
+        [values] = csv.reader([_QUOTED.sub(r'\1"-', text)], skipinitialspace=True, strict=True)
     except (csv.Error, ValueError):
         values = [""]
+    values = [value.strip() for value in values]
     is_complete = values and all(value.removeprefix("-").strip() for value in values)
     if not is_complete or len(values) > MAX_FILTER_VALUES:
         raise _invalid(
@@ -214,7 +216,7 @@ def _filter(name: str) -> Filter | None:
         return None
     values = _values(name, text)
     included = [value for value in values if not value.startswith("-")]
-    excluded = [value[1:] for value in values if value.startswith("-")]
+    excluded = [value[1:].strip() for value in values if value.startswith("-")]
     return Filter(_labels(name, included) or None, _labels(name, excluded) or None, text)
 
 

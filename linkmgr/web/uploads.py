@@ -154,7 +154,7 @@ def _parse_form(body: _Body) -> tuple[IO[bytes], str, dict[str, str]]:
     request = web_request.current()
     parser = FormDataParser(
         stream_factory=cast("TStreamFactory", _temporary),
-        max_form_memory_size=_MAX_FRAMING,
+        max_form_memory_size=_MAX_FRAMING + _BLOCK,  # the parser counts the block that it reads, too
         max_form_parts=20,
         silent=False,
     )
