@@ -5,8 +5,9 @@ from typing import Any
 from flask import Blueprint, Response
 from marshmallow import ValidationError, fields
 
-from linkmgr.fields.base import Changes, Choice, New, Text, body, changes_of, join_problems, paging
+from linkmgr.fields.base import Changes, Choice, New, Text, body, changes_of, join_problems
 from linkmgr.fields.links import Alias
+from linkmgr.fields.query import paging
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import bio

@@ -4,7 +4,8 @@ import secrets
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.base import Boolean, Changes, Matching, New, Text, body, paging
+from linkmgr.fields.base import Boolean, Changes, Matching, New, Text, body
+from linkmgr.fields.query import paging
 from linkmgr.repository import campaigns
 from linkmgr.web.auth import user_id
 from linkmgr.web.responses import Json, listing, ok, updated, versioned

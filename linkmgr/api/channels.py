@@ -2,7 +2,8 @@
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.base import Boolean, Changes, Choice, Color, New, Text, body, load, paging
+from linkmgr.fields.base import Boolean, Changes, Choice, Color, New, Text, body, load
+from linkmgr.fields.query import paging
 from linkmgr.repository import channels
 from linkmgr.web.auth import user_id
 from linkmgr.web.responses import Json, listing, ok, updated, versioned

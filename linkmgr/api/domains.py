@@ -5,7 +5,8 @@ from marshmallow import ValidationError
 
 from linkmgr.db.statements import Row
 from linkmgr.fields import accents
-from linkmgr.fields.base import Changes, Color, New, Target, Text, body, changes_of, paging
+from linkmgr.fields.base import Changes, Color, New, Target, Text, body, changes_of
+from linkmgr.fields.query import paging
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.base import query_choice
+from linkmgr.fields.query import query_choice
 from linkmgr.repository import export, export_account, export_visits, visit_list
 from linkmgr.repository.export import Batch
 from linkmgr.settings import settings

@@ -6,7 +6,8 @@ import orjson
 from flask import Blueprint, Response, request, stream_with_context
 
 from linkmgr.api import account_rows, urls
-from linkmgr.fields.base import Choice, New, Target, Text, body, load, paging
+from linkmgr.fields.base import Choice, New, Target, Text, body, load
+from linkmgr.fields.query import paging
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.imports import readers, requests
 from linkmgr.imports.links import Loader

@@ -7,7 +7,8 @@ from flask import Blueprint, Response
 from marshmallow import ValidationError, fields
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import MAX_ID, Boolean, Changes, Integer, New, Text, Timestamp, body, changes_of, paging
+from linkmgr.fields.base import MAX_ID, Boolean, Changes, Integer, New, Text, Timestamp, body, changes_of
+from linkmgr.fields.query import paging
 from linkmgr.repository import api_keys
 from linkmgr.web import keys, scopes
 from linkmgr.web.auth import caller, user_id

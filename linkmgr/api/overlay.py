@@ -6,7 +6,8 @@ from flask import Blueprint, Response
 from marshmallow import Schema, validates_schema
 
 from linkmgr.fields import overlays
-from linkmgr.fields.base import Changes, Choice, Color, New, Target, Text, body, changes_of, paging
+from linkmgr.fields.base import Changes, Choice, Color, New, Target, Text, body, changes_of
+from linkmgr.fields.query import paging
 from linkmgr.repository import overlay
 from linkmgr.web.auth import user_id
 from linkmgr.web.responses import Json, listing, ok, updated, versioned

@@ -2,7 +2,8 @@
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.base import Changes, Choice, Matching, New, Text, body, paging
+from linkmgr.fields.base import Changes, Choice, Matching, New, Text, body
+from linkmgr.fields.query import paging
 from linkmgr.repository import pixels
 from linkmgr.web.auth import user_id
 from linkmgr.web.responses import Json, listing, ok, updated, versioned

@@ -7,7 +7,8 @@ from marshmallow import fields
 
 from linkmgr.api.stats import list_visits
 from linkmgr.fields import qr as qr_data
-from linkmgr.fields.base import Changes, Choice, Matching, New, Text, body, paging
+from linkmgr.fields.base import Changes, Choice, Matching, New, Text, body
+from linkmgr.fields.query import paging
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import qr

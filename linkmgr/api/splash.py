@@ -2,7 +2,8 @@
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.base import Changes, Integer, New, Target, Text, body, changes_of, paging
+from linkmgr.fields.base import Changes, Integer, New, Target, Text, body, changes_of
+from linkmgr.fields.query import paging
 from linkmgr.repository import splash
 from linkmgr.web.auth import user_id
 from linkmgr.web.responses import Json, listing, ok, updated, versioned

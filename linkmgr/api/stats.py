@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 
 from linkmgr.fields import stats as queries
-from linkmgr.fields.base import page_limit
+from linkmgr.fields.query import page_limit
 from linkmgr.repository import stats, visit_list
 from linkmgr.repository.scope import Owner
 from linkmgr.repository.stats import Report

@@ -7,7 +7,7 @@ from marshmallow import Schema, post_load
 
 from linkmgr.api.stats import list_visits
 from linkmgr.db.statements import Page
-from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, changes_of, paging, query_text
+from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, changes_of
 from linkmgr.fields.links import (
     Alias,
     DeepLink,
@@ -24,6 +24,7 @@ from linkmgr.fields.links import (
     hosts_of,
     targets_of,
 )
+from linkmgr.fields.query import paging, query_text
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import url_details, url_search, urls

@@ -2,7 +2,8 @@
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.base import Email, Id, Matching, New, Password, Timestamp, body, query_choice, query_text
+from linkmgr.fields.base import Email, Id, Matching, New, Password, Timestamp, body
+from linkmgr.fields.query import query_choice, query_text
 from linkmgr.repository import login, users
 from linkmgr.settings import settings
 from linkmgr.web import auth, keys, passwords

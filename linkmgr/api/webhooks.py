@@ -3,7 +3,8 @@
 from flask import Blueprint, Response
 
 from linkmgr.events.worker import iso
-from linkmgr.fields.base import Boolean, Changes, Integer, New, Text, body, paging, query_text
+from linkmgr.fields.base import Boolean, Changes, Integer, New, Text, body
+from linkmgr.fields.query import paging, query_text
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.fields.webhooks import OF_USERS, PATTERNS, Events, Filter, Url, match_users
 from linkmgr.outbound.webhooks import new_secret

@@ -8,7 +8,8 @@ from linkmgr.api.keys import MAX_OVERLAP, NewKey
 from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import MAX_ID, MAX_LIMIT, load
+from linkmgr.fields.base import MAX_ID, load
+from linkmgr.fields.query import MAX_LIMIT
 from linkmgr.repository import api_keys
 from linkmgr.web import keys
 

@@ -1,4 +1,4 @@
-"""Request validation: JSON bodies, pagination and field types.
+"""Request validation: JSON bodies and field types.
 
 A validation message completes a sentence that begins with the name of the member.
 """
@@ -10,10 +10,9 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from flask import request
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, pre_load, validate
 
-from linkmgr.db.statements import MAX_BIGINT, Paging
+from linkmgr.db.statements import MAX_BIGINT
 from linkmgr.fields import strict_json
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import normalize_target
@@ -21,8 +20,6 @@ from linkmgr.web import request as web_request
 from linkmgr.web.errors import AppError
 
 MAX_ID = MAX_BIGINT
-DEFAULT_LIMIT, MAX_LIMIT = 15, 1000
-MAX_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client overflows
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -119,71 +116,6 @@ class New(Schema):
     @pre_load
     def drop_unsent(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         return {name: value for name, value in data.items() if value is not None and value != ""}
-
-
-# --- pagination and the query
-
-
-def paging() -> Paging:
-    """Return `limit`, and `page` or `after`, of the query as keyword arguments of `statements.page`."""
-    number, after = page_number(), _query_integer("after", MAX_ID)
-    if after and number > 1:  # clients that are generated from the document always send its default, page=1
-        raise AppError("invalid", problems="after and page exclude each other. Send only one of them")
-    return {"limit": page_limit(), "number": number, "after": after}
-
-
-def page_limit() -> int:
-    """Return `limit` of the query."""
-    return min(_query_integer("limit") or DEFAULT_LIMIT, MAX_LIMIT)
-
-
-def page_number() -> int:
-    """Return `page` of the query, for lists with a fixed page size."""
-    return _query_integer("page", MAX_PAGE) or 1
-
-
-def _query_value(name: str) -> str:
-    args = request.args
-    if name not in args:
-        return ""
-    values = args.getlist(name)
-    if len(values) > 1:
-        raise AppError("invalid", problems=f"{name} must not be repeated in the query")
-    return values[0]
-
-
-def _query_integer(name: str, maximum: int | None = None) -> int | None:
-    text = _query_value(name)
-    if not text:
-        return None
-    if not re.fullmatch("[1-9][0-9]*", text, re.ASCII):
-        raise AppError("invalid", problems=f"{name} must be an integer of at least 1")
-    number = int(text[:20])  # enough digits to exceed any maximum
-    if maximum and number > maximum:
-        raise AppError("invalid", problems=f"{name} must be at most {maximum}")
-    return number
-
-
-def query_id(name: str) -> str | None:
-    """Return the id of a row in the query, or "0", as text."""
-    text = _query_value(name)
-    return text if text == "0" else None if (number := _query_integer(name, MAX_ID)) is None else str(number)
-
-
-def query_text(name: str, max_length: int = 255) -> str | None:
-    text = _query_value(name)
-    if not text:
-        return None
-    if len(text) > max_length or not strict_json.is_storable(text):
-        raise AppError("invalid", problems=f"{name} must be at most {max_length} characters, without NUL characters")
-    return text
-
-
-def query_choice(name: str, choices: tuple[str, ...]) -> str | None:
-    text = query_text(name)
-    if text is not None and text not in choices:
-        raise AppError("invalid", problems=f"{name} must be one of {', '.join(choices)}")
-    return text
 
 
 # --- field types

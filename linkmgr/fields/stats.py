@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 from flask import request
 
-from linkmgr.fields.base import MAX_ID, query_choice, query_text
+from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.periods import PERIODS, UNITS, Range, parse_range, parse_zone
+from linkmgr.fields.query import query_choice, query_text
 from linkmgr.fields.strict_json import is_storable
 from linkmgr.web.errors import AppError
 

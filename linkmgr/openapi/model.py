@@ -7,7 +7,8 @@ from typing import Any
 
 from marshmallow import Schema
 
-from linkmgr.fields.base import DEFAULT_LIMIT, MAX_ID, MAX_LIMIT, MAX_PAGE
+from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
 from linkmgr.openapi.schemas import JsonSchema
 
 

@@ -6,7 +6,7 @@ from flask import Blueprint, redirect, render_template, request
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
-from linkmgr.fields.base import page_number
+from linkmgr.fields.query import page_number
 from linkmgr.pages import branded, loops
 from linkmgr.repository import public
 from linkmgr.web.errors import AppError

@@ -8,7 +8,7 @@ from flask import Blueprint, Response, request
 
 from linkmgr.db.statements import Row
 from linkmgr.fields import qr as qr_data
-from linkmgr.fields.base import query_choice, query_text
+from linkmgr.fields.query import query_choice, query_text
 from linkmgr.pages import branded
 from linkmgr.qr import drawing
 from linkmgr.qr import image as qr_image

@@ -7,7 +7,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import query_text
+from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, interstitial, loops, qr
 from linkmgr.qr import image as qr_image
 from linkmgr.qr.cache import image_cache

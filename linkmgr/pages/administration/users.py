@@ -10,7 +10,8 @@ from werkzeug.wrappers import Response
 from linkmgr.api.plans import Subscription
 from linkmgr.api.users import NewUser
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import load, page_number, problems, query_text
+from linkmgr.fields.base import load, problems
+from linkmgr.fields.query import page_number, query_text
 from linkmgr.pages import account as account_page
 from linkmgr.pages import signed_in
 from linkmgr.pages.administration.blueprint import bp, to_number

@@ -6,7 +6,7 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr.api import campaigns as api
-from linkmgr.fields.base import page_number
+from linkmgr.fields.query import page_number
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.pages import charts
 from linkmgr.pages.console import periods, plain

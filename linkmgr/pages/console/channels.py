@@ -4,7 +4,7 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr.api import channels as api
-from linkmgr.fields.base import page_number
+from linkmgr.fields.query import page_number
 from linkmgr.fields.short_urls import parse_item_url
 from linkmgr.pages.console import plain
 from linkmgr.pages.console.frame import bp

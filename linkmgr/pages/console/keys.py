@@ -8,7 +8,8 @@ from werkzeug.wrappers import Response
 
 from linkmgr.api import keys as api
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import load, page_number
+from linkmgr.fields.base import load
+from linkmgr.fields.query import page_number
 from linkmgr.pages.account import confirm_password
 from linkmgr.pages.console.forms import Form, FormData, differing, lines
 from linkmgr.pages.console.frame import bp

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page, Row
-from linkmgr.fields.base import page_number, query_choice, query_id, query_text
+from linkmgr.fields.query import page_number, query_choice, query_id, query_text
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.pages import charts
 from linkmgr.pages.console import plain

@@ -6,7 +6,7 @@ from flask import Response, g, render_template
 
 from linkmgr.api import urls as api
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import query_text
+from linkmgr.fields.query import query_text
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages import signed_in
 from linkmgr.pages.console import link_form, periods, plain

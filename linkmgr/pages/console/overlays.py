@@ -3,8 +3,8 @@
 from flask import Response, g, render_template
 
 from linkmgr.api import overlay as api
-from linkmgr.fields.base import page_number
 from linkmgr.fields.overlays import answer_columns
+from linkmgr.fields.query import page_number
 from linkmgr.pages.console import plain
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import overlay

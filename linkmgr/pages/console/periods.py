@@ -6,9 +6,9 @@ from typing import NamedTuple
 from flask import g
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import query_choice, query_text
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.periods import MAX_DAYS, UNITS, Range, as_array, checked, compared, parse_range, start_of_day
+from linkmgr.fields.query import query_choice, query_text
 from linkmgr.pages import charts
 from linkmgr.repository import overviews
 from linkmgr.web.errors import AppError

@@ -8,8 +8,9 @@ from marshmallow import Schema
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import Boolean, Color, Integer, page_number
+from linkmgr.fields.base import Boolean, Color, Integer
 from linkmgr.fields.colors import long_notation
+from linkmgr.fields.query import page_number
 from linkmgr.pages import interstitial
 from linkmgr.pages.console.forms import Form, FormData, lines
 from linkmgr.pages.console.frame import bp

@@ -10,7 +10,8 @@ from linkmgr.api import qr as api
 from linkmgr.db.statements import Row
 from linkmgr.fields import colors
 from linkmgr.fields import qr as qr_data
-from linkmgr.fields.base import page_number, problems
+from linkmgr.fields.base import problems
+from linkmgr.fields.query import page_number
 from linkmgr.pages import charts
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import periods, plain

@@ -5,7 +5,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr.api import imports as api
 from linkmgr.api.export import URLS
-from linkmgr.fields.base import page_number
+from linkmgr.fields.query import page_number
 from linkmgr.imports import readers, requests
 from linkmgr.imports.rows import MEMBERS
 from linkmgr.pages.console.frame import bp

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 from linkmgr.api import webhooks as api
 from linkmgr.db.statements import Row
 from linkmgr.events.worker import iso
-from linkmgr.fields.base import page_number
+from linkmgr.fields.query import page_number
 from linkmgr.fields.webhooks import PATTERNS, TYPES
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console.forms import Form, FormData, lines
