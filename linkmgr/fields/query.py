@@ -2,12 +2,11 @@
 
 import re
 
-from flask import request
-
 from linkmgr.db.statements import Paging
 from linkmgr.fields import strict_json
 from linkmgr.fields.base import MAX_ID
 from linkmgr.web.errors import AppError
+from linkmgr.web.request import current
 
 DEFAULT_LIMIT, MAX_LIMIT = 15, 1000
 MAX_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client overflows
@@ -32,7 +31,7 @@ def page_number() -> int:
 
 
 def _query_value(name: str) -> str:
-    args = request.args
+    args = current().args
     if name not in args:
         return ""
     values = args.getlist(name)
