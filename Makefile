@@ -14,6 +14,9 @@ dev: $(VENV)/serve  ## start the service for development, with demonstration dat
 run: $(VENV)/serve  ## start the service as in production
 	@$(VENV)/bin/python -m linkmgr.launch run
 
+# The tests start hundreds of processes, which would all compile the service.
+test test-fast: export PYTHONDONTWRITEBYTECODE :=
+
 test: $(VENV)/test  ## run all tests
 	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "browser or not (alone or services)"
 	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "services and not (alone or browser)"
