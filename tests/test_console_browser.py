@@ -1,8 +1,10 @@
 """The console in Chromium: the first five minutes, and the accessibility and fit of each page."""
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
+from itertools import product
 from pathlib import Path
 from random import Random
 from urllib.parse import urlsplit
@@ -94,13 +96,12 @@ def style(browser: Browser, scheme: str) -> None:
 
 
 def check(browser: Browser, name: str, folder: Path, *schemes: str) -> None:
-    """Keep pictures, then open all details and check the width of the page in both directions, and its accessibility.
-    test_accessibility.py checks all pages with ordinary rows, in more widths and in both color schemes."""
-    for size, (width, height) in SIZES.items():
-        for scheme in ("light", "dark"):
-            browser.size(width, height)
-            style(browser, scheme)
-            picture(browser, folder / f"{name}-{size}-{scheme}.png")
+    """Keep pictures if PICTURES is set, then open all details and check the width of the page in both directions, and
+    its accessibility. test_accessibility.py checks all pages with ordinary rows, in more widths and color schemes."""
+    for size, scheme in product(SIZES, ("light", "dark")) if os.environ.get("PICTURES") else ():
+        browser.size(*SIZES[size])
+        style(browser, scheme)
+        picture(browser, folder / f"{name}-{size}-{scheme}.png")
     browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
     for direction in ("rtl", "ltr"):
         browser.run(f"document.documentElement.dir = '{direction}'")
