@@ -9,7 +9,7 @@ from tests import axe
 from tests.browser import Browser
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.test_console_browser import SIZES, style
+from tests.looks import SIZES, style
 from tests.test_console_speed import pages
 
 pytestmark = pytest.mark.browser
@@ -17,7 +17,12 @@ pytestmark = pytest.mark.browser
 DOCS = "/api/docs"
 WIDTHS = (320, 390, 768, 1280, 2560)
 # The controls of a page that are outside of it, hidden ones and those for readers aside.
-OVERFLOW = "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth"
+OVERFLOW = """
+    return Object.fromEntries(["rtl", "ltr"].map((direction) => {
+        document.documentElement.dir = direction;
+        return [direction, Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth];
+    }));
+"""
 
 
 @pytest.fixture
@@ -35,9 +40,8 @@ def faults(browser: Browser, path: str, *more: str) -> list[str]:
     found = []
     for width in WIDTHS:
         browser.size(width, 900)
-        for direction in ("rtl", "ltr"):
-            browser.run(f"document.documentElement.dir = '{direction}'")
-            if (overflow := browser.run(OVERFLOW)) > 0:
+        for direction, overflow in browser.run(OVERFLOW).items():
+            if overflow > 0:
                 found.append(f"{path} is {overflow} pixels too wide at {width}, {direction}")
     for size, scheme in (("phone", "light"), ("desktop", "dark")):
         browser.size(*SIZES[size])

@@ -14,8 +14,8 @@ from tests.browser import Browser
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.imported import aliases, sale, shlink
+from tests.looks import check
 from tests.test_account_page import signed_in
-from tests.test_console_browser import check
 from tests.test_console_browser import signed_in as in_browser  # noqa: F401 - a fixture
 
 

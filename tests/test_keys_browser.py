@@ -9,8 +9,8 @@ from tests import factories
 from tests.browser import Browser
 from tests.conftest import PASSWORD, Client
 from tests.factories import Sql
+from tests.looks import check
 from tests.test_browser import login_link
-from tests.test_console_browser import check
 
 pytestmark = pytest.mark.browser
 

@@ -13,8 +13,8 @@ from PIL import Image
 from tests.browser import Browser
 from tests.conftest import Client
 from tests.factories import Sql
+from tests.looks import style
 from tests.test_browser import login_link
-from tests.test_console_browser import style
 from tests.visited import Store, Visited
 
 pytestmark = pytest.mark.browser
