@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from tests.markers import pytest_collection_modifyitems  # noqa: F401 - a hook
 from tests.receivers import deliver, receiver  # noqa: F401 - fixtures
 from tests.reports import bob_link, free, link, visited  # noqa: F401 - fixtures
 from tests.schemas import _empty, drop_past_months, empty, emptying, flask, fresh, migrate  # noqa: F401 - fixtures
-from tests.servers import base, redis_url, serve  # noqa: F401 - fixtures
+from tests.servers import base, redis_url, serve, unlimited  # noqa: F401 - fixtures
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.stage import stage  # noqa: F401 - a fixture
 from tests.targets import located, target  # noqa: F401 - fixtures
@@ -173,6 +174,12 @@ def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
         return app
 
     return make
+
+
+@pytest.fixture(scope="session")
+def app_with(make_app: Callable[..., Flask]) -> Callable[..., Flask]:
+    """Return the service with these settings. Tests share it: werkzeug compiles the routes in a tenth of a second."""
+    return cache(make_app)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
 
 from flask import Flask
@@ -123,19 +124,31 @@ def _overlaid(row: dict[str, Any]) -> dict[str, Any]:
 Show = Callable[..., TestResponse]
 
 
+def with_a_page(make_app: Callable[..., Flask]) -> Callable[..., Flask]:
+    """Return a function that makes the service with these settings once, and a page whose view a test replaces."""
+
+    @cache
+    def make(**settings: str) -> Flask:
+        made = make_app(**settings)
+        made.add_url_rule("/shown", "shown")
+        return made
+
+    return make
+
+
 def link_page(
-    make_app: Callable[..., Flask], row: dict[str, Any], target: str = TARGET, **settings: str
+    app_with: Callable[..., Flask], row: dict[str, Any], target: str = TARGET, **settings: str
 ) -> TestResponse:
     """Return the page of a link, as its short URL serves it."""
-    made = make_app(**settings)
-    made.add_url_rule("/shown", view_func=lambda: respond(row | _overlaid(row), target))
+    made = app_with(**settings)
+    made.view_functions["shown"] = lambda: respond(row | _overlaid(row), target)
     return made.test_client().get("/shown")
 
 
-def pixels_page(make_app: Callable[..., Flask], row: dict[str, Any]) -> TestResponse:
+def pixels_page(app_with: Callable[..., Flask], row: dict[str, Any]) -> TestResponse:
     """Return the page of a link's pixels, as the frame in the link's page loads it."""
-    made = make_app()
-    made.add_url_rule("/shown", view_func=lambda: pixel_page(row))
+    made = app_with()
+    made.view_functions["shown"] = lambda: pixel_page(row)
     return made.test_client().get("/shown")
 
 

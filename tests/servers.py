@@ -76,6 +76,14 @@ def base(app: Flask, dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield url
 
 
+@pytest.fixture(scope="session")
+def unlimited(app: Flask, dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of a shared service without rate limit and checks of domains."""
+    settings = {"rate_limit": "1000000 per minute", "domain_check": "off"}
+    with service(app, dsn, tmp_path_factory.mktemp("service"), "--workers", "1", **settings) as url:
+        yield url
+
+
 @contextmanager
 def redis(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Start a Redis server for the test and return its URL and its process."""

@@ -43,9 +43,9 @@ def test_an_ip_address_is_parsed_in_each_form_that_proxies_send(
 
 @pytest.mark.parametrize("written", [written for written, *_ in WRITTEN])
 def test_behind_a_proxy_no_value_of_the_header_fails(
-    make_app: Callable[..., Flask], app: Flask, sql: Sql, alice: Client, written: str
+    app_with: Callable[..., Flask], app: Flask, sql: Sql, alice: Client, written: str
 ) -> None:
-    target = Target(make_app(trusted_proxies="1"), sql, alice.id)
+    target = Target(app_with(trusted_proxies="1"), sql, alice.id)
     headers = {"X-Forwarded-For": written}
     browser = target.app.test_client()
     assert browser.get("/api/account", headers=headers).status_code == 401

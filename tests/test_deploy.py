@@ -17,7 +17,8 @@ from tests.conftest import ROOT
 DEPLOY = ROOT / "deploy"
 UNITS = sorted(path.name for path in (DEPLOY / "systemd").glob("*.*") if path.is_file())
 SCRIPTS = sorted(path for path in DEPLOY.iterdir() if path.is_file() and path.read_text().startswith("#!/bin/sh"))
-TEXTS = sorted(path for path in DEPLOY.rglob("*") if path.is_file() and "certificates" not in path.parts)
+NO_TEXTS = {"certificates", "__pycache__"}
+TEXTS = sorted(path for path in DEPLOY.rglob("*") if path.is_file() and NO_TEXTS.isdisjoint(path.parts))
 
 systemd = pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="systemd-analyze is missing: apt-get install systemd"

@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from linkmgr.openapi.operations import RESOURCES
 from linkmgr.web.error_codes import CATALOGUE
 from tests.browser import PHONE, Browser
-from tests.conftest import MANY, ROOT, Client
+from tests.conftest import ROOT, Client
 from tests.document import document
 from tests.operations import CALLS
 from tests.stage import Stage
@@ -120,11 +120,6 @@ def test_an_operation_lists_each_of_its_errors(page: str) -> None:
 # --- the commands, as a shell runs them
 
 
-@pytest.fixture
-def service(serve: Callable[..., str]) -> str:
-    return serve("--graceful-timeout", "0", rate_limit=MANY, domain_check="off")
-
-
 def output(command: str) -> str:
     return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True, timeout=30).stdout
 
@@ -142,8 +137,8 @@ def commands(page: str) -> dict[str, str]:
     return {name: html.unescape(command) for name, command in found}
 
 
-def test_every_command_works_when_it_is_copied(service: str, stage: Stage) -> None:
-    with urllib.request.urlopen(f"{service}/api/docs") as response:
+def test_every_command_works_when_it_is_copied(unlimited: str, stage: Stage) -> None:
+    with urllib.request.urlopen(f"{unlimited}/api/docs") as response:
         shown = commands(response.read().decode())
     assert set(shown) == OPERATIONS
     routes = {call.operation: call for call in reversed(CALLS)}  # a link is the last item on a channel
@@ -154,7 +149,7 @@ def test_every_command_works_when_it_is_copied(service: str, stage: Stage) -> No
     for call in sorted(routes.values(), key=lambda call: (order.index(call.method), call.rows == ["user"])):
         command = shown[ids[call.method, call.operation.path]]
         path = call.path_of([17] * len(call.rows))
-        assert f"{service}{path}" in command
+        assert f"{unlimited}{path}" in command
         filled = command.replace(path, stage.path(call)).replace("API_KEY", str(stage.caller(call).key))
         if call.operation.file:
             output(filled.replace("--output export.zip", "--output /dev/null --fail --silent"))
@@ -163,12 +158,12 @@ def test_every_command_works_when_it_is_copied(service: str, stage: Stage) -> No
         assert answer.get("error", 0) == 0, (filled, answer)
 
 
-def test_the_commands_of_the_readme_work_when_they_are_copied(service: str, alice: Client) -> None:
+def test_the_commands_of_the_readme_work_when_they_are_copied(unlimited: str, alice: Client) -> None:
     texts = [(ROOT / name).read_text() for name in ("README.md", "deploy/README.md")]
     lines = re.findall(r"^ {4,}(curl .*/api/.*)$", "\n".join(texts), re.MULTILINE)
     assert lines
     for line in lines:
-        filled = re.sub(r"https?://[^/ ]+(?=/api/)", service, line).replace("API_KEY", "$KEY")
+        filled = re.sub(r"https?://[^/ ]+(?=/api/)", unlimited, line).replace("API_KEY", "$KEY")
         command = f"KEY={alice.key}; {filled} --silent"
         if "text/csv" in line:
             assert output(command).startswith("country,clicks"), filled
@@ -248,14 +243,11 @@ def test_a_copied_command_has_the_key_that_the_page_does_not_show(docs: Browser)
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_and_labels_its_controls(docs: Browser, scheme: str) -> None:
+def test_it_fits_a_phone_and_labels_its_controls(docs: Browser) -> None:
     docs.size(*PHONE)
-    docs.scheme(scheme)
     docs.run("document.querySelectorAll('details').forEach(details => details.open = true)")
     assert docs.run("return document.documentElement.scrollWidth") <= PHONE[0]
-    unnamed = "input, textarea, button, a, summary"
-    assert [each for each in docs.all(unnamed) if each.is_displayed() and not each.accessible_name] == []
+    assert docs.unnamed() == []
 
 
 @pytest.mark.browser

@@ -14,12 +14,29 @@ from linkmgr.api.pixels import TYPES
 from linkmgr.pages import pixel_tags
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.interstitials import TARGET, Show, hrefs, link, link_page, overlay, pixels_page, policy, refresh, splash
+from tests.interstitials import (
+    TARGET,
+    Show,
+    hrefs,
+    link,
+    link_page,
+    overlay,
+    pixels_page,
+    policy,
+    refresh,
+    splash,
+    with_a_page,
+)
+
+
+@pytest.fixture(scope="module")
+def app_with(make_app: Callable[..., Flask]) -> Callable[..., Flask]:
+    return with_a_page(make_app)
 
 
 @pytest.fixture
-def show(make_app: Callable[..., Flask], app: Flask) -> Show:
-    return partial(link_page, make_app)
+def show(app_with: Callable[..., Flask], app: Flask) -> Show:
+    return partial(link_page, app_with)
 
 
 # --- splash pages
@@ -163,8 +180,8 @@ def test_every_type_of_pixel_has_its_vendor() -> None:
 
 
 @pytest.fixture
-def fire(make_app: Callable[..., Flask], app: Flask) -> Callable[..., TestResponse]:
-    return partial(pixels_page, make_app)
+def fire(app_with: Callable[..., Flask], app: Flask) -> Callable[..., TestResponse]:
+    return partial(pixels_page, app_with)
 
 
 PIXEL = {"type": "fbpixel", "tag": "12"}

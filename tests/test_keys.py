@@ -132,10 +132,10 @@ def test_a_use_does_not_change_the_version_of_a_key(alice: Client, make_key: Mak
     ],
 )
 def test_a_key_is_used_from_its_ip_addresses_only(
-    *, make_app: Callable[..., Flask], alice: Client, make_key: Make, networks: list[str], address: str, allowed: bool
+    *, app_with: Callable[..., Flask], alice: Client, make_key: Make, networks: list[str], address: str, allowed: bool
 ) -> None:
     key = make_key(alice, allowed_ips=networks).key
-    behind = Client(make_app(trusted_proxies="1").test_client(), key)
+    behind = Client(app_with(trusted_proxies="1").test_client(), key)
     answer = behind.get("/api/account", headers={"X-Forwarded-For": address})
     assert code(answer) == ((200, "") if allowed else (403, "address_not_allowed"))
 

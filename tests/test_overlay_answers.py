@@ -15,12 +15,12 @@ from linkmgr.pages.overlay_answers import ANSWERS, THANKS
 from linkmgr.repository import overlay_answers
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.interstitials import TARGET, Show, hrefs, link, link_page, overlay
+from tests.interstitials import TARGET, Show, hrefs, link, link_page, overlay, with_a_page
 
 
 @pytest.fixture
 def show(make_app: Callable[..., Flask], app: Flask) -> Show:
-    return partial(link_page, make_app)
+    return partial(link_page, with_a_page(make_app))
 
 
 class Form:

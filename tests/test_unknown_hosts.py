@@ -102,7 +102,8 @@ def is_unknown(answer: TestResponse) -> bool:
 @pytest.mark.parametrize("host", [*LOOPBACK, *FOREIGN])
 def test_nothing_is_served_under_an_unknown_host(service: Flask, paths: list[str], sql: Sql, host: str) -> None:
     counted = sql("SELECT bucket, count FROM rate_windows")
-    for path in paths:
+    every = host in (LOOPBACK[0], FOREIGN[0])
+    for path in paths if every else paths[::10]:
         assert is_unknown(ask(service, path, host)), path
         if path.startswith("/api"):
             check(ask(service, path, host))
@@ -144,9 +145,9 @@ def test_our_own_host_and_branded_hosts_are_served(service: Flask, host: str) ->
 @pytest.mark.parametrize("host", LOOPBACK)
 @pytest.mark.parametrize("base_url", [BASE_URL, "http://localhost:5000", "http://[::1]:5000", "http://127.9.9.9"])
 def test_without_a_public_base_url_every_loopback_name_is_served(
-    make_app: Callable[..., Flask], host: str, base_url: str
+    app_with: Callable[..., Flask], host: str, base_url: str
 ) -> None:
-    service = make_app(base_url=base_url)
+    service = app_with(base_url=base_url)
     assert ask(service, "/", host).headers["Location"] == "/login"
     assert ask(service, "/login", host).status_code == 200
     assert ask(service, "/api/account", host).get_json()["code"] == "key_missing"
@@ -161,8 +162,8 @@ def test_the_loopback_setting_serves_loopback_names_beside_a_public_base_url(mak
 
 
 @pytest.mark.parametrize("base_url", ["http://[2001:db8:0::1]:5000", "https://192.0.2.7", "https://go.example.org."])
-def test_the_host_of_the_base_url_is_served_in_any_spelling(make_app: Callable[..., Flask], base_url: str) -> None:
-    service = make_app(base_url=base_url)
+def test_the_host_of_the_base_url_is_served_in_any_spelling(app_with: Callable[..., Flask], base_url: str) -> None:
+    service = app_with(base_url=base_url)
     for host in {"[": ["[2001:db8::1]", "[2001:DB8::1]:80"], "1": ["192.0.2.7:80"], "g": [OWN]}[
         base_url.split("/")[2][0]
     ]:

@@ -13,14 +13,14 @@ from tests.imported import sale, shlink
 from tests.test_gunicorn import chunk
 from tests.test_slow_clients import BOUND, many, opened, responses, seconds_for
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.services
 
 SIZE = 40_000  # rows
 
 
 @pytest.fixture
-def base(serve: Callable[..., str]) -> str:
-    return serve("--workers", "1", rate_limit=MANY)
+def base(unlimited: str) -> str:
+    return unlimited
 
 
 def head(client: Client, framing: str) -> bytes:

@@ -46,9 +46,9 @@ LOOPBACK += ["[0:0::1]", "[::ffff:127.0.0.1]", "\uff4cocalhost"]
 @pytest.mark.parametrize("host", LOOPBACK)
 @pytest.mark.parametrize("base_url", ["http://127.0.0.1:5000", "http://localhost:5000", "http://[::1]:5000"])
 def test_while_the_base_url_is_a_loopback_address_all_of_them_are_rejected(
-    make_app: Callable[..., Flask], register: Callable[..., Client], host: str, base_url: str
+    app_with: Callable[..., Flask], register: Callable[..., Client], host: str, base_url: str
 ) -> None:
-    alice = register("alice", via=make_app(base_url=base_url))
+    alice = register("alice", via=app_with(base_url=base_url))
     problem = "must not point to this service."
     for url in (f"http://{host}/x", f"https://{host}:8443"):
         refused = alice.post("/api/url/add", {"url": url})
@@ -63,11 +63,11 @@ def test_while_the_base_url_is_a_loopback_address_all_of_them_are_rejected(
 
 
 @pytest.mark.parametrize("host", LOOPBACK)
-def test_under_a_public_base_url_loopback_addresses_are_accepted(make_app: Callable[..., Flask], host: str) -> None:
-    with make_app(base_url="https://go.example.org").app_context():
+def test_under_a_public_base_url_loopback_addresses_are_accepted(app_with: Callable[..., Flask], host: str) -> None:
+    with app_with(base_url="https://go.example.org").app_context():
         assert normalize_target(f"http://{host}:3000/").endswith(":3000/")
     with (
-        make_app(base_url="https://go.example.org", serve_loopback="1").app_context(),
+        app_with(base_url="https://go.example.org", serve_loopback="1").app_context(),
         pytest.raises(ValidationError, match="must not point to this service"),
     ):
         normalize_target(f"http://{host}:3000/")

@@ -17,8 +17,8 @@ DAY = 86400
 
 
 @pytest.fixture
-def open_target(make_app: Callable[..., Flask], sql: Sql, alice: Client) -> Open:
-    return lambda **settings: Target(make_app(**settings), sql, alice.id)
+def open_target(app_with: Callable[..., Flask], sql: Sql, alice: Client) -> Open:
+    return lambda **settings: Target(app_with(**settings), sql, alice.id)
 
 
 @pytest.fixture
