@@ -69,14 +69,14 @@ def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
         yield lambda *options, **settings: running.enter_context(service(app, dsn, tmp_path, *options, **settings))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # no longer: it would do the jobs of the tests that follow
 def base(app: Flask, dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The base URL of a service that all tests of the process share: its start takes a second."""
+    """The base URL of a service that the tests of a module share: its start takes a second."""
     with service(app, dsn, tmp_path_factory.mktemp("service"), "--workers", "1", "--graceful-timeout", "0") as url:
         yield url
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def unlimited(app: Flask, dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The base URL of a shared service without rate limit and checks of domains."""
     settings = {"rate_limit": "1000000 per minute", "domain_check": "off"}
