@@ -46,7 +46,8 @@ Deliveries follow the [Standard Webhooks](https://www.standardwebhooks.com) spec
 verify a delivery, use a library of the specification with the `secret` of the webhook.
 
 - Answer with a status of 2xx within 15 seconds. Redirects are not followed. The URL needs a public IP address and the
-  port 80 or 443; the setting `LINKMGR_WEBHOOK_NETWORKS` allows further networks.
+  port 80 or 443; the setting `LINKMGR_WEBHOOK_NETWORKS` allows further networks. An IP address or `localhost` that this
+  excludes is refused as `url`. Other host names are resolved when an event is sent.
 - A delivery that fails is sent again after 5 seconds, 5 minutes, 30 minutes, and 2, 5, 10, 14, 20 and 24 hours. While a
   receiver fails, it gets one delivery at a time, at most a minute apart. A 410, or a week without success, turns the
   webhook off, and `reason` tells why. Set `active` to turn it on again.
