@@ -9,7 +9,9 @@ from flask import Flask
 from linkmgr.fields.webhooks import TYPES
 from tests.conftest import Client
 from tests.factories import Sql
+from tests.keyring import Make
 from tests.receivers import Deliver, Receiver, deliveries, subscribe
+from tests.test_account_page import signed_in
 
 
 def test_a_test_event_goes_to_the_tested_webhook_only(alice: Client, receiver: Receiver, deliver: Deliver) -> None:
@@ -114,8 +116,34 @@ def test_the_secret_is_not_readable_later(alice: Client, sql: Sql) -> None:
     assert secret not in stored["text"]
 
 
-def test_every_type_can_be_subscribed_to(alice: Client) -> None:
-    subscribe(alice, "", *TYPES)
+def test_every_type_can_be_subscribed_to(admin: Client) -> None:
+    subscribe(admin, "", *TYPES)
+
+
+@pytest.mark.parametrize("refused", ["user.created", "user.deleted", "user.*"])
+def test_events_of_users_are_for_administrators_only(
+    alice: Client, admin: Client, make_key: Make, refused: str
+) -> None:
+    for client in (alice, make_key(alice)):
+        webhook_id, _ = subscribe(client, "", "*")
+        for answer in (
+            client.post("/api/webhooks", {"name": "Hook", "events": ["link.*", refused]}),
+            client.put(f"/api/webhook/{webhook_id}/update", {"events": ["link.*", refused]}),
+        ):
+            message = f"events must not contain '{refused}', which only administrators receive. Remove it."
+            assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+        assert client.get(f"/api/webhook/{webhook_id}").get_json()["data"]["events"] == ["*"]
+    subscribe(make_key(admin, "webhooks:write", "admin"), "", refused)
+
+
+def test_the_console_offers_events_of_users_to_administrators_only(app: Flask, alice: Client, admin: Client) -> None:
+    form = {"name": "Hook", "events": "user.created"}
+    for username, status in (("alice", 400), ("admin", 303)):
+        browser = signed_in(app, f"{username}@example.com")
+        assert ('value="user.created"' in browser.get("/console/webhooks/new").text) is (status == 303)
+        answer = browser.post("/console/webhooks/new", data=form)
+        assert answer.status_code == status
+        assert ("Events must not contain &#39;user.created&#39;" in answer.text) is (status == 400)
 
 
 def test_webhooks_are_listed_and_tested(alice: Client, receiver: Receiver, make_app: Callable[..., Flask]) -> None:

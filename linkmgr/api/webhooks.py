@@ -9,7 +9,7 @@ from linkmgr.events.worker import iso
 from linkmgr.fields.base import Boolean, Changes, Integer, New, Text, body, changes_of
 from linkmgr.fields.query import paging, query_text
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.fields.webhooks import OF_USERS, PATTERNS, Events, Filter, Url, match_users
+from linkmgr.fields.webhooks import OF_USERS, PATTERNS, Events, Filter, Url, match_users, users_problem
 from linkmgr.outbound.webhooks import is_refused, new_secret
 from linkmgr.repository import webhooks
 from linkmgr.web import scopes
@@ -66,6 +66,8 @@ def _may_read_users() -> bool:
 def _require_admin(patterns: list[str]) -> None:
     if match_users(patterns) and not _may_read_users():
         raise AppError("scope_missing", scope=scopes.ADMIN)
+    if not caller().admin and (problem := users_problem(patterns)):
+        raise AppError("invalid", problems=f"events {problem}")
 
 
 def _require_admin_for(webhook_id: int) -> None:

@@ -59,7 +59,7 @@ verify a delivery, use a library of the specification with the `secret` of the w
 - `campaign`, `channel` and `domain` select the events of links, QR codes and visits of that row. A deleted link or QR
   code belongs to no channel.
 - `plan.limit_reached` is sent when the last row that your plan allows is added. `user.created` and `user.deleted` are
-  sent to administrators.
+  sent to administrators only. Other users cannot subscribe to them or to `user.*`, and get all other events with `*`.
 
 Events and deliveries are kept for 30 days.""",
     members={
