@@ -167,7 +167,7 @@ def make_app(dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[...
 
     def make(**settings: str) -> Flask:
         defaults = {"database_url": dsn, "data_dir": str(data_dir), "base_url": BASE_URL, "domain_check": "off"}
-        app = create_app(**(defaults | {"rate_limit": MANY} | settings))
+        app = create_app(**(defaults | {"rate_limit": MANY, "webhook_networks": "127.0.0.0/8"} | settings))
         app.testing = True
         app.config["PROPAGATE_EXCEPTIONS"] = False
         app.wsgi_app = _flushing(app)  # type: ignore[method-assign]

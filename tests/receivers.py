@@ -96,9 +96,9 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture
-def deliver(make_app: Callable[..., Flask]) -> Callable[[], None]:
-    """Move and deliver what is due, in an application that may call loopback."""
-    app, dispatcher = make_app(webhook_networks="127.0.0.0/8"), Dispatcher()
+def deliver(app: Flask) -> Callable[[], None]:
+    """Move and deliver what is due."""
+    dispatcher = Dispatcher()
 
     def run() -> None:
         with app.app_context():

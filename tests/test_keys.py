@@ -80,7 +80,8 @@ def test_requests_with_an_unknown_key_count_for_the_ip_address(
     make_app: Callable[..., Flask], register: Callable[..., Client], make_key: Make
 ) -> None:
     alice = register("alice", via=make_app(rate_limit="5 per minute"), plan="Free")
-    expired = make_key(alice, expires="2020-01-01 00:00:00")
+    expired = make_key(alice)
+    alice.put(f"/api/key/{expired.id}/update", {"expires": "2020-01-01 00:00:00"})
     unknown = Client(alice.http, keys.new_scoped_key())
     mistyped = Client(alice.http, "lmk_abc")
     answers = [client.get("/api/account") for client in (expired, unknown, mistyped)]
@@ -140,8 +141,10 @@ def test_a_key_is_used_from_its_ip_addresses_only(
     assert code(answer) == ((200, "") if allowed else (403, "address_not_allowed"))
 
 
-def test_a_key_expires(alice: Client, make_key: Make) -> None:
-    client = make_key(alice, expires="2020-01-01 00:00:00")
+def test_an_update_with_a_past_time_ends_a_key(alice: Client, make_key: Make) -> None:
+    client = make_key(alice)
+    ended = alice.put(f"/api/key/{client.id}/update", {"expires": "2020-01-01 00:00:00"}).get_json()["data"]
+    assert ended["expires"] == "2020-01-01 00:00:00"
     assert code(client.get("/api/account")) == (401, "key_expired")
     assert alice.put(f"/api/key/{client.id}/update", {"expires": ""}).get_json()["data"]["expires"] is None
     assert client.get("/api/account").status_code == 200
@@ -202,6 +205,7 @@ def test_a_deleted_key_is_refused(alice: Client, make_key: Make) -> None:
         {"domains": [2**63]},
         {"own_only": 1},
         {"expires": "tomorrow"},
+        {"expires": "2020-01-01 00:00:00"},
         {"allowed_ips": ["192.0.2.300"]},
         {"allowed_ips": ["fe80::1%eth0"]},
         {"allowed_ips": [7]},
@@ -224,6 +228,12 @@ def test_a_key_cannot_be_limited_to_domains_of_others(alice: Client, bob: Client
     record = alice.get(f"/api/key/{key_id}").get_json()["data"]
     assert record["domains"] == [own]
     assert alice.put(f"/api/key/{key_id}/update", record).status_code == 200
+
+
+def test_a_new_key_must_expire_in_the_future(alice: Client) -> None:
+    answer = alice.post("/api/key/add", EVERYTHING | {"expires": "2020-01-01 00:00:00"})
+    message = "expires must be in the future. Send a later time, or none for a key that does not expire."
+    assert answer.get_json()["message"] == message
 
 
 @pytest.mark.parametrize("overlap", [-1, 7 * 86400 + 1, "60", 1.5])

@@ -20,7 +20,7 @@ QUERIES = {
     "by=target&bots=include": 2 * OWN,
     "by=time:hour,country&metrics=clicks,visitors": OWN,
     "by=country,browser&metrics=clicks,visitors": OWN,
-    "by=referrer&country=Foreignland": 0,
+    "by=referrer&country=Norway": 0,
 }
 
 
@@ -67,24 +67,24 @@ def test_a_limited_key_reads_the_visits_of_its_links_only(
         alice.post(f"/api/campaign/{campaign}/assign/{link_id}")
         alice.post(f"/api/channel/{channel}/assign/links/{link_id}")
     alice.post(f"/api/channel/{channel}/assign/qr/{qr}")
-    visited(sql, link, OWN, "Ownland")
+    visited(sql, link, OWN, "Peru")
     for target in (foreign, qr):
-        visited(sql, target, FOREIGN, "Foreignland")
+        visited(sql, target, FOREIGN, "Norway")
     settle()
     for selection in (f"ids={link}", f"campaign={campaign}", f"channel={channel}", f"domain={host}"):
         for query, clicks in QUERIES.items():
             data = client.get(f"/api/stats?{selection}&{query}").get_json()["data"]
-            assert (data["totals"]["clicks"], "Foreignland" in str(data)) == (clicks, False), (selection, query)
+            assert (data["totals"]["clicks"], "Norway" in str(data)) == (clicks, False), (selection, query)
     for bots in ("exclude", "only"):
         visits = client.get(f"/api/url/{link}/visits?bots={bots}").get_json()["data"]["visits"]
-        assert [visit["country"] for visit in visits] == ["Ownland"] * OWN
+        assert [visit["country"] for visit in visits] == ["Peru"] * OWN
     for path in (f"/api/stats?ids={link},{foreign}", f"/api/url/{foreign}/visits?bots=only", f"/api/qr/{qr}/visits"):
         assert code(client.get(path)) == (404, "missing")
 
 
 def test_statistics_of_the_account_are_empty_for_limited_keys(sql: Sql, alice: Client) -> None:
     """No view reads them, because it requires a selection. If one did, it would count nothing."""
-    visited(sql, factories.link(sql, alice.id), FOREIGN, "Foreignland")
+    visited(sql, factories.link(sql, alice.id), FOREIGN, "Norway")
     for name in ("current_account_rollups", "current_account_days"):
         assert sql(f"SELECT FROM {name}")
         assert sql(f"SELECT FROM confined.{name}") == []

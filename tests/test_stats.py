@@ -203,6 +203,10 @@ def test_a_deleted_link_stays_in_the_numbers_of_its_account(
         ("language=german,fr", 3),
         ("language=-DE", 0),
         ("language=fr", 0),
+        ("country=Unknown,other", 0),
+        ("country=Bolivia", 0),
+        ("country=Türkiye,Turkey", 0),
+        ("language=-unknown,-Other", 3),
     ],
 )
 def test_a_filter_includes_and_excludes_labels(alice: Client, visited: list[Visited], query: str, clicks: int) -> None:

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import psycopg2
 import pytest
 from flask import Flask
 
 from linkmgr.db import session
-from tests import factories
+from tests import factories, geoip
 from tests.conftest import Client
 from tests.explain import rows_read
 from tests.factories import Sql
@@ -200,6 +201,10 @@ def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sq
         ("by=time:hour&from=2026-01-01&to=2026-06-01", "time:hour allows a range of at most 100 days"),
         ("country=XX", "XX is no code"),
         ("language=xx", "xx is no code"),
+        ("country=Atlantis", "names such as Germany, or ISO 3166 codes such as DE; Atlantis is no name"),
+        ("country=-Atlantis", "Atlantis is no name"),
+        ("language=Klingon", "language must be names such as German, or codes such as de; Klingon is no name"),
+        ("language=de,Klingon", "Klingon is no name"),
         ("country=DE,", "country must be at most 50 values"),
         ("referrer=-", "referrer must be at most 50 values"),
         ('referrer="a', "referrer must be at most 50 values"),
@@ -215,6 +220,13 @@ def test_an_invalid_query_is_refused_with_what_is_allowed(alice: Client, query: 
         assert report(alice, query)["meta"]["by"] == ["time:day"]
     else:
         assert message in refusal(alice, query)
+
+
+def test_a_geoip_database_may_have_further_names_of_countries(
+    make_app: Callable[..., Flask], alice: Client, tmp_path: Path
+) -> None:
+    http = make_app(geoip_database=geoip.write(tmp_path / "test.mmdb")).test_client()
+    assert Client(http, alice.key).get("/api/stats?country=Atlantis").status_code == 200
 
 
 def test_an_offset_can_be_sent_encoded(alice: Client) -> None:

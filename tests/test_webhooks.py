@@ -9,7 +9,9 @@ from flask import Flask
 from linkmgr.fields.webhooks import TYPES
 from tests.conftest import Client
 from tests.factories import Sql
+from tests.keyring import Make
 from tests.receivers import Deliver, Receiver, deliveries, subscribe
+from tests.test_account_page import signed_in
 
 
 def test_a_test_event_goes_to_the_tested_webhook_only(alice: Client, receiver: Receiver, deliver: Deliver) -> None:
@@ -40,6 +42,66 @@ def test_an_invalid_webhook_is_refused(alice: Client, members: dict[str, Any], p
     assert alice.get("/api/webhooks").get_json()["data"]["result"] == 0
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1/",
+        "http://127.1/",
+        "http://0x7f000001/",
+        "http://0.0.0.0/",
+        "http://10.0.0.1:22/",
+        "http://169.254.169.254/",
+        "http://[::1]/",
+        "http://[::ffff:10.0.0.1]/",
+        "http://[fd00::1]/",
+        "http://localhost/",
+        "https://app.localhost./",
+        "http://8.8.8.8:22/",
+    ],
+)
+def test_a_url_that_is_never_called_is_refused(make_app: Callable[..., Flask], alice: Client, url: str) -> None:
+    client = Client(make_app(webhook_networks="192.168.0.0/16").test_client(), alice.key)
+    webhook_id, _ = subscribe(client, "http://192.168.0.1:22/")
+    for answer in (
+        client.post("/api/webhooks", {"name": "Hook", "url": url, "events": ["*"]}),
+        client.put(f"/api/webhook/{webhook_id}/update", {"url": url}),
+    ):
+        assert (answer.status_code, answer.get_json()["message"]) == (
+            400,
+            "url must not contain an IP address or port that webhooks do not call. Use a public IP address and port 80"
+            " or 443, or ask an administrator to add the network to LINKMGR_WEBHOOK_NETWORKS.",
+        )
+    assert client.get("/api/webhooks").get_json()["data"]["webhooks"][0]["url"] == "http://192.168.0.1:22/"
+
+
+@pytest.mark.parametrize(
+    ("networks", "url"),
+    [
+        ("", "http://8.8.8.8/"),
+        ("", "https://[2606:4700::1111]/"),
+        ("", "https://internal.example.com/"),  # which may resolve to a public IP address when an event is sent
+        ("127.0.0.0/8", "http://localhost:8080/"),
+        ("::1", "http://localhost:8080/"),
+        ("10.0.0.0/8,fd00::/8", "http://[fd00::1]:22/"),
+    ],
+)
+def test_a_url_that_may_be_called_is_accepted(
+    make_app: Callable[..., Flask], alice: Client, networks: str, url: str
+) -> None:
+    subscribe(Client(make_app(webhook_networks=networks).test_client(), alice.key), url)
+
+
+def test_a_stored_url_can_be_sent_back_when_its_network_is_no_longer_allowed(
+    make_app: Callable[..., Flask], alice: Client
+) -> None:
+    webhook_id, _ = subscribe(alice, "http://127.0.0.1/")
+    client = Client(make_app(webhook_networks="").test_client(), alice.key)
+    record = client.get(f"/api/webhook/{webhook_id}").get_json()["data"] | {"name": "Renamed"}
+    names = ("name", "url", "events", "active")
+    answer = client.put(f"/api/webhook/{webhook_id}/update", {name: record[name] for name in names})
+    assert (answer.status_code, answer.get_json()["data"]["name"]) == (200, "Renamed")
+
+
 def test_a_user_has_at_most_20_webhooks(alice: Client) -> None:
     for _ in range(20):
         subscribe(alice)
@@ -54,12 +116,38 @@ def test_the_secret_is_not_readable_later(alice: Client, sql: Sql) -> None:
     assert secret not in stored["text"]
 
 
-def test_every_type_can_be_subscribed_to(alice: Client) -> None:
-    subscribe(alice, "", *TYPES)
+def test_every_type_can_be_subscribed_to(admin: Client) -> None:
+    subscribe(admin, "", *TYPES)
+
+
+@pytest.mark.parametrize("refused", ["user.created", "user.deleted", "user.*"])
+def test_events_of_users_are_for_administrators_only(
+    alice: Client, admin: Client, make_key: Make, refused: str
+) -> None:
+    for client in (alice, make_key(alice)):
+        webhook_id, _ = subscribe(client, "", "*")
+        for answer in (
+            client.post("/api/webhooks", {"name": "Hook", "events": ["link.*", refused]}),
+            client.put(f"/api/webhook/{webhook_id}/update", {"events": ["link.*", refused]}),
+        ):
+            message = f"events must not contain '{refused}', which only administrators receive. Remove it."
+            assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+        assert client.get(f"/api/webhook/{webhook_id}").get_json()["data"]["events"] == ["*"]
+    subscribe(make_key(admin, "webhooks:write", "admin"), "", refused)
+
+
+def test_the_console_offers_events_of_users_to_administrators_only(app: Flask, alice: Client, admin: Client) -> None:
+    form = {"name": "Hook", "events": "user.created"}
+    for username, status in (("alice", 400), ("admin", 303)):
+        browser = signed_in(app, f"{username}@example.com")
+        assert ('value="user.created"' in browser.get("/console/webhooks/new").text) is (status == 303)
+        answer = browser.post("/console/webhooks/new", data=form)
+        assert answer.status_code == status
+        assert ("Events must not contain &#39;user.created&#39;" in answer.text) is (status == 400)
 
 
 def test_webhooks_are_listed_and_tested(alice: Client, receiver: Receiver, make_app: Callable[..., Flask]) -> None:
-    flask = make_app(webhook_networks="127.0.0.0/8").test_cli_runner()
+    flask = make_app().test_cli_runner()
     webhook_id, _ = subscribe(alice, receiver.url, "link.*")
     listed = flask.invoke(args=["webhooks", "list", "alice"]).output.splitlines()
     assert listed[1].split() == [str(webhook_id), "Hook", "active", "link.*", receiver.url]

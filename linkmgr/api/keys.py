@@ -1,6 +1,7 @@
 """/api/keys and /api/key"""
 
 import ipaddress
+from datetime import UTC, datetime
 from typing import Any
 
 from flask import Blueprint, Response
@@ -80,12 +81,20 @@ class Networks(Items):
         return str(ipaddress.ip_network(value, strict=False))
 
 
+class FutureTime(Timestamp):
+    def clean(self, text: str) -> str:
+        time = super().clean(text)
+        if datetime.fromisoformat(time) <= datetime.now(UTC):
+            raise ValidationError("must be in the future. Send a later time, or none for a key that does not expire")
+        return time
+
+
 class NewKey(New):
     name = Text(required=True)
     scopes = Scopes(required=True, allow_empty=False)
     domains = DomainIds()
     own_only = Boolean()
-    expires = Timestamp()
+    expires = FutureTime()
     allowed_ips = Networks()
 
 

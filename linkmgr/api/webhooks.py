@@ -1,13 +1,16 @@
 """/api/webhooks, /api/webhook, /api/delivery and /api/events"""
 
+from urllib.parse import urlsplit
+
 from flask import Blueprint, Response
+from marshmallow import ValidationError
 
 from linkmgr.events.worker import iso
-from linkmgr.fields.base import Boolean, Changes, Integer, New, Text, body
+from linkmgr.fields.base import Boolean, Changes, Integer, New, Text, body, changes_of
 from linkmgr.fields.query import paging, query_text
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.fields.webhooks import OF_USERS, PATTERNS, Events, Filter, Url, match_users
-from linkmgr.outbound.webhooks import new_secret
+from linkmgr.fields.webhooks import OF_USERS, PATTERNS, Events, Filter, Url, match_users, users_problem
+from linkmgr.outbound.webhooks import is_refused, new_secret
 from linkmgr.repository import webhooks
 from linkmgr.web import scopes
 from linkmgr.web.auth import caller, user_id
@@ -19,9 +22,21 @@ bp = Blueprint("webhooks", __name__)
 DEFAULT_OVERLAP, MAX_OVERLAP = 86_400, 604_800  # seconds
 
 
+class ReceiverUrl(Url):
+    def clean(self, text: str) -> str:
+        url = super().clean(text)
+        parts = urlsplit(url)
+        if is_refused(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)):
+            raise ValidationError(
+                "must not contain an IP address or port that webhooks do not call. Use a public IP address and port 80 "
+                "or 443, or ask an administrator to add the network to LINKMGR_WEBHOOK_NETWORKS"
+            )
+        return url
+
+
 class NewWebhook(New):
     name = Text(required=True)
-    url = Url(MAX_URL)
+    url = ReceiverUrl(MAX_URL)
     events = Events(required=True)
     campaign = Filter()
     channel = Filter()
@@ -30,7 +45,7 @@ class NewWebhook(New):
 
 class WebhookChanges(Changes):
     name = Text()
-    url = Url(MAX_URL, allow_empty=True)
+    url = ReceiverUrl(MAX_URL, allow_empty=True)
     events = Events()
     campaign = Filter()
     channel = Filter()
@@ -51,6 +66,8 @@ def _may_read_users() -> bool:
 def _require_admin(patterns: list[str]) -> None:
     if match_users(patterns) and not _may_read_users():
         raise AppError("scope_missing", scope=scopes.ADMIN)
+    if not caller().admin and (problem := users_problem(patterns)):
+        raise AppError("invalid", problems=f"events {problem}")
 
 
 def _require_admin_for(webhook_id: int) -> None:
@@ -78,7 +95,7 @@ def read(webhook_id: int) -> Response:
 
 @bp.put("/webhook/<id:webhook_id>/update")
 def update(webhook_id: int) -> Response:
-    changes = body(WebhookChanges)
+    changes = changes_of(WebhookChanges, lambda: webhooks.read(user_id(), webhook_id))
     _require_admin(changes.get("events", []))
     _require_admin_for(webhook_id)
     webhook = webhooks.update(user_id(), webhook_id, **changes)

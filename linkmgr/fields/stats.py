@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from flask import request
 
 from linkmgr.fields.base import MAX_ID
-from linkmgr.fields.countries import NAMES
+from linkmgr.fields.countries import LOWER_NAMES, NAMES
 from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.periods import PERIODS, UNITS, Range, parse_range, parse_zone
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.fields.strict_json import is_storable
+from linkmgr.settings import settings
 from linkmgr.web.errors import AppError
 
 METRICS = ("clicks", "visitors")
@@ -32,6 +33,8 @@ _PARAMETERS = ("metrics", "by", *_SELECTION, "from", "to", "period", "timezone",
                "user")  # fmt: skip
 _MAX_TEXT = 2000
 _CODE_LENGTH = 2  # of a country or a language
+_COUNTRIES = LOWER_NAMES | {"unknown", "other"}  # labels, besides those of a database of the installation
+_LANGUAGES = {*LANGUAGES.values(), "unknown", "other"}
 _QUOTED = re.compile('(^|,) *- *"')  # an excluded value in double quotes
 
 
@@ -193,18 +196,24 @@ def _labels(name: str, values: list[str]) -> list[str]:
     return [label.lower() for value in values for label in (labels_of(value) if labels_of else [value])]
 
 
+def _unknown_label(value: str, expected: str) -> AppError:
+    return _invalid(f"{expected}; {value} is no {'code' if len(value) == _CODE_LENGTH else 'name'}")
+
+
 def _countries(value: str) -> list[str]:
-    code = "GB" if value.upper() == "UK" else value.upper()
-    names = NAMES.get(code, ()) if len(value) == _CODE_LENGTH else (value,)
+    if len(value) == _CODE_LENGTH:
+        names = NAMES.get("GB" if value.upper() == "UK" else value.upper(), [])
+    else:  # the database of this setting may have further names
+        names = [value] if value.lower() in _COUNTRIES or settings().geoip_database else []
     if not names:
-        raise _invalid(f"country must be names such as Germany, or ISO 3166 codes such as DE; {value} is no code")
-    return list(names)
+        raise _unknown_label(value, "country must be names such as Germany, or ISO 3166 codes such as DE")
+    return names
 
 
 def _languages(value: str) -> list[str]:
     name = LANGUAGES.get(value.lower(), "") if len(value) == _CODE_LENGTH else value
-    if not name:
-        raise _invalid(f"language must be names such as German, or codes such as de; {value} is no code")
+    if name.lower() not in _LANGUAGES:
+        raise _unknown_label(value, "language must be names such as German, or codes such as de")
     return [name]
 
 

@@ -115,7 +115,7 @@ def _canonical_ip(host: str) -> str | None:
     return f"[{text}]" if ":" in text else text
 
 
-def _parse_ip(host: str) -> IPAddress | None:
+def parse_ip(host: str) -> IPAddress | None:
     """Return the IP address in an ASCII host, in any notation, or None for a name."""
     try:
         if ":" in host:
@@ -130,7 +130,7 @@ def is_loopback(host: str) -> bool:
     """Return True if the host is always this machine. Connections to 0.0.0.0 and [::] reach it too."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
-    address = _parse_ip(host)
+    address = parse_ip(host)
     return address is not None and (address.is_loopback or address.is_unspecified)
 
 
@@ -141,8 +141,8 @@ def is_own_host(host: str) -> bool:
         return True
     if is_loopback(host):
         return settings().serve_loopback == "1" or is_loopback(own)
-    address = _parse_ip(host)
-    return address is not None and address == _parse_ip(own)
+    address = parse_ip(host)
+    return address is not None and address == parse_ip(own)
 
 
 def requested_host(header: str) -> str:

@@ -37,6 +37,12 @@ def match_users(patterns: Iterable[str]) -> bool:
     return any(matches(patterns, name) for name in TYPES if name.startswith(OF_USERS))
 
 
+def users_problem(patterns: Iterable[str]) -> str | None:
+    """Return the problem of patterns that match only events of users, for those who do not receive them."""
+    refused = next((name for name in patterns if name.startswith(OF_USERS)), None)
+    return refused and f"must not contain {refused!r}, which only administrators receive. Remove it"
+
+
 class Url(Text):
     """An http or https URL, without user name and password, which would be stored in clear."""
 

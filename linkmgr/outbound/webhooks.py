@@ -14,6 +14,7 @@ from typing import Any
 
 import pycurl
 
+from linkmgr.fields.urls import is_loopback, parse_ip
 from linkmgr.outbound import fetch
 from linkmgr.settings import settings
 
@@ -44,6 +45,14 @@ def is_allowed(address: str, port: int) -> bool:
     """Return True if a webhook may call this IP address and port: a public one, or one of LINKMGR_WEBHOOK_NETWORKS."""
     ip, networks = ip_address(address.partition("%")[0]), settings().webhook_networks.replace(",", " ").split()
     return fetch.is_allowed(address, port) or any(ip in ip_network(network) for network in networks)
+
+
+def is_refused(host: str, port: int) -> bool:
+    """Return True if webhooks never call this host: an IP address that is not allowed, or localhost. Other names are
+    resolved when an event is sent."""
+    address = parse_ip(host)
+    addresses = [str(address)] if address else ["127.0.0.1", "::1"] if is_loopback(host) else []
+    return bool(addresses) and not any(is_allowed(address, port) for address in addresses)
 
 
 @dataclass

@@ -144,15 +144,22 @@ def test(user_id: int, webhook_id: int) -> None:
 
 
 def deliveries(user_id: int, webhook_id: int, **paging: Unpack[Paging]) -> Page:
-    """List the deliveries of a webhook, the newest first. A webhook that does not exist has none."""
+    """List the deliveries of a webhook, the newest first. A webhook that does not exist has none.
+
+    The state `off` is not stored: deliveries of a webhook that is turned on again are waiting again.
+    """
     return page(
         """
-        SELECT d.id, 'msg_' || number AS message, e.type, state, attempts, attempted, status, milliseconds, response,
-               CASE WHEN state = 'waiting' THEN due END AS due, e.created AS date, e.data
+        WITH webhook AS (
+            SELECT id, active AND url <> '' AS sends FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s)
+        SELECT d.id, 'msg_' || number AS message, e.type,
+               CASE WHEN state = 'waiting' AND NOT (SELECT sends FROM webhook) THEN 'off' ELSE state END AS state,
+               attempts, attempted, status, milliseconds, response,
+               CASE WHEN state = 'waiting' AND (SELECT sends FROM webhook) THEN due END AS due,
+               e.created AS date, e.data
           FROM deliveries d
           JOIN events e USING (number)
-         WHERE webhook_id = (SELECT id FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s)
-           AND d.id < %(after)s
+         WHERE webhook_id = (SELECT id FROM webhook) AND d.id < %(after)s
          ORDER BY d.id DESC
          LIMIT %(limit)s OFFSET %(offset)s
         """,

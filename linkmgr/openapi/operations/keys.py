@@ -92,7 +92,11 @@ is refused without being looked up.""",
         "own_only": Member(
             False, "Limits the key to the rows that it creates. It cannot be changed later.", default=False
         ),
-        "expires": Member("2030-12-31 23:59:59", "The key stops working at this time."),
+        "expires": Member(
+            "2030-12-31 23:59:59",
+            "The key stops working at this time. A new key needs a time in the future. An update with a past time ends "
+            "the key at once.",
+        ),
         "allowed_ips": Member(
             ["192.0.2.0/24", "2001:db8::/32"],
             "The IP addresses and networks that the key can be used from. `[]` means all.",

@@ -110,8 +110,9 @@ or QR code (`target`).
 - **Selection.** `ids`, `campaign`, `channel` and `domain` restrict each other. Without them, everything in the account
   is counted, deleted links too.
 - **Filters.** A filter is a list of labels, separated by commas. A label with `-` is excluded. Case does not matter.
-  `country` and `language` also take ISO codes. A label that contains a comma is in double quotes:
-  `"-Direct, email and other"`.
+  `country` and `language` also take ISO codes. A country, language or device that does not exist is an
+  error, but a country may have any name if `LINKMGR_GEOIP_DATABASE` is set. A label that contains a comma is in double
+  quotes: `"-Direct, email and other"`.
 - **Visitors.** A visitor of two links is two visitors. They are counted from the visits, which the plan keeps for a
   number of days. If the range begins before `detailed_since` (null: all visits are kept), `visitors` is null, and
   `visitors_null_because` says why.

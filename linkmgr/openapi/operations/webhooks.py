@@ -46,10 +46,12 @@ Deliveries follow the [Standard Webhooks](https://www.standardwebhooks.com) spec
 verify a delivery, use a library of the specification with the `secret` of the webhook.
 
 - Answer with a status of 2xx within 15 seconds. Redirects are not followed. The URL needs a public IP address and the
-  port 80 or 443; the setting `LINKMGR_WEBHOOK_NETWORKS` allows further networks.
+  port 80 or 443; the setting `LINKMGR_WEBHOOK_NETWORKS` allows further networks. An IP address or `localhost` that this
+  excludes is refused as `url`. Other host names are resolved when an event is sent.
 - A delivery that fails is sent again after 5 seconds, 5 minutes, 30 minutes, and 2, 5, 10, 14, 20 and 24 hours. While a
   receiver fails, it gets one delivery at a time, at most a minute apart. A 410, or a week without success, turns the
-  webhook off, and `reason` tells why. Set `active` to turn it on again.
+  webhook off, and `reason` tells why. Its waiting deliveries are then `off`. Set `active` to turn it on again and send
+  them.
 - An event is delivered at least once, so compare `webhook-id` if repetitions matter. Deliveries arrive in any order.
 - `link`, `qr` and the other records are read within about a second of the change. The `data` of a `deleted` event has
   the main members of the deleted row.
@@ -58,7 +60,7 @@ verify a delivery, use a library of the specification with the `secret` of the w
 - `campaign`, `channel` and `domain` select the events of links, QR codes and visits of that row. A deleted link or QR
   code belongs to no channel.
 - `plan.limit_reached` is sent when the last row that your plan allows is added. `user.created` and `user.deleted` are
-  sent to administrators.
+  sent to administrators only. Other users cannot subscribe to them or to `user.*`, and get all other events with `*`.
 
 Events and deliveries are kept for 30 days.""",
     members={
@@ -88,7 +90,8 @@ Events and deliveries are kept for 30 days.""",
             id=ID,
             message=_MESSAGE | {"description": "The `webhook-id`."},
             type=_TYPE,
-            state=choice("delivered", "waiting", "failed"),
+            state=choice("delivered", "waiting", "failed", "off")
+            | {"description": "`off`: waiting until the webhook is active and has a URL."},
             attempts=number(1),
             attempted=or_null(TIMESTAMP),
             status=or_null(number(200)) | {"description": "The status of the response, or null if there was none."},

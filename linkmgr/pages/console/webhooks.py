@@ -11,7 +11,7 @@ from linkmgr.api import webhooks as api
 from linkmgr.db.statements import Row
 from linkmgr.events.worker import iso
 from linkmgr.fields.query import page_number
-from linkmgr.fields.webhooks import PATTERNS, TYPES
+from linkmgr.fields.webhooks import OF_USERS, PATTERNS, TYPES, users_problem
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console.forms import Form, FormData, lines
 from linkmgr.pages.console.frame import bp
@@ -23,10 +23,11 @@ _MAX_CHOICES = 200  # of a kind
 
 
 def _choices() -> list[str]:
-    """Return all patterns, the types of a kind behind its prefix."""
+    """Return the patterns that the user can use, the types of a kind behind its prefix."""
     groups: dict[str, list[str]] = {name.partition(".")[0]: [] for name in ("*", *TYPES)}
     for name in PATTERNS:
-        groups[name.partition(".")[0]].append(name)
+        if g.admin or not name.startswith(OF_USERS):
+            groups[name.partition(".")[0]].append(name)
     return [name for group in groups.values() for name in group]
 
 
@@ -54,6 +55,11 @@ def _from_row(row: Row) -> Row:
     return {name: row[name] for name in ("name", "url", "events", "active")} | {n: row[n] or 0 for n in _FILTERS}
 
 
+def _check(members: Row) -> dict[str, str]:
+    problem = None if g.admin else users_problem(members.get("events", []))
+    return {"events": f"Events {problem}."} if problem else {}
+
+
 def _add(user_id: int, members: Row) -> Row:
     return {"id": webhooks.add(user_id, secret=new_secret(), **members)}
 
@@ -74,6 +80,7 @@ FORM = Form(
     delete=webhooks.delete,
     labels={"name": "Name", "url": "URL", "events": "Events", "campaign": "Campaign", "channel": "Channel",
             "domain": "Domain", "active": "Active"},
+    check=_check,
     fields={"campaign_unknown": "campaign", "channel_unknown": "channel", "domain_unknown": "domain"},
     choices=lambda: {"patterns": _choices(), "label_of": _label,
                      "rows": overviews.choices(g.user_id, limit=_MAX_CHOICES)},
