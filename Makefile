@@ -18,12 +18,12 @@ run: $(VENV)/serve  ## start the service as in production
 test test-fast: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/test  ## run all tests
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "browser or not (alone or services)"
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "services and not (alone or browser)"
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "browser or not (alone or services)"
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "services and not (alone or browser)"
 	@$(VENV)/bin/python -m pytest -m "alone and not browser"
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in about two minutes
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not (alone or browser or services or slow)"
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not (alone or browser or services or slow)"
 
 picture: $(VENV)/test  ## draw the first picture of the README again
 	@PICTURE=.github/link.webp $(VENV)/bin/python -m pytest tests/test_readme_picture.py
