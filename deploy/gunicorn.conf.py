@@ -8,6 +8,7 @@ import random
 import re
 import runpy
 import socket
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,8 @@ def post_worker_init(worker: Any) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    # A request waits that long, several times, for a background thread that computes, such as an import.
+    sys.setswitchinterval(0.0005)
     if isinstance(worker.wsgi, Service):
         queue.start(worker.wsgi)
         jobs.Worker(worker.wsgi)
