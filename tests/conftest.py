@@ -27,6 +27,7 @@ from tests.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
 from tests.browser import browser, chromium  # noqa: F401 - fixtures
 from tests.imported import run_import  # noqa: F401 - a fixture
+from tests.interstitials import app_with_page, show  # noqa: F401 - fixtures
 from tests.keyring import make_key, make_limited  # noqa: F401 - fixtures
 from tests.markers import pytest_collection_modifyitems  # noqa: F401 - a hook
 from tests.receivers import deliver, receiver  # noqa: F401 - fixtures

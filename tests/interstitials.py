@@ -5,9 +5,10 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
+import pytest
 from flask import Flask
 from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
@@ -124,7 +125,8 @@ def _overlaid(row: dict[str, Any]) -> dict[str, Any]:
 Show = Callable[..., TestResponse]
 
 
-def with_a_page(make_app: Callable[..., Flask]) -> Callable[..., Flask]:
+@pytest.fixture(scope="session")
+def app_with_page(make_app: Callable[..., Flask]) -> Callable[..., Flask]:
     """Return a function that makes the service with these settings once, and a page whose view a test replaces."""
 
     @cache
@@ -137,17 +139,22 @@ def with_a_page(make_app: Callable[..., Flask]) -> Callable[..., Flask]:
 
 
 def link_page(
-    app_with: Callable[..., Flask], row: dict[str, Any], target: str = TARGET, **settings: str
+    app_with_page: Callable[..., Flask], row: dict[str, Any], target: str = TARGET, **settings: str
 ) -> TestResponse:
     """Return the page of a link, as its short URL serves it."""
-    made = app_with(**settings)
+    made = app_with_page(**settings)
     made.view_functions["shown"] = lambda: respond(row | _overlaid(row), target)
     return made.test_client().get("/shown")
 
 
-def pixels_page(app_with: Callable[..., Flask], row: dict[str, Any]) -> TestResponse:
+@pytest.fixture
+def show(app_with_page: Callable[..., Flask], app: Flask) -> Show:
+    return partial(link_page, app_with_page)
+
+
+def pixels_page(app_with_page: Callable[..., Flask], row: dict[str, Any]) -> TestResponse:
     """Return the page of a link's pixels, as the frame in the link's page loads it."""
-    made = app_with()
+    made = app_with_page()
     made.view_functions["shown"] = lambda: pixel_page(row)
     return made.test_client().get("/shown")
 

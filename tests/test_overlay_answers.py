@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
@@ -15,12 +14,7 @@ from linkmgr.pages.overlay_answers import ANSWERS, THANKS
 from linkmgr.repository import overlay_answers
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.interstitials import TARGET, Show, hrefs, link, link_page, overlay, with_a_page
-
-
-@pytest.fixture
-def show(make_app: Callable[..., Flask], app: Flask) -> Show:
-    return partial(link_page, with_a_page(make_app))
+from tests.interstitials import TARGET, Show, hrefs, link, overlay
 
 
 class Form:

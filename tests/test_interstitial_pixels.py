@@ -1,0 +1,105 @@
+"""Pixels on interstitial pages, and the frame that loads them."""
+
+import html
+import re
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from linkmgr.api.pixels import TYPES
+from linkmgr.pages import pixel_tags
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.interstitials import TARGET, Show, link, overlay, pixels_page, policy, refresh
+
+
+def loaded(answer: TestResponse) -> list[dict[str, str]]:
+    return [
+        {name: html.unescape(value) for name, value in re.findall(r'data-([a-z]+)="(.*?)"', element)}
+        for element in re.findall(r"<span hidden (.+?)>", answer.text)
+    ]
+
+
+def test_every_type_of_pixel_has_its_vendor() -> None:
+    assert set(pixel_tags.VENDORS) == set(TYPES)
+
+
+@pytest.fixture
+def fire(app_with_page: Callable[..., Flask], app: Flask) -> Callable[..., TestResponse]:
+    return partial(pixels_page, app_with_page)
+
+
+PIXEL = {"type": "fbpixel", "tag": "12"}
+
+
+@pytest.mark.parametrize("kind", ["direct", "splash", "frame", "overlay"])
+def test_pages_of_every_kind_frame_their_pixels_and_load_nothing_from_vendors(
+    show: Show, alice: Client, sql: Sql, kind: str
+) -> None:
+    ids = {"overlay_id": overlay(sql, alice.id, "message")} if kind == "overlay" else {}
+    answer = show(link(alice.id, kind, pixels=[PIXEL], **ids))
+    [frame] = re.findall('<iframe class="pixel" (.+?)>', answer.text)
+    assert 'src="/visited/pixels" sandbox="allow-scripts"' in frame
+    assert "facebook" not in answer.text + str(answer.headers)
+    [nonce] = policy(answer)["script-src"]
+    assert nonce.startswith("'nonce-")
+    assert policy(answer)["frame-src"] == (["http:", "https:"] if kind in ("frame", "overlay") else ["'self'"])
+
+
+@pytest.mark.parametrize("kind", ["splash", "frame"])
+def test_a_page_without_pixels_has_no_frame_for_them(show: Show, alice: Client, kind: str) -> None:
+    answer = show(link(alice.id, kind))
+    assert "/pixels" not in answer.text
+    assert policy(answer)["frame-src"] == (["'none'"] if kind == "splash" else ["http:", "https:"])
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_a_pixel_of_every_type_is_loaded_without_an_origin(
+    fire: Callable[..., TestResponse], alice: Client, type_: str
+) -> None:
+    answer = fire(link(alice.id, pixels=[{"type": type_, "tag": "AB/c:1"}]))
+    script = pixel_tags.pixel(type_, "AB/c:1").script
+    assert loaded(answer) == [{"pixel": type_, "tag": "AB/c:1", "script": script}]
+    assert "/".join(script.split("/", 3)[:3]) in policy(answer)["script-src"]
+    assert "AB/c:1" not in script
+    assert policy(answer)["sandbox"] == ["allow-scripts"]
+    assert policy(answer)["frame-ancestors"] == ["'self'"]
+    assert policy(answer)["default-src"] == policy(answer)["form-action"] == policy(answer)["base-uri"] == ["'none'"]
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_without_scripts_the_visitor_is_redirected(show: Show, alice: Client) -> None:
+    assert refresh(show(link(alice.id, pixels=[PIXEL]))) == (1, TARGET)
+
+
+def test_without_scripts_images_are_loaded(fire: Callable[..., TestResponse], alice: Client) -> None:
+    answer = fire(link(alice.id, pixels=[PIXEL, {"type": "gtmpixel", "tag": "GTM-1"}]))
+    [noscript, frame] = re.findall(r'<(?:img|iframe) src="(.+?)"', answer.text)
+    assert html.unescape(noscript) == "https://www.facebook.com/tr?id=12&ev=PageView&noscript=1"
+    assert frame == "https://www.googletagmanager.com/ns.html?id=GTM-1"
+    assert "https://www.facebook.com" in policy(answer)["img-src"]
+    assert policy(answer)["frame-src"] == ["https://www.googletagmanager.com"]
+
+
+def test_a_page_of_pixels_allows_only_their_vendors(fire: Callable[..., TestResponse], alice: Client) -> None:
+    given = policy(fire(link(alice.id, pixels=[{"type": "quorapixel", "tag": "1"}])))
+    assert given["script-src"][1:] == ["https://a.quora.com"]
+    assert given["connect-src"] == ["https://q.quora.com"]
+    assert given["img-src"] == ["https://q.quora.com"]
+    assert given["frame-src"] == ["'none'"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "tag", "address"),
+    [
+        ("adwordspixel", "AW-123/lab-el_1", "https://www.googletagmanager.com/gtag/js?id=AW-123"),
+        ("adrollpixel", "ADV:PIX", "https://s.adroll.com/j/ADV/roundtrip.js"),
+        ("gapixel", "../x", "https://www.googletagmanager.com/gtag/js?id=..%2Fx"),
+        ("adrollpixel", "..", "https://s.adroll.com/j/../roundtrip.js"),
+    ],
+)
+def test_tags_of_two_parts_are_split(type_: str, tag: str, address: str) -> None:
+    assert pixel_tags.pixel(type_, tag).script == address
