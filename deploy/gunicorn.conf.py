@@ -121,8 +121,8 @@ def post_worker_init(worker: Any) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
-    # Seconds after which a thread that computes, such as an import, lets a waiting request continue. Python's 0.005 made
-    # requests beside an import much slower.
+    # Seconds after which a thread that computes, such as an import, lets a waiting request continue. With Python's
+    # 0.005, requests beside an import were much slower.
     sys.setswitchinterval(0.0005)
     if isinstance(worker.wsgi, Service):
         queue.start(worker.wsgi)
