@@ -100,10 +100,11 @@ def test_pages_of_the_service_cost_no_lookup(short: Make, monkeypatch: pytest.Mo
         short().app.test_client().get(path)
 
 
-def test_the_route_answers_after_an_error_of_the_database(
-    short: Make, in_flask: list[Any], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("failure", [psycopg2.OperationalError("lost"), ValueError("a bug")])
+def test_the_route_answers_after_an_error(
+    short: Make, in_flask: list[Any], monkeypatch: pytest.MonkeyPatch, failure: Exception
 ) -> None:
-    link, read, failures = short(), public.short_link, iter([psycopg2.OperationalError("lost")])
+    link, read, failures = short(), public.short_link, iter([failure])
 
     def fail_once(host: str | None, alias: str) -> Any:
         if error := next(failures, None):

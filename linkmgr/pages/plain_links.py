@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-import psycopg2
 from flask import Flask
 
 from linkmgr.pages import AliasConverter, branded, short
@@ -40,7 +39,7 @@ class PlainLinks:
         path = _PATH.fullmatch(environ["PATH_INFO"])
         if environ["REQUEST_METHOD"] != "GET" or path is None or path[1] in self._reserved:
             return None
-        with self.app.app_context(), suppress(psycopg2.Error):  # after an error, the route tries again and reports it
+        with self.app.app_context(), suppress(Exception):  # the route tries again, and reports the error
             host = branded.host_of(environ)
             if host is None or branded.can_be_branded(host):
                 link = environ[short.LINK] = public.short_link(host, path[1])
