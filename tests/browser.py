@@ -69,17 +69,18 @@ class Browser:
 
     def wait_for(self, path: str) -> None:
         """Wait until the page at this path is complete. The URL changes before the first element exists."""
-        self._until(lambda: path == self.path and self._is_whole())
+        self.wait_until(lambda: path == self.path and self._is_whole())
 
     def wait_for_text(self, text: str) -> None:
         """Wait for a response at the same URL as the previous page."""
-        self._until(lambda: text in self.text and self._is_whole())
+        self.wait_until(lambda: text in self.text and self._is_whole())
 
     def wait_for_focus(self, name: str) -> None:
         """Wait for `autofocus`, which takes effect after the page is complete; earlier keystrokes are lost."""
-        self._until(lambda: bool(self.run("return document.activeElement.id") == name))
+        self.wait_until(lambda: bool(self.run("return document.activeElement.id") == name))
 
-    def _until(self, condition: Callable[[], bool]) -> None:
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait until the condition holds. An element that it reads may disappear meanwhile."""
         # The driver raises a different error for each way in which a page can disappear during a command.
         WebDriverWait(self.driver, 10, 0.05, [WebDriverException]).until(lambda _: condition())
 

@@ -51,7 +51,7 @@ def test_keys_lead_to_the_search_and_to_a_new_link_which_is_deleted_in_a_dialog(
     browser.click("Links")
     browser.wait_for("/console/links")
     browser.press("/", "page", Keys.ENTER)
-    wait_until(lambda: len(browser.all(".chip")) == 1)
+    browser.wait_until(lambda: len(browser.all(".chip")) == 1)
     browser.press("n")
     browser.wait_for("/console/links/new")
     browser.wait_for_focus("url")
@@ -123,7 +123,7 @@ def test_results_follow_what_one_types_and_selected_links_are_deleted(
     factories.campaign(sql, alice.id)
     browser.open(f"{base}/console/links")
     browser.press("/", "winter")
-    wait_until(lambda: browser.find("#total").text == "2")
+    browser.wait_until(lambda: browser.find("#total").text == "2")
     assert browser.driver.current_url == f"{base}/console/links?q=winter"
     assert browser.driver.switch_to.active_element.get_attribute("name") == "q"
     assert not browser.find(".bulk").is_displayed()

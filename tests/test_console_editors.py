@@ -12,7 +12,6 @@ from tests.browser import Browser
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.stocked import LINKS
-from tests.targets import wait_until
 from tests.test_browser import login_link
 
 pytestmark = pytest.mark.browser
@@ -34,7 +33,7 @@ def test_the_preview_of_a_code_follows_what_is_typed_and_a_large_logo_becomes_sm
     browser.find("[name=type][value=wifi]").click()
     browser.find("[name='data.wifi.ssid']").send_keys("Home")
     browser.find("[name='data.wifi.password']").send_keys("correct horse")
-    wait_until(lambda: browser.find("#preview-code img").get_attribute("src") != before)
+    browser.wait_until(lambda: browser.find("#preview-code img").get_attribute("src") != before)
     browser.click("Colors black on white")
     browser.run("foreground.value = '#cccccc'; foreground.dispatchEvent(new Event('input', { bubbles: true }))")
     browser.wait_for_text("Too low to scan")
@@ -44,7 +43,7 @@ def test_the_preview_of_a_code_follows_what_is_typed_and_a_large_logo_becomes_sm
     Image.frombytes("RGB", (800, 600), noise).save(tmp_path / "logo.png")
     browser.click("Logo not set")
     browser.find("[name='logo.file']").send_keys(str(tmp_path / "logo.png"))
-    wait_until(lambda: browser.run("return document.getElementById('logo.file').files[0].size <= 32768"))
+    browser.wait_until(lambda: browser.run("return document.getElementById('logo.file').files[0].size <= 32768"))
     browser.find("[name='data.wifi.password']").send_keys(Keys.ENTER)
     browser.wait_for_text("QR code created.")
     assert len(bytes(sql("SELECT logo FROM qrs")[0]["logo"])) > 100
@@ -69,7 +68,7 @@ def test_links_of_a_bio_page_are_ordered_with_buttons_and_shown_in_the_preview(
         ActionChains(browser.driver).click_and_hold(browser.find(".grip")).move_by_offset(0, 130).release().perform()
         browser.click("Add a link")
         assert len(browser.all("#blocks li")) == len(LINKS) + 2
-    wait_until(lambda: len(browser.all("[name='links.title']")) > 1)  # without scripts, a new page is loaded
+    browser.wait_until(lambda: len(browser.all("[name='links.title']")) > 1)  # without scripts, a new page is loaded
     titles = [field.get_attribute("value") for field in browser.all("[name='links.title']")]
     assert titles[:2] == [LINKS[1]["title"], LINKS[0]["title"]]
     browser.find("#name").send_keys(" Miller", Keys.ENTER)
