@@ -193,7 +193,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]
     def handle_request(self, req: Any, conn: _Connection) -> Any:
         if conn.incoming.partial:
             req.force_close()
-        return super().handle_request(req, conn)
+        keep_alive = super().handle_request(req, conn)
+        # The rest of a body that the application did not read. gunicorn discards 64 KiB, then it closes the connection
+        # although the response did not say so, and a proxy's next request on it fails.
+        while keep_alive and req.body.read(_BLOCK):
+            pass
+        return keep_alive
 
     def finish_request(self, conn: _Connection, fs: Any) -> None:
         """Send the rest of a response. gunicorn calls this in the event loop when a thread is done."""

@@ -248,6 +248,17 @@ def test_a_bulk_request_of_the_maximum_size_is_accepted(base: str, alice: Client
         assert (answered, json.loads(answer).get("code")) == (status, None if status == 200 else "bulk_too_large")
 
 
+def test_a_connection_is_kept_after_a_bulk_request_whose_body_was_not_read(base: str) -> None:
+    head = HEAD.replace(b"/api/pixel/add", b"/api/urls/bulk")
+    with opened(base) as connection:
+        for size in (LARGEST, 2 << 20, 1):
+            body = b" " * size
+            for framing in (b"Content-Length: %d\r\n\r\n" % size + body,
+                            b"Transfer-Encoding: chunked\r\n\r\n" + chunk(body) + chunk(b"")):  # fmt: skip
+                connection.sendall(head + framing)
+                assert responses(connection, 1)[0][0] == 401
+
+
 @pytest.mark.parametrize(
     ("head", "code"),
     [
