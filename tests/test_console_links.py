@@ -154,6 +154,19 @@ def test_selected_links_are_exported_as_csv(browser: FlaskClient, alice: Client,
     assert lines[0]["shorturl"].startswith(BASE_URL)
 
 
+def test_without_exports_in_the_plan_the_console_has_none_either(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    link_id, overlay_id = factories.link(sql, alice.id), factories.overlay(sql, alice.id)
+    sql("UPDATE users SET plan_id = NULL RETURNING 1")  # the free plan
+    refused = (
+        select(browser, "export", [link_id]),
+        browser.get(f"/console/overlays/{overlay_id}/answers.csv"),
+        browser.get("/console/export/links.csv"),
+        browser.get("/console/export/account.zip"),
+    )
+    assert [answer.status_code for answer in refused] == [403] * 4
+    assert re.search(r'<li class="excluded">Exports\b', get(browser, "/account"))
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

@@ -44,6 +44,7 @@ FEATURES = {
     "geo": "Targets by country",
     "device": "Targets by device",
     "parameters": "Link parameters",
+    "export": "Exports",
 }
 _ABOUT_CURRENT_PASSWORD = ("password_wrong", "too_many_sign_ins")
 _REFUSAL = "refusal"  # in the session

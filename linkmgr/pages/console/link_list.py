@@ -15,7 +15,7 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.pages import charts
 from linkmgr.pages.console import plain
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import links_selected, overviews, urls
+from linkmgr.repository import export, links_selected, overviews, urls
 from linkmgr.settings import settings
 from linkmgr.web import csv
 from linkmgr.web.errors import AppError
@@ -145,6 +145,7 @@ def _delete(ids: list[int]) -> Response:
 
 
 def _export(ids: list[int]) -> Response:
+    export.require_feature(g.user_id)
     disposition = {"Content-Disposition": 'attachment; filename="links.csv"'}
     return csv.respond(_CSV, links_selected.read(g.user_id, ids), **disposition)
 

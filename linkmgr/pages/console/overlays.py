@@ -7,7 +7,7 @@ from linkmgr.fields.overlays import answer_columns
 from linkmgr.fields.query import page_number
 from linkmgr.pages.console import plain
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import overlay
+from linkmgr.repository import export, overlay
 from linkmgr.web import csv
 
 PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
@@ -34,6 +34,7 @@ def overlay_answers(row_id: int) -> str:
 @bp.get("/overlays/<id:row_id>/answers.csv")
 def overlay_answers_csv(row_id: int) -> Response:
     """Return the newest answers as a file."""
+    export.require_feature(g.user_id)
     rows = overlay.answers(g.user_id, row_id, limit=MAX_ROWS, number=1, after=None).rows
     columns = answer_columns([row["answer"] for row in rows])
     records = [{"date": row["date"]} | {name: row["answer"].get(name) for name in columns} for row in rows]
