@@ -69,6 +69,14 @@ def test_all_limits_are_stored_and_changed(browser: FlaskClient, alice: Client, 
     assert only_key(alice) == key | {"scopes": ["*"], "domains": domains[:1], "allowed_ips": []}
 
 
+def test_the_expiry_is_in_the_time_zone_of_the_user(browser: FlaskClient, alice: Client) -> None:
+    browser.post("/account/timezone", data={"timezone": "Asia/Tokyo"})
+    browser.post("/console/keys/new", data=FORM | {"expires": "2031-01-01T08:59"})
+    key = only_key(alice)
+    assert key["expires"] == "2030-12-31 23:59:00"
+    assert 'value="2031-01-01T08:59:00"' in browser.get(f"/console/keys/{key['id']}/edit").text
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

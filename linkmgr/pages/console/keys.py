@@ -10,6 +10,7 @@ from linkmgr.api import keys as api
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import load
 from linkmgr.fields.query import page_number
+from linkmgr.pages import signed_in
 from linkmgr.pages.account import confirm_password
 from linkmgr.pages.console.forms import Form, FormData, differing, lines
 from linkmgr.pages.console.frame import bp
@@ -25,7 +26,6 @@ _LABELS = {  # of the words of scopes; the others are their own
     "bio": "Bio pages", "keys": "API keys", "overlay": "CTA overlays", "qr": "QR codes", "splash": "Splash pages",
     "stats": "Statistics", "webhooks": "Webhooks, events",
 }  # fmt: skip
-_MINUTES = len("2030-12-31 23:59")  # of browsers that send no seconds
 
 
 @bp.get("/keys")
@@ -49,14 +49,13 @@ def key_default() -> Response:
 
 
 def _from_form(form: FormData) -> Row:
-    expires = lines(form.get("expires", "")).strip().replace("T", " ")
     domains = [int(text) if re.fullmatch("[0-9]{1,18}", text) else text for text in form.getlist("domains")]
     return {
         "name": lines(form.get("name", "")),
         "scopes": sorted(set(form.getlist("scopes"))),
         "domains": sorted(domains, key=str),
         "own_only": bool(form.get("own_only")),
-        "expires": f"{expires}:00" if len(expires) == _MINUTES else expires,
+        "expires": signed_in.from_control(form.get("expires", "")),
         "allowed_ips": lines(form.get("allowed_ips", "")).replace(",", " ").split(),
     }
 
@@ -74,7 +73,7 @@ def _changes(record: Row, stored: Row) -> Row:
 
 
 def _check_password(_members: Row) -> dict[str, str]:
-    """Ask for the current password, because a key gives lasting access to whoever is at the browser."""
+    """Ask for the current password, because a key gives lasting access."""
     try:
         confirm_password()
     except AppError as error:
