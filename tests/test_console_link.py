@@ -86,6 +86,14 @@ def test_cities_are_shown_if_they_are_known(browser: FlaskClient, alice: Client,
     assert "<h2>Cities</h2>" not in get(browser, f"/console/links/{unknown}")
 
 
+def test_clicks_that_another_service_counted_are_shown_apart(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    link_id = factories.link(sql, alice.id)
+    sql("UPDATE links SET imported_clicks = 1234 RETURNING 1")
+    page = get(browser, f"/console/links/{link_id}")
+    assert "1,234 clicks that another service counted." in page
+    assert "No clicks in the last 30 days." in page
+
+
 def test_a_link_without_clicks_says_how_to_get_one(browser: FlaskClient, alice: Client, sql: Sql) -> None:
     page = get(browser, f"/console/links/{factories.link(sql, alice.id)}")
     assert "No clicks in the last 30 days." in page
