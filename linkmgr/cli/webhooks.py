@@ -6,10 +6,11 @@ from time import monotonic, sleep
 import click
 
 from linkmgr.cli.group import Group
+from linkmgr.cli.users import find_id
 from linkmgr.db.statements import Row
 from linkmgr.events.worker import Dispatcher
 from linkmgr.fields.base import MAX_ID
-from linkmgr.repository import users, webhooks
+from linkmgr.repository import webhooks
 from linkmgr.web.errors import AppError
 
 _WAIT_SECONDS, _POLL_SECONDS = 20, 0.2
@@ -22,7 +23,7 @@ group = Group("webhooks", help="List and test webhooks.")
 def list_webhooks(name: str) -> None:
     """Print the webhooks of a user, one per line."""
     click.echo(f"{'id':>6}  {'name':<20}  {'state':<8}  {'events':<24}  url")
-    for webhook in webhooks.index(_user_id(name), limit=1000, number=1, after=None).rows:
+    for webhook in webhooks.index(find_id(name), limit=1000, number=1, after=None).rows:
         state = "active" if webhook["active"] else "off"
         events = " ".join(webhook["events"])
         click.echo(f"{webhook['id']:>6}  {webhook['name']:<20}  {state:<8}  {events:<24}  {webhook['url']}")
@@ -33,7 +34,7 @@ def list_webhooks(name: str) -> None:
 @click.argument("webhook_id", type=click.IntRange(1, MAX_ID))
 def test_webhook(name: str, webhook_id: int) -> None:
     """Send a test event to a webhook of a user and print the response."""
-    user_id = _user_id(name)
+    user_id = find_id(name)
     try:
         if not webhooks.read(user_id, webhook_id)["url"]:
             raise click.ClickException("This webhook has no URL. Its events are only recorded.")
@@ -70,10 +71,3 @@ def _delivered(user_id: int, webhook_id: int, *, behind: int) -> Row | None:
 def _outcome(delivery: dict[str, object]) -> str:
     status = f"Status {delivery['status']}: " if delivery["status"] else ""
     return f"{status}{delivery['response']}"
-
-
-def _user_id(name: str) -> int:
-    try:
-        return users.find_id(name)
-    except AppError as error:
-        raise click.ClickException(f"There is no user named {name!r}. 'users list' prints all names.") from error

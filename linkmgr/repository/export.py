@@ -5,9 +5,9 @@ added meanwhile may be missing.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from linkmgr.db.statements import Row, row, rows
+from linkmgr.repository.url_details import targets
 from linkmgr.settings import settings
 from linkmgr.web.errors import AppError
 
@@ -75,15 +75,11 @@ def _with_members(link: Row) -> Row:
     link["shorturl"] = f"{base}/{link['alias']}"
     link["domain"] = base
     link["haspassword"] = link["password_hash"] is not None
-    link["geotarget"] = _targets("location", link.pop("locations"))
-    link["devicetarget"] = _targets("device", link.pop("devices"))
-    link["languagetarget"] = _targets("language", link.pop("languages"))
+    link["geotarget"] = targets("location", link.pop("locations"))
+    link["devicetarget"] = targets("device", link.pop("devices"))
+    link["languagetarget"] = targets("language", link.pop("languages"))
     link["parameters"] = [{"name": name, "value": value} for name, value in link["parameters"]]
     return link
-
-
-def _targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
-    return [{selector: label, "link": url} for label, url in urls.items()]
 
 
 def codes(user_id: int, after: int) -> list[Row]:

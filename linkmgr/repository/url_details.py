@@ -51,12 +51,12 @@ def _with_members(link: Row) -> Row:
     return link | {
         "shorturl": f"{domain}/{link['alias']}",
         "domain": domain,
-        "geotarget": _targets("location", link["location"]),
-        "devicetarget": _targets("device", link["device"]),
-        "languagetarget": _targets("language", link.pop("languages")),
+        "geotarget": targets("location", link["location"]),
+        "devicetarget": targets("device", link["device"]),
+        "languagetarget": targets("language", link.pop("languages")),
         "parameters": [{"name": name, "value": value} for name, value in link["parameters"]],
     }
 
 
-def _targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
+def targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
     return [{selector: label, "link": url} for label, url in urls.items()]

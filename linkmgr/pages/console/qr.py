@@ -32,8 +32,6 @@ TYPES = {"link": "Link", "text": "Text", "vcard": "Contact", "email": "E-mail", 
 LABELS = {"type": "Type", "data": "Content", "name": "Name", "foreground": "Code", "background": "Background",
           "logo": "Logo"}  # fmt: skip
 FIELDS = {"colours_too_close": "foreground", "short_link_unknown": "data.link.link", "link_branded": "data.link.link"}
-_LOGO_CODES = ("logo_unusable", "logo_missing", "fetch_refused", "fetch_unresolved", "fetch_unreachable",
-               "fetch_timed_out", "fetch_too_large", "fetch_status")  # fmt: skip
 
 
 @bp.get("/qrs")
@@ -166,7 +164,7 @@ FORM = plain.form(
     add=lambda user_id, members: api.create(user_id, members, _image()),
     change=lambda user_id, row_id, members: api.change(user_id, row_id, members, _image()),
     labels=LABELS,
-    fields=FIELDS | dict.fromkeys(_LOGO_CODES, "logo"),
+    fields=FIELDS | dict.fromkeys(logos.ERRORS, "logo"),
     always=("type",),
     check=_check,
     choices=_choices,
