@@ -23,7 +23,7 @@ __all__ = ["group"]
 @click.option("--format", "form", type=click.Choice(tuple(FORMATS)), default="csv", show_default=True)
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Default: the standard output.")
 def export_links(*, name: str, form: str, output: Path | None) -> None:
-    """Export the links of a user. FILE is complete or not written at all."""
+    """Export the links of a user. A file given with --output is complete or not written at all."""
     user_id = find_id(name)
     if output is None:
         _write(user_id, form, sys.stdout.buffer)

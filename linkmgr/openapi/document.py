@@ -71,8 +71,8 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
 - **Browsers.** Pages of any origin may call the API (CORS), and read the headers above. Cookies are not read; send the
   key. Anyone who can open the page can read a key in it. Preflights are not counted: their headers report 0 remaining.
 - **Retries.** Errors 429 and 503 have the header `Retry-After`: the seconds after which you can try again. The reasons
-  for a 503 are the database (unavailable, busy or to be upgraded), too many images being rendered or too many URLs
-  being fetched at the same time, and API keys that were encrypted with another secret. `code` says which one.
+  for a 503 are the database (unavailable, busy, too slow or to be upgraded), too many images, URLs, exports or uploads
+  at the same time, and API keys that were encrypted with another secret. `code` says which one.
 - **Safe to repeat.** A request whose answer was lost may have been carried out. Send each POST, PUT and DELETE with the
   header `Idempotency-Key` and a new random value, such as a UUID, and repeat it with the same value until it is
   answered: it is carried out once. For 24 hours, each repetition gets the same status and body, with the header

@@ -23,7 +23,7 @@ from linkmgr.web.errors import AppError
 
 _EXAMPLE = "https://example.com/"  # the target of previews
 DEFAULT_SPLASH: Row = {"title": "", "message": "", "link": "", "counter": 5, "banner": ""}
-_COLOUR = re.compile("#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
+_COLOR = re.compile("#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNORECASE)
 
 
@@ -61,8 +61,8 @@ def _overlay(link: Row, target: str, overlay: Row) -> Response:
         message=caption if is_image else overlay["message"],
         image=image if is_image else "",
         choices=overlays.choices(overlay["message"]) if overlay["type"] == "poll" else (),
-        ink=_colour(overlay["color"], "#ffffff"),
-        paper=_colour(overlay["background"], "#1d4ed8"),
+        ink=_color(overlay["color"], "#ffffff"),
+        paper=_color(overlay["background"], "#1d4ed8"),
         sealed=overlay_answers.sealed(link["user_id"], overlay["id"], target),
     )
 
@@ -121,7 +121,7 @@ def preview(kind: str, members: Row) -> Response:
     link: Row = {"title": "", "pixels": None, "splash": members, "user_id": 0, "preview": True}
     if kind == "overlay":
         link["contrast"] = colors.contrast(
-            *(colors.parts_of(_colour(members[name], "#000")) for name in ("color", "background"))
+            *(colors.parts_of(_color(members[name], "#000")) for name in ("color", "background"))
         )
     response = _splash(link, _EXAMPLE) if kind == "splash" else _overlay(link, _EXAMPLE, members | {"id": 0})
     policy = response.headers["Content-Security-Policy"].replace("frame-ancestors 'none'", "frame-ancestors 'self'")
@@ -174,5 +174,5 @@ def _can_be_framed(target: str) -> bool:
     return target.startswith("https:") or not (request.is_secure or settings().base_url.startswith("https:"))
 
 
-def _colour(text: str, default: str) -> str:
-    return text if _COLOUR.fullmatch(text) else default
+def _color(text: str, default: str) -> str:
+    return text if _COLOR.fullmatch(text) else default

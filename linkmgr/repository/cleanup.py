@@ -1,4 +1,4 @@
-"""Handlers of the jobs that the triggers `clean_up` in schema.sql enqueue after a delete.
+"""Handlers of the jobs that the triggers `enqueue_cleanup` in schema.sql enqueue after a delete.
 
 They delete dependent rows and clear references, in batches. Each statement handles at most `limit` rows, finds them by
 an index and returns `done`: True if no row remains. Updates skip locked rows, which a later batch handles.

@@ -44,7 +44,7 @@ WORDS = {
 EXCEPTIONS = {("account.read", "POST"): f"account:{READ}", ("export.account", "GET"): ALL}
 
 # Keys with `own_only` or `domains` can use the views of these names, whose statements work in the schema `confined`
-# (schema.sql). A new view is refused until somebody has checked that and adds it.
+# (schema.sql). A new view is refused until it has been checked and added.
 CONFINED_VIEWS = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
 CONFINED_BLUEPRINTS = WORDS.keys() - {
     "account", "bulk", "default_key", "export", "imports", "plans", "users", "webhooks",

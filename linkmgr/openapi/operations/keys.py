@@ -62,9 +62,10 @@ A scope is a word and an action:
   The members of a link that refer to other rows, such as `campaign`, need no scope of these.
 - `webhooks:read` reads all events with the changed records, of all words. `webhooks:create` and `webhooks:write` can
   have them sent to any URL. The events of users need `admin` besides.
-- `account:write` can set a new password, so whoever has such a key can sign in as the user.
+- `account:write` can set a new password, so a program with such a key can sign in as the user.
 - `admin` is for plans and users. Only administrators can give it. It includes the default keys of all users.
-- `*` is all scopes except `admin`. The export of the account needs it. An import stores links, campaigns and channels.
+- `*` is all scopes except `admin`. The export of the account needs it.
+- `imports:create` can store rows of all kinds, and change links with `on_conflict=update`.
 
 A request whose key does not have the scope is a 403 that names the scope, also in the header `WWW-Authenticate: Bearer
 error="insufficient_scope", scope="links:write"`.

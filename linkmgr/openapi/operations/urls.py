@@ -91,7 +91,7 @@ redirect loop all the same, visitors get an error page with the status 508. Elem
 
 Without other members, or with default values only, a `url` that you have already shortened returns the existing link.
 
-In `details`, `location` and `device` are `geotarget` and `devicetarget` as objects. `haspassword` tells whether the
+In `details`, `location` and `device` are `geotarget` and `devicetarget` as objects. `haspassword` is true if the
 link has a password. `custom` is `""` if the service generated the alias. `imported_clicks` is the number of clicks that
 another service counted before an import, or `null`; no statistics include it.
 

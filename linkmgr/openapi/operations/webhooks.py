@@ -62,7 +62,8 @@ verify a delivery, use a library of the specification with the `secret` of the w
 - `plan.limit_reached` is sent when the last row that your plan allows is added. `user.created` and `user.deleted` are
   sent to administrators only. Other users cannot subscribe to them or to `user.*`, and get all other events with `*`.
 
-Events and deliveries are kept for 30 days.""",
+Events and deliveries are kept for 30 days. There is no stream of events: call `GET /api/events` with the last
+`next`.""",
     members={
         "name": Member("Shop", "Its name in lists."),
         "url": Member("https://example.com/hooks", "The receiver. Without a URL, events are only recorded."),
