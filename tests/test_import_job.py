@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from linkmgr.db import session
 from linkmgr.imports import job, links
 from linkmgr.imports.visits import spool
+from linkmgr.web import passwords
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.imported import Import, aliases, counts, details, sale, send, shlink
@@ -107,6 +109,29 @@ def test_the_token_of_a_service_is_encrypted_and_deleted_at_the_end(
     found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
     assert found["state"] == "failed"
     assert found["message"].endswith(".")
+
+
+def test_the_hashes_of_many_passwords_do_not_exceed_the_timeout_of_a_transaction(
+    make_app: Callable[..., Flask], alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cheap = passwords.hasher
+
+    class Slow:
+        def hash(self, password: str) -> str:
+            time.sleep(0.015)
+            return cheap.hash(password)
+
+    rows = "\n".join(f"https://example.com,row-{n},secret {n}" for n in range(100))
+    import_id = send(alice, f"url,custom,password\n{rows}\n".encode()).get_json()["id"]
+    monkeypatch.setattr(passwords, "hasher", Slow())
+    options = f"{session.STARTUP_OPTIONS} -c idle_in_transaction_session_timeout=1000"
+    monkeypatch.setattr(session, "STARTUP_OPTIONS", options)
+    with make_app().app_context():
+        while not job.run_batch(alice.id, import_id):
+            pass
+    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
+    assert counts(found) == ("done", 100, 100, 0, 0, 0)
+    assert sql("SELECT count(password_hash) AS number FROM links") == [{"number": 100}]
 
 
 # --- visits

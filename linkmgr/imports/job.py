@@ -33,7 +33,8 @@ KIND = "import"
 MAX_ROWS = 500  # of a batch
 MAX_VISITS = 5000  # of a batch, if its rows have visits
 MAX_WAIT = 3600  # seconds for a service that asks to be left alone
-MAX_SECONDS = 1  # of reading a batch, for example of rows with passwords, whose hashes take long
+MAX_PASSWORDS = 20  # of a batch; its transaction is idle while they are hashed, which takes 30 ms each
+MAX_SECONDS = 1  # of reading a batch, for example from a slow service
 UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError)
 
 
@@ -90,14 +91,16 @@ def _open(user_id: int, import_id: int, details: Row) -> _Reading:
 
 def _take(rows: Iterator[Any]) -> tuple[list[Any], ReadError | None]:
     """Return the rows of the next batch, and the error behind them."""
-    end, number = monotonic() + MAX_SECONDS, 0
+    end, number, passwords = monotonic() + MAX_SECONDS, 0, 0
     taken: list[Any] = []
     try:
         for row in rows:
             taken.append(row)
             number += len(row.visits)
+            passwords += bool(row.record.get("password"))
             is_alone = isinstance(row, archive.Line) and row.is_alone
-            if len(taken) == MAX_ROWS or number > MAX_VISITS or monotonic() > end or is_alone:
+            is_full = len(taken) == MAX_ROWS or number > MAX_VISITS or passwords == MAX_PASSWORDS
+            if is_full or monotonic() > end or is_alone:
                 break
     except ReadError as error:
         return taken, error
