@@ -101,14 +101,14 @@ class Store:
         kind = lines[0].kind
         members, batches = _SAME[kind]
         existing = {
-            tuple(row[member] for member in members): row["id"]
+            tuple(str(row[member]) for member in members): row["id"]
             for rows in export.each(batches, self.user_id)
             for row in rows
         }
         done = []
         for line in lines:
             key = tuple(str(line.record.get(member)) for member in members)
-            same = next((row_id for row, row_id in existing.items() if tuple(map(str, row)) == key), None)
+            same = existing.get(key)
             outcome = Outcome("skipped", same) if same else self._add(line)
             if outcome.kind == "made" and outcome.id:
                 existing[key] = outcome.id
