@@ -5,6 +5,7 @@ from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
+import psycopg2
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -14,7 +15,8 @@ from tests.browser import Browser
 from tests.conftest import Client
 from tests.console_pages import check, signed_in_browser  # noqa: F401 - a fixture
 from tests.factories import Sql
-from tests.imported import aliases, sale, shlink
+from tests.imported import aliases, sale, send, shlink
+from tests.races import during
 from tests.test_account_page import signed_in
 
 
@@ -89,6 +91,46 @@ def test_a_draft_is_replaced_by_the_next_one_or_discarded(console: FlaskClient, 
     assert console.get(first).status_code == 404
     assert console.post(f"{second}/delete").headers["Location"] == "/console/imports"
     assert sql("SELECT FROM imports") == sql("SELECT FROM import_chunks") == []
+
+
+def test_a_draft_remains_while_other_imports_begin(
+    console: FlaskClient, alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    path = upload(console, shlink(sale("draft")))
+    assert send(alice, shlink(sale("other"))).status_code == 200
+    assert "Import all rows" in console.get(path).text
+    assert console.post(path, data={"on_conflict": "skip"}).headers["Location"] == path
+    run_jobs()
+    assert aliases(sql, alice) == ["draft", "other"]
+
+
+def test_a_draft_begins_within_the_limit_of_unfinished_imports(
+    console: FlaskClient, alice: Client, run_jobs: Callable[[], None]
+) -> None:
+    path = upload(console, shlink(sale("draft")))
+    for number in range(3):
+        assert send(alice, shlink(sale(f"row-{number}"))).status_code == 200
+    assert console.post(path).headers["Location"] == path
+    page = words(console.get(path).text)
+    assert "You have 3 unfinished imports. Wait until one ends, or cancel one." in page
+    assert "Import all rows" in page
+    run_jobs()
+    console.post(path)
+    assert "Import all rows" not in console.get(path).text
+
+
+def test_a_draft_counts_the_imports_that_begin_at_the_same_time(
+    console: FlaskClient, alice: Client, raw: psycopg2.extensions.connection
+) -> None:
+    path = upload(console, shlink(sale("draft")))
+    for number in range(2):
+        send(alice, shlink(sale(f"row-{number}")))
+    other = f"""
+        SELECT FROM users WHERE id = {alice.id} FOR NO KEY UPDATE;
+        INSERT INTO imports (user_id, state, source, on_conflict) VALUES ({alice.id}, 'queued', 'shlink', 'skip')
+    """
+    during(raw, other, lambda: console.post(path))
+    assert "You have 3 unfinished imports." in console.get(path).text
 
 
 def test_the_purge_deletes_drafts_after_a_day(app: Flask, console: FlaskClient, sql: Sql) -> None:

@@ -81,7 +81,8 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
     """Begin the import of a draft."""
     file = draft(user_id, import_id, mapping)
     _require_known(file)
-    imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=file.mapping)
+    with transaction.joined():
+        imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=file.mapping)
 
 
 def _require_known(file: File) -> None:
@@ -144,7 +145,8 @@ def add(user_id: int, origin: File | Service, *, on_conflict: str, state: str = 
             _require_known(origin)
         members |= {"name": origin.name, "size": origin.size, "mapping": origin.mapping}
     with transaction.joined():
-        imports.delete_drafts(user_id)
+        if state == "draft":
+            imports.delete_drafts(user_id)
         import_id = imports.add(user_id, **members)
         if isinstance(origin, File):
             stored_file.store(user_id, import_id, origin.stream)

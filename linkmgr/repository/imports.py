@@ -56,9 +56,14 @@ def read(user_id: int, import_id: int) -> Row:
 # --- creation, in a transaction
 
 
-def add(user_id: int, *, state: str, source: str, on_conflict: str, **members: Any) -> int:
-    """Store an import and return its id. The user's row is locked, so that concurrent requests count each other's."""
+def _lock(user_id: int) -> None:
+    """Lock the row of the user, so that concurrent requests count each other's imports."""
     run("SELECT FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE", user_id=user_id)
+
+
+def add(user_id: int, *, state: str, source: str, on_conflict: str, **members: Any) -> int:
+    """Store an import and return its id."""
+    _lock(user_id)
     values = {"name": "", "mapping": {}, "address": "", "token": None, "size": None} | members
     added = run(
         """
@@ -132,22 +137,33 @@ def enqueue(user_id: int, import_id: int) -> None:
 
 def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
     """Begin a draft."""
+    _lock(user_id)
     begun = run(
         """
-        WITH begun AS (
+        WITH unfinished AS MATERIALIZED (
+            SELECT count(*) < %(max_unfinished)s AS has_room
+              FROM imports
+             WHERE user_id = %(user_id)s AND state IN ('queued', 'running')),
+        begun AS (
             UPDATE imports SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb
              WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
-            RETURNING user_id, id)
-        INSERT INTO jobs (kind, argument)
-        SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM begun
-        RETURNING id
+               AND (SELECT has_room FROM unfinished)
+            RETURNING user_id, id),
+        enqueued AS (
+            INSERT INTO jobs (kind, argument)
+            SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM begun)
+        SELECT has_room, EXISTS (SELECT FROM begun) AS is_begun FROM unfinished
         """,
         user_id=user_id,
         import_id=import_id,
         on_conflict=on_conflict,
         mapping=orjson.dumps(mapping).decode(),
+        max_unfinished=MAX_UNFINISHED,
     )
-    if begun is None:
+    assert begun
+    if not begun["has_room"]:
+        raise AppError("imports_full", number=MAX_UNFINISHED)
+    if not begun["is_begun"]:
         raise not_found("import")
 
 

@@ -1,5 +1,7 @@
 """Import and export."""
 
+from typing import Any
+
 from flask import flash, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
@@ -54,8 +56,14 @@ def import_page(row_id: int) -> str:
 
 @bp.post("/imports/<id:row_id>")
 def import_begin(row_id: int) -> Response:
-    mapping = {name: column for name, column in request.form.items() if name in MEMBERS and column}
-    requests.begin(g.user_id, row_id, on_conflict=api.rule(request.form.to_dict()), mapping=mapping)
+    mapping: dict[str, Any] = {name: column for name, column in request.form.items() if name in MEMBERS and column}
+    try:
+        requests.begin(g.user_id, row_id, on_conflict=api.rule(request.form.to_dict()), mapping=mapping)
+    except AppError as error:
+        if error.code != "imports_full":
+            raise
+        flash(error.message, "error")
+        return redirect(url_for("console.import_page", row_id=row_id, **mapping), code=303)
     return redirect(url_for("console.import_page", row_id=row_id), code=303)
 
 
