@@ -1,6 +1,5 @@
 """Rows of an exported account. They are checked as those of the create of their kind."""
 
-import base64
 from collections.abc import Callable
 from typing import Any
 
@@ -18,20 +17,20 @@ from linkmgr.fields.base import load
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import bio, campaigns, channels, domains, overlay, pixels, qr, splash
-from linkmgr.web.errors import AppError
+
+
+def check_domain(record: Row) -> bool:
+    """Check that a domain points to this service. Return False if the check is off."""
+    return domain_check.check(load(domains_api.NewDomain, record)["domain"])
 
 
 def _domain(user_id: int, record: Row) -> int:
-    """Add a domain with the image of its logo, instead of fetching it again."""
+    """Add a domain with the image of its logo, instead of fetching it again. `is_checked` is set by the import."""
     new = load(domains_api.NewDomain, record)
-    try:
-        logo = logos.reencode(base64.b64decode(str(record["image"]))) if record.get("image") else b""
-    except ValueError:
-        raise AppError("logo_unusable") from None
+    logo = logos.decode(record["image"]) if record.get("image") else b""
     if not logo:
         new.pop("brandlogo", None)
-    is_checked = domain_check.check(new["domain"])
-    return domains.add(user_id, logo=logo, is_checked=is_checked, **new)
+    return domains.add(user_id, logo=logo, is_checked=record["is_checked"], **new)
 
 
 def _campaign(user_id: int, record: Row) -> int:

@@ -172,4 +172,5 @@ LOADER = Loader(
     prepare=lambda body: urls.to_row(load(urls.NewLink, body)),
     change=lambda owner, link_id, body: urls.change(owner, link_id, load(urls.LinkChanges, body)),
     add=account_rows.ADD,
+    check_domain=account_rows.check_domain,
 )

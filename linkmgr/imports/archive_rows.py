@@ -1,6 +1,5 @@
 """Store the lines of an exported account, with references between rows."""
 
-import base64
 import re
 from collections.abc import Callable
 from itertools import groupby
@@ -14,6 +13,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.times import parse_time
 from linkmgr.imports import archive_visits, links
 from linkmgr.imports.archive import Line
+from linkmgr.imports.archive_domains import Checks
 from linkmgr.imports.batch import Batch
 from linkmgr.imports.links import Loader, Outcome, Sent, failure
 from linkmgr.qr import logos
@@ -44,8 +44,9 @@ _MAX_NAME = 200  # characters of a reference
 class Store:
     """The lines of a batch, in a transaction."""
 
-    def __init__(self, user_id: int, import_id: int, on_conflict: str, loader: Loader) -> None:
+    def __init__(self, user_id: int, import_id: int, on_conflict: str, loader: Loader, checks: Checks) -> None:
         self.user_id, self.import_id, self.on_conflict, self.loader = user_id, import_id, on_conflict, loader
+        self.checks = checks
         self.batch = Batch()
         self.is_mended = False
 
@@ -108,14 +109,17 @@ class Store:
         done = []
         for line in lines:
             key = tuple(str(line.record.get(member)) for member in members)
-            same = existing.get(key)
-            outcome = Outcome("skipped", same) if same else self._add(line)
+            outcome = Outcome("skipped", existing[key]) if key in existing else self._add(line)
             if outcome.kind == "made" and outcome.id:
                 existing[key] = outcome.id
             done.append((line, outcome))
         self._keep(kind, done)
 
     def _add(self, line: Line, **members: Any) -> Outcome:
+        if line.kind == "domains":
+            if isinstance(check := self.checks[line.number], AppError):
+                return failure(check)
+            members["is_checked"] = check
         record = {name: value for name, value in line.record.items() if name not in ("id", "date")} | members
         try:
             row_id = self.loader.add[line.kind](self.user_id, record)
@@ -149,10 +153,10 @@ class Store:
         for line in lines:
             if qr_id := ids.get(str(line.record.get("id"))):
                 try:
-                    image = logos.reencode(base64.b64decode(str(line.record.get("image"))))
-                except (AppError, ValueError):
+                    image = logos.decode(line.record.get("image"))
+                except AppError as error:
                     own = line._replace(record=line.record | {"id": qr_id})
-                    self.batch.count(own, failure(AppError("logo_unusable")))
+                    self.batch.count(own, failure(error))
                 else:
                     imported_rows.set_logo(self.user_id, qr_id, image)
 

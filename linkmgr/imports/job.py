@@ -19,7 +19,8 @@ from flask import Flask, current_app
 
 from linkmgr.db import jobs, transaction
 from linkmgr.db.statements import Row
-from linkmgr.imports import archive, archive_errors, archive_rows, bodies, links, readers, visits
+from linkmgr.imports import archive, archive_domains, archive_errors, archive_rows, bodies, links, readers, visits
+from linkmgr.imports.archive_domains import Checks
 from linkmgr.imports.batch import Batch
 from linkmgr.imports.links import Loader, Outcome, Sent
 from linkmgr.imports.rows import ImportRow, ReadError
@@ -28,6 +29,7 @@ from linkmgr.repository import import_batches, imported_links
 from linkmgr.repository.visits import delete_spool
 from linkmgr.settings import this_app
 from linkmgr.web import keys
+from linkmgr.web.errors import AppError
 
 KIND = "import"
 MAX_ROWS = 500  # of a batch
@@ -126,6 +128,8 @@ def run_batch(user_id: int, import_id: int) -> bool:
         import_batches.end(user_id, import_id, "failed", error.message)
     except Exception as error:
         forget()
+        if isinstance(error, AppError) and isinstance(error.seconds, int):
+            raise jobs.Later(error.seconds) from error
         current_app.logger.error("import %s failed behind row %s", import_id, details["rows_read"], exc_info=error)
         message = f"The import stopped behind row {details['rows_read']} because of an error on our side."
         import_batches.end(user_id, import_id, "failed", message)
@@ -151,11 +155,12 @@ def _continue(user_id: int, import_id: int, details: Row) -> None:
             raise error
         import_batches.end(user_id, import_id, "done")
         return
+    checks = archive_domains.check(user_id, rows, loader())
     with transaction.lazily(lambda: None) as writes:
         if not import_batches.lock_batch(user_id, import_id, details["batch"]):
             forget()
             return
-        batch = store(user_id, import_id, details, rows)
+        batch = store(user_id, import_id, details, rows, checks)
         import_batches.save_batch(
             user_id,
             import_id,
@@ -175,11 +180,10 @@ class _Checked(NamedTuple):
     sent: Sent
 
 
-def store(user_id: int, import_id: int, details: Row, rows: list[ImportRow]) -> Batch:
+def store(user_id: int, import_id: int, details: Row, rows: list[Any], checks: Checks) -> Batch:
     """Store the rows of a batch, in a transaction."""
     if details["source"] == archive.SOURCE:
-        lines: Any = rows
-        return archive_rows.Store(user_id, import_id, details["on_conflict"], loader()).run(lines)
+        return archive_rows.Store(user_id, import_id, details["on_conflict"], loader(), checks).run(rows)
     batch = Batch()
     checked = []
     context = bodies.prepare(user_id, [row for row in rows if not (row.is_visits or row.problem)])

@@ -20,6 +20,7 @@ class Loader(NamedTuple):
     prepare: Callable[[Row], Row]  # a body -> a link of bulk.add_links
     change: Callable[[int, int, Row], Any]  # user id, link id, a body
     add: dict[str, Callable[[int, Row], int]]  # by file of an exported account: user id, a body -> its id
+    check_domain: Callable[[Row], bool]  # a body; waits for another host
 
 
 class Sent(NamedTuple):
@@ -42,9 +43,9 @@ class Outcome(NamedTuple):
 
 
 def failure(error: Exception) -> Outcome:
-    """Return the outcome of a row that was refused. Raise errors that are not about the row."""
+    """Return the outcome of a row that was refused. Raise errors that are not about the row, such as busy ones."""
     app_error = from_constraint(error) if isinstance(error, psycopg2.IntegrityError) else error
-    if isinstance(app_error, AppError) and app_error.code != "key_unknown":
+    if isinstance(app_error, AppError) and app_error.seconds is None and app_error.code != "key_unknown":
         return Outcome("failed", None, app_error.code, app_error.message)
     raise error
 

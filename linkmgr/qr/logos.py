@@ -3,6 +3,7 @@
 All stored logos are re-encoded, so that rendering neither fetches URLs nor decodes images of unknown origin.
 """
 
+import base64
 import hashlib
 import os
 import re
@@ -56,6 +57,15 @@ def _read(name: str) -> bytes:
             return file.read(MAX_BYTES + 1)
     except OSError:
         raise AppError("logo_missing") from None
+
+
+def decode(text: object) -> bytes:
+    """Return a PNG or JPEG image in base64 as a small PNG."""
+    try:
+        image = base64.b64decode(str(text))
+    except ValueError:
+        raise AppError("logo_unusable") from None
+    return reencode(image)
 
 
 def reencode(image: bytes) -> bytes:

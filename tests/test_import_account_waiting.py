@@ -1,0 +1,126 @@
+"""Rows of an exported account whose import waits for another host or another thread."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr.db import jobs, session
+from linkmgr.imports import job
+from linkmgr.outbound import fetch
+from linkmgr.qr import drawing
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.foreign import answering, publish, server
+from tests.stage import Stage
+from tests.test_import_account import export, zipped
+from tests.test_logos import image
+
+DOMAIN = {"id": 1, "domain": "https://go.example.com"}
+
+
+def archive(**files: Any) -> bytes:
+    return zipped(manifest__json="{}", **{"links__jsonl": ""} | {
+        f"{name}__jsonl": "\n".join(map(json.dumps, lines)) for name, lines in files.items()
+    })  # fmt: skip
+
+
+Run = Callable[[Client, bytes], dict[str, Any]]
+
+
+@pytest.fixture
+def run(make_app: Callable[..., Flask]) -> Run:
+    """Import an archive into a service that checks domains."""
+
+    def run(client: Client, content: bytes) -> dict[str, Any]:
+        answer = client.post("/api/imports", data=content, content_type="application/zip")
+        import_id = answer.get_json()["id"]
+        with make_app(domain_check="http", base_url="https://go.example.org").app_context():
+            while not job.run_batch(client.id, import_id):
+                pass
+        found: dict[str, Any] = client.get(f"/api/imports/{import_id}").get_json()["data"]
+        return found
+
+    return run
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Return the paths that were requested from go.example.com, which belongs to another server."""
+    paths: list[str] = []
+
+    def answer(request: Any) -> None:
+        paths.append(request.path)
+        answering(b"x")(request)
+
+    with server(answer) as port:
+        publish(monkeypatch, {"go.example.com:80": port})
+        yield paths
+
+
+def test_a_host_that_does_not_respond_fails_only_its_domain(
+    alice: Client, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "DEADLINE", 1.0)
+    options = f"{session.STARTUP_OPTIONS} -c idle_in_transaction_session_timeout=500"
+    monkeypatch.setattr(session, "STARTUP_OPTIONS", options)
+    with server(lambda _: time.sleep(1.1)) as port:
+        publish(monkeypatch, {"go.example.com:80": port})
+        found = run(alice, archive(domains=[DOMAIN], campaigns=[{"id": 2, "name": "Summer"}]))
+    assert (found["state"], found["made"], found["failed"]) == ("done", 1, 1)
+    [error] = alice.get(f"/api/imports/{found['id']}/errors", headers={"Accept": "application/json"}).get_json()["data"]
+    assert error["code"] == "domain_unproven"
+    assert "where no web server responded in time" in error["message"]
+
+
+def test_a_domain_is_checked_whatever_its_line_says(alice: Client, run: Run, asked: list[str]) -> None:
+    found = run(alice, archive(domains=[DOMAIN | {"is_checked": True}, {"id": 2, "domain": "nonsense"}]))
+    assert (found["state"], found["made"], found["failed"]) == ("done", 0, 2)
+    assert len(asked) == 1
+
+
+def test_a_domain_that_exists_is_not_checked_again(alice: Client, bob: Client, run: Run, asked: list[str]) -> None:
+    alice.add("/api/domain/add", {"domain": DOMAIN["domain"]})
+    found = run(alice, archive(domains=[DOMAIN, DOMAIN | {"domain": "http://go.example.com"}]))
+    assert (found["state"], found["skipped"], found["failed"]) == ("done", 1, 1)
+    assert alice.get(f"/api/imports/{found['id']}/errors").text.count("This domain is already in use.") == 1
+    assert asked == []
+
+
+def test_a_domain_waits_for_other_fetches(
+    alice: Client, run: Run, asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "_slots", threading.BoundedSemaphore(1))
+    with fetch._slots, pytest.raises(jobs.Later) as later:
+        run(alice, archive(domains=[DOMAIN]))
+    assert later.value.seconds == 2
+    [waiting] = alice.get("/api/imports").get_json()["data"]["imports"]
+    assert (waiting["state"], waiting["read"]) == ("queued", 0)
+
+
+def test_a_logo_waits_for_other_images(
+    stage: Stage, register: Callable[..., Client], run_jobs: Callable[[], None], sql: Sql
+) -> None:
+    sql("UPDATE qrs SET logo = %(logo)s RETURNING 1", logo=image())
+    sql("DELETE FROM domains RETURNING 1")
+    content = export(stage.alice)
+    heir = register("heir")
+    import_id = heir.post("/api/imports", data=content, content_type="application/zip").get_json()["id"]
+    for _ in range(2):
+        assert drawing._slots.acquire(blocking=False)
+    try:
+        run_jobs()
+        assert heir.get(f"/api/imports/{import_id}").get_json()["data"]["state"] == "queued"
+        assert len(sql("SELECT FROM jobs WHERE due > now() + interval '1 second' AND attempts = 0")) == 1
+    finally:
+        for _ in range(2):
+            drawing._slots.release()
+    sql("UPDATE jobs SET due = now() RETURNING 1")
+    run_jobs()
+    found = heir.get(f"/api/imports/{import_id}").get_json()["data"]
+    assert (found["state"], found["failed"]) == ("done", 0)
+    assert len(sql("SELECT FROM qrs WHERE user_id = %(id)s AND logo IS NOT NULL", id=heir.id)) == 1
