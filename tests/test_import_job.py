@@ -12,11 +12,13 @@ from flask import Flask
 from linkmgr.db import session
 from linkmgr.imports import job, links
 from linkmgr.imports.visits import spool
+from linkmgr.visits import queue
 from linkmgr.web import passwords
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.imported import Import, aliases, counts, details, sale, send, shlink
 from tests.races import at_once
+from tests.targets import wait_until
 from tests.test_jobs import children
 
 
@@ -197,6 +199,22 @@ def test_visits_of_a_link_that_was_skipped_are_not_repeated(alice: Client, run_i
     assert run_import(alice, file)["visits"] == 0
     link = details(alice, "summer")
     assert alice.get(f"/api/url/{link['id']}").get_json()["data"]["clicks"] == 3
+
+
+def test_visits_are_rolled_up_although_nobody_visits_a_link(
+    recorder: queue.VisitQueue, alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "ROLL_UP_SECONDS", 0)
+    monkeypatch.setattr(queue, "ORPHANS_SECONDS", 0.05)
+    monkeypatch.setattr(recorder, "_next_roll_up", 0)
+    recorder.start()
+    wait_until(lambda: not recorder._has_pending)
+    import_id = send(alice, yourls("summer", 3, 3)).get_json()["id"]
+    with recorder._app.app_context():
+        while not job.run_batch(alice.id, import_id):
+            pass
+    wait_until(lambda: sql("SELECT FROM pending_visits") == [])
+    assert sql("SELECT sum(visits)::int AS visits FROM target_quarters") == [{"visits": 3}]
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from flask import Flask
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.factories import Sql
 from tests.imported import sale, shlink
+from tests.test_import_job import yourls
 
 Command = Callable[..., Result]
 
@@ -42,6 +43,15 @@ def test_a_file_is_imported_and_its_failed_rows_are_written(run: Command, file: 
     assert sql("SELECT FROM jobs") == []
     again = run("import", file, "--user", "alice", "--on-conflict", "rename")
     assert "2 made" in again.output
+
+
+@pytest.mark.usefixtures("alice")
+def test_visits_of_a_file_are_rolled_up_by_the_command(run: Command, sql: Sql, tmp_path: Path) -> None:
+    file = tmp_path / "yourls.sql"
+    file.write_bytes(yourls("summer", 3, 3))
+    assert run("import", file, "--user", "alice").output.endswith("3 visits stored.\n")
+    assert sql("SELECT FROM pending_visits") == []
+    assert sql("SELECT sum(visits)::int AS visits FROM target_quarters") == [{"visits": 3}]
 
 
 @pytest.mark.usefixtures("alice")

@@ -13,7 +13,7 @@ from linkmgr.cli.users import find_id
 from linkmgr.db import jobs
 from linkmgr.db.statements import Row
 from linkmgr.imports import job, requests
-from linkmgr.repository import import_batches, imports
+from linkmgr.repository import import_batches, imports, rollups
 
 group = Group("links", help="Import and export links.")
 
@@ -34,6 +34,7 @@ def _run(user_id: int, import_id: int) -> None:
             progress = import_batches.progress(user_id, import_id)
             bar.set_postfix_str(f"{progress['read']:,} rows", refresh=False)
             bar.update((progress["bytes_read"] if size else progress["read"]) - bar.n)
+    rollups.roll_up()  # the processes of the service do not know of these visits
 
 
 def _report(record: Row) -> None:

@@ -9,7 +9,9 @@ from psycopg2 import errors as pg
 from linkmgr.db.statements import Row
 from linkmgr.imports.rows import RawVisit
 from linkmgr.repository import visits
+from linkmgr.settings import this_app
 from linkmgr.visits import record
+from linkmgr.visits.queue import VisitQueue
 
 MAX_AGE = timedelta(days=3653)  # each month has a partition; older visits remain in `imported_clicks`
 MAX_STORED = 500  # visits of a statement
@@ -53,6 +55,8 @@ def store(import_id: int, stored: int, pending: list[Row]) -> None:
         except pg.CheckViolation:  # a month without a partition
             visits.create_partitions_for(arguments[-1])
             visits.add(*arguments)
+    queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
+    queue.expect_pending()
 
 
 def spool(import_id: int) -> str:

@@ -114,6 +114,10 @@ class VisitQueue:
         with self._flush_lock, self._app.app_context():
             return all(self._drain(source) for source in self._spools) and self._delete_stored()
 
+    def expect_pending(self) -> None:
+        """Roll up visits that were stored without this queue, as those of imports are."""
+        self._has_pending = True
+
     def _work(self) -> None:
         delay = 0  # seconds; store the visits of dead processes at once
         while True:
