@@ -12,6 +12,7 @@ from linkmgr.repository import outbox
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
+from tests.imported import Import, sale, shlink
 from tests.receivers import Deliver, Receiver, deliveries, events, subscribe
 from tests.visited import Store, Visited
 
@@ -189,6 +190,16 @@ def test_an_answer_to_an_overlay_is_an_event(alice: Client, sql: Sql, deliver: D
     [event] = events(alice)
     assert (event["data"]["id"], event["data"]["overlay"]) == (answer_id, overlay_id)
     assert event["data"]["answer"] == {"email": "visitor@example.com"}
+
+
+def test_a_link_that_is_imported_with_clicks_is_created_once(
+    alice: Client, run_import: Import, deliver: Deliver
+) -> None:
+    subscribe(alice, "", "link.*")
+    assert run_import(alice, shlink(sale("summer", clicks=7)))["made"] == 1
+    deliver()
+    [event] = events(alice)
+    assert (event["type"], event["data"]["imported_clicks"]) == ("link.created", 7)
 
 
 def test_the_end_of_an_import_is_an_event(alice: Client, sql: Sql, deliver: Deliver) -> None:

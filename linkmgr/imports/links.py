@@ -55,6 +55,9 @@ def store(user_id: int, sent: list[Sent], on_conflict: str, loader: Loader) -> l
     if not sent:
         return []
     last_id = imported_links.last_id()
+    for row in sent:
+        if row.clicks:
+            row.link["imported_clicks"] = min(row.clicks, MAX_BIGINT)
     outcomes = _add(user_id, [row.link for row in sent], last_id)
     conflicts = [n for n, outcome in enumerate(outcomes) if outcome.code == "alias_taken"]
     conflicts = _regenerate(user_id, sent, outcomes, conflicts, last_id)
@@ -66,7 +69,7 @@ def store(user_id: int, sent: list[Sent], on_conflict: str, loader: Loader) -> l
     clicks = {
         outcome.id: min(row.clicks, MAX_BIGINT)
         for row, outcome in zip(sent, outcomes, strict=True)
-        if outcome.id and row.clicks is not None and outcome.kind in ("made", "updated")
+        if outcome.id and row.clicks is not None and outcome.kind == "updated"
     }
     if clicks:
         imported_links.set_clicks(user_id, clicks)

@@ -18,7 +18,7 @@ from linkmgr.web.errors import RETRY_SECONDS, AppError, from_constraint
 MAX_LINKS = 1000  # of one statement
 MAX_TRIES = 4
 _SPARES = 16  # aliases in place of generated ones that are in use
-_PLAIN = {"url", "hosts"}
+_PLAIN = {"url", "hosts", "imported_clicks"}
 
 
 def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[Row]:
@@ -32,6 +32,7 @@ def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[R
     - `created`: the time at which the link was created, with its time zone.
     - `alias`: an alias that the user has not chosen. It needs no plan feature.
     - `plain`: true for a link that is returned if its URL is shortened again.
+    - `imported_clicks`: the number of clicks that another service counted. An existing link keeps its own.
     """
     first: dict[str, int] = {}  # of the same links, by URL
     same = [first.setdefault(link["url"], n) if _is_plain(link) else n for n, link in enumerate(links)]
@@ -145,10 +146,12 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    password_hash text, expiry timestamptz, type text, splash_id bigint, overlay_id bigint,
                    metatitle text, metadescription text, metaimage text, description text, pixels bigint[],
                    campaign bigint, channel bigint[], public boolean, geotarget jsonb, devicetarget jsonb,
-                   languagetarget jsonb, parameters jsonb, deeplink jsonb, created timestamptz)) WITH ORDINALITY
+                   languagetarget jsonb, parameters jsonb, deeplink jsonb, created timestamptz,
+                   imported_clicks bigint)) WITH ORDINALITY
                    AS l (url, alias, chosen, generated, plain, domain, hosts, password_hash, expiry, type, splash_id,
                          overlay_id, metatitle, metadescription, metaimage, description, pixels, campaign, channel,
-                         public, geotarget, devicetarget, languagetarget, parameters, deeplink, created, n)
+                         public, geotarget, devicetarget, languagetarget, parameters, deeplink, created,
+                         imported_clicks, n)
              CROSS JOIN plan
               LEFT JOIN LATERAL (SELECT id, scheme, host FROM domains
                                   WHERE user_id = %(user_id)s AND domains.host = l.domain LIMIT 1) d
@@ -207,13 +210,13 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         added AS (
             INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, plain, url, title, description, type,
                                splash_id, overlay_id, password_hash, expires, locations, devices, languages,
-                               parameters, metadescription, metaimage, deeplink, public, created)
+                               parameters, metadescription, metaimage, deeplink, public, created, imported_clicks)
             SELECT id, %(user_id)s, nullif(campaign, 0), nullif(domain_id, 0), free_alias, chosen, plain, url,
                    coalesce(metatitle, ''), coalesce(description, ''), coalesce(type, 'direct'), splash_id, overlay_id,
                    password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
                    coalesce(languagetarget, '{}'), coalesce(parameters, '[]'), coalesce(metadescription, ''),
                    coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(public, true),
-                   coalesce(created, now())
+                   coalesce(created, now()), imported_clicks
               FROM accepted
              ORDER BY plain, CASE WHEN plain THEN url ELSE free_alias END COLLATE "C"
             ON CONFLICT (user_id, md5(url)) WHERE plain DO UPDATE SET plain = true
