@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import psycopg2
 from flask import Flask, current_app
+from psycopg2.errors import IdleInTransactionSessionTimeout
 
 from linkmgr.db import jobs, transaction
 from linkmgr.db.statements import Row
@@ -37,7 +38,7 @@ MAX_VISITS = 5000  # of a batch, if its rows have visits
 MAX_WAIT = 3600  # seconds for a service that asks to be left alone
 MAX_PASSWORDS = 20  # of a batch; its transaction is idle while they are hashed, which takes 30 ms each
 MAX_SECONDS = 1  # of reading a batch, for example from a slow service
-UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError)
+UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, IdleInTransactionSessionTimeout)
 
 
 def init_app(app: Flask, loader: Loader) -> None:
