@@ -14,7 +14,7 @@ from linkmgr.fields import unknown
 from linkmgr.imports import job
 from linkmgr.pages import brand, branded, plain_links
 from linkmgr.qr import cache
-from linkmgr.repository import api_keys, callers, cleanup, idempotency, login, rollups, versions
+from linkmgr.repository import api_keys, callers, cleanup, idempotency, link_blocks, login, rollups, versions
 from linkmgr.web import (
     auth,
     cors,
@@ -62,7 +62,7 @@ def create_app(**overrides: str) -> Flask:
         statements.init_app(app, on_connect=lambda: metrics.count("database_connections_opened"))
         replica.init_app(app)
         confined.init_app(app)
-        jobs.init_app(cleanup.HANDLERS | rollups.HANDLERS)
+        jobs.init_app(cleanup.HANDLERS | rollups.HANDLERS | link_blocks.HANDLERS)
         job.init_app(app, imports.LOADER)
         keys.init_app(app)
         branded.init_app(app)

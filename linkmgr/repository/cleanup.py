@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from linkmgr.db.statements import UNSYNCED, database
+from linkmgr.repository import link_blocks
 
 MAX_STATISTICS = 5000
 MAX_ROWS = 500
@@ -281,10 +282,11 @@ def _batch(*statements: str, limit: int) -> Callable[[Any], bool]:
     return handle
 
 
-targets = _batch(_VISITS, _VISITORS, _BREAKDOWNS, _QUARTERS, _BUSY_DAYS, _FOLDS, _TOTALS, limit=MAX_STATISTICS)
+_TARGETS = (_VISITS, _VISITORS, _BREAKDOWNS, _QUARTERS, _BUSY_DAYS, _FOLDS, _TOTALS)
+targets = _batch(*_TARGETS, limit=MAX_STATISTICS)
 
 HANDLERS = {
-    "links_deleted": targets,
+    "links_deleted": _batch(*_TARGETS, link_blocks.DELETE_EMPTY, limit=MAX_STATISTICS),
     "qrs_deleted": targets,
     "campaigns_deleted": _batch(_CAMPAIGN, limit=MAX_ROWS),
     "splash_pages_deleted": _batch(_SPLASH, limit=MAX_ROWS),
@@ -292,5 +294,5 @@ HANDLERS = {
     "pixels_deleted": _batch(_PIXELS, limit=MAX_ROWS),
     "channels_deleted": _batch(_ITEMS, limit=MAX_ROWS),
     "webhooks_deleted": _batch(_DELIVERIES, limit=MAX_STATISTICS),
-    "users_deleted": _batch(*_OWNED, limit=MAX_ROWS),
+    "users_deleted": _batch(*_OWNED, *link_blocks.OWNED, limit=MAX_ROWS),
 }

@@ -1,4 +1,4 @@
-"""Lists of links that read all links of the user: those that contain a text, and those by clicks."""
+"""Lists of links that contain a text, and lists by clicks."""
 
 from typing import Unpack
 
@@ -7,10 +7,7 @@ from linkmgr.settings import settings
 
 
 def search(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
-    """List the links that contain `q`, newest first. This reads all links of the user once, for the total.
-
-    PostgreSQL reads them in parallel, because it aggregates their ids.
-    """
+    """List the links that contain `q`, newest first."""
     return page(
         """
         SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
@@ -22,12 +19,7 @@ def search(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
          ORDER BY id DESC
         """,
         "SELECT total FROM matches",
-        matches="""
-        SELECT count(*) AS total, array_agg(id) AS ids
-          FROM links
-         WHERE user_id = %(user_id)s
-           AND position(lower(%(q)s::text) IN lower(concat_ws(chr(10), url, alias, title))) > 0
-        """,
+        matches="SELECT total, ids FROM search_links(%(user_id)s, %(q)s)",
         user_id=user_id,
         q=q,
         base=settings().base_url,
