@@ -55,7 +55,7 @@ RETURN lower(concat_ws(chr(10), url, alias, title));
 -- The pieces of three characters of a text in lower case, as numbers that differ between users. Others may have the same
 -- number: a block then seems to contain a piece that it does not. The numbers must not change: they are stored.
 CREATE FUNCTION trigrams(owner bigint, string text) RETURNS integer[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY(SELECT DISTINCT ((ascii(a) * 4398046511104 + ascii(b) * 2097152 + ascii(c)
+RETURN ARRAY(SELECT DISTINCT (((ascii(a)::bigint << 42) + (ascii(b)::bigint << 21) + ascii(c)
                                + owner % 2147483647 * 1000003) % 2147483647)::integer
                FROM (SELECT string_to_array(string, NULL) AS s) characters, unnest(s, s[2:], s[3:]) AS pieces (a, b, c)
               WHERE c IS NOT NULL);
@@ -135,7 +135,7 @@ BEGIN
 END $$;
 
 -- Return the number and the ids of the links that contain a text. If a third of the links or more would be read through
--- blocks of 256 links, `changed_links` and the tail, read all links of the user, which PostgreSQL does in parallel.
+-- blocks of 128 links, `changed_links` and the tail, read all links of the user, which PostgreSQL does in parallel.
 --
 -- `DISTINCT`, because a changed link may also be in one of the blocks.
 CREATE FUNCTION search_links(owner bigint, q text) RETURNS TABLE (total bigint, ids bigint[]) LANGUAGE plpgsql STABLE AS $$
@@ -151,7 +151,7 @@ BEGIN
         SELECT max(last_id), count(*) INTO last, number FROM link_blocks WHERE user_id = owner;
         IF number > 0 THEN
             blocks := candidate_blocks(owner, string);
-            unread := (number - cardinality(blocks)) * 256
+            unread := (number - cardinality(blocks)) * 128
                       - (SELECT count(*) FROM changed_links WHERE user_id = owner);
         END IF;
     END IF;

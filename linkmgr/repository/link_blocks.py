@@ -8,7 +8,7 @@ from psycopg2.errors import LockNotAvailable
 from linkmgr.db.jobs import Later
 from linkmgr.db.statements import Row, row, run_unsynced
 
-MAX_LINKS = 256  # per block
+MAX_LINKS = 128  # per block
 MAX_BLOCKS = 8  # per batch, each in a transaction of its own
 _WAIT_SECONDS = 1
 _BUSY_SECONDS = 5
