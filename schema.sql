@@ -599,8 +599,9 @@ CREATE TRIGGER enqueue_changed_links AFTER INSERT ON changed_links FOR EACH ROW
 -- `public.usage`, because `confined.usage` is a view.
 CREATE FUNCTION add_changed_link() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO changed_links (user_id, link_id)
-    SELECT user_id, NEW.id FROM public.usage WHERE user_id = NEW.user_id AND kind = 'links' AND indexed_to >= NEW.id;
+    IF NEW.id <= (SELECT indexed_to FROM public.usage WHERE user_id = NEW.user_id AND kind = 'links') THEN
+        INSERT INTO changed_links (user_id, link_id) VALUES (NEW.user_id, NEW.id);
+    END IF;
     RETURN NULL;
 END $$;
 CREATE TRIGGER search_on_update AFTER UPDATE OF url, alias, title ON links FOR EACH ROW

@@ -164,7 +164,7 @@ def test_a_serving_process_runs_jobs_and_takes_over_from_one_that_was_killed(
     [killed] = children(master)
     with raw.cursor() as cursor:
         cursor.execute("BEGIN; LOCK TABLE target_breakdowns")
-        sql("INSERT INTO jobs (kind, argument) VALUES ('links_deleted', '{\"ids\": [1]}') RETURNING 1")
+        sql("INSERT INTO jobs (kind, argument) VALUES ('links_deleted', '{\"user_id\": 1, \"ids\": [1]}') RETURNING 1")
         wait_until(lambda: bool(sql("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")))
         os.kill(killed, signal.SIGKILL)
         cursor.execute("ROLLBACK")
@@ -183,5 +183,5 @@ def test_jobs_continue_after_the_database_was_unavailable(
         wait_until(lambda: bool(sql("SELECT FROM pg_stat_activity WHERE query LIKE '%%EXECUTE%%links_deleted%%'")))
         cursor.execute(f"SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE {taking}")
         assert cursor.fetchall() != [(0,)]
-    sql("INSERT INTO jobs (kind, argument) VALUES ('links_deleted', '{\"ids\": [1]}') RETURNING 1")
+    sql("INSERT INTO jobs (kind, argument) VALUES ('links_deleted', '{\"user_id\": 1, \"ids\": [1]}') RETURNING 1")
     wait_until(lambda: not sql("SELECT FROM jobs"))
