@@ -118,6 +118,10 @@ def behind(data: Data, cursor: int) -> Case:
     return _reading(f"/api/urls?limit=15&after={cursor}", {"Authorization": f"Bearer {data.key}"})
 
 
+def search(data: Data, text: str) -> Case:
+    return _reading(f"/api/urls?limit=15&q={text}", {"Authorization": f"Bearer {data.key}"})
+
+
 def all_cases(data: Data, base: str) -> dict[str, Case]:
     key = {"Authorization": f"Bearer {data.key}"}
     with urlopen(f"{base}/qr/{BUSY}") as response:

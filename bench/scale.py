@@ -2,6 +2,7 @@
 
 import json
 import statistics
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,10 +21,11 @@ RESULTS = Path(__file__).with_name("scale.json")
 MEASURED = ("list of 15", "create a link", "single read with statistics", "redirect and visit")
 DEEP = ("page in the middle", "last page")
 CURSOR = "15 in the middle of the list, by cursor"
+SEARCH = "search of a part of a URL, which one link has"
 HEAD = f"""
 | Request | Time with {MANY:,} links and visits, relative to {FEW:,} |
 |---|--:|"""
-CURSOR_HEAD = f"""
+LISTS_HEAD = f"""
 | Request, with {MANY:,} links | Time, relative to the list of 15 |
 |---|--:|"""
 
@@ -40,8 +42,9 @@ def _create_database(dsn: str, name: str) -> str:
 
 def _scripts(base: str, rows: data.Data, links: int) -> dict[str, str]:
     pages = {name: cases.page(rows, links // 15 // part) for name, part in zip(DEEP, (2, 1), strict=True)}
-    requests = cases.all_cases(rows, base) | pages | {CURSOR: cases.behind(rows, rows.link)}
-    return {name: case.script for name, case in requests.items() if name in (*MEASURED, *DEEP, CURSOR)}
+    lists = {CURSOR: cases.behind(rows, rows.link), SEARCH: cases.search(rows, f"PAGE/{links // 7 * 5}")}
+    requests = cases.all_cases(rows, base) | pages | lists
+    return {name: case.script for name, case in requests.items() if name in (*MEASURED, *DEEP, *lists)}
 
 
 def _ratio(base: Target, other: Target) -> float:
@@ -60,11 +63,28 @@ def compare(few: dict[str, Target], many: dict[str, Target]) -> dict[str, float]
     return ratios
 
 
-def compare_cursor(many: dict[str, Target]) -> float:
-    """Return the response time of a page in the middle, by cursor, relative to the first page."""
-    ratio = _ratio(many["list of 15"], many[CURSOR])
-    print(f"{CURSOR_HEAD}\n| {CURSOR} | {ratio:.2f} |", flush=True)
-    return ratio
+def compare_lists(many: dict[str, Target]) -> dict[str, float]:
+    """Return the response times of a page in the middle, by cursor, and of a search relative to the first page."""
+    print(LISTS_HEAD)
+    ratios = {}
+    for name in (CURSOR, SEARCH):
+        ratios[name] = _ratio(many["list of 15"], many[name])
+        print(f"| {name} | {ratios[name]:.2f} |", flush=True)
+    return ratios
+
+
+def wait_for_blocks(dsn: str) -> None:
+    """Wait until the service has made the blocks that searches read."""
+    began = time.monotonic()
+    connection = psycopg2.connect(dsn)
+    connection.autocommit = True
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM jobs WHERE kind = 'links_added'")
+        while cursor.rowcount:
+            time.sleep(1)
+            cursor.execute("SELECT FROM jobs WHERE kind = 'links_added'")
+    connection.close()
+    print(f"Waited {time.monotonic() - began:.0f} s for the blocks of links")
 
 
 def run() -> None:
@@ -76,10 +96,11 @@ def run() -> None:
             rows = data.make(_create_database(dsn, f"bench{number}"), links=number, visits=number)
             base, service = stack.enter_context(gunicorn("app:app", **data.settings(rows.dsn)))
             scripts = _scripts(base, rows, number)
+            wait_for_blocks(rows.dsn)
             targets.append({name: Target(base, script, service, database) for name, script in scripts.items()})
         results = {
             "ratios": compare(*targets),
-            "cursor": compare_cursor(targets[1]),
+            "lists": compare_lists(targets[1]),
             "deletes": deletes.compare(base, rows),
             "memory": memory.measure(base, service, rows),
             "statistics": stats.measure(_create_database(dsn, "bench_stats")),
