@@ -33,7 +33,7 @@ from tests.markers import pytest_collection_modifyitems  # noqa: F401 - a hook
 from tests.receivers import deliver, receiver  # noqa: F401 - fixtures
 from tests.reports import bob_link, free, link, visited  # noqa: F401 - fixtures
 from tests.schemas import _empty, drop_past_months, empty, emptying, flask, fresh, migrate  # noqa: F401 - fixtures
-from tests.searched import stock  # noqa: F401 - a fixture
+from tests.searched import small_blocks, stock  # noqa: F401 - fixtures
 from tests.servers import base, redis_url, serve, unlimited  # noqa: F401 - fixtures
 from tests.shortlinks import short  # noqa: F401 - a fixture
 from tests.stage import stage  # noqa: F401 - a fixture

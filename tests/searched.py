@@ -8,6 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from linkmgr.db.statements import Row
+from linkmgr.repository import link_blocks
 from tests.factories import Sql
 
 if TYPE_CHECKING:
@@ -62,15 +63,24 @@ class Stock:
 
 
 @pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make blocks of four links, and do not wait for transactions."""
+    monkeypatch.setattr(link_blocks, "MAX_LINKS", 4)
+    monkeypatch.setattr(link_blocks, "_WAIT_SECONDS", 0)
+
+
+@pytest.fixture
 def stock(sql: Sql, run_jobs: Callable[[], None]) -> Stock:
     return Stock(sql, run_jobs)
 
 
-def found(client: "Client", q: str, limit: int = 4) -> list[int]:
+def found(client: "Client", q: str, limit: int = 4, order: str = "date") -> list[int]:
     """Return the ids on all pages of a search, and check them against its total."""
     ids: list[int] = []
     for page in range(1, 100):
-        data = client.get(f"/api/urls?q={quote(q)}&limit={limit}&page={page}").get_json()["data"]
+        answer = client.get(f"/api/urls?q={quote(q)}&limit={limit}&page={page}&order={order}")
+        assert answer.status_code == 200, answer.text
+        data = answer.get_json()["data"]
         ids += [link["id"] for link in data["urls"]]
         if len(ids) >= data["result"]:
             assert len(ids) == data["result"]

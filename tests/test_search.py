@@ -13,7 +13,9 @@ from tests.conftest import Client
 from tests.imported import Import, sale, shlink
 from tests.races import during
 from tests.searched import Stock, found, retitle
-from tests.transactions import costs
+from tests.test_account_page import signed_in
+
+pytestmark = pytest.mark.usefixtures("small_blocks")
 
 Connection = psycopg2.extensions.connection
 RARE = ["Straße?q=100%_", "Ää-É 😀 İstanbul", 'O\'Hara \\ "x"', "plain title"]
@@ -23,12 +25,6 @@ LATE = """
     RETURNING 1
 """
 SEARCHED = ["STRAßE", "100%_", "0%_", "ää-é", "É 😀", "😀 İ", "İstanbul", "stanbul", "o'hara", '\\ "X', "'ha", "N T"]
-
-
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_blocks, "MAX_LINKS", 4)
-    monkeypatch.setattr(link_blocks, "_WAIT_SECONDS", 0)
 
 
 # --- results
@@ -88,12 +84,12 @@ def test_a_search_returns_what_a_plain_filter_finds(app: Flask, alice: Client, b
         lambda ids: alice.post("/api/urls/bulk/delete", {"ids": sorted(ids)[:5]}),
         lambda _: _one_batch(app, choice.choice([link_blocks.add, link_blocks.replace]), alice),
     ]  # fmt: skip
-    for _ in range(120):
+    for _ in range(100):
         choice.choice(steps)([row["id"] for row in stock.texts(alice)])
         rows = stock.texts(alice)
         for q in ("".join(choice.choices("abcä😀 %_", k=choice.randrange(3, 5))) for _ in range(3)):
             expected = sorted((row["id"] for row in rows if q in row["text"]), reverse=True)
-            assert found(alice, q, limit=100) == expected
+            assert found(alice, q, limit=100, order=choice.choice(["date", "click"])) == expected
     stock.index(alice)
     assert stock.sql("SELECT FROM changed_links") == []
 
@@ -114,6 +110,19 @@ def test_a_confined_key_finds_only_its_links(alice: Client, make_limited: Callab
     assert found(key, "changed need") == [own[0]]
     assert found(key, "Page 7") == []
     assert len(found(alice, "needle")) == 5
+
+
+def test_the_console_searches_blocks_too(app: Flask, alice: Client, stock: Stock) -> None:
+    ids = stock.add(alice, *[f"Page {n}" for n in range(40)])
+    stock.index(alice)
+    retitle(alice, ids[5], "Needle changed")
+    stock.add(alice, "Needle behind")
+    browser = signed_in(app)
+    for query in ("q=NEEDLE", "q=needle&order=click", "q=needle&status=public"):
+        page = browser.get(f"/console/links?{query}").text
+        assert "Needle changed" in page
+        assert "Needle behind" in page
+        assert "Page 7" not in page
 
 
 # --- changes
@@ -197,100 +206,3 @@ def test_a_link_whose_id_is_older_than_the_blocks_is_found(alice: Client, raw: C
     for _ in range(2):
         assert found(alice, "latecomer") == [spare["id"]]
         stock.index(alice)
-
-
-# --- jobs
-
-
-def test_jobs_make_blocks_of_many_links_and_searches_then_read_few(
-    alice: Client, raw: Connection, monkeypatch: pytest.MonkeyPatch, stock: Stock
-) -> None:
-    def insert(first: int, last: int) -> None:
-        stock.sql(
-            """
-            INSERT INTO links (user_id, alias, url, title)
-            SELECT %(owner)s, 'link-' || n, 'https://example.com/' || n, ''
-              FROM generate_series(%(first)s::int, %(last)s::int) n
-            RETURNING 1
-            """,
-            owner=alice.id, first=first, last=last,
-        )  # fmt: skip
-
-    def rows_read() -> int:
-        return sum(cost.rows for cost in costs(monkeypatch, raw, lambda: found(alice, "Example.com/12345")))
-
-    monkeypatch.setattr(link_blocks, "MAX_LINKS", 128)
-    insert(1, 19_999)
-    assert stock.sql("SELECT FROM jobs") == []
-    assert rows_read() > 19_999
-    insert(20_000, 20_000)
-    assert len(stock.sql("SELECT FROM jobs WHERE kind = 'links_added'")) == 1
-    stock.run_jobs()
-    assert len(stock.blocks(alice)) == 157
-    assert rows_read() < 4_000
-    assert len(found(alice, "Example.com/12345")) == 1
-    insert(20_001, 24_095)
-    assert stock.sql("SELECT FROM jobs") == []
-    insert(24_096, 24_096)
-    assert len(stock.sql("SELECT FROM jobs WHERE kind = 'links_added'")) == 1
-
-
-def test_many_changes_enqueue_a_job(alice: Client, stock: Stock) -> None:
-    ids = stock.add(alice, *[f"Page {n}" for n in range(300)])
-    stock.sql("UPDATE links SET title = 'other' WHERE user_id = %(id)s RETURNING 1", id=alice.id)
-    assert stock.sql("SELECT FROM changed_links") == [], "links without blocks are not queued"
-    stock.index(alice)
-    stock.sql("UPDATE links SET description = 'other', title = title WHERE user_id = %(id)s RETURNING 1", id=alice.id)
-    assert stock.sql("SELECT FROM changed_links") == []
-    stock.sql("UPDATE links SET title = 'changed' WHERE user_id = %(id)s RETURNING 1", id=alice.id)
-    assert len(stock.sql("SELECT FROM changed_links")) == len(ids)
-    assert len(stock.sql("SELECT FROM jobs WHERE kind = 'links_changed'")) in (1, 2)
-
-
-def test_long_urls_make_small_blocks(alice: Client, monkeypatch: pytest.MonkeyPatch, stock: Stock) -> None:
-    monkeypatch.setattr(link_blocks, "MAX_LINKS", 128)
-    made = stock.sql(
-        """
-        INSERT INTO links (user_id, alias, url)
-        SELECT %(owner)s, 'link-' || n, 'https://example.com/' || n || repeat(md5(n::text), 60)
-          FROM generate_series(1, 100) n
-        RETURNING id
-        """,
-        owner=alice.id,
-    )
-    stock.index(alice)
-    assert len(stock.blocks(alice)) == 4
-    assert found(alice, "C4CA4238A0b9") == [made[0]["id"]]
-
-
-def test_blocks_without_links_are_deleted(alice: Client, stock: Stock) -> None:
-    ids = stock.add(alice, *[f"Page {n}" for n in range(40)])
-    stock.index(alice)
-    alice.post("/api/urls/bulk/delete", {"ids": ids[7:16]})
-    stock.index(alice)
-    assert stock.blocks(alice) == [ids[3], ids[7], *ids[19::4]]
-    assert found(alice, "Page 6") == [ids[6]]
-    assert found(alice, "Page 16") == [ids[16]]
-
-
-def test_a_process_leaves_blocks_to_the_one_that_makes_them(alice: Client, raw: Connection, stock: Stock) -> None:
-    stock.add(alice, *[f"Page {n}" for n in range(40)])
-    with raw.cursor() as cursor:
-        cursor.execute("BEGIN; SELECT pg_advisory_xact_lock('link_blocks'::regclass::oid::bigint)")
-        stock.index(alice)
-        assert stock.blocks(alice) == []
-        cursor.execute("COMMIT")
-    stock.sql("UPDATE jobs SET due = now() RETURNING 1")
-    stock.index(alice)
-    assert len(stock.blocks(alice)) == 10
-
-
-def test_a_deleted_user_leaves_no_blocks(admin: Client, alice: Client, stock: Stock) -> None:
-    ids = stock.add(alice, *[f"Page {n}" for n in range(40)])
-    stock.index(alice)
-    retitle(alice, ids[0], "changed")
-    stock.enqueue(alice)
-    admin.delete(f"/api/user/{alice.id}/delete")
-    stock.run_jobs()
-    assert stock.sql("SELECT user_id FROM link_blocks UNION ALL SELECT user_id FROM changed_links") == []
-    assert stock.sql("SELECT FROM jobs") == []

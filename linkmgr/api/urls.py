@@ -122,9 +122,10 @@ def _list_links() -> Page:
     q, by_clicks = query_text("q", MAX_URL), query_text("order") == "click"
     if by_clicks and page["after"]:
         raise AppError("invalid", problems="after requires order=date. Use page to list links by clicks")
-    if by_clicks:
-        return url_search.by_clicks(user_id(), q, **page)
-    return url_search.search(user_id(), q, **page) if q else urls.index(user_id(), **page)
+    if q:
+        search = url_search.search_by_clicks if by_clicks else url_search.search
+        return search(user_id(), q, **page)
+    return url_search.by_clicks(user_id(), **page) if by_clicks else urls.index(user_id(), **page)
 
 
 @bp.get("/urls")

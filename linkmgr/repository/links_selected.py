@@ -34,7 +34,7 @@ def matching(
                  LEFT JOIN totals t ON t.target_id = l.id
                 WHERE l.user_id = %(user_id)s AND l.id < %(after)s
                   AND (%(q)s::text IS NULL
-                       OR position(lower(%(q)s) IN lower(concat_ws(chr(10), url, alias, title))) > 0)
+                       OR position(lower(%(q)s) IN search_text(url, alias, title)) > 0)
                   AND (%(domain)s::bigint IS NULL OR coalesce(domain_id, 0) = %(domain)s)
                   AND (%(campaign)s::bigint IS NULL OR campaign_id = %(campaign)s)
                   AND (%(channel)s::bigint IS NULL OR l.id IN (
@@ -50,7 +50,7 @@ def matching(
         SELECT count(*)
           FROM links l
          WHERE user_id = %(user_id)s
-           AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN lower(concat_ws(chr(10), url, alias, title))) > 0)
+           AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN search_text(url, alias, title)) > 0)
            AND (%(domain)s::bigint IS NULL OR coalesce(domain_id, 0) = %(domain)s)
            AND (%(campaign)s::bigint IS NULL OR campaign_id = %(campaign)s)
            AND (%(channel)s::bigint IS NULL OR l.id IN (

@@ -27,28 +27,50 @@ def search(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
     )
 
 
-def by_clicks(user_id: int, q: str | None, **paging: Unpack[Paging]) -> Page:
-    """List the links, or those that contain `q`, by clicks. This reads all links of the user. There is no cursor,
-    because the clicks of a link change while a client reads the list."""
-    links = page(
-        """
-        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
-               clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
-          FROM link_records
-         WHERE user_id = %(user_id)s AND id < %(after)s
-           AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN lower(concat_ws(chr(10), longurl, alias, title))) > 0)
-         ORDER BY clicks DESC, id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        """
-        CASE WHEN %(q)s::text IS NULL THEN (SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links')
-             ELSE (SELECT count(*) FROM links
-                    WHERE user_id = %(user_id)s
-                      AND position(lower(%(q)s) IN lower(concat_ws(chr(10), url, alias, title))) > 0) END
-        """,
-        user_id=user_id,
-        q=q,
-        base=settings().base_url,
-        **paging,
+def search_by_clicks(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
+    """List the links that contain `q` by clicks, without a cursor."""
+    return _without_cursor(
+        page(
+            """
+            SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
+                   clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
+              FROM link_records
+             WHERE user_id = %(user_id)s
+               AND id = ANY (ARRAY(SELECT id FROM matches, unnest(ids) AS id LEFT JOIN totals ON target_id = id
+                                    WHERE id < %(after)s
+                                    ORDER BY coalesce(clicks, 0) DESC, id DESC LIMIT %(limit)s OFFSET %(offset)s))
+             ORDER BY clicks DESC, id DESC
+            """,
+            "SELECT total FROM matches",
+            matches="SELECT total, ids FROM search_links(%(user_id)s, %(q)s)",
+            user_id=user_id,
+            q=q,
+            base=settings().base_url,
+            **paging,
+        )
     )
+
+
+def by_clicks(user_id: int, **paging: Unpack[Paging]) -> Page:
+    """List the links by clicks, without a cursor. This reads all links of the user."""
+    return _without_cursor(
+        page(
+            """
+            SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
+                   clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
+              FROM link_records
+             WHERE user_id = %(user_id)s AND id < %(after)s
+             ORDER BY clicks DESC, id DESC
+             LIMIT %(limit)s OFFSET %(offset)s
+            """,
+            "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'",
+            user_id=user_id,
+            base=settings().base_url,
+            **paging,
+        )
+    )
+
+
+def _without_cursor(links: Page) -> Page:
+    """Remove the cursor, because the clicks of a link change while a client reads the list."""
     return links._replace(next=None)

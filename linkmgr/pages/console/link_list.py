@@ -15,7 +15,7 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.pages import charts
 from linkmgr.pages.console import plain
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import export, links_selected, overviews, urls
+from linkmgr.repository import export, links_selected, overviews, url_search, urls
 from linkmgr.settings import settings
 from linkmgr.web import csv
 from linkmgr.web.errors import AppError
@@ -46,6 +46,9 @@ def _page(query: dict[str, Any]) -> Page:
     paging: Any = {"limit": plain.PER_PAGE, "number": page_number(), "after": None}
     if not any(query.values()):
         return urls.index(g.user_id, **paging)
+    if query["q"] and not any(query[name] for name in (*_ROWS, *FILTERS)):
+        search = url_search.search_by_clicks if query["order"] else url_search.search
+        return search(g.user_id, query["q"], **paging)
     ids: Any = {name: query[name] and int(query[name]) for name in _ROWS}
     return links_selected.matching(
         g.user_id,
