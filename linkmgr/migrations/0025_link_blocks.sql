@@ -5,13 +5,13 @@ ALTER TABLE usage ADD COLUMN unindexed bigint NOT NULL DEFAULT 0, ADD COLUMN ind
 -- The search of many links. A block is the links of a user with ids above the last one of the block before, up to
 -- `last_id`. `trigrams` has all pieces of three characters of their texts, and may have more: those of links that were
 -- deleted or changed since. A search reads the links of the blocks that have all pieces of the text, those behind the last
--- block, and those in `changed_links`. A job makes blocks if a user has many links.
+-- block, and those in `changed_links`. A job makes blocks of users with 20,000 links or more, after each 4,096 new ones.
 --
 -- A statement that stores a link with an id of at most `indexed_to` in `usage` adds it to `changed_links`. The job first
 -- raises `indexed_to`, then waits until all transactions that may not have seen it have ended, and then makes blocks up
 -- to there. Another job makes the blocks of changed links again.
 --
--- No statistics: there is only one plan, and PostgreSQL would decompress the arrays to analyze them.
+-- No statistics: all plans use the same index, and PostgreSQL would decompress the arrays to analyze them.
 CREATE TABLE link_blocks (
     user_id  bigint    NOT NULL,
     last_id  bigint    NOT NULL,

@@ -8,7 +8,7 @@ from psycopg2.errors import LockNotAvailable
 from linkmgr.db.jobs import Later
 from linkmgr.db.statements import Row, row, run_unsynced
 
-MAX_LINKS = 128  # per block
+MAX_LINKS = 128  # per block, as search_links() assumes
 MAX_BLOCKS = 8  # per batch, each in a transaction of its own
 _WAIT_SECONDS = 1
 _BUSY_SECONDS = 5
@@ -87,7 +87,7 @@ def _raise_limit(user_id: int) -> int | None:
 
 
 def _wait_for_writers() -> None:
-    """Wait until all transactions that have written something until now have ended."""
+    """Wait until all transactions that have written something so far have ended. Later ones see the raised limit."""
     current = run_unsynced("SELECT pg_current_xact_id()::text AS id")
     assert current
     deadline = time.monotonic() + _WAIT_SECONDS
