@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
+from linkmgr.db import jobs
 from linkmgr.db.statements import VERSION
 from tests.catalog import DEFINITIONS
 from tests.conftest import BASE_URL, Client
@@ -106,6 +107,21 @@ def test_no_alias_stored_during_the_upgrade_is_lost(empty: str, flask: Callable[
     assert execute(empty, DIFFERENCES) == []
     for connection in connections:
         connection.close()
+
+
+def test_the_links_of_users_with_many_are_indexed_after_the_upgrade(
+    empty: str, fresh: Flask, flask: Callable[..., Result]
+) -> None:
+    execute(empty, PAST[0].read_text())
+    execute(empty, USER)
+    execute(empty, "INSERT INTO links (user_id, alias, url) SELECT 1, 'old' || n, '' FROM generate_series(1, 20000) n")
+    flask("database", "upgrade")
+    assert execute(empty, "SELECT argument FROM jobs WHERE kind = 'links_added'") == [({"user_id": 1},)]
+    with fresh.app_context():
+        while jobs.run_next(lambda _: False):
+            pass
+    assert execute(empty, "SELECT count(*) FROM link_blocks") == [(157,)]
+    assert execute(empty, "SELECT total FROM search_links(1, 'OLD1234')") == [(11,)]
 
 
 def test_the_previous_version_counts_requests_and_visits_in_an_upgraded_database(
