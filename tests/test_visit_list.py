@@ -95,37 +95,59 @@ def test_bots_are_listed_only_on_request(alice: Client, store: Store, path: tupl
 
 
 @pytest.mark.usefixtures("drop_past_months")
+@pytest.mark.parametrize("bots", ["only", "exclude"])
 @pytest.mark.parametrize("limit", [1, 2, 5, 1000])
-def test_each_bot_is_on_exactly_one_page_whether_it_is_pending_rolled_up_or_folded(
-    app: Flask, alice: Client, store: Store, path: tuple[str, int], limit: int
+def test_each_visit_of_a_kind_is_on_exactly_one_page_whether_it_is_pending_rolled_up_or_folded(
+    *, app: Flask, alice: Client, store: Store, path: tuple[str, int], limit: int, bots: str
 ) -> None:
     minutes = [0, 0, 0, 7, 14, 15, 200, 5000, *[500 * 24 * 60] * 3, 500 * 24 * 60 + 30, 510 * 24 * 60]
-    bots = [
-        Visited(path[1], NOW - timedelta(minutes=minute), browser=f"B{number}", bot=True)
+    visits = [
+        Visited(path[1], NOW - timedelta(minutes=minute), browser=f"B{number}", bot=bots == "only")
         for number, minute in enumerate(minutes)
     ]
-    people = [bot._replace(bot=False) for bot in bots]
-    store([*people, *bots[::2]])
+    others = [visit._replace(bot=not visit.bot) for visit in visits]
+    store([*others, *visits[::2]])
     with app.app_context():
         rollups.fold()
-    store([*bots[1::2], *people])
-    found = pages(alice, path[0], limit, "&bots=only")
+    store([*visits[1::2], *others])
+    found = pages(alice, path[0], limit, f"&bots={bots}")
     assert [len(page) for page in found[:-1]] == [limit] * (len(found) - 1)
-    visits = [visit for page in found for visit in page]
-    assert Counter(visit["browser"] for visit in visits) == Counter(bot.browser for bot in bots)
-    assert [visit["time"] for visit in visits] == sorted((visit["time"] for visit in visits), reverse=True)
+    listed = [visit for page in found for visit in page]
+    assert Counter(visit["browser"] for visit in listed) == Counter(visit.browser for visit in visits)
+    assert [visit["time"] for visit in listed] == sorted((visit["time"] for visit in listed), reverse=True)
 
 
-def test_few_bots_among_many_visits_are_found_without_reading_these(
-    alice: Client, store: Store, sql: Sql, dsn: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("bots", "is_bot"), [("only", True), ("exclude", False)])
+def test_few_visits_of_a_kind_among_many_of_the_other_are_found_without_reading_these(
+    *, alice: Client, store: Store, sql: Sql, dsn: str, monkeypatch: pytest.MonkeyPatch, bots: str, is_bot: bool
 ) -> None:
     link = factories.link(sql, alice.id)
-    store([Visited(link, NOW - timedelta(minutes=5 * number), bot=number % 1500 == 0) for number in range(3000)])
+    store(
+        [
+            Visited(link, NOW - timedelta(minutes=5 * number), bot=(number % 1500 == 0) == is_bot)
+            for number in range(3000)
+        ]
+    )
     sql(ROLL_UP)
     execute(dsn, "VACUUM ANALYZE visits, target_quarters, pending_visits")
-    call = partial(alice.get, f"/api/url/{link}/visits?bots=only")
+    call = partial(alice.get, f"/api/url/{link}/visits?bots={bots}")
     assert len(call().get_json()["data"]["visits"]) == 2
     assert max(rows_read(monkeypatch, dsn, call)) < 1000
+
+
+@pytest.mark.parametrize("bots", ["only", "exclude"])
+def test_visits_from_before_the_rollups_are_listed_while_a_job_fills_these(
+    *, alice: Client, store: Store, sql: Sql, run_jobs: Callable[[], None], path: tuple[str, int], bots: str
+) -> None:
+    store([Visited(path[1], NOW, bot=bots == "only"), Visited(path[1], NOW - timedelta(days=1), bot=bots == "only")])
+    sql("WITH old AS (UPDATE visits SET rolled = false RETURNING 1) SELECT count(*) FROM old")
+    sql("DELETE FROM pending_visits RETURNING 1")
+    sql("INSERT INTO jobs (kind, argument) VALUES ('fill_rollups', '{}') RETURNING 1")
+    query = f"&bots={bots}"
+    found = pages(alice, path[0], 1, query)
+    assert [len(page) for page in found] == [1, 1]
+    run_jobs()
+    assert pages(alice, path[0], 1, query) == found
 
 
 def test_csv_has_the_same_visits_and_names_the_next_page(alice: Client, store: Store, path: tuple[str, int]) -> None:

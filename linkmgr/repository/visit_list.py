@@ -19,36 +19,40 @@ _ALL = """
       LEFT JOIN LATERAL (
            SELECT visits.* FROM visits
             WHERE target_id = target.id AND at <= coalesce((%(at)s || 'Z')::timestamptz, 'infinity')
-              AND bot = ANY (%(bots)s::boolean[])
             ORDER BY at DESC, visitor, country, city, referrer, browser, os, device, language, bot
             LIMIT %(limit)s + 1 OFFSET %(skip)s) newest ON true
      ORDER BY at DESC, visitor, country, city, referrer, browser, os, device, language, bot
 """
-# Bots may be few among millions of visits, so their rollups tell where they are: at least one in each span. A position
-# is inside a span, some of whose bots were returned before, so this one does not count towards the needed number.
-_BOTS = """
+# People may be few among millions of bots, or bots among people, so the rollups tell where visits of a kind are: at
+# least one in each span. A position is inside a span, some of whose visits were returned before, so this one does not
+# count towards the needed number. Visits stored before there were rollups may not be in them yet: one span has all.
+_ONE_KIND = """
     WITH target AS (
         SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(target_id)s AND %(what)s = 'link'
          UNION ALL
         SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = %(target_id)s AND %(what)s = 'QR code'),
     position AS (
         SELECT coalesce((%(at)s || 'Z')::timestamptz, 'infinity') AS at, %(limit)s::bigint + %(skip)s + 1 AS needed),
+    unfilled AS MATERIALIZED (SELECT FROM jobs WHERE kind = 'fill_rollups' LIMIT 1),
     quarters AS (
-        (SELECT q.at, visits
-           FROM target, position, target_quarters q
-          WHERE target_id = target.id AND bot AND q.at <= position.at
-          ORDER BY q.at DESC
-          LIMIT (SELECT needed + 1 FROM position))
+        SELECT newest.at, visits
+          FROM target,
+               LATERAL (SELECT at, visits FROM target_quarters
+                         WHERE target_id = target.id AND bot = %(bot)s AND at <= (SELECT at FROM position)
+                         ORDER BY at DESC
+                         LIMIT (SELECT needed + 1 FROM position)) newest
          UNION ALL
         SELECT date_bin('15 minutes', p.at, 'epoch'), 1
           FROM target, position, pending_visits p
-         WHERE target_id = target.id AND bot AND p.at <= position.at),
+         WHERE target_id = target.id AND bot = %(bot)s AND p.at <= position.at),
     days AS (
-        SELECT day, visits
-          FROM target, position, target_folds
-         WHERE target_id = target.id AND bot AND day <= (position.at AT TIME ZONE 'UTC')::date
-         ORDER BY day DESC
-         LIMIT (SELECT needed + 1 FROM position)),
+        SELECT newest.day, visits
+          FROM target,
+               LATERAL (SELECT day, visits FROM target_folds
+                         WHERE target_id = target.id AND bot = %(bot)s
+                           AND day <= ((SELECT at FROM position) AT TIME ZONE 'UTC')::date
+                         ORDER BY day DESC
+                         LIMIT (SELECT needed + 1 FROM position)) newest),
     spans AS (
         SELECT at AS since, at + interval '15 minutes' AS until, sum(visits) AS visits
           FROM quarters
@@ -58,10 +62,12 @@ _BOTS = """
         SELECT day::timestamp AT TIME ZONE 'UTC', (day + 1)::timestamp AT TIME ZONE 'UTC', visits FROM days),
     chosen AS MATERIALIZED (
         SELECT since, until
-          FROM (SELECT spans.*, sum(CASE WHEN until <= position.at THEN visits ELSE 0 END)
-                                OVER (ORDER BY since DESC ROWS UNBOUNDED PRECEDING EXCLUDE CURRENT ROW) AS newer
-                  FROM spans, position) counted, position
-         WHERE coalesce(newer, 0) < needed)
+          FROM (SELECT since, until, sum(complete) OVER (ORDER BY since DESC) - complete AS newer
+                  FROM (SELECT spans.*, CASE WHEN until <= position.at THEN visits ELSE 0 END AS complete
+                          FROM spans, position) spans) counted, position
+         WHERE newer < needed AND NOT EXISTS (SELECT FROM unfilled)
+         UNION ALL
+        SELECT '-infinity', 'infinity' FROM unfilled)
     SELECT to_char(at, 'YYYYMMDD"T"HH24MISS.US') AS position, at AS time, country, city, referrer, browser, os,
            device, language, bot
       FROM target
@@ -69,9 +75,10 @@ _BOTS = """
            SELECT found.*
              FROM chosen, position,
                   LATERAL (SELECT * FROM visits
-                            WHERE target_id = target.id AND bot
+                            WHERE target_id = target.id AND bot = %(bot)s
                               AND at >= chosen.since AND at < chosen.until AND at <= position.at
-                           OFFSET 0) found
+                            ORDER BY at DESC, visitor, country, city, referrer, browser, os, device, language
+                            LIMIT (SELECT needed FROM position)) found
             ORDER BY found.at DESC, visitor, country, city, referrer, browser, os, device, language
             LIMIT %(limit)s + 1 OFFSET %(skip)s) newest ON true
      ORDER BY at DESC, visitor, country, city, referrer, browser, os, device, language
@@ -93,14 +100,14 @@ def index(
     """
     at, skip = after or (None, 0)
     visits = rows(
-        _BOTS if bots == [True] else _ALL,
+        _ONE_KIND if len(bots) == 1 else _ALL,
         user_id=user_id,
         target_id=target_id,
         what=what,
         limit=limit,
         at=at,
         skip=skip,
-        **({} if bots == [True] else {"bots": bots}),
+        **({"bot": bots[0]} if len(bots) == 1 else {}),
     )
     if not visits:
         raise not_found(what)
