@@ -244,3 +244,15 @@ def split_days(edges: list[datetime], since: datetime, until: datetime, days_bef
     """Return the UTC days, from `days_before` on, that an edge divides. They are counted by quarters of an hour."""
     divided = {edge.date() for edge in (*edges, since, until) if since <= edge <= until and edge.time() != time()}
     return sorted(day for day in divided if day >= days_before)
+
+
+def as_days(span: Range, edges: list[datetime], days_before: date) -> dict[str, str]:
+    """Return the parameters of a statement that are UTC days: those of the edges and ends of a range, and those that
+    are split."""
+    assert span.since
+    return {
+        "day_edges": as_array(utc_day_of(edge, span.zone, days_before) for edge in edges),
+        "since_day": utc_day_of(span.since, span.zone, days_before).isoformat(),
+        "until_day": utc_day_of(span.until, span.zone, days_before).isoformat(),
+        "split": as_array(split_days(edges, span.since, span.until, days_before)),
+    }

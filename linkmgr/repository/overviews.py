@@ -71,65 +71,6 @@ def of_account(
     )
 
 
-def of_targets(
-    user_id: int,
-    *,
-    target_id: int | None,
-    campaign_id: int | None,
-    edges: str,
-    since: str,
-    previous: str,
-    until: str,
-    limit: int,
-) -> list[Row]:
-    """Count the visits of a link or QR code, or of the links of a campaign, in each bucket from `previous` on, and from
-    `since` on those of the top labels.
-
-    The rows of buckets have an empty `dimension`, and the number of the bucket as label.
-    """
-    return replica_rows(
-        """
-        WITH owned AS (
-            SELECT id FROM links WHERE user_id = %(user_id)s AND id = %(target_id)s
-             UNION ALL
-            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = %(target_id)s
-             UNION ALL
-            SELECT id FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s),
-        stored AS MATERIALIZED (
-            SELECT at, visits, labels
-              FROM owned JOIN current_target_quarters ON target_id = owned.id
-             WHERE at >= %(previous)s::timestamptz AND at < %(until)s::timestamptz AND NOT bot
-             UNION ALL
-            SELECT day::timestamp AT TIME ZONE 'UTC', visits, labels
-              FROM owned JOIN target_folds ON target_id = owned.id
-             WHERE day >= (%(previous)s::timestamptz AT TIME ZONE 'UTC')::date
-               AND day < (%(until)s::timestamptz AT TIME ZONE 'UTC')::date AND NOT bot),
-        counts AS (
-            SELECT '' AS dimension, width_bucket(at, %(edges)s::timestamptz[])::text AS label, sum(visits) AS clicks
-              FROM stored
-             GROUP BY 2
-             UNION ALL
-            SELECT dimensions.key, counted.key, sum(counted.value::bigint)
-              FROM stored, jsonb_each(labels) dimensions, jsonb_each_text(dimensions.value) counted
-             WHERE at >= %(since)s::timestamptz
-             GROUP BY 1, 2)
-        SELECT dimension, label, clicks::bigint
-          FROM (SELECT *, row_number() OVER (PARTITION BY dimension ORDER BY clicks DESC, label) AS rank
-                  FROM counts) ranked
-         WHERE dimension = '' OR rank <= %(limit)s
-         ORDER BY dimension, rank
-        """,
-        user_id=user_id,
-        target_id=target_id,
-        campaign_id=campaign_id,
-        edges=edges,
-        since=since,
-        previous=previous,
-        until=until,
-        limit=limit,
-    )
-
-
 def of_links(user_id: int, ids: list[int], *, edges: str) -> list[Row]:
     """Return the states of links, and in `days` the clicks by the number of the day."""
     return replica_rows(

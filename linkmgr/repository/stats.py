@@ -10,7 +10,7 @@ from typing import NamedTuple
 from psycopg2.errors import QueryCanceled
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.periods import Bucket, Range, as_array, buckets, checked, split_days, start_of_day, utc_day_of
+from linkmgr.fields.periods import Bucket, Range, as_array, as_days, buckets, checked, start_of_day
 from linkmgr.fields.stats import BOTS, DIMENSIONS, MAX_ROWS, Query
 from linkmgr.repository import clicks, statistics
 from linkmgr.repository import scope as scopes
@@ -114,13 +114,7 @@ def _compute_times(span: Range, unit: str | None, days_before: date) -> _Times:
     periods = buckets(span, unit)
     starts = [period.start for period in periods]
     times = {"edges": as_array(starts), "since": span.since.isoformat(), "until": span.until.isoformat()}
-    days = {
-        "day_edges": as_array(utc_day_of(start, span.zone, days_before) for start in starts),
-        "since_day": utc_day_of(span.since, span.zone, days_before).isoformat(),
-        "until_day": utc_day_of(span.until, span.zone, days_before).isoformat(),
-        "split": as_array(split_days(starts, span.since, span.until, days_before)),
-    }
-    return _Times(periods, times, days)
+    return _Times(periods, times, as_days(span, starts, days_before))
 
 
 _cached_times = lru_cache(maxsize=16)(_compute_times)

@@ -1,5 +1,6 @@
 """The period of a page, and the numbers of one or many targets in it: the chart, and the tables with bars."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
@@ -7,10 +8,21 @@ from flask import g
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.countries import NAMES
-from linkmgr.fields.periods import MAX_DAYS, UNITS, Range, as_array, checked, compared, parse_range, start_of_day
+from linkmgr.fields.periods import (
+    MAX_DAYS,
+    UNITS,
+    Range,
+    as_array,
+    as_days,
+    checked,
+    compared,
+    parse_range,
+    start_of_day,
+)
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.pages import charts
-from linkmgr.repository import overviews
+from linkmgr.repository import target_overview
+from linkmgr.repository.rollups import DETAILED_DAYS
 from linkmgr.web.errors import AppError
 
 _TOP = 8
@@ -86,21 +98,30 @@ def numbers(*, target_id: int | None = None, campaign_id: int | None = None, nou
     if unit not in units:
         unit = units[0]
     assert span.since
-    edges = compared(span, unit)
-    rows = overviews.of_targets(
+    edges = [edge.astimezone(UTC) for edge in compared(span, unit)]
+    days_before = now.date() - timedelta(days=DETAILED_DAYS)
+    days, label_days = as_days(replace(span, since=edges[0]), edges, days_before), as_days(span, [], days_before)
+    rows = target_overview.read(
         g.user_id,
         target_id=target_id,
         campaign_id=campaign_id,
-        edges=as_array(edges),
-        previous=edges[0].isoformat(),
-        since=span.since.isoformat(),
-        until=span.until.isoformat(),
         limit=_TOP,
+        edges=as_array(edges),
+        day_edges=days["day_edges"],
+        days_before=days_before.isoformat(),
+        previous=edges[0].isoformat(),
+        previous_day=days["since_day"],
+        since=span.since.isoformat(),
+        since_day=label_days["since_day"],
+        until=span.until.isoformat(),
+        until_day=days["until_day"],
+        split=days["split"],
+        label_split=label_days["split"],
     )
     number = len(edges) // 2
     counts = {int(row["label"]): row["clicks"] for row in rows if not row["dimension"]}
     buckets = [
-        charts.Bucket(start, counts.get(number + place, 0), counts.get(place, 0))
+        charts.Bucket(start.astimezone(g.zone), counts.get(number + place, 0), counts.get(place, 0))
         for place, start in enumerate(edges[number:], 1)
     ]
     total = sum(bucket.clicks for bucket in buckets)

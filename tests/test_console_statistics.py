@@ -1,0 +1,114 @@
+"""The numbers of the console agree with those of the API, and those of busy links are read from the days."""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
+from random import Random
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from linkmgr.repository import rollups
+from tests.conftest import Client
+from tests.explain import rows_read
+from tests.factories import Sql
+from tests.reports import DAY, NOW, TODAY, report
+from tests.rollups import ROLL_UP
+from tests.test_account_page import signed_in
+from tests.test_console import get
+from tests.test_schema import execute
+from tests.visited import Store, Visited
+
+ZONES = ["UTC", "America/New_York", "Asia/Kathmandu"]
+
+
+@pytest.fixture
+def browser(app: Flask, alice: Client) -> FlaskClient:
+    """A browser of alice, signed in by password."""
+    return signed_in(app)
+
+
+def visits_of(link: int) -> list[Visited]:
+    """Return visits of the last two years, many of them at the start of a UTC day."""
+    random = Random(1)  # noqa: S311 - reproducible
+    times = [TODAY - random.randrange(760) * DAY + random.choice([0, 1, 4, 6, 20]) * DAY / 24 for _ in range(500)]
+    times += [TODAY - days * DAY + hours * DAY / 24 for days in range(395, 406) for hours in (0, 3, 12, 23)]
+    return [
+        Visited(link, min(at, NOW), country=random.choice(["Germany", "Peru", "France"]), bot=random.random() < 0.2)
+        for at in times
+    ]
+
+
+def chart(page: str) -> list[tuple[int, int]]:
+    """Return the clicks in each bucket, and in the bucket of the period before."""
+    marks = re.findall(r"<title>[^<]*: (\d+), (\d+) before[^<]*</title>", page)
+    return [(int(clicks), int(previous)) for clicks, previous in marks]
+
+
+def table(page: str, heading: str) -> dict[str, int]:
+    rows = page.partition(f"<h2>{heading}</h2>")[2].split("</section>")[0]
+    labels = re.findall(r"<bdi>(\w+)[^<]*</bdi></span>.*?<td>(\d+)", rows, re.DOTALL)
+    return {label: int(clicks) for label, clicks in labels}
+
+
+def days(first: date, after: date) -> str:
+    return f"from={first}&to={after}"
+
+
+@pytest.mark.usefixtures("drop_past_months")
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("folded", [False, True])
+def test_the_page_of_a_link_agrees_with_the_api_on_each_period(
+    *, app: Flask, browser: FlaskClient, alice: Client, sql: Sql, store: Store, link: int, zone: str, folded: bool
+) -> None:
+    browser.post("/account/timezone", data={"timezone": zone})
+    visits = visits_of(link)
+    store(visits[::2])
+    sql(ROLL_UP)
+    sql("SELECT keep_days(%(id)s)", id=link)
+    store(visits[1::2])  # which stay pending, unless they are folded
+    if folded:
+        with app.app_context():
+            rollups.fold()
+
+    def counts(query: str) -> list[int]:
+        return [row["clicks"] for row in report(alice, f"ids={link}&timezone={zone}&{query}")["data"]["rows"]]
+
+    def agree(page_query: str, query: str, unit: str, before: str | None = None) -> None:
+        page = get(browser, f"/console/links/{link}?{page_query}&by={unit}")
+        found = chart(page)
+        assert [clicks for clicks, _ in found] == counts(f"{query}&by=time:{unit}"), page_query
+        countries = report(alice, f"ids={link}&timezone={zone}&{query}&by=country")["data"]["rows"]
+        assert table(page, "Countries") == {row["country"]: row["clicks"] for row in countries}, page_query
+        if before:
+            assert sum(previous for _, previous in found) == sum(counts(before)), page_query
+
+    for period, unit in (("7d", "hour"), ("30d", "day"), ("90d", "week"), ("12mo", "week"), ("12mo", "month")):
+        agree(f"period={period}", f"period={period}", unit)
+    today = datetime.now(UTC).date()
+    for ago, length, unit in ((300, 5, "hour"), (300, 60, "day"), (403, 6, "hour"), (420, 40, "day"), (500, 90, "week"),
+                              (760, 700, "month")):  # fmt: skip
+        first, after = today - ago * DAY, today - ago * DAY + length * DAY
+        shown = days(first, after - timedelta(days=1))
+        agree(shown, days(first, after), unit, days(first - length * DAY, first))
+
+
+@pytest.fixture
+def busy(sql: Sql, store: Store, link: int, dsn: str) -> int:
+    """A link with visits in 3,000 quarters of an hour, and with days."""
+    store([Visited(link, NOW - number * timedelta(minutes=15)) for number in range(3000)])
+    sql(ROLL_UP)
+    sql("SELECT keep_days(%(id)s)", id=link)
+    execute(dsn, "VACUUM ANALYZE target_quarters, busy_days, visits, pending_visits")
+    return link
+
+
+@pytest.mark.parametrize(("zone", "period"), [("UTC", "30d"), ("America/New_York", "12mo")])
+def test_the_page_of_a_busy_link_reads_its_days(
+    *, browser: FlaskClient, busy: int, dsn: str, monkeypatch: pytest.MonkeyPatch, zone: str, period: str
+) -> None:
+    browser.post("/account/timezone", data={"timezone": zone})
+    page = partial(get, browser, f"/console/links/{busy}?period={period}")
+    assert "clicks in the last" in page()
+    assert max(rows_read(monkeypatch, dsn, page)) < 1000
