@@ -236,7 +236,7 @@ def test_pages_are_private_and_small_and_need_few_statements(
 
     monkeypatch.setattr(Database, "execute_on", count)
     limits = {
-        "/console": 2,
+        "/console": 3,
         "/console/links": 3,
         "/console/links?q=e": 3,
         "/console/links/new": 1,

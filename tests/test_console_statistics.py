@@ -9,7 +9,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.pages.console import home
 from linkmgr.repository import rollups
+from tests import factories
 from tests.conftest import Client
 from tests.explain import rows_read
 from tests.factories import Sql
@@ -48,8 +50,8 @@ def chart(page: str) -> list[tuple[int, int]]:
 
 def table(page: str, heading: str) -> dict[str, int]:
     rows = page.partition(f"<h2>{heading}</h2>")[2].split("</section>")[0]
-    labels = re.findall(r"<bdi>(\w+)[^<]*</bdi></span>.*?<td>(\d+)", rows, re.DOTALL)
-    return {label: int(clicks) for label, clicks in labels}
+    labels = re.findall(r"<bdi>([^<]*)</bdi>(?:</a>)?</span>.*?<td>(\d+)", rows, re.DOTALL)
+    return {label.partition(" (")[0]: int(clicks) for label, clicks in labels}
 
 
 def days(first: date, after: date) -> str:
@@ -112,3 +114,29 @@ def test_the_page_of_a_busy_link_reads_its_days(
     page = partial(get, browser, f"/console/links/{busy}?period={period}")
     assert "clicks in the last" in page()
     assert max(rows_read(monkeypatch, dsn, page)) < 1000
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_the_top_links_of_a_large_account_have_exact_numbers(
+    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch, zone: str
+) -> None:
+    browser.post("/account/timezone", data={"timezone": zone})
+    targets = [factories.link(sql, alice.id), factories.qr(sql, alice.id), factories.link(sql, alice.id)]
+    visits = [
+        Visited(target, NOW - hours * DAY / 24, bot=hours % 5 == 0)
+        for number, target in enumerate(targets, 1)
+        for hours in range(0, 32 * 24, number)
+    ]
+    store(visits[::2])
+    sql(ROLL_UP)
+    sql("SELECT keep_days(%(id)s)", id=targets[0])
+    store(visits[1::2])
+    page = get(browser, "/console")
+    exact = table(page, "Top links")
+    assert "busiest day" not in page
+    assert list(exact) == sorted(exact, key=lambda name: -exact[name])
+    assert len(exact) == len(targets)
+    monkeypatch.setattr(home, "_MAX_COMPARED", 0)
+    page = get(browser, "/console")
+    assert "busiest day" in page
+    assert table(page, "Top links") == exact

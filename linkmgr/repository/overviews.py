@@ -9,8 +9,8 @@ from linkmgr.settings import settings
 def of_account(
     user_id: int, *, edges: str, split: str, previous: str, since: str, since_day: str, limit: int
 ) -> list[Row]:
-    """Count the clicks in each bucket from the UTC day `previous` on, and from `since` on those of the top targets,
-    countries and referrers.
+    """Count the clicks in each bucket from the UTC day `previous` on, and from `since` on those of the top countries
+    and referrers.
 
     The rows of buckets have an empty `dimension`, and the number of the bucket as label. Whole UTC days are stored. The
     `split` days, which an edge divides, are counted by quarters of an hour, and so are the labels up to `since_day`.
@@ -22,7 +22,7 @@ def of_account(
               FROM current_account_days
              WHERE user_id = %(user_id)s AND NOT bot
                AND (dimension = '' AND day >= %(previous)s::date AND day <> ALL (%(split)s::date[])
-                 OR dimension IN ('target', 'country', 'referrer') AND day >= %(since_day)s::date)
+                 OR dimension IN ('country', 'referrer') AND day >= %(since_day)s::date)
              UNION ALL
             SELECT '', at, '', visits
               FROM unnest(%(split)s::date[]) AS split (day),
@@ -35,29 +35,16 @@ def of_account(
              UNION ALL
             SELECT dimension, at, label, visits
               FROM current_account_rollups
-             WHERE user_id = %(user_id)s AND NOT bot AND dimension IN ('target', 'country', 'referrer')
+             WHERE user_id = %(user_id)s AND NOT bot AND dimension IN ('country', 'referrer')
                AND at >= %(since)s::timestamptz AND at < %(since_day)s::date::timestamp AT TIME ZONE 'UTC'),
         counts AS (
             SELECT dimension, CASE WHEN dimension = '' THEN width_bucket(at, %(edges)s::timestamptz[])::text
                                    ELSE label END AS label, sum(visits) AS clicks
               FROM stored
-             GROUP BY 1, 2),
-        ranked AS (
-            SELECT *, row_number() OVER (PARTITION BY dimension ORDER BY clicks DESC, label) AS rank FROM counts)
-        SELECT dimension, label, clicks::bigint, link_id,
-               CASE WHEN link_id IS NOT NULL THEN coalesce(host || '/', '') || alias
-                    WHEN qr_name IS NOT NULL THEN 'QR code ' || qr_name END AS name
-          FROM ranked
-          LEFT JOIN LATERAL (
-               SELECT l.id AS link_id, alias, host
-                 FROM links l
-                 LEFT JOIN domains d ON d.id = l.domain_id
-                WHERE l.user_id = %(user_id)s
-                  AND l.id = CASE WHEN dimension = 'target' THEN label::bigint END) link ON true
-          LEFT JOIN LATERAL (
-               SELECT q.name AS qr_name FROM qrs q
-                WHERE q.user_id = %(user_id)s
-                  AND q.id = CASE WHEN dimension = 'target' THEN label::bigint END) qr ON true
+             GROUP BY 1, 2)
+        SELECT dimension, label, clicks::bigint
+          FROM (SELECT *, row_number() OVER (PARTITION BY dimension ORDER BY clicks DESC, label) AS rank
+                  FROM counts) ranked
          WHERE dimension = '' OR rank <= %(limit)s
          ORDER BY dimension, rank
         """,

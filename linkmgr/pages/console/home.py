@@ -18,7 +18,7 @@ from linkmgr.pages import account as account_page
 from linkmgr.pages import charts
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
-from linkmgr.repository import overviews
+from linkmgr.repository import overviews, top_targets
 from linkmgr.settings import settings
 from linkmgr.web import errors
 from linkmgr.web.errors import AppError
@@ -27,6 +27,7 @@ DAYS = 30
 MAX_LINES = 50  # of one form
 _TABLES = {"target": "Top links", "country": "Countries", "referrer": "Referrers"}
 _TOP = 6
+_MAX_COMPARED = 50_000  # clicks, or targets times days, among which the top links are searched
 _NEAR = 0.8  # of a limit
 _BARE = re.compile(r"[\w-]+(?:\.[\w-]+)+(?:[:/?#]\S*)?")  # a URL without its scheme
 
@@ -63,19 +64,20 @@ def _shorten_all(text: str) -> Shortened:
     return result
 
 
-def _numbers() -> Row:
-    """Return the chart and the tables of the account."""
+def _numbers(targets: int) -> Row:
+    """Return the chart and the tables of the account, which has this number of links and QR codes."""
     span = parse_range(g.zone, datetime.now(UTC), since=None, until=None, period=f"{DAYS}d")
     assert span.since
     first = start_of_day(span.since.astimezone(g.zone).date() - timedelta(days=DAYS), g.zone)
     edges = [bucket.start for bucket in buckets_of(replace(span, since=first), "day")]
+    since, since_day = span.since.isoformat(), utc_day_of(span.since, g.zone, date.min).isoformat()
     rows = overviews.of_account(
         g.user_id,
         edges=as_array(edges),
         split=as_array(split_days(edges, first, span.until, date.min)),
         previous=first.date().isoformat(),
-        since=span.since.isoformat(),
-        since_day=utc_day_of(span.since, g.zone, date.min).isoformat(),
+        since=since,
+        since_day=since_day,
         limit=_TOP,
     )
     counts = {int(row["label"]): row["clicks"] for row in rows if not row["dimension"]}
@@ -84,10 +86,14 @@ def _numbers() -> Row:
         for number, edge in list(enumerate(edges, 1))[-DAYS:]
     ]
     total = sum(bucket.clicks for bucket in buckets)
+    is_large = min(total, targets * DAYS) > _MAX_COMPARED
+    busiest = max(buckets, key=lambda bucket: bucket.clicks).start.isoformat() if is_large else None
+    rows += top_targets.read(g.user_id, since=since, since_day=since_day, busiest=busiest, limit=_TOP)
     return {
         "chart": charts.chart(buckets, unit="day", period=f"the last {DAYS} days"),
         "total": total,
         "tables": charts.tables(rows, total, _TABLES, _name),
+        "is_large": is_large,
     }
 
 
@@ -108,7 +114,7 @@ def _page(shortened: Shortened | None = None) -> str:
         shortened=shortened,
         base_url=settings().base_url,
         max_lines=MAX_LINES,
-        **_numbers(),
+        **_numbers(account["used"].get("links", 0) + account["used"].get("qrs", 0)),
     )
 
 
