@@ -21,7 +21,7 @@ def read(user_id: int, *, since: str, since_day: str, busiest: str | None, limit
                        AND at >= %(busiest)s::timestamptz AND at < %(busiest)s::timestamptz + interval '24 hours'
                      GROUP BY label
                      ORDER BY sum(visits) DESC, label
-                     LIMIT 2 * %(limit)s) compared),
+                     LIMIT %(limit)s + 2) compared),
         stored AS (
             SELECT label, visits
               FROM current_account_days
