@@ -2,7 +2,6 @@
 
 import io
 import json
-import time
 import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -154,31 +153,6 @@ def test_importing_an_account_again_changes_nothing(stage: Stage, sql: Sql, run_
     found = stage.alice.get(f"/api/imports/{answer.get_json()['id']}").get_json()["data"]
     assert (found["state"], found["made"], found["failed"], found["visits"]) == ("done", 0, 0, 0)
     assert {table: sql(f"SELECT * FROM {table}") for table in tables} == before
-
-
-def test_importing_an_account_again_compares_each_row_once(
-    alice: Client, sql: Sql, run_jobs: Callable[[], None]
-) -> None:
-    """Eight times as many rows take about eight times as long."""
-    seconds = {}
-    for number in (500, 4000):
-        sql(
-            """
-            INSERT INTO channels (user_id, name, color)
-            SELECT %(owner)s, 'Channel ' || n, '#000000' FROM generate_series(1, %(number)s) n
-            ON CONFLICT DO NOTHING
-            RETURNING id
-            """,
-            owner=alice.id,
-            number=number,
-        )
-        answer = alice.post("/api/imports", data=export(alice), content_type="application/zip")
-        began = time.thread_time()
-        run_jobs()
-        seconds[number] = time.thread_time() - began
-        found = alice.get(f"/api/imports/{answer.get_json()['id']}").get_json()["data"]
-        assert (found["state"], found["skipped"]) == ("done", number)
-    assert seconds[4000] < 30 * seconds[500]
 
 
 def test_an_account_is_copied_beside_the_first_one(stage: Stage, restore: Any, sql: Sql) -> None:

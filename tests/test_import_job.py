@@ -219,7 +219,7 @@ def test_visits_are_rolled_up_although_nobody_visits_a_link(
 
 @pytest.mark.slow
 def test_an_import_continues_after_its_worker_was_killed(alice: Client, serve: Callable[..., str], sql: Sql) -> None:
-    number = 50_000
+    number = 15_000
     before = set(children(os.getpid()))
     serve("--workers=2")
     [master] = set(children(os.getpid())) - before
@@ -228,7 +228,7 @@ def test_an_import_continues_after_its_worker_was_killed(alice: Client, serve: C
     def made() -> int:
         return int(sql("SELECT made FROM imports WHERE id = %(id)s", id=import_id)[0]["made"])
 
-    for part in (1000, 20_000):
+    for part in (1000, 8000):
         while made() < part:
             time.sleep(0.05)
         for worker in children(master):
