@@ -15,6 +15,7 @@ from tests.test_browser import login_link
 from tests.visited import Store, Visited
 
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
+LOOKS = (("phone", "light"), ("desktop", "dark"))
 
 
 def referrers(number: int) -> str:
@@ -84,12 +85,11 @@ def style(browser: Browser, scheme: str) -> None:
 
 def check(browser: Browser, name: str, folder: Path, *schemes: str) -> None:
     """Keep pictures, then open all details and check the width of the page in both directions, and its accessibility.
-    test_accessibility.py checks all pages with ordinary rows, in more widths and in both color schemes."""
-    for size, (width, height) in SIZES.items():
-        for scheme in ("light", "dark"):
-            browser.size(width, height)
-            style(browser, scheme)
-            picture(browser, folder / f"{name}-{size}-{scheme}.png")
+    test_accessibility.py checks all pages with ordinary rows, in more widths."""
+    for size, scheme in LOOKS:
+        browser.size(*SIZES[size])
+        style(browser, scheme)
+        picture(browser, folder / f"{name}-{size}-{scheme}.png")
     browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
     for direction in ("rtl", "ltr"):
         browser.run(f"document.documentElement.dir = '{direction}'")

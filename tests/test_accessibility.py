@@ -1,5 +1,8 @@
 """Every page in Chromium: its accessibility (WCAG 2.2 AA), and its fit to screens of 320 to 2560 pixels."""
 
+from collections.abc import Iterable
+from itertools import cycle
+
 import pytest
 from flask import Flask
 
@@ -8,7 +11,7 @@ from linkmgr.repository import login
 from tests import axe
 from tests.browser import Browser
 from tests.conftest import Client
-from tests.console_pages import SIZES, style
+from tests.console_pages import LOOKS, SIZES, style
 from tests.factories import Sql
 from tests.test_console_speed import pages
 
@@ -27,8 +30,8 @@ def clients(app: Flask) -> dict[str, Client]:
         return {name: Client(app.test_client(), key) for name, key in demo.seed(with_demo=True).items()}
 
 
-def faults(browser: Browser, path: str, *more: str) -> list[str]:
-    """Return the faults of the open page, with all details open, in the sizes, color schemes and directions."""
+def faults(browser: Browser, path: str, looks: Iterable[tuple[str, str]], *more: str) -> list[str]:
+    """Return the faults of the open page, with all details open, in all sizes and directions and in these looks."""
     browser.run("document.querySelector('[data-pause]')?.click()")  # the countdown of a splash page
     if path != DOCS:  # all of its operations at once are more than axe reads in a minute
         browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
@@ -39,7 +42,7 @@ def faults(browser: Browser, path: str, *more: str) -> list[str]:
             browser.run(f"document.documentElement.dir = '{direction}'")
             if (overflow := browser.run(OVERFLOW)) > 0:
                 found.append(f"{path} is {overflow} pixels too wide at {width}, {direction}")
-    for size, scheme in (("phone", "light"), ("desktop", "dark")):
+    for size, scheme in looks:
         browser.size(*SIZES[size])
         style(browser, scheme)
         found += [f"{path}, {size}, {scheme}: {violation}" for violation in axe.violations(browser, *more)]
@@ -59,12 +62,12 @@ def test_each_page_of_the_console_is_accessible_and_fits(
     [demo_user] = sql("SELECT id FROM users WHERE username = 'demo'")
     sql("UPDATE users SET admin = true WHERE id = %(id)s RETURNING id", id=demo_user["id"])
     sign_in(browser, base, app, demo_user["id"])
-    found = []
+    found, looks = [], cycle(LOOKS)  # one for each page, since all pages have the same components
     for path in [*pages(app, sql, demo_user["id"]), "/account", "/console/links?status=public&password=no&q=e"]:
         if app.test_client().get(path).mimetype != "text/html" or path.endswith(("/qr", "/image", ".csv", "/preview")):
             continue
         browser.open(base + path)
-        found += faults(browser, path, "best-practice")
+        found += faults(browser, path, [next(looks)], "best-practice")
     assert found == []
 
 
@@ -86,7 +89,7 @@ def test_each_public_page_is_accessible_and_fits(
             patterns = [{"urlPattern": pattern, "block": True} for pattern in blocked]
             browser.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urlPatterns": patterns})
             browser.open(base + path)
-            found += faults(browser, path)
+            found += faults(browser, path, LOOKS)
             shown += 1
     browser.driver.execute_cdp_cmd("Network.disable", {})
     assert shown >= 10
