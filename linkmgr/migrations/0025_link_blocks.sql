@@ -64,7 +64,8 @@ RETURN ARRAY(SELECT DISTINCT (((ascii(a)::bigint << 42) + (ascii(b)::bigint << 2
 -- Store the first block of the links with ids above `after` and up to `until`, and return its last id, or NULL if there
 -- are no such links. Long texts make it smaller. The lock keeps blocks from being stored while their user is deleted.
 --
--- Without `user_id = owner`, with which PostgreSQL would read the index from the first link of the user.
+-- The statement compares rows, `(user_id, id) > (owner, after)`. If it had `user_id = owner` too, PostgreSQL would read the
+-- index from the first link of the user.
 CREATE FUNCTION store_block(owner bigint, after bigint, until bigint, max_links integer) RETURNS bigint
     LANGUAGE plpgsql AS $$
 DECLARE
