@@ -19,6 +19,7 @@ from selectors import EVENT_READ, EVENT_WRITE
 from typing import Any
 
 import gunicorn.util
+from gunicorn.http.errors import ParseException
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 SECONDS = 10  # timeout of a request from its first byte, and of the first byte of a new connection
@@ -196,8 +197,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         keep_alive = super().handle_request(req, conn)
         # The rest of a body that the application did not read. gunicorn discards 64 KiB, then it closes the connection
         # although the response did not say so, and a proxy's next request on it fails.
-        while keep_alive and req.body.read(_BLOCK):
-            pass
+        try:
+            while keep_alive and req.body.read(_BLOCK):
+                pass
+        except ParseException:  # gunicorn would send a second response
+            return False
         return keep_alive
 
     def finish_request(self, conn: _Connection, fs: Any) -> None:

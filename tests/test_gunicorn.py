@@ -54,6 +54,12 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         assert "RateLimit-Policy" in headers["Access-Control-Expose-Headers"]
 
 
+def test_a_malformed_body_that_nothing_reads_gets_one_response(base: str) -> None:
+    head = b"POST /api/url/add HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    status, _, body = send(base, head + b"5\r\nabcde\r\n0\r\nmalformed trailer\r\n\r\n")
+    assert (status, json.loads(body)["code"]) == (401, "key_missing")
+
+
 def test_clients_that_send_half_a_request_do_not_block_others(serve: Callable[..., str]) -> None:
     base = serve("--workers", "1", "--threads", "4")
     half = b"POST /api/url/add HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"
