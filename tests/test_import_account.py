@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from secrets import token_hex
 from typing import Any
 
 import orjson
@@ -210,6 +211,36 @@ def test_a_zip_has_no_more_files_and_bytes_than_an_account(alice: Client, monkey
     large = zipped(manifest__json="{}", links__jsonl="\n" * 100_001)
     answer = alice.post("/api/imports", data=large, content_type="application/zip")
     assert answer.get_json()["code"] == "import_unreadable"
+
+
+def test_a_large_zip_is_read_again_by_the_next_process(
+    alice: Client, one_batch: Callable[[], bool], run_jobs: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "MAX_ROWS", 300)
+    lines = [
+        json.dumps({"id": n, "url": f"https://example.com/{n}", "description": token_hex(499)}) for n in range(800)
+    ]
+    sent = zipped(manifest__json="{}", links__jsonl="\n".join(lines))
+    assert len(sent) > 300_000
+    number = alice.post("/api/imports", data=sent, content_type="application/zip").get_json()["id"]
+    shares = []
+    for _ in range(2):
+        assert one_batch()
+        job.forget()
+        shares.append(alice.get(f"/api/imports/{number}").get_json()["data"]["percent"])
+    assert 0 < shares[0] < shares[1] < 100
+    run_jobs()
+    found = alice.get(f"/api/imports/{number}").get_json()["data"]
+    assert (found["state"], found["made"], found["percent"]) == ("done", 800, 100)
+
+
+def test_a_zip_with_an_endless_line_is_refused(alice: Client, run_jobs: Callable[[], None]) -> None:
+    sent = zipped(manifest__json="{}", links__jsonl="0" * 20_000_000)
+    number = alice.post("/api/imports", data=sent, content_type="application/zip").get_json()["id"]
+    run_jobs()
+    found = alice.get(f"/api/imports/{number}").get_json()["data"]
+    assert (found["state"], found["read"]) == ("failed", 0)
+    assert found["message"] == "Line 1 of links.jsonl is longer than 16 MiB. Export the account again."
 
 
 def test_a_line_that_is_too_long_fails_alone(alice: Client, run_jobs: Callable[[], None]) -> None:

@@ -19,6 +19,7 @@ FILES = ("domains", "campaigns", "channels", "pixels", "splash", "overlays", "an
 MAX_UNPACKED = 2 << 30  # bytes; accounts unpack to at most 15 times the size of their zip
 _MAX_DIRECTORY = 256 << 10  # bytes that name the files
 _MAX_LINE = 128 << 10  # bytes; a body of the API has at most 64 KiB
+_MAX_SKIPPED = 16 << 20  # bytes of a line that is too long; the other imports wait until it ends
 _MAX_LOGO = 4 << 20  # bytes; a logo has at most 1 MiB, and a third more in base64
 _NO_ARCHIVE = "This zip is not an export of an account. Unpack it, and send one of its files."
 
@@ -55,26 +56,34 @@ def is_archive(head: bytes) -> bool:
     return head.startswith(b"PK\x03\x04")
 
 
-class _Bounded(io.BufferedIOBase):
-    """A stream whose reader fails before it reads a long list of files into memory."""
+class _Stream(io.BufferedIOBase):
+    """A zip. Until `is_listed`, a long read fails: it would load a long list of files into memory."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         super().__init__()
-        self.seek, self.tell = stream.seek, stream.tell  # type: ignore[method-assign]
         self._stream = stream
+        self.is_listed = False
 
     def seekable(self) -> bool:
         return True
 
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
     def read(self, size: int | None = -1) -> bytes:
-        if (size or 0) > _MAX_DIRECTORY:
+        if not self.is_listed and (size or 0) > _MAX_DIRECTORY:
             raise ReadError("This zip has too many files. Export the account again.")
         return self._stream.read(-1 if size is None else size)
 
 
-def _open(stream: IO[bytes]) -> zipfile.ZipFile:
+def _open(file: IO[bytes]) -> zipfile.ZipFile:
+    stream = _Stream(file)
     try:
-        archive = zipfile.ZipFile(_Bounded(stream))
+        archive = zipfile.ZipFile(stream)
+        stream.is_listed = True
         infos = {info.filename: info for info in archive.infolist()}
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
         raise ReadError("This zip is damaged. Export the account again.") from None
@@ -105,11 +114,14 @@ def _read_file(archive: zipfile.ZipFile, kind: str, number: int, place: int, off
         with archive.open(f"{kind}.jsonl") as file:
             file.seek(offset)
             while text := file.readline(limit):
+                start, part = offset, text
                 offset += len(text)
-                part = text
                 while len(part) >= limit and not part.endswith(b"\n"):  # the rest of a line that is too long
                     text, part = b"", file.readline(limit)
                     offset += len(part)
+                    if offset - start > _MAX_SKIPPED:
+                        long = f"Line {place + 1} of {kind}.jsonl is longer than {_MAX_SKIPPED >> 20} MiB."
+                        raise ReadError(f"{long} Export the account again.")
                 number, place = number + 1, place + 1
                 record, problem = parse(text, limit)
                 sentence = problem and f"Line {place} of {kind}.jsonl {problem}"

@@ -63,7 +63,8 @@ class _Reading:
 
     @property
     def bytes_read(self) -> int:
-        return self.file.furthest if self.file else 0
+        """Return the position in the file. The list of files at the end of a zip is read before its first row."""
+        return self.file.tell() if self.file else 0
 
 
 class _Thread(threading.local):

@@ -15,14 +15,13 @@ def store(user_id: int, import_id: int, file: IO[bytes]) -> None:
 
 
 class StoredFile(io.RawIOBase):
-    """A readable and seekable binary stream. `furthest` is the position behind the last byte that was read."""
+    """A readable and seekable binary stream."""
 
     def __init__(self, user_id: int, import_id: int, size: int) -> None:
         super().__init__()
         self._user_id, self._import_id, self._size = user_id, import_id, size
         self._at = 0
         self._number, self._chunk = -1, b""
-        self.furthest = 0
 
     def readable(self) -> bool:
         return True
@@ -46,5 +45,4 @@ class StoredFile(io.RawIOBase):
         data = self._chunk[start : start + len(buffer)]
         buffer[: len(data)] = data
         self._at += len(data)
-        self.furthest = max(self.furthest, self._at)
         return len(data)

@@ -156,7 +156,8 @@ def end(user_id: int, import_id: int, state: str, message: str = "") -> None:
         WITH ended AS (
             UPDATE imports
                SET state = %(state)s, message = %(message)s, started = coalesce(started, now()), finished = now(),
-                   token = NULL, pending = NULL
+                   token = NULL, pending = NULL,
+                   bytes_read = CASE %(state)s WHEN 'done' THEN coalesce(size, bytes_read) ELSE bytes_read END
              WHERE user_id = %(user_id)s AND id = %(import_id)s AND state IN ('draft', 'queued', 'running')
             RETURNING id)
         DELETE FROM import_chunks WHERE user_id = %(user_id)s AND import_id IN (SELECT id FROM ended)
