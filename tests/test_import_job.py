@@ -45,6 +45,13 @@ def test_a_process_that_is_killed_between_batches_loses_and_repeats_no_row(
 
 
 @pytest.mark.usefixtures("small_batches")
+def test_rows_of_the_same_new_url_make_one_link(alice: Client, run_import: Import) -> None:
+    found = run_import(alice, b"url\n" + b"https://example.com/same\n" * 50)
+    assert (found["made"], found["skipped"]) == (1, 49)
+    assert alice.get("/api/urls").get_json()["data"]["result"] == 1
+
+
+@pytest.mark.usefixtures("small_batches")
 def test_two_processes_that_run_the_same_job_store_each_row_once(app: Flask, alice: Client, sql: Sql) -> None:
     """One of them was suspended past its lease."""
     import_id = send(alice, shlink(*(sale(f"row-{n}") for n in range(200)))).get_json()["id"]

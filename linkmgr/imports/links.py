@@ -77,13 +77,16 @@ def store(user_id: int, sent: list[Sent], on_conflict: str, loader: Loader) -> l
 
 
 def _add(user_id: int, links: list[Row], last_id: int) -> list[Outcome]:
-    """Store links. A link of which only the URL is known may exist already."""
-    return [
-        Outcome("failed", None, result["code"], result["message"])
-        if "code" in result
-        else Outcome("made" if result["id"] > last_id else "skipped", result["id"])
-        for result in bulk.add_links(user_id, links)
-    ]
+    """Store links. A link of which only the URL is known may exist already, or be twice in the batch."""
+    outcomes, made = [], set()
+    for result in bulk.add_links(user_id, links):
+        if "code" in result:
+            outcomes.append(Outcome("failed", None, result["code"], result["message"]))
+            continue
+        is_new = result["id"] > last_id and result["id"] not in made
+        made.add(result["id"])
+        outcomes.append(Outcome("made" if is_new else "skipped", result["id"]))
+    return outcomes
 
 
 def _regenerate(
