@@ -137,9 +137,30 @@ def test_the_plan_of_a_user_is_changed(browser: FlaskClient, alice: Client, sql:
     ):
         assert browser.post(f"{path}/plan", data=form).status_code == 303
         assert shown in get(browser, path)
-    assert browser.post(f"{path}/plan", data={"plan": "99", "type": "monthly"}).status_code == 404
-    assert browser.post(f"{path}/plan", data={"plan": "9" * 5000, "type": "monthly"}).status_code == 404
-    assert browser.post(f"{path}/plan", data={"plan": plans["Pro"], "type": "weekly"}).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "text"),
+    [
+        ({"plan": "99"}, "plan", "New plan must be one of the plans."),
+        ({"plan": "9" * 5000}, "plan", "New plan must be one of the plans."),
+        ({"plan": ""}, "plan", "New plan must be one of the plans."),
+        ({"type": "weekly"}, "type", "Duration must be one of monthly, yearly, lifetime."),
+        ({"type": "yearly", "expiration": "soon"}, "expiration", "End must be a time"),
+    ],
+)
+def test_a_refused_change_of_a_plan_has_the_message_beside_the_field(
+    *, browser: FlaskClient, alice: Client, sql: Sql, typed: dict[str, str], field: str, text: str
+) -> None:
+    before = sql("SELECT * FROM users ORDER BY id")
+    [plan] = sql("SELECT id FROM plans WHERE name = 'Pro'")
+    form = {"plan": str(plan["id"]), "type": "monthly", "expiration": ""} | typed
+    answer = browser.post(f"{ROOT}/users/{alice.id}/plan", data=form)
+    assert answer.status_code == 400
+    assert text in message(answer.text, field)
+    selected = [typed.get("type", "monthly")] if field != "type" else []
+    assert re.findall(r'value="(\w+ly)" selected', answer.text) == selected
+    assert sql("SELECT * FROM users ORDER BY id") == before
 
 
 def test_a_user_is_deleted_only_after_the_name_was_typed(
@@ -164,6 +185,7 @@ def test_a_user_is_deleted_only_after_the_name_was_typed(
 def test_a_user_who_does_not_exist_is_a_404(browser: FlaskClient, path: str) -> None:
     assert browser.get(f"{ROOT}/users/{2**62}{path}").status_code == 404
     assert browser.post(f"{ROOT}/users/{2**62}/login").status_code == 404
+    assert browser.post(f"{ROOT}/users/{2**62}/plan", data={"plan": "1", "type": "monthly"}).status_code == 404
 
 
 def as_form(limits: dict[str, Any]) -> dict[str, str]:

@@ -5,7 +5,6 @@ from typing import Any
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from psycopg2 import IntegrityError
-from werkzeug.wrappers import Response
 
 from linkmgr.api.plans import Subscription
 from linkmgr.api.users import NewUser
@@ -25,6 +24,7 @@ from linkmgr.web.errors import AppError
 
 PER_PAGE = 15
 _USER = {"username": "Name", "email": "E-mail address", "password": "Password", "planid": "Plan", "expiration": "End"}
+_PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
 _FIELDS = {"username_taken": "username", "email_taken": "email", "plan_not_premium": "planid"}
 
 
@@ -80,6 +80,7 @@ def user_add() -> ResponseReturnValue:
 def _user_page(row_id: int, **values: Any) -> str:
     account = accounts.overview(row_id)
     usage = account_page.usage(account)
+    values = {"record": dict.fromkeys(_PLAN, ""), "problems": {}} | values
     return render_template(
         "administration/user.html", row_id=row_id, account=account, usage=usage, plans=plans.all_plans(), **values
     )
@@ -91,13 +92,22 @@ def user(row_id: int) -> str:
 
 
 @bp.post("/users/<id:row_id>/plan")
-def user_plan(row_id: int) -> Response:
-    expiration = signed_in.from_control(request.form.get("expiration", ""))
-    sent = {"type": request.form.get("type", ""), "expiration": expiration}
-    plan = to_number(request.form.get("plan", ""))
-    plans.subscribe(plan if isinstance(plan, int) else 0, row_id, **load(Subscription, sent))
-    flash("Plan changed.", "success")
-    return redirect(url_for("administration.user", row_id=row_id), code=303)
+def user_plan(row_id: int) -> ResponseReturnValue:
+    record = {name: lines(request.form.get(name, "")) for name in _PLAN}
+    sent = record | {"expiration": signed_in.from_control(record["expiration"])}
+    messages = {name: f"{_PLAN[name]} {problem}." for name, problem in problems(Subscription, sent).items()}
+    plan = to_number(record["plan"])
+    if not messages:
+        try:
+            plans.subscribe(plan if isinstance(plan, int) else 0, row_id, **load(Subscription, sent))
+        except AppError as error:
+            if error.code != "missing":
+                raise
+            messages = {"plan": "New plan must be one of the plans."}  # a user who is missing is a 404 of the page
+        else:
+            flash("Plan changed.", "success")
+            return redirect(url_for("administration.user", row_id=row_id), code=303)
+    return _user_page(row_id, record=record, problems=messages), 400
 
 
 @bp.post("/users/<id:row_id>/login")
