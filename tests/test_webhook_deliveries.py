@@ -149,6 +149,22 @@ def test_deliveries_of_a_webhook_without_a_url_are_not_waiting(
     assert (delivery["state"], delivery["due"]) == ("off", None)
 
 
+def test_a_delivery_of_a_webhook_without_a_url_is_not_sent_again(
+    alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql
+) -> None:
+    webhook_id, _ = subscribe(alice, receiver.url)
+    alice.add("/api/url/add", {"url": URL})
+    deliver()
+    alice.put(f"/api/webhook/{webhook_id}/update", {"url": ""})
+    [delivery] = deliveries(alice, webhook_id)
+    retry = alice.post(f"/api/delivery/{delivery['id']}/retry")
+    assert (retry.status_code, retry.get_json()["code"]) == (400, "webhook_without_url")
+    assert retry.get_json()["message"] == "This webhook has no URL, so nothing is sent. Add a URL, then try again."
+    assert sql("SELECT FROM deliveries WHERE state = 'waiting'") == []
+    test = alice.post(f"/api/webhook/{webhook_id}/test")
+    assert test.get_json()["message"] == "A test event will be recorded within seconds. This webhook has no URL."
+
+
 def test_a_week_without_success_turns_a_webhook_off(
     alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql
 ) -> None:

@@ -146,6 +146,28 @@ def test_the_console_offers_events_of_users_to_administrators_only(app: Flask, a
         assert ("Events must not contain &#39;user.created&#39;" in answer.text) is (status == 400)
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [({"url": ""}, "This webhook has no URL"), ({"active": False}, "This webhook is turned off")],
+)
+def test_the_console_says_why_nothing_is_sent_again(
+    *, app: Flask, alice: Client, receiver: Receiver, deliver: Deliver, change: dict[str, Any], sentence: str
+) -> None:
+    webhook_id, _ = subscribe(alice, receiver.url)
+    alice.add("/api/url/add", {"url": "https://example.com/"})
+    deliver()
+    [delivery] = deliveries(alice, webhook_id)
+    browser, path = signed_in(app), f"/console/webhooks/{webhook_id}"
+    alice.put(f"/api/webhook/{webhook_id}/update", change)  # while its page is open
+    for action, form in (("retry", {"delivery": str(delivery["id"])}), ("test", {})):
+        answer = browser.post(f"{path}/{action}", data=form)
+        assert (answer.status_code, answer.headers["Location"]) == (303, path)
+        page = browser.get(path).text
+        assert sentence in page
+        assert "again within seconds" not in page
+        assert "will be delivered" not in page
+
+
 def test_webhooks_are_listed_and_tested(alice: Client, receiver: Receiver, make_app: Callable[..., Flask]) -> None:
     flask = make_app().test_cli_runner()
     webhook_id, _ = subscribe(alice, receiver.url, "link.*")

@@ -20,6 +20,10 @@ from linkmgr.web.responses import Json, listing, ok, updated, versioned
 bp = Blueprint("webhooks", __name__)
 
 DEFAULT_OVERLAP, MAX_OVERLAP = 86_400, 604_800  # seconds
+TESTED = {
+    True: "A test event will be delivered within seconds.",
+    False: "A test event will be recorded within seconds. This webhook has no URL.",
+}
 
 
 class ReceiverUrl(Url):
@@ -111,8 +115,7 @@ def rotate(webhook_id: int) -> Json:
 
 @bp.post("/webhook/<id:webhook_id>/test")
 def test(webhook_id: int) -> Json:
-    webhooks.test(user_id(), webhook_id)
-    return ok("A test event will be delivered within seconds.")
+    return ok(TESTED[webhooks.test(user_id(), webhook_id)])
 
 
 @bp.delete("/webhook/<id:webhook_id>/delete")

@@ -119,20 +119,21 @@ def delete(user_id: int, webhook_id: int) -> None:
         raise not_found("webhook")
 
 
-def test(user_id: int, webhook_id: int) -> None:
-    """Record an event of the type webhook.test, which is delivered to this webhook only, even if it was failing."""
+def test(user_id: int, webhook_id: int) -> bool:
+    """Record an event of the type webhook.test, which is delivered to this webhook only, even if it was failing. Return
+    False if the webhook has no URL, so that the event is only recorded."""
     webhook = run(
         """
         WITH tested AS (
             UPDATE webhooks SET paused_until = NULL
              WHERE user_id = %(user_id)s AND id = %(webhook_id)s
-            RETURNING id, name, active),
+            RETURNING id, name, url, active),
         recorded AS (
             INSERT INTO outbox (user_id, type, object_id, data)
             SELECT %(user_id)s, 'webhook.test', id, jsonb_build_object('id', id, 'name', name)
               FROM tested
              WHERE active)
-        SELECT active FROM tested
+        SELECT active, url <> '' AS has_url FROM tested
         """,
         user_id=user_id,
         webhook_id=webhook_id,
@@ -141,6 +142,7 @@ def test(user_id: int, webhook_id: int) -> None:
         raise not_found("webhook")
     if not webhook["active"]:
         raise AppError("webhook_off")
+    return bool(webhook["has_url"])
 
 
 def deliveries(user_id: int, webhook_id: int, **paging: Unpack[Paging]) -> Page:
@@ -180,11 +182,11 @@ def retry(user_id: int, delivery_id: int) -> None:
         WITH webhook AS (
             UPDATE webhooks SET paused_until = NULL
              WHERE user_id = %(user_id)s AND id = (SELECT webhook_id FROM deliveries WHERE id = %(delivery_id)s)
-            RETURNING id, active),
+            RETURNING id, active, url <> '' AS has_url),
         retried AS (
             UPDATE deliveries SET state = 'waiting', due = now(), attempts = 0
-             WHERE id = %(delivery_id)s AND webhook_id = (SELECT id FROM webhook WHERE active))
-        SELECT active FROM webhook
+             WHERE id = %(delivery_id)s AND webhook_id = (SELECT id FROM webhook WHERE active AND has_url))
+        SELECT active, has_url FROM webhook
         """,
         user_id=user_id,
         delivery_id=delivery_id,
@@ -193,6 +195,8 @@ def retry(user_id: int, delivery_id: int) -> None:
         raise not_found("delivery")
     if not webhook["active"]:
         raise AppError("webhook_off")
+    if not webhook["has_url"]:
+        raise AppError("webhook_without_url")
 
 
 def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | None) -> list[Row]:

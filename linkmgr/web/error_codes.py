@@ -186,6 +186,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "image_missing": (404, "QR code not found. Check the URL; the code may have been deleted."),
     # webhooks
     "webhook_off": (400, "This webhook is turned off. Set active to true, then try again."),
+    "webhook_without_url": (400, "This webhook has no URL, so nothing is sent. Add a URL, then try again."),
     "webhooks_full": (
         400,
         "You have 20 webhooks, which is the maximum. Delete one that is not used, or change an existing one.",

@@ -139,9 +139,10 @@ Events and deliveries are kept for 30 days. There is no stream of events: call `
             "POST",
             "/api/webhook/{webhook_id}/test",
             "Send a test event",
-            done("A test event will be delivered within seconds."),
+            done(webhooks.TESTED[True]),
             codes=("webhook_off",),
-            description="The event has the type `webhook.test`. See its delivery for the result.",
+            description="The event has the type `webhook.test`. See its delivery for the result. If the webhook "
+            "has no URL, it is only recorded.",
         ),
         Operation(
             "DELETE",
@@ -161,7 +162,7 @@ Events and deliveries are kept for 30 days. There is no stream of events: call `
             "/api/delivery/{delivery_id}/retry",
             "Send a delivery again",
             done("The delivery will be sent again within seconds."),
-            codes=("webhook_off",),
+            codes=("webhook_off", "webhook_without_url"),
         ),
         Operation(
             "GET",

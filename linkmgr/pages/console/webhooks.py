@@ -1,6 +1,7 @@
 """Webhooks, their deliveries, and their secrets."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -16,6 +17,7 @@ from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console.forms import Form, FormData, lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import overviews, webhooks
+from linkmgr.web.errors import AppError
 
 PER_PAGE = 15
 _FILTERS = ("campaign", "channel", "domain")
@@ -112,15 +114,30 @@ def webhook_secret(row_id: int) -> str:
     return webhook(row_id, secret)
 
 
+def _send(row_id: int, send: Callable[[], str]) -> ResponseReturnValue:
+    """Show the sentence that `send` returns. A webhook may have changed since its page was opened."""
+    try:
+        flash(send(), "success")
+    except AppError as error:
+        if error.code not in ("webhook_off", "webhook_without_url"):
+            raise
+        flash(error.message, "error")
+    return redirect(url_for("console.webhook", row_id=row_id), code=303)
+
+
 @bp.post("/webhooks/<id:row_id>/test")
 def webhook_test(row_id: int) -> ResponseReturnValue:
-    webhooks.test(g.user_id, row_id)
-    flash("A test event will be delivered within seconds. Reload this page to see the result.", "success")
-    return redirect(url_for("console.webhook", row_id=row_id), code=303)
+    def send() -> str:
+        has_url = webhooks.test(g.user_id, row_id)
+        return f"{api.TESTED[has_url]}{' Reload this page to see the result.' if has_url else ''}"
+
+    return _send(row_id, send)
 
 
 @bp.post("/webhooks/<id:row_id>/retry")
 def webhook_retry(row_id: int) -> ResponseReturnValue:
-    webhooks.retry(g.user_id, _id(request.form.get("delivery", "")))
-    flash("The delivery will be sent again within seconds.", "success")
-    return redirect(url_for("console.webhook", row_id=row_id), code=303)
+    def send() -> str:
+        webhooks.retry(g.user_id, _id(request.form.get("delivery", "")))
+        return "The delivery will be sent again within seconds."
+
+    return _send(row_id, send)
