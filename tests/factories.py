@@ -165,12 +165,12 @@ def an_import(sql: Sql, user_id: int) -> int:
 
 
 def webhook(sql: Sql, user_id: int) -> int:
-    """Add a webhook without a URL, which subscribes to nothing that a test does."""
+    """Add a webhook of this service, which subscribes to nothing that a test does."""
     return _id(
         sql(
             """
-            INSERT INTO webhooks (user_id, name, events, secret_ciphertext)
-            VALUES (%(user_id)s, 'Hook', '{import.finished}', '') RETURNING id
+            INSERT INTO webhooks (user_id, name, url, events, secret_ciphertext)
+            VALUES (%(user_id)s, 'Hook', 'http://127.0.0.1:5000/hooks', '{import.finished}', '') RETURNING id
             """,
             user_id=user_id,
         )
