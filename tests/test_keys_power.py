@@ -10,7 +10,7 @@ from linkmgr.events import records
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.keyring import URL, Make, code
+from tests.keyring import URL, Make, branded, code
 
 LINK = {"url": "https://example.com/page"}
 
@@ -32,6 +32,15 @@ def test_the_default_key_can_be_turned_off_while_there_is_another(
     assert other.get("/api/keys").get_json()["default"]["active"] is False
     assert other.put("/api/key/default/update", on).status_code == 200
     assert alice.get("/api/account").status_code == 200
+
+
+def test_a_key_that_sees_only_some_keys_does_not_see_the_default_key(alice: Client, make_key: Make, sql: Sql) -> None:
+    domain_id, _ = branded(sql, alice)
+    for limits in ({"own_only": True}, {"domains": [domain_id]}):
+        answer = make_key(alice, "keys:read", **limits).get("/api/keys").get_json()
+        assert answer.keys() == {"error", "data"}
+        assert all(key["own_only"] or key["domains"] for key in answer["data"]["keys"])
+    assert make_key(alice, "keys:read").get("/api/keys").get_json()["default"]["active"] is True
 
 
 def test_a_new_default_key_is_on(app: Flask, alice: Client, make_key: Make) -> None:

@@ -120,7 +120,9 @@ def _most() -> Row:
 
 @bp.get("/keys")
 def index() -> Json:
-    return listing("keys", api_keys.index(user_id(), **paging())) | {"default": api_keys.default(user_id())}
+    answer, key = listing("keys", api_keys.index(user_id(), **paging())), caller().key
+    is_confined = key is not None and key.is_confined  # such a key sees only keys with its limits
+    return answer if is_confined else answer | {"default": api_keys.default(user_id())}
 
 
 @bp.get("/key/<id:key_id>")

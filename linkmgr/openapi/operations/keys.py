@@ -112,9 +112,10 @@ is refused without being looked up.""",
             "GET",
             "/api/keys",
             "List API keys",
-            listing("keys", "Key", default=ref("DefaultKey")),
+            listing("keys", "Key", default=ref("DefaultKey")) | {"required": ["error", "data"]},
             query=PAGING,
-            description="`default` is the key that each user has, which is not one of the list.",
+            description="`default` is the key that each user has, which is not one of the list. A key with `own_only` "
+            "or `domains` does not see it.",
         ),
         Operation("GET", "/api/key/{key_id}", "Read an API key", reading("Key"), tagged=True),
         Operation(
