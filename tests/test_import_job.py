@@ -200,6 +200,32 @@ def test_visits_of_the_source_are_stored_once_with_exact_totals(
     assert sql("SELECT FROM visit_spools WHERE name = %(name)s", name=spool(import_id)) == []
 
 
+def test_visits_of_yourls_have_visitors_by_their_ip_addresses(
+    alice: Client, run_import: Import, dump: Callable[[], Any]
+) -> None:
+    """An unknown address, or the one of a proxy on the same machine, stands for no visitor."""
+    addresses = (
+        "203.0.113.7",
+        "203.0.113.7",
+        "2001:db8::7",
+        "2001:0DB8:0::7",
+        "203.0.113.8",
+        "",
+        "127.0.0.1",
+        "x",
+        "x",
+    )
+    visits = (
+        f"({n},'2024-02-01 12:00:{n:02}','summer','direct','{AGENT}','{address}','')"
+        for n, address in enumerate(addresses)
+    )
+    found = run_import(alice, DUMP.format(alias="summer", clicks=9, visits=",".join(visits)).encode())
+    assert (found["state"], found["visits"]) == ("done", 9)
+    statistics = alice.get(f"/api/url/{details(alice, 'summer')['id']}").get_json()["data"]
+    assert (statistics["clicks"], statistics["uniqueClicks"]) == (9, 3)
+    assert "203.0.113" not in str(dump())
+
+
 def test_visits_of_a_link_that_was_skipped_are_not_repeated(alice: Client, run_import: Import) -> None:
     file = yourls("summer", 3, 3)
     assert run_import(alice, file)["visits"] == 3

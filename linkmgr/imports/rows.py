@@ -17,6 +17,7 @@ class RawVisit(NamedTuple):
     referrer: str
     agent: str  # the User-Agent header
     country: str  # an ISO code of two capital letters
+    address: str = ""  # the IP address, which is not stored
 
 
 class ImportRow(NamedTuple):

@@ -1,5 +1,6 @@
 """Conversion of the columns of a source to an ImportRow."""
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -197,7 +198,17 @@ def _count(value: Any) -> int | None:
     return int(re.sub(r"\D", "", count[1]))
 
 
-def visit(time: Any, referrer: Any, agent: Any, country: Any) -> RawVisit:
+def _address(value: Any) -> str:
+    """Return the IP address in the form of live visits, or nothing if it tells visitors not apart."""
+    try:
+        ip = ipaddress.ip_address(as_text(value).strip())
+    except ValueError:
+        return ""
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    return "" if ip.is_loopback or ip.is_unspecified else str(ip)
+
+
+def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "") -> RawVisit:
     """Return a raw visit. Raise Unreadable if its time is unknown."""
     moment = _time(time, "a time", end_of_day=False)
     if moment is None:
@@ -209,6 +220,7 @@ def visit(time: Any, referrer: Any, agent: Any, country: Any) -> RawVisit:
         "" if texts[0] == "direct" else texts[0],
         texts[1],
         code if re.fullmatch("[A-Z]{2}", code) and code not in ("XX", "ZZ") else "",
+        _address(address),
     )
 
 
@@ -216,10 +228,11 @@ def visit_row(number: int, record: Record, position: Any) -> ImportRow:
     """Return a row of YOURLS' table of visits."""
     row = ImportRow(number, {}, [], None, None, [], _raw(record.values), None, position)
     values = record.values
+    members = ("click_time", "referrer", "user_agent", "country_code", "ip_address")
     try:
         if record.problem:
             raise Unreadable(record.problem)
-        raw = visit(*(values.get(name) for name in ("click_time", "referrer", "user_agent", "country_code")))
+        raw = visit(*(values.get(name) for name in members))
     except Unreadable as problem:
         return row._replace(problem=f"Row {number} {problem}")
     return row._replace(record={"custom": as_text(values["shorturl"])}, visits=[raw])

@@ -36,6 +36,7 @@ def convert(user_id: int, link_id: int, raw: list[RawVisit]) -> list[Row]:
                     agent=visit.agent,
                     referrer=visit.referrer,
                     country=visit.country,
+                    address=visit.address,
                 )
             )
     return converted

@@ -82,11 +82,12 @@ def _visit(environ: Environ, target_id: int, user_id: int) -> Visit:
     referrer = None if private else _referrer(environ)
     address = client_address.address_of(environ)
     location = geoip.Location() if private else geoip.find_location(address)
+    at = time.time()
     return Visit(
         target_id=target_id,
         user_id=user_id,
-        at=time.time(),
-        visitor="" if private else _visitor(target_id, address, agent),
+        at=at,
+        visitor="" if private else _visitor(target_id, address, agent, at),
         country=_label(location.country.name),
         referrer=referrer or DIRECT,
         browser=client.browser,
@@ -99,15 +100,19 @@ def _visit(environ: Environ, target_id: int, user_id: int) -> Visit:
     )
 
 
-def imported(target_id: int, user_id: int, *, at: float, agent: str, referrer: str, country: str) -> dict[str, Any]:
-    """Return a visit that another service recorded. `country` is an ISO code, or empty."""
-    client, host = _client(agent[:MAX_AGENT]), _host(referrer) if referrer else None
+def imported(
+    target_id: int, user_id: int, *, at: float, agent: str, referrer: str, country: str, address: str
+) -> dict[str, Any]:
+    """Return a visit that another service recorded. `country` is an ISO code, or empty. Without an IP address, it has
+    no visitor."""
+    agent = agent[:MAX_AGENT]
+    client, host = _client(agent), _host(referrer) if referrer else None
     return asdict(
         Visit(
             target_id=target_id,
             user_id=user_id,
             at=at,
-            visitor="",
+            visitor=_visitor(target_id, address, agent, at) if address else "",
             country=_label(NAMES[country][0] if country in NAMES else None),
             referrer=host or DIRECT,
             browser=client.browser,
@@ -170,10 +175,10 @@ def _visitor_key(secret: str, period: str) -> bytes:
     return HKDF(hashes.SHA256(), length=32, salt=None, info=info).derive(secret.encode())
 
 
-def _visitor(target_id: int, address: str, agent: str) -> str:
+def _visitor(target_id: int, address: str, agent: str, at: float) -> str:
     """Return a keyed digest that is the same for all visits of a target with the same IP address and user agent, in the
     period of the setting VISITOR_SALT."""
-    period = time.strftime(_SALT_PERIODS[settings().visitor_salt], time.gmtime())
+    period = time.strftime(_SALT_PERIODS[settings().visitor_salt], time.gmtime(at))
     key = _visitor_key(this_app().config["SECRET_KEY"], period)
     identity = f"{target_id} {address} {agent}".encode("utf-8", "surrogatepass")
     return blake2b(identity, key=key, digest_size=16).hexdigest()
