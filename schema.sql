@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (25);
+INSERT INTO schema_version VALUES (26);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -1630,7 +1630,8 @@ CREATE TRIGGER domain_on_update BEFORE UPDATE OF domain_id ON webhooks FOR EACH 
     EXECUTE FUNCTION require_reference('domains', 'domain_id', 'domain_unknown');
 
 -- Record the changes of a statement, for owners with webhooks. Argument: the kind of the rows. A plain link that is
--- left as it was is no change: adding its URL again updates it without changing it.
+-- left as it was is no change: adding its URL again updates it without changing it. Nor are imported numbers and dates,
+-- which imports write alone, and numbers once in each batch.
 CREATE FUNCTION record_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
@@ -1648,8 +1649,11 @@ BEGIN
         INSERT INTO outbox (user_id, type, object_id)
         SELECT n.user_id, TG_ARGV[0] || '.updated', n.id
           FROM updated n
-          JOIN deleted o USING (id)
-         WHERE has_webhooks(n.user_id) AND (to_jsonb(n) ->> 'plain' IS DISTINCT FROM 'true' OR n::text <> o::text)
+          JOIN deleted o USING (id),
+               LATERAL (SELECT to_jsonb(n) AS after, to_jsonb(o) AS before OFFSET 0) records
+         WHERE has_webhooks(n.user_id) AND (after ->> 'plain' IS DISTINCT FROM 'true' OR after <> before)
+           AND (after -> 'imported_clicks', after -> 'created')
+               IS NOT DISTINCT FROM (before -> 'imported_clicks', before -> 'created')
          ORDER BY n.id;
     END IF;
     RETURN NULL;

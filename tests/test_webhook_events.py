@@ -8,12 +8,14 @@ from flask import Flask
 
 from linkmgr.events.records import MAX_DATA
 from linkmgr.fields.webhooks import KINDS
+from linkmgr.imports import job
 from linkmgr.repository import outbox
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.imported import Import, sale, shlink
 from tests.receivers import Deliver, Receiver, deliveries, events, subscribe
+from tests.test_import_job import yourls
 from tests.visited import Store, Visited
 
 URL = "https://example.com/page"
@@ -200,6 +202,26 @@ def test_a_link_that_is_imported_with_clicks_is_created_once(
     deliver()
     [event] = events(alice)
     assert (event["type"], event["data"]["imported_clicks"]) == ("link.created", 7)
+
+
+def test_the_numbers_and_dates_of_an_import_are_no_changes(
+    *, alice: Client, bob: Client, run_import: Import, deliver: Deliver, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "MAX_ROWS", 2)
+    subscribe(alice, "", "link.*")
+    assert run_import(alice, yourls("summer", 5, 9))["visits"] == 5
+    deliver()
+    assert [event["type"] for event in events(alice)] == ["link.created"]
+
+    for kind in ("campaign", "channel", "qr", "bio"):
+        factories.ALL[kind](sql, alice.id)
+    sql("UPDATE campaigns SET created = now() - interval '1 day' RETURNING 1")
+    subscribe(bob, "", *(f"{kind}.*" for kind in KINDS))
+    assert run_import(bob, alice.get("/api/account/export").data, "?on_conflict=rename")["made"] == 5
+    deliver()
+    assert {event["type"] for event in events(bob)} == {
+        f"{kind}.created" for kind in ("link", "campaign", "channel", "qr", "bio")
+    }
 
 
 def test_the_end_of_an_import_is_an_event(alice: Client, sql: Sql, deliver: Deliver) -> None:
