@@ -20,6 +20,7 @@ from linkmgr.imports import job
 from linkmgr.repository import visits
 from tests.conftest import Client
 from tests.factories import Sql
+from tests.imported import Import
 from tests.members import LOGO_FILES, bodies
 from tests.stage import Stage
 from tests.test_logos import logo_file
@@ -154,6 +155,18 @@ def test_importing_an_account_again_changes_nothing(stage: Stage, sql: Sql, run_
     found = stage.alice.get(f"/api/imports/{answer.get_json()['id']}").get_json()["data"]
     assert (found["state"], found["made"], found["failed"], found["visits"]) == ("done", 0, 0, 0)
     assert {table: sql(f"SELECT * FROM {table}") for table in tables} == before
+
+
+def test_importing_an_account_again_renames_links_only(stage: Stage, sql: Sql, run_import: Import) -> None:
+    tables = ("domains", "campaigns", "channels", "pixels", "splash_pages", "overlays", "qrs", "bios")
+    before = {table: sql(f"SELECT * FROM {table}") for table in tables}
+    found = run_import(stage.alice, export(stage.alice), "?on_conflict=rename")
+    assert (found["state"], found["made"], found["failed"]) == ("done", 1, 0)
+    assert {table: sql(f"SELECT * FROM {table}") for table in tables} == before
+    link, copy = sql("SELECT * FROM links ORDER BY id")
+    assert copy["alias"] == f"{link['alias']}-2"
+    for name in ("campaign_id", "splash_id", "overlay_id"):
+        assert copy[name] == link[name], name
 
 
 def test_an_account_is_copied_beside_the_first_one(stage: Stage, restore: Any, sql: Sql) -> None:

@@ -128,7 +128,13 @@ An import runs in the background, as long as the service is running. Rows that f
             description=f"""\
 The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized and the first
 {requests.PREVIEW_ROWS} rows as they would be stored. At most {MAX_UNFINISHED} imports of a user are unfinished. A form
-can have the parameters as members.""",
+can have the parameters as members.
+
+`on_conflict` is about the aliases of links. Other rows in the zip of an account are skipped if you have them already,
+and the imported links use yours, which are not changed: domains with the same URL, campaigns and channels with the same
+name, pixels, splash pages and overlays with the same members, QR codes with the same code, and bio pages with the same
+alias. If another user has the code of a QR code or the generated alias of a bio page, a new one is generated. A domain,
+the slug of a campaign or the custom alias of a bio page that is in use is a failure.""",
             query=(
                 parameter(
                     "source",
