@@ -122,7 +122,8 @@ def running(folder: Path, *flags: str) -> Iterator[webdriver.Chrome]:
     for flag in (*FLAGS, *flags, f"--user-data-dir={folder}"):
         options.add_argument(flag)
     started = webdriver.Chrome(options, webdriver.ChromeService(driver))
-    started.set_page_load_timeout(20)
+    started.set_page_load_timeout(60)
+    started.set_script_timeout(120)  # axe reads the longest page for many seconds on a busy machine
     yield started
     started.quit()
 
