@@ -19,8 +19,8 @@ pytestmark = pytest.mark.browser
 
 DOCS = "/api/docs"
 WIDTHS = (320, 390, 768, 1280, 2560)
-# The controls of a page that are outside of it, hidden ones and those for readers aside.
-OVERFLOW = "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth"
+# The width of a phone's window grows with the page, so it is not compared.
+WIDTH = "return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def faults(browser: Browser, path: str, looks: Iterable[tuple[str, str]], *more:
         browser.size(width, 900)
         for direction in ("rtl", "ltr"):
             browser.run(f"document.documentElement.dir = '{direction}'")
-            if (overflow := browser.run(OVERFLOW)) > 0:
+            if (overflow := browser.run(WIDTH) - width) > 0:
                 found.append(f"{path} is {overflow} pixels too wide at {width}, {direction}")
     for size, scheme in looks:
         browser.size(*SIZES[size])
