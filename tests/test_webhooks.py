@@ -33,6 +33,7 @@ def test_a_test_event_goes_to_the_tested_webhook_only(alice: Client, receiver: R
         ({"url": "ftp://example.com/"}, "url must"),
         ({"url": "https://user:secret@example.com/"}, "url must not contain a user name"),
         ({"campaign": 999}, "campaign must be the id of one of your campaigns"),
+        ({"active": "no"}, "active must be true or false"),
     ],
 )
 def test_an_invalid_webhook_is_refused(alice: Client, members: dict[str, Any], problem: str) -> None:
@@ -109,6 +110,18 @@ def test_a_user_has_at_most_20_webhooks(alice: Client) -> None:
     assert (answer.status_code, answer.get_json()["code"]) == (400, "webhooks_full")
 
 
+def test_a_webhook_can_be_created_turned_off(alice: Client) -> None:
+    for active in (False, True):
+        webhook_id, _ = subscribe(alice, active=active)
+        record = alice.get(f"/api/webhook/{webhook_id}").get_json()["data"]
+        assert record["active"] is active
+        copy = alice.post("/api/webhooks", record).get_json()
+        assert "warnings" not in copy
+        assert alice.get(f"/api/webhook/{copy['id']}").get_json()["data"]["active"] is active
+    webhook_id, _ = subscribe(alice, active=None)
+    assert alice.get(f"/api/webhook/{webhook_id}").get_json()["data"]["active"] is True
+
+
 def test_the_secret_is_not_readable_later(alice: Client, sql: Sql) -> None:
     webhook_id, secret = subscribe(alice)
     assert secret not in alice.get(f"/api/webhook/{webhook_id}").text
@@ -144,6 +157,7 @@ def test_the_console_offers_events_of_users_to_administrators_only(app: Flask, a
         answer = browser.post("/console/webhooks/new", data=form)
         assert answer.status_code == status
         assert ("Events must not contain &#39;user.created&#39;" in answer.text) is (status == 400)
+    assert admin.get("/api/webhooks").get_json()["data"]["webhooks"][0]["active"] is True
 
 
 @pytest.mark.parametrize(

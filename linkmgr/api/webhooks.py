@@ -45,6 +45,7 @@ class NewWebhook(New):
     campaign = Filter()
     channel = Filter()
     domain = Filter()
+    active = Boolean()
 
 
 class WebhookChanges(Changes):

@@ -39,11 +39,22 @@ def read(user_id: int, webhook_id: int) -> Row:
     return webhook
 
 
-def add(user_id: int, *, name: str, events: list[str], secret: str, url: str = "", **filters: int | None) -> int:
+def add(
+    user_id: int,
+    *,
+    name: str,
+    events: list[str],
+    secret: str,
+    url: str = "",
+    active: bool = True,
+    **filters: int | None,
+) -> int:
     added = run(
         """
-        INSERT INTO webhooks (user_id, name, url, events, campaign_id, channel_id, domain_id, secret_ciphertext)
-        VALUES (%(user_id)s, %(name)s, %(url)s, %(events)s, %(campaign)s, %(channel)s, %(domain)s, %(ciphertext)s)
+        INSERT INTO webhooks
+               (user_id, name, url, events, campaign_id, channel_id, domain_id, active, secret_ciphertext)
+        VALUES (%(user_id)s, %(name)s, %(url)s, %(events)s, %(campaign)s, %(channel)s, %(domain)s, %(active)s,
+                %(ciphertext)s)
         RETURNING id
         """,
         user_id=user_id,
@@ -53,6 +64,7 @@ def add(user_id: int, *, name: str, events: list[str], secret: str, url: str = "
         campaign=filters.get("campaign") or None,
         channel=filters.get("channel") or None,
         domain=filters.get("domain") or None,
+        active=active,
         ciphertext=keys.seal(user_id, secret),
     )
     assert added is not None

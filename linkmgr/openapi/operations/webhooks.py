@@ -71,7 +71,7 @@ Events and deliveries are kept for 30 days. There is no stream of events: call `
         "campaign": Member(17, "Only events of this campaign and its links. 0 removes the filter."),
         "channel": Member(17, "Only events of this channel and its items. 0 removes the filter."),
         "domain": Member(17, "Only events of this branded domain and its links. 0 removes the filter."),
-        "active": Member(True, "`false` turns the webhook off; `true` turns it on without failures."),
+        "active": Member(True, "`false` turns the webhook off; `true` turns it on without failures.", default=True),
         "overlap": Member(3600, "The seconds for which deliveries are also signed with the previous secret."),
     },
     records={

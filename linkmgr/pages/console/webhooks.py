@@ -63,7 +63,8 @@ def _check(members: Row) -> dict[str, str]:
 
 
 def _add(user_id: int, members: Row) -> Row:
-    return {"id": webhooks.add(user_id, secret=new_secret(), **members)}
+    """Add an active webhook. Its form does not have the field `active`."""
+    return {"id": webhooks.add(user_id, secret=new_secret(), **members | {"active": True})}
 
 
 FORM = Form(
