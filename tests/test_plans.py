@@ -9,6 +9,7 @@ from tests.conftest import Client
 
 Sql = Callable[..., list[statements.Row]]
 NO_TIME = "expiration must be a time such as 2030-12-31 23:59:59."
+IN_THE_PAST = "expiration is in the past, so the user has the free plan."
 
 
 def plan_ids(admin: Client) -> dict[str, int]:
@@ -61,7 +62,9 @@ def test_without_an_expiration_the_type_sets_it_by_the_calendar(
 def test_an_expiration_that_was_sent_takes_precedence(admin: Client, alice: Client, kind: str) -> None:
     subscribe(admin, "Pro", alice, type=kind, expiration="2098-02-28 23:59:59")
     assert alice.get("/api/account").get_json()["data"]["expires"] == "2098-02-28 23:59:59"
-    subscribe(admin, "Pro", alice, type=kind, expiration="2001-01-01 00:00:00")
+    past = {"type": kind, "expiration": "2001-01-01 00:00:00"}
+    answer = admin.put(f"/api/plan/{plan_ids(admin)['Pro']}/user/{alice.id}", past)
+    assert (answer.status_code, answer.get_json()["warnings"]) == (200, [IN_THE_PAST])
     assert alice.get("/api/account").get_json()["data"]["status"] == "free"
 
 

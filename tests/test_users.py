@@ -56,6 +56,14 @@ def test_a_user_may_start_on_a_premium_plan_with_an_end(admin: Client) -> None:
     }
 
 
+def test_a_plan_that_has_ended_causes_a_warning(admin: Client) -> None:
+    answer = admin.post("/api/user/add", NEW | {"planid": premium(admin), "expiration": "2001-01-01 00:00:00"})
+    added = answer.get_json()
+    assert added["warnings"] == ["expiration is in the past, so the user has the free plan."]
+    record = admin.get(f"/api/user/{added['data']['id']}").get_json()["data"]
+    assert (record["status"], record["expires"]) == ("free", "2001-01-01 00:00:00")
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -2,7 +2,7 @@
 
 from flask import Blueprint
 
-from linkmgr.fields.base import Choice, New, Timestamp, body
+from linkmgr.fields.base import Choice, Expiration, New, body
 from linkmgr.repository import plans
 from linkmgr.web.responses import Json, ok
 
@@ -11,7 +11,7 @@ bp = Blueprint("plans", __name__)
 
 class Subscription(New):
     type = Choice(("monthly", "yearly", "lifetime"), required=True)
-    expiration = Timestamp()
+    expiration = Expiration()
 
 
 @bp.get("/plans")

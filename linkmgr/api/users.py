@@ -2,7 +2,7 @@
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.base import Email, Id, Matching, New, Password, Timestamp, body
+from linkmgr.fields.base import Email, Expiration, Id, Matching, New, Password, body
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.repository import login, users
 from linkmgr.settings import settings
@@ -19,7 +19,7 @@ class NewUser(New):
     email = Email(required=True)
     password = Password(required=True)
     planid = Id()
-    expiration = Timestamp()
+    expiration = Expiration()
 
 
 @bp.get("/users")

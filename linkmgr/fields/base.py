@@ -6,7 +6,7 @@ A validation message completes a sentence that begins with the name of the membe
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
@@ -201,6 +201,16 @@ class Timestamp(Text):
         if not is_exact:
             raise ValidationError("must be a time such as 2030-12-31 23:59:59")
         return text + "+00"
+
+
+class Expiration(Timestamp):
+    """The end of a plan. One in the past is accepted with a warning."""
+
+    def clean(self, text: str) -> str:
+        time = super().clean(text)
+        if datetime.fromisoformat(time) <= datetime.now(UTC):
+            web_request.warn("expiration is in the past, so the user has the free plan.")
+        return time
 
 
 class Boolean(fields.Field[bool]):
