@@ -28,7 +28,6 @@ _MEANINGS = {
         "data message": "content value text payload",
         "data link": "url",
         "metatitle name": "title label name",
-        "name": "domain campaign",  # responses to writes of campaigns
         "metadescription": "summary",
         "metaimage banner logo": "image picture thumbnail",
         "description bio": "note notes comment about",
@@ -57,6 +56,7 @@ _MEANINGS = {
     }.items()
     for other in others.split()
 }
+_SHOWN_AS = {"domain": "name", "campaign": "name"}  # in responses to writes of campaigns
 
 
 def init_app(app: Flask, shown: Shown) -> None:
@@ -64,11 +64,12 @@ def init_app(app: Flask, shown: Shown) -> None:
     app.extensions["linkmgr_shown_members"] = shown
 
 
-def _meant(name: str, fields: Iterable[str]) -> str | None:
+def _meant(name: str, fields: Iterable[str], shown: frozenset[str]) -> str | None:
     plain = re.sub("[-_ ]", "", name.lower())
     if plain in fields:
         return plain
-    return next((member for member in _MEANINGS.get(plain, ()) if member in fields), None)
+    names = [_SHOWN_AS[plain]] if plain in _SHOWN_AS and plain in shown else _MEANINGS.get(plain, ())
+    return next((member for member in names if member in fields), None)
 
 
 def _typed(name: str, fields: Iterable[str]) -> str | None:
@@ -85,7 +86,7 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
     shown = this_app().extensions["linkmgr_shown_members"]().get(schema, frozenset())
     names = (name for name, value in members.items() if name not in fields and value not in (None, ""))
     for name in islice(names, MAX_NAMES):
-        meant = _meant(name, fields)
+        meant = _meant(name, fields, shown)
         if name in shown and (meant is None or meant in members):
             if name in _FIXED and not prefix:
                 keep_fixed(name, members[name])
