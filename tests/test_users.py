@@ -56,6 +56,20 @@ def test_a_user_may_start_on_a_premium_plan_with_an_end(admin: Client) -> None:
     }
 
 
+def test_a_status_that_the_user_does_not_get_causes_a_warning(admin: Client) -> None:
+    ignored = ["The member 'status' cannot be set and was ignored."]
+    cases: list[tuple[dict[str, Any], list[str] | None]] = [
+        ({"status": "admin"}, ignored),
+        ({"status": "pro"}, ignored),
+        ({"status": "free"}, None),
+        ({"status": "pro", "planid": premium(admin)}, None),
+    ]
+    for number, (members, warnings) in enumerate(cases):
+        user = NEW | {"username": f"carol{number}", "email": f"carol{number}@example.com"} | members
+        answer = admin.post("/api/user/add", user)
+        assert (answer.status_code, answer.get_json().get("warnings")) == (200, warnings)
+
+
 def test_a_plan_that_has_ended_causes_a_warning(admin: Client) -> None:
     answer = admin.post("/api/user/add", NEW | {"planid": premium(admin), "expiration": "2001-01-01 00:00:00"})
     added = answer.get_json()

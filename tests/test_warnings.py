@@ -141,10 +141,11 @@ def test_a_member_that_cannot_be_changed_causes_a_warning_if_it_differs(
     assert warnings(alice, record, f"{path}/update", "PUT") == []
 
 
-def test_a_changed_username_causes_a_warning(alice: Client) -> None:
+@pytest.mark.parametrize(("member", "value"), [("username", "alicia"), ("status", "admin")])
+def test_a_changed_username_or_status_causes_a_warning(alice: Client, member: str, value: str) -> None:
     account = alice.get("/api/account").get_json()["data"]
-    assert warnings(alice, account | {"username": "alicia"}, "/api/account/update", "PUT") == [
-        "The member 'username' cannot be changed and was ignored."
+    assert warnings(alice, account | {member: value}, "/api/account/update", "PUT") == [
+        f"The member '{member}' cannot be changed and was ignored."
     ]
 
 

@@ -15,7 +15,7 @@ from linkmgr.web.request import keep_fixed, warn
 MAX_NAMES = 10  # that are compared with the members of a body
 _MAX_LENGTH = 50
 _CUTOFF = 0.75
-_FIXED = {"type", "domain", "username"}  # members that reads show and that some updates cannot change
+_FIXED = {"type", "domain", "username", "status"}  # members that reads show and that some writes cannot change
 
 Shown = Callable[[], dict[type[Schema], frozenset[str]]]
 
@@ -81,7 +81,7 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
     """Warn of members that are not in the schema, except those that a read of the record shows.
 
     A member that stands for another one, such as `alias` for `custom`, also causes a warning if reads show it, unless
-    the other one was sent too. Members that cannot be changed are kept for responses.updated, which knows the record.
+    the other one was sent too. Members that cannot be changed are kept for responses.warn_fixed.
     """
     shown = this_app().extensions["linkmgr_shown_members"]().get(schema, frozenset())
     names = (name for name, value in members.items() if name not in fields and value not in (None, ""))

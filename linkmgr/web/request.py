@@ -27,7 +27,7 @@ class Request(flask.Request):
     caller: Caller  # set by auth, on API requests only
     has_foreign_host = False  # set by pages.branded: the requested host is not our own
     warnings: tuple[str, ...] = ()  # sentences for the response of a write
-    fixed: tuple[tuple[str, Any], ...] = ()  # members of the body of an update that it cannot change
+    fixed: tuple[tuple[str, Any], ...] = ()  # members of the body of a write that it cannot change
 
     @cached_property
     def id(self) -> str:
@@ -89,6 +89,6 @@ def warn(sentence: str) -> None:
 
 
 def keep_fixed(name: str, value: Any) -> None:
-    """Keep a member that an update cannot change, for a warning if the record has another value."""
+    """Keep a member that a write cannot change, for a warning if the record has another value."""
     if flask.has_request_context():
         current().fixed += ((name, value),)

@@ -56,16 +56,16 @@ def versioned(version: str, **members: Any) -> Response:
     return response
 
 
-def _warn_fixed(record: Json) -> None:
-    """Warn of members whose sent value differs from the record, because the update cannot change them."""
+def warn_fixed(record: Json, verb: str = "changed") -> None:
+    """Warn of members whose sent value differs from the record, because the write cannot change them."""
     for name, value in web_request.current().fixed:
         if name in record and record[name] != value:
-            web_request.warn(f"The member '{name}' cannot be changed and was ignored.")
+            web_request.warn(f"The member '{name}' cannot be {verb} and was ignored.")
 
 
 def updated(message: str, version: str, also: Json | None = None, **members: Any) -> Response:
     """Return an updated record with the message, `also`, and the ETag of its read with the same `members`."""
-    _warn_fixed(members.get("details") or members.get("data") or members)
+    warn_fixed(members.get("details") or members.get("data") or members)
     response = Response(orjson.dumps(ok(message) | (also or {}) | members), mimetype="application/json")
     response.set_etag(_etag(version, orjson.dumps({"error": 0} | members)))  # a read has no warnings
     return response
