@@ -126,6 +126,17 @@ def test_a_file_above_the_limit_is_refused(alice: Client, monkeypatch: pytest.Mo
     assert sql("SELECT FROM imports") == []
 
 
+@pytest.mark.parametrize("fields", [{f"field{n}": "x" for n in range(31)}, {"mapping": "x" * 300_000}])
+def test_a_form_with_too_many_or_too_large_fields_is_refused(
+    alice: Client, sql: Sql, fields: dict[str, object]
+) -> None:
+    form = fields | {"file": (BytesIO(shlink(sale("summer"))), "links.csv")}
+    answer = alice.post("/api/imports", data=form, content_type="multipart/form-data")
+    assert (answer.status_code, answer.get_json()["code"]) == (413, "form_too_large")
+    assert "more than 20 parts" in answer.get_json()["message"]
+    assert sql("SELECT FROM imports") == []
+
+
 def test_a_repeated_request_with_a_large_file_imports_it_once(
     alice: Client, sql: Sql, run_jobs: Callable[[], None]
 ) -> None:

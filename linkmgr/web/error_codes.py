@@ -29,6 +29,11 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # uploads
     "file_missing": (400, "There is no file, or it is empty. Send a file as the body, or in a form."),
     "file_too_large": (413, "The file is too large. The limit is 64 MiB; gzip makes a file smaller."),
+    "form_too_large": (
+        413,
+        "The form has more than 20 parts, or more than 64 KiB in its fields beside the file. Send only the file and the"
+        " parameters of this operation.",
+    ),
     "upload_timeout": (408, "The file did not arrive within {deadline} seconds. Send it again, or compress it first."),
     "uploads_busy": (503, "Another file is being uploaded. Try again in {seconds} seconds."),
     # imports

@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from werkzeug.datastructures import FileStorage, MultiDict
-from werkzeug.exceptions import BadRequest
+from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
 
 from linkmgr.settings import settings
@@ -162,6 +162,8 @@ def _parse_form(body: _Body) -> tuple[IO[bytes], str, dict[str, str]]:
         _, form, files = parser.parse(
             cast("IO[bytes]", body), request.mimetype, request.content_length, request.mimetype_params
         )
+    except RequestEntityTooLarge:
+        raise AppError("form_too_large") from None
     except ValueError:
         raise BadRequest from None
     file = next(iter(files.values()), None)

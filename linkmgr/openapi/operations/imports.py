@@ -119,6 +119,7 @@ An import runs in the background, as long as the service is running. Rows that f
                 "address_too_long",
                 "file_missing",
                 "file_too_large",
+                "form_too_large",
                 "upload_timeout",
                 "uploads_busy",
                 "import_unrecognized",
