@@ -110,4 +110,6 @@ def check_now(owner: int, domain_id: int) -> str | None:
 
 
 def _with_image(members: Row) -> Row:
-    return members | ({"logo": logos.load(members["brandlogo"])} if "brandlogo" in members else {})
+    if "brandlogo" not in members:
+        return members
+    return members | {"logo": logos.load(members["brandlogo"], member="brandlogo")}

@@ -82,14 +82,15 @@ def is_allowed(address: str, port: int) -> bool:
 class Fetch:
     """A GET request. `addresses` are the IP addresses that it tried, to explain a failure.
 
-    With `upgrade_only`, it follows only a redirect to the same URL under https.
+    With `upgrade_only`, it follows only a redirect to the same URL under https. The message about an invalid URL begins
+    with `subject`.
     """
 
-    def __init__(self, url: str, *, upgrade_only: bool = False) -> None:
+    def __init__(self, url: str, *, subject: str = "The URL", upgrade_only: bool = False) -> None:
         try:
             parts = split_ascii(url)
         except ValidationError as error:
-            raise AppError("invalid", problems=f"The URL {error.messages[0]}") from None
+            raise AppError("invalid", problems=f"{subject} {error.messages[0]}") from None
         self._host, self._url = parts.hostname, parts.geturl().encode()
         self._upgrade_only = upgrade_only
         self.addresses: list[str] = []
@@ -148,6 +149,6 @@ class Fetch:
         return AppError(code, host=self._host, **values)
 
 
-def fetch(url: str) -> bytes:
+def fetch(url: str, *, subject: str = "The URL") -> bytes:
     """Return the body of a response with status 200."""
-    return Fetch(url).body()
+    return Fetch(url, subject=subject).body()

@@ -38,11 +38,11 @@ def upload_name(image: bytes) -> str:
     return f"{UPLOAD}{hashlib.sha256(image).hexdigest()[:16]}"
 
 
-def load(name: str) -> bytes:
-    """Return the logo with this file name or URL as PNG, or b"" for an empty name."""
+def load(name: str, *, member: str = "logo") -> bytes:
+    """Return the logo with this file name or URL as PNG, or b"" for an empty name. `member` is for messages."""
     if not name:
         return b""
-    return reencode(fetch(name) if "://" in name else _read(name))
+    return reencode(fetch(name, subject=member) if "://" in name else _read(name))
 
 
 def _read(name: str) -> bytes:
