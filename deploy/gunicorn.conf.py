@@ -147,7 +147,7 @@ def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -
         ("Content-Length", len(body)),
         ("X-Content-Type-Options", "nosniff"),
         ("X-Request-Id", request_id),
-        *rate_limit.headers_of_uncounted(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit),
+        *rate_limit.headers_of_malformed(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit),
         *cors.HEADERS,
     ]
     lines = [f"HTTP/1.1 {status_int} {reason}", *(f"{name}: {value}" for name, value in headers)]

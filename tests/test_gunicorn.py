@@ -47,7 +47,7 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         assert headers["Content-Type"] == "application/json"
         assert headers["X-Content-Type-Options"] == "nosniff"
         assert json.loads(body) == {"error": 1, "message": CATALOGUE[code][1], "code": code}
-        assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("50", "0")
+        assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("50", "50")
         assert headers["X-RateLimit-Reset"].isdigit()
         check_quota(headers)
         assert headers["Access-Control-Allow-Origin"] == "*"

@@ -93,7 +93,7 @@ def test_requests_that_never_end_do_not_block_others_and_end_with_408(base: str)
                 answer = each.makefile("rb").read()
                 head, _, body = answer.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(b"\r\n\r\n")
                 assert head.startswith(b"HTTP/1.1 408 "), name
-                assert b"X-RateLimit-Remaining: 0" in head
+                assert b"X-RateLimit-Remaining: 1000000\r\n" in head
                 message = CATALOGUE["request_timeout"][1]
                 assert json.loads(body) == {"error": 1, "message": message, "code": "request_timeout"}
         assert idle.recv(1) == b""

@@ -96,13 +96,18 @@ def init_app(app: Flask) -> None:
 def headers(environ: dict[str, Any]) -> Headers:
     """Return the rate-limit headers of a response."""
     enforced: Headers | None = environ.get(_HEADERS)
-    return enforced or headers_of_uncounted(settings().rate_limit)
+    return enforced or _headers_of_uncounted(_parse(settings().rate_limit), 0)
 
 
-def headers_of_uncounted(rate: str) -> Headers:
-    """Return the headers for a request that failed before it was counted. They report 0 remaining requests."""
+def headers_of_malformed(rate: str) -> Headers:
+    """Return the headers for a malformed request. Its caller is unknown, so they report the whole limit."""
     limit = _parse(rate)
-    return _headers(limit, 0, time.time() + RETRY_SECONDS, min(limit.get_expiry(), RETRY_SECONDS))
+    return _headers_of_uncounted(limit, limit.amount)
+
+
+def _headers_of_uncounted(limit: RateLimitItem, remaining: int) -> Headers:
+    """Return the headers for a request that was not counted, for example because the database is unavailable."""
+    return _headers(limit, remaining, time.time() + RETRY_SECONDS, min(limit.get_expiry(), RETRY_SECONDS))
 
 
 @lru_cache
