@@ -40,9 +40,10 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
   members that it sends.
 - **Warnings.** The response to a create or an update has `warnings`, an array of sentences for people, if a value was
   accepted that cannot have the effect that was probably meant: a country, device or language that does not exist, a WPA
-  password of the wrong length, an ignored element of an array, or a member with the wrong name (`The member 'alias' is
-  unknown and was ignored. Did you mean 'custom'?`). Members that a read shows cause none, so a record can be sent back,
-  unless their value was changed and an update cannot change it, such as the `type` of a pixel.
+  password of the wrong length, an ignored element of an array, a plan that ends in the past, or a member with the wrong
+  name (`The member 'alias' is unknown and was ignored. Did you mean 'custom'?`). Members that a read shows cause none,
+  so a record can be sent back, unless their value was changed and an update cannot change it, such as the `type` of a
+  pixel.
 - **Lists** are sorted newest first. `result` is the total, `nextpage` is 0 on the last page. A page past the end is
   empty.
 - **Reading a whole list.** `next` is a cursor: send it as `after` to get the rows behind it, until a response has no
