@@ -19,6 +19,7 @@ DATA: dict[str, Any] = {
     "wifi": {"ssid": "Home; sweet", "encryption": "wpa2", "password": 'p:a"ss,w\\rd'},
 }
 VCARD_MEMBERS = "fname, lname, org, phone, cell, fax, email, site, street, city, state, zip, country"
+VCARD_IN_WORDS = VCARD_MEMBERS.replace(", country", " and country")
 VCARD = dict.fromkeys(VCARD_MEMBERS.split(", "), "")
 STORED: dict[str, Any] = DATA | {
     "vcard": VCARD | DATA["vcard"] | {"site": "https://example.com/ada"},
@@ -223,13 +224,13 @@ PHONE = "must be a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -."
         ("sms", {"message": "Hi"}, "data.phone is required for the type sms."),
         ("sms", {"phone": "112", "message": "x" * 1601}, "data.message must be at most 1600 characters."),
         ("sms", "x", f"data.phone {PHONE}"),
-        ("vcard", "Ada", f"data must be an object with {VCARD_MEMBERS} for the type vcard."),
-        ("vcard", {"phone": "112"}, "data.fname or data.lname or data.org is required for the type vcard."),
+        ("vcard", "Ada", f"data must be an object with {VCARD_IN_WORDS} for the type vcard."),
+        ("vcard", {"phone": "112"}, "data.fname, data.lname or data.org is required for the type vcard."),
         ("vcard", {"fname": "Ada", "fax": "x"}, f"data.fax {PHONE}"),
         ("vcard", {"fname": "Ada", "site": "javascript:x"}, "data.site must be a valid URL."),
         ("vcard", {"fname": "Ada", "site": "javascript://x"}, "data.site must be a URL that begins with "
          "http:// or https://."),
-        ("wifi", [], "data must be an object with ssid, encryption, password for the type wifi."),
+        ("wifi", [], "data must be an object with ssid, encryption and password for the type wifi."),
         ("wifi", {}, "data.ssid is required for the type wifi."),
         ("wifi", {"ssid": "x", "encryption": "WPA"}, "data.password is required unless data.encryption is nopass."),
         ("wifi", {"ssid": "x", "encryption": "rot13"}, "data.encryption must be WPA, WEP or nopass."),
@@ -245,7 +246,7 @@ def test_data_that_does_not_match_its_type_is_rejected(alice: Client, kind: str,
     ("changes", "message"),
     [
         ({}, "data is required."),
-        ({"data": "x"}, "data must be an object with ssid, encryption, password for the type wifi."),
+        ({"data": "x"}, "data must be an object with ssid, encryption and password for the type wifi."),
         ({"data": {}}, "data.ssid is required for the type wifi."),
         ({"data": {"ssid": "x"}, "name": ""}, "name must not be empty."),
         ({"data": {"ssid": "x"}, "background": ""}, f"background {COLOUR}"),

@@ -5,12 +5,14 @@ It rejects JSON that parsers interpret differently and strings that PostgreSQL c
 
 import json
 import re
+from codecs import BOM_UTF8
 from typing import Any, NoReturn
 
 from linkmgr.web.errors import AppError
 
 _MAX_DEPTH = 32
 _MAX_DIGITS = 100  # of an integer; no field accepts one as long
+_BYTE_ORDER_MARK = "it begins with a byte order mark. Remove the mark"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -80,7 +82,8 @@ def parse(raw: bytes) -> dict[str, Any]:
     except _RejectedJson as error:
         problem = f"The body cannot be read: {error}"
     except json.JSONDecodeError as error:
-        raise NotJson(f"The body is not valid JSON: syntax error at character {error.pos}") from None
+        reason = _BYTE_ORDER_MARK if raw.startswith(BOM_UTF8) else f"syntax error at character {error.pos}"
+        raise NotJson(f"The body is not valid JSON: {reason}") from None
     except UnicodeDecodeError:
         raise NotJson("The body is not valid UTF-8") from None
     except RecursionError:

@@ -65,7 +65,7 @@ class Events(fields.Field[list[str]]):
             raise self.make_error("invalid")
         for name in value:
             if name not in PATTERNS:
-                raise ValidationError(f"must not contain {str(name)[:60]!r}. Known are {', '.join(PATTERNS)}")
+                raise ValidationError(f"must not contain {str(name)[:60]!r}. Possible values: {', '.join(PATTERNS)}")
         return list(dict.fromkeys(value))
 
 
