@@ -23,6 +23,7 @@ def is_page(answer: TestResponse, status: int, title: str) -> bool:
     assert (answer.status_code, answer.mimetype) == (status, "text/html")
     assert ('<link rel="stylesheet" href="/static/style.css">' in answer.text) != ("<style>" in answer.text)
     assert f"<h1>{title}</h1>" in answer.text
+    assert f"<p>{title}" not in answer.text, "the heading says it already"
     assert "application/json" not in answer.text
     return True
 
@@ -31,6 +32,8 @@ def is_page(answer: TestResponse, status: int, title: str) -> bool:
 def test_an_unknown_path_is_an_error_page(app: Flask, accept: str) -> None:
     answer = asked(app, "/nowhere", Accept=accept)
     assert is_page(answer, 404, "Page not found")
+    advice = "Check the URL, or ask the person who sent it for a new one. The page may have been removed."
+    assert f"<p>{advice}</p>" in answer.text
     assert '<p data-back hidden><button class="button quiet" type="button">Go back</button></p>' in answer.text
     assert "/login" not in answer.text, "visitors of links do not sign in"
     assert answer.headers["Cache-Control"] == "no-store"

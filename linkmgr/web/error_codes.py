@@ -120,7 +120,10 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         "This host name is not configured. Set LINKMGR_BASE_URL to use it for the service, or add it as a branded "
         "domain with POST /api/domain/add.",
     ),
-    "no_such_page": (404, "Page not found. Check the URL; the page may have been removed."),
+    "no_such_page": (
+        404,
+        "Page not found. Check the URL, or ask the person who sent it for a new one. The page may have been removed.",
+    ),
     "redirect_loop": (508, "This link redirects in a loop. Its owner must change the target."),
     "method_not_allowed": (405, "The method {method} is not allowed for this URL. Allowed methods: {allowed}.{hint}"),
     "missing": (404, "There is no {what} with this id."),

@@ -48,7 +48,10 @@ def page(status: int, message: str) -> str:
 
 
 def _render(template: str, status: int, message: str, **values: str) -> str:
-    return render_template(template, status=status, title=_TITLES.get(status, _OTHER_TITLE), message=message, **values)
+    title = _TITLES.get(status, _OTHER_TITLE)
+    # The title is the heading, so a first sentence that repeats it is left out.
+    text = message.partition(". ")[2] if message.startswith(title) else message
+    return render_template(template, status=status, title=title, message=text, **values)
 
 
 def unknown_host_page(message: str) -> tuple[str, str]:
