@@ -1,5 +1,6 @@
 """/account: the account page and its forms."""
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
@@ -90,6 +91,11 @@ def _features(account: Row) -> dict[str, bool]:
     }
 
 
+def _rate(account: Row) -> str:
+    rate = f"{account['rate']} per minute" if account["rate"] else settings().rate_limit
+    return re.sub("[0-9]+", lambda number: f"{int(number[0]):,}", rate)
+
+
 class Refusal(NamedTuple):
     """A form that was refused, the control that the message is about, and the text to keep."""
 
@@ -115,7 +121,7 @@ def _page(*, with_key: bool = False, success: str | None = None, refusal: Refusa
         refusal=refusal,
         usage=usage(account),
         features=_features(account),
-        rate=f"{account['rate']} per minute" if account["rate"] else settings().rate_limit,
+        rate=_rate(account),
         by_link=g.by_link,
         sessions=login.sessions(g.user_id, session=g.session),
         zones=regional_zones(),
