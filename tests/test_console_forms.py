@@ -113,6 +113,7 @@ def test_the_form_creates_what_the_api_creates(browser: FlaskClient, alice: Clie
     assert answer.status_code == 303, answer.text
     page = browser.get(answer.headers["Location"]).text
     assert "Link created." in page
+    assert '<span class="badge">overlay</span>' in page
     link = details(alice, int(answer.headers["Location"].rsplit("/", 1)[1]))
     assert {name: link[name] for name in body if name != "password"} == {
         name: value for name, value in body.items() if name != "password"
