@@ -96,6 +96,11 @@ def test_the_rules_that_the_specification_leaves_open_are_on_it(page: str, text:
     assert re.sub("`(.+?)`", r"<code>\1</code>", text) in page
 
 
+def test_code_and_bold_text_may_span_lines(page: str) -> None:
+    assert re.findall(r"`|\*\*", page) == []
+    assert "<code>The member &#39;alias&#39; is unknown" in " ".join(page.split())
+
+
 def test_every_error_code_is_on_it_with_its_status_and_sentence(page: str) -> None:
     for code, (status, sentence) in CATALOGUE.items():
         [row] = re.findall(f'<tr id="error-{code}">(.*?)</tr>', page, re.DOTALL)

@@ -74,7 +74,9 @@ def _code(text: str) -> Markup:
 
 
 def _inline(text: str) -> str:
-    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", re.sub("`(.+?)`", r"<code>\1</code>", str(escape(text))))
+    """Convert code and bold text, which may span lines."""
+    with_code = re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text)))
+    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", with_code, flags=re.DOTALL)
 
 
 def prose(text: str) -> Markup:
