@@ -134,3 +134,6 @@ def test_demo_has_three_months_of_visits_that_agree_with_its_statistics(
     link = clients["demo"].get("/api/urls?limit=1&order=click").get_json()["data"]["urls"][0]
     assert link["clicks"] > link["uniqueclicks"] > 0
     assert clients["demo"].get(f"/api/url/{link['id']}").get_json()["data"]["clicks"] == link["clicks"]
+    codes = clients["demo"].get("/api/qr").get_json()["data"]["qrs"]
+    unscanned = [code["name"] for code in codes if not code["scans"]]
+    assert unscanned == ["Guest network"], "phones connect without this service"

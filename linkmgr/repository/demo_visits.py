@@ -8,6 +8,8 @@ _PRELUDE = f"{UNSYNCED}SET LOCAL statement_timeout = 0; "
 def add(user_id: int) -> None:
     """Add visits to all links and QR codes of the user. The trigger on `visits` counts them in the rollups.
 
+    The codes of networks get none, because phones connect without this service.
+
     `choices` are labels with weights. A visit takes the label at a position that is a hash of its day and number. An
     agent is a browser, a system and a device.
     """
@@ -38,7 +40,7 @@ def add(user_id: int) -> None:
             SELECT 'target', id::text, 1000 / row_number() OVER (ORDER BY id)
               FROM (SELECT id FROM links WHERE user_id = %(user_id)s
                      UNION ALL
-                    SELECT id FROM qrs WHERE user_id = %(user_id)s) targets),
+                    SELECT id FROM qrs WHERE user_id = %(user_id)s AND type <> 'wifi') targets),
         choices AS MATERIALIZED (
             SELECT kind, label, weight, sum(weight) OVER (PARTITION BY kind ORDER BY label) AS upto,
                    sum(weight) OVER (PARTITION BY kind) AS whole
