@@ -144,6 +144,7 @@ def test_without_scripts_links_are_filtered_and_changed(signed_in: Browser, base
     browser.size(*SIZES["phone"])
     browser.scripts(run=False)
     browser.open(f"{base}/console/links")
+    assert browser.find(".short .own").value_of_css_property("font-size") == "0px", "the alias has the line"
     browser.click("Filters")
     Select(browser.find("[name=status]")).select_by_visible_text("Public")
     browser.click("Search")
