@@ -14,6 +14,7 @@ from tests.conftest import Client
 from tests.factories import Sql
 from tests.test_brand import has_brand
 from tests.test_logos import image, put
+from tests.test_qr import TEXT
 
 OWN = {"brandname": "Bäckerei <Ost>", "brandlogo": "bakery.png", "brandcolor": "#7c2d12"}
 
@@ -144,3 +145,21 @@ def test_a_branded_domain_of_a_deleted_user_has_no_brand(
     for path in ("/", "/gone", "/static/brand/logo"):
         answer = fetch(ours, path, BRANDED)
         assert (answer.status_code, "Ost" in answer.text) == (404, False)
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("file:///etc/passwd", "must be a URL that begins with http:// or https://."),
+        ("https://user:secret@example.com/a.png", "must not contain a user name or password."),
+    ],
+)
+def test_the_message_about_an_invalid_url_names_the_member(alice: Client, url: str, problem: str) -> None:
+    qr_id = alice.add("/api/qr/add", TEXT)
+    for answer in (
+        alice.post("/api/qr/add", TEXT | {"logo": url}),
+        alice.put(f"/api/qr/{qr_id}/update", TEXT | {"logo": url}),
+    ):
+        assert (answer.status_code, answer.get_json()["message"]) == (400, f"logo {problem}")
+    answer = alice.post("/api/domain/add", {"domain": "https://go.example.net", "brandlogo": url})
+    assert (answer.status_code, answer.get_json()["message"]) == (400, f"brandlogo {problem}")

@@ -207,24 +207,6 @@ def test_a_logo_is_only_fetched_from_public_web_servers(alice: Client, url: str)
     assert alice.get("/api/qr").get_json()["data"]["result"] == 0
 
 
-@pytest.mark.parametrize(
-    ("url", "problem"),
-    [
-        ("file:///etc/passwd", "must be a URL that begins with http:// or https://."),
-        ("https://user:secret@example.com/a.png", "must not contain a user name or password."),
-    ],
-)
-def test_the_message_about_an_invalid_url_names_the_member(alice: Client, url: str, problem: str) -> None:
-    qr_id = alice.add("/api/qr/add", TEXT)
-    for answer in (
-        alice.post("/api/qr/add", TEXT | {"logo": url}),
-        alice.put(f"/api/qr/{qr_id}/update", TEXT | {"logo": url}),
-    ):
-        assert (answer.status_code, answer.get_json()["message"]) == (400, f"logo {problem}")
-    answer = alice.post("/api/domain/add", {"domain": "https://go.example.net", "brandlogo": url})
-    assert (answer.status_code, answer.get_json()["message"]) == (400, f"brandlogo {problem}")
-
-
 def test_a_page_instead_of_an_image_is_rejected(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     with foreign.server(foreign.answering(b"<!doctype html>")) as port:
         foreign.publish(monkeypatch, {"logos.example.com:80": port})
