@@ -1630,8 +1630,8 @@ CREATE TRIGGER domain_on_update BEFORE UPDATE OF domain_id ON webhooks FOR EACH 
     EXECUTE FUNCTION require_reference('domains', 'domain_id', 'domain_unknown');
 
 -- Record the changes of a statement, for owners with webhooks. Argument: the kind of the rows. A plain link that is
--- left as it was is no change: adding its URL again updates it without changing it. Nor are imported numbers and dates,
--- which imports write alone, and numbers once in each batch.
+-- left as it was is no change: adding its URL again updates it without changing it. Nor is a new value of
+-- `imported_clicks` or `created`, which only imports write, in statements that change nothing else.
 CREATE FUNCTION record_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN

@@ -102,9 +102,10 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
             values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
             for statement in (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _BREAKDOWNS, _PENDING):
                 cursor.execute(statement, values)
-            # In one transaction, each call would read the rows that the calls before deleted.
-            for _ in range(visits // 50_000 + 1):
+            counted = 1
+            while counted:  # a transaction each: in one, each call would read the rows that the calls before deleted
                 cursor.execute(_ROLL_UP)
+                [(counted,)] = cursor.fetchall()
             for statement in (_DAYS, _STATISTICS):
                 cursor.execute(statement)
             cursor.execute("VACUUM ANALYZE")

@@ -137,6 +137,8 @@ def test_the_plan_of_a_user_is_changed(browser: FlaskClient, alice: Client, sql:
     ):
         assert browser.post(f"{path}/plan", data=form).status_code == 303
         assert shown in get(browser, path)
+    assert browser.post(f"{path}/plan", data=form | {"expiration": "2001-01-01T00:00:00"}).status_code == 303
+    assert "expiration is in the past, so the user has the free plan." in get(browser, path)
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_the_form_creates_and_shows_each_type(browser: FlaskClient, alice: Clien
         (as_form("link", f"{BASE_URL}/nothing"), "data.link.link", "short"),
         (as_form("phone", "soon"), "data.phone.phone", "Phone number must be a phone number"),
         (as_form("email", {"email": "x"}), "data.email.email", "Recipient must be a valid e-mail address."),
-        (as_form("vcard", {}), "data.vcard.fname", "First name, last name or organization is required."),
+        (as_form("vcard", {}), "data.vcard.fname", "First name is required unless last name or organization is set."),
         (as_form("wifi", {"ssid": "Home", "encryption": "WPA"}), "data.wifi.password",
          "Password is required unless security is None."),
         (as_form("text", "x", foreground="#eeeeee"), "foreground", "contrast"),

@@ -133,7 +133,7 @@ def test_a_bug_is_reported_even_when_no_page_can_be_rendered(
     monkeypatch.setattr(login, "is_usable", broken)
     monkeypatch.setattr("linkmgr.web.error_pages.render_template", broken)
     answer = asked(app, "/login/some-token", Accept=CHROMIUM)
-    assert is_page(answer, 500, "Something went wrong")
+    assert is_page(answer, 500, "Something went wrong on our side")
     assert f"report request id {answer.headers['X-Request-Id']}." in answer.text
     assert "secret of the machine" not in answer.text
     assert "some-token" not in caplog.text

@@ -253,7 +253,7 @@ def test_a_zip_with_an_endless_line_is_refused(alice: Client, run_jobs: Callable
     run_jobs()
     found = alice.get(f"/api/imports/{number}").get_json()["data"]
     assert (found["state"], found["read"]) == ("failed", 0)
-    assert found["message"] == "Line 1 of links.jsonl is longer than 16 MiB. Export the account again."
+    assert found["message"] == "links.jsonl has a line of more than 16 MiB. Export the account again."
 
 
 def test_a_line_that_is_too_long_fails_alone(alice: Client, run_jobs: Callable[[], None]) -> None:

@@ -225,7 +225,7 @@ PHONE = "must be a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -."
         ("sms", {"phone": "112", "message": "x" * 1601}, "data.message must be at most 1600 characters."),
         ("sms", "x", f"data.phone {PHONE}"),
         ("vcard", "Ada", f"data must be an object with {VCARD_IN_WORDS} for the type vcard."),
-        ("vcard", {"phone": "112"}, "data.fname, data.lname or data.org is required for the type vcard."),
+        ("vcard", {"phone": "112"}, "data.fname is required unless data.lname or data.org is set."),
         ("vcard", {"fname": "Ada", "fax": "x"}, f"data.fax {PHONE}"),
         ("vcard", {"fname": "Ada", "site": "javascript:x"}, "data.site must be a valid URL."),
         ("vcard", {"fname": "Ada", "site": "javascript://x"}, "data.site must be a URL that begins with "

@@ -58,11 +58,15 @@ def test_a_user_may_start_on_a_premium_plan_with_an_end(admin: Client) -> None:
 
 def test_a_status_that_the_user_does_not_get_causes_a_warning(admin: Client) -> None:
     ignored = ["The member 'status' cannot be set and was ignored."]
+    past = "expiration is in the past, so the user has the free plan."
+    ended = {"planid": premium(admin), "expiration": "2001-01-01 00:00:00"}
     cases: list[tuple[dict[str, Any], list[str] | None]] = [
         ({"status": "admin"}, ignored),
         ({"status": "pro"}, ignored),
         ({"status": "free"}, None),
         ({"status": "pro", "planid": premium(admin)}, None),
+        (ended | {"status": "free"}, [past]),
+        (ended | {"status": "pro"}, [past, *ignored]),
     ]
     for number, (members, warnings) in enumerate(cases):
         user = NEW | {"username": f"carol{number}", "email": f"carol{number}@example.com"} | members

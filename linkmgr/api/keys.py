@@ -120,9 +120,11 @@ def _most() -> Row:
 
 @bp.get("/keys")
 def index() -> Json:
-    answer, key = listing("keys", api_keys.index(user_id(), **paging())), caller().key
-    is_confined = key is not None and key.is_confined  # such a key sees only keys with its limits
-    return answer if is_confined else answer | {"default": api_keys.default(user_id())}
+    answer = listing("keys", api_keys.index(user_id(), **paging()))
+    key = caller().key
+    if key is None or not key.is_confined:  # a confined key sees only keys with its limits
+        answer["default"] = api_keys.default(user_id())
+    return answer
 
 
 @bp.get("/key/<id:key_id>")

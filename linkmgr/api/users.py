@@ -7,6 +7,7 @@ from linkmgr.fields.query import query_choice, query_text
 from linkmgr.repository import login, users
 from linkmgr.settings import settings
 from linkmgr.web import auth, keys, passwords
+from linkmgr.web import request as web_request
 from linkmgr.web.responses import Json, ok, streamed, versioned, warn_fixed
 
 bp = Blueprint("users", __name__)
@@ -38,8 +39,10 @@ def add() -> Json:
     new = body(NewUser)
     new["password_hash"] = passwords.hashed(new.pop("password"))
     user_id = users.next_id()
-    warn_fixed({"status": "pro" if "planid" in new else "free"}, "set")
-    return ok("User has been registered.", data=users.add(user_id, **keys.new_key(user_id), **new))
+    added = users.add(user_id, **keys.new_key(user_id), **new)
+    if web_request.current().fixed:
+        warn_fixed(users.read(user_id), "set")
+    return ok("User has been registered.", data=added)
 
 
 @bp.delete("/user/<id:user_id>/delete")

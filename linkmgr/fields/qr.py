@@ -108,7 +108,7 @@ class VcardData(New):
     @post_load
     def has_name(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         if not (data["fname"] or data["lname"] or data["org"]):
-            raise ValidationError({"fname": [", data.lname or data.org is required"]})
+            raise ValidationError({"fname": ["is required unless data.lname or data.org is set"]})
         return data
 
 
@@ -173,7 +173,7 @@ def normalize(kind: str, data: Any) -> Any:
         return _load(kind, data)
     except ValidationError as error:
         messages = _by_member(error)
-    problems = [_join(f"data{member and '.'}{member}", text) for member, texts in messages.items() for text in texts]
+    problems = [f"data{member and '.'}{member} {text}" for member, texts in messages.items() for text in texts]
     raise AppError(
         "invalid",
         problems="; ".join(re.sub("required$", f"required for the type {kind}", problem) for problem in problems),
@@ -193,11 +193,7 @@ def sentences(kind: str, data: dict[str, str]) -> dict[str, str]:
         member: re.sub(r"data\.(\w+)", lambda match: labels[match[1]].lower(), text).replace("is nopass", "is None")
         for member, text in problems.items()
     }
-    return {member: f"{_join(labels[member], text)}." for member, text in in_words.items()}
-
-
-def _join(subject: str, text: str) -> str:
-    return f"{subject}{'' if text.startswith(',') else ' '}{text}"
+    return {member: f"{labels[member]} {text}." for member, text in in_words.items()}
 
 
 def _by_member(error: ValidationError) -> dict[str, list[str]]:

@@ -19,7 +19,7 @@ FILES = ("domains", "campaigns", "channels", "pixels", "splash", "overlays", "an
 MAX_UNPACKED = 2 << 30  # bytes; accounts unpack to at most 15 times the size of their zip
 _MAX_DIRECTORY = 256 << 10  # bytes that name the files
 _MAX_LINE = 128 << 10  # bytes; a body of the API has at most 64 KiB
-_MAX_SKIPPED = 16 << 20  # bytes of a line that is too long; the other imports wait until it ends
+_MAX_SKIPPED = 16 << 20  # bytes of a line that is too long; other imports wait while it is skipped
 _MAX_LOGO = 4 << 20  # bytes; a logo has at most 1 MiB, and a third more in base64
 _NO_ARCHIVE = "This zip is not an export of an account. Unpack it, and send one of its files."
 
@@ -114,14 +114,10 @@ def _read_file(archive: zipfile.ZipFile, kind: str, number: int, place: int, off
         with archive.open(f"{kind}.jsonl") as file:
             file.seek(offset)
             while text := file.readline(limit):
-                start, part = offset, text
                 offset += len(text)
-                while len(part) >= limit and not part.endswith(b"\n"):  # the rest of a line that is too long
-                    text, part = b"", file.readline(limit)
-                    offset += len(part)
-                    if offset - start > _MAX_SKIPPED:
-                        long = f"Line {place + 1} of {kind}.jsonl is longer than {_MAX_SKIPPED >> 20} MiB."
-                        raise ReadError(f"{long} Export the account again.")
+                if len(text) >= limit and not text.endswith(b"\n"):
+                    offset += _skip_line(file, kind, limit)
+                    text = b""
                 number, place = number + 1, place + 1
                 record, problem = parse(text, limit)
                 sentence = problem and f"Line {place} of {kind}.jsonl {problem}"
@@ -129,6 +125,18 @@ def _read_file(archive: zipfile.ZipFile, kind: str, number: int, place: int, off
                 yield Line(number, kind, record, sentence, [number, kind, place, offset], shown)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise ReadError(f"{kind}.jsonl in this zip cannot be read. Export the account again.") from error
+
+
+def _skip_line(file: IO[bytes], kind: str, limit: int) -> int:
+    """Read the rest of a line, and return its number of bytes."""
+    skipped = 0
+    while part := file.readline(limit):
+        skipped += len(part)
+        if skipped > _MAX_SKIPPED:
+            raise ReadError(f"{kind}.jsonl has a line of more than {_MAX_SKIPPED >> 20} MiB. Export the account again.")
+        if part.endswith(b"\n"):
+            break
+    return skipped
 
 
 def parse(text: bytes, limit: int = _MAX_LINE) -> tuple[Row, str | None]:

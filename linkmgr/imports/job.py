@@ -63,7 +63,7 @@ class _Reading:
 
     @property
     def bytes_read(self) -> int:
-        """Return the position in the file. The list of files at the end of a zip is read before its first row."""
+        """Return the position in the file. It is not always the furthest one: the end of a zip is read first."""
         return self.file.tell() if self.file else 0
 
 

@@ -199,7 +199,7 @@ def _count(value: Any) -> int | None:
 
 
 def _address(value: Any) -> str:
-    """Return the IP address in the form of live visits, or nothing if it tells visitors not apart."""
+    """Return the IP address in the form of live visits, or "" if it does not identify a visitor."""
     try:
         ip = ipaddress.ip_address(as_text(value).strip())
     except ValueError:

@@ -8,7 +8,7 @@ _PRELUDE = f"{UNSYNCED}SET LOCAL statement_timeout = 0; "
 def add(user_id: int) -> None:
     """Add visits to all links and QR codes of the user. The trigger on `visits` counts them in the rollups.
 
-    The codes of networks get none, because phones connect without this service.
+    QR codes of Wi-Fi networks get none, because phones connect without this service.
 
     `choices` are labels with weights. A visit takes the label at a position that is a hash of its day and number. An
     agent is a browser, a system and a device.

@@ -19,7 +19,7 @@ _TITLES = {
     410: "Link no longer valid",
     413: "Request too large",
     429: "Too many requests",
-    500: "Something went wrong",
+    500: "Something went wrong on our side",
     503: "Temporarily unavailable",
     508: "Redirect loop",
 }
@@ -49,8 +49,7 @@ def page(status: int, message: str) -> str:
 
 def _render(template: str, status: int, message: str, **values: str) -> str:
     title = _TITLES.get(status, _OTHER_TITLE)
-    # The title is the heading, so a first sentence that repeats it is left out.
-    text = message.partition(". ")[2] if message.startswith(title) else message
+    text = message.removeprefix(f"{title}. ")  # the heading says it already
     return render_template(template, status=status, title=title, message=text, **values)
 
 

@@ -14,7 +14,7 @@ from linkmgr.fields.query import page_number, query_text
 from linkmgr.pages import account as account_page
 from linkmgr.pages import signed_in
 from linkmgr.pages.administration.blueprint import bp, to_number
-from linkmgr.pages.console.forms import lines
+from linkmgr.pages.console.forms import flash_with_warnings, lines
 from linkmgr.repository import account as accounts
 from linkmgr.repository import administration as repository
 from linkmgr.repository import login, plans
@@ -105,7 +105,7 @@ def user_plan(row_id: int) -> ResponseReturnValue:
                 raise
             messages = {"plan": "New plan must be one of the plans."}  # a user who is missing is a 404 of the page
         else:
-            flash("Plan changed.", "success")
+            flash_with_warnings("Plan changed.")
             return redirect(url_for("administration.user", row_id=row_id), code=303)
     return _user_page(row_id, record=record, problems=messages), 400
 

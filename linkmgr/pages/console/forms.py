@@ -36,7 +36,7 @@ def lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
 
 
-def _flash(sentence: str) -> None:
+def flash_with_warnings(sentence: str) -> None:
     """Show a sentence on the next page, and the warnings of the API."""
     flash(sentence, "success")
     for warning in web_request.current().warnings:
@@ -116,7 +116,7 @@ class Form:
         messages = self._submit(self.new, record, lambda members: added.update(self.add(g.user_id, members)))
         if messages:
             return self._render(record, messages=messages), 400
-        _flash(f"{self.noun[0].upper()}{self.noun[1:]} created.")
+        flash_with_warnings(f"{self.noun[0].upper()}{self.noun[1:]} created.")
         return redirect(self._url(added["id"]), code=303)
 
     def _edit(self, row_id: int) -> str:
@@ -143,7 +143,7 @@ class Form:
             return self._render(record, row=row, stored=self.from_row(row)), 412
         if messages:
             return self._render(record, row=row, messages=messages), 400
-        _flash("Changes saved.")
+        flash_with_warnings("Changes saved.")
         return redirect(self._url(row_id), code=303)
 
     def _delete(self, row_id: int, problem: str = "") -> str:
