@@ -32,17 +32,18 @@ def costs(monkeypatch: pytest.MonkeyPatch, raw: psycopg2.extensions.connection, 
 
     def measure(self: Database, sql: str, params: Row, *, idempotent: bool, prelude: str = "") -> list[Row]:
         with raw.cursor() as cursor:
-            cursor.execute("SELECT pg_stat_force_next_flush()")  # otherwise the statistics accumulate
             cursor.execute("BEGIN")
             prepare, run = _prepared(sql)
             cursor.execute(SET_LOCAL + prelude + prepare)
+            cursor.execute(_ROWS)
+            [(earlier,)] = cursor.fetchall()  # of transactions that PostgreSQL has not added to its statistics yet
             cursor.execute(run, params)
             cursor.execute(_ROWS)
             [(rows,)] = cursor.fetchall()
             cursor.execute(_EXCLUSIVE)
             [(exclusive,)] = cursor.fetchall()
             cursor.execute("ROLLBACK; DEALLOCATE ALL")
-        found.append(Cost(sql, rows, exclusive))
+        found.append(Cost(sql, rows - earlier, exclusive))
         return execute(self, sql, params, idempotent=idempotent, prelude=prelude)
 
     with monkeypatch.context() as patch:
