@@ -26,12 +26,20 @@ def parse_utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
+def _local(text: str) -> datetime:
+    """Return a UTC time in the time zone of the user, or in UTC where the calendar ends."""
+    at = parse_utc(text)
+    try:
+        return at.astimezone(g.zone)
+    except OverflowError:
+        return at
+
+
 def when(text: str) -> str:
     """Return a time within the last day relative to now, and any other one as a date."""
-    at = parse_utc(text)
-    seconds = int((datetime.now(UTC) - at).total_seconds())
+    seconds = int((datetime.now(UTC) - parse_utc(text)).total_seconds())
     if not 0 <= seconds < _DAY:
-        at = at.astimezone(g.zone)
+        at = _local(text)
         return f"{at:%b} {at.day}, {at.year}"
     if seconds < _MINUTE:
         return "just now"
@@ -40,19 +48,24 @@ def when(text: str) -> str:
 
 
 def exact(text: str) -> str:
-    return f"{parse_utc(text).astimezone(g.zone):%Y-%m-%d %H:%M:%S %Z}"
+    at = _local(text)
+    return f"{at.replace(tzinfo=None).isoformat(' ', 'seconds')} {at:%Z}"
 
 
 def to_control(text: str) -> str:
     """Return a UTC time as the value of a control for local times. Keep text that is no time."""
-    with suppress(ValueError, OverflowError):
-        return f"{parse_utc(text).astimezone(g.zone):%Y-%m-%dT%H:%M:%S}"
+    with suppress(ValueError):
+        return _local(text).replace(tzinfo=None).isoformat("T", "seconds")
     return text
 
 
 def from_control(text: str) -> str:
-    with suppress(ValueError, OverflowError):
-        return f"{datetime.fromisoformat(text).replace(tzinfo=g.zone).astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+    """Return the UTC time of a control, with all digits of its year, which `strftime` leaves out."""
+    with suppress(ValueError):
+        at = datetime.fromisoformat(text).replace(tzinfo=g.zone)
+        with suppress(OverflowError):
+            at = at.astimezone(UTC)
+        return at.replace(tzinfo=None).isoformat(" ", "seconds")
     return text
 
 
