@@ -188,7 +188,7 @@ def test_a_change_of_one_field_changes_only_that(
         ({"channel": "99"}, "channel", "channel must be the id"),
         ({"geotarget.location": "Germany", "geotarget.link": ""}, "geotarget", "Fill in both location and link"),
         ({"languagetarget.language": "fr", "languagetarget.link": "x"}, "languagetarget", "contains an invalid link"),
-        ({"parameters.name": "", "parameters.value": "x"}, "parameters", "Fill in both name and value"),
+        ({"parameters.name": "", "parameters.value": "x"}, "parameters", "Fill in the name of each parameter"),
         ({"deeplink.apple": "nonsense"}, "deeplink", "App links contains an invalid link"),
         ({"metaimage": "nonsense"}, "metaimage", "Preview image must be a URL"),
         ({"metatitle": "x" * 256}, "metatitle", "Title must be at most 255 characters."),

@@ -69,6 +69,11 @@ def from_control(text: str) -> str:
     return text
 
 
+def shown_time(text: str) -> str:
+    """Return the UTC time of a control that shows this one: the first of both, if the clock is set back."""
+    return from_control(to_control(text))
+
+
 def init_app(app: Flask) -> None:
     for function in (when, exact, to_control):
         app.add_template_filter(function)

@@ -51,7 +51,7 @@ FORM = plain.resource(
     "bio", bio, api.NewBio, api.BioChanges,
     noun="bio page",
     from_form=_from_form,
-    from_row=lambda row: {name: row[name] for name in LABELS} | {"bio": lines(row["bio"])},
+    from_row=lambda row: {name: row[name] for name in LABELS},
     labels=LABELS,
     fields={"alias_taken": "alias"},
     choices=lambda: {"themes": api.THEMES, "preview": _preview, "base_url": settings().base_url},

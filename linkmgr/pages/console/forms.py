@@ -2,7 +2,8 @@
 
 The fields of a form are the members of the bodies of the API, and their messages are those of the API. A form and a
 stored row become the same record: the body that the API takes, with all members. Their difference is what an update
-sends. The field `version` stands for the header If-Match.
+sends. A control that shows a stored value and was left as it is has no difference, although browsers send other line
+breaks, and a local time can mean two. The field `version` stands for the header If-Match.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,9 @@ from werkzeug.datastructures import MultiDict
 
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import load, problems
+from linkmgr.fields.base import Timestamp, load, problems
+from linkmgr.fields.links import Expiry
+from linkmgr.pages import signed_in
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import versions
 from linkmgr.web import errors
@@ -33,7 +36,8 @@ AGAIN = "again"  # the name of buttons that show the form again, for example wit
 
 
 def lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
 
 
 def flash_with_warnings(sentence: str) -> None:
@@ -46,6 +50,21 @@ def flash_with_warnings(sentence: str) -> None:
 def differing(record: Row, stored: Row) -> Row:
     """Return the members that differ from the stored ones."""
     return {name: value for name, value in record.items() if value != stored[name]}
+
+
+def _kept(typed: Any, stored: Any, *, one_line: bool = False) -> Any:
+    """Return the stored value if its control was left as it was, or else what was typed. The values of a list have
+    controls of one line, where browsers remove line breaks."""
+    match typed, stored:
+        case dict(), dict():
+            return {name: _kept(value, stored.get(name), one_line=one_line) for name, value in typed.items()}
+        case list(), list():
+            pairs = zip(typed, stored, strict=False)
+            return [_kept(*pair, one_line=True) for pair in pairs] + typed[len(stored) :]
+        case str(), str():
+            shown = lines(stored)
+            return stored if typed == (shown.replace("\n", "") if one_line else shown) else typed
+    return typed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,10 +144,11 @@ class Form:
 
     def _save(self, row_id: int) -> ResponseReturnValue:
         row = self.read(g.user_id, row_id)
-        record, version = self.from_form(request.form), request.form.get("version", "")
+        stored, version = self.from_row(row), request.form.get("version", "")
+        record = self._typed(stored)
         if AGAIN in request.form:
             return self._render(record, row=row | {"version": version})
-        changes = self.changes(record, self.from_row(row))
+        changes = self.changes(record, stored)
         try:
             messages = {}
             if version != row["version"]:
@@ -145,6 +165,14 @@ class Form:
             return self._render(record, row=row, messages=messages), 400
         flash_with_warnings("Changes saved.")
         return redirect(self._url(row_id), code=303)
+
+    def _typed(self, stored: Row) -> Row:
+        """Return the record of what was typed, with the stored values of the controls that were left as they were."""
+        record = {name: _kept(value, stored[name]) for name, value in self.from_form(request.form).items()}
+        for name, member in self.new().fields.items():
+            if isinstance(member, Timestamp | Expiry) and record[name] == signed_in.shown_time(stored[name]):
+                record[name] = stored[name]
+        return record
 
     def _delete(self, row_id: int, problem: str = "") -> str:
         """Ask whether to delete the row, for browsers that do not open the dialog."""

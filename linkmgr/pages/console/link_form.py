@@ -35,11 +35,11 @@ FIELDS = {
 
 
 def _pairs(form: FormData, member: str) -> list[Row]:
-    """Return the rows of a member in which something was typed."""
+    """Return the rows of a member in which something was typed. The value of a parameter can be blank."""
     first, second = PAIRS[member]
     rows = zip(form.getlist(f"{member}.{first}"), form.getlist(f"{member}.{second}"), strict=False)
-    pairs = [(lines(one).strip(), lines(other).strip()) for one, other in rows]
-    return [{first: one, second: other} for one, other in pairs if one or other]
+    pairs = [(lines(one).strip(), lines(other) if second == "value" else lines(other).strip()) for one, other in rows]
+    return [{first: one, second: other} for one, other in pairs if one or other.strip()]
 
 
 def from_form(form: FormData) -> Row:
@@ -71,9 +71,13 @@ def changes(record: Row, stored: Row) -> Row:
 
 
 def half_filled(record: Row) -> dict[str, str]:
-    """Return the messages about rows with one of two controls filled. The API ignores such elements."""
-    return {
+    """Return the messages about rows that lack something. The API ignores such elements."""
+    pairs = {member: names for member, names in PAIRS.items() if member != "parameters"}
+    messages = {
         member: f"Fill in both {first} and {second}, or neither."
-        for member, (first, second) in PAIRS.items()
+        for member, (first, second) in pairs.items()
         if not all(row[first] and row[second] for row in record.get(member, ()))
     }
+    if not all(row["name"] for row in record.get("parameters", ())):
+        messages["parameters"] = "Fill in the name of each parameter, or clear its value."
+    return messages

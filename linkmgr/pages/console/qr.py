@@ -114,7 +114,7 @@ def _image() -> bytes | None:
 
 def _from_row(row: Row) -> Row:
     data = row["data"] if isinstance(row["data"], dict) else {row["type"]: row["data"]}
-    return {name: row[name] for name in LABELS} | {"data": {name: lines(text) for name, text in data.items()}}
+    return {name: row[name] for name in LABELS} | {"data": data}
 
 
 def _check(members: Row) -> dict[str, str]:

@@ -1,0 +1,121 @@
+"""Saving a form of the console stores only what was typed in it."""
+
+import re
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from tests.conftest import PASSWORD, Client
+from tests.factories import Sql
+from tests.test_account_page import signed_in
+from tests.test_console import get
+from tests.test_console_forms import fields, message
+
+URL = "https://example.com/page"
+TEXT = "\n  first\r\nsecond\rthird\n\n"  # no browser returns it like this
+LINK: dict[str, Any] = {
+    "url": URL,
+    "metatitle": " Sale ",
+    "metadescription": TEXT,
+    "description": TEXT,
+    "expiry": "2027-10-31 01:30:00",  # in Berlin, 02:30 for the second time
+    "geotarget": [{"location": "germany", "link": URL}],
+    "parameters": [{"name": "a", "value": " x "}, {"name": "b", "value": ""}, {"name": "c", "value": "y\nz"}],
+}
+ROWS: dict[str, tuple[str, str, dict[str, Any], dict[str, str]]] = {
+    # By path below /console: the path of a new row, that of its record, its body, and what is typed.
+    "links": ("/api/url/add", "/api/url/{}", LINK, {"metatitle": "Other"}),
+    "qrs": ("/api/qr/add", "/api/qr/{}", {"type": "text", "data": TEXT, "name": "A"}, {"name": "Other"}),
+    "channels": ("/api/channel/add", "/api/channel/{}", {"name": "A", "description": TEXT, "color": "#AAbbCC"},
+                 {"name": "Other"}),
+    "overlays": ("/api/overlay/add", "/api/overlay/{}",
+                 {"type": "message", "name": "A", "message": TEXT, "color": "#FFF", "background": "#00000A"},
+                 {"name": "Other"}),
+    "splash": ("/api/splash/add", "/api/splash/{}", {"name": "A", "title": "B", "message": TEXT}, {"name": "Other"}),
+    "bios": ("/api/bio/add", "/api/bio/{}",
+             {"name": "A", "alias": "anna", "bio": TEXT, "links": [{"title": " B ", "url": URL}]}, {"name": "Other"}),
+    "keys": ("/api/key/add", "/api/key/{}", {"name": "A", "scopes": ["links:read"], "expires": "2027-10-31 01:30:00"},
+             {"name": "Other", "current_password": PASSWORD}),
+}  # fmt: skip
+EACH = pytest.mark.parametrize("path", ROWS)
+
+
+@pytest.fixture
+def browser(app: Flask, alice: Client) -> FlaskClient:
+    """A browser of alice in Berlin, signed in by password."""
+    browser = signed_in(app)
+    browser.post("/account/timezone", data={"timezone": "Europe/Berlin"})
+    return browser
+
+
+def sent(page: str) -> dict[str, list[str]]:
+    """Return what a browser sends with the untouched form of the page."""
+    texts = set(re.findall(r'<textarea\b[^>]*\bname="([^"]+)"', page))
+    times = set(re.findall(r'<input type="datetime-local"[^>]*\bname="([^"]+)"', page))
+    colors = set(re.findall(r'<input type="color"[^>]*\bname="([^"]+)"', page))
+
+    def normal(name: str, value: str) -> str:
+        value = re.sub("\r\n?", "\n", value)  # as the parser of HTML does
+        value = value.replace("\n", "\r\n" if name in texts else "")
+        return re.sub(":00$", "", value) if name in times else value.lower() if name in colors else value
+
+    return {name: [normal(name, value) for value in values] for name, values in fields(page).items()}
+
+
+def record(alice: Client, path: str) -> dict[str, Any]:
+    answer = alice.get(path).get_json()
+    found: dict[str, Any] = answer.get("details") or answer["data"]
+    return found
+
+
+@EACH
+def test_a_change_of_one_field_leaves_the_others_as_they_are(browser: FlaskClient, alice: Client, path: str) -> None:
+    add, read, body, typed = ROWS[path]
+    row_id = alice.add(add, body)
+    before = record(alice, read.format(row_id))
+    form = f"/console/{path}/{row_id}/edit"
+    answer = browser.post(form, data=sent(get(browser, form)) | typed)
+    assert answer.status_code == 303, answer.text
+    after = record(alice, read.format(row_id))
+    changed = {name for name in before if before[name] != after[name]} - {"title"}  # that of a link is its metatitle
+    assert changed == typed.keys() & before.keys()
+
+
+@EACH
+def test_saving_an_untouched_form_writes_nothing(browser: FlaskClient, alice: Client, sql: Sql, path: str) -> None:
+    add, _, body, typed = ROWS[path]
+    row_id = alice.add(add, body)
+    table = "api_keys" if path == "keys" else "splash_pages" if path == "splash" else path  # of the database
+    before = sql(f"SELECT xmin::text, * FROM {table}")
+    form = f"/console/{path}/{row_id}/edit"
+    password = {name: value for name, value in typed.items() if name == "current_password"}
+    answer = browser.post(form, data=sent(get(browser, form)) | password)
+    assert answer.status_code == 303, answer.text
+    assert sql(f"SELECT xmin::text, * FROM {table}") == before
+
+
+@pytest.mark.parametrize("time", ["9999-12-31 23:59:59", "9999-12-31 22:59:59", "2027-10-31 00:30:00"])
+def test_the_time_of_a_control_is_stored_only_if_it_was_typed(browser: FlaskClient, alice: Client, time: str) -> None:
+    row_id = alice.add("/api/url/add", {"url": URL, "expiry": time})
+    form = f"/console/links/{row_id}/edit"
+    browser.post(form, data=sent(get(browser, form)) | {"metatitle": "Other"})
+    assert record(alice, f"/api/url/{row_id}")["expiry"] == time
+    browser.post(form, data=sent(get(browser, form)) | {"expiry": "2028-07-01T12:00"})
+    assert record(alice, f"/api/url/{row_id}")["expiry"] == "2028-07-01 10:00:00"
+
+
+def test_the_value_of_a_parameter_can_be_empty_or_blank(browser: FlaskClient, alice: Client) -> None:
+    row_id = alice.add("/api/url/add", LINK)
+    form = f"/console/links/{row_id}/edit"
+    typed = sent(get(browser, form))
+    typed["parameters.value"][0] = "changed "
+    answer = browser.post(form, data=typed)
+    assert answer.status_code == 303, message(answer.text, "parameters")
+    changed = [LINK["parameters"][0] | {"value": "changed "}, *LINK["parameters"][1:]]
+    assert record(alice, f"/api/url/{row_id}")["parameters"] == changed
+    typed = sent(get(browser, form))
+    typed["parameters.name"][0] = ""
+    answer = browser.post(form, data=typed)
+    assert message(answer.text, "parameters") == "Fill in the name of each parameter, or clear its value."
