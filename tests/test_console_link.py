@@ -29,19 +29,19 @@ def browser(app: Flask, alice: Client) -> FlaskClient:
         ("", "23 clicks in the last 30 days, 1 before", 30),
         ("period=24h", "21 clicks in the last 24 hours", 24),
         ("period=7d", "22 clicks in the last 7 days, 1 before", 7),
-        ("period=7d&by=hour", "22 clicks in the last 7 days, 1 before", 168),
+        ("period=7d&by=hour", "22 clicks in the last 7 days, 1 before", None),
         ("period=30d&by=month", "23 clicks in the last 30 days, 1 before", 30),
         ("period=90d&by=week", "24 clicks in the last 90 days", None),
         ("period=12mo", "24 clicks in the last 12 months, 1 before", 12),
         ("period=12mo&by=week", "24 clicks in the last 12 months", None),
         ("from={10}&to={5}", "2 clicks in the period", 6),
         ("from={5}&to={10}", "2 clicks in the period", 6),
-        ("from={0}", "21 clicks in the period", 24),
-        ("from={6}&by=hour", "22 clicks in the period", 168),
+        ("from={0}", "21 clicks in the period", None),
+        ("from={6}&by=hour", "22 clicks in the period", None),
         ("from={40}&to={12}&by=week", "1 click in the period", None),
         ("from={400}", "25 clicks in the period", None),
         ("from=0001-01-01&by=month", "25 clicks in the period", None),
-        ("to=9999-12-31", "21 clicks in the period", 24),
+        ("to=9999-12-31", "21 clicks in the period", None),
     ],
 )
 def test_the_page_of_a_link_shows_its_clicks_by_period(
@@ -56,6 +56,29 @@ def test_the_page_of_a_link_shows_its_clicks_by_period(
     assert marks in (None, page.count('<g class="mark">'))
     for text in ("Germany (DE)", "t.co", "Firefox", "Linux", "desktop", "Latest visits"):
         assert text in page
+
+
+@pytest.mark.parametrize(("query", "days"), [("period=7d&by=hour", 6), ("from={0}", 0), ("from={6}&by=hour", 6)])
+def test_hours_to_come_are_not_shown_and_the_current_one_is_not_complete(
+    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, query: str, days: int
+) -> None:
+    ahead = 12 - datetime.now(UTC).hour  # a time zone where it is about noon
+    browser.post("/account/timezone", data={"timezone": f"Etc/GMT{-ahead:+d}" if ahead else "UTC"})
+    link_id = factories.link(sql, alice.id)
+    store([visit(link_id) for _ in range(21)] + [visit(link_id, 7)])
+
+    def hour() -> datetime:
+        return datetime.now(UTC) + timedelta(hours=ahead)
+
+    before = hour()
+    query = re.sub(r"{(\d)}", lambda match: f"{before - timedelta(days=int(match[1])):%Y-%m-%d}", query)
+    page = get(browser, f"/console/links/{link_id}?{query}")
+    after = hour()
+    marks = re.findall('<g class="mark"><title>([^<]+)</title>', page)
+    assert len(marks) in {24 * days + at.hour + 1 for at in (before, after)}
+    assert marks[-1].split(":00")[0] in {f"{at:%b} {at.day}, {at:%H}" for at in (before, after)}
+    assert ["not complete yet" in mark for mark in marks] == [False] * (len(marks) - 1) + [True]
+    assert sum(int(re.findall(r": (\d+),", mark)[-1]) for mark in marks) == 21
 
 
 def test_a_past_period_is_complete_and_is_kept_in_the_links_of_its_units(

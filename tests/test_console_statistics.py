@@ -80,7 +80,9 @@ def test_the_page_of_a_link_agrees_with_the_api_on_each_period(
     def agree(page_query: str, query: str, unit: str, before: str | None = None) -> None:
         page = get(browser, f"/console/links/{link}?{page_query}&by={unit}")
         found = chart(page)
-        assert [clicks for clicks, _ in found] == counts(f"{query}&by=time:{unit}"), page_query
+        expected = counts(f"{query}&by=time:{unit}")
+        to_come = [0] * (len(expected) - len(found)) if page_query == "period=7d" else []  # hours that are not shown
+        assert [clicks for clicks, _ in found] + to_come == expected, page_query
         countries = report(alice, f"ids={link}&timezone={zone}&{query}&by=country")["data"]["rows"]
         assert table(page, "Countries") == {row["country"]: row["clicks"] for row in countries}, page_query
         if before:

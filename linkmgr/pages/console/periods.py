@@ -125,10 +125,13 @@ def numbers(*, target_id: int | None = None, campaign_id: int | None = None, nou
         for place, start in enumerate(edges[number:], 1)
     ]
     total = sum(bucket.clicks for bucket in buckets)
+    drawn = [bucket for bucket in buckets if bucket.start <= now]
+    chart = charts.chart(drawn, unit=unit, period=name, noun=noun, is_current=span.until > now)
     has_cities = any(row["dimension"] == "city" and row["label"] not in ("", "Unknown") for row in rows)
     dimensions = {key: heading for key, heading in _DIMENSIONS.items() if key != "city" or has_cities}
     return {
-        "chart": charts.chart(buckets, unit=unit, period=name, noun=noun, is_current=span.until > now),
+        # The sentence compares whole periods, whatever the unit, although hours to come are not drawn.
+        "chart": chart._replace(title=charts.title(buckets, name, noun)),
         "total": total,
         "tables": charts.tables(rows, total, dimensions, _label),
         "period": query.get("period"),
