@@ -269,3 +269,16 @@ def test_no_form_causes_a_server_error(browser: FlaskClient, alice: Client, kind
     for target in (f"/console/{kind.path}/new", f"{path}/edit", f"{path}/delete", f"/console/{kind.path}/preview"):
         data = body | {"version": fields(get(browser, f"{path}/edit"))["version"]} if target.endswith("edit") else body
         assert browser.post(target, data=data).status_code < 500
+
+
+def test_the_text_of_an_overlay_must_suit_its_new_type(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    text = "Q?\n" + "\n".join("abcdefghijk")
+    row_id = alice.add("/api/overlay/add", {"type": "message", "name": "Poll", "message": text})
+    path = f"/console/overlays/{row_id}/edit"
+    answer = browser.post(path, data=fields(get(browser, path)) | {"type": "poll"})
+    assert answer.status_code == 400
+    assert message(answer.text, "message").startswith("Text must have a question and at most 10 choices")
+    sql("UPDATE overlays SET type = 'poll' RETURNING 1")
+    typed = fields(get(browser, path)) | {"message": text + "\nl"}
+    assert "at most 10 choices" in message(browser.post(path, data=typed).text, "message")
+    assert browser.post(path, data=fields(get(browser, path)) | {"name": "Other"}).status_code == 303

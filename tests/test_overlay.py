@@ -128,6 +128,42 @@ def test_a_poll_has_up_to_ten_distinct_choices(alice: Client) -> None:
     assert read(alice, overlay_id)["message"] == message
 
 
+LONG = "Q?\n" + "\n".join("abcdefghijk")
+
+
+@pytest.mark.parametrize(
+    ("stored", "sent", "message"),
+    [
+        ({"message": LONG}, {"type": "poll"}, CHOICES),
+        ({"message": LONG}, {"type": "poll", "message": LONG}, CHOICES),
+        ({"type": "poll"}, {"message": LONG}, CHOICES),
+        ({"message": "Our house"}, {"type": "image"}, PICTURE),
+        ({"type": "image", "message": ""}, {"message": "Our house"}, PICTURE),
+    ],
+)
+def test_a_type_or_a_message_alone_must_suit_the_stored_one(
+    alice: Client, stored: dict[str, str], sent: dict[str, str], message: str
+) -> None:
+    overlay_id = alice.add("/api/overlay/add", FULL | stored)
+    answer = alice.put(f"/api/overlay/{overlay_id}/update", {"label": "Changed"} | sent)
+    assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+    assert read(alice, overlay_id) == FULL | stored
+
+
+def test_an_overlay_that_was_stored_with_too_many_choices_can_still_be_changed(alice: Client, sql: Sql) -> None:
+    overlay_id = alice.add("/api/overlay/add", FULL | {"message": LONG})
+    sql("UPDATE overlays SET type = 'poll' RETURNING 1")
+    sent = {"type": "poll", "message": LONG, "label": "Go"}
+    for changes in (sent, {"type": "poll"}, {"message": LONG}):
+        assert alice.put(f"/api/overlay/{overlay_id}/update", changes).status_code == 200
+    assert read(alice, overlay_id) == FULL | sent
+    assert alice.put(f"/api/overlay/{overlay_id}/update", {"type": "contact"}).status_code == 200
+
+
+def test_an_unknown_overlay_has_no_type(alice: Client) -> None:
+    assert alice.put("/api/overlay/99/update", {"type": "poll"}).status_code == 404
+
+
 def test_deleting_an_overlay_deletes_its_answers_and_keeps_its_links(
     alice: Client, sql: Sql, run_jobs: Callable[[], None]
 ) -> None:

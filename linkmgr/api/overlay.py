@@ -3,13 +3,15 @@
 from typing import Any
 
 from flask import Blueprint, Response
-from marshmallow import Schema, validates_schema
+from marshmallow import Schema, ValidationError, validates_schema
 
+from linkmgr.db.statements import Row
 from linkmgr.fields import overlays
 from linkmgr.fields.base import Changes, Choice, Color, New, Target, Text, body, changes_of
 from linkmgr.fields.query import paging
 from linkmgr.repository import overlay
 from linkmgr.web.auth import user_id
+from linkmgr.web.errors import AppError
 from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("overlay", __name__)
@@ -47,6 +49,18 @@ class OverlayChanges(Changes, Overlay):
     background = Color()
 
 
+def _check_with_stored(changes: dict[str, Any], stored: Row) -> None:
+    """Check a new type with the stored message, or a new message with the stored type. What is stored already remains
+    valid."""
+    after = stored | changes
+    if (after["type"], after["message"]) == (stored["type"], stored["message"]):
+        return
+    try:
+        overlays.check_message(after["type"], after["message"])
+    except ValidationError as error:
+        raise AppError("invalid", problems=f"message {error.messages[0]}") from None
+
+
 @bp.get("/overlay")
 def index() -> Json:
     return listing("cta", overlay.index(user_id(), **paging()))
@@ -71,6 +85,8 @@ def add() -> Json:
 @bp.put("/overlay/<id:overlay_id>/update")
 def update(overlay_id: int) -> Response:
     changes = changes_of(OverlayChanges, lambda: overlay.read(user_id(), overlay_id))
+    if ("type" in changes) != ("message" in changes):
+        _check_with_stored(changes, overlay.read(user_id(), overlay_id))
     record = overlay.update(user_id(), overlay_id, **changes)
     return updated("Overlay has been updated successfully.", record.pop("version"), data=record)
 

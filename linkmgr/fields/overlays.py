@@ -27,7 +27,7 @@ def _choice_lines(message: str) -> tuple[str, ...]:
 
 
 def check_message(overlay_type: str | None, message: str | None) -> None:
-    """Raise an error if the type cannot show the message. An update may send only one of them."""
+    """Raise an error if the type cannot show the message. The schema of an update may have only one of them."""
     if overlay_type == "poll" and len(_choice_lines(message or "")) > MAX_CHOICES:
         raise ValidationError(
             f"must have a question and at most {MAX_CHOICES} choices, each on its own line", "message"

@@ -32,6 +32,9 @@ An overlay is shown above the target of a link. Send its id in the `type` of a l
 - `image`: the first line is the URL of the image, and the rest is its caption.
 - `coupon`: the text above the code, which is the `label`.
 
+An update of only the type or only the message must suit the other one, which is stored. To change the type of an
+overlay whose message the new type cannot show, send both.
+
 Visitors answer a `contact`, `newsletter` or `poll` overlay with a form, which the page sends to `/o/answer`. A form is
 valid for a day. An IP address can send 10 answers in 10 minutes; beyond that, the response is a 429. An overlay keeps
 at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones is a 403.""",

@@ -3,14 +3,26 @@
 from flask import Response, g, render_template
 
 from linkmgr.api import overlay as api
+from linkmgr.db.statements import Row
 from linkmgr.fields.overlays import answer_columns
 from linkmgr.fields.query import page_number
 from linkmgr.pages.console import plain
+from linkmgr.pages.console.forms import differing
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import export, overlay
 from linkmgr.web import csv
 
 PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
+
+_CHECKED_TOGETHER = ("type", "message")
+
+
+def _changes(record: Row, stored: Row) -> Row:
+    """Return the members that differ, and the type with a new text or the text with a new type."""
+    changes = differing(record, stored)
+    together = {name: record[name] for name in _CHECKED_TOGETHER}
+    return changes | together if changes.keys() & together.keys() else changes
+
 
 FORM = plain.resource(
     "overlay", overlay, api.NewOverlay, api.OverlayChanges,
@@ -18,6 +30,7 @@ FORM = plain.resource(
             "position": "Position", "color": "Text color", "background": "Background color"},
     fields={"overlay_colours_too_close": "color"},
     defaults={"type": "message", "position": "bottom", "color": "#ffffff", "background": "#1d4ed8"},
+    changes=_changes,
     choices=lambda: {"types": api.TYPES, "positions": api.POSITIONS},
 )  # fmt: skip
 plain.add_preview(FORM, "overlay")
