@@ -161,6 +161,13 @@ def test_a_vcard_is_shown_before_it_is_saved(app: Flask, alice: Client) -> None:
     assert code["scans"] == 1, "the file is no second scan"
 
 
+def test_the_file_of_a_contact_is_found_from_an_address_with_a_slash(app: Flask, alice: Client) -> None:
+    path = add(alice, "vcard", VCARD)
+    page = app.test_client().get(f"{path}/")
+    assert page.status_code == 200
+    assert f'href="{path}/vcard"' in page.text
+
+
 def test_a_contact_without_details_shows_its_name_only(scan: Scan) -> None:
     page = scan("vcard", {"org": "Acme"})
     assert "Acme</h1>" in page.text
