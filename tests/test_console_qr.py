@@ -129,6 +129,8 @@ def test_the_form_has_the_members_of_the_bodies_of_the_api(browser: FlaskClient,
     code = alice.add("/api/qr/add", {"type": "link", "data": DATA["link"]})
     assert names(get(browser, f"/console/qrs/{code}/edit")) == {*QrChanges().fields, "type", "version", "again"}
     assert set(qr_data.LABELS) == set(qr_data.TYPES)
+    assert "Without a name, it is named after its content." in get(browser, NEW)
+    assert "named after its content" not in get(browser, f"/console/qrs/{code}/edit"), "there it cannot be cleared"
     for kind, schema in qr_data.OBJECTS.items():
         assert list(qr_data.LABELS[kind]) == list(schema().fields)
 
