@@ -70,6 +70,25 @@ def test_each_line_of_the_box_becomes_a_link_of_the_user(browser: FlaskClient, a
     assert box(page) == []
 
 
+def test_a_url_that_has_a_link_already_is_not_called_new(browser: FlaskClient, alice: Client) -> None:
+    first = alice.post("/api/url/add", {"url": "https://example.com/a"}).get_json()
+    assert set(first) == {"error", "id", "shorturl", "short"}
+    page = shorten(browser, "https://example.com/a")
+    assert "You already have this link" in page
+    assert "Link created" not in page
+    assert made(page) == [first["shorturl"]]
+    page = shorten(browser, "https://example.com/a\nhttps://example.com/b")
+    assert "Link created" in page
+    assert page.count("You already have this link") == 1
+    assert "You already have these links" in shorten(browser, "https://example.com/a\nhttps://example.com/b")
+    for url, sentence in (
+        ("https://example.com/a", "You already have this link."),
+        ("https://example.com/c", "Link cre"),
+    ):
+        answer = browser.post("/console/links/new", data={"url": url}, follow_redirects=True)
+        assert [sentence in answer.text, "Link created." in answer.text] == [True, "cre" in sentence]
+
+
 def test_bad_lines_stay_in_the_box_with_their_message_and_good_ones_are_made(browser: FlaskClient) -> None:
     page = shorten(browser, f"nonsense\nhttps://example.com/a\n{BASE_URL}/loop\n")
     assert "Link created" in page

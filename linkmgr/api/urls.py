@@ -158,7 +158,7 @@ def to_changes(changes: Json) -> Json:
 
 
 def create(owner: int, new: Json) -> Json:
-    """Store a loaded NewLink. The console uses this too."""
+    """Store a loaded NewLink, or find the link that there is. The console uses this too."""
     return urls.add(owner, **to_row(new))
 
 
@@ -169,7 +169,8 @@ def change(owner: int, link_id: int, changes: Json) -> Json:
 
 @bp.post("/url/add")
 def add() -> Json:
-    return ok(**create(user_id(), body(NewLink)))
+    link = create(user_id(), body(NewLink))
+    return ok(id=link["id"], shorturl=link["shorturl"], short=link["short"])
 
 
 @bp.put("/url/<id:link_id>/update")

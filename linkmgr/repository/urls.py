@@ -96,17 +96,19 @@ def with_random_alias(store: Callable[[str], Row | None]) -> Row | None:
 
 
 def add(user_id: int, *, url: str, **members: Any) -> Row:
-    """Store a link and return its `id`, `shorturl` and `short`."""
+    """Store a link and return its `id`, `shorturl` and `short`, and as `is_new` if there was none like it."""
     if not members.keys() - {"hosts"}:
         # An API key that may not see the existing link of the URL stores another one.
         with suppress(WithCheckOptionViolation):
-            return _to_result(
-                with_random_alias(lambda alias: _add_plain(user_id, alias, url, members.get("hosts", [])))
-            )
+            return _added(with_random_alias(lambda alias: _add_plain(user_id, alias, url, members.get("hosts", []))))
     params = to_params({"url": url} | members)
     if params["custom"]:
-        return _to_result(_add(user_id, params["custom"], params))
-    return _to_result(with_random_alias(lambda alias: _add(user_id, alias, params)))
+        return _added(_add(user_id, params["custom"], params))
+    return _added(with_random_alias(lambda alias: _add(user_id, alias, params)))
+
+
+def _added(link: Row | None) -> Row:
+    return _to_result(link) | {"is_new": link is None or link.get("is_new", True)}
 
 
 def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | None:
@@ -120,7 +122,7 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
         SELECT %(user_id)s, %(alias)s, %(url)s, true
          WHERE NOT EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[]))
         ON CONFLICT (user_id, md5(url)) WHERE plain DO UPDATE SET plain = true
-        RETURNING id, %(base)s::text || '/' || alias AS shorturl, NULL AS refusal
+        RETURNING id, %(base)s::text || '/' || alias AS shorturl, NULL AS refusal, alias = %(alias)s AS is_new
         """,
         user_id=user_id,
         alias=alias,

@@ -135,7 +135,10 @@ class Form:
         messages = self._submit(self.new, record, lambda members: added.update(self.add(g.user_id, members)))
         if messages:
             return self._render(record, messages=messages), 400
-        flash_with_warnings(f"{self.noun[0].upper()}{self.noun[1:]} created.")
+        is_new = added.get("is_new", True)  # a link of a URL alone may be one that there was
+        flash_with_warnings(
+            f"{self.noun[0].upper()}{self.noun[1:]} created." if is_new else f"You already have this {self.noun}."
+        )
         return redirect(self._url(added["id"]), code=303)
 
     def _edit(self, row_id: int) -> str:

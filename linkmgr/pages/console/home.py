@@ -33,7 +33,7 @@ _BARE = re.compile(r"[\w-]+(?:\.[\w-]+)+(?:[:/?#]\S*)?")  # a URL without its sc
 
 
 class Shortened(NamedTuple):
-    """The result of the form: the new links, and the lines that were refused with their messages."""
+    """The result of the form: the links, new or not, and the lines that were refused with their messages."""
 
     links: list[Row]
     refused: list[tuple[str, str]]
