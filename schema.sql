@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (26);
+INSERT INTO schema_version VALUES (28);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -1003,6 +1003,7 @@ CREATE TABLE detailed_since (
     since   timestamptz NOT NULL
 );
 
+-- Imported visits may be older than their user. Their days remain in `account_days`.
 CREATE FUNCTION keep_detailed_since() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     plan plans;
@@ -1019,7 +1020,9 @@ BEGIN
       FROM (SELECT now() - make_interval(days => nullif((plan.limits ->> 'retention')::int, 0)) AS since) start,
            accounts
      WHERE (TG_TABLE_NAME = 'plans' AND planid = OLD.id OR TG_TABLE_NAME = 'users' AND id = OLD.id)
-       AND registered < since
+       AND (registered < since
+            OR (SELECT min(day) FROM account_days WHERE user_id = accounts.id AND dimension = '')
+               <= (since AT TIME ZONE 'UTC')::date)
     ON CONFLICT (user_id) DO UPDATE SET since = greatest(d.since, excluded.since);
     RETURN NULL;
 END $$;

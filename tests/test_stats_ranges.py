@@ -16,6 +16,7 @@ from tests.explain import rows_read
 from tests.factories import Sql
 from tests.reports import DAY, NOW, TODAY, date, refusal, report, rows
 from tests.rollups import ROLL_UP
+from tests.test_visits_recording import purge
 from tests.visited import Store, Visited
 
 # --- ranges
@@ -146,6 +147,21 @@ def test_a_longer_retention_period_changes_nothing_for_a_user_without_purged_vis
     plan = sql("SELECT id FROM plans WHERE name = 'Business'")[0]["id"]
     assert admin.put(f"/api/plan/{plan}/user/{free.id}", {"type": "lifetime"}).status_code == 200
     assert report(free)["meta"]["detailed_since"] is None
+
+
+def test_visits_older_than_their_user_are_purged_for_good(
+    app: Flask, free: Client, admin: Client, sql: Sql, store: Store
+) -> None:
+    """Imported visits can be older than the registration."""
+    link = factories.link(sql, free.id)
+    store([Visited(link, TODAY - 200 * DAY), Visited(link, TODAY - DAY)])
+    purge(app)
+    plan = sql("SELECT id FROM plans WHERE name = 'Business'")[0]["id"]
+    assert admin.put(f"/api/plan/{plan}/user/{free.id}", {"type": "lifetime"}).status_code == 200
+    answer = report(free, f"from={date(210)}&by=country&metrics=clicks,visitors")
+    assert answer["data"]["totals"] == {"clicks": 2, "visitors": None}
+    assert answer["meta"]["detailed_since"][:10] in (date(90), date(89))
+    assert report(free, "period=30d&metrics=visitors")["data"]["totals"] == {"visitors": 1}
 
 
 def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sql: Sql, store: Store) -> None:
