@@ -45,12 +45,11 @@ VISITS = st.lists(
             "visitor": st.sampled_from(["", "00" * 16, "ab" * 16]),
             "country": st.sampled_from(["Germany", "Unknown"]),
             "referrer": st.sampled_from(["t.co", "l.facebook.com", "Direct, email and other", "x.example"]),
-            "browser": st.sampled_from(["Firefox", "Chrome"]),
+            "browser": st.sampled_from(["Firefox", "Googlebot"]),
             "os": st.just("Linux"),
-            "bot": st.booleans(),
             "city": st.sampled_from(["Berlin", "Unknown"]),
         }
-    ),
+    ).map(lambda visit: visit | {"bot": visit["browser"] == "Googlebot"}),
     max_size=12,
 )
 SOCIAL = {"t.co": "twitter", "l.facebook.com": "facebook"}

@@ -52,8 +52,9 @@ An import keeps the alias, the target, the title, tags as channels, the date of 
 if the source has it. Visits that the source recorded become visits, unless they are older than ten years; they count
 against the clicks that your plan allows this month. Visits in an SQL dump of YOURLS count as unique clicks by their IP
 addresses, which are not stored, and those in the zip of an account as there; other imported visits are no unique
-clicks. Other clicks of the source are `imported_clicks` of the link, which no statistics include. A link keeps its
-domain if this is one of your branded domains; otherwise it moves to this service.
+clicks. A country, device or language that this service does not know becomes `Unknown`, and such a bot `Other bot`.
+Other clicks of the source are `imported_clicks` of the link, which no statistics include. A link keeps its domain if
+this is one of your branded domains; otherwise it moves to this service.
 
 An import runs in the background, as long as the service is running. Rows that fail do not stop it.""",
     members={
