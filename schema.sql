@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (28);
+INSERT INTO schema_version VALUES (27);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -1454,7 +1454,8 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
 
 -- Imports of links from files and services. `position` is the value from which reading resumes, and `batch` the number
 -- of stored batches. `pending` has the visits of the last batch until they are stored. `token` is encrypted, and deleted
--- with the chunks when the import ends. `size` is that of the file in bytes, or null for a service.
+-- with the chunks when the import ends. `size` is that of the file in bytes, or null for a service. `visits_refused` are
+-- those of `visits` that are beyond the clicks of the plan.
 CREATE TABLE imports (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id     bigint      NOT NULL,
@@ -1480,6 +1481,7 @@ CREATE TABLE imports (
     created     timestamptz NOT NULL DEFAULT now(),
     started     timestamptz,
     finished    timestamptz,
+    visits_refused bigint NOT NULL DEFAULT 0,
     UNIQUE (user_id, id)
 );
 CREATE TRIGGER add_usage AFTER INSERT ON imports REFERENCING NEW TABLE AS inserted

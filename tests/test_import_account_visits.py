@@ -1,6 +1,7 @@
-"""Visits of an exported account: their labels, and those that the plan does not count."""
+"""Imported visits: the labels of an exported account, and visits that the plan does not count."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,11 +9,16 @@ import pytest
 
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.languages import LANGUAGES
+from linkmgr.imports import job
+from linkmgr.imports import visits as imported
+from linkmgr.repository import import_batches
 from linkmgr.visits import bots
 from tests.conftest import Client
-from tests.imported import Import, details
+from tests.factories import Sql
+from tests.imported import Import, details, send
 from tests.reports import rows
 from tests.test_import_account import export, normalized, zipped
+from tests.test_import_job import yourls
 
 NOW = datetime.now(UTC)
 Visit = dict[str, Any]
@@ -78,3 +84,49 @@ def test_all_labels_that_the_service_gives_are_restored(alice: Client, bob: Clie
     assert normalized(export(bob)) == normalized(before)
     lines = normalized(before)["visits"]
     assert {name: {line[name] for line in lines} for name in labels} == labels
+
+
+# --- visits that the plan does not count
+
+
+@pytest.fixture
+def tiny(register: Callable[..., Client], sql: Sql) -> Client:
+    """A user whose plan counts 50 clicks a month."""
+    sql(
+        """
+        INSERT INTO plans (name, free, limits)
+        SELECT 'Tiny', false, jsonb_set(limits::jsonb, '{clicks}', '50') FROM plans WHERE name = 'Business' RETURNING 1
+        """
+    )
+    return register("carol", plan="Tiny")
+
+
+def clicks_of(client: Client, alias: str) -> tuple[int, int | None]:
+    """Return the clicks of a link, and its imported clicks."""
+    link = details(client, alias)
+    return client.get(f"/api/url/{link['id']}").get_json()["data"]["clicks"], link["imported_clicks"]
+
+
+@pytest.mark.parametrize("clicks", [200, 30])
+def test_visits_beyond_the_clicks_of_the_plan_stay_imported_clicks(
+    tiny: Client, one_batch: Callable[[], bool], run_jobs: Callable[[], None], monkeypatch: Any, clicks: int
+) -> None:
+    """A process is killed after each batch, and one of them before it has said that all visits are stored."""
+    monkeypatch.setattr(imported, "MAX_STORED", 40)
+    number = send(tiny, yourls("sale", 120, clicks)).get_json()["id"]
+    with monkeypatch.context() as killed:
+        killed.setattr(import_batches, "save_visits", lambda *_: None)
+        for _ in range(3):
+            assert one_batch()
+            job.forget()
+    run_jobs()
+    found = tiny.get(f"/api/imports/{number}").get_json()["data"]
+    assert (found["state"], found["visits"]) == ("done", 50)
+    assert tiny.get("/api/imports").get_json()["data"]["imports"][0]["visits"] == 50
+    assert clicks_of(tiny, "sale") == (50, max(clicks, 120) - 50)
+
+
+def test_refused_bots_of_an_account_are_no_clicks(tiny: Client, run_import: Import) -> None:
+    visits: list[Visit] = [{}] * 60 + [{"bot": True}] * 60
+    assert run_import(tiny, account(*visits, clicks=70))["visits"] == 100
+    assert clicks_of(tiny, "sale") == (50, 20)

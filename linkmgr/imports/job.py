@@ -145,7 +145,7 @@ def forget() -> None:
 
 def _continue(user_id: int, import_id: int, details: Row) -> None:
     if details["pending"]:
-        visits.store(import_id, details["visits"], details["pending"])
+        visits.store(user_id, import_id, details["visits"], details["pending"])
         import_batches.save_visits(user_id, import_id, len(details["pending"]))
         return
     reading = _open(user_id, import_id, details)

@@ -185,3 +185,16 @@ def delete_references(user_id: int, import_id: int) -> bool:
         limit=_CLEANED,
     )
     return result is None or result["deleted"] < _CLEANED
+
+
+def count_refused(user_id: int, import_id: int, number: int) -> None:
+    """Count pending visits that are beyond the clicks of the plan."""
+    run(
+        """
+        UPDATE imports SET visits_refused = visits_refused + %(number)s
+         WHERE user_id = %(user_id)s AND id = %(import_id)s
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        number=number,
+    )

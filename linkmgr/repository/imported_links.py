@@ -124,3 +124,17 @@ def subtract_visits(user_id: int, visits: dict[int, int]) -> None:
         ids=[*visits],
         visits=[*visits.values()],
     )
+
+
+def add_clicks(user_id: int, clicks: dict[int, int]) -> None:
+    """Add visits that were subtracted and not stored, by id of the link."""
+    run(
+        """
+        UPDATE links SET imported_clicks = coalesce(imported_clicks, 0) + counted.clicks
+          FROM unnest(%(ids)s::bigint[], %(clicks)s::bigint[]) AS counted (id, clicks)
+         WHERE links.user_id = %(user_id)s AND links.id = counted.id
+        """,
+        user_id=user_id,
+        ids=[*clicks],
+        clicks=[*clicks.values()],
+    )

@@ -15,7 +15,8 @@ MAX_UNFINISHED = 3  # of a user
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
-        SELECT id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed, visits,
+        SELECT id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
+               greatest(visits - visits_refused, 0) AS visits,
                CASE WHEN state = 'running' AND bytes_read > 0
                     THEN ceil(extract(epoch FROM now() - started) * (size - bytes_read) / bytes_read)::bigint END
                    AS seconds_left,
@@ -36,7 +37,8 @@ def read(user_id: int, import_id: int) -> Row:
     record = row(
         """
         SELECT xmin::text AS version,
-               id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed, visits,
+               id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
+               greatest(visits - visits_refused, 0) AS visits,
                CASE WHEN state = 'running' AND bytes_read > 0
                     THEN ceil(extract(epoch FROM now() - started) * (size - bytes_read) / bytes_read)::bigint END
                    AS seconds_left,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from linkmgr.db.statements import Row, database, row, run
+from linkmgr.db.statements import Row, row, rows, run
 
 # Statistics of a link or a QR code without visits.
 NO_VISITS: Row = {
@@ -37,7 +37,17 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
     Concurrent statements for the same user wait at the row of `usage`. All of them lock rows in the same order, which
     prevents deadlocks.
     """
-    [result] = database().execute(
+    return bool(_add(spool, start, stop, visits, report=False)["stored"])
+
+
+def add_imported(spool: str, start: int, stop: int, visits: str) -> list[Row]:
+    """Store visits as `add` does. Return the numbers of those beyond the monthly limit, as `visits` by `target_id` and
+    `bot`."""
+    return _add(spool, start, stop, visits, report=True)["refused"] or []
+
+
+def _add(spool: str, start: int, stop: int, visits: str, *, report: bool) -> Row:
+    [result] = rows(
         """
         WITH spool AS (
             INSERT INTO visit_spools AS s (name, stored)
@@ -130,20 +140,25 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
              GROUP BY target_id, dimension, capped
              ORDER BY target_id, dimension, capped
             ON CONFLICT (target_id, dimension, label) DO UPDATE SET total = t.total + excluded.total)
-        SELECT EXISTS (SELECT FROM spool) AS stored
+        SELECT EXISTS (SELECT FROM spool) AS stored,
+               CASE WHEN %(report)s
+                    THEN (SELECT json_agg(refused)
+                            FROM (SELECT target_id, bot, count(*) AS visits
+                                    FROM batch
+                                    JOIN month USING (user_id, bot)
+                                   WHERE number > last_added
+                                   GROUP BY target_id, bot) refused) END AS refused
         """,
-        {
-            "spool": spool,
-            "start": start,
-            "stop": stop,
-            "visits": visits,
-            "max_labels": MAX_LABELS,
-            "other": OTHER,
-            "unknown": UNKNOWN,
-        },
-        idempotent=True,
+        spool=spool,
+        start=start,
+        stop=stop,
+        visits=visits,
+        report=report,
+        max_labels=MAX_LABELS,
+        other=OTHER,
+        unknown=UNKNOWN,
     )
-    return bool(result["stored"])
+    return result
 
 
 def current_statistics(fetch: Callable[..., Row | None], target_id: int, clicks: int | None, stored: Row | None) -> Row:

@@ -21,3 +21,6 @@ BEGIN
     ON CONFLICT (user_id) DO UPDATE SET since = greatest(d.since, excluded.since);
     RETURN NULL;
 END $$;
+
+-- The visits of an import that are beyond the clicks of the plan.
+ALTER TABLE imports ADD COLUMN IF NOT EXISTS visits_refused bigint NOT NULL DEFAULT 0;
