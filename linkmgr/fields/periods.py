@@ -247,12 +247,24 @@ def split_days(edges: list[datetime], since: datetime, until: datetime, days_bef
 
 
 def as_days(span: Range, edges: list[datetime], days_before: date) -> dict[str, str]:
-    """Return the parameters of a statement that are UTC days: those of the edges and ends of a range, and those that
-    are split."""
+    """Return the parameters of a statement on rollups. They are UTC days: those of the edges and ends of a range, and
+    those that are split. They are also times: rollups before `days_before` that the purge has not folded yet are
+    counted as if it had, because earlier times become the start of their UTC day."""
     assert span.since
+    first = datetime.combine(days_before, time(), UTC)
+
+    def day_of(at: datetime) -> date:
+        return utc_day_of(at, span.zone, days_before)
+
+    def as_folded(at: datetime) -> datetime:
+        return at if at >= first else datetime.combine(day_of(at), time(), UTC)
+
     return {
-        "day_edges": as_array(utc_day_of(edge, span.zone, days_before) for edge in edges),
-        "since_day": utc_day_of(span.since, span.zone, days_before).isoformat(),
-        "until_day": utc_day_of(span.until, span.zone, days_before).isoformat(),
+        "edges": as_array(map(as_folded, edges)),
+        "since": as_folded(span.since).isoformat(),
+        "until": as_folded(span.until).isoformat(),
+        "day_edges": as_array(map(day_of, edges)),
+        "since_day": day_of(span.since).isoformat(),
+        "until_day": day_of(span.until).isoformat(),
         "split": as_array(split_days(edges, span.since, span.until, days_before)),
     }

@@ -30,11 +30,11 @@ class Report(NamedTuple):
 
 
 class _Times(NamedTuple):
-    """The periods of time of a count, and the parameters of its statement that have its times and its UTC days."""
+    """The periods of time of a count, and the parameters of its statement on visits or on rollups that depend on it."""
 
     periods: list[Bucket]
-    times: Row
-    days: Row
+    visits: Row
+    rollups: Row
 
 
 class _Count(NamedTuple):
@@ -109,7 +109,7 @@ def _plan(owner: Owner, query: Query) -> _Count:
 
 
 def _compute_times(span: Range, unit: str | None, days_before: date) -> _Times:
-    """Return the periods of a range, and the parameters that depend on it: its times, and its UTC days."""
+    """Return the periods of a range, and the parameters that depend on it."""
     assert span.since
     periods = buckets(span, unit)
     starts = [period.start for period in periods]
@@ -128,14 +128,14 @@ def _times(span: Range, unit: str | None, days_before: date) -> _Times:
 
 
 def _params(count: _Count) -> Row:
-    return count.times.times | {"bots": BOTS[count.query.bots], "limit": count.limit}
+    return {"bots": BOTS[count.query.bots], "limit": count.limit}
 
 
 def _count_rollups(count: _Count) -> list[Row]:
     owner, query, scope = count.owner, count.query, count.scope
     dimension = next(iter({*query.dimensions, *query.filters}), "")
     label_filter = query.filters.get(dimension)
-    params = _params(count) | count.times.days
+    params = _params(count) | count.times.rollups
     if scope.targets is None:
         params |= {"dimension": dimension}
     else:
@@ -154,7 +154,8 @@ def _count_rollups(count: _Count) -> list[Row]:
 def _count_visits(count: _Count) -> list[Row]:
     query = count.query
     first, second = [*query.dimensions, "", ""][:2]
-    params = _params(count) | {"a": first, "b": second, "count_visitors": "visitors" in query.metrics}
+    params = _params(count) | count.times.visits
+    params |= {"a": first, "b": second, "count_visitors": "visitors" in query.metrics}
     for name in DIMENSIONS:
         label_filter = query.filters.get(name)
         params |= {name: label_filter and label_filter.included, f"not_{name}": label_filter and label_filter.excluded}
