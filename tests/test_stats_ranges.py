@@ -22,6 +22,11 @@ from tests.visited import Store, Visited
 # --- ranges
 
 
+def test_a_range_of_10000_days_has_10000_rows(alice: Client) -> None:
+    assert len(rows(alice, "from=2000-01-01&to=2027-05-19")) == 10_000
+    assert report(alice, "from=2000-01-01T12:00&to=2027-05-19T12:00&by=time:week")["data"]["totals"] == {"clicks": 0}
+
+
 def test_a_range_contains_its_start_and_not_its_end(alice: Client, store: Store, link: int) -> None:
     store([Visited(link, TODAY - 2 * DAY), Visited(link, TODAY - DAY - timedelta(microseconds=1)),
                  Visited(link, TODAY - DAY)])  # fmt: skip
@@ -214,6 +219,7 @@ def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sq
         ("to=2026-01-02", "to needs from"),
         ("from=2026-01-02&period=7d", "period and from exclude each other"),
         ("from=2000-01-01&to=2099-01-01", "at most 10000 days apart"),
+        ("from=2000-01-01T12:00&to=2027-05-19T12:00", "time:day allows a range that touches at most 10000 days"),
         ("by=time:hour&from=2026-01-01&to=2026-06-01", "time:hour allows a range of at most 100 days"),
         ("country=XX", "XX is no code"),
         ("language=xx", "xx is no code"),

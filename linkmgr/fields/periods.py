@@ -205,7 +205,10 @@ def buckets(span: Range, unit: str | None) -> list[Bucket]:
         if span.until - span.since > MAX_HOURLY_DAYS * _DAY:
             raise _invalid(f"time:hour allows a range of at most {MAX_HOURLY_DAYS} days: use time:day, or narrow it")
         return list(_hours(span))
-    return list(_days(span, unit))
+    periods = list(_days(span, unit))
+    if len(periods) > MAX_DAYS:
+        raise _invalid(f"time:day allows a range that touches at most {MAX_DAYS} days: use time:week, or narrow it")
+    return periods
 
 
 def compared(span: Range, unit: str) -> list[datetime]:
