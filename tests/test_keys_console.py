@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from psycopg2.extensions import connection as Connection
+from werkzeug.test import TestResponse
 
 from linkmgr.api.keys import KeyChanges, NewKey
 from linkmgr.web import keys
 from tests import factories
 from tests.conftest import PASSWORD, Client
 from tests.factories import Sql
+from tests.races import during
 from tests.test_account_page import signed_in, words
 from tests.test_console_forms import names
 
@@ -114,6 +117,28 @@ def test_a_key_is_rotated_after_the_password_is_confirmed(browser: FlaskClient, 
     newest = secret_in(browser.post(path, data={"overlap": "0", "current_password": PASSWORD}).text)
     assert [Client(alice.http, key).get("/api/account").status_code for key in (old, new, newest)] == [401, 401, 200]
     assert browser.post(path, data={"overlap": "-1", "current_password": PASSWORD}).status_code == 400
+
+
+def test_a_form_that_rotates_a_key_works_once(browser: FlaskClient, alice: Client, raw: Connection) -> None:
+    old = secret_in(browser.post("/console/keys/new", data=FORM | {"scopes": ["*"]}).text)
+    key_id = only_key(alice)["id"]
+    path = f"/console/keys/{key_id}/rotate"
+
+    def rotate() -> TestResponse:
+        return browser.post(path, data=form)
+
+    [version] = re.findall('name="version" value="([^"]+)"', browser.get(path).text)
+    form = {"overlap": "86400", "current_password": PASSWORD, "version": version}
+    new = secret_in(rotate().text)
+    again = rotate()
+    assert again.status_code == 412
+    assert "This key has changed since you opened this page, and was not rotated again." in words(again.text)
+    assert [Client(alice.http, key).get("/api/account").status_code for key in (old, new)] == [200, 200]
+    assert "Rotating again ends the previous key at once. It is valid until" in words(browser.get(path).text)
+    # at the same time
+    form["version"] = re.findall('name="version" value="([^"]+)"', again.text)[0]
+    answer = during(raw, f"UPDATE api_keys SET previous_until = now() + '1 day' WHERE id = {key_id}", rotate)
+    assert answer.status_code == 412
 
 
 def test_a_key_is_deleted(browser: FlaskClient, alice: Client) -> None:

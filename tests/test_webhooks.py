@@ -1,8 +1,10 @@
 """/api/webhooks: the webhooks themselves, and the commands."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
+import psycopg2
 import pytest
 from flask import Flask
 
@@ -10,6 +12,7 @@ from linkmgr.fields.webhooks import TYPES
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.keyring import Make
+from tests.races import during
 from tests.receivers import Deliver, Receiver, deliveries, subscribe
 from tests.test_account_page import signed_in
 
@@ -180,6 +183,31 @@ def test_the_console_says_why_nothing_is_sent_again(
         assert sentence in page
         assert "again within seconds" not in page
         assert "will be delivered" not in page
+
+
+def test_the_form_that_replaces_the_secret_works_once(
+    app: Flask, alice: Client, receiver: Receiver, deliver: Deliver, raw: psycopg2.extensions.connection
+) -> None:
+    webhook_id, old = subscribe(alice, receiver.url)
+    browser, path = signed_in(app), f"/console/webhooks/{webhook_id}"
+
+    def form(page: str) -> dict[str, str]:
+        return {"version": re.findall('name="version" value="([^"]*)"', page)[0]}
+
+    opened = form(browser.get(path).text)
+    shown = browser.post(f"{path}/secret", data=opened)
+    [new] = re.findall('id="secret">([^<]+)<', shown.text)
+    again = browser.post(f"{path}/secret", data=opened)
+    assert (again.status_code, 'id="secret"' in again.text) == (412, False)
+    assert "The secret has been replaced since you opened this page, and was not replaced again." in again.text
+    alice.add("/api/url/add", {"url": "https://example.com/"})
+    deliver()
+    assert receiver.received[0].verify(old) == receiver.received[0].verify(new)
+    assert form(again.text) == form(shown.text)
+    # at the same time
+    other = f"UPDATE webhooks SET previous_until = now() + '2 days' WHERE id = {webhook_id}"
+    assert during(raw, other, lambda: browser.post(f"{path}/secret", data=form(again.text))).status_code == 412
+    assert browser.post(f"{path}/secret", data=form(browser.get(path).text)).status_code == 200
 
 
 def test_webhooks_are_listed_and_tested(alice: Client, receiver: Receiver, make_app: Callable[..., Flask]) -> None:

@@ -232,8 +232,9 @@ def update(user_id: int, key_id: int, most: Row, **changes: Any) -> None:
         raise AppError(result["refusal"])
 
 
-def rotate(user_id: int, key_id: int, most: Row, *, secret: str, overlap: int) -> Row:
-    """Replace a key. The previous one works for `overlap` more seconds. Return the new prefix and this time."""
+def rotate(user_id: int, key_id: int, most: Row, *, secret: str, overlap: int, version: str | None = None) -> Row:
+    """Replace a key, unless `version` is not that of its row. The previous one works for `overlap` more seconds. Return
+    the new prefix and this time."""
     rotated = run(
         """
         UPDATE api_keys
@@ -241,6 +242,7 @@ def rotate(user_id: int, key_id: int, most: Row, *, secret: str, overlap: int) -
                previous_digest = CASE WHEN %(overlap)s > 0 THEN digest END,
                previous_until = CASE WHEN %(overlap)s > 0 THEN now() + make_interval(secs => %(overlap)s) END
          WHERE user_id = %(user_id)s AND id = %(key_id)s
+           AND (%(version)s::text IS NULL OR xmin::text = %(version)s)
            AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(most)s::jsonb)
         RETURNING prefix, previous_until
         """,
@@ -249,11 +251,12 @@ def rotate(user_id: int, key_id: int, most: Row, *, secret: str, overlap: int) -
         prefix=secret[: keys.SHOWN],
         digest=keys.digest(secret),
         overlap=overlap,
+        version=version,
         most=orjson.dumps(most).decode(),
     )
     if rotated is None:
-        read(user_id, key_id)  # raises not_found
-        raise AppError("key_exceeded")
+        stored = read(user_id, key_id)  # raises not_found
+        raise AppError("key_exceeded" if version in (None, stored["version"]) else "changed_meanwhile")
     return rotated
 
 

@@ -101,8 +101,25 @@ def update(user_id: int, webhook_id: int, **changes: Any) -> Row:
     return updated
 
 
-def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int) -> None:
-    """Replace the secret. The previous one also signs for `overlap` seconds."""
+def secret_version(user_id: int, webhook_id: int) -> str:
+    """Return a text that changes with each rotation of the secret, or "" if there was none."""
+    webhook = row(
+        """
+        SELECT coalesce(previous_until::text, '') AS version
+          FROM webhooks
+         WHERE user_id = %(user_id)s AND id = %(webhook_id)s
+        """,
+        user_id=user_id,
+        webhook_id=webhook_id,
+    )
+    if webhook is None:
+        raise not_found("webhook")
+    return str(webhook["version"])
+
+
+def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version: str | None = None) -> None:
+    """Replace the secret, unless `version` is not its secret_version. The previous one also signs for `overlap`
+    seconds."""
     rotated = run(
         """
         UPDATE webhooks
@@ -110,15 +127,18 @@ def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int) -> None:
                previous_until = now() + make_interval(secs => %(overlap)s),
                secret_ciphertext = %(ciphertext)s
          WHERE user_id = %(user_id)s AND id = %(webhook_id)s
+           AND (%(version)s::text IS NULL OR coalesce(previous_until::text, '') = %(version)s)
         RETURNING id
         """,
         user_id=user_id,
         webhook_id=webhook_id,
         overlap=overlap,
+        version=version,
         ciphertext=keys.seal(user_id, secret),
     )
     if rotated is None:
-        raise not_found("webhook")
+        secret_version(user_id, webhook_id)  # raises not_found
+        raise AppError("changed_meanwhile")
 
 
 def delete(user_id: int, webhook_id: int) -> None:

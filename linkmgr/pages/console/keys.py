@@ -138,9 +138,9 @@ KeyForm(
 
 
 @bp.get("/keys/<id:row_id>/rotate")
-def key_rotate(row_id: int, problem: str = "") -> str:
+def key_rotate(row_id: int, problem: str = "", *, has_changed: bool = False) -> str:
     key, email = api_keys.read(g.user_id, row_id), api_keys.owner(g.user_id)["email"]
-    return render_template("console/key_rotate.html", row=key, email=email, problem=problem)
+    return render_template("console/key_rotate.html", row=key, email=email, problem=problem, has_changed=has_changed)
 
 
 @bp.post("/keys/<id:row_id>/rotate")
@@ -150,6 +150,11 @@ def key_rotate_now(row_id: int) -> ResponseReturnValue:
     except AppError as error:
         return key_rotate(row_id, error.message), error.status
     rotation = load(api.KeyRotation, {"overlap": request.form.get("overlap", 0, int)})
-    secret = web_keys.new_scoped_key()
-    api_keys.rotate(g.user_id, row_id, api_keys.most_of(g.user_id), secret=secret, **rotation)
+    secret, version = web_keys.new_scoped_key(), request.form.get("version")
+    try:
+        api_keys.rotate(g.user_id, row_id, api_keys.most_of(g.user_id), secret=secret, version=version, **rotation)
+    except AppError as error:
+        if error.code != "changed_meanwhile":
+            raise
+        return key_rotate(row_id, has_changed=True), error.status
     return render_template("console/key_made.html", secret=secret)

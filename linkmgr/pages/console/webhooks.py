@@ -98,20 +98,33 @@ def show_list() -> str:
 
 
 @bp.get("/webhooks/<id:row_id>")
-def webhook(row_id: int, secret: str = "") -> str:
-    """Show a webhook. Statements: the webhook, and its deliveries."""
+def webhook(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
+    """Show a webhook. Statements: the webhook, its deliveries, and the version of its secret."""
     row = webhooks.read(g.user_id, row_id)
     page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     return render_template(
-        "console/webhook.html", row=row, page=page, secret=secret, iso=iso, indented=_indented, label_of=_label
+        "console/webhook.html",
+        row=row,
+        page=page,
+        secret=secret,
+        secret_version=webhooks.secret_version(g.user_id, row_id),
+        has_changed=has_changed,
+        iso=iso,
+        indented=_indented,
+        label_of=_label,
     )
 
 
 @bp.post("/webhooks/<id:row_id>/secret")
-def webhook_secret(row_id: int) -> str:
+def webhook_secret(row_id: int) -> ResponseReturnValue:
     """Replace the secret and show the new one once."""
-    secret = new_secret()
-    webhooks.rotate(g.user_id, row_id, secret=secret, overlap=api.DEFAULT_OVERLAP)
+    secret, version = new_secret(), request.form.get("version")
+    try:
+        webhooks.rotate(g.user_id, row_id, secret=secret, overlap=api.DEFAULT_OVERLAP, version=version)
+    except AppError as error:
+        if error.code != "changed_meanwhile":
+            raise
+        return webhook(row_id, has_changed=True), error.status
     return webhook(row_id, secret)
 
 
