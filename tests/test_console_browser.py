@@ -168,6 +168,39 @@ def test_the_time_zone_of_the_browser_is_offered(signed_in: Browser, base: str, 
     assert sql("SELECT timezone FROM users WHERE username = 'alice'") == [{"timezone": "Asia/Tokyo"}]
 
 
+def test_a_second_click_on_a_slow_connection_sends_nothing(signed_in: Browser, base: str, sql: Sql) -> None:
+    browser = signed_in
+    slow = {"offline": False, "latency": 400, "downloadThroughput": -1, "uploadThroughput": -1}
+    browser.open(f"{base}/console/links/new")
+    browser.find("#url").send_keys("https://example.com/")
+    browser.run("document.querySelector('#metatitle').value = 'Sale'")  # two links without a title would be the same
+    browser.driver.execute_cdp_cmd("Network.emulateNetworkConditions", slow)
+    browser.run("const b = document.querySelector('.actions .button'); b.click(); setTimeout(() => b.click(), 200)")
+    browser.wait_for_text("Link created.")
+    browser.driver.execute_cdp_cmd("Network.emulateNetworkConditions", slow | {"latency": 0})
+    assert len(sql("SELECT 1 FROM links")) == 1
+
+
+def test_a_form_can_be_sent_again_after_a_download_and_after_back(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
+) -> None:
+    browser = signed_in
+    factories.link(sql, alice.id)
+    browser.open(f"{base}/console/links")
+    browser.find("[name=id]").click()
+    script = """
+        let sent = 0;
+        addEventListener("submit", (event) => { sent += !event.defaultPrevented; event.preventDefault(); });
+        const counts = ["export", "export", "ask", "ask", "back", "ask"].map((value) => {
+          if (value === "back") dispatchEvent(new Event("pageshow"));
+          else document.querySelector(`[value=${value}]`).click();
+          return sent;
+        });
+        return counts;
+    """
+    assert browser.run(script) == [1, 2, 3, 3, 3, 4]
+
+
 def test_the_menu_of_a_phone_opens_and_escape_closes_it(signed_in: Browser) -> None:
     browser = signed_in
     browser.size(*SIZES["phone"])

@@ -17,6 +17,20 @@ for (const link of document.querySelectorAll("[data-dialog]")) {
   });
 }
 
+// A form is sent once, also after a second click on a slow connection. It can be sent again after a preview, after a button
+// with data-download, after Back, and, because a user may have stopped the request, after ten seconds.
+let sent = new Set();
+addEventListener("pageshow", () => {
+  sent = new Set();
+});
+document.addEventListener("submit", (event) => {
+  const { target: form, submitter } = event;
+  if (form.method !== "post" || submitter?.formTarget || submitter?.matches("[data-download]") || event.defaultPrevented) return;
+  if (sent.has(form)) event.preventDefault();
+  sent.add(form);
+  setTimeout(() => sent.delete(form), 10000);
+});
+
 // Forms with data-live show their results while one types: the same page is loaded, and this part of it is replaced.
 for (const form of document.querySelectorAll("[data-live]")) {
   let timer, loading;
