@@ -12,7 +12,7 @@ from linkmgr.api.campaigns import CampaignChanges, NewCampaign
 from tests import factories
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
-from tests.test_account_page import signed_in
+from tests.test_account_page import signed_in, words
 from tests.test_console import get, visit
 from tests.test_console_forms import fields, message, names
 from tests.visited import Store
@@ -66,6 +66,19 @@ def test_a_campaign_shows_its_addresses_and_the_clicks_of_its_links(
     assert "15 clicks in the last 30 days" in page
     assert "6 clicks in the last 30 days" in page
     assert "20 clicks in the last 12 months" not in get(browser, f"/console/campaigns/{campaign}?period=12mo")
+
+
+def test_a_private_campaign_offers_no_url_that_visitors_cannot_open(browser: FlaskClient, alice: Client) -> None:
+    assert "Everyone may open the rotator and the list of its links" in get(browser, NEW)
+    path = browser.post(NEW, data={"name": "Sale", "slug": "sale"}).headers["Location"]
+    page = get(browser, path)
+    assert words(page).count("private <small>Edit the campaign to let everyone open") == 2
+    for text in (page, get(browser, "/console/campaigns")):
+        assert "data-copy" not in text
+        assert '">private</span>' in text or "<dd>private" in text
+    alice.put(f"/api/campaign/{path.rsplit('/', 1)[1]}/update", {"name": "Sale", "public": True})
+    assert get(browser, path).count("data-copy") == 2
+    assert get(browser, "/console/campaigns").count("data-copy") == 1
 
 
 @pytest.mark.parametrize("typed", ["{shorturl}", " {alias} ", "{shorturl}/"])
