@@ -180,6 +180,17 @@ def test_an_overlay_shows_the_content_of_its_type(
     assert ("<form" in answer.text) == (kind in ("contact", "newsletter", "poll"))
 
 
+@pytest.mark.parametrize("kind", ["message", "image"])
+def test_the_name_of_an_overlay_is_not_shown(show: Show, alice: Client, sql: Sql, kind: str) -> None:
+    members = {"name": "For Globex only", "message": "https://cdn.example.com/a.png", "label": ""}
+    if kind == "image":
+        members["link"] = "https://example.com/"
+    answer = show(link(alice.id, "overlay", overlay_id=overlay(sql, alice.id, kind, **members)))
+    assert "Globex" not in answer.text
+    assert '<aside aria-label="Message">' in answer.text
+    assert ('alt="Learn more"' in answer.text) is (kind == "image"), "a link needs a name"
+
+
 def test_colors_are_the_only_input_in_the_style(
     show: Show, alice: Client, sql: Sql, raw: psycopg2.extensions.connection
 ) -> None:
