@@ -60,6 +60,15 @@ def test_a_file_is_shown_before_it_is_imported(
     assert "This list has fewer pages." in console.get("/console/imports?page=2").text
 
 
+def test_an_import_that_is_begun_twice_shows_its_progress(console: FlaskClient, alice: Client) -> None:
+    path = upload(console, shlink(sale("summer")))
+    for _ in range(2):
+        begun = console.post(path, data={"on_conflict": "skip"})
+        assert (begun.status_code, begun.headers["Location"]) == (303, path)
+    assert len(alice.get("/api/imports").get_json()["data"]["imports"]) == 1
+    assert console.post("/console/imports/999", data={"on_conflict": "skip"}).status_code == 404
+
+
 def test_the_columns_of_an_unknown_file_are_chosen(
     console: FlaskClient, alice: Client, sql: Sql, run_jobs: Callable[[], None]
 ) -> None:
@@ -156,6 +165,7 @@ def test_links_and_the_account_are_downloaded(console: FlaskClient, alice: Clien
     for client, alias in ((alice, "mine"), (bob, "theirs")):
         client.add("/api/url/add", {"url": "https://example.com/", "custom": alias})
     page = console.get("/console/imports").text
+    assert " download>" not in page, "browsers would discard the page of an error"
     links, account = re.findall(r'href="(/console/export/[^"]+)"', page)
     table = console.get(links)
     assert (table.mimetype, table.headers["Cache-Control"]) == ("text/csv", "no-store")

@@ -60,10 +60,11 @@ def import_begin(row_id: int) -> Response:
     try:
         requests.begin(g.user_id, row_id, on_conflict=api.rule(request.form.to_dict()), mapping=mapping)
     except AppError as error:
-        if error.code != "imports_full":
-            raise
-        flash(error.message, "error")
-        return redirect(url_for("console.import_page", row_id=row_id, **mapping), code=303)
+        if repository.read(g.user_id, row_id)["state"] == "draft":  # otherwise another request has begun it
+            if error.code != "imports_full":
+                raise
+            flash(error.message, "error")
+            return redirect(url_for("console.import_page", row_id=row_id, **mapping), code=303)
     return redirect(url_for("console.import_page", row_id=row_id), code=303)
 
 
