@@ -55,6 +55,11 @@ def test_private_links_are_omitted_and_links_on_a_branded_domain_have_its_url(
     assert f'href="https://go.example.org/{branded}"' in page
 
 
+def test_a_change_takes_effect_immediately(app: Flask, alice: Client) -> None:
+    _, path = campaign(alice)
+    assert app.test_client().get(path).headers["Cache-Control"] == "no-cache"
+
+
 def test_without_a_slug_its_url_contains_list(app: Flask, alice: Client) -> None:
     campaign_id, path = campaign(alice)
     assert path == f"/u/alice/list-{campaign_id}"

@@ -3,6 +3,7 @@
 from typing import Any
 
 from flask import Blueprint, redirect, render_template, request
+from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
@@ -35,7 +36,7 @@ def _rotated(host: str | None, slug: str) -> str | None:
 
 
 @bp.get("/u/<word:username>/<word:slug>-<id:campaign_id>")
-def show(username: str, slug: str, campaign_id: int) -> str:
+def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
     number = page_number()
     campaign = public.campaign(branded.host(), username, slug, campaign_id)
     if campaign is None:
@@ -44,9 +45,10 @@ def show(username: str, slug: str, campaign_id: int) -> str:
     last = max(1, -(-links.total // LINKS_PER_PAGE))
     if number > last:
         raise AppError("no_such_page")
-    return render_template(
+    page = render_template(
         "campaign.html", campaign=campaign, links=links.rows, page=number, last=last, path=request.path
     )
+    return page, {"Cache-Control": "no-cache"}  # updates take effect immediately
 
 
 @loops.hop("campaign.show")
