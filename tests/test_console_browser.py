@@ -63,6 +63,9 @@ def test_keys_lead_to_the_search_and_to_a_new_link_which_is_deleted_in_a_dialog(
     browser.press(Keys.ESCAPE)
     assert not browser.find("dialog").get_attribute("open")
     browser.click("Delete link")
+    browser.press(Keys.ENTER)
+    assert not browser.find("dialog").get_attribute("open"), "the second Enter does not delete"
+    browser.click("Delete link")
     browser.find("dialog .danger").click()
     browser.wait_for("/console/links")
     assert [row["id"] for row in sql("SELECT id FROM links")] == [link_id]
