@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (27);
+INSERT INTO schema_version VALUES (29);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -1097,11 +1097,13 @@ SELECT target_id,
 -- The rows that a link refers to: its branded domain, its splash page or overlay as the `type` of the API, its campaign,
 -- pixels and channels. References to deleted rows are left out, until a background job clears them. This is a function
 -- because PostgreSQL would otherwise open all of these tables for each link that is read, and most links have none.
+--
+-- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
 CREATE FUNCTION link_references(owner bigint, link bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (
         SELECT json_build_object(
-                   'domain', (SELECT scheme || '://' || host FROM domains WHERE id = l.domain_id),
+                   'domain', (SELECT scheme || '://' || host FROM public.domains WHERE id = l.domain_id),
                    'type', CASE WHEN splash_id IS NOT NULL
                                 THEN coalesce((SELECT to_json(id) FROM splash_pages p
                                                 WHERE p.user_id = owner AND p.id = l.splash_id), '"direct"')
@@ -1832,9 +1834,18 @@ BEGIN
     CREATE VIEW confined.overlay_answers AS
     SELECT * FROM public.overlay_answers a
      WHERE EXISTS (SELECT FROM confined.overlays o WHERE o.user_id = a.user_id AND o.id = a.overlay_id);
+    -- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
     CREATE VIEW confined.link_records AS
-    SELECT * FROM public.link_records r
-     WHERE EXISTS (SELECT FROM confined.links l WHERE l.user_id = r.user_id AND l.id = r.id);
+    SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS longurl, l.title, l.description,
+           coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks,
+           (SELECT c.id FROM confined.campaigns c WHERE c.user_id = l.user_id AND c.id = l.campaign_id) AS campaign,
+           ARRAY(SELECT channel_id FROM confined.channel_items i
+                  WHERE i.user_id = l.user_id AND i.link_id = l.id
+                  ORDER BY channel_id) AS channel,
+           l.created AS date
+      FROM confined.links l
+      LEFT JOIN public.domains d ON d.id = l.domain_id
+      LEFT JOIN public.totals t ON t.target_id = l.id;
     -- The statistics of the account include those of all links.
     CREATE VIEW confined.current_account_rollups AS SELECT * FROM public.current_account_rollups WHERE false;
     CREATE VIEW confined.current_account_days AS SELECT * FROM public.current_account_days WHERE false;

@@ -52,7 +52,10 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 
 
 def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
-    """Return the user's link with this short URL as lists have it, or None."""
+    """Return the user's link with this short URL as lists have it, or None.
+
+    `public.domains`, because a limited key may not use the domain of its link.
+    """
     return replica_row(
         """
         SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
@@ -62,7 +65,7 @@ def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
            AND id = (SELECT link_id FROM aliases
                       WHERE alias = %(alias)s
                         AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
-                                             ELSE (SELECT id FROM domains
+                                             ELSE (SELECT id FROM public.domains
                                                     WHERE host = %(host)s
                                                       AND scheme = coalesce(%(scheme)s::text, scheme)) END)
         """,
@@ -244,7 +247,7 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
                     THEN replace_link_pixels(%(user_id)s, updated.id, %(pixels)s) END
           FROM checked
           LEFT JOIN updated ON true
-          LEFT JOIN domains d ON d.id = updated.domain_id
+          LEFT JOIN public.domains d ON d.id = updated.domain_id
         """,
         **(to_params(members) | {"user_id": user_id, "link_id": link_id, "base": settings().base_url}),
         alias=members.get("custom"),
