@@ -1,4 +1,4 @@
-"""A user who is deleted during the user's own requests."""
+"""A user or an API key that is deleted during its own requests."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from flask import Flask
 
 from linkmgr.repository import users
 from tests.conftest import Client
+from tests.keyring import Make, code
 from tests.races import during
 
 CREATES = {
@@ -34,6 +35,17 @@ def test_a_write_that_waits_for_the_delete_of_its_user_reports_an_invalid_key(
     assert answer.status_code == 401, answer.text
     assert answer.get_json()["message"].startswith("The API key is invalid. ")
     assert answer.headers["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("table", ["users", "api_keys"])
+def test_a_request_that_waits_for_the_delete_of_its_key_reports_an_invalid_key(
+    app: Flask, alice: Client, make_key: Make, raw: psycopg2.extensions.connection, table: str
+) -> None:
+    key = make_key(alice)
+    client = Client(app.test_client(), key.key)
+    column = "id" if table == "users" else "user_id"
+    answer = during(raw, f"DELETE FROM {table} WHERE {column} = {alice.id}", lambda: client.get("/api/urls"))
+    assert code(answer) == (401, "key_unknown")
 
 
 def test_a_login_link_for_a_user_who_is_being_deleted_is_invalid(
