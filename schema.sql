@@ -519,6 +519,7 @@ CREATE INDEX ON links (campaign_id, expires) WHERE campaign_id IS NOT NULL;
 CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;
 CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;
 CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;
+CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;
 CREATE TRIGGER campaign_on_insert BEFORE INSERT ON links FOR EACH ROW
     WHEN (NEW.campaign_id IS NOT NULL)
     EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
@@ -1786,6 +1787,9 @@ CREATE TRIGGER record_import AFTER UPDATE OF state ON imports FOR EACH ROW
 -- sees and changes only the rows that the key may use. The settings linkmgr.key_id, linkmgr.own_only and
 -- linkmgr.domains ('' means all) describe the key; without them a statement fails.
 --
+-- In front of it, keys with `own_only` have the schema `confined_own`. Its views select the same links by a condition that
+-- can use an index, unlike `is_row_of_key`.
+--
 -- Views have no system columns, so `xmin`, which versions are read from, is a column.
 CREATE FUNCTION is_row_of_key(key_id bigint) RETURNS boolean LANGUAGE sql STABLE
 RETURN NOT current_setting('linkmgr.own_only')::boolean OR key_id = current_setting('linkmgr.key_id')::bigint;
@@ -1834,21 +1838,39 @@ BEGIN
     CREATE VIEW confined.overlay_answers AS
     SELECT * FROM public.overlay_answers a
      WHERE EXISTS (SELECT FROM confined.overlays o WHERE o.user_id = a.user_id AND o.id = a.overlay_id);
-    -- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
-    CREATE VIEW confined.link_records AS
-    SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS longurl, l.title, l.description,
-           coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks,
-           (SELECT c.id FROM confined.campaigns c WHERE c.user_id = l.user_id AND c.id = l.campaign_id) AS campaign,
-           ARRAY(SELECT channel_id FROM confined.channel_items i
-                  WHERE i.user_id = l.user_id AND i.link_id = l.id
-                  ORDER BY channel_id) AS channel,
-           l.created AS date
-      FROM confined.links l
-      LEFT JOIN public.domains d ON d.id = l.domain_id
-      LEFT JOIN public.totals t ON t.target_id = l.id;
     -- The statistics of the account include those of all links.
     CREATE VIEW confined.current_account_rollups AS SELECT * FROM public.current_account_rollups WHERE false;
     CREATE VIEW confined.current_account_days AS SELECT * FROM public.current_account_days WHERE false;
     EXECUTE 'CREATE VIEW confined.usage AS ' || totals;
+
+    DROP SCHEMA IF EXISTS confined_own CASCADE;
+    CREATE SCHEMA confined_own;
+    CREATE VIEW confined_own.links AS
+    SELECT t.xmin, t.*
+      FROM public.links t
+     WHERE t.key_id = current_setting('linkmgr.key_id')::bigint
+       AND (key_domains() IS NULL OR t.domain_id = ANY (key_domains()))
+      WITH CHECK OPTION;
+    ALTER VIEW confined_own.links ALTER key_id SET DEFAULT current_setting('linkmgr.key_id')::bigint;
+    CREATE VIEW confined_own.usage AS
+    SELECT * FROM confined.usage WHERE kind <> 'links'
+     UNION ALL
+    SELECT user_id, 'links', count(*) FROM confined_own.links GROUP BY user_id;
+    FOREACH name IN ARRAY ARRAY['confined', 'confined_own'] LOOP
+        -- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
+        EXECUTE format($view$
+            CREATE VIEW %1$I.link_records AS
+            SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS longurl, l.title,
+                   l.description, coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks,
+                   (SELECT c.id FROM confined.campaigns c WHERE c.user_id = l.user_id AND c.id = l.campaign_id) AS campaign,
+                   ARRAY(SELECT channel_id FROM confined.channel_items i
+                          WHERE i.user_id = l.user_id AND i.link_id = l.id
+                          ORDER BY channel_id) AS channel,
+                   l.created AS date
+              FROM %1$I.links l
+              LEFT JOIN public.domains d ON d.id = l.domain_id
+              LEFT JOIN public.totals t ON t.target_id = l.id
+            $view$, name);
+    END LOOP;
 END $$;
 SELECT create_confined_views();

@@ -23,11 +23,11 @@ def _conditions(node: Row) -> Iterator[str]:
 
 def _plans(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any], settings: str = "") -> list[Row]:
     """Return the plan of each statement that the call runs."""
-    statements: list[tuple[str, Row]] = []
+    statements: list[tuple[str, str, Row]] = []
     execute = Database.execute
 
     def record(self: Database, sql: str, params: Row, **options: Any) -> list[Row]:
-        statements.append((sql, params))
+        statements.append((self.prelude, sql, params))
         return execute(self, sql, params, **options)
 
     with monkeypatch.context() as patch:
@@ -37,8 +37,8 @@ def _plans(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any], s
     plans = []
     with connection.cursor() as cursor:
         cursor.execute(f"SET random_page_cost = 1.1; {settings}")
-        for sql, params in statements:
-            cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", params)
+        for prelude, sql, params in statements:
+            cursor.execute(f"{prelude} EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", params)
             [[[explained]]] = cursor.fetchall()
             plans.append(explained["Plan"])
     connection.rollback()

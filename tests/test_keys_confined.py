@@ -55,11 +55,11 @@ def test_every_table_of_users_is_confined(sql: Sql) -> None:
 def test_every_confined_view_has_all_columns_of_its_table(sql: Sql) -> None:
     missing = sql(
         """
-        SELECT t.table_name, t.column_name FROM information_schema.columns t
-          JOIN information_schema.views v ON v.table_schema = 'confined' AND v.table_name = t.table_name
+        SELECT v.table_schema, t.table_name, t.column_name FROM information_schema.columns t
+          JOIN information_schema.views v ON v.table_schema LIKE 'confined%%' AND v.table_name = t.table_name
          WHERE t.table_schema = 'public' AND t.table_name <> 'usage'
            AND NOT EXISTS (SELECT FROM information_schema.columns c
-                            WHERE c.table_schema = 'confined' AND c.table_name = t.table_name
+                            WHERE c.table_schema = v.table_schema AND c.table_name = t.table_name
                               AND c.column_name = t.column_name)
         """
     )
@@ -79,9 +79,10 @@ def test_an_upgrade_adds_new_columns_to_the_confined_views(
     assert execute(empty, names) == [(1,)]
 
 
-def test_without_a_key_the_confined_views_fail(sql: Sql) -> None:
+@pytest.mark.parametrize("schema", ["confined", "confined_own"])
+def test_without_a_key_the_confined_views_fail(sql: Sql, schema: str) -> None:
     with pytest.raises(Exception, match="unrecognized configuration parameter"):
-        sql("SELECT count(*) FROM confined.links")
+        sql(f"SELECT count(*) FROM {schema}.links")
 
 
 def test_without_the_views_a_confined_key_is_refused(alice: Client, raw: psycopg2.extensions.connection) -> None:

@@ -1,9 +1,15 @@
 """Links that a limited key reads: references to rows that it may not use, and the rows that its lists read."""
 
+from collections.abc import Callable
 from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
 
 from tests import factories
 from tests.conftest import BASE_URL, Client
+from tests.explain import rows_read
 from tests.factories import Sql
 from tests.keyring import URL, Make, branded
 from tests.operations import KEYED
@@ -48,3 +54,23 @@ def test_a_link_keeps_its_short_url_on_a_domain_of_its_owner(alice: Client, make
     [item] = client.get(f"/api/channel/{channel}").get_json()["data"]["items"]
     records = (listed, found, client.get(f"/api/url/{link}").get_json()["details"], changed, changed["details"])
     assert {record["shorturl"] for record in records} | {item["link"]} == {f"{domain}/mine"}
+
+
+@pytest.mark.parametrize("path", ["/api/urls", "/api/urls?after=1000000", "/api/urls?order=click"])
+def test_a_list_reads_no_links_of_other_keys(
+    *, make_app: Callable[..., Flask], alice: Client, make_key: Make, raw: psycopg2.extensions.connection, dsn: str,
+    path: str, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    client = make_key(alice, own_only=True)
+    client.http = make_app(prepare="0").test_client()  # which sends the search path with the statement
+    ids = {client.add("/api/url/add", {"url": f"{URL}/{n}"}) for n in range(3)}
+    with raw.cursor() as cursor:
+        many = "SELECT %s, 'many' || n, 'https://example.com/many' FROM generate_series(1, 5000) AS n"
+        cursor.execute(f"INSERT INTO links (user_id, alias, url) {many}", [alice.id])
+        cursor.execute("ANALYZE links")
+
+    def read() -> None:
+        data = client.get(path).get_json()["data"]
+        assert (data["result"], {row["id"] for row in data["urls"]}) == (3, ids)
+
+    assert max(rows_read(monkeypatch, dsn, read)) < 100

@@ -9,7 +9,7 @@ from linkmgr.db import session
 from linkmgr.db.statements import Database, database, executor
 from linkmgr.settings import this_app
 
-_SEARCH_PATH = "confined, public"
+_SEARCH_PATHS = {False: "confined, public", True: "confined_own, confined, public"}  # by own_only
 # Fails if the schema is missing: PostgreSQL would skip it in the search path, and use the tables.
 _CHECK = "SELECT 'confined.links'::regclass; "
 
@@ -19,15 +19,15 @@ class ConfinedDatabase(Database):
 
     may_lag = False  # a replica has no settings of the key
 
-    def __init__(self, primary: Database, on_connect: Callable[[], None]) -> None:
+    def __init__(self, primary: Database, on_connect: Callable[[], None], search_path: str) -> None:
         super().__init__(primary.dsn, primary.prepare, on_connect)
         primary.pools.append(self)
         self.pools = primary.pools
         if self.prepare:
-            path = f" -c search_path={_SEARCH_PATH.replace(' ', '')}"
+            path = f" -c search_path={search_path.replace(' ', '')}"
             self.options = self.options | {"options": session.STARTUP_OPTIONS + path}
         else:
-            self.prelude += f"SET LOCAL search_path = {_SEARCH_PATH}; "
+            self.prelude += f"SET LOCAL search_path = {search_path}; "
 
     def of_key(self, key_id: int, *, own_only: bool, domains: list[int] | None) -> "ConfinedDatabase":
         """Return the same pool with the settings of a key, which each statement sets for its transaction."""
@@ -42,8 +42,8 @@ class ConfinedDatabase(Database):
 
 def confine(key_id: int, *, own_only: bool, domains: list[int] | None) -> None:
     """Execute the statements of the current request in the schema `confined`."""
-    pool: ConfinedDatabase = this_app().extensions["linkmgr_confined"]
-    executor.set(pool.of_key(key_id, own_only=own_only, domains=domains))
+    pools: dict[bool, ConfinedDatabase] = this_app().extensions["linkmgr_confined"]
+    executor.set(pools[own_only].of_key(key_id, own_only=own_only, domains=domains))
 
 
 def _release(_error: BaseException | None) -> None:
@@ -53,5 +53,7 @@ def _release(_error: BaseException | None) -> None:
 
 
 def init_app(app: Flask) -> None:
-    app.extensions["linkmgr_confined"] = ConfinedDatabase(database(), database().on_connect)
+    app.extensions["linkmgr_confined"] = {
+        own_only: ConfinedDatabase(database(), database().on_connect, path) for own_only, path in _SEARCH_PATHS.items()
+    }
     app.teardown_request(_release)

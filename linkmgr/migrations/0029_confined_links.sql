@@ -1,3 +1,5 @@
+CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;
+
 -- `public.domains` instead of `domains`.
 CREATE OR REPLACE FUNCTION link_references(owner bigint, link bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -24,7 +26,7 @@ BEGIN
          WHERE l.user_id = owner AND l.id = link);
 END $$;
 
--- Campaigns and channels of links are those that the key may use.
+-- Campaigns and channels of links are those that the key may use. The schema `confined_own` is new.
 CREATE OR REPLACE FUNCTION create_confined_views() RETURNS void LANGUAGE plpgsql SET client_min_messages = warning AS $$
 DECLARE
     name   text;
@@ -63,20 +65,38 @@ BEGIN
     CREATE VIEW confined.overlay_answers AS
     SELECT * FROM public.overlay_answers a
      WHERE EXISTS (SELECT FROM confined.overlays o WHERE o.user_id = a.user_id AND o.id = a.overlay_id);
-    -- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
-    CREATE VIEW confined.link_records AS
-    SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS longurl, l.title, l.description,
-           coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks,
-           (SELECT c.id FROM confined.campaigns c WHERE c.user_id = l.user_id AND c.id = l.campaign_id) AS campaign,
-           ARRAY(SELECT channel_id FROM confined.channel_items i
-                  WHERE i.user_id = l.user_id AND i.link_id = l.id
-                  ORDER BY channel_id) AS channel,
-           l.created AS date
-      FROM confined.links l
-      LEFT JOIN public.domains d ON d.id = l.domain_id
-      LEFT JOIN public.totals t ON t.target_id = l.id;
     -- The statistics of the account include those of all links.
     CREATE VIEW confined.current_account_rollups AS SELECT * FROM public.current_account_rollups WHERE false;
     CREATE VIEW confined.current_account_days AS SELECT * FROM public.current_account_days WHERE false;
     EXECUTE 'CREATE VIEW confined.usage AS ' || totals;
+
+    DROP SCHEMA IF EXISTS confined_own CASCADE;
+    CREATE SCHEMA confined_own;
+    CREATE VIEW confined_own.links AS
+    SELECT t.xmin, t.*
+      FROM public.links t
+     WHERE t.key_id = current_setting('linkmgr.key_id')::bigint
+       AND (key_domains() IS NULL OR t.domain_id = ANY (key_domains()))
+      WITH CHECK OPTION;
+    ALTER VIEW confined_own.links ALTER key_id SET DEFAULT current_setting('linkmgr.key_id')::bigint;
+    CREATE VIEW confined_own.usage AS
+    SELECT * FROM confined.usage WHERE kind <> 'links'
+     UNION ALL
+    SELECT user_id, 'links', count(*) FROM confined_own.links GROUP BY user_id;
+    FOREACH name IN ARRAY ARRAY['confined', 'confined_own'] LOOP
+        -- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
+        EXECUTE format($view$
+            CREATE VIEW %1$I.link_records AS
+            SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS longurl, l.title,
+                   l.description, coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks,
+                   (SELECT c.id FROM confined.campaigns c WHERE c.user_id = l.user_id AND c.id = l.campaign_id) AS campaign,
+                   ARRAY(SELECT channel_id FROM confined.channel_items i
+                          WHERE i.user_id = l.user_id AND i.link_id = l.id
+                          ORDER BY channel_id) AS channel,
+                   l.created AS date
+              FROM %1$I.links l
+              LEFT JOIN public.domains d ON d.id = l.domain_id
+              LEFT JOIN public.totals t ON t.target_id = l.id
+            $view$, name);
+    END LOOP;
 END $$;
