@@ -520,6 +520,7 @@ CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;
 CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;
 CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;
 CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;
+CREATE INDEX ON links (user_id, key_id, md5(url)) WHERE key_id IS NOT NULL;
 CREATE TRIGGER campaign_on_insert BEFORE INSERT ON links FOR EACH ROW
     WHEN (NEW.campaign_id IS NOT NULL)
     EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
@@ -1796,6 +1797,28 @@ RETURN NOT current_setting('linkmgr.own_only')::boolean OR key_id = current_sett
 
 CREATE FUNCTION key_domains() RETURNS bigint[] LANGUAGE sql STABLE
 RETURN nullif(current_setting('linkmgr.domains'), '')::bigint[];
+
+-- Return the link of a URL alone that the current key made although another key had shortened the URL, so that it cannot
+-- be `plain`. The lock makes concurrent requests wait, and the query sees the link of the one before.
+CREATE FUNCTION own_plain_link(owner bigint, target text) RETURNS TABLE (id bigint, alias text) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    key bigint := current_setting('linkmgr.key_id');
+BEGIN
+    PERFORM pg_advisory_xact_lock('public.links'::regclass::oid::integer, hashtext(key || ' ' || target));
+    RETURN QUERY
+    SELECT id, alias
+      FROM links l
+     WHERE user_id = owner AND key_id = key AND md5(url) = md5(target) AND url = target
+       AND num_nonnulls(campaign_id, domain_id, splash_id, overlay_id, password_hash, expires) = 0
+       AND NOT custom AND type = 'direct' AND public
+       AND (title, description, metadescription, metaimage) = ('', '', '', '')
+       AND (locations, devices, languages, parameters, deeplink) = ('{}', '{}', '{}', '[]', '{}')
+       AND NOT EXISTS (SELECT FROM link_pixels p WHERE p.link_id = l.id)
+       AND NOT EXISTS (SELECT FROM public.channel_items i WHERE i.user_id = owner AND i.link_id = l.id)
+     ORDER BY id
+     LIMIT 1;
+END $$;
 
 -- Create the views of confined keys. Each upgrade calls this after its migrations, because views do not get the columns
 -- that are added to their tables. A migration that drops a column or changes its type drops the schema first, and calls

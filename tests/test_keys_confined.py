@@ -14,6 +14,7 @@ from tests.conftest import Client
 from tests.factories import Sql
 from tests.keyring import ADD, URL, Make, branded, code
 from tests.operations import KEYED, Call
+from tests.races import at_once
 from tests.worlds import Rows, World, ask, over
 
 USES: Rows = {"api_key_uses": [], "idempotency_keys": []}  # tables that requests of a key change
@@ -174,6 +175,21 @@ def test_a_url_that_another_key_has_shortened_becomes_a_new_link(alice: Client, 
     assert alice.add("/api/url/add", {"url": URL}) == existing
     own = client.add("/api/url/add", {"url": URL + "2"})
     assert client.add("/api/url/add", {"url": URL + "2"}) == own, "its own link is returned again"
+
+
+def test_a_key_shortens_a_url_of_another_key_once(alice: Client, make_limited: Make, sql: Sql) -> None:
+    client, other = make_limited(alice, own_only=True), make_limited(alice, own_only=True)
+    existing = alice.add("/api/url/add", {"url": URL})
+    clients = [Client(client.http.application.test_client(), client.key) for _ in range(4)]
+    [link] = set(at_once(8, lambda n: clients[n % 4].add("/api/url/add", {"url": URL}), threads=4))
+    assert other.add("/api/url/add", {"url": URL}) not in {link, existing}
+    body = {"url": URL, "status": "public", "campaign": 0, "custom": ""}
+    assert client.post("/api/url/add", body).get_json() == client.post("/api/url/add", {"url": URL}).get_json()
+    client.put(f"/api/url/{link}/update", {"metatitle": "Mine"})
+    changed = client.add("/api/url/add", {"url": URL})
+    assert changed != link, "a changed link is not returned"
+    alice.put(f"/api/url/{changed}/update", {"channel": factories.channel(sql, alice.id)})
+    assert client.add("/api/url/add", {"url": URL}) not in {link, changed}
 
 
 def test_a_reference_that_its_owner_made_is_not_shown(alice: Client, make_limited: Make, sql: Sql) -> None:

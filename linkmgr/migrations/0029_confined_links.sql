@@ -1,4 +1,5 @@
 CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;
+CREATE INDEX ON links (user_id, key_id, md5(url)) WHERE key_id IS NOT NULL;
 
 -- `public.domains` instead of `domains`.
 CREATE OR REPLACE FUNCTION link_references(owner bigint, link bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
@@ -24,6 +25,28 @@ BEGIN
                                      ORDER BY channel_id))
           FROM links l
          WHERE l.user_id = owner AND l.id = link);
+END $$;
+
+-- Return the link of a URL alone that the current key made although another key had shortened the URL, so that it cannot
+-- be `plain`. The lock makes concurrent requests wait, and the query sees the link of the one before.
+CREATE FUNCTION own_plain_link(owner bigint, target text) RETURNS TABLE (id bigint, alias text) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    key bigint := current_setting('linkmgr.key_id');
+BEGIN
+    PERFORM pg_advisory_xact_lock('public.links'::regclass::oid::integer, hashtext(key || ' ' || target));
+    RETURN QUERY
+    SELECT id, alias
+      FROM links l
+     WHERE user_id = owner AND key_id = key AND md5(url) = md5(target) AND url = target
+       AND num_nonnulls(campaign_id, domain_id, splash_id, overlay_id, password_hash, expires) = 0
+       AND NOT custom AND type = 'direct' AND public
+       AND (title, description, metadescription, metaimage) = ('', '', '', '')
+       AND (locations, devices, languages, parameters, deeplink) = ('{}', '{}', '{}', '[]', '{}')
+       AND NOT EXISTS (SELECT FROM link_pixels p WHERE p.link_id = l.id)
+       AND NOT EXISTS (SELECT FROM public.channel_items i WHERE i.user_id = owner AND i.link_id = l.id)
+     ORDER BY id
+     LIMIT 1;
 END $$;
 
 -- Campaigns and channels of links are those that the key may use. The schema `confined_own` is new.

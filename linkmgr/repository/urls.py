@@ -101,9 +101,11 @@ def with_random_alias(store: Callable[[str], Row | None]) -> Row | None:
 def add(user_id: int, *, url: str, **members: Any) -> Row:
     """Store a link and return its `id`, `shorturl` and `short`, and as `is_new` if there was none like it."""
     if not members.keys() - {"hosts"}:
+        hosts = members.get("hosts", [])
         # An API key that may not see the existing link of the URL stores another one.
         with suppress(WithCheckOptionViolation):
-            return _added(with_random_alias(lambda alias: _add_plain(user_id, alias, url, members.get("hosts", []))))
+            return _added(with_random_alias(lambda alias: _add_plain(user_id, alias, url, hosts)))
+        return _added(with_random_alias(lambda alias: _add_own(user_id, alias, url, hosts)))
     params = to_params({"url": url} | members)
     if params["custom"]:
         return _added(_add(user_id, params["custom"], params))
@@ -126,6 +128,30 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
          WHERE NOT EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[]))
         ON CONFLICT (user_id, md5(url)) WHERE plain DO UPDATE SET plain = true
         RETURNING id, %(base)s::text || '/' || alias AS shorturl, NULL AS refusal, alias = %(alias)s AS is_new
+        """,
+        user_id=user_id,
+        alias=alias,
+        url=url,
+        hosts=hosts,
+        base=settings().base_url,
+    )
+    return link or {"refusal": "link_branded"}
+
+
+def _add_own(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | None:
+    """Store a link of an API key without other members than its URL, or return the existing one of this key."""
+    link = run(
+        """
+        WITH existing AS (
+            SELECT * FROM own_plain_link(%(user_id)s, %(url)s)),
+        added AS (
+            INSERT INTO links (user_id, alias, url)
+            SELECT %(user_id)s, %(alias)s, %(url)s
+             WHERE NOT EXISTS (SELECT FROM existing)
+               AND NOT EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[]))
+            RETURNING id, alias)
+        SELECT id, %(base)s::text || '/' || alias AS shorturl, NULL AS refusal, alias = %(alias)s AS is_new
+          FROM (TABLE existing UNION ALL TABLE added) links
         """,
         user_id=user_id,
         alias=alias,
