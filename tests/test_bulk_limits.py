@@ -3,7 +3,9 @@
 import json
 from collections.abc import Callable
 
+import pytest
 from flask import Flask
+from werkzeug.test import TestResponse
 
 from tests.conftest import Client
 from tests.factories import Sql
@@ -46,3 +48,23 @@ def test_the_budget_is_exact_under_concurrency(make_app: Callable[..., Flask], a
     links = {"urls": [{"url": f"{PAGE}/{n}"} for n in range(3)]}
     answers = at_once(30, lambda _: Client(thrifty.test_client(), alice.key).post(BULK, links), threads=8)
     assert sorted(answer.status_code for answer in answers) == [200] * 16 + [429] * 14
+
+
+@pytest.mark.parametrize(
+    ("links", "status"), [([{"url": f"{PAGE}/{n}"} for n in range(4)], 200), ([{"url": "ftp://x"}] * 4, 400)]
+)
+def test_equal_requests_under_one_idempotency_key_spend_their_rows_once(
+    make_app: Callable[..., Flask], alice: Client, links: list[dict[str, str]], status: int
+) -> None:
+    thrifty = make_app(bulk_rows="10 per minute")
+
+    def send(_: int, key: str = "once") -> TestResponse:
+        body = {"urls": links, "atomic": True}
+        return Client(thrifty.test_client(), alice.key).post(BULK, body, headers={"Idempotency-Key": key})
+
+    answers = at_once(12, send, threads=6)
+    assert {answer.status_code for answer in answers} <= {status, 409}
+    assert len({answer.data for answer in answers if answer.status_code == status}) == 1
+    assert [send(0).status_code, send(0, "twice").status_code] == [status, status]
+    refused = send(0, "again")
+    assert (refused.status_code, refused.headers["X-RateLimit-Rows-Remaining"]) == (429, "2")

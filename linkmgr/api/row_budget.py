@@ -7,6 +7,7 @@ from functools import lru_cache
 from flask import Response, after_this_request
 from limits import RateLimitItem, parse
 
+from linkmgr.db import transaction
 from linkmgr.repository import callers
 from linkmgr.settings import settings
 from linkmgr.web.auth import user_id
@@ -21,7 +22,14 @@ def _parse(rate: str) -> RateLimitItem:
 
 
 def spend(rows: int) -> None:
-    """Count the rows of a request. Raise `rows_limited`, and count nothing, if they exceed the budget."""
+    """Count the rows of a request. Raise `rows_limited`, and count nothing, if they exceed the budget.
+
+    A request with an Idempotency-Key does this when it has locked the key: a repeated one counts nothing.
+    """
+    transaction.on_begin(lambda: _spend(rows))
+
+
+def _spend(rows: int) -> None:
     limit = _parse(settings().bulk_rows)
     window = limit.get_expiry()
     bucket = f"rows:{user_id()}"

@@ -20,6 +20,7 @@ class Transaction:
 
     def __init__(self, used: Database, on_begin: Callable[[], None]) -> None:
         self._database, self._on_begin = used, on_begin
+        self._also_on_begin: list[Callable[[], None]] = []
         self._pooled: Pooled | None = None
 
     @property
@@ -29,6 +30,13 @@ class Transaction:
     @property
     def may_lag(self) -> bool:
         return not self.began and self._database.may_lag  # a replica does not see its writes
+
+    def also_on_begin(self, call: Callable[[], None]) -> None:
+        """Call this besides after `on_begin`, or now if the transaction has begun."""
+        if self.began:
+            call()
+        else:
+            self._also_on_begin.append(call)
 
     def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]:
         """Execute a statement. Its failure undoes only this statement, because repositories try other names after a
@@ -50,6 +58,8 @@ class Transaction:
         try:
             self._send("BEGIN; " + self._database.prelude)
             (on_begin or self._on_begin)()
+            for call in self._also_on_begin:
+                call()
             self._send("SAVEPOINT before_writes")
         except Exception:
             self.close()
@@ -102,6 +112,15 @@ def lazily(on_begin: Callable[[], None]) -> Iterator[Transaction]:
     finally:
         executor.reset(token)
         transaction.close()
+
+
+def on_begin(call: Callable[[], None]) -> None:
+    """Call this when the transaction of the request begins, or now if the request has none."""
+    current = executor.get()
+    if isinstance(current, Transaction):
+        current.also_on_begin(call)
+    else:
+        call()
 
 
 @contextmanager
