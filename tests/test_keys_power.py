@@ -34,6 +34,17 @@ def test_the_default_key_can_be_turned_off_while_there_is_another(
     assert alice.get("/api/account").status_code == 200
 
 
+def test_a_key_that_has_reached_the_lifetime_of_all_keys_is_no_other_key(
+    make_app: Callable[..., Flask], register: Callable[..., Client], make_key: Make, sql: Sql
+) -> None:
+    alice = register("alice", via=make_app(key_lifetime_days="30"))
+    make_key(alice)
+    sql("UPDATE api_keys SET created = now() - interval '30 days' RETURNING 1")
+    assert code(alice.put("/api/key/default/update", {"active": False})) == (400, "default_key_only")
+    sql("UPDATE api_keys SET created = now() RETURNING 1")
+    assert alice.put("/api/key/default/update", {"active": False}).status_code == 200
+
+
 def test_a_key_that_sees_only_some_keys_does_not_see_the_default_key(alice: Client, make_key: Make, sql: Sql) -> None:
     domain_id, _ = branded(sql, alice)
     for limits in ({"own_only": True}, {"domains": [domain_id]}):

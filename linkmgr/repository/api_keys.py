@@ -284,10 +284,13 @@ def set_default(user_id: int, *, active: bool) -> None:
         UPDATE users SET key_off = NOT %(active)s::boolean
          WHERE id = %(user_id)s
            AND (%(active)s OR EXISTS (SELECT FROM api_keys
-                                       WHERE user_id = %(user_id)s AND (expires > now()) IS NOT FALSE))
+                                       WHERE user_id = %(user_id)s
+                                         AND (least(expires, created + make_interval(days => %(lifetime)s)) > now())
+                                             IS NOT FALSE))
         RETURNING id
         """,
         user_id=user_id,
+        lifetime=settings().key_lifetime_days,
         active=active,
     )
     if changed is None:
