@@ -129,6 +129,10 @@ def test_a_use_does_not_change_the_version_of_a_key(alice: Client, make_key: Mak
         (["2001:db8::/32"], "[2001:db8::1]:4711", True),
         (["2001:db8::/32"], "2001:db9::1", False),
         (["0.0.0.0/0"], "2001:db9::1", False),
+        (["::ffff:192.0.2.7"], "192.0.2.7", True),
+        (["::ffff:192.0.2.0/120"], "::ffff:192.0.2.7", True),
+        (["::ffff:192.0.2.0/120"], "192.0.3.7", False),
+        (["::ffff:0:0/95"], "192.0.2.7", False),
         (["0.0.0.0/0", "::/0"], "unknown", False),
     ],
 )

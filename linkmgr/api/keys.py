@@ -21,6 +21,7 @@ default_bp = Blueprint("default_key", __name__)  # its updates change the row of
 
 MAX_ITEMS = 100  # of an array
 MAX_OVERLAP = 7 * 86400  # seconds
+_MAPPED_BITS = 96  # in front of the IPv4 address of an IPv4-mapped one
 
 
 class Items(fields.Field[list[Any]]):
@@ -78,7 +79,10 @@ class Networks(Items):
     def parse(self, value: Any) -> str:
         if not isinstance(value, str) or "%" in value:  # PostgreSQL has no zones such as fe80::1%eth0
             raise ValueError
-        return str(ipaddress.ip_network(value, strict=False))
+        network = ipaddress.ip_network(value, strict=False)
+        # Clients never have an IPv4-mapped address (client_address.py). Larger networks do not begin with one.
+        mapped = getattr(network.network_address, "ipv4_mapped", None)
+        return f"{mapped}/{network.prefixlen - _MAPPED_BITS}" if mapped else str(network)
 
 
 class FutureTime(Timestamp):

@@ -101,7 +101,8 @@ is refused without being looked up.""",
         ),
         "allowed_ips": Member(
             ["192.0.2.0/24", "2001:db8::/32"],
-            "The IP addresses and networks that the key can be used from. `[]` means all.",
+            "The IP addresses and networks that the key can be used from. `[]` means all. IPv4-mapped "
+            "addresses such as `::ffff:192.0.2.7` become IPv4.",
             default=[],
         ),
         "overlap": Member(86400, "The seconds for which the previous key still works, at most 7 days.", default=0),
