@@ -11,6 +11,7 @@ from tests import factories
 from tests.batches import BATCH, MANY, STATISTICS, VISITS, go
 from tests.conftest import PASSWORD, Client
 from tests.factories import Sql
+from tests.keyring import Make, code
 from tests.transactions import costs
 
 Connection = psycopg2.extensions.connection
@@ -91,6 +92,30 @@ def test_the_names_of_a_deleted_user_are_free_at_once(
         "campaign": {"name": "s", "slug": "sale"},
     }.items():
         assert bob.post(f"/api/{path}/add", sent).status_code == 400, "the name of an existing user was accepted"
+
+
+def test_a_limited_key_gets_the_names_of_a_deleted_user_too(
+    *, app: Flask, admin: Client, alice: Client, carol: Client, make_limited: Make, run_jobs: Callable[[], None]
+) -> None:
+    client, url = make_limited(alice, own_only=True), {"url": "https://example.com/new"}
+    adds = {
+        "url": url | {"custom": "carol"},
+        "bio": {"name": "Alice", "alias": "mine"},
+        "domain": {"domain": f"https://{HOST}"},
+        "campaign": {"name": "Sale", "slug": "sale"},
+    }
+    for word, body in adds.items():
+        assert code(client.post(f"/api/{word}/add", body))[0] == 400, "the name of an existing user was accepted"
+    link = client.add("/api/url/add", url | {"custom": "own"})
+    admin.delete(f"/api/user/{carol.id}/delete")
+    for word, body in adds.items():
+        assert client.post(f"/api/{word}/add", body).status_code == 200, word
+    moved = {"domain": HOST, "custom": "branded"}
+    assert client.put(f"/api/url/{link}/update", moved).status_code == 200
+    run_jobs()
+    assert go(app, "/branded", HOST).headers["Location"] == "https://example.com/new"
+    assert go(app, "/carol").headers["Location"] == "https://example.com/new"
+    assert alice.get("/api/urls").get_json()["data"]["result"] == 2
 
 
 def test_updates_take_the_names_of_a_deleted_user_too(admin: Client, alice: Client, carol: Client) -> None:

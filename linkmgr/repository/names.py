@@ -10,7 +10,7 @@ from psycopg2.errors import UniqueViolation
 from linkmgr.db.statements import Row, run
 
 # Statements by violated constraint. Each releases the name if its owner was deleted, and returns a row unless an
-# existing user has it.
+# existing user has it. The tables are of the schema `public`, because limited keys do not see rows of deleted users.
 _RELEASES = {
     "alias_taken": """
         WITH holder AS (
@@ -21,27 +21,28 @@ _RELEASES = {
                AND alias = coalesce(nullif(%(alias)s::text, ''),
                                     (SELECT alias FROM links WHERE id = %(link_id)s::bigint))),
         link_deleted AS (
-            DELETE FROM links
+            DELETE FROM public.links
              WHERE id = (SELECT link_id FROM holder) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)),
         bio_deleted AS (
-            DELETE FROM bios
+            DELETE FROM public.bios
              WHERE id = (SELECT bio_id FROM holder) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
         SELECT 1 AS free
          WHERE NOT EXISTS (SELECT FROM users
-                            WHERE id = coalesce((SELECT user_id FROM links WHERE id = (SELECT link_id FROM holder)),
-                                                (SELECT user_id FROM bios WHERE id = (SELECT bio_id FROM holder))))
+                            WHERE id = coalesce(
+                                (SELECT user_id FROM public.links WHERE id = (SELECT link_id FROM holder)),
+                                (SELECT user_id FROM public.bios WHERE id = (SELECT bio_id FROM holder))))
     """,
     "campaign_slug_taken": """
         WITH released AS (
-            UPDATE campaigns SET slug = NULL
+            UPDATE public.campaigns SET slug = NULL
              WHERE slug = %(slug)s AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
         SELECT 1 AS free
-         WHERE NOT EXISTS (SELECT FROM campaigns JOIN users ON users.id = user_id WHERE slug = %(slug)s)
+         WHERE NOT EXISTS (SELECT FROM public.campaigns JOIN users ON users.id = user_id WHERE slug = %(slug)s)
     """,
     # Rename the domain instead of deleting it: links may still refer to it.
     "domain_taken": """
         WITH released AS (
-            UPDATE domains SET host = id || '.invalid'
+            UPDATE public.domains SET host = id || '.invalid'
              WHERE host = split_part(%(domain)s, '://', 2)
                AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
         SELECT 1 AS free
