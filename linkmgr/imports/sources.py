@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from linkmgr.imports.rows import MEMBERS
 
-_MAX_CACHED = 100  # characters; names in JSON can have megabytes
+MAX_NAME = 100  # characters; names in JSON can have megabytes
 ANY_SEPARATOR = "|;,"  # of names of tags in a cell; the first that the cell has separates them
 
 
@@ -22,7 +22,7 @@ class Source(NamedTuple):
 
 
 def normalize(name: str) -> str:
-    return _normalize(name) if len(name) <= _MAX_CACHED else _normalize.__wrapped__(name)
+    return _normalize(name) if len(name) <= MAX_NAME else _normalize.__wrapped__(name)
 
 
 @lru_cache(maxsize=1024)  # each row repeats the names

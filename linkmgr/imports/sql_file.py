@@ -10,11 +10,12 @@ from linkmgr.imports.streams import CHUNK, MAX_RECORD, Record, decode
 _STRING = rb"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'"
 _NAME = rb"(?:`[^`]*`\.|\"[^\"]*\"\.|\w+\.)?(?:`([^`]*)`|\"([^\"]*)\"|(\w+))"
 _FLAGS = re.DOTALL | re.IGNORECASE
+# Repetitions of spaces are possessive (*+): with backtracking, two beside each other take quadratic time.
 _INSERT = re.compile(
     rb"(?:INSERT|REPLACE)\s+(?:(?:IGNORE|DELAYED|LOW_PRIORITY|HIGH_PRIORITY)\s+)*INTO\s+" + _NAME
-    + rb"\s*(?:\(([^()']*)\))?\s*VALUES\s*(?=\()", _FLAGS)  # fmt: skip
-_CREATE = re.compile(rb"CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?" + _NAME + rb"\s*\(", _FLAGS)
-_COLUMN = re.compile(rb"^\s*(?:`([^`]+)`|\"([^\"]+)\"|(\w+))\s+\w+", re.MULTILINE)
+    + rb"\s*+(?:\(([^()']*)\))?+\s*+VALUES\s*+(?=\()", _FLAGS)  # fmt: skip
+_CREATE = re.compile(rb"CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?" + _NAME + rb"\s*+\(", _FLAGS)
+_COLUMN = re.compile(rb"^[^\S\n]*+(?:`([^`]+)`|\"([^\"]+)\"|(\w++))\s++\w", re.MULTILINE)
 _VALUE = re.compile(
     rb"\s*(?:(?:_\w+\s*)?(?:(" + _STRING + rb")|0x([0-9a-f]+)|x'([0-9a-f]*)')|([-+.\w]+))\s*([,)])",
     _FLAGS,

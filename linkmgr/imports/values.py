@@ -10,13 +10,15 @@ import orjson
 
 from linkmgr.fields.times import parse_time
 from linkmgr.imports.rows import LINK_MEMBERS, ImportRow, RawVisit
-from linkmgr.imports.sources import ANY_SEPARATOR, Source, normalize
+from linkmgr.imports.sources import ANY_SEPARATOR, MAX_NAME, Source, normalize
 from linkmgr.imports.streams import Record
 
 _EPOCH = re.compile(r"(\d{9,10}|\d{13}|\d{16})(?:\.\d+)?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _COUNT = re.compile(r"(\d{1,3}(?:[,'\u00a0 ]\d{3})+|\d{1,18})(?:\.0*)?", re.ASCII)
-_SHORT_URL = re.compile(r"https?://([^/\s]+)/+(.*)|((?:[^/\s.]+\.)+(?!\d)[^/\s.:]{2,}(?::\d+)?)/+(.*)", re.IGNORECASE)
+_SHORT_URL = re.compile(
+    r"https?://([^/\s]++)/++(.*)|((?:[^/\s.]+\.)+(?!\d)[^/\s.:]{2,}(?::\d+)?)/++(.*)", re.IGNORECASE
+)
 _NEVER = ("", "null", "none", "never", "0000-00-00 00:00:00")
 _NESTED = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")  # which are JSON in a CSV
 _NEUTRALIZED = re.compile(r"'[=+\-@\t\r]")  # what our CSV has in place of a formula
@@ -61,7 +63,7 @@ def flatten(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values by normalized name, and those of objects inside too."""
     values: dict[str, Any] = {}
     for name, value in record.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and len(name) <= MAX_NAME:  # each member repeats the name
             values |= {normalize(name) + normalize(inner): inside for inner, inside in value.items()}
         values.setdefault(normalize(name), value)
     return values
