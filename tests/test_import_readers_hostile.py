@@ -5,7 +5,9 @@ from time import thread_time
 
 import pytest
 
-from tests.test_import_readers_bytes import outcome
+from linkmgr.imports import readers
+from tests.test_import_readers import only, problem, read
+from tests.test_import_readers_bytes import CLOSE_QUOTE, outcome
 
 HEADER = b"Long URL,Short code,Title,Tags\n"
 VALUES = b"INSERT INTO yourls_url VALUES ('a','https://b',NULL,'2026-01-01','',1);\n"
@@ -58,3 +60,39 @@ def test_a_long_name_with_many_members_takes_time_in_proportion() -> None:
         return f'[{LINK}}},{LINK},"{"x" * 10 * size}":{{{members}}}}}]'.encode()
 
     check_growth(element, 500)
+
+
+def test_a_header_of_more_than_500_columns_is_refused() -> None:
+    columns = [b"Long URL", b"Short code", *[b"a"] * 498]
+    row = b"https://example.com,summer" + b"," * 498 + b"\n"
+    names = readers.recognize(b",".join(columns) + b"\n").columns
+    assert (names[2], names[3], names[-1]) == ("a", "a (2)", "a (498)")
+    assert only(b",".join(columns) + b"\n" + row).record["custom"] == "summer"
+    assert problem(b",".join([*columns, b""]) + b"\n" + row) == (
+        "The first line has more than 500 columns. Leave out those that links do not need."
+    )
+
+
+def test_repeated_names_of_columns_stay_apart() -> None:
+    names = readers.recognize(b"Long URL,Short code,a (2),a,a,,a,column 6,a (2)\n").columns
+    assert names[2:] == ["a (2)", "a", "a (3)", "column 6", "a (4)", "column 6 (2)", "a (2) (2)"]
+
+
+def test_a_table_of_more_than_500_columns_has_no_links() -> None:
+    columns = ",".join(["keyword", "url", *(f"c{number}" for number in range(499))])
+    content = f"INSERT INTO a ({columns}) VALUES ({'1,' * 500}1);".encode()
+    assert problem(content).startswith("The SQL file has no rows of YOURLS.")
+
+
+def test_a_record_of_more_than_1000_lines_costs_one_row() -> None:
+    quoted = b'https://example.com,a1,"b%s",\n' % (b"\n" * 999)
+    rows = read(HEADER + quoted + b'https://example.com,a2,"open,\n' + b"https://example.com,a3,c,\n" * 1500)
+    assert [row.problem for row in rows[:2]] == [None, f"Row 2 {CLOSE_QUOTE}"]
+    assert [row.record.get("custom") for row in rows[2:]] == ["a3"] * 1500
+
+
+def test_the_columns_behind_the_last_one_are_cut() -> None:
+    [row] = read(HEADER + b"https://example.com,a,b,c,d,e,f" + b"," * 100_000 + b"g\n")
+    assert row.problem == "Row 1 has 100007 columns, but the first line has 4. Quote the cells."
+    assert [*row.raw] == ["Long URL", "Short code", "Title", "Tags", "column 5", "column 6"]
+    assert [*row.raw.values()] == ["https://example.com", *"abcde"]

@@ -2,17 +2,20 @@
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
 from linkmgr.imports.rows import ReadError
-from linkmgr.imports.streams import HEAD, MAX_RECORD, Line, Lines, Record, decode
+from linkmgr.imports.streams import HEAD, MAX_COLUMNS, MAX_RECORD, Line, Lines, Record, decode
 
 DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r"sep=(.)\s*", re.IGNORECASE)  # a first line that Excel writes
 _NOT_CLOSED = "has a quotation mark that is never closed."
 _TOO_LONG = "is too long, or has a quotation mark that is never closed."
 _MAX_SHOWN = 500  # characters of a malformed cell
+_MAX_EXTRA = 2  # cells behind the last column, which are shown with the problem
+_MAX_LINES = 1000  # of a record; its lines are read again if it is given up
 
 
 class _Reader:
@@ -33,7 +36,8 @@ class _Reader:
                 self._lines.push_back([line])
                 raise csv.Error
             self._taken.append(line)
-            if line.text is None or line.end - self._taken[0].start > MAX_RECORD:
+            is_long = line.end - self._taken[0].start > MAX_RECORD or len(self._taken) > _MAX_LINES
+            if line.text is None or is_long:
                 raise csv.Error
             yield decode(line.text)
         self._exhausted = True
@@ -79,6 +83,8 @@ def header(head: bytes) -> tuple[list[str], str, int]:
         raise ReadError("The first line is too long, or has a quotation mark that is never closed.")
     if any("\0" in cell for cell in cells):
         raise ReadError("This is not a text file. Import a CSV, JSON or SQL file.")
+    if len(cells) > MAX_COLUMNS:
+        raise ReadError(f"The first line has more than {MAX_COLUMNS} columns. Leave out those that links do not need.")
     return _distinct([cells[0].removeprefix("\ufeff"), *cells[1:]]), delimiter, offset
 
 
@@ -89,22 +95,22 @@ def _delimiter_of(line: str) -> str:
 
 def _distinct(cells: list[str]) -> list[str]:
     """Return a name for each column, because headers repeat names and leave them out."""
-    names: list[str] = []
+    names: dict[str, None] = {}
+    numbers: Counter[str] = Counter()
     for index, cell in enumerate(cells, start=1):
         name = base = cell.strip() or f"column {index}"
-        number = 1
         while name in names:
-            number += 1
-            name = f"{base} ({number})"
-        names.append(name)
-    return names
+            numbers[base] += 1
+            name = f"{base} ({numbers[base] + 1})"
+        names[name] = None
+    return [*names]
 
 
 def csv_records(lines: Lines, columns: list[str], delimiter: str) -> Iterator[Record]:
     """Yield the records, without empty lines."""
     for cells, malformed, offset in _Reader(lines, delimiter):
         extra = cells[len(columns) :]
-        names = chain(columns, (f"column {len(columns) + number}" for number in range(1, len(extra) + 1)))
+        names = chain(columns, (f"column {len(columns) + number}" for number in range(1, _MAX_EXTRA + 1)))
         problem = malformed
         if any(map(str.strip, extra)):
             problem = problem or f"has {len(cells)} columns, but the first line has {len(columns)}. Quote the cells."

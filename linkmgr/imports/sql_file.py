@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from linkmgr.imports.rows import ReadError
-from linkmgr.imports.streams import CHUNK, MAX_RECORD, Record, decode
+from linkmgr.imports.streams import CHUNK, MAX_COLUMNS, MAX_RECORD, Record, decode
 
 _STRING = rb"'[^'\\]*(?:(?:\\.|'')[^'\\]*)*'"
 _NAME = rb"(?:`[^`]*`\.|\"[^\"]*\"\.|\w+\.)?(?:`([^`]*)`|\"([^\"]*)\"|(\w+))"
@@ -54,11 +54,14 @@ class Table(NamedTuple):
 
     @property
     def has_links(self) -> bool:
-        return {"keyword", "url"} <= set(self.columns)
+        return self._has("keyword", "url")
 
     @property
     def has_visits(self) -> bool:
-        return {"shorturl", "click_time"} <= set(self.columns)
+        return self._has("shorturl", "click_time")
+
+    def _has(self, *names: str) -> bool:
+        return len(self.columns) <= MAX_COLUMNS and all(name in self.columns for name in names)
 
 
 class _Dump:

@@ -10,6 +10,7 @@ from linkmgr.imports.rows import ReadError
 HEAD = 1 << 16  # bytes from which a file is recognized
 CHUNK = 1 << 16  # bytes that are read at a time
 MAX_RECORD = 1 << 20  # bytes of a row
+MAX_COLUMNS = 500
 MAX_UNPACKED = 1 << 30
 MAX_RATIO = 250  # texts of links reach about 50
 _RATIO_APPLIES = 1 << 22  # a short text of repetitions is no attack
