@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, BinaryIO, NamedTuple
 
 from linkmgr.imports import streams
+from linkmgr.imports.cells import flatten
 from linkmgr.imports.csv_file import csv_records, header
 from linkmgr.imports.json_file import json_elements, json_lines
 from linkmgr.imports.rows import MEMBERS, ImportRow, ReadError
@@ -17,7 +18,7 @@ from linkmgr.imports.services import SERVICES, read_service
 from linkmgr.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
 from linkmgr.imports.sql_file import LINKS, Table, sql_records
 from linkmgr.imports.streams import Lines, Record
-from linkmgr.imports.values import Converter, flatten, visit_row
+from linkmgr.imports.values import Converter, visit_row
 
 __all__ = ("FILE_SOURCES", "HEAD_BYTES", "SERVICES", "WITH_VISITS", "Recognized", "read", "read_service", "recognize")
 
@@ -105,7 +106,7 @@ def read(
         form = form._replace(source=BY_NAME[source])
     columns = _columns(form, mapping or {})
     shown = mapping_of(form.source, form.columns) | dict(mapping or {})
-    converter = Converter(form.source, columns, shown.get("url", "url"))
+    converter = Converter(form.source, columns, shown.get("url", "url"), is_csv=form.format == "csv")
     if form.format == "sql":
         yield from _sql_rows(stream, form, converter, position)
         return

@@ -9,8 +9,10 @@ from typing import Any
 import orjson
 
 from linkmgr.fields.times import parse_time
+from linkmgr.imports import cells
+from linkmgr.imports.cells import as_text, flatten
 from linkmgr.imports.rows import LINK_MEMBERS, ImportRow, RawVisit
-from linkmgr.imports.sources import ANY_SEPARATOR, MAX_NAME, Source, normalize
+from linkmgr.imports.sources import ANY_SEPARATOR, Source
 from linkmgr.imports.streams import Record
 
 _EPOCH = re.compile(r"(\d{9,10}|\d{13}|\d{16})(?:\.\d+)?", re.ASCII)
@@ -23,7 +25,6 @@ _NEVER = ("", "null", "none", "never", "0000-00-00 00:00:00")
 _NESTED = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")  # which are JSON in a CSV
 _NEUTRALIZED = re.compile(r"'[=+\-@\t\r]")  # what our CSV has in place of a formula
 _ERROR = "error"  # the column that our CSV of failed rows adds to those of the source
-_MAX_CELL = 10_000  # characters of a column that are kept for the report of failed rows
 _UTC = "%Y-%m-%d %H:%M:%S"
 
 
@@ -48,43 +49,24 @@ def utc(text: str, *, end_of_day: bool = False) -> str | None:
     return f"{time.year:04}{time.strftime(_UTC[2:])}"
 
 
-def as_text(value: Any) -> str:
-    """Return a value as a cell of a CSV."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return orjson.dumps(value).decode() if isinstance(value, bool | dict | list) else str(value)
-
-
-def flatten(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values by normalized name, and those of objects inside too."""
-    values: dict[str, Any] = {}
-    for name, value in record.items():
-        if isinstance(value, dict) and len(name) <= MAX_NAME:  # each member repeats the name
-            values |= {normalize(name) + normalize(inner): inside for inner, inside in value.items()}
-        values.setdefault(normalize(name), value)
-    return values
-
-
-def tags_of(value: Any, separators: str) -> list[str]:
+def tags_of(value: Any, separators: str, *, may_be_json: bool = True) -> list[str]:
     """Return the names in an array, also of objects with `name`, or in a text with one of the separators."""
+    names = value if isinstance(value, list) else []
     if isinstance(value, str):
+        array = _parse_array(value) if may_be_json and value.startswith("[") else None
         separator = next((mark for mark in separators if mark in value), separators[-1])
-        names: list[Any] = _parse_nested(value) if value.startswith("[") else value.split(separator)
-    else:
-        names = value if isinstance(value, list) else []
+        names = value.split(separator) if array is None else array
     texts = [name.get("name", "") if isinstance(name, dict) else name for name in names]
     return list(dict.fromkeys(text.strip() for text in texts if isinstance(text, str) and text.strip()))
 
 
-def _parse_nested(text: str) -> Any:
+def _parse_array(text: str) -> list[Any] | None:
+    """Return an array of names, or None for other texts, such as the name "[Q1] Sales"."""
     try:
-        return orjson.loads(text)
+        names = orjson.loads(text)
     except orjson.JSONDecodeError:
-        return []
+        return None
+    return names if all(isinstance(name, str | dict) for name in names) else None
 
 
 def split_short_url(text: str) -> tuple[str, str]:
@@ -97,13 +79,23 @@ def split_short_url(text: str) -> tuple[str, str]:
 class Converter:
     """Converts records of one source. `columns` are the normalized columns of each member, the best first."""
 
-    def __init__(self, source: Source | None, columns: Mapping[str, tuple[str, ...]], target_column: str) -> None:
-        self._columns, self._target_column = columns, target_column
+    def __init__(
+        self,
+        source: Source | None,
+        columns: Mapping[str, tuple[str, ...]],
+        target_column: str,
+        *,
+        is_csv: bool = False,
+    ) -> None:
+        self._columns, self._target_column, self._is_csv = columns, target_column, is_csv
+        self._nested = {name for member in _NESTED for name in columns.get(member, ())}
+        self._plain = {name for member in columns if member not in (*_NESTED, "tags") for name in columns[member]}
         self._separators = source.tag_separators if source else ANY_SEPARATOR
         self._is_own = source is not None and source.name == "linkmgr"
 
     def row(self, number: int, record: Record, position: Any) -> ImportRow:
-        row = ImportRow(number, {}, [], None, None, [], _raw(record.values), None, position)
+        raw = cells.columns(record.values, self._plain, self._nested)
+        row = ImportRow(number, {}, [], None, None, [], raw, None, position)
         try:
             if record.problem:
                 raise Unreadable(record.problem)
@@ -119,6 +111,8 @@ class Converter:
         record = {member: value for member in LINK_MEMBERS if (value := members.get(member)) not in (None, "")}
         if not record.get("url"):
             raise Unreadable(f"has no target. Fill in '{self._target_column}', or leave the row out.")
+        if sum(len(as_text(value)) for value in record.values()) > cells.MAX_TEXT:
+            raise Unreadable(f"has more than {cells.MAX_TEXT} characters for a link. Shorten them.")
         self._split_alias(record)
         self._check_password(record, members.get("haspassword"))
         for member in _NESTED:
@@ -130,9 +124,9 @@ class Converter:
             record["expiry"] = expiry
         return row._replace(
             record=record,
-            tags=tags_of(members.get("tags"), self._separators),
+            tags=tags_of(members.get("tags"), self._separators, may_be_json=not self._is_own or _ERROR in values),
             created=_time(members.get("created"), "a creation date", end_of_day=False),
-            clicks=_count(members.get("clicks")),
+            clicks=self._clicks(members.get("clicks"), values),
         )
 
     def _value(self, member: str, values: dict[str, Any]) -> Any:
@@ -141,15 +135,22 @@ class Converter:
             value = values.get(name)
             if isinstance(value, str):
                 value = value.strip()
-                if (self._is_own or _ERROR in values) and _NEUTRALIZED.match(value):
+                if self._is_csv and (self._is_own or _ERROR in values) and _NEUTRALIZED.match(value):
                     value = value[1:]
+                if self._is_csv and _ERROR in values and value.endswith(cells.CUT):
+                    raise Unreadable(f"has a '{member}' that was cut in this report. Copy it from your file.")
             if member not in (*_NESTED, "tags", "password", "haspassword"):
                 if isinstance(value, list):
-                    value = next((text for text in value if isinstance(text, str)), None)
+                    value = cells.first_text(value)
                 value = None if isinstance(value, dict) else as_text(value).strip()
             if value not in (None, "", [], {}):
                 return value
         return None
+
+    def _clicks(self, value: Any, values: dict[str, Any]) -> int | None:
+        """Return the clicks that the source counted. Our own exports have those of an earlier source apart."""
+        clicks, imported = _count(value), _count(values.get("importedclicks")) if self._is_own else None
+        return clicks if imported is None else (clicks or 0) + imported
 
     def _split_alias(self, record: dict[str, Any]) -> None:
         if host := split_short_url(record.get("domain", ""))[0]:
@@ -170,10 +171,6 @@ class Converter:
             record["password"] = password
         elif "true" in marks or "1" in marks:
             raise Unreadable("has a password, which the source keeps secret. Fill in 'password', or leave the row out.")
-
-
-def _raw(values: Mapping[str, Any]) -> dict[str, str]:
-    return {name: as_text(value)[:_MAX_CELL] for name, value in values.items()}
 
 
 def _nested(member: str, text: str) -> Any:
@@ -228,7 +225,7 @@ def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "")
 
 def visit_row(number: int, record: Record, position: Any) -> ImportRow:
     """Return a row of YOURLS' table of visits."""
-    row = ImportRow(number, {}, [], None, None, [], _raw(record.values), None, position)
+    row = ImportRow(number, {}, [], None, None, [], cells.columns(record.values, set(), set()), None, position)
     values = record.values
     members = ("click_time", "referrer", "user_agent", "country_code", "ip_address")
     try:

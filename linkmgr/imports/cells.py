@@ -1,0 +1,69 @@
+"""Values of a record: as text, by normalized name, and as columns of the report of failed rows."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from linkmgr.imports.sources import MAX_NAME, normalize
+
+CUT = "… [cut]"  # the end of a cell that the report has in part
+MAX_TEXT = 1 << 16  # characters of a row; a body of the API has at most 64 KiB
+_MAX_CELL = 5000  # characters of a cell of a row that is longer
+
+
+def as_text(value: Any) -> str:
+    """Return a value as a cell of a CSV."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return orjson.dumps(value).decode() if isinstance(value, bool | dict | list) else str(value)
+
+
+def first_text(value: list[Any]) -> str | None:
+    return next((text for text in value if isinstance(text, str)), None)
+
+
+def flatten(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values by normalized name, and those of objects inside too."""
+    values: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, dict) and len(name) <= MAX_NAME:  # each member repeats the name
+            values |= {normalize(name) + normalize(inner): inside for inner, inside in value.items()}
+        values.setdefault(normalize(name), value)
+    return values
+
+
+def columns(record: Mapping[str, Any], plain: set[str], nested: set[str]) -> dict[str, str]:
+    """Return the columns of a row for the report, from which the row can be read again.
+
+    Of a list in one of the columns `plain`, the first text counts. Objects in the columns `nested` are JSON.
+    """
+    texts = {
+        name: as_text(first_text(value) if isinstance(value, list) and normalize(name) in plain else value)
+        for name, value in _members(record, nested)
+    }
+    if sum(map(len, texts)) + sum(map(len, texts.values())) > MAX_TEXT:
+        return dict(_shorten(texts))
+    return texts
+
+
+def _members(record: Mapping[str, Any], nested: set[str]) -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        if value and isinstance(value, dict) and len(name) <= MAX_NAME and normalize(name) not in nested:
+            yield from ((f"{name}.{inner}", inside) for inner, inside in value.items())
+        else:
+            yield name, value
+
+
+def _shorten(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
+    left = MAX_TEXT
+    for name, text in texts.items():
+        cell = text if len(text) <= _MAX_CELL else f"{text[:_MAX_CELL]}{CUT}"
+        left -= len(name) + len(cell)
+        if left < 0:
+            return
+        yield name, cell
