@@ -26,7 +26,7 @@ bp = Blueprint("imports", __name__)
 RULES = ("skip", "rename", "update")  # for aliases that are in use
 _SWITCH = ("0", "1")
 _MAX_TOKEN = 1000
-_PAGE = 500  # failed rows that are read at once
+_PAGE = 100  # failed rows that are read at once; each has at most 128 KiB
 
 
 class ServiceToRead(New):

@@ -10,6 +10,7 @@ from linkmgr.web.errors import AppError, not_found
 
 CHUNK_BYTES = 1 << 20
 MAX_UNFINISHED = 3  # of a user
+_MAX_COLUMNS = 1000  # of the rows that failed; each row of JSON can have other ones
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -227,8 +228,10 @@ def error_columns(user_id: int, import_id: int) -> list[str]:
          WHERE user_id = %(user_id)s AND import_id = %(import_id)s
          GROUP BY name
          ORDER BY min(place), name
+         LIMIT %(limit)s
         """,
         user_id=user_id,
         import_id=import_id,
+        limit=_MAX_COLUMNS,
     )
     return [column["name"] for column in columns]

@@ -2,6 +2,8 @@
 
 from linkmgr.api import imports
 from linkmgr.imports import requests
+from linkmgr.imports.cells import CUT, MAX_TEXT
+from linkmgr.imports.streams import MAX_COLUMNS
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
 from linkmgr.openapi.schemas import (
     ID,
@@ -39,7 +41,7 @@ _COLUMNS = array_of(text("Long URL")) | {"examples": [["Short URL", "Long URL"]]
 
 RESOURCE = Resource(
     name="Imports",
-    description="""\
+    description=f"""\
 Imports links from a file or from another service. Send a file as the body or as `file` of a form
 (`multipart/form-data`), also packed with gzip, up to 64 MiB: CSV, a JSON array, JSON lines, an SQL dump of YOURLS, or
 the zip of an account, or the corrected CSV of the rows that failed:
@@ -56,7 +58,8 @@ clicks. A country, device or language that this service does not know becomes `U
 Other clicks of the source are `imported_clicks` of the link, which no statistics include. A link keeps its domain if
 this is one of your branded domains; otherwise it moves to this service.
 
-An import runs in the background, as long as the service is running. Rows that fail do not stop it.""",
+A CSV has at most {MAX_COLUMNS} columns. An import runs in the background, as long as the service is running. Rows that
+fail do not stop it.""",
     members={
         "source": Member("bitly", "The kind of the service."),
         "address": Member("https://s.example.com", "The URL of the service. Bitly needs none."),
@@ -189,7 +192,8 @@ visits. `percent` is the part of a file that was read, and
             description=f"""\
 A CSV of the failed rows with the columns of the source and the reason, or JSON with the header
 `Accept: application/json`. Correct the rows and send the file again; the column `error` is ignored. At most about
-{MAX_ERRORS:,} rows are kept.
+{MAX_ERRORS:,} rows are kept. Members of objects in JSON are columns such as `meta.validUntil`. A row has at most
+{MAX_TEXT:,} characters here: the long cells of others are cut, and end with `{CUT}`.
 
 After the import of an account, the columns are `file`, such as `links.jsonl`, and `line`, the JSON object of the row:
 for example, change its `alias` if it was in use. Ids in it, such as `campaign` and `pixels`, are those of your account.
