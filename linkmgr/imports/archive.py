@@ -2,7 +2,10 @@
 
 import io
 import json
+import lzma
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from itertools import islice
 from typing import IO, Any, NamedTuple
@@ -22,6 +25,9 @@ _MAX_LINE = 128 << 10  # bytes; a body of the API has at most 64 KiB
 _MAX_SKIPPED = 16 << 20  # bytes of a line that is too long; other imports wait while it is skipped
 _MAX_LOGO = 4 << 20  # bytes; a logo has at most 1 MiB, and a third more in base64
 _NO_ARCHIVE = "This zip is not an export of an account. Unpack it, and send one of its files."
+# Errors of zipfile and of the libraries that it uses: also of encrypted files, and of offsets outside the zip.
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, RuntimeError, ValueError, OverflowError,
+               EOFError, OSError)  # fmt: skip
 
 
 class Line(NamedTuple):
@@ -85,7 +91,7 @@ def _open(file: IO[bytes]) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(stream)
         stream.is_listed = True
         infos = {info.filename: info for info in archive.infolist()}
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+    except _UNREADABLE:
         raise ReadError("This zip is damaged. Export the account again.") from None
     if "manifest.json" not in infos or "links.jsonl" not in infos:
         raise ReadError(_NO_ARCHIVE)
@@ -123,7 +129,7 @@ def _read_file(archive: zipfile.ZipFile, kind: str, number: int, place: int, off
                 sentence = problem and f"Line {place} of {kind}.jsonl {problem}"
                 shown = text.decode(errors="replace").strip() if problem else ""
                 yield Line(number, kind, record, sentence, [number, kind, place, offset], shown)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+    except _UNREADABLE as error:
         raise ReadError(f"{kind}.jsonl in this zip cannot be read. Export the account again.") from error
 
 
