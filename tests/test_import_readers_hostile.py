@@ -96,3 +96,20 @@ def test_the_columns_behind_the_last_one_are_cut() -> None:
     assert row.problem == "Row 1 has 100007 columns, but the first line has 4. Quote the cells."
     assert [*row.raw] == ["Long URL", "Short code", "Title", "Tags", "column 5", "column 6"]
     assert [*row.raw.values()] == ["https://example.com", *"abcde"]
+
+
+def test_texts_of_visits_are_held_in_part() -> None:
+    text = "x" * 100_000
+    log = (
+        f"INSERT INTO yourls_log VALUES (1,'2026-01-01 10:00:00','{text}','https://a.example/{text}','{text}','','DE');"
+    )
+    _, row = read(VALUES + log.encode())
+    [visit] = row.visits
+    assert visit.referrer.startswith("https://a.example/xxx")
+    assert max(map(len, (visit.referrer, visit.agent, row.record["custom"]))) == 2048
+
+
+def test_a_link_with_too_many_tags_is_a_problem() -> None:
+    tags = ",".join(f'"{number:05}"' for number in range(14_000))
+    _, row = read(f'[{LINK}}},{LINK},"tags":[{tags}]}}]'.encode())
+    assert row.problem == "Row 2 has more than 65536 characters for a link. Shorten them."

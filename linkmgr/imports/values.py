@@ -25,6 +25,7 @@ _NEVER = ("", "null", "none", "never", "0000-00-00 00:00:00")
 _NESTED = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")  # which are JSON in a CSV
 _NEUTRALIZED = re.compile(r"'[=+\-@\t\r]")  # what our CSV has in place of a formula
 _ERROR = "error"  # the column that our CSV of failed rows adds to those of the source
+_MAX_VISIT = 2048  # characters of a text of a visit
 _UTC = "%Y-%m-%d %H:%M:%S"
 
 
@@ -111,7 +112,8 @@ class Converter:
         record = {member: value for member in LINK_MEMBERS if (value := members.get(member)) not in (None, "")}
         if not record.get("url"):
             raise Unreadable(f"has no target. Fill in '{self._target_column}', or leave the row out.")
-        if sum(len(as_text(value)) for value in record.values()) > cells.MAX_TEXT:
+        tags = tags_of(members.get("tags"), self._separators, may_be_json=not self._is_own or _ERROR in values)
+        if sum(len(as_text(value)) for value in (*record.values(), *tags)) > cells.MAX_TEXT:
             raise Unreadable(f"has more than {cells.MAX_TEXT} characters for a link. Shorten them.")
         self._split_alias(record)
         self._check_password(record, members.get("haspassword"))
@@ -124,7 +126,7 @@ class Converter:
             record["expiry"] = expiry
         return row._replace(
             record=record,
-            tags=tags_of(members.get("tags"), self._separators, may_be_json=not self._is_own or _ERROR in values),
+            tags=tags,
             created=_time(members.get("created"), "a creation date", end_of_day=False),
             clicks=self._clicks(members.get("clicks"), values),
         )
@@ -212,7 +214,7 @@ def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "")
     moment = _time(time, "a time", end_of_day=False)
     if moment is None:
         raise Unreadable("has no time.")
-    texts = [as_text(value).replace("\0", "").strip() for value in (referrer, agent, country)]
+    texts = [as_text(value)[:_MAX_VISIT].replace("\0", "").strip() for value in (referrer, agent, country)]
     code = texts[2].upper()
     return RawVisit(
         moment,
@@ -234,4 +236,4 @@ def visit_row(number: int, record: Record, position: Any) -> ImportRow:
         raw = visit(*(values.get(name) for name in members))
     except Unreadable as problem:
         return row._replace(problem=f"Row {number} {problem}")
-    return row._replace(record={"custom": as_text(values["shorturl"])}, visits=[raw])
+    return row._replace(record={"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw])
