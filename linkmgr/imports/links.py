@@ -148,6 +148,8 @@ def _update(user_id: int, sent: list[Sent], _last_id: int, loader: Loader) -> li
 def _change(user_id: int, link_id: int, row: Sent, loader: Loader) -> Outcome:
     try:
         loader.change(user_id, link_id, row.body)
+        if "password_hash" in row.link and "password" not in row.body:  # only a zip has the hash itself
+            imported_links.set_password_hash(user_id, link_id, row.link["password_hash"])
     except (AppError, psycopg2.IntegrityError) as error:
         return failure(error)
     return Outcome("updated", link_id)

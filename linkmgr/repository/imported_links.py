@@ -112,6 +112,18 @@ def set_clicks(user_id: int, clicks: dict[int, int]) -> None:
     )
 
 
+def set_password_hash(user_id: int, link_id: int, password_hash: str) -> None:
+    run(
+        """
+        UPDATE links SET password_hash = %(password_hash)s, plain = false
+         WHERE user_id = %(user_id)s AND id = %(link_id)s
+        """,
+        user_id=user_id,
+        link_id=link_id,
+        password_hash=password_hash,
+    )
+
+
 def subtract_visits(user_id: int, visits: dict[int, int]) -> None:
     """Subtract the visits that an import stores from the clicks that the source counted, by id of the link."""
     run(

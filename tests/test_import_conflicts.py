@@ -1,0 +1,71 @@
+"""Imports whose aliases are in use."""
+
+import json
+
+from linkmgr.web import passwords
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.imported import Import, counts, details
+from tests.stage import Stage
+from tests.test_import_account import export, zipped
+
+EVERY_MEMBER = {
+    "url": "https://example.com/every",
+    "custom": "every",
+    "password": "secret",
+    "expiry": "2090-01-01 10:00",
+    "geotarget": [{"location": "Germany", "link": "https://example.com/de"}],
+    "devicetarget": [{"device": "iPhone", "link": "https://example.com/iphone"}],
+    "languagetarget": [{"language": "de", "link": "https://example.com/german"}],
+    "parameters": [{"name": "ref", "value": "zip"}],
+    "metatitle": "Title",
+    "metadescription": "Description",
+    "metaimage": "https://example.com/image.png",
+    "description": "A note",
+    "status": "private",
+}
+
+
+def test_an_update_from_a_zip_protects_the_link_with_its_password(alice: Client, run_import: Import, sql: Sql) -> None:
+    link_id = alice.add("/api/url/add", {"url": "https://example.com/open", "custom": "abc"})
+    secret = passwords.hashed("secret")
+    line = {"id": 1, "url": "https://example.com/protected", "custom": "abc", "alias": "abc", "password_hash": secret}
+    file = zipped(manifest__json="{}", links__jsonl=json.dumps(line))
+    assert counts(run_import(alice, file, "?on_conflict=update")) == ("done", 1, 0, 1, 0, 0)
+    [link] = sql("SELECT url, password_hash FROM links WHERE id = %(id)s", id=link_id)
+    assert link == {"url": "https://example.com/protected", "password_hash": secret}
+    assert details(alice, "abc")["haspassword"] is True
+
+
+def test_an_update_from_a_zip_without_a_password_keeps_the_one_of_the_link(
+    alice: Client, run_import: Import, sql: Sql
+) -> None:
+    alice.add("/api/url/add", {"url": "https://example.com", "custom": "abc", "password": "secret"})
+    before = sql("SELECT password_hash FROM links")
+    line = {"id": 1, "url": "https://example.com", "custom": "abc", "alias": "abc", "password_hash": None}
+    file = zipped(manifest__json="{}", links__jsonl=json.dumps(line))
+    assert counts(run_import(alice, file, "?on_conflict=update")) == ("done", 1, 0, 1, 0, 0)
+    assert sql("SELECT password_hash FROM links") == before
+
+
+def test_a_url_that_is_shortened_again_does_not_return_a_link_that_an_update_protected(
+    alice: Client, run_import: Import
+) -> None:
+    link = alice.post("/api/url/add", {"url": "https://example.com"}).get_json()
+    alias = details(alice, link["shorturl"].rpartition("/")[2])["alias"]
+    line = {"id": 1, "url": "https://example.com", "alias": alias, "plain": False,
+            "password_hash": passwords.hashed("secret")}  # fmt: skip
+    file = zipped(manifest__json="{}", links__jsonl=json.dumps(line))
+    assert counts(run_import(alice, file, "?on_conflict=update")) == ("done", 1, 0, 1, 0, 0)
+    assert alice.post("/api/url/add", {"url": "https://example.com"}).get_json()["id"] != link["id"]
+
+
+def test_an_update_from_a_zip_restores_every_member_of_a_link(stage: Stage, run_import: Import, sql: Sql) -> None:
+    link_id = stage.alice.add("/api/url/add", EVERY_MEMBER)
+    before = sql("SELECT * FROM links WHERE id = %(id)s", id=link_id)
+    archive = export(stage.alice)
+    others = {name: type(value)() for name, value in EVERY_MEMBER.items() if name not in ("url", "custom")}
+    changed = others | {"url": "https://example.com/other", "status": "public", "password": "other"}
+    assert stage.alice.put(f"/api/url/{link_id}/update", changed).status_code == 200
+    assert run_import(stage.alice, archive, "?on_conflict=update")["updated"] == 2
+    assert sql("SELECT * FROM links WHERE id = %(id)s", id=link_id) == before
