@@ -127,14 +127,14 @@ def run_batch(user_id: int, import_id: int) -> bool:
         raise
     except ReadError as error:
         forget()
-        import_batches.end(user_id, import_id, "failed", error.message)
+        import_batches.end(user_id, import_id, details["batch"], "failed", error.message)
     except Exception as error:
         forget()
         if isinstance(error, AppError) and isinstance(error.seconds, int):
             raise jobs.Later(error.seconds) from error
         current_app.logger.error("import %s failed behind row %s", import_id, details["rows_read"], exc_info=error)
         message = f"The import stopped behind row {details['rows_read']} because of an error on our side."
-        import_batches.end(user_id, import_id, "failed", message)
+        import_batches.end(user_id, import_id, details["batch"], "failed", message)
     return False
 
 
@@ -146,7 +146,7 @@ def forget() -> None:
 def _continue(user_id: int, import_id: int, details: Row) -> None:
     if details["pending"]:
         visits.store(user_id, import_id, details["visits"], details["pending"])
-        import_batches.save_visits(user_id, import_id, len(details["pending"]))
+        import_batches.save_visits(user_id, import_id, details["batch"], len(details["pending"]))
         return
     reading = _open(user_id, import_id, details)
     rows, error = _take(reading.rows)
@@ -155,7 +155,7 @@ def _continue(user_id: int, import_id: int, details: Row) -> None:
             raise jobs.Later(min(error.retry_after, MAX_WAIT))
         if error:
             raise error
-        import_batches.end(user_id, import_id, "done")
+        import_batches.end(user_id, import_id, details["batch"], "done")
         return
     checks = archive_domains.check(user_id, rows, loader())
     with transaction.lazily(lambda: None) as writes:

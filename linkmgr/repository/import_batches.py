@@ -136,21 +136,23 @@ def references(user_id: int, import_id: int, kind: str, names: list[str]) -> dic
     return {record["name"]: record["row_id"] for record in records}
 
 
-def save_visits(user_id: int, import_id: int, number: int) -> None:
-    """Count the pending visits, which have been stored."""
+def save_visits(user_id: int, import_id: int, batch: int, number: int) -> None:
+    """Count the pending visits of a batch, which have been stored. Another process may have done so already."""
     run(
         """
         UPDATE imports SET visits = visits + %(number)s, pending = NULL
-         WHERE user_id = %(user_id)s AND id = %(import_id)s AND pending IS NOT NULL
+         WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND pending IS NOT NULL
         """,
         user_id=user_id,
         import_id=import_id,
+        batch=batch,
         number=number,
     )
 
 
-def end(user_id: int, import_id: int, state: str, message: str = "") -> None:
-    """Change the state of an import that has not ended. Delete its file and its token."""
+def end(user_id: int, import_id: int, batch: int, state: str, message: str = "") -> None:
+    """Change the state of an import that has not ended, unless another process has stored the batch with this number.
+    Delete its file and its token."""
     run(
         """
         WITH ended AS (
@@ -158,12 +160,14 @@ def end(user_id: int, import_id: int, state: str, message: str = "") -> None:
                SET state = %(state)s, message = %(message)s, started = coalesce(started, now()), finished = now(),
                    token = NULL, pending = NULL,
                    bytes_read = CASE %(state)s WHEN 'done' THEN coalesce(size, bytes_read) ELSE bytes_read END
-             WHERE user_id = %(user_id)s AND id = %(import_id)s AND state IN ('draft', 'queued', 'running')
+             WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s
+               AND state IN ('queued', 'running')
             RETURNING id)
         DELETE FROM import_chunks WHERE user_id = %(user_id)s AND import_id IN (SELECT id FROM ended)
         """,
         user_id=user_id,
         import_id=import_id,
+        batch=batch,
         state=state,
         message=message,
     )
