@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (28);
+INSERT INTO schema_version VALUES (30);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -174,14 +174,16 @@ CREATE UNLOGGED TABLE rate_windows (
 CREATE INDEX ON rate_windows (until);
 
 -- Background jobs. A process takes a due job by setting `due` to the end of its lease, and deletes the job when it is
--- done. `attempts` counts how often the job was taken since its last success.
+-- done. `attempts` counts how often the job was taken since its last success. `lost` counts how often in a row a process
+-- did not put it back, for example because it was killed; the process that has the job now is counted, too.
 CREATE TABLE jobs (
     id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind     text        NOT NULL,
     argument jsonb       NOT NULL,
     due      timestamptz NOT NULL DEFAULT now(),
     attempts integer     NOT NULL DEFAULT 0,
-    created  timestamptz NOT NULL DEFAULT now()
+    created  timestamptz NOT NULL DEFAULT now(),
+    lost     integer     NOT NULL DEFAULT 0
 );
 CREATE INDEX ON jobs (due, id);
 

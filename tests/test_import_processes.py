@@ -1,14 +1,17 @@
-"""Two processes that run the same import, because one of them was suspended past its lease."""
+"""Processes that are killed or suspended past their lease while they run an import."""
 
 from collections.abc import Callable
 
+import psycopg2
 import pytest
 from flask import Flask
 
+from linkmgr.db import jobs
 from linkmgr.imports import job, readers
 from linkmgr.imports.rows import ReadError
 from linkmgr.repository import import_batches
 from tests.conftest import Client
+from tests.factories import Sql
 from tests.imported import counts, sale, send, shlink
 from tests.test_import_job import yourls
 
@@ -55,3 +58,67 @@ def test_a_process_that_was_suspended_does_not_end_the_import(
         assert not job.run_batch(alice.id, import_id)
     run_jobs()
     assert counts(alice.get(f"/api/imports/{import_id}").get_json()["data"]) == ("done", 50, 50, 0, 0, 0)
+
+
+@pytest.fixture
+def kill(app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Kill a process while it stores its next batch, and let its lease expire."""
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def run() -> None:
+        with monkeypatch.context() as patched, app.app_context():
+            patched.setattr(job, "store", killed)
+            with pytest.raises(KeyboardInterrupt):
+                jobs.run_next(lambda _: False)
+        job.forget()
+        sql("UPDATE jobs SET due = now() RETURNING 1")
+
+    return run
+
+
+def test_an_import_fails_after_its_process_was_killed_several_times_at_the_same_row(
+    alice: Client, one_batch: Callable[[], bool], kill: Callable[[], None], run_jobs: Callable[[], None], sql: Sql
+) -> None:
+    import_id = send(alice, shlink(*(sale(f"row-{n}") for n in range(50)))).get_json()["id"]
+    assert one_batch()
+    for _ in range(jobs.MAX_LOST - 1):
+        kill()
+    run_jobs()
+    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
+    assert counts(found) == ("failed", 20, 20, 0, 0, 0)
+    assert found["message"] == (
+        "The import stopped behind row 20, because the process that reads the next rows was ended 5 times. Import "
+        "these rows in smaller files."
+    )
+    assert sql("SELECT FROM jobs") == sql("SELECT FROM import_chunks") == []
+
+
+def test_a_batch_that_is_complete_allows_other_processes_to_be_killed(
+    alice: Client, one_batch: Callable[[], bool], kill: Callable[[], None], run_jobs: Callable[[], None]
+) -> None:
+    import_id = send(alice, shlink(*(sale(f"row-{n}") for n in range(50)))).get_json()["id"]
+    for _ in range(2):
+        for _ in range(jobs.MAX_LOST - 1):
+            kill()
+        assert one_batch()
+    run_jobs()
+    assert counts(alice.get(f"/api/imports/{import_id}").get_json()["data"]) == ("done", 50, 50, 0, 0, 0)
+
+
+def test_failures_of_the_database_do_not_end_an_import(
+    *, app: Flask, alice: Client, run_jobs: Callable[[], None], sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import_id = send(alice, shlink(sale("summer"))).get_json()["id"]
+
+    def unavailable(*_: object) -> None:
+        raise psycopg2.OperationalError
+
+    with monkeypatch.context() as patched, app.app_context():
+        patched.setattr(job, "store", unavailable)
+        for _ in range(2 * jobs.MAX_LOST):
+            assert jobs.run_next(lambda _: False)
+            sql("UPDATE jobs SET due = now() RETURNING 1")
+    run_jobs()
+    assert counts(alice.get(f"/api/imports/{import_id}").get_json()["data"]) == ("done", 1, 1, 0, 0, 0)

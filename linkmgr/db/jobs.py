@@ -22,10 +22,12 @@ from flask import Flask, current_app
 from linkmgr.db.statements import Row, run_unsynced
 
 HANDLERS: dict[str, Callable[[Any], bool]] = {}  # by kind; they process one batch and return True if the job is done
+ABANDON: dict[str, Callable[[Any], None]] = {}  # by kind; they end what the job is about, after MAX_LOST leases
 
 LEASE_SECONDS = 60  # several times the duration of a batch, which the statement timeout limits
 SLICE_SECONDS = 5
 POLL_SECONDS = 1
+MAX_LOST = 5  # leases in a row that expired before a batch was complete
 _MIN_PAUSE, _MAX_DELAY = 0.01, 300
 _STOP_SECONDS = _RETRY_SECONDS = 5
 
@@ -38,8 +40,11 @@ class Later(Exception):
         super().__init__(f"continue in {seconds} seconds")
 
 
-def init_app(handlers: dict[str, Callable[[Any], bool]]) -> None:
+def init_app(
+    handlers: dict[str, Callable[[Any], bool]], *, abandon: dict[str, Callable[[Any], None]] | None = None
+) -> None:
     HANDLERS.update(handlers)
+    ABANDON.update(abandon or {})
 
 
 def take(kinds: list[str], *, lease: float) -> Row | None:
@@ -47,10 +52,11 @@ def take(kinds: list[str], *, lease: float) -> Row | None:
     return run_unsynced(
         """
         UPDATE jobs
-           SET due = clock_timestamp() + make_interval(secs => %(lease)s::float8), attempts = attempts + 1
+           SET due = clock_timestamp() + make_interval(secs => %(lease)s::float8), attempts = attempts + 1,
+               lost = lost + 1
          WHERE id = (SELECT id FROM jobs WHERE due <= now() AND kind = ANY (%(kinds)s::text[])
                       ORDER BY due, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-        RETURNING id, kind, argument, attempts, due::text AS lease
+        RETURNING id, kind, argument, attempts, lost, due::text AS lease
         """,
         kinds=kinds,
         lease=lease,
@@ -63,13 +69,23 @@ def put_back(job: Row, *, delay: float, failed: bool) -> None:
         """
         UPDATE jobs
            SET due = now() + make_interval(secs => %(delay)s::float8),
-               attempts = CASE WHEN %(failed)s THEN attempts ELSE 0 END
+               attempts = CASE WHEN %(failed)s THEN attempts ELSE 0 END,
+               lost = CASE WHEN %(failed)s THEN greatest(lost - 1, 0) ELSE 0 END
          WHERE id = %(id)s AND due = %(lease)s::timestamptz
         """,
         id=job["id"],
         lease=job["lease"],
         delay=delay,
         failed=failed,
+    )
+
+
+def reset_lost(job: Row) -> None:
+    """Count no lease as lost, because a batch is complete."""
+    run_unsynced(
+        "UPDATE jobs SET lost = 0 WHERE id = %(id)s AND due = %(lease)s::timestamptz",
+        id=job["id"],
+        lease=job["lease"],
     )
 
 
@@ -89,6 +105,8 @@ def run_next(pause: Callable[[float], bool]) -> bool:
     if job is None:
         return False
     try:
+        if job["lost"] > MAX_LOST and job["kind"] in ABANDON:
+            ABANDON[job["kind"]](job["argument"])
         done = _run(job, pause)
     except Later as later:
         put_back(job, delay=later.seconds, failed=False)
@@ -107,6 +125,9 @@ def _run(job: Row, pause: Callable[[float], bool]) -> bool:
     """Run batches until the job is done, the time slice ends or the process stops. Return True if the job is done."""
     began = now = monotonic()
     while not HANDLERS[job["kind"]](job["argument"]):
+        if job["lost"] > 1:
+            reset_lost(job)
+            job["lost"] = 0
         elapsed = monotonic() - now
         if pause(max(elapsed, _MIN_PAUSE)) or monotonic() - began > SLICE_SECONDS:
             return False

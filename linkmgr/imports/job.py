@@ -43,7 +43,7 @@ UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, IdleInTransac
 
 def init_app(app: Flask, loader: Loader) -> None:
     app.extensions["linkmgr_import_loader"] = loader
-    jobs.init_app({KIND: lambda argument: run_batch(argument["user_id"], argument["import_id"])})
+    jobs.init_app({KIND: lambda argument: run_batch(**argument)}, abandon={KIND: lambda argument: abandon(**argument)})
 
 
 def loader() -> Loader:
@@ -136,6 +136,17 @@ def run_batch(user_id: int, import_id: int) -> bool:
         message = f"The import stopped behind row {details['rows_read']} because of an error on our side."
         import_batches.end(user_id, import_id, details["batch"], "failed", message)
     return False
+
+
+def abandon(user_id: int, import_id: int) -> None:
+    """End an import of which each process that reads its next batch is killed."""
+    details = import_batches.details(user_id, import_id)
+    if details is not None:
+        message = (
+            f"The import stopped behind row {details['rows_read']}, because the process that reads the next rows was "
+            f"ended {jobs.MAX_LOST} times. Import these rows in smaller files."
+        )
+        import_batches.end(user_id, import_id, details["batch"], "failed", message)
 
 
 def forget() -> None:
