@@ -11,6 +11,7 @@ from linkmgr.imports.rows import ImportRow
 from linkmgr.repository import imported_links
 from linkmgr.web.errors import AppError
 
+MAX_CHANNELS = 100  # of a row
 MAX_CHANNEL_NAME = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
@@ -24,7 +25,7 @@ class Context(NamedTuple):
 
 def prepare(user_id: int, rows: list[ImportRow]) -> Context:
     """Find the branded domains and the channels that the rows name. Channels that are missing are made."""
-    names = list({name for row in rows for name in channel_names(row)})
+    names = list({name for row in rows if not has_too_many_channels(row) for name in channel_names(row)})
     return Context(own_hosts(user_id, rows), imported_links.channel_ids(user_id, names) if names else {})
 
 
@@ -47,6 +48,10 @@ def channel_names(row: ImportRow) -> list[str]:
     return [name for name in dict.fromkeys(names) if name]
 
 
+def has_too_many_channels(row: ImportRow) -> bool:
+    return len(row.tags) > MAX_CHANNELS and len(channel_names(row)) > MAX_CHANNELS
+
+
 def reference(row: ImportRow) -> str:
     """Return the name of the row in its source, to which later rows refer."""
     return f"{host_of(row)}/{row.record.get('custom', '')}"
@@ -59,6 +64,8 @@ def check(row: ImportRow, context: Context, loader: Loader) -> Sent | Outcome:
     """
     if row.problem:
         return Outcome("failed", None, "invalid", row.problem)
+    if has_too_many_channels(row):
+        return failure(AppError("invalid", problems=f"tags must be at most {MAX_CHANNELS} channels"))
     body: Row = {name: value for name, value in row.record.items() if name != "domain"}
     if host_of(row) in context.hosts:
         body["domain"] = host_of(row)

@@ -7,16 +7,16 @@ statement that stores visits is a transaction of its own; until then they are in
 
 import io
 import threading
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, NamedTuple
 
 import psycopg2
 from flask import Flask, current_app
-from psycopg2.errors import IdleInTransactionSessionTimeout
+from psycopg2.errors import IdleInTransactionSessionTimeout, QueryCanceled
 
 from linkmgr.db import jobs, transaction
 from linkmgr.db.statements import Row
@@ -38,6 +38,7 @@ MAX_VISITS = 5000  # of a batch, if its rows have visits
 MAX_WAIT = 3600  # seconds for a service that asks to be left alone
 MAX_PASSWORDS = 20  # of a batch; its transaction is idle while they are hashed, which takes 30 ms each
 MAX_SECONDS = 1  # of reading a batch, for example from a slow service
+TOO_SLOW = "This row takes too long to store. Try again, or give it fewer channels and shorter texts."
 UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, IdleInTransactionSessionTimeout)
 
 
@@ -60,6 +61,17 @@ class _Reading:
     batch: int
     rows: Iterator[Any]
     file: StoredFile | None
+    waiting: deque[Any] = field(default_factory=deque)  # rows that were read, and that the next batch begins with
+    max_rows: int = field(default_factory=lambda: MAX_ROWS)  # of the next batch
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return self.waiting.popleft() if self.waiting else next(self.rows)
+
+    def put_back(self, rows: list[Any]) -> None:
+        self.waiting.extendleft(reversed(rows))
 
     @property
     def bytes_read(self) -> int:
@@ -93,17 +105,17 @@ def _open(user_id: int, import_id: int, details: Row) -> _Reading:
     return _Reading(user_id, import_id, details["batch"], rows, file)
 
 
-def _take(rows: Iterator[Any]) -> tuple[list[Any], ReadError | None]:
+def _take(reading: _Reading) -> tuple[list[Any], ReadError | None]:
     """Return the rows of the next batch, and the error behind them."""
     end, number, passwords = monotonic() + MAX_SECONDS, 0, 0
     taken: list[Any] = []
     try:
-        for row in rows:
+        for row in reading:
             taken.append(row)
             number += len(row.visits)
             passwords += bool(row.record.get("password"))
             is_alone = isinstance(row, archive.Line) and row.is_alone
-            is_full = len(taken) == MAX_ROWS or number > MAX_VISITS or passwords == MAX_PASSWORDS
+            is_full = len(taken) == reading.max_rows or number > MAX_VISITS or passwords == MAX_PASSWORDS
             if is_full or monotonic() > end or is_alone:
                 break
     except ReadError as error:
@@ -160,7 +172,7 @@ def _continue(user_id: int, import_id: int, details: Row) -> None:
         import_batches.save_visits(user_id, import_id, details["batch"], len(details["pending"]))
         return
     reading = _open(user_id, import_id, details)
-    rows, error = _take(reading.rows)
+    rows, error = _take(reading)
     if not rows:
         if error and error.retry_after:
             raise jobs.Later(min(error.retry_after, MAX_WAIT))
@@ -168,12 +180,49 @@ def _continue(user_id: int, import_id: int, details: Row) -> None:
             raise error
         import_batches.end(user_id, import_id, details["batch"], "done")
         return
-    checks = archive_domains.check(user_id, rows, loader())
+    if not _store_some(details, reading, rows):
+        forget()
+        return
+    reading.batch += 1
+    _thread.last = None if error else reading
+
+
+def _store_some(details: Row, reading: _Reading, rows: list[Any]) -> bool:
+    """Store the rows, or the first of them if all take longer than a statement may. Return False if another process
+    has stored them."""
+    checks = archive_domains.check(reading.user_id, rows, loader())
+    number, is_slow = len(rows), False
+
+    def store_rows(part: list[Any]) -> Batch:
+        return store(reading.user_id, reading.import_id, details, part, checks)
+
+    def fail_rows(part: list[Any]) -> Batch:
+        batch = Batch()
+        for row in part:
+            batch.count(row, Outcome("failed", None, "busy", TOO_SLOW))
+        import_batches.add_errors(reading.user_id, reading.import_id, batch.errors)
+        return batch
+
+    while True:
+        try:
+            is_stored = _save(reading, rows[:number], fail_rows if is_slow else store_rows)
+        except QueryCanceled:
+            if is_slow:
+                raise
+            number, is_slow = max(1, number // 2), number == 1
+        else:
+            reading.put_back(rows[number:])
+            reading.max_rows = number if number < len(rows) else min(2 * reading.max_rows, MAX_ROWS)
+            return is_stored
+
+
+def _save(reading: _Reading, rows: list[Any], store_rows: Callable[[list[Any]], Batch]) -> bool:
+    """Store rows and move the position behind them. Return False if another process has stored the batch."""
+    user_id, import_id = reading.user_id, reading.import_id
     with transaction.lazily(lambda: None) as writes:
-        if not import_batches.lock_batch(user_id, import_id, details["batch"]):
-            forget()
-            return
-        batch = store(user_id, import_id, details, rows, checks)
+        if not import_batches.lock_batch(user_id, import_id, reading.batch):
+            return False
+        batch = store_rows(rows)
         import_batches.save_batch(
             user_id,
             import_id,
@@ -184,8 +233,7 @@ def _continue(user_id: int, import_id: int, details: Row) -> None:
             **{kind: batch.counts[kind] for kind in ("made", "updated", "skipped", "failed")},
         )
         writes.commit()
-    reading.batch += 1
-    _thread.last = None if error else reading
+    return True
 
 
 class _Checked(NamedTuple):

@@ -2,6 +2,7 @@
 
 from linkmgr.api import imports
 from linkmgr.imports import requests
+from linkmgr.imports.bodies import MAX_CHANNELS
 from linkmgr.imports.cells import CUT, MAX_TEXT
 from linkmgr.imports.streams import MAX_COLUMNS
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
@@ -133,7 +134,7 @@ fail do not stop it.""",
             description=f"""\
 The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized and the first
 {requests.PREVIEW_ROWS} rows as they would be stored. At most {MAX_UNFINISHED} imports of a user are unfinished. A form
-can have the parameters as members.
+can have the parameters as members. A row has at most {MAX_CHANNELS} tags, which become channels.
 
 `on_conflict` is about the aliases of links. Other rows in the zip of an account are skipped if you have them already,
 and the imported links use yours, which are not changed: domains with the same URL, campaigns and channels with the same
