@@ -1461,7 +1461,7 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
 -- Imports of links from files and services. `position` is the value from which reading resumes, and `batch` the number
 -- of stored batches. `pending` has the visits of the last batch until they are stored. `token` is encrypted, and deleted
 -- with the chunks when the import ends. `size` is that of the file in bytes, or null for a service. `visits_refused` are
--- those of `visits` that are beyond the clicks of the plan.
+-- those of `visits` that are beyond the clicks of the plan. `first_id` is below the ids of the links that the import makes.
 CREATE TABLE imports (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id     bigint      NOT NULL,
@@ -1487,7 +1487,8 @@ CREATE TABLE imports (
     created     timestamptz NOT NULL DEFAULT now(),
     started     timestamptz,
     finished    timestamptz,
-    visits_refused bigint NOT NULL DEFAULT 0,
+    visits_refused bigint   NOT NULL DEFAULT 0,
+    first_id    bigint      NOT NULL DEFAULT nextval('target_ids'),
     UNIQUE (user_id, id)
 );
 CREATE TRIGGER add_usage AFTER INSERT ON imports REFERENCING NEW TABLE AS inserted

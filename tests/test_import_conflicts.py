@@ -2,13 +2,19 @@
 
 import json
 
+import pytest
+
+from linkmgr.imports import job
 from linkmgr.web import passwords
 from tests.conftest import Client
 from tests.factories import Sql
-from tests.imported import Import, counts, details
+from tests.imported import Import, counts, details, sale, shlink
 from tests.stage import Stage
 from tests.test_import_account import export, zipped
 
+# The same alias on two domains that the user does not have, with other targets.
+FOREIGN = [sale("sale").replace("s.example.com", "a.example.com"),
+           sale("sale", "https://example.com/other").replace("s.example.com", "b.example.com")]  # fmt: skip
 EVERY_MEMBER = {
     "url": "https://example.com/every",
     "custom": "every",
@@ -69,3 +75,32 @@ def test_an_update_from_a_zip_restores_every_member_of_a_link(stage: Stage, run_
     assert stage.alice.put(f"/api/url/{link_id}/update", changed).status_code == 200
     assert run_import(stage.alice, archive, "?on_conflict=update")["updated"] == 2
     assert sql("SELECT * FROM links WHERE id = %(id)s", id=link_id) == before
+
+
+@pytest.mark.parametrize("size", [500, 1])
+def test_the_same_alias_on_two_foreign_domains_is_a_failure_of_the_second_row(
+    alice: Client, run_import: Import, sql: Sql, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(job, "MAX_ROWS", size)
+    found = run_import(alice, shlink(*FOREIGN, FOREIGN[0]))
+    assert counts(found) == ("done", 3, 1, 0, 1, 1)
+    assert sql("SELECT number, code FROM import_errors") == [{"number": 2, "code": "alias_taken"}]
+    assert details(alice, "sale")["longurl"] == "https://example.com/sale"
+    assert counts(run_import(alice, shlink(*FOREIGN)))[3:] == (0, 2, 0), "a file that is imported again is skipped"
+
+
+def test_the_same_alias_on_two_domains_of_a_zip_is_a_failure_of_the_second_line(
+    alice: Client, run_import: Import
+) -> None:
+    lines = [
+        {
+            "id": n,
+            "url": f"https://example.com/{n}",
+            "custom": "sale",
+            "alias": "sale",
+            "domain": f"https://{n}.example",
+        }
+        for n in range(2)
+    ]
+    found = run_import(alice, zipped(manifest__json="{}", links__jsonl="\n".join(map(json.dumps, lines))))
+    assert counts(found) == ("done", 2, 1, 0, 0, 1)

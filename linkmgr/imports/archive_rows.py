@@ -44,8 +44,8 @@ _MAX_NAME = 200  # characters of a reference
 class Store:
     """The lines of a batch, in a transaction."""
 
-    def __init__(self, user_id: int, import_id: int, on_conflict: str, loader: Loader, checks: Checks) -> None:
-        self.user_id, self.import_id, self.on_conflict, self.loader = user_id, import_id, on_conflict, loader
+    def __init__(self, user_id: int, import_id: int, rule: links.Rule, loader: Loader, checks: Checks) -> None:
+        self.user_id, self.import_id, self.rule, self.loader = user_id, import_id, rule, loader
         self.checks = checks
         self.batch = Batch()
         self.is_mended = False
@@ -202,7 +202,7 @@ class Store:
                 checked.append((line, self._link(line, ids, hosts)))
             except AppError as error:
                 done.append((line, failure(error)))
-        outcomes = links.store(self.user_id, [sent for _, sent in checked], self.on_conflict, self.loader)
+        outcomes = links.store(self.user_id, [sent for _, sent in checked], self.rule, self.loader)
         done += [(line, outcome) for (line, _), outcome in zip(checked, outcomes, strict=True)]
         done = [(_with(line, outcome, **_references(line.record, ids)), outcome) for line, outcome in done]
         self._keep("links", done)

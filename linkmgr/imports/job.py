@@ -243,8 +243,9 @@ class _Checked(NamedTuple):
 
 def store(user_id: int, import_id: int, details: Row, rows: list[Any], checks: Checks) -> Batch:
     """Store the rows of a batch, in a transaction."""
+    rule = links.Rule(details["on_conflict"], details["first_id"])
     if details["source"] == archive.SOURCE:
-        return archive_rows.Store(user_id, import_id, details["on_conflict"], loader(), checks).run(rows)
+        return archive_rows.Store(user_id, import_id, rule, loader(), checks).run(rows)
     batch = Batch()
     checked = []
     context = bodies.prepare(user_id, [row for row in rows if not (row.is_visits or row.problem)])
@@ -256,7 +257,7 @@ def store(user_id: int, import_id: int, details: Row, rows: list[Any], checks: C
             batch.count(row, sent)
         else:
             checked.append(_Checked(row, sent))
-    outcomes = links.store(user_id, [item.sent for item in checked], details["on_conflict"], loader())
+    outcomes = links.store(user_id, [item.sent for item in checked], rule, loader())
     made: dict[str, int] = {}
     for item, outcome in zip(checked, outcomes, strict=True):
         batch.count(item.row, outcome)

@@ -50,7 +50,14 @@ def failure(error: Exception) -> Outcome:
     raise error
 
 
-def store(user_id: int, sent: list[Sent], on_conflict: str, loader: Loader) -> list[Outcome]:
+class Rule(NamedTuple):
+    """The treatment of aliases that the user has already."""
+
+    on_conflict: str
+    first_id: int  # below the ids of links that this import has made
+
+
+def store(user_id: int, sent: list[Sent], rule: Rule, loader: Loader) -> list[Outcome]:
     """Store the links of a batch, in a transaction. Return their outcomes in the same order."""
     if not sent:
         return []
@@ -62,8 +69,14 @@ def store(user_id: int, sent: list[Sent], on_conflict: str, loader: Loader) -> l
     conflicts = [n for n, outcome in enumerate(outcomes) if outcome.code == "alias_taken"]
     conflicts = _regenerate(user_id, sent, outcomes, conflicts, last_id)
     if conflicts:
-        resolve = {"skip": _skip, "rename": _rename, "update": _update}[on_conflict]
-        resolved = resolve(user_id, [sent[n] for n in conflicts], last_id, loader)
+        rows = [sent[n] for n in conflicts]
+        match rule.on_conflict:
+            case "skip":
+                resolved = _skip(user_id, rows, rule.first_id)
+            case "rename":
+                resolved = _rename(user_id, rows, last_id)
+            case _:
+                resolved = _update(user_id, rows, loader)
         for n, outcome in zip(conflicts, resolved, strict=True):
             outcomes[n] = outcome
     clicks = {
@@ -108,13 +121,21 @@ def _taken() -> Outcome:
     return failure(AppError("alias_taken"))
 
 
-def _skip(user_id: int, sent: list[Sent], _last_id: int, _loader: Loader) -> list[Outcome]:
-    """Skip links that the user has already. An alias of another user is a failure."""
+def _skip(user_id: int, sent: list[Sent], first_id: int) -> list[Outcome]:
+    """Skip links that the user has already. An alias of another user is a failure, and so is the one of an earlier row
+    with another target: their domains differ in the source, but not here."""
     existing = imported_links.find_own(user_id, [row.name for row in sent])
-    return [Outcome("skipped", link_id) if link_id else _taken() for link_id in existing]
+    new = [link_id for link_id in existing if link_id and link_id > first_id]
+    targets = imported_links.targets(user_id, new) if new else {}
+    return [
+        Outcome("skipped", link_id)
+        if link_id and targets.get(link_id, row.link["url"]) == row.link["url"]
+        else _taken()
+        for row, link_id in zip(sent, existing, strict=True)
+    ]
 
 
-def _rename(user_id: int, sent: list[Sent], last_id: int, _loader: Loader) -> list[Outcome]:
+def _rename(user_id: int, sent: list[Sent], last_id: int) -> list[Outcome]:
     """Add the smallest free number to each alias."""
     outcomes: dict[int, Outcome] = {}
     remaining = [*range(len(sent))]
@@ -136,7 +157,7 @@ def _rename(user_id: int, sent: list[Sent], last_id: int, _loader: Loader) -> li
     return [outcomes[n] for n in range(len(sent))]
 
 
-def _update(user_id: int, sent: list[Sent], _last_id: int, loader: Loader) -> list[Outcome]:
+def _update(user_id: int, sent: list[Sent], loader: Loader) -> list[Outcome]:
     """Write the members of each row to the user's link with its alias."""
     existing = imported_links.find_own(user_id, [row.name for row in sent])
     return [

@@ -27,7 +27,7 @@ def details(user_id: int, import_id: int) -> Row | None:
     return row(
         """
         SELECT state, source, on_conflict, mapping, address, token, size, position, batch, pending, visits, rows_read,
-               failed
+               failed, first_id
           FROM imports
          WHERE user_id = %(user_id)s AND id = %(import_id)s
         """,

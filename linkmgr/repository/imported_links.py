@@ -70,6 +70,16 @@ def find_own(user_id: int, names: list[Row]) -> list[int | None]:
     return [record["id"] for record in records]
 
 
+def targets(user_id: int, ids: list[int]) -> dict[int, str]:
+    """Return the URLs of links by their ids."""
+    records = rows(
+        "SELECT id, url FROM links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])",
+        user_id=user_id,
+        ids=ids,
+    )
+    return {record["id"]: record["url"] for record in records}
+
+
 def free_suffixes(user_id: int, names: list[Row]) -> list[int | None]:
     """Return the smallest number from 2, after `number` others, that makes each `alias` free on its `host`.
 

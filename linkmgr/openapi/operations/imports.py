@@ -161,7 +161,8 @@ the slug of a campaign or the custom alias of a bio page that is in use is a fai
                     "on_conflict",
                     "The rule for a row whose alias one of your links has: `skip` keeps the link, `rename` makes "
                     "another one with the alias and a number, `update` writes the members of the row to the link. With "
-                    "`skip` and `update`, an alias of another user is a failure.",
+                    "`skip` and `update`, an alias of another user is a failure; with `skip`, so is that of an earlier "
+                    "row with another URL, for example on another domain that you do not have.",
                     type="string",
                     enum=list(imports.RULES),
                     default="skip",
