@@ -48,7 +48,7 @@ def _to_results(ids: list[int], updated: Row) -> dict[int, Row]:
 
 def _update(ids: list[int], params: Row) -> Row:
     """See `urls.update`. The rows are locked in the order of their ids, so that two requests do not wait for each
-    other."""
+    other. An alias that several links would have on the same domain belongs to the oldest of them."""
     updated = run(
         """
         WITH plan AS MATERIALIZED (
@@ -114,13 +114,21 @@ def _update(ids: list[int], params: Row) -> Row:
                         WHEN %(devicetarget)s <> '{}' AND %(devicetarget)s <> devices AND no_device
                              THEN 'targets by device'
                         WHEN %(geotarget)s <> '{}' AND %(geotarget)s <> locations AND no_geo THEN 'targets by country'
-                        ELSE 'link parameters' END AS feature
+                        ELSE 'link parameters' END AS feature,
+                   new_alias
               FROM locked l, plan, unknown),
+        compared AS MATERIALIZED (
+            SELECT id, new_domain_id, feature,
+                   CASE WHEN refusal IS NULL
+                             AND row_number() OVER (PARTITION BY new_alias, new_domain_id, refusal IS NULL
+                                                        ORDER BY id) > 1
+                             THEN 'alias_taken' ELSE refusal END AS refusal
+              FROM checked),
         accepted AS MATERIALIZED (
-            SELECT id, new_domain_id FROM checked
+            SELECT id, new_domain_id FROM compared
              WHERE refusal IS NULL
                AND NOT (%(atomic)s::boolean
-                        AND (SELECT count(*) FROM checked WHERE refusal IS NULL) < cardinality(%(ids)s))),
+                        AND (SELECT count(*) FROM compared WHERE refusal IS NULL) < cardinality(%(ids)s))),
         updated AS (
             UPDATE links l
                SET plain = plain AND NOT %(changed)s::boolean
@@ -157,7 +165,7 @@ def _update(ids: list[int], params: Row) -> Row:
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
             ON CONFLICT DO NOTHING)
-        SELECT (SELECT json_agg(json_build_array(id, refusal, feature)) FROM checked) AS checked,
+        SELECT (SELECT json_agg(json_build_array(id, refusal, feature)) FROM compared) AS checked,
                (SELECT json_agg(json_build_array(
                            u.id, coalesce((SELECT scheme || '://' || host FROM domains WHERE id = u.domain_id),
                                           %(base)s::text) || '/' || u.alias))
