@@ -4,6 +4,7 @@ deploy/worker.py reads only small bodies in its event loop. A larger one is read
 client, so their number and duration are limited. A proxy that buffers requests keeps slow clients away.
 """
 
+import errno
 import hashlib
 import io
 import re
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
+from flask import current_app
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
@@ -31,6 +33,7 @@ ENDPOINTS = ("imports.add",)  # of the API; their bodies are files
 _MAX_FRAMING = 64 << 10  # bytes of the other parts of a form
 _BLOCK = 64 << 10
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _slots = threading.BoundedSemaphore(MAX_CONCURRENT)
 
 
@@ -80,7 +83,13 @@ def receive() -> Upload:
     """Return the file of the request: a form's, or its body. It is read from the client only once."""
     environ = web_request.current().environ
     if "linkmgr.upload" not in environ:
-        environ["linkmgr.upload"] = _receive()
+        try:
+            environ["linkmgr.upload"] = _receive()
+        except OSError as error:
+            if error.errno not in _NO_SPACE:
+                raise
+            current_app.logger.warning("no space for an upload in the data folder: %s", error.strerror)
+            raise AppError("busy", seconds=RETRY_SECONDS) from error
     upload: Upload = environ["linkmgr.upload"]
     return upload
 
