@@ -126,8 +126,8 @@ def test_two_links_with_the_same_alias_cannot_both_move_to_a_domain(alice: Clien
         alice.add("/api/url/add", {"url": PAGE, "custom": "Spring", **({"domain": host} if host else {})})
         for host in (None, hosts[0])
     ]
-    for domain in ("", hosts[1]):
-        answer = alice.put(BULK, {"ids": ids[::-1], "data": {"domain": domain}, "atomic": True})
+    for target in ("", hosts[1]):
+        answer = alice.put(BULK, {"ids": ids[::-1], "data": {"domain": target}, "atomic": True})
         assert (answer.status_code, answer.get_json()["code"]) == (400, "bulk_refused")
         assert codes(answer.get_json()) == ["alias_taken"]
     assert codes(change(alice, ids, domain=hosts[1])) == ["", "alias_taken"]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from flask import Flask
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.factories import Sql
 from tests.imported import sale, shlink
+from tests.test_account_page import signed_in
 from tests.test_import_job import yourls
 
 Command = Callable[..., Result]
@@ -77,6 +79,55 @@ def test_wrong_arguments_are_refused_in_one_sentence(run: Command, file: Path, t
         assert "Traceback" not in result.output
     (tmp_path / "empty.csv").touch()
     assert run("import", tmp_path / "empty.csv", "--user", "alice").exit_code == 1
+
+
+@pytest.mark.usefixtures("alice")
+def test_a_file_that_cannot_be_used_is_refused_before_the_import(
+    run: Command, file: Path, sql: Sql, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for arguments, sentence in {
+        (
+            file,
+            "--errors",
+            tmp_path / "missing" / "errors.csv",
+        ): "errors.csv cannot be used: No such file or directory.",
+        (tmp_path / "pipe",): "FILE must be a regular file: save the content of a pipe to one first.",
+    }.items():
+        result = run("import", *arguments, "--user", "alice")
+        assert result.exit_code != 0
+        assert sentence in result.output
+    assert sql("SELECT FROM imports") == []
+
+
+def test_a_draft_of_the_console_is_not_resumed(run: Command, alice: Client, app: Flask, sql: Sql) -> None:
+    form = {"file": (BytesIO(shlink(sale("summer"))), "links.csv")}
+    signed_in(app).post("/console/imports/new", data=form, content_type="multipart/form-data")
+    [draft] = sql("SELECT id FROM imports WHERE user_id = %(id)s", id=alice.id)
+    result = run("import", "--user", "alice", "--resume", draft["id"])
+    assert result.exit_code == 1
+    assert result.output == f"Error: Import {draft['id']} has not begun. Begin it in the console, or import its file.\n"
+    assert sql("SELECT state FROM imports") == [{"state": "draft"}]
+
+
+@pytest.mark.slow
+def test_an_export_ends_quietly_with_its_reader(app: Flask, dsn: str, alice: Client, sql: Sql) -> None:
+    sql(
+        """
+        INSERT INTO links (user_id, alias, url)
+        SELECT %(id)s, 'row-' || n, 'https://example.com/' FROM generate_series(1, 3000) n
+        RETURNING 1
+        """,
+        id=alice.id,
+    )
+    data_dir = app.extensions["linkmgr_settings"].data_dir
+    settings = {"LINKMGR_DATABASE_URL": dsn, "LINKMGR_DATA_DIR": data_dir, "LINKMGR_BASE_URL": BASE_URL}
+    command = f"{sys.executable} -m flask --app app links export --user alice | head -n 1"
+    ended = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=ROOT, env=os.environ | settings, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.count("\n") == 1
+    assert ended.stderr == ""
 
 
 @pytest.mark.slow

@@ -53,6 +53,8 @@ def _message(error: Exception) -> str:
                 "The API key was encrypted with another secret. Add that secret to LINKMGR_SECRET_KEY_FALLBACKS, or "
                 "replace the key with --rotate."
             )
+        case OSError(filename=str() | Path() as file, strerror=str() as reason):
+            return f"{file} cannot be used: {reason}."
         case UnicodeError():
             return "An argument or the standard input is not UTF-8."
     # Use the messages of the API.
@@ -75,8 +77,8 @@ class Group(AppGroup):
                 with _postgres():
                     try:
                         return function(*args, **kwargs)
-                    except (click.ClickException, click.exceptions.Exit, click.Abort):
-                        raise
+                    except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+                        raise  # click ends quietly if the reader of the output has gone
                     except Exception as error:
                         raise click.ClickException(_message(error)) from error
 

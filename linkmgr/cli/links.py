@@ -79,7 +79,11 @@ def import_links(
     """Import links from FILE. Ctrl-C stops after the current batch, and the import can be resumed."""
     if (file is None) == (import_id is None):
         raise click.UsageError("Name either a file, or an import with --resume.")
+    if file is not None and not file.is_file():
+        raise click.UsageError("FILE must be a regular file: save the content of a pipe to one first.")
     user_id = find_id(name)
+    if errors and not dry_run:
+        errors.open("ab").close()  # fail before the import
     if file is not None:
         with file.open("rb") as stream:
             columns = api.parse_mapping(mapping) if mapping else {}
@@ -90,6 +94,8 @@ def import_links(
                 return
             import_id = requests.add(user_id, recognized, on_conflict=on_conflict, with_job=False)
     assert import_id is not None
+    if imports.read(user_id, import_id)["state"] == "draft":
+        raise click.ClickException(f"Import {import_id} has not begun. Begin it in the console, or import its file.")
     try:
         _run(user_id, import_id)
     except KeyboardInterrupt:
