@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from linkmgr.db import binaries
 from tests.conftest import MANY, ROOT, Client
 from tests.factories import Sql
 from tests.test_embedded import eventually
+from tests.test_jobs import children
 
 pytestmark = pytest.mark.services
 
@@ -158,6 +160,24 @@ def test_a_failed_dump_or_restore_is_reported_in_one_sentence(
         assert sentence in refused.stderr.splitlines()[-1]
         assert "Traceback" not in refused.stderr
     assert list(tmp_path.glob("**/*.part")) == []
+
+
+def test_a_dump_that_is_terminated_leaves_nothing(
+    app: Flask, dsn: str, raw: psycopg2.extensions.connection, sql: Sql, tmp_path: Path
+) -> None:
+    data_dir = app.extensions["linkmgr_settings"].data_dir
+    environment = os.environ | {"LINKMGR_DATABASE_URL": dsn, "LINKMGR_DATA_DIR": data_dir}
+    command = [sys.executable, "-m", "flask", "--app", "app", "database", "backup", str(tmp_path / "dump")]
+    with raw.cursor() as cursor:
+        cursor.execute("BEGIN; LOCK TABLE pixels")
+        running = subprocess.Popen(command, cwd=ROOT, env=environment)
+        eventually(lambda: sql("SELECT FROM pg_stat_activity WHERE application_name = 'pg_dump'"))
+        [program] = children(running.pid)
+        running.terminate()
+        assert running.wait(10) == 128 + signal.SIGTERM
+        cursor.execute("ROLLBACK")
+    assert not Path(f"/proc/{program}").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_private_postgresql_is_dumped_and_restored_running_or_stopped(script: Script, tmp_path: Path) -> None:

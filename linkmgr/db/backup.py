@@ -1,8 +1,11 @@
 """Dump and restore the database. A dump may be taken while the service runs."""
 
 import os
+import signal
 import subprocess
-from contextlib import closing, suppress
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from psycopg2.extensions import make_dsn, parse_dsn
@@ -14,6 +17,16 @@ from linkmgr.db.statements import database
 
 class BackupError(SystemExit):
     """The dump or restore failed and left nothing behind. The message is one sentence."""
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM raise an exception, so that the client program is stopped and an incomplete file deleted."""
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _run(program: str, *options: str) -> None:
@@ -40,6 +53,7 @@ def _run(program: str, *options: str) -> None:
         raise BackupError(f"{program} failed: {(result.stderr.strip() or 'no reason given').splitlines()[-1]}.")
 
 
+@_terminable()
 def dump(file: Path) -> None:
     """Dump the database to `file`, or leave no file. The dump contains what was committed when it began, without the
     rate limit counters."""
@@ -57,6 +71,7 @@ def dump(file: Path) -> None:
             partial.unlink(missing_ok=True)
 
 
+@_terminable()
 def restore(file: Path) -> None:
     """Restore a dump into an empty database in one transaction."""
     if migrations.current_version():
