@@ -14,9 +14,11 @@ from linkmgr.api import splash as splash_api
 from linkmgr.db.statements import Row
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import load
+from linkmgr.fields.urls import MAX_URL
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import bio, campaigns, channels, domains, overlay, pixels, qr, splash
+from linkmgr.web.errors import AppError
 
 
 def check_domain(record: Row) -> bool:
@@ -45,6 +47,8 @@ def _qr(user_id: int, record: Row) -> int:
     """Add a QR code under the same code, unless it is None. The image of its logo follows."""
     new = load(qr_api.NewQr, record | {"logo": None})
     source = record.get("logo")
+    if isinstance(source, str) and len(source) > MAX_URL:
+        raise AppError("invalid", problems=f"logo must be at most {MAX_URL:,} characters")
     row: dict[str, Any] = qr_api.prepare(new["type"], new)
     row = {"name": qr_data.default_name(new["type"], row["data"])} | row
     code = record["code"] or qr_data.new_code()
