@@ -94,6 +94,7 @@ def test_unknown_columns_need_a_mapping(alice: Client, run_import: Import, sql: 
         ("?mapping=x", "mapping must be a JSON object"),
         ('?mapping={"url":"Nowhere"}', "columns that the file does not have: Nowhere"),
         ('?mapping={"target":"longUrl"}', "mapping must have only"),
+        ('?mapping={"url":"a\\u0000b"}', "mapping must name columns without NUL characters"),
         ("?on_conflict=overwrite", "on_conflict must be one of skip, rename, update"),
         ("?source=myspace", "source must be one of"),
         ("?dry_run=yes", "dry_run must be one of"),

@@ -53,6 +53,8 @@ def parse_mapping(text: str) -> dict[str, str]:
         raise AppError("invalid", problems='mapping must be a JSON object such as {"url": "Target"}')
     if unknown := mapping.keys() - set(MEMBERS):
         raise AppError("invalid", problems=f"mapping must have only {', '.join(MEMBERS)}; not {', '.join(unknown)}")
+    if any("\0" in column for column in mapping.values()):
+        raise AppError("invalid", problems="mapping must name columns without NUL characters")
     return mapping
 
 
