@@ -1,6 +1,8 @@
 """Processes that are killed or suspended past their lease while they run an import."""
 
+import json
 from collections.abc import Callable
+from contextlib import suppress
 
 import psycopg2
 import pytest
@@ -9,10 +11,13 @@ from flask import Flask
 from linkmgr.db import jobs
 from linkmgr.imports import job, readers
 from linkmgr.imports.rows import ReadError
+from linkmgr.imports.visits import spool
 from linkmgr.repository import import_batches
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.imported import counts, sale, send, shlink
+from tests.races import at_once
+from tests.test_import_account import zipped
 from tests.test_import_job import yourls
 
 
@@ -122,3 +127,40 @@ def test_failures_of_the_database_do_not_end_an_import(
             sql("UPDATE jobs SET due = now() RETURNING 1")
     run_jobs()
     assert counts(alice.get(f"/api/imports/{import_id}").get_json()["data"]) == ("done", 1, 1, 0, 0, 0)
+
+
+def test_an_import_that_is_deleted_before_its_cleanup_leaves_nothing(
+    app: Flask, alice: Client, run_jobs: Callable[[], None], sql: Sql
+) -> None:
+    import_id = send(alice, yourls("summer", 3, 3)).get_json()["id"]
+    with app.app_context():
+        while not sql("SELECT FROM imports WHERE state = 'done'"):
+            job.run_batch(alice.id, import_id)
+    assert sql("SELECT name FROM visit_spools") == [{"name": spool(import_id)}]
+    assert alice.delete(f"/api/imports/{import_id}").status_code == 200
+    run_jobs()
+    assert sql("SELECT FROM visit_spools") == sql("SELECT FROM jobs") == []
+
+
+def test_two_imports_of_the_same_zip_store_each_row_once(app: Flask, alice: Client, sql: Sql) -> None:
+    files = {
+        "campaigns": [{"id": n, "name": f"Campaign {n}"} for n in range(60)],
+        "bio": [{"id": 100 + n, "name": f"Page {n}", "alias": f"page-{n}", "custom": "page-{n}"} for n in range(20)],
+    }
+    lines = {f"{name}__jsonl": "\n".join(map(json.dumps, rows)) for name, rows in files.items()}
+    file = zipped(manifest__json="{}", links__jsonl="", **lines)
+    ids = [send(alice, file).get_json()["id"] for _ in range(2)]
+
+    def run(number: int) -> None:
+        with app.app_context():
+            done = False
+            while not done:
+                with suppress(jobs.Later):
+                    done = job.run_batch(alice.id, ids[number])
+
+    at_once(2, run)
+    found = [alice.get(f"/api/imports/{import_id}").get_json()["data"] for import_id in ids]
+    assert [(row["state"], row["failed"]) for row in found] == [("done", 0)] * 2
+    assert sum(row["made"] for row in found) == 80
+    assert len(sql("SELECT FROM campaigns")) == 60
+    assert len(sql("SELECT FROM bios")) == 20

@@ -26,7 +26,7 @@ from linkmgr.imports.batch import Batch
 from linkmgr.imports.links import Loader, Outcome, Sent
 from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.imports.stored_file import StoredFile
-from linkmgr.repository import import_batches, imported_links
+from linkmgr.repository import import_batches, imported_links, imported_rows
 from linkmgr.repository.visits import delete_spool
 from linkmgr.settings import this_app
 from linkmgr.web import keys
@@ -38,6 +38,7 @@ MAX_VISITS = 5000  # of a batch, if its rows have visits
 MAX_WAIT = 3600  # seconds for a service that asks to be left alone
 MAX_PASSWORDS = 20  # of a batch; its transaction is idle while they are hashed, which takes 30 ms each
 MAX_SECONDS = 1  # of reading a batch, for example from a slow service
+LOCKED_SECONDS = 0.5  # until the next try, while another import of the user stores a batch of an account
 TOO_SLOW = "This row takes too long to store. Try again, or give it fewer channels and shorter texts."
 UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, IdleInTransactionSessionTimeout)
 
@@ -126,12 +127,10 @@ def _take(reading: _Reading) -> tuple[list[Any], ReadError | None]:
 def run_batch(user_id: int, import_id: int) -> bool:
     """Store the next batch of an import. Return True if there is nothing left to do."""
     details = import_batches.details(user_id, import_id)
-    if details is None:
-        return True
-    if details["state"] not in ("queued", "running"):
+    if details is None or details["state"] not in ("queued", "running"):
         with suppress(*UNAVAILABLE):
             delete_spool(visits.spool(import_id))
-        return import_batches.delete_references(user_id, import_id)
+        return details is None or import_batches.delete_references(user_id, import_id)
     try:
         _continue(user_id, import_id, details)
     except (*UNAVAILABLE, jobs.Later):
@@ -245,6 +244,8 @@ def store(user_id: int, import_id: int, details: Row, rows: list[Any], checks: C
     """Store the rows of a batch, in a transaction."""
     rule = links.Rule(details["on_conflict"], details["first_id"])
     if details["source"] == archive.SOURCE:
+        if not imported_rows.try_lock(user_id):
+            raise jobs.Later(LOCKED_SECONDS)
         return archive_rows.Store(user_id, import_id, rule, loader(), checks).run(rows)
     batch = Batch()
     checked = []
