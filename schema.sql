@@ -174,8 +174,8 @@ CREATE UNLOGGED TABLE rate_windows (
 CREATE INDEX ON rate_windows (until);
 
 -- Background jobs. A process takes a due job by setting `due` to the end of its lease, and deletes the job when it is
--- done. `attempts` counts how often the job was taken since its last success. `lost` counts how often in a row a process
--- did not put it back, for example because it was killed; the process that has the job now is counted, too.
+-- done. `attempts` counts how often the job was taken since its last success. `lost` counts how often in a row a
+-- process did not put it back, for example because it was killed; the process that has the job now is counted, too.
 CREATE TABLE jobs (
     id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind     text        NOT NULL,
@@ -1461,7 +1461,8 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
 -- Imports of links from files and services. `position` is the value from which reading resumes, and `batch` the number
 -- of stored batches. `pending` has the visits of the last batch until they are stored. `token` is encrypted, and deleted
 -- with the chunks when the import ends. `size` is that of the file in bytes, or null for a service. `visits_refused` are
--- those of `visits` that are beyond the clicks of the plan. `first_id` is below the ids of the links that the import makes.
+-- those of `visits` that are beyond the clicks of the plan. `first_id` is below the ids of the links that the import
+-- makes.
 CREATE TABLE imports (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id     bigint      NOT NULL,
