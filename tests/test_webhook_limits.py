@@ -104,6 +104,25 @@ def test_many_events_of_a_user_do_not_delay_those_of_others(alice: Client, bob: 
     assert 50 <= len(first) < 1000
 
 
+def test_events_are_delivered_while_others_still_wait_to_be_moved(
+    alice: Client, bob: Client, receiver: Receiver, deliver: Deliver, sql: Sql
+) -> None:
+    subscribe(alice)
+    subscribe(bob, receiver.url)
+    sql(
+        "INSERT INTO links (user_id, alias, url) SELECT %(id)s, 'many-' || n, %(url)s FROM generate_series(1, 1000) n"
+        " RETURNING 1",
+        id=alice.id,
+        url=URL,
+    )
+    bob.add("/api/url/add", {"url": URL})
+    waiting = []
+    receiver.before = lambda _: waiting.append(len(sql("SELECT FROM outbox")))
+    deliver()
+    assert waiting[0] > 0
+    assert sql("SELECT FROM outbox") == []
+
+
 @pytest.mark.parametrize("action", ["retry", "test"])
 def test_a_webhook_that_is_off_is_not_tested(
     alice: Client, receiver: Receiver, deliver: Deliver, action: str, sql: Sql

@@ -39,8 +39,8 @@ class Dispatcher:
         """Move and deliver events until none is left. When the process stops, finish what has been sent."""
         while not stopping.is_set() or self._sender.deliveries:
             if not stopping.is_set():
-                is_idle = not (records.move() or self._claim())
-                if is_idle and not self._sender.deliveries:
+                has_moved, has_claimed = records.move(), self._claim()
+                if not (has_moved or has_claimed or self._sender.deliveries):
                     return
             results = self._sender.wait(_WAIT_SECONDS)
             if results:
