@@ -10,6 +10,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.events import records
+from linkmgr.events.worker import MAX_PER_WEBHOOK
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
@@ -121,6 +122,35 @@ def test_events_are_delivered_while_others_still_wait_to_be_moved(
     deliver()
     assert waiting[0] > 0
     assert sql("SELECT FROM outbox") == []
+
+
+def test_a_receiver_gets_at_most_eight_deliveries_at_a_time(
+    alice: Client, receiver: Receiver, deliver: Deliver
+) -> None:
+    """The first one is answered at once, so that the service takes more while seven others run."""
+    subscribe(alice, receiver.url)
+    for number in range(20):
+        alice.add("/api/url/add", {"url": f"{URL}?{number}"})
+    lock, is_exceeded = threading.Lock(), threading.Event()
+    running: list[str] = []
+    numbers = []
+
+    def wait(path: str) -> None:
+        with lock:
+            running.append(path)
+            numbers.append(len(running))
+            is_first = len(numbers) == 1
+            if len(running) > MAX_PER_WEBHOOK:
+                is_exceeded.set()
+        if not is_first:
+            is_exceeded.wait(0.2)
+        with lock:
+            running.pop()
+
+    receiver.before = wait
+    deliver()
+    assert len(receiver.received) == 20
+    assert max(numbers) <= MAX_PER_WEBHOOK
 
 
 @pytest.mark.parametrize("action", ["retry", "test"])

@@ -3,7 +3,6 @@
 import atexit
 import random
 import threading
-from collections import Counter
 from time import monotonic
 
 import orjson
@@ -51,9 +50,11 @@ class Dispatcher:
         running = self._sender.deliveries
         if len(running) >= MAX_TRANSFERS:
             return False
-        by_webhook = Counter(delivery["webhook_id"] for delivery in running)
-        busy = [webhook_id for webhook_id, number in by_webhook.items() if number >= MAX_PER_WEBHOOK]
-        claimed = outbox.claim(limit=MAX_TRANSFERS - len(running), per_webhook=MAX_PER_WEBHOOK, busy=busy)
+        claimed = outbox.claim(
+            limit=MAX_TRANSFERS - len(running),
+            per_webhook=MAX_PER_WEBHOOK,
+            running=[delivery["webhook_id"] for delivery in running],
+        )
         for delivery in claimed:
             try:
                 message = _message(delivery)

@@ -119,20 +119,21 @@ def move(events: list[Row]) -> None:
     )
 
 
-def claim(*, limit: int, per_webhook: int, busy: list[int]) -> list[Row]:
+def claim(*, limit: int, per_webhook: int, running: list[int]) -> list[Row]:
     """Take due deliveries, at most `per_webhook` of each webhook, so that none delays the others. A webhook whose last
-    attempt failed gets one. `busy` webhooks get none."""
+    attempt failed gets one. `running` has the webhook of each delivery that this process has not completed."""
     return database().execute(
         """
         WITH ready AS MATERIALIZED (
-            SELECT id, CASE WHEN failures > 0 THEN 1 ELSE %(per_webhook)s END AS room
-              FROM webhooks w
-             WHERE active AND url <> '' AND coalesce(paused_until <= now(), true) AND id <> ALL (%(busy)s::bigint[])
+            SELECT id, CASE WHEN failures > 0 THEN 1 ELSE %(per_webhook)s - number END AS room
+              FROM webhooks w,
+                   LATERAL (SELECT cardinality(array_positions(%(running)s::bigint[], w.id)) AS number) run
+             WHERE active AND url <> '' AND coalesce(paused_until <= now(), true) AND number * 2 <= %(per_webhook)s
                AND EXISTS (SELECT FROM deliveries d
                             WHERE d.webhook_id = w.id AND state = 'waiting' AND due <= now())
              ORDER BY random()
              LIMIT %(limit)s
-               FOR NO KEY UPDATE SKIP LOCKED),
+               FOR NO KEY UPDATE OF w SKIP LOCKED),
         paused AS (
             UPDATE webhooks SET paused_until = now() + make_interval(secs => %(lease)s)
              WHERE failures > 0 AND id IN (SELECT id FROM ready)),
@@ -156,7 +157,7 @@ def claim(*, limit: int, per_webhook: int, busy: list[int]) -> list[Row]:
           JOIN events e USING (number)
           JOIN webhooks w ON w.id = c.webhook_id
         """,
-        {"limit": limit, "per_webhook": per_webhook, "busy": busy, "lease": LEASE_SECONDS},
+        {"limit": limit, "per_webhook": per_webhook, "running": running, "lease": LEASE_SECONDS},
         idempotent=False,
         prelude=UNSYNCED,
     )
