@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (29);
+INSERT INTO schema_version VALUES (27);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -1601,10 +1601,13 @@ CREATE INDEX ON deliveries (number);
 CREATE INDEX ON deliveries (webhook_id, due) WHERE state = 'waiting';
 CREATE INDEX ON deliveries (due) WHERE state = 'waiting';
 
--- Links are announced as expired up to this time.
-CREATE TABLE expiry_clock (announced timestamptz NOT NULL);
+-- Links are announced as expired up to this time, and those that expire at this very time up to this id.
+CREATE TABLE expiry_clock (
+    announced timestamptz NOT NULL,
+    link_id   bigint      NOT NULL DEFAULT 0
+);
 INSERT INTO expiry_clock VALUES (now());
-CREATE INDEX ON links (user_id, expires) WHERE expires IS NOT NULL;
+CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;
 
 -- The version of a webhook for If-Match, which deliveries do not change.
 CREATE FUNCTION webhook_version(webhook webhooks) RETURNS text LANGUAGE sql STABLE

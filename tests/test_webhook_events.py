@@ -9,7 +9,6 @@ from flask import Flask
 from linkmgr.events.records import MAX_DATA
 from linkmgr.fields.webhooks import KINDS
 from linkmgr.imports import job
-from linkmgr.repository import outbox
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
@@ -170,18 +169,6 @@ def test_a_record_that_is_too_large_lacks_its_largest_members(
     assert len(delivery.body) <= MAX_DATA + 200
     assert delivery.json["data"]["truncated"] is True
     assert delivery.json["data"]["title"] == "Large"
-
-
-def test_an_expired_link_is_announced_once(alice: Client, sql: Sql, deliver: Deliver, app: Flask) -> None:
-    subscribe(alice, "", "link.expired")
-    link_id = alice.add("/api/url/add", {"url": URL, "expiry": "2030-01-01 00:00:00"})
-    sql("UPDATE links SET expires = now() - interval '1 minute' RETURNING 1")
-    sql("UPDATE expiry_clock SET announced = now() - interval '2 minutes' RETURNING 1")
-    for _ in range(2):
-        with app.app_context():
-            outbox.announce_expired()
-        deliver()
-    assert [(event["type"], event["data"]["id"]) for event in events(alice)] == [("link.expired", link_id)]
 
 
 def test_an_answer_to_an_overlay_is_an_event(alice: Client, sql: Sql, deliver: Deliver) -> None:

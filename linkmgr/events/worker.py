@@ -22,6 +22,7 @@ MAX_TRANSFERS = 40
 MAX_PER_WEBHOOK = 8
 POLL_SECONDS = 1
 EXPIRY_SECONDS = 30
+MAX_EXPIRED = 5000  # links, once per poll
 _RETRY_SECONDS = _STOP_SECONDS = 5
 _WAIT_SECONDS = 0.2
 _GONE = 410
@@ -85,8 +86,7 @@ class Worker:
             with self._app.app_context():
                 try:
                     if monotonic() > self._next_expiry:
-                        outbox.announce_expired()
-                        self._next_expiry = monotonic() + EXPIRY_SECONDS
+                        self._announce_expired()
                     if outbox.has_work():
                         self._dispatcher.run(self._stopping)
                 except psycopg2.Error as error:
@@ -94,6 +94,15 @@ class Worker:
                     self._stopping.wait(_RETRY_SECONDS)
                 except Exception as error:  # a bug must not end the thread, which nothing restarts
                     self._app.logger.error("delivering events failed and will be retried", exc_info=error)
+
+    def _announce_expired(self) -> None:
+        """Announce a batch of expired links. A failure must not stop deliveries."""
+        self._next_expiry = monotonic() + EXPIRY_SECONDS
+        try:
+            if outbox.announce_expired(MAX_EXPIRED):
+                self._next_expiry = 0.0
+        except psycopg2.Error as error:
+            self._app.logger.warning("expired links will be announced later: %s", type(error).__name__)
 
 
 def _message(delivery: Row) -> Message:

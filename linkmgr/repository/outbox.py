@@ -199,23 +199,38 @@ def store(results: list[Row]) -> None:
     )
 
 
-def announce_expired() -> None:
-    """Record an event for each link that has expired since the last call, if its owner has webhooks."""
-    run(
+def announce_expired(limit: int) -> bool:
+    """Record an event for each of the next `limit` links that have expired, if its owner has webhooks. Return True if
+    there may be more. Links are announced 10 seconds late, so that none is missed that is committed in the meantime."""
+    batch = run(
         """
-        WITH clock AS (
-            SELECT announced FROM expiry_clock WHERE announced < now() - interval '1 second' FOR UPDATE SKIP LOCKED),
+        WITH clock AS MATERIALIZED (
+            SELECT announced, link_id FROM expiry_clock
+             WHERE announced < now() - interval '11 seconds'
+               FOR UPDATE SKIP LOCKED),
+        expired AS MATERIALIZED (
+            SELECT l.user_id, l.id, l.expires
+              FROM clock,
+                   LATERAL (SELECT user_id, id, expires FROM links
+                             WHERE (expires, id) > (clock.announced, clock.link_id)
+                               AND expires < now() - interval '10 seconds'
+                             ORDER BY expires, id
+                             LIMIT %(limit)s) l),
+        last AS (
+            SELECT expires, id FROM expired ORDER BY expires, id OFFSET %(limit)s - 1),
         advanced AS (
-            UPDATE expiry_clock SET announced = now() WHERE EXISTS (SELECT FROM clock))
-        INSERT INTO outbox (user_id, type, object_id)
-        SELECT l.user_id, 'link.expired', l.id
-          FROM clock,
-               (SELECT DISTINCT user_id FROM webhooks WHERE active) owners
-          JOIN links l USING (user_id)
-         WHERE l.expires > clock.announced AND l.expires <= now()
-         ORDER BY l.expires, l.id
-        """
+            UPDATE expiry_clock
+               SET announced = coalesce((SELECT expires FROM last), now() - interval '10 seconds'),
+                   link_id = coalesce((SELECT id FROM last), 0)
+             WHERE EXISTS (SELECT FROM clock)),
+        recorded AS (
+            INSERT INTO outbox (user_id, type, object_id)
+            SELECT user_id, 'link.expired', id FROM expired WHERE has_webhooks(user_id) ORDER BY expires, id)
+        SELECT EXISTS (SELECT FROM last) AS is_full
+        """,
+        limit=limit,
     )
+    return bool(batch and batch["is_full"])
 
 
 def delete_expired(limit: int) -> int:

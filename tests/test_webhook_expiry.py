@@ -1,0 +1,100 @@
+"""Events of links that expire."""
+
+import threading
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr.events import worker
+from linkmgr.repository import outbox
+from tests.conftest import Client
+from tests.factories import Sql
+from tests.receivers import Deliver, Receiver, events, subscribe
+
+URL = "https://example.com/page"
+
+
+def turn_back(sql: Sql) -> None:
+    """Let the links that have expired in the last two minutes be announced next."""
+    sql("UPDATE expiry_clock SET announced = now() - interval '2 minutes', link_id = 0 RETURNING 1")
+
+
+def announced(client: Client) -> list[int]:
+    found = events(client, "limit=1000")
+    assert {event["type"] for event in found} <= {"link.expired"}
+    return [event["data"]["id"] for event in found]
+
+
+def test_an_expired_link_is_announced_once(alice: Client, sql: Sql, deliver: Deliver, app: Flask) -> None:
+    subscribe(alice, "", "link.expired")
+    turn_back(sql)
+    link_id = alice.add("/api/url/add", {"url": URL, "expiry": "2030-01-01 00:00:00"})
+    sql("UPDATE links SET expires = now() - interval '1 minute' RETURNING 1")
+    for _ in range(2):
+        with app.app_context():
+            outbox.announce_expired(100)
+        deliver()
+    assert announced(alice) == [link_id]
+
+
+def test_links_that_expire_at_the_same_time_are_announced_in_batches(
+    alice: Client, bob: Client, sql: Sql, deliver: Deliver, app: Flask
+) -> None:
+    """The links of bob, who has no webhook, fill batches too."""
+    subscribe(alice, "", "link.expired")
+    turn_back(sql)
+    for client in (alice, bob, alice):
+        sql(
+            """
+            INSERT INTO links (user_id, alias, url, expires)
+            SELECT %(id)s, gen_random_uuid(), %(url)s, date_trunc('minute', now() - interval '1 minute')
+              FROM generate_series(1, 5)
+            RETURNING 1
+            """,
+            id=client.id,
+            url=URL,
+        )
+    links = [row["id"] for row in sql("SELECT id FROM links WHERE user_id = %(id)s ORDER BY id", id=alice.id)]
+    with app.app_context():
+        batches = [outbox.announce_expired(4) for _ in range(5)]
+        assert len(sql("SELECT FROM outbox WHERE type = 'link.expired'")) == 10
+    deliver()
+    assert batches == [True, True, True, False, False]
+    assert announced(alice) == links
+
+
+def test_a_link_is_announced_some_seconds_late(alice: Client, sql: Sql, deliver: Deliver, app: Flask) -> None:
+    """Transactions that store links may commit late, after their links have expired."""
+    subscribe(alice, "", "link.expired")
+    turn_back(sql)
+    link_id = alice.add("/api/url/add", {"url": URL, "expiry": "2030-01-01 00:00:00"})
+    sql("UPDATE links SET expires = now() - interval '1 second' RETURNING 1")
+    with app.app_context():
+        outbox.announce_expired(100)
+    deliver()
+    assert announced(alice) == []
+    sql("UPDATE expiry_clock SET announced = announced - interval '1 minute' RETURNING 1")
+    sql("UPDATE links SET expires = expires - interval '1 minute' RETURNING 1")
+    with app.app_context():
+        outbox.announce_expired(100)
+    deliver()
+    assert announced(alice) == [link_id]
+
+
+def test_events_are_delivered_while_expired_links_cannot_be_announced(
+    alice: Client, receiver: Receiver, app: Flask, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "POLL_SECONDS", 0.01)
+    subscribe(alice, receiver.url)
+    delivered = threading.Event()
+    receiver.before = lambda _: delivered.set()
+    alice.add("/api/url/add", {"url": URL})
+    with psycopg2.connect(dsn) as blocking, blocking.cursor() as cursor:
+        cursor.execute("LOCK TABLE expiry_clock")
+        working = worker.Worker(app)
+        try:
+            assert delivered.wait(10)
+        finally:
+            working._stop()
+    blocking.close()
