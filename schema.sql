@@ -1729,6 +1729,26 @@ CREATE TRIGGER record_updated AFTER UPDATE ON pixels REFERENCING OLD TABLE AS de
 CREATE TRIGGER record_deleted AFTER DELETE ON pixels REFERENCING OLD TABLE AS deleted
     EXECUTE FUNCTION record_events('pixel');
 
+-- Record the expiry of a link that gets one in the past, up to which others are announced already. The transaction does
+-- so at its end, while expiry_clock does not change, so that each expiry is recorded exactly once.
+CREATE FUNCTION record_past_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    clock record;
+BEGIN
+    IF has_webhooks(NEW.user_id) THEN
+        SELECT announced, link_id INTO clock FROM expiry_clock FOR KEY SHARE;
+        IF (NEW.expires, NEW.id) <= (clock.announced, clock.link_id)
+           AND ((OLD.expires, OLD.id) > (clock.announced, clock.link_id)) IS NOT FALSE
+        THEN
+            INSERT INTO outbox (user_id, type, object_id) VALUES (NEW.user_id, 'link.expired', NEW.id);
+        END IF;
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER record_past_expiry AFTER INSERT OR UPDATE OF expires ON links
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+    WHEN (NEW.expires <= now()) EXECUTE FUNCTION record_past_expiry();
+
 -- Record visits of people in events of at most 40, which fit into a delivery. Visits that are stored more than a day
 -- late are no news.
 CREATE FUNCTION record_visit_events() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -82,6 +82,26 @@ def test_a_link_is_announced_some_seconds_late(alice: Client, sql: Sql, deliver:
     assert announced(alice) == [link_id]
 
 
+def test_a_link_that_gets_a_past_expiry_is_announced_once(
+    alice: Client, sql: Sql, deliver: Deliver, app: Flask
+) -> None:
+    subscribe(alice, "", "link.expired")
+    sql("UPDATE expiry_clock SET announced = now(), link_id = 0 RETURNING 1")
+    link_id = alice.add("/api/url/add", {"url": URL, "expiry": "2030-01-01 00:00:00"})
+    past = ["2020-01-01 00:00:00", "2021-01-01 00:00:00"]
+    for expiry in past:
+        assert alice.put(f"/api/url/{link_id}/update", {"expiry": expiry}).status_code == 200
+    sql(
+        "INSERT INTO links (user_id, alias, url, expires) VALUES (%(id)s, 'old', %(url)s, '2020-01-01') RETURNING id",
+        id=alice.id,
+        url=URL,
+    )
+    with app.app_context():
+        assert not outbox.announce_expired(100)
+    deliver()
+    assert announced(alice) == [link_id, link_id + 1]
+
+
 def test_events_are_delivered_while_expired_links_cannot_be_announced(
     alice: Client, receiver: Receiver, app: Flask, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ verify a delivery, use a library of the specification with the `secret` of the w
 - An event is delivered at least once, so compare `webhook-id` if repetitions matter. Deliveries arrive in any order.
 - `link`, `qr` and the other records are read within about a second of the change. The `data` of a `deleted` event has
   the main members of the deleted row.
+- `link.expired` is sent once, within about a minute of the expiry, or of a change that sets `expiry` to a past time.
 - The data of `visit` and `scan` is up to 40 visits: `{"visits": [{"id", "shorturl", "time", "country", ...}]}`. It has
   no IP addresses and no visits of bots.
 - `campaign`, `channel` and `domain` select the events of links, QR codes and visits of that row. A deleted link or QR
