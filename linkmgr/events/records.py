@@ -123,14 +123,22 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
 def _visits(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
     """Group the visits by the webhooks that get them."""
     targets = {row["id"]: row for row in outbox.targets(event["user_id"], [visit["id"] for visit in event["data"]])}
-    groups: dict[tuple[int, ...], tuple[Any, list[Row]]] = {}
+    groups: dict[tuple[int, ...], tuple[list[Row], list[Row]]] = {}
     for visit in event["data"]:
         target = targets.get(visit["id"])
         receivers = [webhook for webhook in webhooks if _passes(webhook, [target] if target else [])]
         if receivers:
-            data, _ = groups.setdefault(tuple(webhook["id"] for webhook in receivers), ({"visits": []}, receivers))
-            data["visits"].append(visit | {"time": visit["time"][:19].replace("T", " "), "shorturl": _address(target)})
-    return list(groups.values())
+            visits, _ = groups.setdefault(tuple(webhook["id"] for webhook in receivers), ([], receivers))
+            visits.append(visit | {"time": visit["time"][:19].replace("T", " "), "shorturl": _address(target)})
+    return [(data, receivers) for visits, receivers in groups.values() for data in _halved(visits)]
+
+
+def _halved(visits: list[Row]) -> list[Any]:
+    """Return the data of as many events as the visits need to fit into deliveries."""
+    data, middle = {"visits": visits}, len(visits) // 2
+    if not middle or len(orjson.dumps(data)) <= MAX_DATA:
+        return [data]
+    return [*_halved(visits[:middle]), *_halved(visits[middle:])]
 
 
 def _address(target: Row | None) -> str:
