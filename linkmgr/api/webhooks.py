@@ -150,7 +150,7 @@ def events() -> Json:
         raise AppError("invalid", problems=f"type must be one of {', '.join(PATTERNS)}")
     after, pattern = page["after"] or 0, (name or "*").replace("*", "%")
     hidden = None if _may_read_users() else f"{OF_USERS}%"
-    rows = webhooks.events(user_id(), after=after, limit=page["limit"], pattern=pattern, hidden=hidden)
+    rows, last = webhooks.events(user_id(), after=after, limit=page["limit"], pattern=pattern, hidden=hidden)
     for event in rows:
         event["timestamp"] = iso(event["timestamp"])
-    return ok(data={"perpage": page["limit"], "events": rows, "next": rows[-1]["id"] if rows else after})
+    return ok(data={"perpage": page["limit"], "events": rows, "next": last or after})

@@ -6,6 +6,8 @@ from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
 from linkmgr.web import keys
 from linkmgr.web.errors import AppError, not_found
 
+MAX_EXAMINED = 10_000  # events, of which a request selects those of its types
+
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
@@ -231,21 +233,39 @@ def retry(user_id: int, delivery_id: int) -> None:
         raise AppError("webhook_without_url")
 
 
-def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | None) -> list[Row]:
-    """List the events behind the number `after`, the oldest first. The patterns of LIKE `pattern` and `hidden` select
-    and leave out types."""
-    return rows(
+def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | None) -> tuple[list[Row], int | None]:
+    """List the events behind the number `after`, the oldest first, and return the last number that was examined. The
+    patterns of LIKE `pattern` and `hidden` select and leave out types."""
+    listed = rows(
         """
-        SELECT number AS id, 'msg_' || number AS message, type, created AS timestamp, data
-          FROM events
-         WHERE user_id = %(user_id)s AND number > %(after)s AND type LIKE %(pattern)s
-           AND (type LIKE %(hidden)s) IS NOT TRUE
+        WITH found AS MATERIALIZED (
+            SELECT number, type, created, data
+              FROM (SELECT * FROM events
+                     WHERE user_id = %(user_id)s AND number > %(after)s
+                     ORDER BY number
+                     LIMIT %(examined)s) examined
+             WHERE type LIKE %(pattern)s AND (type LIKE %(hidden)s) IS NOT TRUE
+             ORDER BY number
+             LIMIT %(limit)s),
+        last AS (
+            SELECT CASE WHEN count(*) = %(limit)s THEN max(number)
+                        ELSE (SELECT max(number)
+                                FROM (SELECT number FROM events
+                                       WHERE user_id = %(user_id)s AND number > %(after)s
+                                       ORDER BY number
+                                       LIMIT %(examined)s) examined) END AS next
+              FROM found)
+        SELECT number AS id, 'msg_' || number AS message, type, created AS timestamp, data, next
+          FROM last
+          LEFT JOIN found ON true
          ORDER BY number
-         LIMIT %(limit)s
         """,
         user_id=user_id,
         after=after,
         limit=limit,
         pattern=pattern,
         hidden=hidden,
+        examined=MAX_EXAMINED,
     )
+    last = listed[0]["next"]
+    return [{name: event[name] for name in event if name != "next"} for event in listed if event["id"]], last

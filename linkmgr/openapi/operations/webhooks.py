@@ -181,7 +181,9 @@ Events and deliveries are kept for 30 days. There is no stream of events: call `
                 parameter("after", "The `next` of the previous response.", type="integer", minimum=1, maximum=MAX_ID),
                 parameter("type", "Only events of this type, or prefix such as `link.*`.", type="string"),
             ),
-            description="No event is missed or repeated if each call sends the `next` of the previous response.",
+            description="No event is missed or repeated if each call sends the `next` of the previous response. A call "
+            "with a `type` examines at most 10,000 events. So it may return fewer events than `limit`, or none, while "
+            "there are more. Call again at once until `next` is the `after` that you sent.",
         ),
     ),
 )
