@@ -1778,7 +1778,8 @@ BEGIN
     IF has_webhooks(NEW.user_id) THEN
         INSERT INTO outbox (user_id, type, data)
         VALUES (NEW.user_id, 'answer.received',
-                jsonb_build_object('id', NEW.id, 'overlay', NEW.overlay_id, 'answer', NEW.answer, 'date', NEW.created));
+                jsonb_build_object('id', NEW.id, 'overlay', NEW.overlay_id, 'answer', NEW.answer,
+                                   'date', to_char(NEW.created AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')));
     END IF;
     RETURN NULL;
 END $$;

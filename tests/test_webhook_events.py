@@ -180,6 +180,8 @@ def test_an_answer_to_an_overlay_is_an_event(alice: Client, sql: Sql, deliver: D
     [event] = events(alice)
     assert (event["data"]["id"], event["data"]["overlay"]) == (answer_id, overlay_id)
     assert event["data"]["answer"] == {"email": "visitor@example.com"}
+    [answer] = alice.get(f"/api/overlay/{overlay_id}/answers").get_json()["data"]["answers"]
+    assert event["data"]["date"] == answer["date"]
 
 
 def test_a_link_that_is_imported_with_clicks_is_created_once(

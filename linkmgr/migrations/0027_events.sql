@@ -22,3 +22,14 @@ END $$;
 CREATE CONSTRAINT TRIGGER record_past_expiry AFTER INSERT OR UPDATE OF expires ON links
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
     WHEN (NEW.expires <= now()) EXECUTE FUNCTION record_past_expiry();
+
+CREATE OR REPLACE FUNCTION record_answer_event() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF has_webhooks(NEW.user_id) THEN
+        INSERT INTO outbox (user_id, type, data)
+        VALUES (NEW.user_id, 'answer.received',
+                jsonb_build_object('id', NEW.id, 'overlay', NEW.overlay_id, 'answer', NEW.answer,
+                                   'date', to_char(NEW.created AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS')));
+    END IF;
+    RETURN NULL;
+END $$;
