@@ -179,6 +179,29 @@ def test_a_week_without_success_turns_a_webhook_off(
     assert (webhook["active"], webhook["reason"]) == (False, "No delivery succeeded for a week.")
 
 
+@pytest.mark.parametrize("action", ["none", "test", "retry"])
+def test_a_failure_after_days_without_attempts_does_not_turn_a_webhook_off(
+    alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql, action: str
+) -> None:
+    webhook_id, _ = subscribe(alice, receiver.url)
+    receiver.status = 500
+    alice.add("/api/url/add", {"url": URL})
+    deliver()
+    sql(
+        "UPDATE webhooks SET failing_since = failing_since - interval '20 days',"
+        " paused_until = paused_until - interval '16 days' RETURNING 1"
+    )
+    if action == "none":
+        alice.add("/api/url/add", {"url": f"{URL}?2"})
+    else:
+        [delivery] = deliveries(alice, webhook_id)
+        path = f"/api/delivery/{delivery['id']}/retry" if action == "retry" else f"/api/webhook/{webhook_id}/test"
+        assert alice.post(path).status_code == 200
+    deliver()
+    assert len(receiver.received) == 2
+    assert alice.get(f"/api/webhook/{webhook_id}").get_json()["data"]["active"] is True
+
+
 def test_a_failing_receiver_gets_one_delivery_at_a_time(
     alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql
 ) -> None:

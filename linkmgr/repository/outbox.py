@@ -135,7 +135,10 @@ def claim(*, limit: int, per_webhook: int, running: list[int]) -> list[Row]:
              LIMIT %(limit)s
                FOR NO KEY UPDATE OF w SKIP LOCKED),
         paused AS (
-            UPDATE webhooks SET paused_until = now() + make_interval(secs => %(lease)s)
+            UPDATE webhooks
+               SET paused_until = now() + make_interval(secs => %(lease)s),
+                   -- Attempts of a delivery are at most about a day apart. Without any, no week of failures passes.
+                   failing_since = CASE WHEN paused_until < now() - interval '2 days' THEN now() ELSE failing_since END
              WHERE failures > 0 AND id IN (SELECT id FROM ready)),
         claimed AS (
             UPDATE deliveries

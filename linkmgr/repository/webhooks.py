@@ -159,7 +159,7 @@ def test(user_id: int, webhook_id: int) -> bool:
     webhook = run(
         """
         WITH tested AS (
-            UPDATE webhooks SET paused_until = NULL
+            UPDATE webhooks SET paused_until = least(paused_until, now())
              WHERE user_id = %(user_id)s AND id = %(webhook_id)s
             RETURNING id, name, url, active),
         recorded AS (
@@ -214,7 +214,7 @@ def retry(user_id: int, delivery_id: int) -> None:
     webhook = run(
         """
         WITH webhook AS (
-            UPDATE webhooks SET paused_until = NULL
+            UPDATE webhooks SET paused_until = least(paused_until, now())
              WHERE user_id = %(user_id)s AND id = (SELECT webhook_id FROM deliveries WHERE id = %(delivery_id)s)
             RETURNING id, active, url <> '' AS has_url),
         retried AS (

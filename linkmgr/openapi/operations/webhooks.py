@@ -50,8 +50,8 @@ verify a delivery, use a library of the specification with the `secret` of the w
   excludes is refused as `url`. Other host names are resolved when an event is sent.
 - A delivery that fails is sent again after 5 seconds, 5 minutes, 30 minutes, and 2, 5, 10, 14, 20 and 24 hours. While a
   receiver fails, it gets one delivery at a time, at most a minute apart. A 410, or a week without success, turns the
-  webhook off, and `reason` tells why. Its waiting deliveries are then `off`. Set `active` to turn it on again and send
-  them.
+  webhook off, and `reason` tells why. The week begins anew after two days without an attempt. Waiting deliveries of a
+  webhook that was turned off are `off`. Set `active` to turn it on again and send them.
 - An event is delivered at least once, so compare `webhook-id` if repetitions matter. Deliveries arrive in any order.
 - `link`, `qr` and the other records are read within about a second of the change. The `data` of a `deleted` event has
   the main members of the deleted row.
