@@ -57,7 +57,8 @@ verify a delivery, use a library of the specification with the `secret` of the w
   the main members of the deleted row.
 - `link.expired` is sent once, within about a minute of the expiry, or of a change that sets `expiry` to a past time.
 - The data of `visit` and `scan` is up to 40 visits: `{"visits": [{"id", "shorturl", "time", "country", ...}]}`. It has
-  no IP addresses and no visits of bots.
+  no IP addresses, no visits of bots, and no visits that are more than a day old when they are stored. Newer visits that
+  an import adds are sent too.
 - `campaign`, `channel` and `domain` select the events of links, QR codes and visits of that row. A deleted link or QR
   code belongs to no channel.
 - `plan.limit_reached` is sent when the last row that your plan allows is added. `user.created` and `user.deleted` are
