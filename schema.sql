@@ -319,6 +319,13 @@ CREATE TABLE domains (
     problem      text    NOT NULL DEFAULT '',
     UNIQUE (user_id, id)
 );
+-- The version of a domain for If-Match, which checks do not change. The arguments are columns, because confined keys read a
+-- view.
+CREATE FUNCTION domain_version(redirectroot text, redirect404 text, brandname text, brandlogo text, brandcolor text,
+                               logo_digest text) RETURNS text LANGUAGE sql STABLE
+RETURN (hashtextextended(row(redirectroot, redirect404, brandname, brandlogo, brandcolor, logo_digest)::text, 0)
+        & 9223372036854775807)::text;
+
 CREATE TRIGGER add_usage AFTER INSERT ON domains REFERENCING NEW TABLE AS inserted
     EXECUTE FUNCTION update_usage('domain');
 CREATE TRIGGER subtract_usage AFTER DELETE ON domains REFERENCING OLD TABLE AS deleted
@@ -1647,7 +1654,8 @@ CREATE TRIGGER domain_on_update BEFORE UPDATE OF domain_id ON webhooks FOR EACH 
 
 -- Record the changes of a statement, for owners with webhooks. Argument: the kind of the rows. A plain link that is
 -- left as it was is no change: adding its URL again updates it without changing it. Nor is a new value of
--- `imported_clicks` or `created`, which only imports write, in statements that change nothing else.
+-- `imported_clicks` or `created`, which only imports write, in statements that change nothing else, or of `checked`, which
+-- is written with the result of a check.
 CREATE FUNCTION record_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
@@ -1668,8 +1676,8 @@ BEGIN
           JOIN deleted o USING (id),
                LATERAL (SELECT to_jsonb(n) AS after, to_jsonb(o) AS before OFFSET 0) records
          WHERE has_webhooks(n.user_id) AND (after ->> 'plain' IS DISTINCT FROM 'true' OR after <> before)
-           AND (after -> 'imported_clicks', after -> 'created')
-               IS NOT DISTINCT FROM (before -> 'imported_clicks', before -> 'created')
+           AND (after -> 'imported_clicks', after -> 'created', after -> 'checked')
+               IS NOT DISTINCT FROM (before -> 'imported_clicks', before -> 'created', before -> 'checked')
          ORDER BY n.id;
     END IF;
     RETURN NULL;

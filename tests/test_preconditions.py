@@ -15,6 +15,10 @@ from tests.stage import Stage
 from tests.test_idempotency import is_replayed, rows, under
 
 MANY = "/api/urls/bulk"  # changes many rows, so it has no version
+VERSIONS = {
+    "domains": "domain_version(redirectroot, redirect404, brandname, brandlogo, brandcolor, logo_digest)",
+    "webhooks": "webhook_version(webhooks)",
+}
 CHANGES = [call for call in KEYED if call.method in ("PUT", "DELETE") and call.path != MANY]
 TABLES = {
     "bio": "bios",
@@ -35,7 +39,7 @@ over_changes = pytest.mark.parametrize("call", CHANGES, ids=str)
 
 
 def version(sql: Sql, table: str, row_id: int) -> str:
-    expression = "webhook_version(webhooks)" if table == "webhooks" else "xmin::text"
+    expression = VERSIONS.get(table, "xmin::text")
     [row] = sql(f"SELECT {expression} AS version FROM {table} WHERE id = %(id)s", id=row_id)
     return str(row["version"])
 

@@ -9,7 +9,6 @@ from flask import Flask
 from linkmgr.events.records import MAX_DATA
 from linkmgr.fields.webhooks import KINDS
 from linkmgr.imports import job
-from linkmgr.repository import webhooks
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
@@ -266,31 +265,6 @@ def test_events_are_read_in_order_without_gaps(alice: Client, deliver: Deliver) 
     assert [event["type"] for event in events(alice, "type=link.created&limit=1")] == ["link.created"]
     assert alice.get("/api/events?type=nothing").status_code == 400
     assert alice.get("/api/events?page=2").status_code == 400
-
-
-def test_events_of_a_type_are_read_past_many_of_other_types(
-    alice: Client, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    subscribe(alice)
-    alice.add("/api/channel/add", {"name": "First"})
-    for number in range(7):
-        alice.add("/api/url/add", {"url": f"{URL}?{number}"})
-    alice.add("/api/channel/add", {"name": "Last"})
-    deliver()
-    first, *_, last = [event["id"] for event in events(alice)]
-    monkeypatch.setattr(webhooks, "MAX_EXAMINED", 3)
-    after, pages = first - 1, []
-    while after < last:
-        query = f"type=channel.*&limit=2&after={after}" if after else "type=channel.*&limit=2"
-        data = alice.get(f"/api/events?{query}").get_json()["data"]
-        assert data["next"] > after
-        after = data["next"]
-        pages.append([event["data"]["name"] for event in data["events"]])
-    assert [name for page in pages for name in page] == ["First", "Last"]
-    assert [] in pages
-    for kind in ("channel.*", "link.*"):
-        data = alice.get(f"/api/events?type={kind}&after={last}").get_json()["data"]
-        assert (data["events"], data["next"]) == ([], last)
 
 
 def test_old_events_are_purged_with_their_deliveries(

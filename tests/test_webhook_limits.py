@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from flask import Flask
 
+from linkmgr.repository import domains
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
@@ -263,3 +264,17 @@ def test_a_page_behind_the_last_one_leads_to_the_first(
         page = signed_in(app).get(f"{path}?page=2").text
         assert "This list has fewer pages." in page
         assert f'href="{path}">Show the first page' in page
+
+
+def test_a_check_is_no_change_of_a_domain(alice: Client, deliver: Deliver, sql: Sql, app: Flask) -> None:
+    domain_id = factories.domain(sql, alice.id)
+    subscribe(alice, "", "domain.*")
+    before = alice.get(f"/api/domain/{domain_id}").headers["ETag"]
+    for problem in ("The host could not be reached.", ""):
+        with app.app_context():
+            domains.store_check(alice.id, domain_id, problem=problem)
+    deliver()
+    assert events(alice) == []
+    assert alice.get(f"/api/domain/{domain_id}").headers["ETag"] == before
+    changed = alice.put(f"/api/domain/{domain_id}/update", {"redirectroot": URL}, headers={"If-Match": before})
+    assert changed.headers["ETag"] != before

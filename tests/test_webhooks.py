@@ -9,12 +9,14 @@ import pytest
 from flask import Flask
 
 from linkmgr.fields.webhooks import TYPES
+from linkmgr.repository import webhooks
 from tests.conftest import Client
 from tests.factories import Sql
 from tests.keyring import Make
 from tests.races import during
-from tests.receivers import Deliver, Receiver, deliveries, subscribe
+from tests.receivers import Deliver, Receiver, deliveries, events, subscribe
 from tests.test_account_page import signed_in
+from tests.test_webhook_events import URL
 
 
 def test_a_test_event_goes_to_the_tested_webhook_only(alice: Client, receiver: Receiver, deliver: Deliver) -> None:
@@ -225,3 +227,28 @@ def test_webhooks_are_listed_and_tested(alice: Client, receiver: Receiver, make_
     assert "has no webhook with id 99" in flask.invoke(args=["webhooks", "test", "alice", "99"]).output
     silent, _ = subscribe(alice)
     assert "has no URL" in flask.invoke(args=["webhooks", "test", "alice", str(silent)]).output
+
+
+def test_events_of_a_type_are_read_past_many_of_other_types(
+    alice: Client, deliver: Deliver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribe(alice)
+    alice.add("/api/channel/add", {"name": "First"})
+    for number in range(7):
+        alice.add("/api/url/add", {"url": f"{URL}?{number}"})
+    alice.add("/api/channel/add", {"name": "Last"})
+    deliver()
+    first, *_, last = [event["id"] for event in events(alice)]
+    monkeypatch.setattr(webhooks, "MAX_EXAMINED", 3)
+    after, pages = first - 1, []
+    while after < last:
+        query = f"type=channel.*&limit=2&after={after}" if after else "type=channel.*&limit=2"
+        data = alice.get(f"/api/events?{query}").get_json()["data"]
+        assert data["next"] > after
+        after = data["next"]
+        pages.append([event["data"]["name"] for event in data["events"]])
+    assert [name for page in pages for name in page] == ["First", "Last"]
+    assert [] in pages
+    for kind in ("channel.*", "link.*"):
+        data = alice.get(f"/api/events?type={kind}&after={last}").get_json()["data"]
+        assert (data["events"], data["next"]) == ([], last)

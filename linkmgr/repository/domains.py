@@ -26,7 +26,7 @@ def read(user_id: int, domain_id: int) -> Row:
     domain = row(
         """
         SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor,
-               xmin::text AS version
+               domain_version(redirectroot, redirect404, brandname, brandlogo, brandcolor, logo_digest) AS version
           FROM domains
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
         """,
@@ -97,7 +97,7 @@ def update(
                logo = nullif(coalesce(%(logo)s::bytea, logo), '')
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
         RETURNING id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor,
-                  xmin::text AS version
+                  domain_version(redirectroot, redirect404, brandname, brandlogo, brandcolor, logo_digest) AS version
         """,
         user_id=user_id,
         domain_id=domain_id,

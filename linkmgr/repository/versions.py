@@ -9,8 +9,12 @@ _CAMPAIGN = """
 _CHANNEL = """
     SELECT xmin::text AS version FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s FOR NO KEY UPDATE
 """
+# Not xmin, which changes with every check.
 _DOMAIN = """
-    SELECT xmin::text AS version FROM domains WHERE user_id = %(user_id)s AND id = %(domain_id)s FOR NO KEY UPDATE
+    SELECT domain_version(redirectroot, redirect404, brandname, brandlogo, brandcolor, logo_digest) AS version
+      FROM domains
+     WHERE user_id = %(user_id)s AND id = %(domain_id)s
+       FOR NO KEY UPDATE
 """
 _IMPORT = (
     "SELECT xmin::text AS version FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s FOR NO KEY UPDATE"
