@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (30);
+INSERT INTO schema_version VALUES (31);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -1755,7 +1755,7 @@ BEGIN
 END $$;
 CREATE CONSTRAINT TRIGGER record_past_expiry AFTER INSERT OR UPDATE OF expires ON links
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NEW.expires <= now()) EXECUTE FUNCTION record_past_expiry();
+    WHEN (NEW.expires <= now() + interval '1 minute') EXECUTE FUNCTION record_past_expiry();
 
 -- Record visits of people in events of at most 40, which fit into a delivery. Visits that are stored more than a day
 -- late are no news.

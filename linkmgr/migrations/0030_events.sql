@@ -1,7 +1,6 @@
 -- Corrections of events. Links that expire at the same time are announced in batches.
-ALTER TABLE expiry_clock ADD COLUMN link_id bigint NOT NULL DEFAULT 0;
 CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;
-DROP INDEX links_user_id_expires_idx;
+ALTER TABLE expiry_clock ADD COLUMN link_id bigint NOT NULL DEFAULT 0;
 
 -- Record the expiry of a link that gets one in the past, up to which others are announced already. The transaction does
 -- so at its end, while expiry_clock does not change, so that each expiry is recorded exactly once.
@@ -21,7 +20,7 @@ BEGIN
 END $$;
 CREATE CONSTRAINT TRIGGER record_past_expiry AFTER INSERT OR UPDATE OF expires ON links
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
-    WHEN (NEW.expires <= now()) EXECUTE FUNCTION record_past_expiry();
+    WHEN (NEW.expires <= now() + interval '1 minute') EXECUTE FUNCTION record_past_expiry();
 
 CREATE OR REPLACE FUNCTION record_answer_event() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
