@@ -51,10 +51,14 @@ def failure(error: Exception) -> Outcome:
 
 
 class Rule(NamedTuple):
-    """The treatment of aliases that the user has already."""
+    """The treatment of aliases that the user has already.
+
+    With `sets_clicks`, links that are updated get the clicks of the source. Our own export has clicks that they have.
+    """
 
     on_conflict: str
-    first_id: int  # below the ids of links that this import has made
+    first_id: int  # below the ids of links that are made after the import has begun
+    sets_clicks: bool
 
 
 def store(user_id: int, sent: list[Sent], rule: Rule, loader: Loader) -> list[Outcome]:
@@ -82,7 +86,7 @@ def store(user_id: int, sent: list[Sent], rule: Rule, loader: Loader) -> list[Ou
     clicks = {
         outcome.id: min(row.clicks, MAX_BIGINT)
         for row, outcome in zip(sent, outcomes, strict=True)
-        if outcome.id and row.clicks is not None and outcome.kind == "updated"
+        if rule.sets_clicks and outcome.id and row.clicks is not None and outcome.kind == "updated"
     }
     if clicks:
         imported_links.set_clicks(user_id, clicks)

@@ -148,7 +148,9 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
               FROM imports
              WHERE user_id = %(user_id)s AND state IN ('queued', 'running')),
         begun AS (
-            UPDATE imports SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb
+            UPDATE imports
+               SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb,
+                   first_id = nextval('target_ids')
              WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
                AND (SELECT has_room FROM unfinished)
             RETURNING user_id, id),

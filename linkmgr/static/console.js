@@ -26,9 +26,13 @@ addEventListener("pageshow", () => {
 document.addEventListener("submit", (event) => {
   const { target: form, submitter } = event;
   if (form.method !== "post" || submitter?.formTarget || submitter?.matches("[data-download]") || event.defaultPrevented) return;
-  if (sent.has(form)) event.preventDefault();
-  sent.add(form);
-  setTimeout(() => sent.delete(form), 10000);
+  if (sent.has(form)) {
+    event.preventDefault();
+    return;
+  }
+  const onThisPage = sent;
+  onThisPage.add(form);
+  setTimeout(() => onThisPage.delete(form), 10000);
 });
 
 // Forms with data-live show their results while one types: the same page is loaded, and this part of it is replaced.
