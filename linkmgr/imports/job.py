@@ -242,7 +242,8 @@ class _Checked(NamedTuple):
 
 def store(user_id: int, import_id: int, details: Row, rows: list[Any], checks: Checks) -> Batch:
     """Store the rows of a batch, in a transaction."""
-    rule = links.Rule(details["on_conflict"], details["first_id"], sets_clicks=details["source"] != "linkmgr")
+    is_own = details["source"] in ("linkmgr", archive.SOURCE)
+    rule = links.Rule(details["on_conflict"], details["first_id"], sets_clicks=not is_own)
     if details["source"] == archive.SOURCE:
         if not imported_rows.try_lock(user_id):
             raise jobs.Later(LOCKED_SECONDS)

@@ -56,8 +56,9 @@ if the source has it. Visits that the source recorded become visits, unless they
 against the clicks that your plan allows this month. Visits in an SQL dump of YOURLS count as unique clicks by their IP
 addresses, which are not stored, and those in the zip of an account as there; other imported visits are no unique
 clicks. A country, device or language that this service does not know becomes `Unknown`, and such a bot `Other bot`.
-Other clicks of the source are `imported_clicks` of the link, which no statistics include. A link keeps its domain if
-this is one of your branded domains; otherwise it moves to this service.
+Other clicks of the source are `imported_clicks` of the link, which no statistics include. An update from an export of
+this service leaves them. A link keeps its domain if this is one of your branded domains; otherwise it moves to this
+service.
 
 A CSV has at most {MAX_COLUMNS} columns. An import runs in the background, as long as the service is running. Rows that
 fail do not stop it.""",
