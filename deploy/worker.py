@@ -256,6 +256,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             if conn.incoming.data and not conn.sock.unsent:
                 self._refuse(conn, 408, "Request Timeout")
             self._close(conn)
+        if self.nr_conns >= self.worker_connections:
+            # The connection that was to make room has sent its request meanwhile. New ones are not accepted.
+            self._make_room()
 
     def _refuse(self, conn: _Connection, status: int, reason: str) -> None:
         with suppress(OSError):  # the client has disconnected

@@ -140,7 +140,9 @@ def test_an_interrupted_import_names_the_command_that_continues_it(
     file.write_bytes(shlink(*(sale(f"row-{n}") for n in range(number))))
     data_dir = app.extensions["linkmgr_settings"].data_dir
     settings = {"LINKMGR_DATABASE_URL": dsn, "LINKMGR_DATA_DIR": data_dir, "LINKMGR_BASE_URL": BASE_URL}
-    command = [sys.executable, "-m", "flask", "--app", "app", "links", "import", "--user", "alice"]
+    # A shell that runs the tests in the background ignores SIGINT, and so would this command.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "flask", "--app", "app"]
+    command += ["links", "import", "--user", "alice"]
 
     def start(*arguments: object) -> "subprocess.Popen[str]":
         return subprocess.Popen(

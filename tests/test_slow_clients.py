@@ -148,11 +148,6 @@ def test_clients_that_do_not_read_long_lists_do_not_block_others(base: str, alic
         assert len(json.loads(answer.read())["data"]["urls"]) == 1000
 
 
-def test_connections_beyond_the_maximum_replace_the_slowest(base: str) -> None:
-    with many(base, b"GET /healthz HTTP/1.1\r\nX-Slow: ", 1010):
-        assert seconds_for(f"{base}/healthz") < BOUND
-
-
 def test_stray_line_breaks_do_not_block_others(base: str) -> None:
     for beginning in (b"", b"\r\n", b"\r\n\r\n", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n\r\n"):
         with many(base, beginning, 48):
