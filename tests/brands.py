@@ -23,6 +23,7 @@ def brand_folder(tmp_path: Path) -> Path:
     Image.new("RGB", (90, 30), "#14532d").save(tmp_path / "logo.jpg")
     (tmp_path / "logo.svg").write_text(SVG)
     (tmp_path / "large.svg").write_text(SVG + " " * 256 * 1024)
+    (tmp_path / "comments.svg").write_text("<!-- -->" * 10_000)
     (tmp_path / "text.png").write_text("no image")
     return tmp_path
 

@@ -87,7 +87,7 @@ def test_the_logo_is_served_without_an_origin_of_its_own(
     assert fetch(made, "/static/brand/accent.css").status_code == 404
 
 
-@pytest.mark.parametrize("name", ["large.svg", "text.png", "missing.png", "sub/logo.png"])
+@pytest.mark.parametrize("name", ["large.svg", "comments.svg", "text.png", "missing.png", "sub/logo.png"])
 def test_a_logo_that_browsers_cannot_show_stops_the_start(
     make_app: Callable[..., Flask], brand_folder: Path, name: str
 ) -> None:

@@ -23,7 +23,7 @@ _MAX_LOGO = 256 * 1024  # bytes
 _SIGNATURES = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/svg+xml": re.compile(rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<svg[\s>]", re.DOTALL),
+    "image/svg+xml": re.compile(rb"\s*(?:<\?xml[^>]*>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*+<svg[\s>]", re.DOTALL),
 }
 # An SVG file is a document that may contain scripts. Opened directly, it must not get our origin.
 _LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
