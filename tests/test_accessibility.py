@@ -35,7 +35,8 @@ def faults(browser: Browser, path: str, looks: Iterable[tuple[str, str]], *more:
     browser.run("document.querySelector('[data-pause]')?.click()")  # the countdown of a splash page
     if path != DOCS:  # all of its operations at once are more than axe reads in a minute
         browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
-    found = []
+    # With this attribute, browsers discard the page of an error. Content-Disposition makes them save a file.
+    found = [f"{path} has a link with the attribute download"] if browser.all("a[download]") else []
     for width in WIDTHS:
         browser.size(width, 900)
         for direction in ("rtl", "ltr"):
