@@ -241,7 +241,7 @@ def test_a_webhook_is_created_tested_changed_and_deleted(
     browser.find("[value='link.*']").click()
     browser.click("Create webhook")
     browser.wait_for_text("Webhook created.")
-    browser.click("Show a new secret")
+    browser.click("Replace secret")
     browser.wait_for_text("It is shown only now.")
     secret = browser.find("#secret").text
     browser.click("Send a test event")

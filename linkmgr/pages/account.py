@@ -41,7 +41,7 @@ USAGE_KINDS = (
 )
 FEATURES = {
     "api": "API",
-    "alias": "Custom short names",
+    "alias": "Custom aliases",
     "geo": "Targets by country",
     "device": "Targets by device",
     "parameters": "Link parameters",

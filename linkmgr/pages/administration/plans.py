@@ -19,8 +19,9 @@ LABELS = {
     "name": "Name", "monthly": "Price per month", "yearly": "Price per year", "lifetime": "Price for life",
     "rate": "API requests per minute", "links": "Links", "clicks": "Clicks per month", "retention": "Retention",
     "domain": "Branded domains", "pixels": "Pixels", "splash": "Splash pages", "overlay": "Overlays",
-    "team": "Team members", "custom": "Custom splash pages", "multiple": "Multiple domains",
-    "alias": "Custom short names", "device": "Targets by device", "geo": "Targets by country", "bundle": "Campaigns",
+    "team": "Team members (not used)", "custom": "Custom splash pages (not used)",
+    "multiple": "Multiple domains (not used)",
+    "alias": "Custom aliases", "device": "Targets by device", "geo": "Targets by country", "bundle": "Campaigns",
     "parameters": "Link parameters", "export": "Export", "api": "API",
 }  # fmt: skip
 _TEXTS = ("name", "monthly", "yearly", "lifetime", "rate")

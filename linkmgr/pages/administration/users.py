@@ -72,7 +72,7 @@ def user_add() -> ResponseReturnValue:
                 raise
             messages = {_FIELDS[app_error.code]: app_error.message}
         else:
-            flash("User created. Create a login link below to let the user in without a password.", "success")
+            flash("User created. Create a sign-in link below to let the user in without a password.", "success")
             return redirect(url_for("administration.user", row_id=user_id), code=303)
     return _user_form(record, messages), 400
 

@@ -23,7 +23,7 @@ PER_PAGE = 15
 MAX_CHOICES = 200
 ACTIONS = (scopes.READ, scopes.CREATE, scopes.WRITE)
 _LABELS = {  # of the words of scopes; the others are their own
-    "bio": "Bio pages", "keys": "API keys", "overlay": "CTA overlays", "qr": "QR codes", "splash": "Splash pages",
+    "bio": "Bio pages", "keys": "API keys", "overlay": "Overlays", "qr": "QR codes", "splash": "Splash pages",
     "stats": "Statistics", "webhooks": "Webhooks, events",
 }  # fmt: skip
 
