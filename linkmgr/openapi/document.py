@@ -18,7 +18,7 @@ from linkmgr.repository.visits import MAX_LABELS, OTHER
 from linkmgr.web import idempotency, preconditions, safe_writes, scopes
 
 VERSION = "3"  # of the specification (section 9)
-_TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters that are not called like this
+_TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters whose name differs
 PAGES = ("docs.page",)  # endpoints under /api that are not operations
 
 IF_NONE_MATCH: JsonSchema = {
@@ -46,7 +46,7 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
   pixel.
 - **Lists** are sorted newest first. `result` is the total, `nextpage` is 0 on the last page. A page past the end is
   empty.
-- **Reading a whole list.** `next` is a cursor: send it as `after` to get the rows behind it, until a response has no
+- **Reading a whole list.** `next` is a cursor: send it as `after` to get the rows after it, until a response has no
   `next`. A page by cursor takes equally long anywhere in the list, and each row is listed once, even if rows are added
   or deleted meanwhile. With `page`, rows then move to other pages. The two exclude each other: a response to `after`
   has no `currentpage` and no `nextpage`.
@@ -206,7 +206,7 @@ def _empty(base_url: str) -> APISpec:
     )
     assert plugin.converter
     plugin.converter.add_attribute_function(properties.property_of)  # type: ignore[no-untyped-call]
-    about = "An API key. The names behind it are the scopes that a key made with POST /api/key/add needs."
+    about = "An API key. The names listed with it are scopes: a key created with POST /api/key/add needs them."
     spec.components.security_scheme("key", {"type": "http", "scheme": "bearer", "description": about})
     return spec
 

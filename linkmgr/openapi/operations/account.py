@@ -23,7 +23,7 @@ end of the plan, or `null` if it has none.""",
         "email": Member("new@example.com", "The new e-mail address. It is unique, ignoring case."),
         "password": Member(
             "correct horse battery",
-            "The new password. It ends the user's browser sessions and cancels unused login links.",
+            "The new password. It ends the user's browser sessions and cancels unused sign-in links.",
         ),
     },
     records={"Account": record(**ACCOUNT)},

@@ -44,7 +44,7 @@ RESOURCE = Resource(
     name="Imports",
     description=f"""\
 Imports links from a file or from another service. Send a file as the body or as `file` of a form
-(`multipart/form-data`), also packed with gzip, up to 64 MiB: CSV, a JSON array, JSON lines, an SQL dump of YOURLS, or
+(`multipart/form-data`), also packed with gzip, up to 64 MiB: CSV, a JSON array, JSON lines, an SQL dump of YOURLS,
 the zip of an account, or the corrected CSV of the rows that failed:
 
 `curl -H 'Authorization: Bearer API_KEY' -F file=@links.csv 'https://go.example.org/api/imports?dry_run=1'`
@@ -53,9 +53,9 @@ Send the members below as a JSON object to read the links from the API of a serv
 
 An import keeps the alias, the target, the title, tags as channels, the date of creation, the expiry, and the password
 if the source has it. Visits that the source recorded become visits, unless they are older than ten years; they count
-against the clicks that your plan allows this month. Visits in an SQL dump of YOURLS count as unique clicks by their IP
-addresses, which are not stored, and those in the zip of an account as there; other imported visits are no unique
-clicks. A country, device or language that this service does not know becomes `Unknown`, and such a bot `Other bot`.
+against the clicks that your plan allows this month. Visits in an SQL dump of YOURLS have IP addresses, which identify
+visitors and are not stored. Visits in the zip of an account keep their visitors. Other imported visits are clicks, but
+not unique clicks. An unknown country, device or language becomes `Unknown`, and an unknown bot `Other bot`.
 Other clicks of the source are `imported_clicks` of the link, which no statistics include. An update from an export of
 this service leaves them. A link keeps its domain if this is one of your branded domains; otherwise it moves to this
 service.
@@ -134,8 +134,8 @@ fail do not stop it.""",
             ),
             description=f"""\
 The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized and the first
-{requests.PREVIEW_ROWS} rows as they would be stored. At most {MAX_UNFINISHED} imports of a user are unfinished. A form
-can have the parameters as members. A row has at most {MAX_CHANNELS} tags, which become channels.
+{requests.PREVIEW_ROWS} rows as they would be stored. A user can have at most {MAX_UNFINISHED} unfinished imports. The
+parameters can also be fields of the form. A row has at most {MAX_CHANNELS} tags, which become channels.
 
 `on_conflict` is about the aliases of links. Other rows in the zip of an account are skipped if you have them already,
 and the imported links use yours, which are not changed: domains with the same URL, campaigns and channels with the same

@@ -123,7 +123,7 @@ is refused without being looked up.""",
         Operation(
             "POST",
             "/api/key/add",
-            "Make an API key",
+            "Add an API key",
             success(id=ID, key=_SECRET),
             keys.NewKey,
             {"name": "Newsletter", "scopes": ["links:create", "stats:read"], "expires": "2030-12-31 23:59:59"},

@@ -99,8 +99,8 @@ Clicks and visitors over time, by country, city, referrer, browser, operating sy
 or QR code (`target`).
 
 - **Times.** A range contains its start and not its end. Dates are days in `timezone`, and so are the days, weeks and
-  months of `by`. Weeks begin on Monday. `time` is the first day of a day, week or month, and the start of an hour with
-  its offset from UTC, so that the hour that is repeated when summer time ends has two rows. Times must be full
+  months of `by`. Weeks begin on Monday. `time` is the date of a day, the first day of a week or month, or the start of
+  an hour with its UTC offset, so that the hour that is repeated when summer time ends has two rows. Times must be full
   quarters of an hour. `time:hour` allows {MAX_HOURLY_DAYS} days.
 - **Periods.** `7d`, `30d` and `90d` are today and the 6, 29 or 89 days before it. `12mo` is this month and the 11
   before it, `mtd` this month, `ytd` this year, `24h` this hour and the 23 before it. `all` begins with the first visit.
