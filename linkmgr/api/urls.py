@@ -158,7 +158,7 @@ def to_changes(changes: Json) -> Json:
 
 
 def create(owner: int, new: Json) -> Json:
-    """Store a loaded NewLink, or find the link that there is. The console uses this too."""
+    """Store a loaded NewLink, or return the existing link. The console uses this too."""
     return urls.add(owner, **to_row(new))
 
 

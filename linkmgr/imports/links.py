@@ -53,7 +53,8 @@ def failure(error: Exception) -> Outcome:
 class Rule(NamedTuple):
     """The treatment of aliases that the user has already.
 
-    With `sets_clicks`, links that are updated get the clicks of the source. Our own export has clicks that they have.
+    With `sets_clicks`, links that are updated get the clicks of the source. The clicks in our
+    own export include those that the link already has.
     """
 
     on_conflict: str

@@ -36,7 +36,6 @@ _FILE_ENDPOINTS = ("static", "home.favicon", "home.robots")
 def init_app(app: Flask) -> None:
     """Call this before the other hooks are registered: auth would count requests to hosts that have no API."""
     app.extensions["linkmgr_netloc"] = urlsplit(settings().base_url).netloc.lower()
-    # Run before authentication, which would count requests against the rate limit of an API that this host lacks.
     app.before_request(_check_host)
     app.after_request(_not_found)
 

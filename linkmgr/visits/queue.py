@@ -23,7 +23,7 @@ from linkmgr.visits.spool import Spool
 from linkmgr.web import metrics
 
 BATCH_SECONDS = 0.5
-ROLL_UP_SECONDS = 5  # of visits are counted in the rollups at once
+ROLL_UP_SECONDS = 5  # between two counts of stored visits in the rollups
 RETRY_SECONDS = 1
 ORPHANS_SECONDS = 5  # between two searches for files of dead processes
 MONTHS_RETRY_SECONDS = 60

@@ -89,8 +89,9 @@ def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Generator[bytes]:
 
 
 def download(chunks: Generator[bytes], mimetype: str, name: str) -> Response:
-    """Stream chunks as a file. An error before the first chunk becomes an ordinary error response. A later one closes
-    the connection before the response is complete, as a client that goes away ends the work."""
+    """Stream chunks as a file. An error before the first chunk becomes an ordinary error response. A later error
+    closes the connection, so the client sees an incomplete response. If the client disconnects, the generator is
+    closed."""
     if not _slots.acquire(blocking=False):
         raise AppError("export_busy", seconds=RETRY_SECONDS)
     with ExitStack() as stack:

@@ -16,8 +16,8 @@ ALL, ADMIN = "*", "admin"
 READ, CREATE, WRITE = "read", "create", "write"
 PUBLIC = ("openapi", "docs")  # blueprints that need no key
 
-BY_PATH = ""  # the first word behind /api/, of blueprints with operations of several words
-_WORDS_OF_PATHS = {"url": "links", "urls": "links"}  # that are not called like this
+BY_PATH = ""  # the word is the first part of the path after /api/
+_WORDS_OF_PATHS = {"url": "links", "urls": "links"}  # whose word differs
 # The word of each blueprint. A blueprint that is not here stops the start.
 WORDS = {
     "account": "account",

@@ -1,4 +1,4 @@
-"""The blueprint, which other users than administrators cannot reach."""
+"""The blueprint of the pages that only administrators can open."""
 
 import re
 

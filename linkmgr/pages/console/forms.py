@@ -2,8 +2,8 @@
 
 The fields of a form are the members of the bodies of the API, and their messages are those of the API. A form and a
 stored row become the same record: the body that the API takes, with all members. Their difference is what an update
-sends. A control that shows a stored value and was left as it is has no difference, although browsers send other line
-breaks, and a local time can mean two. The field `version` stands for the header If-Match.
+sends. A control that was left unchanged is no difference, although browsers change line breaks and a local time can
+stand for two UTC times. The field `version` stands for the header If-Match.
 """
 
 from collections.abc import Callable
