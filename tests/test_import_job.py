@@ -95,7 +95,7 @@ def test_a_bug_ends_the_import_with_a_message(
     monkeypatch.setattr(links, "store", fail)
     found = run_import(alice, shlink(sale("summer")))
     assert counts(found) == ("failed", 0, 0, 0, 0, 0)
-    assert found["message"] == "The import stopped behind row 0 because of an error on our side."
+    assert found["message"] == "The import stopped after row 0 because of an error on our side."
 
 
 def test_a_user_has_a_limited_number_of_unfinished_imports(alice: Client, bob: Client) -> None:

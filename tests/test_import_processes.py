@@ -94,7 +94,7 @@ def test_an_import_fails_after_its_process_was_killed_several_times_at_the_same_
     found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
     assert counts(found) == ("failed", 20, 20, 0, 0, 0)
     assert found["message"] == (
-        "The import stopped behind row 20, because the process that reads the next rows was ended 5 times. Import "
+        "The import stopped after row 20, because the process that reads the next rows was ended 5 times. Import "
         "these rows in smaller files."
     )
     assert sql("SELECT FROM jobs") == sql("SELECT FROM import_chunks") == []

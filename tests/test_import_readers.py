@@ -192,7 +192,9 @@ def test_a_mapping_reads_any_other_file() -> None:
 def test_the_target_of_an_unknown_file_must_be_mapped() -> None:
     content = (FILES / "other.csv").read_bytes()
     columns = "'Where to', 'Name of it', 'Since'"
-    assert problem(content) == f"Name the column of the target in the mapping, as 'url'. The columns are: {columns}."
+    assert problem(content) == (
+        f'The mapping must name the column that contains the target, such as {{"url": "Target"}}. Columns: {columns}.'
+    )
     assert problem(content, mapping={"url": "To"}) == f"The file has no column 'To'. Its columns are: {columns}."
     assert problem(content, mapping={"link": "Where to"}).startswith("'link' in the mapping is not a member of a link.")
     assert problem(content, source="bitly") == f"This is not an export of bitly. Its columns are: {columns}."

@@ -90,7 +90,9 @@ def test_columns_may_repeat_or_lack_a_name() -> None:
 
 def test_a_message_names_a_bounded_number_of_columns() -> None:
     message = problem(b",".join(b"%d%s" % (number, b"x" * 100) for number in range(500)) + b"\n")
-    assert message.startswith("Name the column of the target in the mapping, as 'url'. The columns are: '0xxx")
+    assert message.startswith(
+        'The mapping must name the column that contains the target, such as {"url": "Target"}. Columns: '
+    )
     assert len(message) < 3000
 
 

@@ -61,5 +61,5 @@ def test_a_row_has_a_limited_number_of_channels(alice: Client, run_import: Impor
     lines = [{"url": "https://example.com", "custom": name, "tags": names} for name, names in tags.items()]
     found = run_import(alice, "\n".join(map(json.dumps, lines)).encode(), "?source=linkmgr")
     assert counts(found) == ("done", 3, 2, 0, 0, 1)
-    assert sql("SELECT message FROM import_errors") == [{"message": "tags must be at most 100 channels."}]
+    assert sql("SELECT message FROM import_errors") == [{"message": "tags must have at most 100 names."}]
     assert sql("SELECT count(*)::int AS number FROM channels") == [{"number": 101}], "the row that failed makes none"

@@ -127,6 +127,6 @@ def test_an_overlay_has_a_limit_of_answers(form: Callable[..., Form], monkeypatc
     assert [full.send(NEWSLETTER).status_code for _ in range(2)] == [200, 200]
     refused = full.send(NEWSLETTER)
     assert refused.status_code == 403
-    assert "This form has reached its limit of responses." in refused.text
+    assert "This form has reached its limit of answers." in refused.text
     assert full.stored() == [NEWSLETTER] * 2
     assert other.send(NEWSLETTER).status_code == 200

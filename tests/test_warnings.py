@@ -166,9 +166,9 @@ def with_target(member: str, selector: str, label: str) -> dict[str, Any]:
 
 
 COUNTRY = "geotarget: '{}' is neither an English name nor an ISO code of a country, so it matches no visitor.{}".format
-DEVICE = "devicetarget: '{}' is no model, maker, system or kind of device, so it matches no visitor.{}".format
+DEVICE = "devicetarget: '{}' is not a model, maker, system or kind of device, so it matches no visitor.{}".format
 LANGUAGE = (
-    "languagetarget: '{}' is no language that browsers send. Use a code such as fr or pt-BR, or an English name.{}"
+    "languagetarget: '{}' is not a language that browsers send. Use a code such as fr or pt-BR, or an English name.{}"
 ).format
 
 
@@ -266,8 +266,8 @@ def test_a_wpa_password_of_the_wrong_length_causes_a_warning(
 ) -> None:
     code = {"type": "wifi", "data": {"ssid": "Guests"} | data}
     expected = [
-        "data.password is no WPA password, so devices will not connect. A WPA password has 8 to 63 ASCII characters, "
-        "or 64 hexadecimal digits."
+        "data.password is not a WPA password, so devices will not connect. A WPA password has 8 to 63 ASCII characters,"
+        " or 64 hexadecimal digits."
     ]
     qr_id = alice.add("/api/qr/add", {"type": "wifi", "data": {"ssid": "Guests"}})
     for sent, path, method in ((code, "add", "POST"), ({"data": code["data"]}, f"{qr_id}/update", "PUT")):

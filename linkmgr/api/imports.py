@@ -52,7 +52,7 @@ def parse_mapping(text: str) -> dict[str, str]:
     if not isinstance(mapping, dict) or not all(isinstance(column, str) for column in mapping.values()):
         raise AppError("invalid", problems='mapping must be a JSON object such as {"url": "Target"}')
     if unknown := mapping.keys() - set(MEMBERS):
-        raise AppError("invalid", problems=f"mapping must have only {', '.join(MEMBERS)}; not {', '.join(unknown)}")
+        raise AppError("invalid", problems=f"mapping must have only {', '.join(MEMBERS)}; remove {', '.join(unknown)}")
     if any("\0" in column for column in mapping.values()):
         raise AppError("invalid", problems="mapping must name columns without NUL characters")
     return mapping

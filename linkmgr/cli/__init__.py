@@ -144,7 +144,8 @@ def restore_database(file: Path) -> None:
 
 @visits_group.command("purge")
 def purge_visits() -> None:
-    """Delete expired visits, events, counters and stored answers, and reduce old statistics. Run this every day."""
+    """Delete expired visits, events, request counters and responses stored for Idempotency-Key, and reduce old
+    statistics. Run this every day."""
     purged = purge.purge()
     click.echo(f"{purged.visits} visits deleted, {purged.months} monthly partitions dropped.")
 

@@ -83,7 +83,7 @@ def parse_zone(name: str) -> ZoneInfo:
 def parse_range(zone: ZoneInfo, now: datetime, *, since: str | None, until: str | None, period: str | None) -> Range:
     if since is None:
         if until is not None:
-            raise _invalid("to needs from")
+            raise _invalid("to must be sent with from")
         return _of_period(zone, now, period or DEFAULT_PERIOD)
     if period is not None:
         raise _invalid("period and from exclude each other: send one of them")

@@ -137,7 +137,7 @@ class WifiData(New):
             raise ValidationError({"password": ["is required unless data.encryption is nopass"]})
         if encryption == "WPA" and not _WPA_PASSWORD.fullmatch(data["password"]):
             warn(
-                "data.password is no WPA password, so devices will not connect. A WPA password has 8 to 63 ASCII"
+                "data.password is not a WPA password, so devices will not connect. A WPA password has 8 to 63 ASCII"
                 " characters, or 64 hexadecimal digits."
             )
         return data | {"encryption": encryption}

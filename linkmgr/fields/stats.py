@@ -155,7 +155,7 @@ def _ids() -> list[int] | None:
         return None
     ids = list(dict.fromkeys(_id("ids", part, "ids separated by commas, such as 17,18") for part in text.split(",")))
     if len(ids) > MAX_IDS:
-        raise _invalid(f"ids must be at most {MAX_IDS} ids")
+        raise _invalid(f"ids must have at most {MAX_IDS} ids")
     return ids
 
 
@@ -197,7 +197,7 @@ def _labels(name: str, values: list[str]) -> list[str]:
 
 
 def _unknown_label(value: str, expected: str) -> AppError:
-    return _invalid(f"{expected}; {value} is no {'code' if len(value) == _CODE_LENGTH else 'name'}")
+    return _invalid(f"{expected}; {value} is not a {'code' if len(value) == _CODE_LENGTH else 'name'}")
 
 
 def _countries(value: str) -> list[str]:

@@ -65,7 +65,7 @@ def check(row: ImportRow, context: Context, loader: Loader) -> Sent | Outcome:
     if row.problem:
         return Outcome("failed", None, "invalid", row.problem)
     if has_too_many_channels(row):
-        return failure(AppError("invalid", problems=f"tags must be at most {MAX_CHANNELS} channels"))
+        return failure(AppError("invalid", problems=f"tags must have at most {MAX_CHANNELS} names"))
     body: Row = {name: value for name, value in row.record.items() if name != "domain"}
     if host_of(row) in context.hosts:
         body["domain"] = host_of(row)

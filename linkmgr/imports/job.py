@@ -143,8 +143,8 @@ def run_batch(user_id: int, import_id: int) -> bool:
         forget()
         if isinstance(error, AppError) and isinstance(error.seconds, int):
             raise jobs.Later(error.seconds) from error
-        current_app.logger.error("import %s failed behind row %s", import_id, details["rows_read"], exc_info=error)
-        message = f"The import stopped behind row {details['rows_read']} because of an error on our side."
+        current_app.logger.error("import %s failed after row %s", import_id, details["rows_read"], exc_info=error)
+        message = f"The import stopped after row {details['rows_read']} because of an error on our side."
         import_batches.end(user_id, import_id, details["batch"], "failed", message)
     return False
 
@@ -154,7 +154,7 @@ def abandon(user_id: int, import_id: int) -> None:
     details = import_batches.details(user_id, import_id)
     if details is not None:
         message = (
-            f"The import stopped behind row {details['rows_read']}, because the process that reads the next rows was "
+            f"The import stopped after row {details['rows_read']}, because the process that reads the next rows was "
             f"ended {jobs.MAX_LOST} times. Import these rows in smaller files."
         )
         import_batches.end(user_id, import_id, details["batch"], "failed", message)

@@ -55,7 +55,7 @@ class _Form(NamedTuple):
 
 
 def recognize(head: bytes) -> Recognized:
-    """Return the form of a file, also one packed with gzip. Raise ReadError if it is no text of a available form."""
+    """Return the format of a file, which may be packed with gzip. Raise ReadError if the format is not supported."""
     form = _form(head)
     mapping = mapping_of(form.source, form.columns)
     name = form.source.name if form.source else None
@@ -139,7 +139,9 @@ def _columns(form: _Form, mapping: Mapping[str, str]) -> dict[str, tuple[str, ..
         if normalize(column) not in candidates.get(member, ()):
             candidates[member] = (normalize(column),)
     if not form.source and "url" not in candidates:
-        raise ReadError(f"Name the column of the target in the mapping, as 'url'. The columns are: {names}.")
+        raise ReadError(
+            f'The mapping must name the column that contains the target, such as {{"url": "Target"}}. Columns: {names}.'
+        )
     if form.format == "csv" and not available & set(candidates["url"]):
         raise ReadError(f"This is not an export of {form.source and form.source.name}. Its columns are: {names}.")
     return candidates

@@ -57,7 +57,7 @@ def image_spec(
     width = len(_code(payload, _correction(logo_hash)))
     # Readers need at least one light module on each side.
     if max_pixels < width + 2:
-        raise AppError("invalid", problems=f"size must be at least {width + 2} for what this code holds")
+        raise AppError("invalid", problems=f"size must be at least {width + 2} pixels for the data of this code")
     scale = max(1, max_pixels // (width + 2 * _QUIET_ZONE))
     scale -= scale % _BLOCK == 0
     margin = min(_QUIET_ZONE, (max_pixels - width) // 2)

@@ -1,4 +1,5 @@
-"""The purge of expired visits, of visitors without visits, of counters, and of stored answers.
+"""The purge of expired visits, of visitors without visits, of request counters, and of responses stored for
+Idempotency-Key.
 
 The number of rows does not affect how long locks are held: the purge selects rows without locks and deletes them in
 batches of one transaction each. It drops partitions one at a time, with a short lock timeout.

@@ -74,7 +74,7 @@ def device_problem(label: str) -> str | None:
     if any(character.isdigit() for character in label) or words[0] in _DEVICES:
         return None
     hint = _did_you_mean(label, _DEVICES)
-    return f"is no model, maker, system or kind of device, so it matches no visitor.{hint}"
+    return f"is not a model, maker, system or kind of device, so it matches no visitor.{hint}"
 
 
 def _is_tag(label: str) -> bool:
@@ -97,4 +97,4 @@ def language_problem(label: str) -> str | None:
         return None
     code = _OTHER_CODES.get(label)
     hint = f" Did you mean '{code}'?" if code else _did_you_mean(label, names)
-    return f"is no language that browsers send. Use a code such as fr or pt-BR, or an English name.{hint}"
+    return f"is not a language that browsers send. Use a code such as fr or pt-BR, or an English name.{hint}"

@@ -39,7 +39,8 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # imports
     "import_unrecognized": (
         400,
-        "The columns of this file are not recognized: {columns}. Name the column of the target in mapping, as url.",
+        "The columns of this file are not recognized: {columns}. Send mapping with the column that contains the target,"
+        ' such as {{"url": "Target"}}.',
     ),
     "import_unreadable": (400, "{problem}"),
     "imports_full": (409, "You have {number} unfinished imports. Wait until one ends, or cancel one."),
@@ -99,7 +100,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     "default_key_only": (
         400,
-        "You have no other API key that is valid. Make one before you turn off the default key.",
+        "You have no other API key that is valid. Add one before you turn off the default key.",
     ),
     "keys_full": (
         400,
@@ -208,8 +209,8 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         " example, change color to {color}, or background to {background}.",
     ),
     "answer_unplaced": (400, "This form is invalid or older than a day. Open the short link again."),
-    "answers_full": (403, "This form has reached its limit of responses."),
-    "too_many_answers": (429, "Too many responses from your IP address. Try again in {seconds} seconds."),
+    "answers_full": (403, "This form has reached its limit of answers."),
+    "too_many_answers": (429, "Too many answers from your IP address. Try again in {seconds} seconds."),
     # sign-in
     "link_spent": (410, "This sign-in link has been used or is older than an hour. Ask for a new one."),
     "sign_in_failed": (401, "E-mail or password is wrong."),
@@ -217,7 +218,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "too_many_for_account": (
         429,
         "Too many wrong passwords for this e-mail address. Try again in {seconds} seconds, or ask an administrator"
-        " for a login link.",
+        " for a sign-in link.",
     ),
     "password_wrong": (400, "Your current password is wrong."),
     "foreign_origin": (403, "This form was sent from another website. Open the page on this service and try again."),
