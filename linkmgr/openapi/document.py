@@ -41,9 +41,9 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
 - **Warnings.** The response to a create or an update has `warnings`, an array of sentences for people, if a value was
   accepted that cannot have the effect that was probably meant: a country, device or language that does not exist, a WPA
   password of the wrong length, an ignored element of an array, a plan that ends in the past, or a member with the wrong
-  name (`The member 'alias' is unknown and was ignored. Did you mean 'custom'?`). Members that a read shows cause none,
-  so a record can be sent back, unless their value was changed and an update cannot change it, such as the `type` of a
-  pixel.
+  name (`The member 'alias' is unknown and was ignored. Did you mean 'custom'?`). Members that a read shows cause no
+  warning, so a record can be sent back. The exception is a changed value of a member that an update cannot change, such
+  as the `type` of a pixel.
 - **Lists** are sorted newest first. `result` is the total, `nextpage` is 0 on the last page. A page past the end is
   empty.
 - **Reading a whole list.** `next` is a cursor: send it as `after` to get the rows after it, until a response has no
@@ -57,7 +57,7 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
 - **ETag.** A single read and an update respond with the version of the record in the header `ETag`. Send it in
   `If-None-Match` with the next read: if nothing has changed, the statistics included, the response is a 304 without a
   body.
-- **Keys for programs.** `POST /api/key/add` makes further keys, each with only the scopes that its program needs.
+- **Keys for programs.** `POST /api/key/add` creates further keys, each with only the scopes that its program needs.
   A key can also be limited to some domains, to the rows that it creates, and to some IP addresses. Each operation names
   its scope.
 - **Ids.** Another user's id and an id that does not exist give the same 404.
@@ -74,20 +74,20 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
 - **Retries.** Errors 429 and 503 have the header `Retry-After`: the seconds after which you can try again. The reasons
   for a 503 are the database (unavailable, busy, too slow or to be upgraded), too many images, URLs, exports or uploads
   at the same time, and API keys that were encrypted with another secret. `code` says which one.
-- **Safe to repeat.** A request whose answer was lost may have been carried out. Send each POST, PUT and DELETE with the
-  header `Idempotency-Key` and a new random value, such as a UUID, and repeat it with the same value until it is
-  answered: it is carried out once. For 24 hours, each repetition gets the same status and body, with the header
+- **Safe to repeat.** A request whose response was lost may have been carried out. Send each POST, PUT and DELETE with
+  the header `Idempotency-Key` and a new random value, such as a UUID, and repeat it with the same value until you get a
+  response: it is carried out once. For 24 hours, each repetition gets the same status and body, with the header
   `Idempotency-Replayed: true`. Only 401, 409, 412, 429 and 5xx are not stored: after them, a repetition is a new
   attempt. Another method, URL or body under the same key is a 422.
 - **Safe to change.** To change only what you have read, send its `ETag` in the header `If-Match` of a PUT or DELETE. If
-  the record has changed meanwhile, the answer is a 412 and nothing changes: read it again, repeat your change, and send
-  the new ETag, under a new key. `*` matches any version. On POST, the header is ignored.
+  the record has changed meanwhile, the response is a 412 and nothing changes: read it again, repeat your change, and
+  send the new ETag, under a new key. `*` matches any version. On POST, the header is ignored.
 - **Statistics** list the ten largest labels of a kind, such as countries. A link or QR code has at most {MAX_LABELS:,}
   labels of a kind; visits with further ones are counted as `{OTHER}`. HEAD requests and prefetching are not visits.
   Bots, previews, HTTP libraries and requests without a user agent are stored separately and are in none of these
   numbers. IP addresses are not stored.
 - **Unique visitors.** A visitor is a digest of the link, the IP address, the user agent and a key. The operator chooses
-  how long it is the same: for ever (`LINKMGR_VISITOR_SALT=lasting`), until the end of the month (`monthly`, the
+  how long it is the same: forever (`LINKMGR_VISITOR_SALT=lasting`), until the end of the month (`monthly`, the
   default) or until the end of the day (`daily`), in UTC. After that, a visitor who returns counts as another unique
   one: `uniqueClicks` then is the sum of the unique visitors of each month or day. With `LINKMGR_RESPECT_DNT=1`, visits
   whose browser sends `DNT: 1` or `Sec-GPC: 1` are clicks without a visitor, referrer, country and city.

@@ -20,10 +20,10 @@ _LIMITS = {
 }
 _ID = {"X-Request-Id": "The id of the request in the log: the one that the client sent, or a new one."}
 _TAG = {"ETag": "The version of the record. Send it in If-None-Match with the next read."}
-_REPLAYED = {idempotency.REPLAYED: "`true` if this is the stored answer to an earlier request with the same key."}
+_REPLAYED = {idempotency.REPLAYED: "`true` if this is the stored response to an earlier request with the same key."}
 _LINK = {"Link": 'The URL of the next page of a CSV, with `rel="next"`. Absent at the end.'}
 _ROWS = {
-    "X-RateLimit-Rows-Limit": "The rows of bulk requests allowed in a window. Absent in the answer to a repetition.",
+    "X-RateLimit-Rows-Limit": "The rows of bulk requests allowed in a window. Absent in the response to a repetition.",
     "X-RateLimit-Rows-Remaining": "The rows left in this window.",
     "X-RateLimit-Rows-Reset": "The epoch second at which the window ends.",
 }
@@ -71,7 +71,7 @@ _PLACEHOLDERS = {  # of the messages in examples
     "color": "rgb(118,118,118)",
     "background": "rgb(255,255,255)",
     "scope": "links:write",
-    "limited": "the rows that it made",
+    "limited": "the rows that it created",
     "remedy": "Use another key.",
     "deadline": 120,
     "number": 3,

@@ -31,8 +31,8 @@ _CODES = ("plan_feature", "alias_taken")
 RESOURCE = Resource(
     name="Bio pages",
     description="""\
-A bio page is always on the host of this service. Plans do not limit their number; an alias of your own needs the
-feature `alias`.""",
+A bio page is always on the host of this service. Plans do not limit their number; a custom alias needs the feature
+`alias`.""",
     members={
         "name": Member("Dana", "The heading of the page."),
         "alias": Member(

@@ -45,9 +45,9 @@ contain the name as `domain` and as `campaign`.""",
         Operation(
             "POST",
             "/api/campaign/{campaign_id}/assign/{link_id}",
-            "Put a link into a campaign",
+            "Add a link to a campaign",
             done("Link successfully added to the campaign."),
-            description="A link is in at most one campaign. This takes it out of its previous campaign.",
+            description="A link is in at most one campaign. This removes it from its previous campaign.",
         ),
         Operation(
             "PUT",

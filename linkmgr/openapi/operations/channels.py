@@ -73,9 +73,9 @@ newest first. `date` is the day on which the item itself was created.""",
         Operation(
             "POST",
             "/api/channel/{channel_id}/assign/{type}/{item_id}",
-            "Put an item on a channel",
+            "Add an item to a channel",
             done("Item successfully added to the channel."),
-            description="An item may be on several channels. Adding it again changes nothing.",
+            description="An item may be in several channels. Adding it again changes nothing.",
         ),
         Operation(
             "PUT",

@@ -109,8 +109,8 @@ RESOURCE = Resource(
     name="Exports",
     description="""\
 All rows of a kind, oldest first, as CSV (RFC 4180), JSON or JSON lines. The response is streamed, however many rows
-there are. It is complete if it ends as HTTP says: after an error in between, the connection is closed before. Rows that
-are added or changed meanwhile may be exported in either state.
+there are. It is complete if it ends as HTTP requires: after an error in between, the connection is closed early. Rows
+that are added or changed meanwhile may be exported in either state.
 
 In a CSV, a cell that a spreadsheet would take for a formula begins with `'`, and arrays and objects are JSON. No export
 has passwords, except that of the account.

@@ -44,8 +44,8 @@ RESOURCE = Resource(
     name="Imports",
     description=f"""\
 Imports links from a file or from another service. Send a file as the body or as `file` of a form
-(`multipart/form-data`), also packed with gzip, up to 64 MiB: CSV, a JSON array, JSON lines, an SQL dump of YOURLS,
-the zip of an account, or the corrected CSV of the rows that failed:
+(`multipart/form-data`), optionally packed with gzip, up to 64 MiB: CSV, a JSON array, JSON lines, an SQL dump of
+YOURLS, the zip of an account, or the corrected CSV of the rows that failed:
 
 `curl -H 'Authorization: Bearer API_KEY' -F file=@links.csv 'https://go.example.org/api/imports?dry_run=1'`
 
@@ -55,10 +55,9 @@ An import keeps the alias, the target, the title, tags as channels, the date of 
 if the source has it. Visits that the source recorded become visits, unless they are older than ten years; they count
 against the clicks that your plan allows this month. Visits in an SQL dump of YOURLS have IP addresses, which identify
 visitors and are not stored. Visits in the zip of an account keep their visitors. Other imported visits are clicks, but
-not unique clicks. An unknown country, device or language becomes `Unknown`, and an unknown bot `Other bot`.
-Other clicks of the source are `imported_clicks` of the link, which no statistics include. An update from an export of
-this service leaves them. A link keeps its domain if this is one of your branded domains; otherwise it moves to this
-service.
+not unique clicks. An unknown country, device or language becomes `Unknown`, and an unknown bot `Other bot`. Other
+clicks of the source are `imported_clicks` of the link, which no statistics include. An update from an export of this
+service leaves them. A link keeps its domain if this is one of your branded domains; otherwise it moves to this service.
 
 A CSV has at most {MAX_COLUMNS} columns. An import runs in the background, as long as the service is running. Rows that
 fail do not stop it.""",
@@ -145,25 +144,25 @@ the slug of a campaign or the custom alias of a bio page that is in use is a fai
             query=(
                 parameter(
                     "source",
-                    "The product that a file comes from, if it is not recognized by its columns.",
+                    "The service that a file comes from, if it is not recognized by its columns.",
                     type="string",
                     enum=["auto", *requests.SOURCES],
                     default="auto",
                 ),
                 parameter(
                     "mapping",
-                    "The columns of a file by the members that they stand for, as a JSON object: members of the body "
-                    "of `POST /api/url/add`, `tags`, `created` and `clicks`.",
+                    "A JSON object with the name of the column for each member. The members are those of the body of "
+                    "`POST /api/url/add`, `tags`, `created` and `clicks`.",
                     type="string",
                     maxLength=10_000,
                     examples=['{"url": "Target", "custom": "Name"}'],
                 ),
                 parameter(
                     "on_conflict",
-                    "The rule for a row whose alias one of your links has: `skip` keeps the link, `rename` makes "
+                    "The rule for a row whose alias one of your links has: `skip` keeps the link, `rename` creates "
                     "another one with the alias and a number, `update` writes the members of the row to the link. With "
-                    "`skip` and `update`, an alias of another user is a failure; with `skip`, so is that of an earlier "
-                    "row with another URL, for example on another domain that you do not have.",
+                    "`skip` and `update`, an alias of another user is a failure. With `skip`, so is the alias of an "
+                    "earlier row with another URL, for example if the rows had different domains that you do not have.",
                     type="string",
                     enum=list(imports.RULES),
                     default="skip",
@@ -184,8 +183,8 @@ the slug of a campaign or the custom alias of a bio page that is in use is a fai
             tagged=True,
             description="""\
 `read` is the number of rows read so far: the sum of `made`, `updated`, `skipped`, `failed` and those that have only
-visits. `percent` is the part of a file that was read, and
-`seconds_left` an estimate, while the import is running. `message` is the reason if it failed.""",
+visits. `percent` is the part of a file that was read. `seconds_left` is an estimate while the import is running.
+`message` is the reason if it failed.""",
         ),
         Operation(
             "GET",
@@ -209,8 +208,8 @@ Visits of a link or QR code that failed are not imported; its `clicks` become `i
             "Cancel an import, or delete its record",
             done("Import has been deleted successfully."),
             description="""\
-An import that is queued or running is cancelled; the links that it has made remain. Of one that has ended, the record
-and the failed rows are deleted.""",
+An import that is queued or running is cancelled; the links that it created remain. For one that has ended, the
+record and the failed rows are deleted.""",
         ),
     ),
 )

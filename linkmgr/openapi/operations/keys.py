@@ -61,7 +61,7 @@ A scope is a word and an action:
   `qr`, `splash`, `stats` and `webhooks`. Assigning needs `campaigns:write` or `channels:write`.
   The members of a link that refer to other rows, such as `campaign`, need no scope of these.
 - `webhooks:read` reads all events with the changed records, of all words. `webhooks:create` and `webhooks:write` can
-  have them sent to any URL. The events of users need `admin` besides.
+  have them sent to any URL. The events of users also need `admin`.
 - `account:write` can set a new password, so a program with such a key can sign in as the user.
 - `admin` is for plans and users. Only administrators can give it. It includes the default keys of all users.
 - `*` is all scopes except `admin`. The export of the account needs it.
@@ -72,8 +72,8 @@ error="insufficient_scope", scope="links:write"`.
 
 With `own_only`, all other rows do not exist for the key: it neither reads, changes nor refers to them, and its lists
 have the totals of its own rows. A URL that another key has shortened becomes a new link, which is returned when the key
-adds the URL again while the other link exists. With `domains`, this is so for links that are not on these domains, for
-QR codes and for bio pages; a link must name one of the domains in `domain`; and the key changes nothing but links.
+adds the URL again while the other link exists. With `domains`, the same applies to links that are not on these domains,
+to QR codes and to bio pages; a link must name one of the domains in `domain`; and the key changes nothing but links.
 Statistics then need `ids`, `campaign`, `channel` or `domain`.
 Operations that do not support these limits are a 403. The names, aliases and domains of rows that the key cannot see
 are still in use, and all rows count against the plan.
@@ -82,9 +82,8 @@ A key with `keys:write` can create, change, rotate and delete keys with at most 
 limits. A user has at most 100 keys.
 
 A key consists of `lmk_`, 30 letters and digits, and 6 more that are their CRC-32 in base 62, so that secret scanners
-recognize it:
-`{SCOPED_PATTERN}`. It is shown once, in the response that makes it; only its SHA-256 digest is stored. A mistyped key
-is refused without being looked up.""",
+recognize it: `{SCOPED_PATTERN}`. It is shown once, in the response that creates it; only its SHA-256 digest is stored.
+A mistyped key is refused without being looked up.""",
     members={
         "name": Member("Newsletter", "For yourself."),
         "scopes": Member(["links:create", "stats:read"], "What the key allows."),
@@ -116,7 +115,7 @@ is refused without being looked up.""",
             "List API keys",
             listing("keys", "Key", default=ref("DefaultKey")) | {"required": ["error", "data"]},
             query=PAGING,
-            description="`default` is the key that each user has, which is not one of the list. A key with `own_only` "
+            description="`default` is the key that each user has, which is not in the list. A key with `own_only` "
             "or `domains` does not see it.",
         ),
         Operation("GET", "/api/key/{key_id}", "Read an API key", reading("Key"), tagged=True),
@@ -147,8 +146,9 @@ is refused without being looked up.""",
             keys.DefaultKeyChanges,
             {"active": True},
             codes=("key_exceeded", "default_key_only"),
-            description="It can be turned off while there is another valid key. This needs a key without limits. The "
-            "page of keys in the console can always turn it on again, and so can a new key on the account page.",
+            description="It can be turned off while there is another valid key. This needs a key without limits. It "
+            "can always be turned on again on the page of API keys in the console, or by its replacement on the "
+            "account page.",
         ),
         Operation(
             "POST",

@@ -32,7 +32,7 @@ An overlay is shown above the target of a link. Send its id in the `type` of a l
 - `image`: the first line is the URL of the image, and the rest is its caption.
 - `coupon`: the text above the code, which is the `label`.
 
-An update of only the type or only the message must suit the other one, which is stored. To change the type of an
+If an update has only the type or only the message, it must fit the stored value of the other. To change the type of an
 overlay whose message the new type cannot show, send both.
 
 Visitors answer a `contact`, `newsletter` or `poll` overlay with a form, which the page sends to `/o/answer`. A form is
@@ -41,7 +41,7 @@ at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones 
     members={
         "type": Member("message", "The type of the overlay."),
         "name": Member("Sale", "Its name in lists. Visitors do not see it."),
-        "message": Member("Everything must go.", "The text. The description above has its form for each type."),
+        "message": Member("Everything must go.", "The text. The description above explains it for each type."),
         "link": Member("https://example.com/sale", "The page that the button links to."),
         "label": Member(
             "Have a look", "The text of the button, the code of a `coupon`, or the alternative text of an `image`."

@@ -37,7 +37,7 @@ RESOURCE = Resource(
     name="QR codes",
     description=f"""\
 `link` is the URL of the image: a PNG of at most {DEFAULT_SIZE} pixels. `?size=` ({MIN_SIZE} to {MAX_SIZE} pixels) and
-`?format=svg` or `?format=pdf` change that; a PDF has 96 pixels to the inch. Each module of the code is a whole number
+`?format=svg` or `?format=pdf` change that; a PDF has 96 pixels per inch. Each module of the code is a whole number
 of pixels, so the image can be smaller than `size`. A `size` that is too small for the code is a 400 that names the
 smallest one.
 
@@ -79,7 +79,7 @@ The form of `data` depends on the type:
             "cell": Member("+49 170 123456", "Mobile phone."),
             "fax": Member("+49 30 123457"),
             "email": Member("dana@example.com"),
-            "site": Member("https://example.com", "Web site, with or without its scheme."),
+            "site": Member("https://example.com", "Website, with or without its scheme."),
             "street": Member("Main Street 1"),
             "city": Member("Berlin"),
             "state": Member("Berlin"),

@@ -82,7 +82,7 @@ _QUERY = (
               examples=["go.example.com"]),
     *(_filter_of(dimension, example) for dimension, example in _FILTERS.items()),
     _BOTS,
-    parameter("order", "A column, with `-` the largest first. Without it, the time, or the most clicks first.",
+    parameter("order", "A column. With `-` before it, the largest first. Default: the time, or the most clicks first.",
               type="string", maxLength=255, examples=["-clicks"],
               pattern=f"^-?(?:time|{'|'.join((*DIMENSIONS, 'target', *METRICS))})$"),
     parameter("limit", "The number of labels, or of pairs of them. Those with the most clicks are kept.",

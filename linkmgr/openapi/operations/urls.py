@@ -72,9 +72,9 @@ _CODES = (
 )  # fmt: skip
 
 _LOOKUP = """\
-With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the statistics in `data`. Beside
-these, `data` has the members of a list, with the link in `urls`. If you have no link with this short URL, the response
-has the status 200, `error` 1, the code `short_url_unknown` and no `data`."""
+With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the statistics in `data`. In
+addition, `data` has the members of a list, with the link in `urls`. If you have no link with this short URL, the
+response has the status 200, `error` 1, the code `short_url_unknown` and no `data`."""
 _FOUND = success(
     id=ID, details=ref("Link"), data=page_of(STATISTICS["properties"] | listing_members("urls", "LinkListed"))
 )
@@ -86,7 +86,7 @@ A visitor is redirected to the first target that matches: by device, then by cou
 `parameters` are added to any of them. The redirect is a 302, or a 303 after the form for the `password` of the link.
 
 Targets must be `http` or `https` URLs, and neither on this service nor on a branded domain. If a later change causes a
-redirect loop all the same, visitors get an error page with the status 508. Elements of `geotarget`, `devicetarget`,
+redirect loop anyway, visitors get an error page with the status 508. Elements of `geotarget`, `devicetarget`,
 `languagetarget`, `parameters` and `pixels` that do not have the form below are ignored.
 
 Without other members, or with default values only, a `url` that you have already shortened returns the existing link.
@@ -132,10 +132,10 @@ and host of the short URL.""",
         "metaimage": Member("https://example.com/sale.png", "The image in previews."),
         "description": Member("For the newsletter", "A note for yourself."),
         "pixels": Member([17], "The ids of your pixels that fire on a visit. An update replaces all of them."),
-        "campaign": Member(17, "The id of the campaign that the link is in. `0` takes the link out of its campaign."),
+        "campaign": Member(17, "The id of the campaign that the link is in. `0` removes the link from its campaign."),
         "channel": Member(
             [17],
-            "The ids of channels that the link is added to, or one id. It stays on its other channels. `0` and `[]` "
+            "The ids of channels that the link is added to, or one id. It stays in its other channels. `0` and `[]` "
             "change nothing.",
         ),
         "deeplink": Member(
@@ -183,7 +183,7 @@ and host of the short URL.""",
                 parameter("q", "A part of the URL, the alias or the title.", type="string", maxLength=MAX_URL),
                 parameter(
                     "short",
-                    "The short URL of one link. The scheme may be missing, and on this service also the host.",
+                    "The short URL of one link. The scheme can be omitted, and for this service also the host.",
                     type="string",
                     maxLength=MAX_URL,
                     examples=["https://go.example.org/summer"],

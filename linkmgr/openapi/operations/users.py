@@ -28,7 +28,7 @@ RESOURCE = Resource(
             "List users",
             all_of("User"),
             query=(
-                parameter("filter", "Users of one status.", type="string", enum=list(users.STATUSES)),
+                parameter("filter", "Only users with this status.", type="string", enum=list(users.STATUSES)),
                 parameter("email", "A part of the e-mail address.", type="string", maxLength=255),
             ),
             codes=("other_secret",),
@@ -66,7 +66,7 @@ RESOURCE = Resource(
         Operation(
             "GET",
             "/api/user/login/{user_id}",
-            "Create a link that signs a user in",
+            "Create a sign-in link for a user",
             success(url=own_url("login/...")),
             access=Access.ADMINISTRATOR,
             description="The link can be used once, within an hour.",

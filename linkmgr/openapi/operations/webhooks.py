@@ -45,12 +45,12 @@ Deliveries follow the [Standard Webhooks](https://www.standardwebhooks.com) spec
 `truncated` and lacks its largest members. The headers are `webhook-id`, `webhook-timestamp` and `webhook-signature`. To
 verify a delivery, use a library of the specification with the `secret` of the webhook.
 
-- Answer with a status of 2xx within 15 seconds. Redirects are not followed. The URL needs a public IP address and the
+- Respond with a status of 2xx within 15 seconds. Redirects are not followed. The URL needs a public IP address and the
   port 80 or 443; the setting `LINKMGR_WEBHOOK_NETWORKS` allows further networks. An IP address or `localhost` that this
   excludes is refused as `url`. Other host names are resolved when an event is sent.
 - A delivery that fails is sent again after 5 seconds, 5 minutes, 30 minutes, and 2, 5, 10, 14, 20 and 24 hours. While a
   receiver fails, it gets one delivery at a time, at most a minute apart. A 410, or a week without success, turns the
-  webhook off, and `reason` tells why. The week begins anew after two days without an attempt. Waiting deliveries of a
+  webhook off, and `reason` says why. The week starts again after two days without an attempt. Waiting deliveries of a
   webhook that was turned off are `off`. Set `active` to turn it on again and send them.
 - An event is delivered at least once, so compare `webhook-id` if repetitions matter. Deliveries arrive in any order.
 - `link`, `qr` and the other records are read within about a second of the change. The `data` of a `deleted` event has
@@ -59,8 +59,8 @@ verify a delivery, use a library of the specification with the `secret` of the w
 - The data of `visit` and `scan` is up to 40 visits: `{"visits": [{"id", "shorturl", "time", "country", ...}]}`. It has
   no IP addresses, no visits of bots, and no visits that are more than a day old when they are stored. Newer visits that
   an import adds are sent too.
-- `campaign`, `channel` and `domain` select the events of links, QR codes and visits of that row. A deleted link or QR
-  code belongs to no channel.
+- `campaign`, `channel` and `domain` limit the events to those of the links, QR codes and visits that belong to them. A
+  deleted link or QR code belongs to no channel.
 - `plan.limit_reached` is sent when the last row that your plan allows is added. `user.created` and `user.deleted` are
   sent to administrators only. Other users cannot subscribe to them or to `user.*`, and get all other events with `*`.
 
@@ -180,7 +180,7 @@ Events and deliveries are kept for 30 days. There is no stream of events: call `
             query=(
                 parameter("limit", "The number of events, at most 1000.", type="integer", minimum=1, default=15),
                 parameter("after", "The `next` of the previous response.", type="integer", minimum=1, maximum=MAX_ID),
-                parameter("type", "Only events of this type, or prefix such as `link.*`.", type="string"),
+                parameter("type", "Only events of this type or prefix, such as `link.*`.", type="string"),
             ),
             description="No event is missed or repeated if each call sends the `next` of the previous response. A call "
             "with a `type` examines at most 10,000 events. So it may return fewer events than `limit`, or none, while "
