@@ -95,7 +95,7 @@ class Settings:
     )
     visitor_salt: str = _setting(
         "monthly",
-        "How long a visitor of a link is recognized: `lasting` for ever, `monthly` until the end of the month, `daily` "
+        "How long a visitor of a link is recognized: `lasting` forever, `monthly` until the end of the month, `daily` "
         "until the end of the day (UTC).",
         setting_types.one_of("lasting", "monthly", "daily"),
         "lasting, monthly or daily",

@@ -89,7 +89,7 @@ def fill_webhooks(alice: Client, sql: Sql, deliver: Callable[[], None], url: str
     sql(
         """
         UPDATE deliveries
-           SET state = 'waiting', status = NULL, attempts = 2, response = 'No answer within 15 seconds.',
+           SET state = 'waiting', status = NULL, attempts = 2, response = 'No response within 15 seconds.',
                due = now() + interval '5 minutes'
          WHERE id = (SELECT max(id) FROM deliveries)
         RETURNING 1

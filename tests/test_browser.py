@@ -106,8 +106,11 @@ def test_a_wrong_password_shows_an_error_and_keeps_the_email(browser: Browser, b
     browser.open(f"{base}/login")
     browser.wait_for_focus("email")
     browser.press("alice@example.com", Keys.TAB, "wrong horse", Keys.ENTER)
-    browser.wait_for_text("E-mail or password is wrong.")
-    assert browser.find("[role=alert]").text == "E-mail or password is wrong."
+    browser.wait_for_text("The e-mail address or the password is wrong. Check both for typing errors.")
+    assert (
+        browser.find("[role=alert]").text
+        == "The e-mail address or the password is wrong. Check both for typing errors."
+    )
     assert browser.find("#email").get_attribute("value") == "alice@example.com"
     browser.wait_for_focus("password")
     browser.press(PASSWORD, Keys.ENTER)

@@ -193,7 +193,7 @@ def test_the_target_of_an_unknown_file_must_be_mapped() -> None:
     content = (FILES / "other.csv").read_bytes()
     columns = "'Where to', 'Name of it', 'Since'"
     assert problem(content) == (
-        f'The mapping must name the column that contains the target, such as {{"url": "Target"}}. Columns: {columns}.'
+        f"In the mapping, set url to the name of the column that contains the target. The columns are: {columns}."
     )
     assert problem(content, mapping={"url": "To"}) == f"The file has no column 'To'. Its columns are: {columns}."
     assert problem(content, mapping={"link": "Where to"}).startswith("'link' in the mapping is not a member of a link.")

@@ -24,7 +24,7 @@ def test_the_path_of_the_api_may_be_part_of_the_address(serve: Serve, address: s
     if address:
         assert read("shlink", address)[0].record["custom"] == "code1"
     else:
-        assert failure("shlink", "").message == "Give the address of the service, such as https://s.example.org."
+        assert failure("shlink", "").message == "Send the address of the service, such as https://s.example.org."
 
 
 @pytest.mark.parametrize("source", ["kutt", "shlink", "yourls"])
@@ -71,7 +71,7 @@ def test_a_service_can_ask_to_wait(serve: Serve, status: int, headers: dict[str,
         (answering(b"{}", 500), "The service responded with status 500 instead of 200. Try again later."),
         (
             answering(b"", 301, Location=f"https://{HOST}/api/v2/links"),
-            f"The service redirects to https://{HOST}/api/v2/links. Give that address.",
+            f"The service redirects to https://{HOST}/api/v2/links. Use that address.",
         ),
         (answering(b" " * (1 << 21)), f"The response from {HOST} is too large. The limit is 1 MiB."),
     ],

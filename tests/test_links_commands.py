@@ -106,7 +106,9 @@ def test_a_draft_of_the_console_is_not_resumed(run: Command, alice: Client, app:
     [draft] = sql("SELECT id FROM imports WHERE user_id = %(id)s", id=alice.id)
     result = run("import", "--user", "alice", "--resume", draft["id"])
     assert result.exit_code == 1
-    assert result.output == f"Error: Import {draft['id']} has not begun. Begin it in the console, or import its file.\n"
+    assert (
+        result.output == f"Error: Import {draft['id']} has not started. Start it in the console, or import its file.\n"
+    )
     assert sql("SELECT state FROM imports") == [{"state": "draft"}]
 
 

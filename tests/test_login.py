@@ -62,7 +62,7 @@ def test_every_failed_sign_in_has_the_same_message(
 ) -> None:
     answer = sign_in(browser_of, email, password)
     assert answer.status_code == 401
-    assert "E-mail or password is wrong." in answer.text
+    assert "The e-mail address or the password is wrong. Check both for typing errors." in answer.text
     assert not is_signed_in(browser_of)
 
 

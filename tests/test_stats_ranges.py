@@ -172,7 +172,7 @@ def test_visits_older_than_their_user_are_purged_for_good(
 def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sql: Sql, store: Store) -> None:
     for query in ("by=country,os", "by=country&os=iOS", "by=time:day&country=DE&os=iOS"):
         assert "The" not in refusal(free, f"{query}&from={date(100)}")[:3]
-        assert "let from be later, or name one dimension" in refusal(free, f"{query}&from={date(100)}")
+        assert "send a later from, or name only one dimension" in refusal(free, f"{query}&from={date(100)}")
     link = factories.link(sql, free.id)
     store([Visited(link, TODAY - 80 * DAY), Visited(link, TODAY - 100 * DAY)])
     answer = report(free, "by=country,os&period=all")

@@ -215,7 +215,7 @@ def test_an_incomplete_response_is_a_failure(alice: Client, deliver: Deliver, an
         delivering.join()
     [delivery] = deliveries(alice, webhook_id)
     assert (delivery["state"], delivery["status"]) == ("waiting", None)
-    assert delivery["response"] == "The receiver did not answer with a complete HTTP response."
+    assert delivery["response"] == "The receiver did not send a complete HTTP response."
 
 
 def test_secrets_are_not_cached(alice: Client) -> None:

@@ -47,10 +47,12 @@ def list_keys(user: str) -> None:
 @group.command("add")
 @click.argument("user")
 @click.argument("name")
-@click.option("--scope", "names", multiple=True, required=True, help="Such as links:create; repeat it for more.")
+@click.option(
+    "--scope", "names", multiple=True, required=True, help="A scope such as links:create. Repeat the option for more."
+)
 @click.option("--domain", "domains", type=_KEY_ID, multiple=True, help="Id of a branded domain to limit the key to.")
 @click.option("--own-only", is_flag=True, help="Limit the key to the rows that it creates.")
-@click.option("--expires", help="The end, in UTC, such as '2030-12-31 23:59:59'.")
+@click.option("--expires", help="The time in UTC when the key stops working, such as '2030-12-31 23:59:59'.")
 @click.option("--allow-ip", "allowed_ips", multiple=True, help="IP address or network that the key can be used from.")
 def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None:
     """Add a key and print it. It is not shown again."""

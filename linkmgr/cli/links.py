@@ -95,7 +95,7 @@ def import_links(
             import_id = requests.add(user_id, recognized, on_conflict=on_conflict, with_job=False)
     assert import_id is not None
     if imports.read(user_id, import_id)["state"] == "draft":
-        raise click.ClickException(f"Import {import_id} has not begun. Begin it in the console, or import its file.")
+        raise click.ClickException(f"Import {import_id} has not started. Start it in the console, or import its file.")
     try:
         _run(user_id, import_id)
     except KeyboardInterrupt:

@@ -25,7 +25,7 @@ LABELS = {
     "link": {"link": "Target"},
     "text": {"text": "Text"},
     "vcard": {"fname": "First name", "lname": "Last name", "org": "Organization", "phone": "Phone", "cell": "Mobile",
-              "fax": "Fax", "email": "E-mail", "site": "Web site", "street": "Street", "city": "City",
+              "fax": "Fax", "email": "E-mail", "site": "Website", "street": "Street", "city": "City",
               "state": "State", "zip": "Postal code", "country": "Country"},
     "email": {"email": "Recipient", "subject": "Subject", "body": "Message"},
     "phone": {"phone": "Phone number"},

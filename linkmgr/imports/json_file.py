@@ -53,7 +53,7 @@ class _Scanner:
                 continue
             self.position = token.start() if token else len(self.buffer)
             if len(self.buffer) > MAX_RECORD:
-                raise ReadError("A row is longer than 1 MiB, or has a string that is never closed. Mend the file.")
+                raise ReadError("A row is longer than 1 MiB, or has a string that is never closed. Correct the file.")
             text = next(self._texts, b"")
             if not text:
                 return b""

@@ -140,7 +140,7 @@ def _columns(form: _Form, mapping: Mapping[str, str]) -> dict[str, tuple[str, ..
             candidates[member] = (normalize(column),)
     if not form.source and "url" not in candidates:
         raise ReadError(
-            f'The mapping must name the column that contains the target, such as {{"url": "Target"}}. Columns: {names}.'
+            f"In the mapping, set url to the name of the column that contains the target. The columns are: {names}."
         )
     if form.format == "csv" and not available & set(candidates["url"]):
         raise ReadError(f"This is not an export of {form.source and form.source.name}. Its columns are: {names}.")

@@ -84,7 +84,7 @@ def _refusal(response: ServiceResponse) -> ReadError:
     if status == _NOT_FOUND:
         return NotFound("The service has no API at this address (status 404). Check the address.")
     if status in _REDIRECTS:
-        return ReadError(f"The service redirects to {response.location[:200]}. Give that address.")
+        return ReadError(f"The service redirects to {response.location[:200]}. Use that address.")
     return ReadError(f"The service responded with status {status} instead of 200. Try again later.")
 
 
@@ -216,7 +216,7 @@ def _base(address: str, *suffixes: str) -> str:
     for suffix in suffixes:
         base = base.removesuffix(suffix).rstrip("/")
     if not base or "?" in base or "#" in base:
-        raise ReadError("Give the address of the service, such as https://s.example.org.")
+        raise ReadError("Send the address of the service, such as https://s.example.org.")
     return base if "://" in base else f"https://{base}"
 
 

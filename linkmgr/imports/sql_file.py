@@ -162,7 +162,7 @@ class _Dump:
 
 
 def _too_long() -> ReadError:
-    return ReadError("A row is longer than 1 MiB, or has a string that is never closed. Mend the file.")
+    return ReadError("A row is longer than 1 MiB, or has a string that is never closed. Correct the file.")
 
 
 def _decode(value: re.Match[bytes]) -> str | None:

@@ -187,7 +187,7 @@ def _time(value: Any, what: str, *, end_of_day: bool) -> str | None:
     try:
         return utc(text, end_of_day=end_of_day)
     except ValueError:
-        raise Unreadable(f"has {what} in an unknown form: '{text[:50]}'. Write it as 2030-12-31 23:59:59.") from None
+        raise Unreadable(f"has {what} in an unknown format: '{text[:50]}'. Write it as 2030-12-31 23:59:59.") from None
 
 
 def _count(value: Any) -> int | None:

@@ -25,7 +25,7 @@ PREFIX = "whsec_"
 _REDIRECT, _ERROR = 300, 400
 _PROBLEMS = {
     pycurl.E_COULDNT_RESOLVE_HOST: "The host name could not be resolved.",
-    pycurl.E_OPERATION_TIMEDOUT: f"No answer within {DEADLINE} seconds.",
+    pycurl.E_OPERATION_TIMEDOUT: f"No response within {DEADLINE} seconds.",
     pycurl.E_PEER_FAILED_VERIFICATION: "The TLS certificate is not valid.",
     pycurl.E_COULDNT_CONNECT: "The host could not be reached.",
 }
@@ -109,7 +109,7 @@ class _Transfer:
         if self.refused:
             return Response(None, "The host has no public IP address, or the port is not 80 or 443.", milliseconds)
         return Response(
-            None, _PROBLEMS.get(error or 0, "The receiver did not answer with a complete HTTP response."), milliseconds
+            None, _PROBLEMS.get(error or 0, "The receiver did not send a complete HTTP response."), milliseconds
         )
 
 

@@ -90,8 +90,8 @@ def _source(query: Query, scope: Scope) -> str:
     is_detailed = scope.detailed_since is None or query.since >= scope.detailed_since
     if _needs_visits(query) and not is_detailed:
         problem = (
-            "by and the filters name more than one dimension, which only the visits have. They are kept since "
-            f"{_timestamp(scope.detailed_since)} UTC: let from be later, or name one dimension"
+            "by and the filters name more than one dimension, which only the visits have. The visits are kept since "
+            f"{_timestamp(scope.detailed_since)} UTC: send a later from, or name only one dimension"
         )
         raise AppError("invalid", problems=problem)
     return "visits" if is_detailed and (_needs_visits(query) or "visitors" in query.metrics) else "rollups"

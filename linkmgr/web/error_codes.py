@@ -39,8 +39,8 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     # imports
     "import_unrecognized": (
         400,
-        "The columns of this file are not recognized: {columns}. Send mapping with the column that contains the target,"
-        ' such as {{"url": "Target"}}.',
+        "The columns of this file are not recognized: {columns}. In mapping, set url to the name of the"
+        " column that contains the target.",
     ),
     "import_unreadable": (400, "{problem}"),
     "imports_full": (409, "You have {number} unfinished imports. Wait until one ends, or cancel one."),
@@ -52,7 +52,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     "idempotency_key_in_use": (
         409,
-        "A request with this Idempotency-Key is still running. Repeat the request until it is answered.",
+        "A request with this Idempotency-Key is still running. Repeat the request in a moment to get its response.",
     ),
     "idempotency_key_reused": (
         422,
@@ -213,7 +213,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     "too_many_answers": (429, "Too many answers from your IP address. Try again in {seconds} seconds."),
     # sign-in
     "link_spent": (410, "This sign-in link has been used or is older than an hour. Ask for a new one."),
-    "sign_in_failed": (401, "E-mail or password is wrong."),
+    "sign_in_failed": (401, "The e-mail address or the password is wrong. Check both for typing errors."),
     "too_many_sign_ins": (429, "Too many wrong passwords. Try again in {seconds} seconds."),
     "too_many_for_account": (
         429,

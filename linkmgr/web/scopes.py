@@ -116,7 +116,7 @@ def require(key: Key) -> None:
 def _require_confined(key: Key, blueprint: str, view: str) -> None:
     """Refuse operations that do not know the limits of the key, and those that change what other rows depend on."""
     limited, remedy = (
-        "the rows that it made" if key.domains is None else "some of your branded domains",
+        "the rows that it created" if key.domains is None else "some of your branded domains",
         "Use another key.",
     )
     is_read = request.method in ("GET", "HEAD")

@@ -22,7 +22,7 @@ LABELS = {
     "team": "Team members (not used)", "custom": "Custom splash pages (not used)",
     "multiple": "Multiple domains (not used)",
     "alias": "Custom aliases", "device": "Targets by device", "geo": "Targets by country", "bundle": "Campaigns",
-    "parameters": "Link parameters", "export": "Export", "api": "API",
+    "parameters": "Link parameters", "export": "Exports", "api": "API",
 }  # fmt: skip
 _TEXTS = ("name", "monthly", "yearly", "lifetime", "rate")
 

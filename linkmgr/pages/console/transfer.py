@@ -77,7 +77,7 @@ def import_errors(row_id: int) -> Response:
 @bp.post("/imports/<id:row_id>/delete")
 def import_delete(row_id: int) -> Response:
     cancelled = repository.delete(g.user_id, row_id) in ("queued", "running")
-    flash(f"Import {'cancelled' if cancelled else 'deleted'}. The links that it has made remain.", "success")
+    flash(f"Import {'cancelled' if cancelled else 'deleted'}. The links that it created remain.", "success")
     return redirect(url_for("console.imports"), code=303)
 
 
