@@ -52,7 +52,7 @@ def test_a_file_is_shown_before_it_is_imported(
     run_jobs()
     assert aliases(sql, alice) == ["summer"]
     page = words(console.get(path).text)
-    assert "Links made 1" in page
+    assert "Links created 1" in page
     assert "Failed 1" in page
     assert "2 custom must be 3 to 50 letters" in page
     assert console.get(f"{path}/errors").mimetype == "text/csv"
@@ -189,7 +189,7 @@ def test_a_file_is_imported_in_a_browser(
     browser.wait_for("/console/imports")
     check(browser, "imports-none", tmp_path)
     browser.find("#file").send_keys(str(file))
-    browser.click("Show what is in it")
+    browser.click("Show the content")
     browser.wait_for_text("These are the first rows")
     check(browser, "import-draft", tmp_path)
     browser.click("Import all rows")
@@ -201,6 +201,6 @@ def test_a_file_is_imported_in_a_browser(
     browser.open(f"{base}/console/imports")
     check(browser, "imports", tmp_path)
     browser.find("#file").send_keys(str(unknown))
-    browser.click("Show what is in it")
+    browser.click("Show the content")
     browser.wait_for_text("Choose the column of the target.")
     check(browser, "import-columns", tmp_path)
