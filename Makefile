@@ -25,7 +25,7 @@ test: $(VENV)/test  ## run all tests
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in about two minutes
 	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not (alone or browser or services or slow)"
 
-picture: $(VENV)/test  ## draw the first picture of the README again
+picture: $(VENV)/test  ## draw the first image of the README again
 	@PICTURE=.github/link.webp $(VENV)/bin/python -m pytest tests/test_readme_picture.py
 
 fuzz: $(VENV)/test  ## test the running service with schemathesis for five minutes
