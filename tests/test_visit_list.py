@@ -173,9 +173,9 @@ def test_a_link_is_no_qr_code(alice: Client, sql: Sql) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("after=x", "after must be the member next of the previous page."),
-        ("after=20261341T000000.000000-1", "after must be the member next"),
-        ("after=20261101T000000.000000-99999999999", "after must be the member next"),
+        ("after=x", "after must be the 'next' of the previous page."),
+        ("after=20261341T000000.000000-1", "after must be the 'next'"),
+        ("after=20261101T000000.000000-99999999999", "after must be the 'next'"),
         ("limit=0", "limit must be an integer of at least 1."),
         ("page=2", "page is not a parameter of this operation; these are: after, limit, bots."),
         ("bots=no", "bots must be one of exclude, include, only."),

@@ -182,8 +182,9 @@ def _values(name: str, text: str) -> list[str]:
     is_complete = values and all(value.removeprefix("-").strip() for value in values)
     if not is_complete or len(values) > MAX_FILTER_VALUES:
         raise _invalid(
-            f"{name} must be at most {MAX_FILTER_VALUES} values separated by commas; begin a value with - to exclude "
-            'it, and enclose a value that contains a comma in double quotes, such as "-Direct, email and other"'
+            f"{name} must be 1 to {MAX_FILTER_VALUES} values separated by commas, none of them empty; begin a value "
+            'with - to exclude it, and enclose a value that contains a comma in double quotes, such as "-Direct, email'
+            ' and other"'
         )
     return values
 
@@ -242,7 +243,7 @@ def after() -> tuple[str, int] | None:
     try:
         datetime.strptime(match[1] if match else "", "%Y%m%dT%H%M%S.%f")
     except ValueError:
-        raise _invalid("after must be the member next of the previous page") from None
+        raise _invalid("after must be the 'next' of the previous page") from None
     assert match
     return match[1], int(match[2])
 

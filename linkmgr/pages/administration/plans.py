@@ -16,7 +16,7 @@ from linkmgr.repository import plans as stored_plans
 from linkmgr.web.errors import AppError
 
 LABELS = {
-    "name": "Name", "monthly": "Price per month", "yearly": "Price per year", "lifetime": "Price for life",
+    "name": "Name", "monthly": "Price per month", "yearly": "Price per year", "lifetime": "Lifetime price",
     "rate": "API requests per minute", "links": "Links", "clicks": "Clicks per month", "retention": "Retention",
     "domain": "Branded domains", "pixels": "Pixels", "splash": "Splash pages", "overlay": "Overlays",
     "team": "Team members (not used)", "custom": "Custom splash pages (not used)",
