@@ -116,6 +116,17 @@ def test_an_app_store_url_is_not_on_the_domain_that_a_link_is_moved_to(site: Sit
     assert answer.get_json()["code"] == "link_branded"
 
 
+@pytest.mark.parametrize(
+    "path", ["/./round", "/x/../round", "/%2e/round", "/x/%2E%2e/round", "/round/../round", "/x/%2e./round"]
+)
+def test_a_loop_is_found_if_browsers_remove_dots_from_the_path(site: Site, path: str) -> None:
+    link = site.link("round", f"https://{ONE}{path}")
+    domain = site.domain(ONE)
+    site.sql("UPDATE links SET domain_id = %(domain)s WHERE id = %(id)s RETURNING id", domain=domain, id=link)
+    assert site.is_loop("/round", ONE)
+    assert site.clicks(link) == 0
+
+
 def test_a_redirect404_that_loops_is_not_followed(site: Site) -> None:
     back = site.link("back", f"https://{ONE}/missing")
     site.domain(ONE, redirect404=f"https://{TWO}/back")

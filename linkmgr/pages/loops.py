@@ -5,6 +5,7 @@ onto a domain, or a domain is added. Before a visitor is redirected to a URL on 
 pages would return are therefore followed.
 """
 
+import posixpath
 from collections.abc import Callable
 from urllib.parse import unquote, urlsplit
 
@@ -49,8 +50,7 @@ def refuse(url: str, *, branded: bool = True) -> None:
     request = current()
     visited = {(urlsplit(f"//{request.host}").hostname, request.path)}
     for _ in range(MAX_HOPS):
-        parts = urlsplit(url)
-        page = parts.hostname or "", unquote(parts.path) or "/"
+        page = _page(url)
         if page in visited:
             raise AppError("redirect_loop")
         visited.add(page)
@@ -59,6 +59,13 @@ def refuse(url: str, *, branded: bool = True) -> None:
             return
         url = location
     raise AppError("redirect_loop")
+
+
+def _page(url: str) -> tuple[str, str]:
+    """Return host and path of the request for a URL. Browsers remove `.` and `..` from the path, also encoded ones."""
+    parts = urlsplit(url)
+    path = unquote(parts.path) or "/"
+    return parts.hostname or "", posixpath.normpath(path) if "/." in path else path
 
 
 def _location(host: str, path: str) -> str | None:
