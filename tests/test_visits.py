@@ -148,6 +148,12 @@ def test_an_invalid_mmdb_file_stops_the_start(make_app: Callable[..., Flask], tm
         make_app(geoip_database=str(broken))
 
 
+def test_a_visitor_is_one_network_of_ipv6(target: Target) -> None:
+    for address in ("2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"):
+        target.visit(address=address)
+    assert target.statistics()["uniqueClicks"] == 2
+
+
 def test_a_visitor_is_one_address_with_one_user_agent_at_one_target(target: Target, sql: Sql, alice: Client) -> None:
     for _ in range(2):
         target.visit(address="192.0.2.1")

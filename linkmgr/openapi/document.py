@@ -86,11 +86,12 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
   labels of a kind; visits with further ones are counted as `{OTHER}`. HEAD requests and prefetching are not visits.
   Bots, previews, HTTP libraries and requests without a user agent are stored separately and are in none of these
   numbers. IP addresses are not stored.
-- **Unique visitors.** A visitor is a digest of the link, the IP address, the user agent and a key. The operator chooses
-  how long it is the same: forever (`LINKMGR_VISITOR_SALT=lasting`), until the end of the month (`monthly`, the
-  default) or until the end of the day (`daily`), in UTC. After that, a visitor who returns counts as another unique
-  one: `uniqueClicks` then is the sum of the unique visitors of each month or day. With `LINKMGR_RESPECT_DNT=1`, visits
-  whose browser sends `DNT: 1` or `Sec-GPC: 1` are clicks without a visitor, referrer, country and city.
+- **Unique visitors.** A visitor is a digest of the link, the IP address (IPv6: its /64 network), the user agent and a
+  key. The operator chooses how long it is the same: forever (`LINKMGR_VISITOR_SALT=lasting`), until the end of the
+  month (`monthly`, the default) or until the end of the day (`daily`), in UTC. After that, a visitor who returns
+  counts as another unique one: `uniqueClicks` then is the sum of the unique visitors of each month or day. With
+  `LINKMGR_RESPECT_DNT=1`, visits whose browser sends `DNT: 1` or `Sec-GPC: 1` are clicks without a visitor, referrer,
+  country and city.
 - **Countries** are those to which the internet registries assigned the IP addresses, unless the operator configures a
   database (`LINKMGR_GEOIP_DATABASE`); the README says where to get one. Private addresses are `Unknown`. Cities need
   such a database."""

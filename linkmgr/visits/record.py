@@ -176,11 +176,11 @@ def _visitor_key(secret: str, period: str) -> bytes:
 
 
 def _visitor(target_id: int, address: str, agent: str, at: float) -> str:
-    """Return a keyed digest that is the same for all visits of a target with the same IP address and user agent, in the
-    period of the setting VISITOR_SALT."""
+    """Return a keyed digest that is the same for all visits of a target with the same IP address (IPv6: /64 network)
+    and user agent, in the period of the setting VISITOR_SALT."""
     period = time.strftime(_SALT_PERIODS[settings().visitor_salt], time.gmtime(at))
     key = _visitor_key(this_app().config["SECRET_KEY"], period)
-    identity = f"{target_id} {address} {agent}".encode("utf-8", "surrogatepass")
+    identity = f"{target_id} {client_address.network_of(address)} {agent}".encode("utf-8", "surrogatepass")
     return blake2b(identity, key=key, digest_size=16).hexdigest()
 
 

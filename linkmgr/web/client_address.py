@@ -34,12 +34,15 @@ def address_of(environ: dict[str, Any]) -> str:
 
 
 def network() -> str:
-    """Return the network that requests and failures are counted by: an IPv4 address or an IPv6 /64.
+    return network_of(address())
 
-    An IPv6 client can send from any address of its /64.
+
+def network_of(address: str) -> str:
+    """Return the network that requests, failures and visitors are counted by: an IPv4 address or an IPv6 /64.
+
+    An IPv6 client can send from any address of its /64, and most change theirs each day.
     """
-    text = address()
-    if ":" in text:
+    if ":" in address:
         with suppress(ValueError):
-            return str(ipaddress.IPv6Network(f"{text}/64", strict=False))
-    return text
+            return str(ipaddress.IPv6Network(f"{address}/64", strict=False))
+    return address
