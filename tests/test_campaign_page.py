@@ -29,7 +29,7 @@ def fill(client: Client, sql: Sql, campaign_id: int, *links: tuple[str, str]) ->
 
 def test_it_shows_the_links_newest_first(app: Flask, alice: Client, sql: Sql) -> None:
     campaign_id, path = campaign(alice, name="Spring <2026>", slug="spring-26-5")
-    links = ("https://example.com/1", ""), ("https://example.com/2?a=1&b=2", "<b>Two</b>")
+    links = ("https://example.com?a=1", ""), ("https://example.com/2?a=1&b=2", "<b>Two</b>")
     first_alias, second_alias = fill(alice, sql, campaign_id, *links)
     assert path == f"/u/alice/spring-26-5-{campaign_id}"
     page = app.test_client().get(path)
@@ -38,6 +38,7 @@ def test_it_shows_the_links_newest_first(app: Flask, alice: Client, sql: Sql) ->
     first, second = page.text.index("&lt;b&gt;Two&lt;/b&gt;"), page.text.index(f'href="{BASE_URL}/{first_alias}"')
     assert first < second
     assert f'href="{BASE_URL}/{second_alias}" rel="nofollow noopener ugc"' in page.text
+    assert '<strong dir="auto">example.com</strong>' in page.text
     assert "<small>https://example.com/2?a=1&amp;b=2</small>" in page.text
 
 

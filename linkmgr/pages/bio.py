@@ -36,5 +36,5 @@ def _avatar_name(name: str) -> str | None:
 
 def _host(url: str) -> str:
     """Return the host to display for a URL, or an empty string for our own short links, whose host says nothing."""
-    host = url.split("/")[2]
+    host = urlsplit(url).netloc
     return "" if host == urlsplit(settings().base_url).netloc else host.removeprefix("www.")

@@ -1,6 +1,7 @@
 """/r/<slug>: redirect to one of a campaign's links. /u/<username>/<slug>-<id>: list all of them."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from flask import Blueprint, redirect, render_template, request
 from flask.typing import ResponseReturnValue
@@ -46,7 +47,13 @@ def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
     if number > last:
         raise AppError("no_such_page")
     page = render_template(
-        "campaign.html", campaign=campaign, links=links.rows, page=number, last=last, path=request.path
+        "campaign.html",
+        campaign=campaign,
+        links=links.rows,
+        urlsplit=urlsplit,
+        page=number,
+        last=last,
+        path=request.path,
     )
     return page, {"Cache-Control": "no-cache"}  # updates take effect immediately
 
