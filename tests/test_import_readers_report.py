@@ -3,6 +3,7 @@
 from typing import Any
 
 import orjson
+import psycopg2
 import pytest
 
 from linkmgr.imports.rows import ImportRow
@@ -142,3 +143,14 @@ def test_the_report_has_a_bounded_number_of_columns(alice: Client, run_import: I
     header, *lines = alice.get(f"/api/imports/{found['id']}/errors").text.splitlines()
     assert header.startswith("longUrl,shortCode,a0,a1")
     assert (len(header.split(",")), len(lines)) == (1001, 600)
+
+
+def test_failed_rows_that_cannot_be_read_now_are_an_error_response(
+    alice: Client, run_import: Import, raw: psycopg2.extensions.connection
+) -> None:
+    found = run_import(alice, shlink("", "no date,sale,s.example.com,https://example.com/sale,,Sale,0"))
+    with raw.cursor() as cursor:
+        cursor.execute("BEGIN; LOCK TABLE import_errors")
+        answer = alice.get(f"/api/imports/{found['id']}/errors")
+        cursor.execute("ROLLBACK")
+    assert (answer.status_code, answer.get_json()["code"]) == (503, "busy")

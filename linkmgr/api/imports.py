@@ -1,9 +1,9 @@
 """/api/imports"""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import orjson
-from flask import Blueprint, Response, request, stream_with_context
+from flask import Blueprint, Response, request
 
 from linkmgr.api import account_rows, urls
 from linkmgr.fields.base import Choice, New, Target, Text, body, load
@@ -15,11 +15,12 @@ from linkmgr.imports.requests import File, Service
 from linkmgr.imports.rows import MEMBERS
 from linkmgr.repository import imports
 from linkmgr.web import csv as web_csv
+from linkmgr.web import export as web_export
 from linkmgr.web import request as web_request
 from linkmgr.web import uploads
 from linkmgr.web.auth import user_id
 from linkmgr.web.errors import AppError
-from linkmgr.web.responses import Json, listing, ok, streamed, versioned
+from linkmgr.web.responses import Json, listing, ok, versioned
 
 bp = Blueprint("imports", __name__)
 
@@ -133,7 +134,7 @@ def read(import_id: int) -> Response:
 def errors(import_id: int) -> Response:
     imports.read(user_id(), import_id)
     if request.accept_mimetypes.best_match([web_csv.MIMETYPE, "application/json"]) == "application/json":
-        return streamed(_pages(user_id(), import_id))
+        return web_export.streamed(_pages(user_id(), import_id))
     return errors_csv(user_id(), import_id)
 
 
@@ -153,7 +154,7 @@ def _pages(owner: int, import_id: int) -> Iterator[list[Json]]:
         after = rows[-1]["number"]
 
 
-def error_lines(owner: int, import_id: int) -> Iterator[bytes]:
+def error_lines(owner: int, import_id: int) -> Generator[bytes]:
     """Yield the lines of a CSV with the columns of the source and the reason."""
     columns = [name for name in imports.error_columns(owner, import_id) if name != "error"]
     yield web_csv.lines([[*columns, "error"]])
@@ -163,9 +164,7 @@ def error_lines(owner: int, import_id: int) -> Iterator[bytes]:
 
 def errors_csv(owner: int, import_id: int) -> Response:
     """Stream the failed rows. The console uses this too."""
-    headers = {"Content-Disposition": f'attachment; filename="import-{import_id}-errors.csv"'}
-    lines = stream_with_context(error_lines(owner, import_id))
-    return Response(lines, content_type=web_csv.CONTENT_TYPE, headers=headers)
+    return web_export.download(error_lines(owner, import_id), web_csv.MIMETYPE, f"import-{import_id}-errors.csv")
 
 
 # --- the job

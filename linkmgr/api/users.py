@@ -7,8 +7,9 @@ from linkmgr.fields.query import query_choice, query_text
 from linkmgr.repository import login, users
 from linkmgr.settings import settings
 from linkmgr.web import auth, keys, passwords
+from linkmgr.web import export as web_export
 from linkmgr.web import request as web_request
-from linkmgr.web.responses import Json, ok, streamed, versioned, warn_fixed
+from linkmgr.web.responses import Json, ok, versioned, warn_fixed
 
 bp = Blueprint("users", __name__)
 
@@ -25,7 +26,7 @@ class NewUser(New):
 
 @bp.get("/users")
 def index() -> Response:
-    return streamed(users.search(status=query_choice("filter", STATUSES), email=query_text("email")))
+    return web_export.streamed(users.search(status=query_choice("filter", STATUSES), email=query_text("email")))
 
 
 @bp.get("/user/<id:user_id>")

@@ -7,6 +7,7 @@ import threading
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -86,6 +87,12 @@ def zipped(files: Iterable[tuple[str, Iterable[bytes]]]) -> Generator[bytes]:
                     if sink.size >= _BLOCK:
                         yield sink.take()
     yield sink.take()
+
+
+def streamed(batches: Iterable[list[Row]]) -> Response:
+    """Stream `data`, a list that is too long for memory. Errors are handled as in downloads."""
+    chunks = encode("json", {}, batches)
+    return Response(stream_with_context(chain([next(chunks)], chunks)), mimetype="application/json")
 
 
 def download(chunks: Generator[bytes], mimetype: str, name: str) -> Response:

@@ -1,15 +1,14 @@
 """Response envelope, JSON encoding and ETags."""
 
-from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Any
 
 import orjson
-from flask import Response, request, stream_with_context
+from flask import Response, request
 from flask.json.provider import JSONProvider
 from werkzeug.http import parse_etags
 
-from linkmgr.db.statements import Page, Row
+from linkmgr.db.statements import Page
 from linkmgr.web import request as web_request
 
 Json = dict[str, Any]
@@ -69,22 +68,6 @@ def updated(message: str, version: str, also: Json | None = None, **members: Any
     response = Response(orjson.dumps(ok(message) | (also or {}) | members), mimetype="application/json")
     response.set_etag(_etag(version, orjson.dumps({"error": 0} | members)))  # a read has no warnings
     return response
-
-
-def streamed(chunks: Iterator[list[Row]]) -> Response:
-    """Stream `data`, a list that is too long for memory.
-
-    An error before the first chunk becomes an ordinary error response. A later one closes the connection before the
-    response is complete.
-    """
-    return Response(stream_with_context(_encode(next(chunks, []), chunks)), mimetype="application/json")
-
-
-def _encode(first: list[Row], others: Iterator[list[Row]]) -> Iterator[bytes]:
-    yield b'{"error":0,"data":[' + orjson.dumps(first)[1:-1]
-    for rows in others:
-        yield b"," + orjson.dumps(rows)[1:-1]
-    yield b"]}"
 
 
 def listing(key: str, page: Page) -> Json:

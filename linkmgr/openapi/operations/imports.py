@@ -191,6 +191,7 @@ visits. `percent` is the part of a file that was read. `seconds_left` is an esti
             "/api/imports/{import_id}/errors",
             "Read the rows that failed",
             success(data=array_of(ref("ImportError"))),
+            codes=("export_busy",),
             description=f"""\
 A CSV of the failed rows with the columns of the source and the reason, or JSON with the header
 `Accept: application/json`. Correct the rows and send the file again; the column `error` is ignored. At most about
