@@ -212,13 +212,13 @@ def plans(sql: Sql) -> Any:
 
 def test_a_plan_is_created_and_changed(browser: FlaskClient, sql: Sql, plans: Any) -> None:
     limits = UNLIMITED | {"links": 5, "team": {"enabled": "1", "count": "7"}, "alias": {"enabled": "0"}}
-    form = {"name": "Team <b>", "monthly": "4.50", "rate": "90"} | as_form(limits)
+    form = {"name": "Team <b>", "monthly": "4.50", "rate": "1000000"} | as_form(limits)
     assert browser.post(f"{ROOT}/plans/new", data=form).status_code == 303
     page = get(browser, f"{ROOT}/plans")
     assert "Plan created." in page
     assert "Team &lt;b&gt;" in page
     [row] = sql("SELECT * FROM plans WHERE name = 'Team <b>'")
-    assert (float(row["monthly"]), float(row["yearly"]), row["rate"], row["free"]) == (4.5, 0, 90, False)
+    assert (float(row["monthly"]), float(row["yearly"]), row["rate"], row["free"]) == (4.5, 0, 1_000_000, False)
     assert row["limits"] == limits
     path = f"{ROOT}/plans/{row['id']}/edit"
     assert 'value="4.5"' in get(browser, path)

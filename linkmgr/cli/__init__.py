@@ -13,11 +13,8 @@ from linkmgr.cli import keys, links_export, users, webhooks
 from linkmgr.cli.group import Group
 from linkmgr.db import backup, migrations
 from linkmgr.fields.base import MAX_ID, load
-from linkmgr.fields.plan_limits import UNLIMITED, PlanLimits, PlanName
+from linkmgr.fields.plan_limits import MAX_RATE, PRICE, UNLIMITED, PlanLimits, PlanName
 from linkmgr.repository import plans, purge
-
-MAX_PER_MINUTE = 1_000_000
-
 
 plans_group = Group("plans", help="List, add and change plans.")
 database_group = Group("database", help="Create, upgrade, check, back up and restore the database.")
@@ -44,13 +41,13 @@ class _Price(click.ParamType[float]):
     name = "price"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,2})?", value):
+        if not re.fullmatch(PRICE, value):
             self.fail(f"{value!r} is not a price such as 5 or 49.99.", param, ctx)
         return float(value)
 
 
 def _plan_options(command: Callable[..., None]) -> Callable[..., None]:
-    rate = click.IntRange(0, MAX_PER_MINUTE)
+    rate = click.IntRange(0, MAX_RATE)
     for option in (
         click.option("--monthly", type=_Price(), help="Price per month."),
         click.option("--yearly", type=_Price(), help="Price per year."),

@@ -47,7 +47,9 @@ class PlanName(Schema):
     name = Text(50, required=True)
 
 
-_PRICE = {"pattern": r"[0-9]{1,9}(\.[0-9]{1,2})?", "description": "a price such as 5 or 49.99"}
+MAX_RATE = 1_000_000
+PRICE = r"[0-9]{1,9}(\.[0-9]{1,2})?"
+_PRICE = {"pattern": PRICE, "description": "a price such as 5 or 49.99"}
 
 
 class PlanNumbers(Schema):
@@ -56,4 +58,4 @@ class PlanNumbers(Schema):
     monthly = Matching(**_PRICE)
     yearly = Matching(**_PRICE)
     lifetime = Matching(**_PRICE)
-    rate = Matching("[0-9]{1,6}", "a number of requests, or 0 for the default")
+    rate = Matching(f"[0-9]{{1,6}}|{MAX_RATE}", "a number of requests, or 0 for the default")
