@@ -107,11 +107,9 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
         [(stage.ids["campaign"], stage.ids["campaign"]), (str(stage.ids["campaign"]), stage.ids["campaign"]), (0, None)]
     ),
     links.DeepLink: lambda _field, _: st.dictionaries(st.sampled_from(["apple", "google"]), URLS).map(_deep_link),
-    links.Image: lambda _field, _: URLS,
     keys.Scopes: lambda _field, _: same(st.sampled_from([["links:read", "stats:read"], ["*"]])),
     keys.DomainIds: lambda _field, stage: same(st.sampled_from([[], [stage.ids["domain"]]])),
     keys.Networks: lambda _field, _: st.sampled_from([(["192.0.2.7", "::1/64"], ["192.0.2.7/32", "::/64"]), ([], [])]),
-    bio.Url: lambda _field, _: URLS,
     bio.Links: lambda _field, _: st.lists(st.tuples(_text(base.Text()), URLS), max_size=3).map(_links),
     domains.BrandColor: lambda _field, _: same(st.sampled_from(["#124", "#14532D"])),
     domains.Domain: lambda _field, _: unique("https://own{}.example.net"),
@@ -120,6 +118,7 @@ STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
         {"org": st.sampled_from(["Example Ltd", "Été"])}, optional={"city": st.just("Berlin")}
     ).map(_vcard),
     base.Target: lambda _field, _: URLS,
+    base.Url: lambda _field, _: URLS,
     base.Email: lambda _field, _: unique("user{}@example.com"),
     base.Password: lambda _field, _: same(st.just("correct horse")),
     base.Timestamp: lambda _field, _: same(st.just("2030-12-31 23:59:59")),
@@ -148,7 +147,7 @@ def _member(name: str, field: fields.Field[Any], stage: Stage) -> Pairs:
     if name in LOGOS:
         return same(st.sampled_from(LOGO_FILES))
     pairs = next(make for kind, make in STRATEGIES.items() if isinstance(field, kind))(field, stage)
-    clearable = getattr(field, "allow_empty", False) and type(field) in (base.Text, base.Target, links.Image)
+    clearable = getattr(field, "allow_empty", False) and type(field) in (base.Text, base.Target, base.Url)
     return pairs | same(st.just("")) if clearable else pairs
 
 

@@ -5,11 +5,10 @@ from typing import Any
 from flask import Blueprint, Response
 from marshmallow import ValidationError, fields
 
-from linkmgr.fields.base import Changes, Choice, New, Text, body, changes_of, join_problems
+from linkmgr.fields.base import Changes, Choice, New, Text, Url, body, changes_of, join_problems
 from linkmgr.fields.links import Alias
 from linkmgr.fields.query import paging
 from linkmgr.fields.unknown import warn_unknown
-from linkmgr.fields.urls import split_ascii
 from linkmgr.repository import bio
 from linkmgr.web.auth import user_id
 from linkmgr.web.responses import Json, listing, ok, updated, versioned
@@ -19,13 +18,6 @@ bp = Blueprint("bio", __name__)
 THEMES = ("auto", "light", "dark", "ocean", "forest", "sunset", "candy")  # linkmgr/static/bio.css
 MAX_BIO = 2000
 MAX_LINKS = 100
-
-
-class Url(Text):
-    """An http or https URL, also on this service: a bio page may link to short links."""
-
-    def clean(self, text: str) -> str:
-        return split_ascii(text).geturl()
 
 
 class BioLink(New):

@@ -7,7 +7,7 @@ from marshmallow import Schema, post_load
 
 from linkmgr.api.stats import list_visits
 from linkmgr.db.statements import Page
-from linkmgr.fields.base import Changes, Choice, New, Target, Text, body, changes_of
+from linkmgr.fields.base import Changes, Choice, New, Target, Text, Url, body, changes_of
 from linkmgr.fields.links import (
     Alias,
     DeepLink,
@@ -15,7 +15,6 @@ from linkmgr.fields.links import (
     IdOrIds,
     IdOrString,
     Ids,
-    Image,
     LinkPassword,
     LinkType,
     OwnDomain,
@@ -67,7 +66,7 @@ class Members(Schema):
     parameters = Parameters()
     metatitle = Text(allow_empty=True)
     metadescription = Text(MAX_DESCRIPTION, allow_empty=True, multiline=True)
-    metaimage = Image(allow_empty=True)
+    metaimage = Url(allow_empty=True)
     description = Text(MAX_DESCRIPTION, allow_empty=True, multiline=True)
     pixels = Ids()
     campaign = IdOrString()

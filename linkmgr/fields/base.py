@@ -15,7 +15,7 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, pre_load, vali
 from linkmgr.db.statements import MAX_BIGINT
 from linkmgr.fields import strict_json
 from linkmgr.fields.unknown import warn_unknown
-from linkmgr.fields.urls import normalize_target
+from linkmgr.fields.urls import normalize_target, split_ascii
 from linkmgr.web import request as web_request
 from linkmgr.web.errors import AppError
 
@@ -243,6 +243,13 @@ class Id(fields.Integer):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
         row_id = super()._deserialize(value, attr, data, **kwargs)
         return row_id if 0 < row_id <= MAX_ID else 0
+
+
+class Url(Text):
+    """An absolute http or https URL, in ASCII, which may be on this service."""
+
+    def clean(self, text: str) -> str:
+        return split_ascii(text).geturl()
 
 
 class Target(Text):

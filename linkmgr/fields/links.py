@@ -20,7 +20,7 @@ from werkzeug.routing import Map
 from linkmgr.fields.base import MAX_ID, Matching, Text
 from linkmgr.fields.times import parse_time
 from linkmgr.fields.unknown import warn_unknown
-from linkmgr.fields.urls import MAX_URL, is_own_host, normalize_target, split_ascii, split_http, strict_host
+from linkmgr.fields.urls import MAX_URL, is_own_host, normalize_target, split_http, strict_host
 from linkmgr.settings import settings
 from linkmgr.web.request import MAX_WARNINGS, warn
 
@@ -235,13 +235,6 @@ class DeepLink(fields.Field[dict[str, Any]]):
         if not (url is None or isinstance(url, str)):
             raise self.make_error("store", store=store)
         return _normalize_link(url) if url else None
-
-
-class Image(Text):
-    """The URL of an image, which may be on this service."""
-
-    def clean(self, text: str) -> str:
-        return split_ascii(text).geturl()
 
 
 def targets_of(loaded: dict[str, Any]) -> list[str]:

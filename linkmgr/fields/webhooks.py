@@ -6,8 +6,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from linkmgr.fields.base import MAX_ID, Integer, Text
-from linkmgr.fields.urls import split_ascii
+from linkmgr.fields.base import MAX_ID, Integer
 
 KINDS = ("link", "qr", "campaign", "channel", "bio", "domain", "splash", "overlay", "pixel")
 TEST = "webhook.test"  # delivered to the tested webhook only
@@ -41,16 +40,6 @@ def users_problem(patterns: Iterable[str]) -> str | None:
     """Return the problem of patterns that match only events of users, for those who do not receive them."""
     refused = next((name for name in patterns if name.startswith(OF_USERS)), None)
     return refused and f"must not contain {refused!r}, which only administrators receive. Remove it"
-
-
-class Url(Text):
-    """An http or https URL, without user name and password, which would be stored in clear."""
-
-    def clean(self, text: str) -> str:
-        parts = split_ascii(super().clean(text))
-        if parts.username or parts.password:
-            raise ValidationError("must not contain a user name or password. The receiver checks signatures instead")
-        return parts.geturl()
 
 
 class Events(fields.Field[list[str]]):

@@ -110,9 +110,7 @@ def _row_id(_field: base.Id, _: OpenAPIConverter) -> JsonSchema:
 
 
 @schema_of.register(base.Target)
-@schema_of.register(bio.Url)
-@schema_of.register(links.Image)
-@schema_of.register(webhooks.Url)
+@schema_of.register(base.Url)
 def _target(field: base.Text, _: OpenAPIConverter) -> JsonSchema:
     condition = " that is not on this service" if isinstance(field, base.Target) else ""
     return _url(f"An absolute http or https URL{condition}.")
