@@ -8,7 +8,7 @@ import psycopg2
 
 from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.repository import bulk, imported_links
-from linkmgr.web.errors import AppError, from_constraint
+from linkmgr.web.errors import AppError, as_app_error
 
 MAX_ALIAS = 50
 _TRIES = 3  # for a free alias, while other transactions take some
@@ -44,8 +44,8 @@ class Outcome(NamedTuple):
 
 def failure(error: Exception) -> Outcome:
     """Return the outcome of a row that was refused. Raise errors that are not about the row, such as busy ones."""
-    app_error = from_constraint(error) if isinstance(error, psycopg2.IntegrityError) else error
-    if isinstance(app_error, AppError) and app_error.seconds is None and app_error.code != "key_unknown":
+    app_error = as_app_error(error)
+    if app_error and app_error.seconds is None and app_error.code != "key_unknown":
         return Outcome("failed", None, app_error.code, app_error.message)
     raise error
 

@@ -137,7 +137,7 @@ def _flash_result(view: Callable[[], str]) -> Callable[[], Response]:
         try:
             flash(view(), "success")
         except (AppError, psycopg2.IntegrityError) as error:
-            app_error = error if isinstance(error, AppError) else errors.from_constraint(error)
+            app_error = errors.as_app_error(error)
             if app_error is None or app_error.status not in _REFUSED_STATUSES:
                 raise
             session[_REFUSAL] = _refuse(form, app_error, typed=request.form.get("email", "")[:_MAX_TYPED])

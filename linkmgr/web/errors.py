@@ -111,6 +111,13 @@ def from_constraint(error: psycopg2.IntegrityError) -> AppError | None:
     return AppError(name, detail=error.diag.message_detail) if name in CATALOGUE else None
 
 
+def as_app_error(error: Exception) -> AppError | None:
+    """Return an error of the application or of a constraint, or None for any other."""
+    if isinstance(error, psycopg2.IntegrityError):
+        return from_constraint(error)
+    return error if isinstance(error, AppError) else None
+
+
 def _integrity_error(error: psycopg2.IntegrityError) -> ResponseReturnValue:
     app_error = from_constraint(error)
     return _app_error(app_error) if app_error else _internal_error(error)

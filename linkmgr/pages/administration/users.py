@@ -67,7 +67,7 @@ def user_add() -> ResponseReturnValue:
         try:
             stored_users.add(user_id, **keys.new_key(user_id), **new)
         except (AppError, IntegrityError) as error:
-            app_error = error if isinstance(error, AppError) else errors.from_constraint(error)
+            app_error = errors.as_app_error(error)
             if app_error is None or app_error.code not in _FIELDS:
                 raise
             messages = {_FIELDS[app_error.code]: app_error.message}

@@ -216,7 +216,7 @@ class Form:
         try:
             write()
         except (AppError, psycopg2.IntegrityError) as error:
-            app_error = error if isinstance(error, AppError) else errors.from_constraint(error)
+            app_error = errors.as_app_error(error)
             if app_error is None or app_error.status not in _REFUSED:
                 raise
             return {self.fields.get(app_error.code, GENERAL): app_error.message}
