@@ -2,23 +2,17 @@
 
 import math
 import time
-from functools import lru_cache
 
 from flask import Response, after_this_request
-from limits import RateLimitItem, parse
 
 from linkmgr.db import transaction
 from linkmgr.repository import callers
 from linkmgr.settings import settings
+from linkmgr.web import rate_limit
 from linkmgr.web.auth import user_id
 from linkmgr.web.errors import AppError
 
 HEADERS = ("X-RateLimit-Rows-Limit", "X-RateLimit-Rows-Remaining", "X-RateLimit-Rows-Reset")
-
-
-@lru_cache
-def _parse(rate: str) -> RateLimitItem:
-    return parse(rate)
 
 
 def spend(rows: int) -> None:
@@ -30,7 +24,7 @@ def spend(rows: int) -> None:
 
 
 def _spend(rows: int) -> None:
-    limit = _parse(settings().bulk_rows)
+    limit = rate_limit.parse_rate(settings().bulk_rows)
     window = limit.get_expiry()
     bucket = f"rows:{user_id()}"
     counter = callers.spend(bucket, rows, limit=limit.amount, window=window)
@@ -40,8 +34,7 @@ def _spend(rows: int) -> None:
     current = callers.counts([bucket], window=window)
     used, seconds = (current[0]["count"], max(1, current[0]["seconds"])) if current else (0, 1)
     _set_headers(limit.amount, used, seconds)
-    per = limit.GRANULARITY.name if limit.multiples == 1 else f"{limit.multiples} {limit.GRANULARITY.name}s"
-    raise AppError("rows_limited", limit=limit.amount, per=per, seconds=seconds)
+    raise AppError("rows_limited", limit=limit.amount, per=rate_limit.period(limit), seconds=seconds)
 
 
 def _set_headers(limit: int, used: int, seconds: int) -> None:

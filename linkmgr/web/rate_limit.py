@@ -79,13 +79,17 @@ class RedisCounter:
 
 
 @lru_cache
-def _parse(rate: str) -> RateLimitItem:
+def parse_rate(rate: str) -> RateLimitItem:
     return parse(rate)
+
+
+def period(limit: RateLimitItem) -> str:
+    return limit.GRANULARITY.name if limit.multiples == 1 else f"{limit.multiples} {limit.GRANULARITY.name}s"
 
 
 def window() -> int | None:
     """Return the window of RATE_LIMIT in seconds, or None if PostgreSQL does not count."""
-    return None if settings().rate_limit_storage else _parse(settings().rate_limit).get_expiry()
+    return None if settings().rate_limit_storage else parse_rate(settings().rate_limit).get_expiry()
 
 
 def init_app(app: Flask) -> None:
@@ -96,12 +100,12 @@ def init_app(app: Flask) -> None:
 def headers(environ: dict[str, Any]) -> Headers:
     """Return the rate-limit headers of a response."""
     enforced: Headers | None = environ.get(_HEADERS)
-    return enforced or _headers_of_uncounted(_parse(settings().rate_limit), 0)
+    return enforced or _headers_of_uncounted(parse_rate(settings().rate_limit), 0)
 
 
 def headers_of_malformed(rate: str) -> Headers:
     """Return the headers for a malformed request. Its caller is unknown, so they report the whole limit."""
-    limit = _parse(rate)
+    limit = parse_rate(rate)
     return _headers_of_uncounted(limit, limit.amount)
 
 
@@ -131,7 +135,7 @@ def enforce(bucket: str, rate: int | None, window: Window | None) -> None:
 
     `rate` is the plan's requests per minute, or None for RATE_LIMIT. `window` is None if Redis counts.
     """
-    limit = _parse(f"{rate} per minute" if rate else settings().rate_limit)
+    limit = parse_rate(f"{rate} per minute" if rate else settings().rate_limit)
     if window is None:
         counter: RedisCounter = this_app().extensions["linkmgr_rate_counter"]
         window = counter.hit(bucket, limit)
@@ -140,5 +144,4 @@ def enforce(bucket: str, rate: int | None, window: Window | None) -> None:
     web_request.current().environ[_HEADERS] = _headers(limit, remaining, window.until, seconds)
     if window.requests > limit.amount:
         metrics.count("limiter_refusals")
-        per = limit.GRANULARITY.name if limit.multiples == 1 else f"{limit.multiples} {limit.GRANULARITY.name}s"
-        raise AppError("rate_limited", limit=limit.amount, per=per, seconds=seconds)
+        raise AppError("rate_limited", limit=limit.amount, per=period(limit), seconds=seconds)
