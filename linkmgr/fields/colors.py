@@ -69,8 +69,3 @@ def to_hex(color: str) -> str:
 def to_rgb(color: str) -> str:
     """Return `#rrggbb` as `rgb(r,g,b)`, and any other text unchanged."""
     return f"rgb({','.join(map(str, parts_of(color)))})" if re.fullmatch("#[0-9A-Fa-f]{6}", color) else color
-
-
-def long_notation(color: str) -> str:
-    """Return `#rgb` or `#rrggbb` as `#rrggbb`, the only notation that color inputs read."""
-    return f"#{bytes(parts_of(color)).hex()}"

@@ -8,7 +8,7 @@ from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import load, problems
-from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED, PlanLimits, PlanName, PlanNumbers
+from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED, UNLIMITED, PlanLimits, PlanName, PlanNumbers
 from linkmgr.pages.administration.blueprint import bp, to_number
 from linkmgr.pages.console.forms import FormData, lines
 from linkmgr.repository import administration as repository
@@ -24,7 +24,8 @@ LABELS = {
     "alias": "Custom aliases", "device": "Targets by device", "geo": "Targets by country", "bundle": "Campaigns",
     "parameters": "Link parameters", "export": "Exports", "api": "API",
 }  # fmt: skip
-_TEXTS = ("name", "monthly", "yearly", "lifetime", "rate")
+_PRICES = ("monthly", "yearly", "lifetime")
+_TEXTS = ("name", *_PRICES, "rate")
 
 
 def _limits(form: FormData) -> Row:
@@ -59,10 +60,10 @@ def _submit(row: Row | None) -> ResponseReturnValue:
     )
     messages = {name: f"{LABELS[name]} {problem}." for name, problem in refused.items()}
     is_free = row["free"] if row else bool(request.form.get("free"))
-    if is_free and any(float(numbers[name]) for name in _TEXTS[1:4] if name not in messages):
+    if is_free and any(float(numbers[name]) for name in _PRICES if name not in messages):
         messages["free"] = "A free plan has no prices."
     if not messages:
-        prices: Any = {name: float(numbers[name]) for name in _TEXTS[1:4]}
+        prices: Any = {name: float(numbers[name]) for name in _PRICES}
         values: Any = {"limits": load(PlanLimits, limits)} | prices
         try:
             if row:
@@ -83,8 +84,7 @@ def plans() -> str:
 
 @bp.get("/plans/new")
 def plan_new() -> str:
-    unlimited = dict.fromkeys(NUMBERS, 0) | {name: {"enabled": "1", "count": "0"} for name in (*COUNTED, *SWITCHED)}
-    return _page(dict.fromkeys(_TEXTS, "") | {"free": False, "limits": unlimited}, None, {})
+    return _page(dict.fromkeys(_TEXTS, "") | {"free": False, "limits": UNLIMITED}, None, {})
 
 
 @bp.post("/plans/new")

@@ -9,7 +9,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Color, Integer
-from linkmgr.fields.colors import long_notation
+from linkmgr.fields.colors import to_hex
 from linkmgr.fields.query import page_number
 from linkmgr.pages import interstitial
 from linkmgr.pages.console.forms import Form, FormData, lines
@@ -47,7 +47,7 @@ def form(rows: ModuleType, new: type[Schema], changed: type[Schema], **members: 
         return {name: _typed(fields[name], name, form, defaults.get(name, "")) for name in fields}
 
     def from_row(row: Row) -> Row:
-        colors = {name: long_notation(row[name]) for name in fields if isinstance(fields[name], Color) and row[name]}
+        colors = {name: to_hex(row[name]) for name in fields if isinstance(fields[name], Color) and row[name]}
         return {name: row[name] for name in fields} | colors
 
     name = members["name"]
