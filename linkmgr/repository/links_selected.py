@@ -114,8 +114,8 @@ def delete(user_id: int, ids: list[int]) -> int:
 
 
 def set_campaign(user_id: int, ids: list[int], campaign: int) -> int:
-    """Move links to a campaign, or with 0 out of their campaigns, and return their number. A link in a campaign is not
-    plain."""
+    """Move links to a campaign, or with 0 out of their campaigns, and return their number. Links that are moved into a
+    campaign are no longer plain, as after an update. `campaigns.assign` leaves them plain."""
     return _count(
         run(
             """
