@@ -1,8 +1,9 @@
 """PUT /api/urls/bulk and POST /api/urls/bulk/delete."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import psycopg2
 import pytest
 from flask import Flask
 
@@ -204,3 +205,29 @@ def test_changes_and_deletions_can_be_repeated_under_a_key(alice: Client, sql: S
         assert first.get_json() == again.get_json()
         assert again.headers["Idempotency-Replayed"] == "true"
     assert sql("SELECT 1 FROM links") == []
+
+
+@pytest.fixture
+def constraints(raw: psycopg2.extensions.connection) -> Iterator[None]:
+    """Refuse links whose title is their alias and QR codes named `two`, as a concurrent change of another row may."""
+    checks = {"links": "title <> alias", "qrs": "name <> 'two'"}
+    with raw.cursor() as cursor:
+        for table, check in checks.items():
+            cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT campaign_unknown CHECK ({check})")
+        yield
+        for table in checks:
+            cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT campaign_unknown")
+
+
+@pytest.mark.usefixtures("constraints")
+def test_a_row_that_only_a_constraint_refuses_fails_alone(alice: Client) -> None:
+    names = ["one", "two", "three", "four", "five"]
+    failed = ["", "campaign_unknown", "", "", ""]
+    urls = [{"url": PAGE, "custom": name, "metatitle": "two"} for name in names]
+    added = alice.post(BULK, {"urls": urls}).get_json()
+    assert codes(added) == failed
+    ids = [result["id"] for result in added["results"] if "id" in result]
+    assert codes(change(alice, ids, metatitle="three")) == ["", "campaign_unknown", "", ""]
+    assert alice.put(BULK, {"ids": ids, "data": {"metatitle": "three"}, "atomic": True}).get_json()["code"] == "busy"
+    qrs = [{"type": "text", "data": name, "name": name} for name in names]
+    assert codes(alice.post("/api/qr/bulk", {"qrs": qrs}).get_json()) == failed

@@ -185,7 +185,7 @@ def _store(loaded: list[Row | AppError], atomic: bool, store: Callable[[list[Row
     rows = [row for row in loaded if not isinstance(row, AppError)]
     refused = atomic and len(rows) < len(loaded)
     stored = iter([{} for _ in rows] if refused or not rows else store(rows))
-    failures = ({"code": row.code, "message": row.message} if isinstance(row, AppError) else None for row in loaded)
+    failures = (bulk.failure(row) if isinstance(row, AppError) else None for row in loaded)
     return _answer("created", [failure or next(stored) for failure in failures], atomic)
 
 

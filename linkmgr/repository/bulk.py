@@ -4,6 +4,7 @@ The statement looks up why it cannot store a link, so that the others are stored
 only if a concurrent transaction comes in between. The statement then sees its rows and is repeated.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -16,7 +17,7 @@ from linkmgr.settings import settings
 from linkmgr.web.errors import RETRY_SECONDS, AppError, from_constraint
 
 MAX_LINKS = 1000  # of one statement
-MAX_TRIES = 4
+_MAX_TRIES = 4
 _SPARES = 16  # aliases in place of generated ones that are in use
 _PLAIN = {"url", "hosts", "imported_clicks"}
 
@@ -47,37 +48,43 @@ def _is_plain(link: Row) -> bool:
 
 def _add_all(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
     """Store links. Release the aliases of deleted users, which background jobs have not deleted yet."""
-    results = _add_some(user_id, links, atomic)
+
+    def add(some: list[Row]) -> list[Row]:
+        return _to_results(some, _insert(user_id, some, atomic))
+
+    results = in_halves(links, add, atomic)
     orphaned = [n for n, result in enumerate(results) if result.pop("orphaned", False)]
     if not orphaned:
         return results
     for n in orphaned:
         release("alias_taken", alias=links[n].get("custom") or links[n]["alias"])
     again = range(len(links)) if atomic else orphaned
-    for n, result in zip(again, _add_some(user_id, [links[n] for n in again], atomic), strict=True):
+    for n, result in zip(again, in_halves([links[n] for n in again], add, atomic), strict=True):
         result.pop("orphaned", None)
         results[n] = result
     return results
 
 
-def _add_some(user_id: int, links: list[Row], atomic: bool, tries: int = MAX_TRIES) -> list[Row]:
-    """Store links, in halves if a constraint is still violated after some tries."""
+def in_halves(
+    items: list[Any], store: Callable[[list[Any]], list[Row]], atomic: bool, tries: int = _MAX_TRIES
+) -> list[Row]:
+    """Store items and return their results, in halves if a constraint is still violated after some tries."""
     violation: AppError | None = None
     for _ in range(tries):
         try:
-            return _to_results(links, _insert(user_id, links, atomic))
+            return store(items)
         except psycopg2.IntegrityError as error:
-            violation = refusal_of(error)
+            violation = _refusal_of(error)
     assert violation
     if atomic:
         raise AppError("busy", seconds=RETRY_SECONDS)
-    if len(links) == 1:
-        return [{"code": violation.code, "message": violation.message}]
-    half = len(links) // 2
-    return _add_some(user_id, links[:half], atomic, 1) + _add_some(user_id, links[half:], atomic, 1)
+    if len(items) == 1:
+        return [failure(violation)]
+    half = len(items) // 2
+    return in_halves(items[:half], store, atomic, 1) + in_halves(items[half:], store, atomic, 1)
 
 
-def refusal_of(error: psycopg2.IntegrityError) -> AppError:
+def _refusal_of(error: psycopg2.IntegrityError) -> AppError:
     """Return the refusal of a row. Raise other errors, and the one of a user who has been deleted."""
     refusal = from_constraint(error)
     if refusal is None or refusal.code == "key_unknown":
@@ -106,13 +113,12 @@ def _to_results(links: list[Row], stored: Row) -> list[Row]:
         results[number - 1] = {"id": pair[0], "shorturl": pair[1]}
     for number, code, detail in stored["refused"] or ():
         orphaned = code == "alias_orphaned"
-        results[number - 1] = failure("alias_taken" if orphaned else code, detail=detail)
+        results[number - 1] = failure(AppError("alias_taken" if orphaned else code, detail=detail))
         results[number - 1] |= {"orphaned": True} if orphaned else {}
     return results
 
 
-def failure(code: str, **values: Any) -> Row:
-    error = AppError(code, **values)
+def failure(error: AppError) -> Row:
     return {"code": error.code, "message": error.message}
 
 

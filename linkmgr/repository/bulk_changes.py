@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import psycopg2
-
 from linkmgr.db.statements import Row, run
-from linkmgr.repository.bulk import MAX_TRIES, failure, refusal_of
+from linkmgr.repository.bulk import failure, in_halves
 from linkmgr.repository.urls import to_params
 from linkmgr.settings import settings
-from linkmgr.web.errors import RETRY_SECONDS, AppError
+from linkmgr.web.errors import AppError, not_found
 
 
 def update_links(user_id: int, ids: list[int], *, atomic: bool, **members: Any) -> list[Row]:
@@ -16,34 +14,19 @@ def update_links(user_id: int, ids: list[int], *, atomic: bool, **members: Any) 
     `id` and `shorturl`, or `code` and `message`. With `atomic`, either all links are changed or none."""
     params = to_params({name: value for name, value in members.items() if name != "changed"})
     params |= {"user_id": user_id, "atomic": atomic, "changed": members["changed"], "base": settings().base_url}
-    results = _update_some(list(dict.fromkeys(ids)), params, MAX_TRIES)
+    distinct = list(dict.fromkeys(ids))
+    stored = in_halves(distinct, lambda some: _to_results(some, _update(some, params)), atomic)
+    results = dict(zip(distinct, stored, strict=True))
     return [results[link_id] for link_id in ids]
 
 
-def _update_some(ids: list[int], params: Row, tries: int) -> dict[int, Row]:
-    """Change links, in halves if a constraint is still violated after some tries."""
-    violation: AppError | None = None
-    for _ in range(tries):
-        try:
-            return _to_results(ids, _update(ids, params))
-        except psycopg2.IntegrityError as error:
-            violation = refusal_of(error)
-    assert violation
-    if params["atomic"]:
-        raise AppError("busy", seconds=RETRY_SECONDS)
-    if len(ids) == 1:
-        return {ids[0]: {"code": violation.code, "message": violation.message}}
-    half = len(ids) // 2
-    return _update_some(ids[:half], params, 1) | _update_some(ids[half:], params, 1)
-
-
-def _to_results(ids: list[int], updated: Row) -> dict[int, Row]:
-    results: dict[int, Row] = {link_id: failure("missing", what="link") for link_id in ids}
+def _to_results(ids: list[int], updated: Row) -> list[Row]:
+    results = dict.fromkeys(ids, failure(not_found("link")))
     for link_id, code, detail in updated["checked"] or ():
-        results[link_id] = failure(code, detail=detail) if code else {}
+        results[link_id] = failure(AppError(code, detail=detail)) if code else {}
     for link_id, short in updated["updated"] or ():
         results[link_id] = {"id": link_id, "shorturl": short}
-    return results
+    return [results[link_id] for link_id in ids]
 
 
 def _update(ids: list[int], params: Row) -> Row:
@@ -202,6 +185,6 @@ def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
         atomic=atomic,
     )
     assert deleted
-    missing = failure("missing", what="link")
+    missing = failure(not_found("link"))
     results = {link_id: {"id": link_id} for link_id in deleted["deleted"]}
     return [results.get(link_id, {} if link_id in deleted["found"] else missing) for link_id in ids]

@@ -6,27 +6,15 @@ import psycopg2
 from linkmgr.db.statements import Row, run
 from linkmgr.fields.colors import readable
 from linkmgr.fields.qr import new_code
-from linkmgr.repository.bulk import MAX_TRIES, failure, refusal_of
+from linkmgr.repository.bulk import failure, in_halves
 from linkmgr.settings import settings
-from linkmgr.web.errors import RETRY_SECONDS, AppError
+from linkmgr.web.errors import AppError
 
 
 def add(user_id: int, codes: list[Row], *, atomic: bool) -> list[Row]:
     """Store QR codes and return their results in the same order: `id` and `link`, or `code` and `message`. `image` is
     the stored form of a logo. With `atomic`, either all codes are stored or none."""
-    violation: AppError | None = None
-    for _ in range(MAX_TRIES):
-        try:
-            return _to_results(codes, _insert(user_id, codes, atomic))
-        except psycopg2.IntegrityError as error:
-            violation = refusal_of(error)
-    assert violation
-    if atomic:
-        raise AppError("busy", seconds=RETRY_SECONDS)
-    if len(codes) == 1:
-        return [{"code": violation.code, "message": violation.message}]
-    half = len(codes) // 2
-    return add(user_id, codes[:half], atomic=False) + add(user_id, codes[half:], atomic=False)
+    return in_halves(codes, lambda some: _to_results(some, _insert(user_id, some, atomic)), atomic)
 
 
 def _to_results(codes: list[Row], stored: Row) -> list[Row]:
@@ -35,7 +23,7 @@ def _to_results(codes: list[Row], stored: Row) -> list[Row]:
         results[number - 1] = {"id": code_id, "link": link}
     for number, code in stored["refused"] or ():
         colors = codes[number - 1]["foreground"], codes[number - 1]["background"]
-        results[number - 1] = failure(code, color=readable(*colors), background=readable(*colors[::-1]))
+        results[number - 1] = failure(AppError(code, color=readable(*colors), background=readable(*colors[::-1])))
     return results
 
 
