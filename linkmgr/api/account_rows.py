@@ -1,7 +1,6 @@
 """Rows of an exported account. They are checked as those of the create of their kind."""
 
 from collections.abc import Callable
-from typing import Any
 
 from linkmgr.api import bio as bio_api
 from linkmgr.api import campaigns as campaigns_api
@@ -49,10 +48,9 @@ def _qr(user_id: int, record: Row) -> int:
     source = record.get("logo")
     if isinstance(source, str) and len(source) > MAX_URL:
         raise AppError("invalid", problems=f"logo must be at most {MAX_URL:,} characters")
-    row: dict[str, Any] = qr_api.prepare(new["type"], new)
-    row = {"name": qr_data.default_name(new["type"], row["data"])} | row
     code = record["code"] or qr_data.new_code()
-    return int(qr.add(user_id, code=code, logo_source=source if isinstance(source, str) else None, **row)["id"])
+    logo_source = source if isinstance(source, str) else None
+    return int(qr.add(user_id, code=code, logo_source=logo_source, **qr_api.to_row(new))["id"])
 
 
 def _bio(user_id: int, record: Row) -> int:

@@ -11,10 +11,8 @@ from flask import Blueprint
 from flask import request as current_request
 from marshmallow import Schema, ValidationError
 
-from linkmgr.api import row_budget, urls
-from linkmgr.api.qr import NewQr
+from linkmgr.api import qr, row_budget, urls
 from linkmgr.db.statements import Row
-from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import Boolean, New, Target, body
 from linkmgr.fields.bulk import Body, Elements, ManyIds, load_element, number_warnings
 from linkmgr.fields.links import hosts_of
@@ -58,7 +56,7 @@ class LinkIds(New):
 
 
 class NewQrs(New):
-    qrs = Elements(NewQr, required=True)
+    qrs = Elements(qr.NewQr, required=True)
     atomic = Boolean(load_default=False)
 
 
@@ -91,7 +89,7 @@ def delete_links() -> Answer:
 @bp.post("/qr/bulk")
 def add_qrs() -> Answer:
     sent = _body(NewQrs, "qrs")
-    codes = _prepare_codes(_load_all("qrs", sent["qrs"], lambda element: load_element(NewQr, element)))
+    codes = _prepare_codes(_load_all("qrs", sent["qrs"], lambda element: load_element(qr.NewQr, element)))
     return _store(codes, sent["atomic"], lambda rows: bulk_qr.add(user_id(), rows, atomic=sent["atomic"]))
 
 
@@ -162,22 +160,13 @@ def _load_logo(logo: str) -> bytes | AppError:
 
 
 def _prepare_code(members: Row, images: dict[str, bytes | AppError]) -> Row | AppError:
-    kind = members["type"]
-    try:
-        data = qr_data.normalize(kind, members["data"])
-    except AppError as error:
-        return error
-    image = images.get(members.get("logo", ""), b"")
+    image = images.get(members.get("logo", ""))
     if isinstance(image, AppError):
         return image
-    defaults = {"name": qr_data.default_name(kind, data)}
-    stored = {
-        "data": data,
-        "own_alias": qr_data.own_alias(kind, data),
-        "image": image,
-        "logo_source": members.get("logo"),
-    }
-    return defaults | members | stored
+    try:
+        return qr.to_row(members, image)
+    except AppError as error:
+        return error
 
 
 def _store(loaded: list[Row | AppError], atomic: bool, store: Callable[[list[Row]], list[Row]]) -> Answer:

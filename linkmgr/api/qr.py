@@ -88,19 +88,22 @@ def delete(qr_id: int) -> Json:
 
 def create(owner: int, new: Json, image: bytes | None = None) -> Json:
     """Store a QR code. `image` is the logo if it was uploaded; `logo` is then its name."""
-    prepared = prepare(new["type"], new, image)
-    row: Json = {"name": qr_data.default_name(new["type"], prepared["data"])} | prepared
-    return qr.add(owner, code=qr_data.new_code(), **row)
+    return qr.add(owner, code=qr_data.new_code(), **to_row(new, image))
+
+
+def to_row(new: Json, image: bytes | None = None) -> Json:
+    prepared = _prepare(new["type"], new, image)
+    return {"name": qr_data.default_name(new["type"], prepared["data"])} | prepared
 
 
 def change(owner: int, qr_id: int, changes: Json, image: bytes | None = None) -> None:
     stored = qr.find_fixed(owner, qr_id)
     if changes.get("logo") == stored["logo"]:
         changes.pop("logo", None)  # keep the image instead of fetching it again
-    qr.update(owner, qr_id, **prepare(stored["type"], changes, image))
+    qr.update(owner, qr_id, **_prepare(stored["type"], changes, image))
 
 
-def prepare(kind: str, members: Json, image: bytes | None = None) -> Json:
+def _prepare(kind: str, members: Json, image: bytes | None = None) -> Json:
     """Replace the data by its stored form, and the logo by its image."""
     data = qr_data.normalize(kind, members["data"])
     prepared = members | {"data": data, "own_alias": qr_data.own_alias(kind, data)}

@@ -12,8 +12,8 @@ from linkmgr.web.errors import AppError
 
 
 def add(user_id: int, codes: list[Row], *, atomic: bool) -> list[Row]:
-    """Store QR codes and return their results in the same order: `id` and `link`, or `code` and `message`. `image` is
-    the stored form of a logo. With `atomic`, either all codes are stored or none."""
+    """Store QR codes and return their results in the same order: `id` and `link`, or `code` and `message`. `logo` is
+    the stored form of the image. With `atomic`, either all codes are stored or none."""
     return in_halves(codes, lambda some: _to_results(some, _insert(user_id, some, atomic)), atomic)
 
 
@@ -28,11 +28,11 @@ def _to_results(codes: list[Row], stored: Row) -> list[Row]:
 
 
 def _insert(user_id: int, codes: list[Row], atomic: bool) -> Row:
-    images = list({code["image"] for code in codes if code["image"]})
+    images = list({code["logo"] for code in codes if "logo" in code})
     numbers: dict[bytes, int] = {image: number for number, image in enumerate(images, 1)}
     members = [
-        {name: value for name, value in code.items() if name != "image"}
-        | {"code": new_code(), "image": numbers.get(code["image"])}
+        {name: value for name, value in code.items() if name != "logo"}
+        | {"code": new_code(), "image": numbers.get(code.get("logo", b""))}
         for code in codes
     ]
     stored = run(

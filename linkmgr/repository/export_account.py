@@ -35,6 +35,7 @@ import orjson
 from linkmgr.db.statements import Row, row
 from linkmgr.repository import export, export_visits
 from linkmgr.settings import settings
+from linkmgr.web import export as web_export
 
 FORMAT = 1
 _BATCHES = {
@@ -84,7 +85,7 @@ def _without(members: tuple[str, ...], batches: Iterator[list[Row]]) -> Iterator
 def _lines(file: str, batches: Iterator[list[Row]], counts: dict[str, int]) -> Iterator[bytes]:
     for batch in batches:
         counts[file] += len(batch)
-        yield b"".join(orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE) for record in batch)
+        yield web_export.json_lines(batch)
 
 
 def _account(user_id: int) -> dict[str, Any]:
