@@ -1,6 +1,6 @@
 """Database connections, and functions that execute one SQL statement.
 
-    row, rows      read; retried once if the connection is lost
+    row, rows      read, or write what may be written twice; retried once if the connection is lost
     replica_row, replica_rows   read data that may lag, from the replica if there is one
     page           read one page of a list and its total, which may lag too
     run            write and wait for the disk; never retried once the write may be committed
