@@ -5,7 +5,6 @@ from flask import Blueprint, Response
 from linkmgr.fields.base import Email, Expiration, Id, Matching, New, Password, body
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.repository import login, users
-from linkmgr.settings import settings
 from linkmgr.web import auth, keys, passwords
 from linkmgr.web import export as web_export
 from linkmgr.web import request as web_request
@@ -37,12 +36,9 @@ def read(user_id: int) -> Response:
 
 @bp.post("/user/add")
 def add() -> Json:
-    new = body(NewUser)
-    new["password_hash"] = passwords.hashed(new.pop("password"))
-    user_id = users.next_id()
-    added = users.add(user_id, **keys.new_key(user_id), **new)
+    added = create(body(NewUser))
     if web_request.current().fixed:
-        warn_fixed(users.read(user_id), "set")
+        warn_fixed(users.read(added["id"]), "set")
     return ok("User has been registered.", data=added)
 
 
@@ -54,6 +50,11 @@ def delete(user_id: int) -> Json:
 
 @bp.get("/user/login/<id:user_id>")
 def login_link(user_id: int) -> Json:
-    token = keys.new_token()
-    login.add_link(user_id, digest=keys.digest(token))
-    return ok(url=f"{settings().base_url}/login/{token}")
+    return ok(url=login.new_link(user_id))
+
+
+def create(new: Json, *, admin: bool = False) -> Json:
+    """Store a user with a new API key and return its `id`, `email` and `username`."""
+    new["password_hash"] = passwords.hashed(new.pop("password"))
+    user_id = users.next_id()
+    return users.add(user_id, **keys.new_key(user_id), **new, admin=admin)

@@ -5,7 +5,7 @@ import sys
 import click
 
 from linkmgr.api.account import AccountChanges
-from linkmgr.api.users import NewUser
+from linkmgr.api.users import NewUser, create
 from linkmgr.cli.group import Group
 from linkmgr.fields.base import MAX_ID, load
 from linkmgr.repository import account, login, users
@@ -31,10 +31,8 @@ def add_user(name: str, email: str, admin: bool, plan: int | None) -> None:
     """Add a user and print the generated password."""
     password = keys.new_token()
     members = load(NewUser, {"username": name, "email": email, "password": password, "planid": plan})
-    members["password_hash"] = passwords.hashed(members.pop("password"))
-    user_id = users.next_id()
     try:
-        users.add(user_id, **keys.new_key(user_id), **members, admin=admin)
+        create(members, admin=admin)
     except AppError as error:
         if error.code != "plan_not_premium":
             raise
