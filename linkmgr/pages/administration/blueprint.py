@@ -1,7 +1,5 @@
 """The blueprint of the pages that only administrators can open."""
 
-import re
-
 from flask import Blueprint, g
 
 from linkmgr.pages import signed_in
@@ -17,8 +15,3 @@ bp.after_request(security_headers.keep_private)
 def _require_administrator() -> None:
     if not g.admin:
         raise AppError("administration_page")
-
-
-def to_number(text: str) -> int | str:
-    """Return digits as a number. The schemas refuse other text."""
-    return int(text) if re.fullmatch("[0-9]{1,18}", text) else text

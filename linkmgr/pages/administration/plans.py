@@ -9,8 +9,8 @@ from psycopg2.errors import UniqueViolation
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import load, problems
 from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED, UNLIMITED, PlanLimits, PlanName, PlanNumbers
-from linkmgr.pages.administration.blueprint import bp, to_number
-from linkmgr.pages.console.forms import FormData, lines
+from linkmgr.pages.administration.blueprint import bp
+from linkmgr.pages.console.forms import FormData, lines, to_number
 from linkmgr.repository import administration as repository
 from linkmgr.repository import plans as stored_plans
 from linkmgr.web.errors import AppError

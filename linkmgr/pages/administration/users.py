@@ -7,19 +7,19 @@ from flask.typing import ResponseReturnValue
 from psycopg2 import IntegrityError
 
 from linkmgr.api.plans import Subscription
-from linkmgr.api.users import NewUser
+from linkmgr.api.users import NewUser, create
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import load, problems
 from linkmgr.fields.query import page_number, query_text
 from linkmgr.pages import account as account_page
 from linkmgr.pages import signed_in
-from linkmgr.pages.administration.blueprint import bp, to_number
-from linkmgr.pages.console.forms import flash_with_warnings, lines
+from linkmgr.pages.administration.blueprint import bp
+from linkmgr.pages.console.forms import flash_with_warnings, lines, to_number
 from linkmgr.repository import account as accounts
 from linkmgr.repository import administration as repository
 from linkmgr.repository import login, plans
 from linkmgr.repository import users as stored_users
-from linkmgr.web import errors, keys, passwords
+from linkmgr.web import errors, keys
 from linkmgr.web.errors import AppError
 
 PER_PAGE = 15
@@ -61,11 +61,8 @@ def user_add() -> ResponseReturnValue:
     }
     messages = {name: f"{_USER[name]} {problem}." for name, problem in problems(NewUser, sent).items()}
     if not messages:
-        new = load(NewUser, sent)
-        new["password_hash"] = passwords.hashed(new.pop("password"))
-        user_id = stored_users.next_id()
         try:
-            stored_users.add(user_id, **keys.new_key(user_id), **new)
+            user_id = create(load(NewUser, sent))["id"]
         except (AppError, IntegrityError) as error:
             app_error = errors.as_app_error(error)
             if app_error is None or app_error.code not in _FIELDS:

@@ -6,6 +6,7 @@ sends. A control that was left unchanged is no difference, although browsers cha
 stand for two UTC times. The field `version` stands for the header If-Match.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -38,6 +39,11 @@ AGAIN = "again"  # the name of buttons that show the form again, for example wit
 def lines(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text.replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
+
+
+def to_number(text: str) -> int | str:
+    """Return digits as a number, such as an id. The schemas refuse other text."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else text
 
 
 def flash_with_warnings(sentence: str) -> None:

@@ -1,7 +1,5 @@
 """API keys: the list, the form, and a new key, which is shown once."""
 
-import re
-
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
@@ -12,7 +10,7 @@ from linkmgr.fields.base import load
 from linkmgr.fields.query import page_number
 from linkmgr.pages import signed_in
 from linkmgr.pages.account import confirm_password
-from linkmgr.pages.console.forms import Form, FormData, differing, lines
+from linkmgr.pages.console.forms import Form, FormData, differing, lines, to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import api_keys, overviews
 from linkmgr.web import keys as web_keys
@@ -49,7 +47,7 @@ def key_default() -> Response:
 
 
 def _from_form(form: FormData) -> Row:
-    domains = [int(text) if re.fullmatch("[0-9]{1,18}", text) else text for text in form.getlist("domains")]
+    domains = [to_number(text) for text in form.getlist("domains")]
     return {
         "name": lines(form.get("name", "")),
         "scopes": sorted(set(form.getlist("scopes"))),

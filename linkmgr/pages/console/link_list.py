@@ -1,6 +1,5 @@
 """The list of links: its filters, and what can be done with those that are selected. Everything is in the query."""
 
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
@@ -14,6 +13,7 @@ from linkmgr.fields.query import page_number, query_choice, query_id, query_text
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.pages import charts
 from linkmgr.pages.console import plain
+from linkmgr.pages.console.forms import to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import export, links_selected, overviews, url_search, urls
 from linkmgr.settings import settings
@@ -123,12 +123,11 @@ def _change(
     change: Callable[[int, list[int], int], int], member: str, sentence: str
 ) -> Callable[[list[int]], Response]:
     def store(ids: list[int]) -> Response:
-        sent = request.form.get(member, "")
-        if not re.fullmatch("[0-9]{1,18}", sent):
-            flash(f"Choose a {member} first.", "error")
+        row_id = to_number(request.form.get(member, ""))
+        if isinstance(row_id, int):
+            flash(f"{_links(change(g.user_id, ids, row_id))} {sentence}.", "success")
         else:
-            number = change(g.user_id, ids, int(sent))
-            flash(f"{_links(number)} {sentence}.", "success")
+            flash(f"Choose a {member} first.", "error")
         return _back()
 
     return store
@@ -166,7 +165,7 @@ _ACTIONS: dict[str, Callable[[list[int]], ResponseReturnValue]] = {
 @bp.post("/links/selected")
 def links_change() -> ResponseReturnValue:
     action = _ACTIONS.get(request.form.get("action", ""))
-    ids = [int(sent) for sent in request.form.getlist("id")[:MAX_SELECTED] if re.fullmatch("[0-9]{1,18}", sent)]
+    ids = [number for number in map(to_number, request.form.getlist("id")[:MAX_SELECTED]) if isinstance(number, int)]
     if action is None:
         raise AppError("invalid", problems=f"action must be one of {', '.join(_ACTIONS)}")
     if not ids:

@@ -1,6 +1,5 @@
 """Webhooks, their deliveries, and their secrets."""
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from linkmgr.events.worker import iso
 from linkmgr.fields.query import page_number
 from linkmgr.fields.webhooks import OF_USERS, PATTERNS, TYPES, users_problem
 from linkmgr.outbound.webhooks import new_secret
-from linkmgr.pages.console.forms import Form, FormData, lines
+from linkmgr.pages.console.forms import Form, FormData, lines, to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import overviews, webhooks
 from linkmgr.web.errors import AppError
@@ -44,7 +43,8 @@ def _indented(value: Any) -> str:
 
 def _id(text: str) -> int:
     """Return the id that a field contains, or 0."""
-    return int(text) if re.fullmatch("[0-9]{1,18}", text) else 0
+    number = to_number(text)
+    return number if isinstance(number, int) else 0
 
 
 def _from_form(form: FormData) -> Row:
