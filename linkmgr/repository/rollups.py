@@ -22,7 +22,6 @@ _BY_INDEX = f"{UNSYNCED}SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmaps
 # is a statement of its own: PostgreSQL 18 crashes if the statement itself waits for the row and then reads it again.
 _LOCKED = f"{_BY_INDEX}SELECT id FROM jobs WHERE kind = 'fill_rollups' FOR UPDATE; "  # noqa: S608 - static SQL
 _PATIENT = f"{UNSYNCED}SET LOCAL statement_timeout = 0; SET LOCAL enable_seqscan = off; "
-_CUTOFF = f"date_trunc('day', now() - interval '{DETAILED_DAYS} days', 'UTC')"
 
 # The visits of a batch are those of one month after the position in the argument of the job, in the order of the index,
 # up to and including all visits with the same target and time as the last one.
@@ -80,9 +79,12 @@ _STATISTICS = """
         SELECT target_id FROM totals WHERE statistics IS NULL LIMIT %(limit)s)
     SELECT compute_statistics(ARRAY(SELECT target_id FROM targets)), NOT EXISTS (SELECT FROM targets) AS done
 """
-_BUSY_DAYS = f"DELETE FROM busy_days WHERE day < ({_CUTOFF} AT TIME ZONE 'UTC')::date"  # noqa: S608 - static SQL
+_BUSY_DAYS = """
+    DELETE FROM busy_days
+     WHERE day < (date_trunc('day', now() - make_interval(days => %(days)s), 'UTC') AT TIME ZONE 'UTC')::date
+"""
 # One statement: a reader sees each visit once. The recursive query finds each next target by the index.
-_FOLD = f"""
+_FOLD = """
     WITH RECURSIVE targets AS (
         SELECT (SELECT min(target_id) FROM target_quarters WHERE target_id > %(after)s) AS target_id, 1 AS number
         UNION ALL
@@ -91,13 +93,15 @@ _FOLD = f"""
          WHERE target_id IS NOT NULL AND number < %(max_targets)s),
     folded AS (
         DELETE FROM target_quarters
-         WHERE ctid = ANY (ARRAY(SELECT q.ctid
-                                   FROM targets t,
-                                        LATERAL (SELECT ctid FROM target_quarters
-                                                  WHERE target_id = t.target_id AND at < {_CUTOFF}
-                                                  LIMIT %(max_rows)s) q
-                                  LIMIT %(max_rows)s))
-           AND at < {_CUTOFF}
+         WHERE ctid = ANY (ARRAY(
+                   SELECT q.ctid
+                     FROM targets t,
+                          LATERAL (SELECT ctid FROM target_quarters
+                                    WHERE target_id = t.target_id
+                                      AND at < date_trunc('day', now() - make_interval(days => %(days)s), 'UTC')
+                                    LIMIT %(max_rows)s) q
+                    LIMIT %(max_rows)s))
+           AND at < date_trunc('day', now() - make_interval(days => %(days)s), 'UTC')
         RETURNING target_id, (at AT TIME ZONE 'UTC')::date AS day, bot, visits, labels),
     sums AS (
         SELECT target_id, day, bot, dimension, json_object_agg(label, visits) AS labels
@@ -115,25 +119,26 @@ _FOLD = f"""
         ON CONFLICT (target_id, day, bot) DO UPDATE
            SET visits = f.visits + excluded.visits, labels = add_labels(f.labels, excluded.labels))
     SELECT (SELECT count(*) FROM folded) AS folded, (SELECT max(target_id) FROM targets) AS last
-"""  # noqa: S608 - static SQL
-_ACCOUNTS = f"""
+"""
+_ACCOUNTS = """
     WITH owners AS MATERIALIZED (
         SELECT id FROM users WHERE id > %(after)s ORDER BY id LIMIT %(max_targets)s),
     deleted AS (
         DELETE FROM account_rollups
-         WHERE ctid = ANY (ARRAY(SELECT r.ctid
-                                   FROM owners,
-                                        unnest('{{"",country,city,referrer,browser,os,device,language,target}}'::text[])
-                                            AS dimensions (dimension),
-                                        LATERAL (SELECT ctid FROM account_rollups a
-                                                  WHERE user_id = owners.id AND a.dimension = dimensions.dimension
-                                                    AND at < {_CUTOFF}
-                                                  LIMIT %(max_rows)s) r
-                                  LIMIT %(max_rows)s))
-           AND at < {_CUTOFF}
+         WHERE ctid = ANY (ARRAY(
+                   SELECT r.ctid
+                     FROM owners,
+                          unnest('{"",country,city,referrer,browser,os,device,language,target}'::text[])
+                              AS dimensions (dimension),
+                          LATERAL (SELECT ctid FROM account_rollups a
+                                    WHERE user_id = owners.id AND a.dimension = dimensions.dimension
+                                      AND at < date_trunc('day', now() - make_interval(days => %(days)s), 'UTC')
+                                    LIMIT %(max_rows)s) r
+                    LIMIT %(max_rows)s))
+           AND at < date_trunc('day', now() - make_interval(days => %(days)s), 'UTC')
         RETURNING 1)
     SELECT (SELECT count(*) FROM deleted) AS folded, (SELECT max(id) FROM owners) AS last
-"""  # noqa: S608 - static SQL
+"""
 
 
 def _halved(run: Callable[[int], list[Row]], limit: int) -> Row:
@@ -180,13 +185,13 @@ def fold() -> None:
     """Fold the quarters of an hour of targets that are older than DETAILED_DAYS into days, and delete those of
     accounts, which have days already."""
     roll_up()
-    database().execute(_BUSY_DAYS, {}, idempotent=True, prelude=_PATIENT)
+    database().execute(_BUSY_DAYS, {"days": DETAILED_DAYS}, idempotent=True, prelude=_PATIENT)
     for statement in (_FOLD, _ACCOUNTS):
         after = 0
         while after is not None:
             [batch] = database().execute(
                 statement,
-                {"after": after, "max_targets": MAX_TARGETS, "max_rows": MAX_ROWS},
+                {"after": after, "max_targets": MAX_TARGETS, "max_rows": MAX_ROWS, "days": DETAILED_DAYS},
                 idempotent=False,
                 prelude=_BY_INDEX,
             )
