@@ -14,8 +14,7 @@ from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
-from flask import current_app
-from werkzeug.datastructures import FileStorage, MultiDict
+from flask import Response, after_this_request, current_app
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
 
@@ -144,11 +143,16 @@ def _limits(body: _Body, *, is_large: bool) -> Iterator[None]:
 
 
 def _temporary(**_: object) -> IO[bytes]:
-    """Return a new file on the disk of the data folder. It is closed with the request, like those of Flask's parser."""
+    """Return a new file on the disk of the data folder. It is closed when the view has returned."""
     folder = settings().folder / "uploads"
     folder.mkdir(parents=True, exist_ok=True)
-    file = TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the request
-    web_request.current().__dict__.setdefault("files", MultiDict()).add("file", FileStorage(file, filename="upload"))
+    file = TemporaryFile(dir=folder)  # noqa: SIM115 - closed after the view
+
+    @after_this_request
+    def close(response: Response) -> Response:
+        file.close()
+        return response
+
     return file
 
 
