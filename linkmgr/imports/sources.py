@@ -22,12 +22,14 @@ class Source(NamedTuple):
 
 
 def normalize(name: str) -> str:
-    return _normalize(name) if len(name) <= MAX_NAME else _normalize.__wrapped__(name)
+    return _cached(name) if len(name) <= MAX_NAME else _normalize(name)
 
 
-@lru_cache(maxsize=1024)  # each row repeats the names
 def _normalize(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.lower()) or name
+
+
+_cached = lru_cache(maxsize=1024)(_normalize)  # each row repeats the names
 
 
 def _source(name: str, required: str, columns: str, tag_separators: str = ANY_SEPARATOR) -> Source:
