@@ -282,8 +282,7 @@ def _delete(stored: list[Spool]) -> bool:
     return True
 
 
-def start(app: object) -> None:
-    """Start the queue of this process, if the WSGI application is linkmgr."""
-    queue = getattr(app, "extensions", {}).get("linkmgr_visit_queue")
-    if isinstance(queue, VisitQueue):
-        queue.start()
+def start(app: Flask) -> None:
+    """Start the queue of this process."""
+    queue: VisitQueue = app.extensions["linkmgr_visit_queue"]
+    queue.start()
