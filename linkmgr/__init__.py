@@ -84,7 +84,7 @@ def create_app(**overrides: str) -> Flask:
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes
         plain_links.init_app(app)  # needs all routes
-        if proxies := int(settings.settings().trusted_proxies or 0):
+        if proxies := settings.settings().trusted_proxies:
             app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
         middleware.init_app(app)
     return app

@@ -50,7 +50,7 @@ def _check_port(port: int) -> None:
 
 def _prepare_dev(config: Settings) -> Callable[[], None]:
     migrations.upgrade(create=True)
-    keys = demo.seed(with_demo=config.demo == "1")
+    keys = demo.seed(with_demo=config.demo)
     links = {name: login.new_link(users.find_id(name)) for name in reversed(keys)}
     url = config.base_url
     pages = {"Console": f"{url}/console", "API documentation": f"{url}/api/docs"}

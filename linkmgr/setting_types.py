@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,6 +18,10 @@ _MAX_REQUESTS, _MAX_WINDOW = 10**9, 86400  # of a rate limit; the window in seco
 
 def one_of(*choices: str) -> Callable[[str], str]:
     return lambda text: choices[choices.index(text)]
+
+
+def switch(text: str) -> bool:
+    return bool(("0", "1").index(text))
 
 
 def integer(minimum: int, maximum: int) -> Callable[[str], int]:
@@ -88,7 +92,5 @@ def colors(text: str) -> str:
     return text
 
 
-def networks(text: str) -> str:
-    for network in text.replace(",", " ").split():
-        ip_network(network)
-    return text
+def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    return tuple(map(ip_network, text.replace(",", " ").split()))

@@ -5,6 +5,7 @@ import os
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -24,6 +25,10 @@ class InvalidSetting(SystemExit):
 
 def _setting(default: Any, doc: str, parse: Callable[[str], Any] = str, must_be: str = "") -> Any:
     return field(default=default, metadata={"doc": doc, "parse": parse, "must_be": must_be})
+
+
+def _switch(default: bool, doc: str) -> Any:
+    return _setting(default, doc, setting_types.switch, "0 or 1")
 
 
 @dataclass(frozen=True)
@@ -83,9 +88,7 @@ class Settings:
         setting_types.one_of("http", "off"),
         "'http' or 'off'",
     )
-    demo: str = _setting(
-        "1", "`0`: `make dev` does not create the user `demo`.", setting_types.one_of("0", "1"), "0 or 1"
-    )
+    demo: bool = _switch(True, "`0`: `make dev` does not create the user `demo`.")
     geoip_database: str = _setting(
         "",
         "An `.mmdb` file that maps IP addresses to countries, and perhaps cities. Unset: the countries to which the "
@@ -100,11 +103,9 @@ class Settings:
         setting_types.one_of("lasting", "monthly", "daily"),
         "lasting, monthly or daily",
     )
-    respect_dnt: str = _setting(
-        "0",
+    respect_dnt: bool = _switch(
+        False,
         "`1`: count visits with the header `DNT: 1` or `Sec-GPC: 1` without visitor, referrer, country and city.",
-        setting_types.one_of("0", "1"),
-        "0 or 1",
     )
     key_lifetime_days: int | None = _setting(
         None,
@@ -118,12 +119,10 @@ class Settings:
         setting_types.integer(0, 10),
         "a number from 0 to 10",
     )
-    serve_loopback: str = _setting(
-        "0",
+    serve_loopback: bool = _switch(
+        False,
         "`1`: serve loopback names such as `localhost` too, as `make dev` does. They are always served if "
         "`LINKMGR_BASE_URL` has a loopback name.",
-        setting_types.one_of("0", "1"),
-        "0 or 1",
     )
     metrics_token: str = _setting(
         "",
@@ -138,18 +137,15 @@ class Settings:
         setting_types.integer(1, 100_000),
         "a number of MiB from 1 to 100000",
     )
-    webhook_networks: str = _setting(
-        "",
+    webhook_networks: tuple[IPv4Network | IPv6Network, ...] = _setting(
+        (),
         "Networks that webhooks may call on any port besides public addresses, separated by commas, for example "
         "`10.0.0.0/8`. Unset: none.",
         setting_types.networks,
         "networks such as '10.0.0.0/8, fd00::/8'",
     )
-    prepare: str = _setting(
-        "1",
-        "`0`: do not use prepared statements and other session state, for pgbouncer in transaction mode.",
-        setting_types.one_of("0", "1"),
-        "0 or 1",
+    prepare: bool = _switch(
+        True, "`0`: do not use prepared statements and other session state, for pgbouncer in transaction mode."
     )
 
     name: str = _setting("linkmgr", "The name of the service on its pages.")

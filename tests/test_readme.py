@@ -23,12 +23,14 @@ def test_the_readme_is_short() -> None:
     assert len(README.splitlines()) <= 200
 
 
+def _shown(default: object) -> str:
+    value = int(default) if isinstance(default, bool) else default
+    return "" if value in ("", None, ()) else f"`{value}`"
+
+
 def test_the_table_of_settings_matches_the_program() -> None:
     listed = re.findall(r"^\| `LINKMGR_(\w+)` \| (.*?) \| (.*) \|$", README, re.MULTILINE)
-    expected = [
-        (field.name.upper(), "" if field.default in ("", None) else f"`{field.default}`", field.metadata["doc"])
-        for field in fields(Settings)
-    ]
+    expected = [(field.name.upper(), _shown(field.default), field.metadata["doc"]) for field in fields(Settings)]
     assert listed == expected
 
 

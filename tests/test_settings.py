@@ -35,6 +35,8 @@ UNUSABLE = {
     "trusted_proxies": ["-1", "11", "many"],
     "metrics_token": ["short", "sixteen letters and spaces"],
     "prepare": ["no"],
+    "respect_dnt": ["true", "01"],
+    "webhook_networks": ["localhost", "10.0.0.1/8", "10.0.0.0/8; 192.168.0.0/16"],
     "accent": ["red", "#45d", "#4355d9;", "#4355d9 #9aacff #000000", "#ffee00", "#4355d9 #101010"],
     "logo": ["missing.png", ".", "../logo.png", "/etc/hostname"],
 }
@@ -96,7 +98,7 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
         monkeypatch.setenv(f"LINKMGR_{name}", value)
     found = create_app().extensions["linkmgr_settings"]
     assert (found.base_url, found.host) == ("https://go.example.org", "go.example.org")
-    assert (found.key_lifetime_days, found.trusted_proxies, found.demo) == (30, 1, "1")
+    assert (found.key_lifetime_days, found.trusted_proxies, found.demo) == (30, 1, True)
 
 
 def test_the_secret_is_generated_once_and_readable_only_by_its_owner(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ class Database:
 def init_app(app: Flask, on_connect: Callable[[], None]) -> None:
     """Set up the connections. `on_connect` is called after each connection is opened."""
     dsn = settings().database_url or embedded.dsn(settings().folder / "postgres")
-    primary = Database(dsn, settings().prepare == "1", on_connect)
+    primary = Database(dsn, settings().prepare, on_connect)
     app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = primary
 
 

@@ -140,7 +140,7 @@ def is_own_host(host: str) -> bool:
     if host == own:
         return True
     if is_loopback(host):
-        return settings().serve_loopback == "1" or is_loopback(own)
+        return settings().serve_loopback or is_loopback(own)
     address = parse_ip(host)
     return address is not None and address == parse_ip(own)
 

@@ -153,10 +153,7 @@ def _language(accepted: str) -> str:
 
 def _wants_privacy(environ: Environ) -> bool:
     """Return True if the visitor's browser sends a privacy signal that the settings respect."""
-    return settings().respect_dnt == "1" and "1" in (
-        environ.get("HTTP_DNT"),
-        environ.get("HTTP_SEC_GPC"),
-    )
+    return settings().respect_dnt and "1" in (environ.get("HTTP_DNT"), environ.get("HTTP_SEC_GPC"))
 
 
 def _is_prefetch(environ: Environ) -> bool:
