@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -128,9 +128,8 @@ def _page(*, with_key: bool = False, success: str | None = None, refusal: Refusa
     )
 
 
-def _flash_result(view: Callable[[], str]) -> Callable[[], Response]:
-    """Redirect to the account page, which shows the message of the view, or its error beside the field."""
-    form = view.__name__.removeprefix("change_")
+def _flash_result(form: str, view: Callable[[], str]) -> Callable[[], Response]:
+    """Redirect to the account page, which shows the message of the view, or its error beside the field of the form."""
 
     @wraps(view)
     def wrapper() -> Response:
@@ -160,7 +159,7 @@ def confirm_password() -> None:
         raise AppError("password_wrong")
 
 
-def _show_key(view: Callable[[], str | None]) -> Callable[[], ResponseReturnValue]:
+def _show_key(form: str, view: Callable[[], str | None]) -> Callable[[], ResponseReturnValue]:
     """Render the page with the API key and the message of the view, after checking the password.
 
     Only responses to POST contain the key, so that no URL in the browser history shows it.
@@ -171,7 +170,7 @@ def _show_key(view: Callable[[], str | None]) -> Callable[[], ResponseReturnValu
         try:
             confirm_password()
         except AppError as error:
-            return _page(refusal=_refuse(view.__name__, error)), error.status
+            return _page(refusal=_refuse(form, error)), error.status
         return _page(success=view(), with_key=True)
 
     return wrapper
@@ -191,20 +190,20 @@ def return_to_key() -> Response:
 
 
 @bp.post("/key")
-@_show_key
+@partial(_show_key, "show_key")
 def show_key() -> None:
     return None
 
 
 @bp.post("/key/replace")
-@_show_key
+@partial(_show_key, "replace_key")
 def replace_key() -> str:
     accounts.replace_key(g.user_id, **keys.new_key(g.user_id))
     return "This is your new API key. The old one no longer works."
 
 
 @bp.post("/email")
-@_flash_result
+@partial(_flash_result, "email")
 def change_email() -> str:
     changes = load(NewEmail, request.form.to_dict())
     confirm_password()
@@ -213,7 +212,7 @@ def change_email() -> str:
 
 
 @bp.post("/password")
-@_flash_result
+@partial(_flash_result, "password")
 def change_password() -> str:
     changes = load(NewPassword, request.form.to_dict())
     confirm_password()
@@ -224,7 +223,7 @@ def change_password() -> str:
 
 
 @bp.post("/timezone")
-@_flash_result
+@partial(_flash_result, "timezone")
 def change_timezone() -> str:
     name = parse_zone(request.form.get("timezone", "")[:_MAX_TYPED]).key
     accounts.set_timezone(g.user_id, name)
