@@ -6,9 +6,9 @@ from typing import Any
 
 import psycopg2
 
-from linkmgr.db.statements import row
 from linkmgr.fields import qr as qr_data
 from linkmgr.repository import (
+    account,
     api_keys,
     bio,
     campaigns,
@@ -18,6 +18,7 @@ from linkmgr.repository import (
     overlay,
     overlay_answers,
     pixels,
+    plans,
     qr,
     splash,
     urls,
@@ -25,6 +26,7 @@ from linkmgr.repository import (
 )
 from linkmgr.settings import settings
 from linkmgr.web import keys, passwords
+from linkmgr.web.errors import AppError
 
 ADMIN, DEMO = "admin", "demo"
 BIO = "dana-demo"  # alias of the bio page
@@ -32,10 +34,9 @@ BIO = "dana-demo"  # alias of the bio page
 
 def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
     """Return the id of the user, who is added if missing."""
-    user = row("SELECT id FROM users WHERE username = %(name)s", name=name)
-    if user:
-        return int(user["id"])
-    premium = row("SELECT id FROM plans WHERE name = %(plan)s AND NOT free", plan=plan)
+    with suppress(AppError):
+        return users.find_id(name)
+    plan_ids = {row["name"]: row["id"] for row in plans.all_plans() if not row["free"]}
     user_id = users.next_id()
     users.add(
         user_id,
@@ -43,7 +44,7 @@ def _user(name: str, *, admin: bool = False, plan: str | None = None) -> int:
         email=f"{name}@example.com",
         password_hash=passwords.hashed(secrets.token_urlsafe()),
         admin=admin,
-        planid=premium["id"] if premium else None,
+        planid=plan_ids.get(plan),
         **keys.new_key(user_id),
     )
     return user_id
@@ -195,8 +196,8 @@ def _add_rows(user_id: int) -> None:
 
 
 def _is_new(user_id: int) -> bool:
-    """Return True if the user never had any rows. `usage` keeps the counters of deleted rows."""
-    return row("SELECT 1 FROM usage WHERE user_id = %(user_id)s LIMIT 1", user_id=user_id) is None
+    """Return True if the user never had any rows. The counters of deleted rows are kept."""
+    return not account.overview(user_id)["used"]
 
 
 def seed(*, with_demo: bool) -> dict[str, str]:

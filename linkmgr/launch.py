@@ -21,7 +21,7 @@ from cryptography.fernet import InvalidToken
 
 from linkmgr import create_app, demo
 from linkmgr.db import embedded, folders, migrations
-from linkmgr.db.statements import database, row
+from linkmgr.db.statements import database
 from linkmgr.repository import login, public, users
 from linkmgr.settings import Settings, port, settings
 
@@ -82,14 +82,15 @@ def _prepare_run(config: Settings) -> Callable[[], None]:
         _say("Creating the tables in the empty database ...")
         migrations.upgrade(create=True)
     migrations.require_current()
-    has_admin = row("SELECT FROM users WHERE admin LIMIT 1") is not None
+    has_administrator = users.has_administrator()
     # Decrypt a key, so that a wrong secret stops the start instead of the first list of users.
-    if user := row("SELECT id FROM users LIMIT 1"):
-        users.read(user["id"])
+    user_id = users.any_id()
+    if user_id is not None:
+        users.read(user_id)
 
     def introduce() -> None:
         _say(f"linkmgr is running at {config.base_url}")
-        if not has_admin:
+        if not has_administrator:
             _say(
                 "There is no administrator yet. Add one and print the API key:\n"
                 "  .venv/bin/flask --app app users add NAME EMAIL --admin\n"

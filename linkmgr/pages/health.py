@@ -2,7 +2,7 @@
 
 from flask import Blueprint
 
-from linkmgr.db.statements import row
+from linkmgr.repository import connections
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("health", __name__)
@@ -10,5 +10,5 @@ bp = Blueprint("health", __name__)
 
 @bp.get("/healthz")
 def healthz() -> Json:
-    row("SELECT 1 AS alive")
+    connections.check()
     return ok()

@@ -1,6 +1,11 @@
 """The connections of all processes of the service to PostgreSQL."""
 
-from linkmgr.db.statements import Row, rows
+from linkmgr.db.statements import Row, row, rows
+
+
+def check() -> None:
+    """Raise an error if the database does not respond."""
+    row("SELECT 1 AS alive")
 
 
 def count() -> Row:

@@ -132,6 +132,15 @@ def find_id(username: str) -> int:
     return int(user["id"])
 
 
+def any_id() -> int | None:
+    user = row("SELECT id FROM users LIMIT 1")
+    return int(user["id"]) if user else None
+
+
+def has_administrator() -> bool:
+    return row("SELECT FROM users WHERE admin LIMIT 1") is not None
+
+
 def summaries() -> Iterator[Row]:
     """Yield all users without their API keys, newest first."""
     before = 2**63 - 1
