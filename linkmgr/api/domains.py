@@ -7,7 +7,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields import accents
 from linkmgr.fields.base import Changes, Color, New, Target, Text, body, changes_of
 from linkmgr.fields.query import paging
-from linkmgr.fields.urls import MAX_URL
+from linkmgr.fields.urls import MAX_URL, normalize_domain
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import domains
@@ -24,7 +24,7 @@ class Domain(Text):
     """A host name with http:// or https://."""
 
     def clean(self, text: str) -> str:
-        return domain_check.normalize(text)
+        return normalize_domain(text)
 
 
 class BrandColor(Color):

@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response
 from marshmallow import ValidationError
 
-from linkmgr.events.worker import iso
 from linkmgr.fields.base import Boolean, Changes, Integer, New, Text, Url, body, changes_of
 from linkmgr.fields.query import paging, query_text
+from linkmgr.fields.times import iso
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.fields.webhooks import OF_USERS, PATTERNS, Events, Filter, match_users, users_problem
 from linkmgr.outbound.webhooks import is_refused, new_secret

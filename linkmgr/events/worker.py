@@ -12,6 +12,7 @@ from flask import Flask
 
 from linkmgr.db.statements import Row
 from linkmgr.events import records
+from linkmgr.fields.times import iso
 from linkmgr.outbound.webhooks import Message, Response, Sender
 from linkmgr.repository import outbox
 from linkmgr.web import keys
@@ -110,10 +111,6 @@ def _message(delivery: Row) -> Message:
     ciphertexts = (delivery["secret_ciphertext"], delivery["previous_ciphertext"])
     secrets = [keys.unseal(delivery["user_id"], ciphertext) for ciphertext in ciphertexts if ciphertext]
     return Message(delivery["url"], f"msg_{delivery['number']}", orjson.dumps(body), secrets)
-
-
-def iso(timestamp: str) -> str:
-    return f"{timestamp.replace(' ', 'T')}Z"
 
 
 def _result(delivery: Row, response: Response) -> Row:

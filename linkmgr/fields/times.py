@@ -29,6 +29,11 @@ _FORMS = (
 _PATTERNS = tuple(re.compile(form, re.ASCII | re.IGNORECASE) for form in _FORMS)
 
 
+def iso(timestamp: str) -> str:
+    """Return a timestamp of the API, such as `2026-01-31 10:00:00`, in ISO 8601."""
+    return f"{timestamp.replace(' ', 'T')}Z"
+
+
 def pattern() -> str:
     """Return the pattern of all forms, as JSON Schema writes it: without names of groups and lookbehind."""
     return re.sub(r"\(\?P<\w+>", "(?:", "|".join(_FORMS)).replace(r"(?<=\d)", "")

@@ -23,6 +23,9 @@ _KEPT = r"[A-Za-z0-9_.~%!$&'()*+,/:;=@-]"
 _CANONICAL = re.compile(rf"https?://([a-z][a-z0-9-]*(?:\.[a-z][a-z0-9-]*)+)(?:/{_KEPT}*(?:\?{_KEPT}+)?)?", re.ASCII)
 _HOST_HEADER = re.compile(r"(?:\[(?P<ipv6>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9.-]{1,253}?)\.?)(?::[0-9]*)?", re.ASCII)
 
+# Top-level names that are not public. .test and .example are allowed for experiments.
+_RESERVED = frozenset(("localhost", "local", "internal", "invalid", "onion", "alt", "arpa", "home", "lan", "corp"))
+
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -177,3 +180,24 @@ def normalize_target(text: str) -> str:
     if is_own_host(host):
         raise ValidationError("must not point to this service")
     return parts.geturl()
+
+
+def normalize_domain(text: str) -> str:
+    """Return the scheme and the host name of a branded domain in ASCII, as DNS resolves it."""
+    parts = split_http(text)
+    assert parts.hostname
+    if "[" in parts.netloc:
+        raise ValidationError("must contain a host name, not an IP address")
+    if ":" in parts.netloc:
+        raise ValidationError("must not contain a port")
+    if parts.path not in ("", "/") or "?" in text or "#" in text:
+        raise ValidationError("must not contain a path, query or fragment")
+    host = strict_host(parts.hostname)
+    *parents, top = host.split(".")
+    if is_ipv4(host):
+        raise ValidationError("must contain a host name, not an IP address")
+    if not parents or top in _RESERVED:
+        raise ValidationError("must contain a public host name such as go.example.com")
+    if f".{host}".endswith(f".{settings().host}"):
+        raise ValidationError("must not be the host of this service or a subdomain of it")
+    return f"{parts.scheme}://{host}"

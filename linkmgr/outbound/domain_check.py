@@ -1,4 +1,4 @@
-"""Branded domains: normalization, and the check that a domain points to this service."""
+"""Branded domains: the check that a domain points to this service."""
 
 import hashlib
 import hmac
@@ -6,9 +6,7 @@ import ipaddress
 from contextlib import suppress
 
 from flask import current_app
-from marshmallow import ValidationError
 
-from linkmgr.fields.urls import is_ipv4, split_http, strict_host
 from linkmgr.outbound.fetch import Fetch
 from linkmgr.settings import settings
 from linkmgr.web import keys
@@ -16,34 +14,11 @@ from linkmgr.web.errors import AppError
 
 CHALLENGE_PATH = "/.well-known/linkmgr/"
 
-# Top-level names that are not public. .test and .example are allowed for experiments.
-_RESERVED = frozenset(("localhost", "local", "internal", "invalid", "onion", "alt", "arpa", "home", "lan", "corp"))
 _PROBLEMS = {
     "fetch_refused": "which is not public",
     "fetch_unreachable": "where no web server could be reached",
     "fetch_timed_out": "where no web server responded in time",
 }
-
-
-def normalize(text: str) -> str:
-    """Return the scheme and the host name in ASCII, as DNS resolves it."""
-    parts = split_http(text)
-    assert parts.hostname
-    if "[" in parts.netloc:
-        raise ValidationError("must contain a host name, not an IP address")
-    if ":" in parts.netloc:
-        raise ValidationError("must not contain a port")
-    if parts.path not in ("", "/") or "?" in text or "#" in text:
-        raise ValidationError("must not contain a path, query or fragment")
-    host = strict_host(parts.hostname)
-    *parents, top = host.split(".")
-    if is_ipv4(host):
-        raise ValidationError("must contain a host name, not an IP address")
-    if not parents or top in _RESERVED:
-        raise ValidationError("must contain a public host name such as go.example.com")
-    if f".{host}".endswith(f".{settings().host}"):
-        raise ValidationError("must not be the host of this service or a subdomain of it")
-    return f"{parts.scheme}://{host}"
 
 
 def challenge_response(host: str, token: str) -> str:

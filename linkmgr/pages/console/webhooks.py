@@ -9,8 +9,8 @@ from flask.typing import ResponseReturnValue
 
 from linkmgr.api import webhooks as api
 from linkmgr.db.statements import Row
-from linkmgr.events.worker import iso
 from linkmgr.fields.query import page_number
+from linkmgr.fields.times import iso
 from linkmgr.fields.webhooks import OF_USERS, PATTERNS, TYPES, users_problem
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console.forms import Form, FormData, lines, to_number
