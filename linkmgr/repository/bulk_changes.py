@@ -178,7 +178,7 @@ def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
              WHERE user_id = %(user_id)s AND id = ANY (ARRAY(SELECT id FROM locked))
                AND NOT (%(atomic)s::boolean AND (SELECT count(*) FROM locked) < cardinality(%(ids)s))
             RETURNING id)
-        SELECT ARRAY(SELECT id FROM locked) AS found, ARRAY(SELECT id FROM deleted) AS deleted
+        SELECT ARRAY(SELECT id FROM locked) AS existing, ARRAY(SELECT id FROM deleted) AS deleted
         """,
         user_id=user_id,
         ids=list(dict.fromkeys(ids)),
@@ -187,4 +187,4 @@ def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
     assert deleted
     missing = failure(not_found("link"))
     results = {link_id: {"id": link_id} for link_id in deleted["deleted"]}
-    return [results.get(link_id, {} if link_id in deleted["found"] else missing) for link_id in ids]
+    return [results.get(link_id, {} if link_id in deleted["existing"] else missing) for link_id in ids]

@@ -179,13 +179,13 @@ def delete(user_id: int, import_id: int) -> str:
     """Cancel an import, or delete the record of one that has ended. Return the state that it had."""
     record = run(
         """
-        WITH found AS (
+        WITH import AS (
             SELECT id, state FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s FOR UPDATE),
         cancelled AS (
             UPDATE imports
                SET state = 'cancelled', started = coalesce(started, now()), finished = now(), token = NULL,
                    pending = NULL
-             WHERE id = (SELECT id FROM found WHERE state IN ('queued', 'running'))
+             WHERE id = (SELECT id FROM import WHERE state IN ('queued', 'running'))
             RETURNING user_id, id),
         cleaned AS (
             INSERT INTO jobs (kind, argument)
@@ -193,8 +193,8 @@ def delete(user_id: int, import_id: int) -> str:
         chunks_deleted AS (
             DELETE FROM import_chunks WHERE import_id IN (SELECT id FROM cancelled)),
         deleted AS (
-            DELETE FROM imports WHERE id = (SELECT id FROM found WHERE state NOT IN ('queued', 'running')))
-        SELECT state FROM found
+            DELETE FROM imports WHERE id = (SELECT id FROM import WHERE state NOT IN ('queued', 'running')))
+        SELECT state FROM import
         """,
         user_id=user_id,
         import_id=import_id,

@@ -75,7 +75,7 @@ def targets(user_id: int, ids: list[int]) -> list[Row]:
                 SELECT id, NULL, 'qr/' || code, NULL, NULL,
                        ARRAY(SELECT channel_id FROM channel_items i WHERE i.user_id = q.user_id AND qr_id = q.id)
                   FROM qrs q
-                 WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])) found
+                 WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])) owned
         """,
         user_id=user_id,
         ids=ids,
@@ -92,18 +92,18 @@ def move(events: list[Row]) -> None:
     """
     run(
         """
-        WITH turn AS MATERIALIZED (
+        WITH move_lock AS MATERIALIZED (
             SELECT pg_advisory_xact_lock('events'::regclass::oid::bigint)),
-        given AS MATERIALIZED (
+        batch AS MATERIALIZED (
             SELECT * FROM json_to_recordset(%(events)s) AS events (
                    id bigint, user_id bigint, type text, data jsonb, created timestamptz, stored boolean,
                    webhooks bigint[])
-             WHERE EXISTS (SELECT FROM turn)),
+             WHERE EXISTS (SELECT FROM move_lock)),
         taken AS (
-            DELETE FROM outbox WHERE id IN (SELECT id FROM given) RETURNING id),
+            DELETE FROM outbox WHERE id IN (SELECT id FROM batch) RETURNING id),
         numbered AS MATERIALIZED (
             SELECT nextval(pg_get_serial_sequence('events', 'number')) AS number, ordered.*
-              FROM (SELECT given.* FROM given JOIN taken USING (id) WHERE stored ORDER BY id) ordered),
+              FROM (SELECT batch.* FROM batch JOIN taken USING (id) WHERE stored ORDER BY id) ordered),
         added AS (
             INSERT INTO events (number, user_id, type, data, created) OVERRIDING SYSTEM VALUE
             SELECT number, user_id, type, data, created FROM numbered)

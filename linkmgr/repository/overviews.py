@@ -153,28 +153,28 @@ def uses(user_id: int, ids: list[int], *, kind: str, limit: int) -> list[Row]:
     have the number of `answers`, and domains the result of the last check."""
     return replica_rows(
         """
-        SELECT given.id, d.checked, d.problem,
+        SELECT requested.id, d.checked, d.problem,
                CASE %(kind)s
                WHEN 'channel' THEN (SELECT count(*) FROM (SELECT FROM channel_items
-                     WHERE user_id = %(user_id)s AND channel_id = given.id LIMIT %(limit)s) used)
+                     WHERE user_id = %(user_id)s AND channel_id = requested.id LIMIT %(limit)s) used)
                WHEN 'campaign' THEN (SELECT count(*) FROM (SELECT FROM links
-                     WHERE user_id = %(user_id)s AND campaign_id = given.id LIMIT %(limit)s) used)
+                     WHERE user_id = %(user_id)s AND campaign_id = requested.id LIMIT %(limit)s) used)
                WHEN 'bio' THEN (SELECT json_array_length(links) FROM bios
-                     WHERE user_id = %(user_id)s AND id = given.id)
+                     WHERE user_id = %(user_id)s AND id = requested.id)
                WHEN 'pixel' THEN (SELECT count(*) FROM (SELECT FROM link_pixels
-                     WHERE user_id = %(user_id)s AND pixel_id = given.id LIMIT %(limit)s) used)
+                     WHERE user_id = %(user_id)s AND pixel_id = requested.id LIMIT %(limit)s) used)
                WHEN 'splash' THEN (SELECT count(*) FROM (SELECT FROM links
-                     WHERE user_id = %(user_id)s AND splash_id = given.id LIMIT %(limit)s) used)
+                     WHERE user_id = %(user_id)s AND splash_id = requested.id LIMIT %(limit)s) used)
                WHEN 'overlay' THEN (SELECT count(*) FROM (SELECT FROM links
-                     WHERE user_id = %(user_id)s AND overlay_id = given.id LIMIT %(limit)s) used)
+                     WHERE user_id = %(user_id)s AND overlay_id = requested.id LIMIT %(limit)s) used)
                WHEN 'domain' THEN (SELECT count(*) FROM (SELECT FROM links
-                     WHERE user_id = %(user_id)s AND domain_id = given.id LIMIT %(limit)s) used)
+                     WHERE user_id = %(user_id)s AND domain_id = requested.id LIMIT %(limit)s) used)
                END AS uses,
                CASE WHEN %(kind)s = 'overlay' THEN (SELECT count(*) FROM (SELECT FROM overlay_answers
-                     WHERE user_id = %(user_id)s AND overlay_id = given.id LIMIT %(limit)s) used)
+                     WHERE user_id = %(user_id)s AND overlay_id = requested.id LIMIT %(limit)s) used)
                END AS answers
-          FROM unnest(%(ids)s::bigint[]) AS given (id)
-          LEFT JOIN domains d ON %(kind)s = 'domain' AND d.user_id = %(user_id)s AND d.id = given.id
+          FROM unnest(%(ids)s::bigint[]) AS requested (id)
+          LEFT JOIN domains d ON %(kind)s = 'domain' AND d.user_id = %(user_id)s AND d.id = requested.id
         """,
         user_id=user_id,
         ids=ids,

@@ -72,14 +72,14 @@ _ONE_KIND = """
            device, language, bot
       FROM target
       LEFT JOIN LATERAL (
-           SELECT found.*
+           SELECT newest_of_span.*
              FROM chosen, position,
                   LATERAL (SELECT * FROM visits
                             WHERE target_id = target.id AND bot = %(bot)s
                               AND at >= chosen.since AND at < chosen.until AND at <= position.at
                             ORDER BY at DESC, visitor, country, city, referrer, browser, os, device, language
-                            LIMIT (SELECT needed FROM position)) found
-            ORDER BY found.at DESC, visitor, country, city, referrer, browser, os, device, language
+                            LIMIT (SELECT needed FROM position)) newest_of_span
+            ORDER BY newest_of_span.at DESC, visitor, country, city, referrer, browser, os, device, language
             LIMIT %(limit)s + 1 OFFSET %(skip)s) newest ON true
      ORDER BY at DESC, visitor, country, city, referrer, browser, os, device, language
 """

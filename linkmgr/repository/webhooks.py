@@ -238,7 +238,7 @@ def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | 
     patterns of LIKE `pattern` and `hidden` select and leave out types."""
     listed = rows(
         """
-        WITH found AS MATERIALIZED (
+        WITH matching AS MATERIALIZED (
             SELECT number, type, created, data
               FROM (SELECT * FROM events
                      WHERE user_id = %(user_id)s AND number > %(after)s
@@ -254,10 +254,10 @@ def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | 
                                        WHERE user_id = %(user_id)s AND number > %(after)s
                                        ORDER BY number
                                        LIMIT %(examined)s) examined) END AS next
-              FROM found)
+              FROM matching)
         SELECT number AS id, 'msg_' || number AS message, type, created AS timestamp, data, next
           FROM last
-          LEFT JOIN found ON true
+          LEFT JOIN matching ON true
          ORDER BY number
         """,
         user_id=user_id,
