@@ -41,7 +41,7 @@ class Replay(Exception):
         self.response = response
 
 
-class Key:
+class IdempotencyKey:
     """The key of the current request."""
 
     def __init__(self, text: str) -> None:
@@ -77,7 +77,7 @@ class Key:
         self._store.store(user_id(), self.text, keys.seal(user_id(), orjson.dumps(answer).decode()))
 
 
-def parse() -> Key | None:
+def parse() -> IdempotencyKey | None:
     """Return the key of the request, or None if it has none. A key means the same with and without quotes."""
     header = web_request.current().headers.get(HEADER)
     if header is None:
@@ -86,7 +86,7 @@ def parse() -> Key | None:
     text = re.sub(r"\\(.)", r"\1", quoted[1]) if quoted else header
     if len(text) > MAX_LENGTH or not (quoted or re.fullmatch(_BARE, text)):
         raise AppError("idempotency_key_invalid")
-    return Key(text)
+    return IdempotencyKey(text)
 
 
 def is_stored(status: int) -> bool:

@@ -16,7 +16,7 @@ from linkmgr.db import transaction
 from linkmgr.db.transaction import Transaction
 from linkmgr.web import idempotency, preconditions
 from linkmgr.web import request as web_request
-from linkmgr.web.idempotency import Key, Replay
+from linkmgr.web.idempotency import IdempotencyKey, Replay
 
 METHODS = {"POST", "PUT", "DELETE"}
 
@@ -34,7 +34,7 @@ def _respond(view: View, arguments: dict[str, Any]) -> Response:
     return current_app.make_response(result)
 
 
-def _finish(writes: Transaction, key: Key | None, response: Response) -> None:
+def _finish(writes: Transaction, key: IdempotencyKey | None, response: Response) -> None:
     """Commit the writes and the answer. If the view failed, undo its writes and store the answer only."""
     failed = response.status_code >= HTTPStatus.BAD_REQUEST
     if not idempotency.is_stored(response.status_code) or (failed and key is None):
