@@ -129,7 +129,7 @@ def _visits(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:
         receivers = [webhook for webhook in webhooks if _passes(webhook, [target] if target else [])]
         if receivers:
             visits, _ = groups.setdefault(tuple(webhook["id"] for webhook in receivers), ([], receivers))
-            visits.append(visit | {"time": visit["time"][:19].replace("T", " "), "shorturl": _address(target)})
+            visits.append(visit | {"time": visit["time"][:19].replace("T", " "), "shorturl": _short_url(target)})
     return [(data, receivers) for visits, receivers in groups.values() for data in _halved(visits)]
 
 
@@ -141,7 +141,7 @@ def _halved(visits: list[Row]) -> list[Any]:
     return [*_halved(visits[:middle]), *_halved(visits[middle:])]
 
 
-def _address(target: Row | None) -> str:
+def _short_url(target: Row | None) -> str:
     return (target["host"] or settings().base_url) + target["path"] if target else ""
 
 

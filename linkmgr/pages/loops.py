@@ -35,7 +35,7 @@ def hop(endpoint: str) -> Callable[[Hop], Hop]:
     return register
 
 
-def leads_here(url: str, *, branded: bool) -> bool:
+def is_on_our_hosts(url: str, *, branded: bool) -> bool:
     """Return True if the URL is on one of our hosts. `branded` tells whether it is on a branded domain."""
     return branded or is_own_host(urlsplit(url).hostname or "")
 
@@ -45,7 +45,7 @@ def refuse(url: str, *, branded: bool = True) -> None:
 
     `branded=False` means that the URL is not on a branded domain, which saves a query.
     """
-    if not leads_here(url, branded=branded):
+    if not is_on_our_hosts(url, branded=branded):
         return
     request = current()
     visited = {(urlsplit(f"//{request.host}").hostname, request.path)}

@@ -72,7 +72,7 @@ def is_plain(link: Row, agent: str) -> bool:
         any(link[member] for member in _REFINEMENTS)
         or link["type"] != "direct"
         or _shows_preview(link, agent[: record.MAX_AGENT])
-        or loops.leads_here(link["url"], branded=link["url_branded"])
+        or loops.is_on_our_hosts(link["url"], branded=link["url_branded"])
     )
 
 
