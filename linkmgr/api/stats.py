@@ -7,8 +7,8 @@ from flask import Blueprint, Response, request
 from linkmgr.fields import stats as queries
 from linkmgr.fields.query import page_limit
 from linkmgr.repository import stats, visit_list
-from linkmgr.repository.scope import Owner
 from linkmgr.repository.stats import Report
+from linkmgr.repository.stats_scope import Owner
 from linkmgr.settings import settings
 from linkmgr.web import auth, csv
 from linkmgr.web.responses import Json, ok

@@ -3,7 +3,7 @@
 The three statements that count return the same columns: a row per bucket and labels, for the labels with the most
 clicks, and one row without a bucket, which has the totals and in `labels` the number of different labels. Buckets are
 numbered from 1. `edges` are their starts, and `day_edges` the first UTC days that belong to them. `targets` is an array
-of ids as text, as linkmgr/repository/scope.py returns it. With `everyone`, the rows of all users are counted.
+of ids as text, as linkmgr/repository/stats_scope.py returns it. With `everyone`, the rows of all users are counted.
 
 OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user or target by the index. Otherwise it may read the
 rows of all and join them afterwards.

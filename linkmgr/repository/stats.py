@@ -12,9 +12,8 @@ from psycopg2.errors import QueryCanceled
 from linkmgr.db.statements import Row
 from linkmgr.fields.periods import Bucket, Range, as_array, as_days, buckets, checked, start_of_day
 from linkmgr.fields.stats import BOTS, DIMENSIONS, MAX_ROWS, Query
-from linkmgr.repository import clicks, statistics
-from linkmgr.repository import scope as scopes
-from linkmgr.repository.scope import Owner, Scope
+from linkmgr.repository import clicks, statistics, stats_scope
+from linkmgr.repository.stats_scope import Owner, Scope
 from linkmgr.web.errors import AppError, not_found
 
 RETRY_SECONDS = 60
@@ -73,7 +72,7 @@ def _first_moment(owner: Owner, query: Query, scope: Scope) -> datetime:
     """Return the start of the period `all`: the day of the first visit, or the first day with all visits if they are
     needed."""
     zone = query.range.zone
-    since = start_of_day(scopes.first_day(owner, scope, zone), zone)
+    since = start_of_day(stats_scope.first_day(owner, scope, zone), zone)
     if not _needs_visits(query) or scope.detailed_since is None or since >= scope.detailed_since:
         return since
     return start_of_day(scope.detailed_since.astimezone(zone).date() + timedelta(days=1), zone)
@@ -98,7 +97,7 @@ def _source(query: Query, scope: Scope) -> str:
 
 
 def _plan(owner: Owner, query: Query) -> _Count:
-    scope = scopes.read(owner, query.selection)
+    scope = stats_scope.read(owner, query.selection)
     query = _with_start(owner, query, scope)
     times = _times(query.range, query.unit, scope.days_before)
     limit = max(1, min(query.limit, MAX_ROWS // len(times.periods)))

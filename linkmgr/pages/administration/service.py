@@ -9,7 +9,7 @@ from linkmgr.pages import charts, signed_in
 from linkmgr.pages.administration.blueprint import bp
 from linkmgr.repository import administration as repository
 from linkmgr.repository import stats
-from linkmgr.repository.scope import Owner
+from linkmgr.repository.stats_scope import Owner
 from linkmgr.settings import PREFIX, settings
 from linkmgr.visits import spool
 
