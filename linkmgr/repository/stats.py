@@ -12,7 +12,7 @@ from psycopg2.errors import QueryCanceled
 from linkmgr.db.statements import Row
 from linkmgr.fields.periods import Bucket, Range, as_array, as_days, buckets, checked, start_of_day
 from linkmgr.fields.stats import BOTS, DIMENSIONS, MAX_ROWS, Query
-from linkmgr.repository import clicks, statistics, stats_scope
+from linkmgr.repository import clicks, stats_counts, stats_scope
 from linkmgr.repository.stats_scope import Owner, Scope
 from linkmgr.web.errors import AppError, not_found
 
@@ -146,8 +146,8 @@ def _count_rollups(count: _Count) -> list[Row]:
     params |= {"included": label_filter and label_filter.included, "excluded": label_filter and label_filter.excluded}
     params |= {"shown": dimension in query.dimensions}
     if scope.targets is None:
-        return statistics.of_account(owner.user_id, everyone=owner.everyone, **params)
-    return statistics.of_targets(owner.user_id, **params)
+        return stats_counts.of_account(owner.user_id, everyone=owner.everyone, **params)
+    return stats_counts.of_targets(owner.user_id, **params)
 
 
 def _count_visits(count: _Count) -> list[Row]:
@@ -159,7 +159,7 @@ def _count_visits(count: _Count) -> list[Row]:
         label_filter = query.filters.get(name)
         params |= {name: label_filter and label_filter.included, f"not_{name}": label_filter and label_filter.excluded}
     owner = count.owner
-    return statistics.of_visits(owner.user_id, everyone=owner.everyone, targets=count.scope.targets, **params)
+    return stats_counts.of_visits(owner.user_id, everyone=owner.everyone, targets=count.scope.targets, **params)
 
 
 # --- the report
@@ -245,7 +245,7 @@ def report(owner: Owner, query: Query) -> Report:
 
 def live(owner: Owner, bots: str) -> Report:
     with _bounded():
-        rows = statistics.live(owner.user_id, everyone=owner.everyone, minutes=LIVE_MINUTES, bots=BOTS[bots])
+        rows = stats_counts.live(owner.user_id, everyone=owner.everyone, minutes=LIVE_MINUTES, bots=BOTS[bots])
     if not rows:
         raise not_found("user")
     return Report(["time", "clicks"], rows, {"clicks": sum(row["clicks"] for row in rows)}, {"bots": bots})
