@@ -12,7 +12,7 @@ from tests.conftest import Client
 from tests.factories import Sql
 from tests.test_account_page import signed_in, words
 from tests.test_console import get
-from tests.test_console_plain import seen
+from tests.test_console_resources import seen
 
 OVERLAY = {"type": "message", "name": "Hi", "message": "Hello <b>\nyou", "color": "#ffffff", "background": "#14532d"}
 

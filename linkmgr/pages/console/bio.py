@@ -8,7 +8,7 @@ from linkmgr.api import bio as api
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import problems
 from linkmgr.pages import bio as bio_page
-from linkmgr.pages.console import plain
+from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import AGAIN, FormData, lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import bio
@@ -47,7 +47,7 @@ def _preview(record: Row) -> str:
     return bio_page.render(record | texts | {"links": links})
 
 
-FORM = plain.resource(
+FORM = resources.resource(
     "bio", bio, api.NewBio, api.BioChanges,
     noun="bio page",
     from_form=_from_form,

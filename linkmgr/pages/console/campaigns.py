@@ -9,7 +9,7 @@ from linkmgr.api import campaigns as api
 from linkmgr.fields.query import page_number
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.pages import charts
-from linkmgr.pages.console import periods, plain
+from linkmgr.pages.console import periods, resources
 from linkmgr.pages.console.forms import lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import campaigns as repository
@@ -27,7 +27,7 @@ def campaign(row_id: int) -> str:
 def _page(row_id: int, typed: str = "", problem: str = "") -> str:
     """Show a campaign. Statements: the campaign, its numbers, and its links."""
     row = repository.read(g.user_id, row_id)
-    paging: Any = {"limit": plain.PER_PAGE, "number": page_number(), "after": None}
+    paging: Any = {"limit": resources.PER_PAGE, "number": page_number(), "after": None}
     page = overviews.of_campaign(g.user_id, row_id, edges=charts.spark_edges(g.zone), **paging)
     for link in page.rows:
         charts.add_spark(link, link["days"])
@@ -57,7 +57,7 @@ def campaign_remove(row_id: int, link_id: int) -> ResponseReturnValue:
     return redirect(url_for("console.campaign", row_id=row_id), code=303)
 
 
-FORM = plain.resource(
+FORM = resources.resource(
     "campaign", repository, api.NewCampaign, api.CampaignChanges,
     labels={"name": "Name", "slug": "Rotator", "public": "List"},
     fields={"campaign_name_taken": "name", "campaign_slug_taken": "slug"},

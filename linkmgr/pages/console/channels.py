@@ -6,14 +6,14 @@ from flask.typing import ResponseReturnValue
 from linkmgr.api import channels as api
 from linkmgr.fields.query import page_number
 from linkmgr.fields.short_urls import parse_item_url
-from linkmgr.pages.console import plain
+from linkmgr.pages.console import resources
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import channels, overviews
 
 _PROPOSED = 30  # of each kind
 _PAGES = {"links": "link", "bio": "bio_row", "qr": "qr_code"}  # endpoints by type of item
 
-FORM = plain.resource(
+FORM = resources.resource(
     "channel", channels, api.NewChannel, api.ChannelChanges,
     labels={"name": "Name", "description": "Description", "color": "Color", "starred": "Starred"},
     fields={"channel_name_taken": "name"},
@@ -26,7 +26,7 @@ FORM = plain.resource(
 def channel(row_id: int, typed: str = "", problem: str = "") -> str:
     """Show a channel. Statements: the channel, its items, and the rows that the field proposes."""
     row = channels.read(g.user_id, row_id)
-    items = channels.items(g.user_id, row_id, limit=plain.PER_PAGE, number=page_number(), after=None)
+    items = channels.items(g.user_id, row_id, limit=resources.PER_PAGE, number=page_number(), after=None)
     texts = {"typed": typed, "problem": problem, "kinds": channels.ITEMS, "pages": _PAGES}
     proposed = overviews.assignable(g.user_id, limit=_PROPOSED)
     return render_template("console/channel.html", row=row, page=items, proposed=proposed, **texts)

@@ -6,7 +6,7 @@ from werkzeug.wrappers import Response
 from linkmgr.api import domains as api
 from linkmgr.db.statements import Row
 from linkmgr.outbound import domain_check
-from linkmgr.pages.console import plain
+from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import GENERAL
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import logos
@@ -17,7 +17,7 @@ from linkmgr.web.errors import AppError
 
 def _read(user_id: int, row_id: int) -> Row:
     row = domains.read(user_id, row_id)
-    states = overviews.uses(user_id, [row_id], kind="domain", limit=plain.MANY + 1)
+    states = overviews.uses(user_id, [row_id], kind="domain", limit=resources.MANY + 1)
     return row | states[0] | {"host": row["domain"].partition("://")[2]}
 
 
@@ -28,7 +28,7 @@ def _delete(user_id: int, row_id: int) -> None:
     domains.delete(user_id, row_id)
 
 
-FORM = plain.resource(
+FORM = resources.resource(
     "domain", domains, api.NewDomain, api.DomainChanges,
     read=_read,
     add=lambda user_id, members: {"id": api.create(user_id, members)},
@@ -38,7 +38,7 @@ FORM = plain.resource(
             "brandname": "Name", "brandlogo": "Logo", "brandcolor": "Color"},
     fields=dict.fromkeys(logos.ERRORS, "brandlogo")
     | {"domain_taken": "domain", "domain_unproven": "domain", "fetch_busy": GENERAL},
-    choices=lambda: {"dns_record": domain_check.dns_record, "base_url": settings().base_url, "many": plain.MANY},
+    choices=lambda: {"dns_record": domain_check.dns_record, "base_url": settings().base_url, "many": resources.MANY},
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from linkmgr.db.statements import Page, Row
 from linkmgr.fields.query import page_number, query_choice, query_id, query_text
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.pages import charts
-from linkmgr.pages.console import plain
+from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import export, links_selected, overviews, url_search, urls
@@ -43,7 +43,7 @@ class Chip(NamedTuple):
 
 
 def _page(query: dict[str, Any]) -> Page:
-    paging: Any = {"limit": plain.PER_PAGE, "number": page_number(), "after": None}
+    paging: Any = {"limit": resources.PER_PAGE, "number": page_number(), "after": None}
     if not any(query.values()):
         return urls.index(g.user_id, **paging)
     if query["q"] and not any(query[name] for name in (*_ROWS, *FILTERS)):

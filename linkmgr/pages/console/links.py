@@ -9,7 +9,7 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.query import query_text
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages import signed_in
-from linkmgr.pages.console import link_form, periods, plain
+from linkmgr.pages.console import link_form, periods, resources
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.link_list import MAX_CHOICES
 from linkmgr.qr import image as qr_image
@@ -57,7 +57,7 @@ def _choices() -> Row:
     }
 
 
-FORM = plain.form(
+FORM = resources.form(
     urls, api.NewLink, api.LinkChanges,
     name="link",
     from_form=link_form.from_form,

@@ -6,7 +6,7 @@ from linkmgr.api import overlay as api
 from linkmgr.db.statements import Row
 from linkmgr.fields.overlays import answer_columns
 from linkmgr.fields.query import page_number
-from linkmgr.pages.console import plain
+from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import differing
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import export, overlay
@@ -24,7 +24,7 @@ def _changes(record: Row, stored: Row) -> Row:
     return changes | together if changes.keys() & together.keys() else changes
 
 
-FORM = plain.resource(
+FORM = resources.resource(
     "overlay", overlay, api.NewOverlay, api.OverlayChanges,
     labels={"type": "Type", "name": "Name", "message": "Text", "link": "Link", "label": "Label",
             "position": "Position", "color": "Text color", "background": "Background color"},
@@ -33,7 +33,7 @@ FORM = plain.resource(
     changes=_changes,
     choices=lambda: {"types": api.TYPES, "positions": api.POSITIONS},
 )  # fmt: skip
-plain.add_preview(FORM, "overlay")
+resources.add_preview(FORM, "overlay")
 
 
 @bp.get("/overlays/<id:row_id>/answers")

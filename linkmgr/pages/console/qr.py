@@ -14,7 +14,7 @@ from linkmgr.fields.base import problems
 from linkmgr.fields.query import page_number
 from linkmgr.pages import charts
 from linkmgr.pages import qr as qr_page
-from linkmgr.pages.console import periods, plain
+from linkmgr.pages.console import periods, resources
 from linkmgr.pages.console.forms import FormData, lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
@@ -37,7 +37,7 @@ FIELDS = {"colours_too_close": "foreground", "short_link_unknown": "data.link.li
 @bp.get("/qrs")
 def qrs() -> str:
     """Show one page of the list. Statements: the list with its total, and data and scans of its codes."""
-    page = qr.index(g.user_id, limit=plain.PER_PAGE, number=page_number(), after=None)
+    page = qr.index(g.user_id, limit=resources.PER_PAGE, number=page_number(), after=None)
     edges, ids = charts.spark_edges(g.zone), [row["id"] for row in page.rows]
     codes = {row["id"]: row for row in overviews.of_codes(g.user_id, ids, edges=edges)} if ids else {}
     for row in page.rows:
@@ -154,7 +154,7 @@ def _choices() -> Row:
     return shared | {"preview": _preview, "kept_logo": kept}
 
 
-FORM = plain.form(
+FORM = resources.form(
     qr, api.NewQr, api.QrChanges,
     name="qr",
     noun="QR code",

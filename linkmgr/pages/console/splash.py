@@ -1,10 +1,10 @@
 """Splash pages."""
 
 from linkmgr.api import splash as api
-from linkmgr.pages.console import plain
+from linkmgr.pages.console import resources
 from linkmgr.repository import splash
 
-FORM = plain.resource(
+FORM = resources.resource(
     "splash", splash, api.NewSplash, api.SplashChanges,
     name="splash_page",
     plural="splash",
@@ -13,4 +13,4 @@ FORM = plain.resource(
             "banner": "Image"},
     defaults={"counter": "5"},
 )  # fmt: skip
-plain.add_preview(FORM, "splash")
+resources.add_preview(FORM, "splash")
