@@ -129,11 +129,11 @@ def account() -> Response:
 
 
 def _export(kind: Kind, convert: Callable[[Json], Json] | None = None) -> Response:
-    batches = export.each(kind.batch, user_id())
-    return _respond(kind.name, kind.columns, _each(convert, batches) if convert else batches)
+    batches = export.batches(kind.batch, user_id())
+    return _respond(kind.name, kind.columns, _converted(convert, batches) if convert else batches)
 
 
-def _each(convert: Callable[[Json], Json], batches: Iterator[list[Json]]) -> Iterator[list[Json]]:
+def _converted(convert: Callable[[Json], Json], batches: Iterator[list[Json]]) -> Iterator[list[Json]]:
     for batch in batches:
         yield [convert(record) for record in batch]
 
@@ -144,7 +144,7 @@ def without_secrets(link: Json) -> Json:
 
 def _export_visits(target_id: int, what: str) -> Response:
     visit_list.index(user_id(), target_id, what=what, limit=1, after=None, bots=[True, False])  # raises not_found
-    return _respond("visits", VISITS, _each(_to_visit, export_visits.visits_of(target_id)))
+    return _respond("visits", VISITS, _converted(_to_visit, export_visits.visits_of(target_id)))
 
 
 def _to_visit(visit: Json) -> Json:

@@ -49,6 +49,6 @@ def _write(user_id: int, form: str, file: BinaryIO) -> None:
 
 
 def _batches(user_id: int, bar: "tqdm[Never]") -> Iterator[list[Row]]:
-    for batch in export.each(api.URLS.batch, user_id):
+    for batch in export.batches(api.URLS.batch, user_id):
         yield [api.without_secrets(link) for link in batch]
         bar.update(len(batch))

@@ -103,7 +103,7 @@ class Store:
         members, batches = _SAME[kind]
         existing = {
             tuple(str(row[member]) for member in members): row["id"]
-            for rows in export.each(batches, self.user_id)
+            for rows in export.batches(batches, self.user_id)
             for row in rows
         }
         done = []

@@ -31,7 +31,7 @@ def require_feature(user_id: int) -> None:
         raise AppError("plan_feature", detail="exports")
 
 
-def each(batch: Batch, user_id: int) -> Iterator[list[Row]]:
+def batches(batch: Batch, user_id: int) -> Iterator[list[Row]]:
     """Yield the batches of all rows of a user."""
     after = 0
     while records := batch(user_id, after):

@@ -62,12 +62,12 @@ def files(user_id: int) -> Iterator[tuple[str, Iterable[bytes]]]:
 
 def _contents(user_id: int) -> Iterator[tuple[str, Iterator[list[Row]]]]:
     for name, batch in _BATCHES.items():
-        yield name, export.each(batch, user_id)
+        yield name, export.batches(batch, user_id)
     yield "answers", export_visits.answers(user_id)
-    yield "links", _without(_OWN, _with_own_host(export.each(export.links, user_id)))
-    yield "qr", _without(_OWN, export.each(export.codes, user_id))
-    yield "logos", export.each(export.logos, user_id)
-    yield "bio", _without(_OWN, export.each(export.bio_pages, user_id))
+    yield "links", _without(_OWN, _with_own_host(export.batches(export.links, user_id)))
+    yield "qr", _without(_OWN, export.batches(export.codes, user_id))
+    yield "logos", export.batches(export.logos, user_id)
+    yield "bio", _without(_OWN, export.batches(export.bio_pages, user_id))
     yield "visits", export_visits.visits(user_id)
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from linkmgr.db.statements import Row, rows
-from linkmgr.repository.export import BATCH, each, overlays
+from linkmgr.repository.export import BATCH, batches, overlays
 
 
 def answers(user_id: int) -> Iterator[list[Row]]:
     """Yield the answers to the overlays of a user, in the order of the overlays and of their arrival."""
-    for batch in each(overlays, user_id):
+    for batch in batches(overlays, user_id):
         for overlay in batch:
             after = 0
             while records := _answers(user_id, overlay["id"], after):
@@ -36,7 +36,7 @@ def _answers(user_id: int, overlay_id: int, after: int) -> list[Row]:
 def visits(user_id: int) -> Iterator[list[Row]]:
     """Yield the visits of all links and QR codes of a user, in the order of the targets and of time."""
     for targets in (_links, _codes):
-        for batch in each(targets, user_id):
+        for batch in batches(targets, user_id):
             for target in batch:
                 if target["visited"]:
                     yield from visits_of(target["id"])

@@ -84,7 +84,7 @@ def import_delete(row_id: int) -> Response:
 @bp.get("/export/links.csv")
 def export_links() -> Response:
     export.require_feature(g.user_id)
-    batches = export.each(URLS.batch, g.user_id)
+    batches = export.batches(URLS.batch, g.user_id)
     return web_export.download(web_export.encode("csv", URLS.columns, batches), "text/csv", "links.csv")
 
 
