@@ -99,3 +99,5 @@ def test_a_read_is_retried_on_a_new_connection_when_the_unused_ones_are_dead(
             for kept in used._idle:
                 cursor.execute("SELECT pg_terminate_backend(%s)", [kept.connection.info.backend_pid])
         assert statements.rows("SELECT 1 AS found") == [{"found": 1}]
+        monkeypatch.undo()
+        used.close_idle()  # other tests use the same connections
