@@ -1,5 +1,6 @@
 """URL fields: each host has one accepted spelling."""
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -122,6 +123,20 @@ def test_a_host_name_that_browsers_look_up_is_accepted(alice: Client, host: str,
 def test_a_host_name_that_browsers_do_not_look_up_is_rejected(app: Flask, host: str) -> None:
     with app.app_context(), pytest.raises(ValidationError, match=r"must (contain a valid host name|be a valid URL)"):
         normalize_target(f"https://{host}/")
+
+
+@pytest.mark.parametrize("member", ["url", "domain"])
+def test_a_long_host_name_is_rejected_before_it_is_encoded(alice: Client, member: str) -> None:
+    """Punycode takes time by the square of the length: a tenth of a second for the longest label of a URL."""
+
+    def seconds(length: int) -> float:
+        labels = ["".join(chr(0x4E00 + (n + 37 * i) % 20000) for i in range(length)) for n in range(50)]
+        links = [{"url": "https://example.com/"} | {member: f"https://{label}.com/"} for label in labels]
+        began = time.process_time()
+        assert alice.post("/api/urls/bulk", {"urls": links}).get_json()["failed"] == len(links)
+        return time.process_time() - began
+
+    assert seconds(245) < 2 * min(seconds(63) for _ in range(2))
 
 
 @pytest.mark.browser

@@ -14,8 +14,9 @@ from werkzeug.urls import iri_to_uri
 from linkmgr.settings import settings
 
 MAX_URL = 2048
-_LABEL = re.compile(r"[a-z0-9_-]{1,63}", re.ASCII)
+_MAX_LABEL = 63
 _MAX_HOST = 253
+_LABEL = re.compile(rf"[a-z0-9_-]{{1,{_MAX_LABEL}}}", re.ASCII)
 _JOINERS = "\u200c\u200d"
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 # Most URLs: a host of lower-case ASCII without a port, and only characters that iri_to_uri() keeps.
@@ -53,7 +54,7 @@ def split_http(text: str) -> SplitResult:
 def strict_host(host: str) -> str:
     """Return a host name that can be registered, in ASCII."""
     try:
-        return idna.encode(host, uts46=True, std3_rules=True).decode().lower().removesuffix(".")
+        return idna.encode(_map_host(host, std3_rules=True)).decode().lower().removesuffix(".")
     except (idna.IDNAError, UnicodeError):
         raise ValidationError("must contain a valid host name") from None
 
@@ -66,17 +67,28 @@ def ascii_host(host: str) -> str:
     ASCII characters, which could end the host inside a header or a page.
     """
     try:
-        labels = idna.uts46_remap(host, std3_rules=False).removesuffix(".").split(".")
+        labels = _map_host(host, std3_rules=False).removesuffix(".").split(".")
         decoded = [_unicode_label(label) for label in labels]
         if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for label in decoded for character in label):
             for label in decoded:
                 idna.check_bidi(label, check_ltr=True)
-        name = ".".join(label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in decoded)
+        name = ".".join(_ascii_label(label) for label in decoded)
     except (idna.IDNAError, UnicodeError):
         raise ValidationError("must contain a valid host name") from None
-    if len(name) > _MAX_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+    if len(name) > _MAX_HOST:
         raise ValidationError("must contain a valid host name")
     return name
+
+
+def _map_host(host: str, *, std3_rules: bool) -> str:
+    """Return a host after the mapping of UTS #46. Raise an error if it is too long.
+
+    Encoding makes no label shorter, but takes time by the square of its length.
+    """
+    mapped = idna.uts46_remap(host, std3_rules)
+    if len(mapped) > _MAX_HOST + len(".") or any(len(label) > _MAX_LABEL for label in mapped.split(".")):
+        raise idna.IDNAError("too long")
+    return mapped
 
 
 def _unicode_label(label: str) -> str:
@@ -92,6 +104,13 @@ def _unicode_label(label: str) -> str:
         if not all(idna.valid_contextj(label, n) for n, character in enumerate(label) if character in _JOINERS):
             raise idna.IDNAError("misplaced joiner")
     return label
+
+
+def _ascii_label(label: str) -> str:
+    name = label if label.isascii() else f"xn--{label.encode('punycode').decode()}"
+    if not _LABEL.fullmatch(name):
+        raise idna.IDNAError("invalid label")
+    return name
 
 
 def is_ipv4(host: str) -> bool:
