@@ -1,5 +1,6 @@
 """`warnings` in the responses to writes: values that are accepted but cannot have the effect that was meant."""
 
+import time
 from typing import Any
 
 import pytest
@@ -152,6 +153,19 @@ def test_the_number_and_the_length_of_warnings_are_limited(alice: Client) -> Non
     sent = warnings(alice, {"url": PAGE} | many)
     assert len(sent) == 10
     assert max(map(len, sent)) < 120
+
+
+def test_a_bulk_request_looks_for_no_hints_that_its_response_has_no_room_for(alice: Client) -> None:
+    """A hint takes half a millisecond."""
+
+    def seconds(elements: int) -> float:
+        targets = [{"location": f"{name}land{name}", "link": PAGE} for name in "bcdghjklmnpqrstvwxyz"]
+        began = time.process_time()
+        sent = {"urls": [{"url": PAGE, "geotarget": targets}] * elements}
+        assert len(warnings(alice, sent, "/api/urls/bulk")) == len(targets)
+        return time.process_time() - began
+
+    assert seconds(101) < 50 * min(seconds(1) for _ in range(3))
 
 
 def test_an_error_has_no_warnings(alice: Client) -> None:

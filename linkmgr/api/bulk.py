@@ -105,12 +105,14 @@ def _load_all(name: str, elements: list[Any], load: Callable[[Any], Row]) -> lis
     request = web_request.current()
     loaded: list[Row | AppError] = []
     for index, element in enumerate(elements):
-        earlier, request.warnings = request.warnings, ()
+        earlier = request.warnings
+        if is_room := web_request.can_warn():
+            request.warnings = ()
         try:
             loaded.append(load(element))
         except AppError as error:
             loaded.append(error)
-        if request.warnings or earlier:
+        if is_room and (request.warnings or earlier):
             number_warnings(name, index, earlier)
     return loaded
 

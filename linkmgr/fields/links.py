@@ -22,7 +22,7 @@ from linkmgr.fields.times import parse_time
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import MAX_URL, is_own_host, normalize_target, split_http, strict_host
 from linkmgr.settings import settings
-from linkmgr.web.request import MAX_WARNINGS, warn
+from linkmgr.web.request import MAX_WARNINGS, can_warn, warn
 
 NO_ID = -1  # replaces an id that no row can have
 MAX_NAME = 100
@@ -176,7 +176,7 @@ class Targets(fields.Field[dict[str, str]]):
                 case _:
                     warn(f"{attr}: an element without {self.selector} and link was ignored.")
         for label in islice(targets, MAX_WARNINGS):
-            if problem := self.problem(label):
+            if can_warn() and (problem := self.problem(label)):
                 warn(f"{attr}: '{label}' {problem}")
         return targets
 

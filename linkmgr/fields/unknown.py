@@ -10,7 +10,7 @@ from flask import Flask
 from marshmallow import Schema
 
 from linkmgr.settings import this_app
-from linkmgr.web.request import keep_fixed, warn
+from linkmgr.web.request import can_warn, keep_fixed, warn
 
 MAX_NAMES = 10  # that are compared with the members of a body
 _MAX_LENGTH = 50
@@ -83,6 +83,8 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
     A member that stands for another one, such as `alias` for `custom`, also causes a warning if reads show it, unless
     the other one was sent too. Members that cannot be changed are kept for responses.warn_fixed.
     """
+    if not can_warn():
+        return
     shown = this_app().extensions["linkmgr_shown_members"]().get(schema, frozenset())
     names = (name for name, value in members.items() if name not in fields and value not in (None, ""))
     for name in islice(names, MAX_NAMES):

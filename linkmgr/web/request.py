@@ -78,14 +78,16 @@ class Request(flask.Request):
 current: Callable[[], Request] = cast("LocalProxy[Request]", flask.request)._get_current_object
 
 
+def can_warn() -> bool:
+    """Return True if the response has room for another warning. Commands use the same validation without a response."""
+    return flask.has_request_context() and len(current().warnings) < MAX_WARNINGS
+
+
 def warn(sentence: str) -> None:
     """Add a sentence to `warnings` in the response, or to the messages of a form: a value was accepted, but cannot have
     the effect that was meant."""
-    if not flask.has_request_context():  # commands use the same validation
-        return
-    request = current()
-    if len(request.warnings) < MAX_WARNINGS and sentence not in request.warnings:
-        request.warnings += (sentence,)
+    if can_warn() and sentence not in current().warnings:
+        current().warnings += (sentence,)
 
 
 def keep_fixed(name: str, value: Any) -> None:
