@@ -4,7 +4,7 @@ An element that fails does not stop the others, unless `atomic` is true. Request
 limited, because each takes longer than storing hundreds of rows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from flask import Blueprint
@@ -30,6 +30,7 @@ bp = Blueprint("bulk", __name__)
 MAX_BODY = 2 << 20  # bytes
 MAX_PASSWORDS = 20  # different ones in a request; each takes 30 ms
 MAX_LOGOS = 20  # different ones in a request; each takes up to 100 ms
+MAX_ASSIGNED = 20_000  # channels and pixels of all links of a request; 10,000 take up to a second
 MAX_LOGO_URLS = 2  # different ones in a request; each takes up to 5 s
 web_request.BODY_LIMITS |= dict.fromkeys(
     ("/api/urls/bulk", "/api/urls/bulk/delete", "/api/qr/bulk"), (MAX_BODY, "bulk_too_large")
@@ -63,7 +64,9 @@ class NewQrs(New):
 @bp.post("/urls/bulk")
 def add_links() -> Answer:
     sent = _body(NewLinks, "urls")
-    links = _to_rows(_load_all("urls", sent["urls"], _load_link))
+    loaded = _load_all("urls", sent["urls"], _load_link)
+    _check_assigned(_assigned(link) for link in loaded if not isinstance(link, AppError))
+    links = _to_rows(loaded)
     return _store(links, sent["atomic"], lambda rows: bulk.add_links(user_id(), rows, atomic=sent["atomic"]))
 
 
@@ -75,6 +78,7 @@ def update_links() -> Answer:
     ids, changes, atomic = sent["ids"], sent["data"], sent["atomic"]
     if changes.get("custom") and len(set(ids)) > 1:
         raise AppError("invalid", problems="data.custom must be the alias of one link: send it with one id")
+    _check_assigned(_assigned(changes) for _ in set(ids))
     return _answer(
         "updated", bulk_changes.update_links(user_id(), ids, atomic=atomic, **urls.to_changes(changes)), atomic
     )
@@ -125,6 +129,17 @@ def _load_link(element: Any) -> Row:
         except ValidationError as error:
             raise AppError("invalid", problems=f"url {error.messages[0]}") from None
     return load_element(urls.NewLink, element)
+
+
+def _assigned(link: Row) -> int:
+    return len(link.get("channel", ())) + len(link.get("pixels", ()))
+
+
+def _check_assigned(numbers: Iterable[int]) -> None:
+    """Refuse a request that would always exceed the time limit of a statement."""
+    if (total := sum(numbers)) > MAX_ASSIGNED:
+        limit = f"The links of a request must have at most {MAX_ASSIGNED:,} channels and pixels in total"
+        raise AppError("invalid", problems=f"{limit}, not {total:,}: send fewer links in each request")
 
 
 def _to_rows(loaded: list[Row | AppError]) -> list[Row | AppError]:

@@ -39,6 +39,8 @@ whether the others can be stored.
   members, is one link.
 - **Slow members.** A request may have at most {bulk.MAX_PASSWORDS} different passwords, {bulk.MAX_LOGOS} different
   logos, and {bulk.MAX_LOGO_URLS} different URLs of logos.
+- **Channels and pixels.** Together, the links of a request may have at most {bulk.MAX_ASSIGNED:,}: for example 1,000
+  links with 20 each. More is a 400 and changes nothing.
 - **Ids** may be repeated and may be strings. An id that is not yours has the code `missing`.
 - **If-Match** is the version of one record, so bulk requests do not support it.
 - **Safe to repeat.** As with all writes, `Idempotency-Key` makes it safe to send a request again.""",
