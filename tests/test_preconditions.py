@@ -14,6 +14,7 @@ from tests.races import at_once
 from tests.stage import Stage
 from tests.test_idempotency import is_replayed, rows, under
 
+PAGE = "https://example.com/page"
 MANY = "/api/urls/bulk"  # changes many rows, so it has no version
 VERSIONS = {
     "domains": "domain_version(redirectroot, redirect404, brandname, brandlogo, brandcolor, logo_digest)",
@@ -133,6 +134,14 @@ def test_exactly_one_of_20_concurrent_updates_of_a_version_wins(alice: Client, s
         return alice.put(f"/api/pixel/{pixel_id}/update", changes, **matching(tags)).status_code
 
     assert sorted(at_once(20, update)) == [200] + [412] * 19
+
+
+def test_shortening_the_url_of_a_link_again_leaves_its_version(alice: Client) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE})
+    etag = alice.get(f"/api/url/{link_id}").headers["ETag"]
+    assert alice.add("/api/url/add", {"url": PAGE}) == link_id
+    assert alice.get(f"/api/url/{link_id}").headers["ETag"] == etag
+    assert alice.put(f"/api/url/{link_id}/update", {"metatitle": "x"}, **matching(etag)).status_code == 200
 
 
 def test_a_repeated_update_is_replayed_and_a_refused_one_is_checked_again(alice: Client, sql: Sql) -> None:

@@ -4,12 +4,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import psycopg2
 import pytest
 
 from linkmgr.repository import urls
 from tests import factories
 from tests.conftest import BASE_URL, Client
 from tests.factories import Sql
+from tests.races import at_once, during
 
 PAGE = "https://example.com/page"
 
@@ -128,6 +130,19 @@ def test_the_same_url_with_no_other_members_returns_the_same_link(alice: Client,
     assert add(alice, description="more")["id"] != first["id"]
     assert add(bob)["id"] != first["id"]
     assert alice.get("/api/urls").get_json()["data"]["result"] == 2
+
+
+def test_concurrent_requests_with_the_same_url_make_one_link(alice: Client) -> None:
+    answers = at_once(40, lambda n: add(alice, url=f"{PAGE}/{n % 2}"))
+    assert len({answer["id"] for answer in answers}) == 2
+
+
+def test_the_url_of_a_link_that_is_being_deleted_becomes_a_new_link(
+    alice: Client, raw: psycopg2.extensions.connection
+) -> None:
+    first = add(alice)
+    assert during(raw, f"DELETE FROM links WHERE id = {first['id']}", lambda: add(alice))["id"] != first["id"]
+    assert alice.get("/api/urls").get_json()["data"]["result"] == 1
 
 
 def test_a_changed_link_is_not_returned_for_its_url(alice: Client) -> None:
