@@ -2,12 +2,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import psycopg2
 import pytest
 
 from linkmgr.api.overlay import POSITIONS, TYPES
 from tests import factories
 from tests.conftest import Client
 from tests.factories import Sql
+from tests.races import during
 
 FULL = {
     "type": "message",
@@ -232,6 +234,25 @@ WRONG = [
     ({"background": "#fff\n"}, f"background {COLOUR}"),
     ({"background": 255}, "background must be a string."),
 ]
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "sent", "message"),
+    [("type = 'image'", {"message": "hello"}, PICTURE), ("message = 'hello'", {"type": "image"}, PICTURE)],
+)
+def test_a_type_and_a_message_that_are_sent_at_the_same_time_must_suit_each_other(
+    alice: Client, raw: psycopg2.extensions.connection, meanwhile: str, sent: dict[str, str], message: str
+) -> None:
+    members = FULL | {"message": "https://example.com/a.png"}
+    changed, deleted = (alice.add("/api/overlay/add", members) for _ in range(2))
+
+    def update(overlay_id: int) -> Any:
+        return alice.put(f"/api/overlay/{overlay_id}/update", sent)
+
+    answer = during(raw, f"UPDATE overlays SET {meanwhile} WHERE id = {changed}", lambda: update(changed))
+    assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+    answer = during(raw, f"DELETE FROM overlays WHERE id = {deleted}", lambda: update(deleted))
+    assert answer.status_code == 404
 
 
 @pytest.mark.parametrize(("sent", "message"), WRONG)

@@ -11,7 +11,7 @@ from linkmgr.fields.base import Changes, Choice, Color, New, Target, Text, body,
 from linkmgr.fields.query import paging
 from linkmgr.repository import overlay
 from linkmgr.web.auth import user_id
-from linkmgr.web.errors import AppError
+from linkmgr.web.errors import RETRY_SECONDS, AppError
 from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("overlay", __name__)
@@ -19,6 +19,7 @@ bp = Blueprint("overlay", __name__)
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")
 MAX_MESSAGE = 2000
+_TRIES = 5  # while concurrent requests change the type or the message
 
 
 class Overlay(Schema):
@@ -61,6 +62,18 @@ def _check_with_stored(changes: dict[str, Any], stored: Row) -> None:
         raise AppError("invalid", problems=f"message {error.messages[0]}") from None
 
 
+def _update(overlay_id: int, changes: dict[str, Any]) -> Row:
+    """Write changes. If only a type or only a message was sent, write it to the overlay that it was checked with."""
+    is_partial = ("type" in changes) != ("message" in changes)
+    for _ in range(_TRIES):
+        stored = overlay.read(user_id(), overlay_id) if is_partial else None
+        if stored:
+            _check_with_stored(changes, stored)
+        if record := overlay.update(user_id(), overlay_id, **changes, checked=stored):
+            return record
+    raise AppError("busy", seconds=RETRY_SECONDS)
+
+
 @bp.get("/overlay")
 def index() -> Json:
     return listing("cta", overlay.index(user_id(), **paging()))
@@ -85,9 +98,7 @@ def add() -> Json:
 @bp.put("/overlay/<id:overlay_id>/update")
 def update(overlay_id: int) -> Response:
     changes = changes_of(OverlayChanges, lambda: overlay.read(user_id(), overlay_id))
-    if ("type" in changes) != ("message" in changes):
-        _check_with_stored(changes, overlay.read(user_id(), overlay_id))
-    record = overlay.update(user_id(), overlay_id, **changes)
+    record = _update(overlay_id, changes)
     return updated("Overlay has been updated successfully.", record.pop("version"), data=record)
 
 

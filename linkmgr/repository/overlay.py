@@ -105,7 +105,9 @@ def update(
     position: str | None = None,
     color: str | None = None,
     background: str | None = None,
-) -> Row:
+    checked: Row | None = None,
+) -> Row | None:
+    """Write the members that were sent. With `checked`, return None unless type and message are still its own."""
     updated = run_with_colors(
         """
         UPDATE overlays
@@ -118,6 +120,7 @@ def update(
                color = coalesce(%(color)s, color),
                background = coalesce(%(background)s, background)
          WHERE user_id = %(user_id)s AND id = %(overlay_id)s
+           AND (type, message) = (coalesce(%(checked_type)s, type), coalesce(%(checked_message)s, message))
         RETURNING id, type, name, message, link, label, position, color, background, created AS date,
                   xmin::text AS version
         """,
@@ -131,8 +134,10 @@ def update(
         position=position,
         color=color,
         background=background,
+        checked_type=checked and checked["type"],
+        checked_message=checked and checked["message"],
     )
-    if updated is None:
+    if updated is None and checked is None:
         raise not_found("overlay")
     return updated
 
