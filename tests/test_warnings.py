@@ -140,6 +140,15 @@ def test_a_member_that_cannot_be_changed_causes_a_warning_if_it_differs(
     assert warnings(alice, record, f"{path}/update", "PUT") == []
 
 
+def test_another_domain_of_a_campaign_causes_a_warning(alice: Client) -> None:
+    campaign = alice.post("/api/campaign/add", {"name": "Spring"}).get_json()
+    path = f"/api/campaign/{campaign['id']}/update"
+    assert warnings(alice, {"name": "Spring", "domain": "Other"}, path, "PUT") == [
+        "The member 'domain' cannot be changed and was ignored."
+    ]
+    assert warnings(alice, {"name": "Spring", "domain": "Spring"}, path, "PUT") == []
+
+
 @pytest.mark.parametrize(("member", "value"), [("username", "alicia"), ("status", "admin")])
 def test_a_changed_username_or_status_causes_a_warning(alice: Client, member: str, value: str) -> None:
     account = alice.get("/api/account").get_json()["data"]

@@ -64,7 +64,7 @@ def warn_fixed(record: Json, verb: str = "changed") -> None:
 
 def updated(message: str, version: str, also: Json | None = None, **members: Any) -> Response:
     """Return an updated record with the message, `also`, and the ETag of its read with the same `members`."""
-    warn_fixed(members.get("details") or members.get("data") or members)
+    warn_fixed((also or {}) | (members.get("details") or members.get("data") or members))
     response = Response(orjson.dumps(ok(message) | (also or {}) | members), mimetype="application/json")
     response.set_etag(_etag(version, orjson.dumps({"error": 0} | members)))  # a read has no warnings
     return response
