@@ -36,7 +36,10 @@ def read(user_id: int) -> Response:
 
 @bp.post("/user/add")
 def add() -> Json:
-    added = create(body(NewUser))
+    new = body(NewUser)
+    if "planid" not in new and "expiration" in new:
+        web_request.warn("expiration was ignored, because the free plan has no end. Send it with planid.")
+    added = create(new)
     if web_request.current().fixed:
         warn_fixed(users.read(added["id"]), "set")
     return ok("User has been registered.", data=added)
