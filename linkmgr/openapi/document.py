@@ -164,6 +164,8 @@ def _operation_id(rule: Rule, operation: Operation) -> str:
 
 def _entry(resource: Resource, operation: Operation, operation_id: str, rule: Rule) -> JsonSchema:
     headers = [header["name"] for header, methods in _HEADERS if operation.method in methods]
+    if operation.many and preconditions.HEADER in headers:
+        headers.remove(preconditions.HEADER)
     headers += [IF_NONE_MATCH] if operation.conditional else []
     is_public = operation.access is Access.PUBLIC
     parameters = [*_path_parameters(operation), *operation.query, *headers]

@@ -42,6 +42,7 @@ class Operation:
     access: Access = Access.USER
     description: str = ""
     tagged: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
+    many: bool = False  # True if it changes many records, which have no common version for If-Match
     also: JsonSchema = field(default_factory=dict)  # other content of the body by media type, such as files
     file: str = ""  # media type of the response, if it is a file only
     lines: bool = False  # True if the operation also returns JSON lines

@@ -177,7 +177,7 @@ def of(operation: Operation) -> JsonSchema:
     codes += _IN_PATH if operation.arguments else ()
     codes += _IN_BODY if operation.body else ("invalid",) if operation.query or "type" in operation.arguments else ()
     codes += _OF_WRITES if operation.method in safe_writes.METHODS else ()
-    codes += _OF_CHANGES if operation.method in preconditions.METHODS else ()
+    codes += _OF_CHANGES if operation.method in preconditions.METHODS and not operation.many else ()
     errors = {
         str(status): _NAMES.get((status, tuple(group))) or _error_response(status, group)
         for status, group in _by_status(codes).items()

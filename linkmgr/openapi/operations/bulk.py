@@ -82,7 +82,8 @@ whether the others can be stored.
             _results("updated", id=ID, shorturl=own_url("autumn")),
             bulk.LinksChanges,
             {"ids": [17, 18], "data": {"campaign": 0, "expiry": "2030-12-31 23:59:59"}},
-            codes=_CODES,
+            codes=(*_CODES, "etag_invalid"),
+            many=True,
         ),
         Operation(
             "POST",
