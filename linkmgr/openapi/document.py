@@ -56,7 +56,7 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
   response to an update has the record as its read shows it.
 - **ETag.** A single read and an update respond with the version of the record in the header `ETag`. Send it in
   `If-None-Match` with the next read: if nothing has changed, the statistics included, the response is a 304 without a
-  body.
+  body. The read of a channel also has its items, so use the ETag of a read there: that of an update causes no 304.
 - **Keys for programs.** `POST /api/key/add` creates further keys, each with only the scopes that its program needs.
   A key can also be limited to some domains, to the rows that it creates, and to some IP addresses. Each operation names
   its scope.
@@ -81,7 +81,9 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
   attempt. Another method, URL or body under the same key is a 422.
 - **Safe to change.** To change only what you have read, send its `ETag` in the header `If-Match` of a PUT or DELETE. If
   the record has changed meanwhile, the response is a 412 and nothing changes: read it again, repeat your change, and
-  send the new ETag, under a new key. `*` matches any version. On POST, the header is ignored.
+  send the new ETag, under a new key. `*` matches any version. On POST, the header is ignored. The channels that a
+  record is in are not part of its version. After a campaign, a splash page or an overlay is deleted, its links get new
+  versions within seconds, when their references are removed.
 - **Statistics** list the ten largest labels of a kind, such as countries. A link or QR code has at most {MAX_LABELS:,}
   labels of a kind; visits with further ones are counted as `{OTHER}`. HEAD requests and prefetching are not visits.
   Bots, previews, HTTP libraries and requests without a user agent are stored separately and are in none of these
