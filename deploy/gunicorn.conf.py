@@ -10,6 +10,7 @@ import runpy
 import socket
 import sys
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from urllib.parse import quote
 import gunicorn.util
 import orjson
 from gunicorn.glogging import Logger
+from jinja2 import FunctionLoader
 
 _WORKERS = os.environ.get("WEB_CONCURRENCY") or str(os.cpu_count() or 1)
 if not re.fullmatch("[1-9][0-9]{0,2}", _WORKERS):
@@ -110,6 +112,16 @@ logger_class = _Logger
 worker_class = runpy.run_path(str(Path(__file__).with_name("worker.py")))["Worker"]
 
 
+def _keep_version(app: Any) -> None:
+    """Read the files that requests would read later. `git pull` replaces them before the workers are replaced."""
+    for module in ("docs_view", "document"):
+        import_module(f"linkmgr.openapi.{module}")
+    templates = app.jinja_env
+    # Only the sources, because compiling all of them takes half a second.
+    sources = {name: templates.loader.get_source(templates, name) for name in templates.list_templates()}
+    templates.loader = FunctionLoader(sources.get)
+
+
 def post_worker_init(worker: Any) -> None:
     """Start the background threads. Exempt loaded modules from garbage collection, which would scan them in vain."""
     # Imported here, because modules that the master imports are not reloaded.
@@ -118,6 +130,8 @@ def post_worker_init(worker: Any) -> None:
     from linkmgr.events import worker as events  # noqa: PLC0415
     from linkmgr.visits import queue  # noqa: PLC0415
 
+    if isinstance(worker.wsgi, Service) and not worker.cfg.reload:
+        _keep_version(worker.wsgi)
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)

@@ -1,18 +1,25 @@
 """The database is upgraded while the old version serves requests."""
 
+import shutil
 from collections.abc import Callable
+from http import HTTPStatus
 from itertools import count
 from pathlib import Path
 from urllib.parse import urlsplit
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 from click.testing import Result
+from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.db.statements import VERSION
 from tests import nginx
-from tests.conftest import MANY, Client
+from tests.conftest import MANY, ROOT, Client
+from tests.factories import Sql
 from tests.races import meanwhile
+from tests.servers import service
+from tests.test_console_speed import pages
 from tests.test_embedded import ask, eventually
 
 pytestmark = pytest.mark.services
@@ -66,3 +73,21 @@ def test_no_request_fails_while_the_database_is_upgraded(
     assert len(done) > 0.9 * len(answers)
     for kind in ("pixel", "channel"):
         assert ask(empty, f"SELECT count(*) FROM {kind}s") == str(done.count(kind))
+
+
+def test_a_running_service_reads_no_page_of_a_new_version(
+    app: Flask, dsn: str, admin: Client, sql: Sql, tmp_path: Path
+) -> None:
+    checkout = tmp_path / "checkout"
+    shutil.copytree(ROOT / "linkmgr", checkout / "linkmgr")
+    for name in ("app.py", "schema.sql"):
+        shutil.copy2(ROOT / name, checkout)
+    browser = build_opener(HTTPCookieProcessor())
+    token = admin.get(f"/api/user/login/{admin.id}").get_json()["url"].rsplit("/", 1)[1]
+    with service(app, dsn, tmp_path, "--workers=1", f"--chdir={checkout}") as base:
+        for file in (checkout / "linkmgr").rglob("*.*"):
+            if file.suffix in {".py", ".html"}:
+                file.write_text("{% of a newer version %}")
+        browser.open(f"{base}/login/{token}", data=b"")
+        for path in ("/api/docs", "/account", *pages(app, sql, admin.id)):
+            assert browser.open(base + path).status == HTTPStatus.OK, path
