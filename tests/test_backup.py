@@ -162,6 +162,31 @@ def test_a_failed_dump_or_restore_is_reported_in_one_sentence(
     assert list(tmp_path.glob("**/*.part")) == []
 
 
+def test_a_failed_restore_names_the_first_error_and_what_to_do(
+    script: Script, app: Flask, empty: str, raw: psycopg2.extensions.connection, tmp_path: Path
+) -> None:
+    assert script("backup", tmp_path).returncode == 0
+    [dump] = tmp_path.iterdir()
+    newer = tmp_path / "newer.dump"
+    content = dump.read_bytes()
+    newer.write_bytes(b"PGDMP\x01\x63" + content[7:])  # version 1.99 of the format
+    refused = script("restore", newer, database_url=empty).stderr.splitlines()[-1]
+    assert "error: unsupported version (1.99) in file header. The dump is of a later PostgreSQL than" in refused
+    with psycopg2.connect(empty) as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE pixels ()")
+    connection.close()
+    refused = script("restore", dump, database_url=empty).stderr.splitlines()[-1]
+    assert refused.endswith(': ERROR:  relation "pixels" already exists.')
+    with raw.cursor() as cursor:
+        cursor.execute("CREATE ROLE reader LOGIN")
+        try:
+            user = empty.replace("user=postgres", "user=reader").replace("//postgres@", "//reader@")
+            refused = script("restore", dump, database_url=user).stderr.splitlines()[-1]
+        finally:
+            cursor.execute("DROP ROLE reader")
+    assert "ERROR:  permission denied for database restored. Grant the role of the service CREATE on" in refused
+
+
 def test_a_dump_that_is_terminated_leaves_nothing(
     app: Flask, dsn: str, raw: psycopg2.extensions.connection, sql: Sql, tmp_path: Path
 ) -> None:

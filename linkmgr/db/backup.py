@@ -14,6 +14,13 @@ from linkmgr.db import migrations
 from linkmgr.db.binaries import find_clients
 from linkmgr.db.statements import database
 
+_REMEDIES = {
+    "permission denied for database": migrations.GRANT,
+    "permission denied for schema": migrations.GRANT,
+    "unsupported version": " The dump is of a later PostgreSQL than this server: restore it into a server of that "
+    "version, for example from apt.postgresql.org.",
+}
+
 
 class BackupError(SystemExit):
     """The dump or restore failed and left nothing behind. The message is one sentence."""
@@ -50,7 +57,15 @@ def _run(program: str, *options: str) -> None:
         check=False,
     )
     if result.returncode:
-        raise BackupError(f"{program} failed: {(result.stderr.strip() or 'no reason given').splitlines()[-1]}.")
+        raise _failure(program, result.stderr)
+
+
+def _failure(program: str, output: str) -> BackupError:
+    lines = output.strip().splitlines() or ["no reason given"]
+    # The lines around the first error name an entry of the dump or repeat a statement.
+    reason = next((line for line in lines if "error:" in line), lines[-1])
+    remedy = next((remedy for text, remedy in _REMEDIES.items() if text in reason), "")
+    return BackupError(f"{program} failed: {reason}.{remedy}")
 
 
 @_terminable()

@@ -19,6 +19,7 @@ _LOCK = 7_125_463_198  # key of the advisory lock; the number is arbitrary
 _MAX_TRIES = 200
 _SET_VERSION = "UPDATE schema_version SET version ="
 _NO_TIMEOUTS = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; "
+GRANT = " Grant the role of the service CREATE on the database and on its schema public, then try again."
 
 
 class MigrationError(SystemExit):
@@ -64,7 +65,7 @@ def _apply(connection: Connection, name: str, *statements: str) -> None:
 def _failure(name: str, error: psycopg2.Error) -> MigrationError:
     remedy = ""
     if isinstance(error, pg.InsufficientPrivilege):
-        remedy = " Grant the role of the service CREATE on the database and on its schema public, then try again."
+        remedy = GRANT
     return MigrationError(f"{name} failed and changed nothing: {str(error).splitlines()[0]}.{remedy}")
 
 
