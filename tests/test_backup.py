@@ -138,7 +138,13 @@ def test_only_the_newest_dumps_are_kept(script: Script, app: Flask, tmp_path: Pa
     older = tmp_path / "monthly/linkmgr-20190101T000000Z.dump"
     older.parent.mkdir()
     older.touch()
+    running, interrupted = (tmp_path / f"linkmgr-2020010{day}T000000Z.dump.part" for day in (3, 4))
+    running.touch()
+    interrupted.touch()
+    os.utime(interrupted, (0, 0))
     assert script("backup", tmp_path, 2).returncode == 0
+    assert running.exists(), "another backup may write it"
+    running.unlink()
     kept = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
     assert older.exists(), "files in a folder there belong to another program"
     assert (kept[0], kept[1]) == ("another file", "linkmgr-20200101T020000Z.dump")
