@@ -1,5 +1,6 @@
 """The configuration files in deploy/: other programs accept them, and what they name exists."""
 
+import ast
 import os
 import re
 import shutil
@@ -61,6 +62,23 @@ def test_the_service_is_sandboxed(units: Path, unit: str) -> None:
         check=False,
     )
     assert judged.returncode == 0, judged.stdout + judged.stderr
+
+
+def test_systemd_starts_the_service_again_however_often_it_fails() -> None:
+    unit = (DEPLOY / "systemd/linkmgr.service").read_text().partition("[Service]")[0]
+    assert "\nStartLimitIntervalSec=0\n" in unit, "after five failures in ten seconds, a later database is not found"
+
+
+def test_shells_read_every_character_of_a_quoted_setting(tmp_path: Path) -> None:
+    sample = (DEPLOY / "systemd/environment").read_text()
+    values = dict(re.findall("^([A-Z_]+)='(.*)'$", sample, re.MULTILINE))
+    assert len(values) == len([line for line in sample.splitlines() if not line.startswith("#")])
+    given = values | {"LINKMGR_DATABASE_URL": "postgresql://u:$5`a b@h/db?sslmode=require&connect_timeout=3"}
+    (tmp_path / "environment").write_text("".join(f"{name}='{value}'\n" for name, value in given.items()))
+    [read] = re.findall(r"^\. .*$", (DEPLOY / "flask").read_text(), re.MULTILINE)
+    command = read.replace("/etc/linkmgr", str(tmp_path)) + '\nexec "$0" -c "import os; print(dict(os.environ))"'
+    printed = subprocess.run(["sh", "-euac", command, sys.executable], capture_output=True, text=True, check=True)
+    assert given.items() <= ast.literal_eval(printed.stdout).items()
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: str(path.name))
