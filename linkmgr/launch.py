@@ -4,7 +4,9 @@ python -m linkmgr.launch dev    with demonstration data and automatic reload
 python -m linkmgr.launch run    as in production
 """
 
+import errno
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -35,17 +37,42 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _check_port(port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except PermissionError:
-            raise SystemExit(f"Only root may listen on port {port}. Choose another one: PORT=5000 make ...") from None
-        except OSError:
+def _check_workers() -> None:
+    """Check WEB_CONCURRENCY, which gunicorn converts to a number as soon as it is imported."""
+    workers = os.environ.get("WEB_CONCURRENCY", "1")
+    if not re.fullmatch("[1-9][0-9]{0,2}", workers):
+        raise SystemExit(f"WEB_CONCURRENCY must be a number of workers from 1 to 999; it is {workers!r}.")
+
+
+def _address() -> tuple[str, int] | None:
+    """Return the address on which gunicorn will listen, or None if that is no TCP address."""
+    address = "127.0.0.1", port()
+    if "GUNICORN_CMD_ARGS" in os.environ:
+        from gunicorn.config import Config  # noqa: PLC0415 - after the check of WEB_CONCURRENCY
+        from gunicorn.util import parse_address  # noqa: PLC0415
+
+        config = Config()
+        options = config.parser().parse_args(config.get_cmd_args_from_env())
+        if options.bind:
+            address = parse_address(options.bind[0])
+    return address if isinstance(address, tuple) else None
+
+
+def _check_address(host: str, port: int) -> None:
+    try:
+        socket.create_server((host, port), family=_family(host)).close()
+    except PermissionError:
+        raise SystemExit(f"Only root may listen on port {port}. Choose another one: PORT=5000 make ...") from None
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
             raise SystemExit(
                 f"Port {port} is in use. Stop the program that listens there, or choose another: PORT=5001 make ..."
             ) from None
+        raise SystemExit(f"{host} is not an address of this machine.") from None
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def _prepare_dev(config: Settings) -> Callable[[], None]:
@@ -113,8 +140,10 @@ def _dev_options(config: Settings) -> list[str]:
     return ["--reload", "--workers", "1", "--graceful-timeout", "3", "--access-logfile", str(log)]
 
 
-def _listens(port: int) -> bool:
-    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+def _listens(address: tuple[str, int] | None) -> bool:
+    if address is None:
+        return True
+    with suppress(OSError), socket.create_connection(address, timeout=1):
         return True
     return False
 
@@ -130,11 +159,13 @@ def _serve(options: list[str], postgres: embedded.Server | None, introduce: Call
         preexec_fn=lambda: embedded.stop_with_parent(signal.SIGTERM, parent),  # noqa: PLW1509 - no threads here
     )
     # gunicorn replaces its workers, which load the new code. The old ones complete their requests.
-    signal.signal(signal.SIGHUP, lambda *_: gunicorn.send_signal(signal.SIGHUP))
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: gunicorn.send_signal(signal.SIGHUP))
+    address = _address()
     introduced = False
     try:
         while gunicorn.poll() is None:
-            if not introduced and _listens(port()):
+            if not introduced and _listens(address):
                 introduce()
                 introduced = True
             time.sleep(_POLL_SECONDS)
@@ -153,11 +184,17 @@ def _serve(options: list[str], postgres: embedded.Server | None, introduce: Call
 
 
 def _stop(_signal: int, _frame: FrameType | None) -> NoReturn:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a shell sends it a second time
     raise KeyboardInterrupt
 
 
 def main(mode: str) -> int:
-    _check_port(port())
+    # Without a terminal, SIGHUP requests a reload, which does nothing before gunicorn is ready. gunicorn inherits this.
+    with_terminal = (mode == "dev" or os.isatty(0)) and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN  # nohup
+    signal.signal(signal.SIGHUP, _stop if with_terminal else signal.SIG_IGN)
+    _check_workers()
+    if address := _address():
+        _check_address(*address)
     if mode == "dev":
         os.environ.setdefault("LINKMGR_DOMAIN_CHECK", "off")
         os.environ.setdefault("LINKMGR_SERVE_LOOPBACK", "1")

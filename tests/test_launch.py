@@ -29,7 +29,7 @@ pytestmark = [
 class Service:
     """The launcher with its own data folder and port, in its own process group as in a terminal."""
 
-    def __init__(self, mode: str, folder: Path, **environment: str) -> None:
+    def __init__(self, mode: str, folder: Path, stdin: int = subprocess.DEVNULL, **environment: str) -> None:
         self.port, self.data = free_port(), folder / "postgres"
         self.last_line = "Press Ctrl-C to stop." if mode == "dev" else "linkmgr is running"
         self.log = folder / f"{mode}-{self.port}.log"
@@ -40,6 +40,7 @@ class Service:
                 [sys.executable, "-m", "linkmgr.launch", mode],
                 cwd=ROOT,
                 env=kept | given,
+                stdin=stdin,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -97,8 +98,8 @@ def folder() -> Iterator[Path]:
 def start(folder: Path) -> Iterator[Callable[..., Service]]:
     services = []
 
-    def begin(mode: str, **environment: str) -> Service:
-        services.append(Service(mode, folder, **environment))
+    def begin(mode: str, stdin: int = subprocess.DEVNULL, **environment: str) -> Service:
+        services.append(Service(mode, folder, stdin, **environment))
         return services[-1]
 
     yield begin
@@ -155,7 +156,10 @@ def test_a_killed_service_leaves_no_process_and_starts_again(start: Callable[...
 
 
 def test_a_first_run_creates_the_schema_and_prints_how_to_add_an_administrator(start: Callable[..., Service]) -> None:
-    service = start("run").started()
+    service = start("run")
+    eventually(lambda: "Starting PostgreSQL" in service.output())
+    service.process.send_signal(signal.SIGHUP)  # `systemctl reload` during the start
+    service.started()
     assert "users add NAME EMAIL --admin" in service.output()
     assert "API key" in service.output()
     assert not re.search("linkmgr_[A-Za-z0-9_-]{20}", service.output())
@@ -192,6 +196,33 @@ def test_hup_replaces_the_workers_and_no_request_is_lost(start: Callable[..., Se
     assert service.process.poll() is None
 
 
+@pytest.mark.parametrize("mode", ["dev", "run"])
+def test_closing_the_terminal_stops_every_process(start: Callable[..., Service], empty: str, mode: str) -> None:
+    terminal, stdin = os.openpty()
+    try:
+        service = start(mode, stdin, LINKMGR_DATABASE_URL=empty, LINKMGR_DEMO="0").started()
+        for _ in range(2):  # one from the terminal, and one from its shell
+            service.process.send_signal(signal.SIGHUP)
+        assert service.process.wait(30) == 0
+    finally:
+        os.close(terminal)
+        os.close(stdin)
+    assert service.processes() == []
+
+
+def test_the_launcher_uses_the_address_that_gunicorn_listens_on(
+    start: Callable[..., Service], dsn: str, app: Flask
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        unused = str(other.getsockname()[1])
+        port = free_port()
+        settings = {"GUNICORN_CMD_ARGS": f"--bind=127.0.0.2:{port}", "LINKMGR_DATABASE_URL": dsn, "PORT": unused}
+        start("run", **settings).started()
+        second = start("run", **settings)
+        assert second.process.wait(60) == 1
+    assert second.output().startswith(f"Port {port} is in use.")
+
+
 def test_run_refuses_an_older_schema_and_names_the_command(
     start: Callable[..., Service], dsn: str, app: Flask, raw: psycopg2.extensions.connection
 ) -> None:
@@ -212,6 +243,9 @@ def test_run_refuses_an_older_schema_and_names_the_command(
         ({"PORT": "0"}, "PORT must be a number from 1 to 65535; it is '0'."),
         ({"PORT": "65536"}, "PORT must be a number from 1 to 65535; it is '65536'."),
         ({"PORT": ""}, "PORT must be a number from 1 to 65535; it is ''."),
+        ({"WEB_CONCURRENCY": "abc"}, "WEB_CONCURRENCY must be a number of workers from 1 to 999; it is 'abc'."),
+        ({"WEB_CONCURRENCY": "0"}, "WEB_CONCURRENCY must be a number of workers from 1 to 999; it is '0'."),
+        ({"GUNICORN_CMD_ARGS": "--bind=192.0.2.11:5000"}, "192.0.2.11 is not an address of this machine."),
         ({"LINKMGR_DEMO": "yes"}, "LINKMGR_DEMO must be 0 or 1."),
         (
             {"LINKMGR_DATABASE_URL": "postgresql://127.0.0.1:1/x"},
