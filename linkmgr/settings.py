@@ -203,6 +203,10 @@ def _stored_secret(folder: Path) -> str:
                 file.flush()
                 os.fsync(file.fileno())
             return secret
+    except UnicodeDecodeError:
+        raise InvalidSetting(
+            f"{folder / 'secret_key'} is not a text file. Restore the file, or set {PREFIX}SECRET_KEY."
+        ) from None
     except OSError as error:
         raise InvalidSetting(
             f"{PREFIX}DATA_DIR must be a folder that this user can write to: {error.filename}: {error.strerror}."

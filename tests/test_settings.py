@@ -24,6 +24,8 @@ UNUSABLE = {
         "https://go.example.org:0",
         "https://go example.org",
         "https://",
+        "https://go..example.org",
+        f"https://{'a' * 64}.example.org",
     ],
     "secret_key": ["a", "x" * 31],
     "rate_limit": ["often", "0 per minute", "30 per minute; 5 per second", "30 per 2 days", "99999999999 per minute"],
@@ -89,6 +91,13 @@ def test_an_unusable_data_folder_stops_the_start(monkeypatch: pytest.MonkeyPatch
     (tmp_path / "file").touch()
     monkeypatch.setenv("LINKMGR_DATA_DIR", str(tmp_path / "file"))
     with pytest.raises(InvalidSetting, match="LINKMGR_DATA_DIR must be a folder"):
+        create_app()
+
+
+def test_a_secret_that_is_no_text_stops_the_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "secret_key").write_bytes(b"\xff" * 40)
+    monkeypatch.setenv("LINKMGR_DATA_DIR", str(tmp_path))
+    with pytest.raises(InvalidSetting, match="secret_key is not a text file"):
         create_app()
 
 
