@@ -254,6 +254,9 @@ def test_our_own_host_is_served_over_https_only_except_for_challenges(front: Ngi
     for method in ("GET", "POST"):
         answer = front.ask("/login?next=1", method=method, tls=False)
         assert (answer.status_code, answer.headers["Location"]) == (308, f"https://{OWN}/login?next=1")
+    for host in (OWN, f"{OWN}:80", OWN.upper(), f"{OWN}."):  # the service gets Host, not the host of the URL
+        answer = front.ask(f"http://{BRANDED}/api/account", tls=False, headers={"Host": host})
+        assert answer.status_code == 308, host
     assert front.ask("/qr/abcd", tls=False).headers["Location"] == f"https://{OWN}/qr/abcd"
     folder = front.folder / "challenges/.well-known/acme-challenge"
     folder.mkdir(parents=True)
