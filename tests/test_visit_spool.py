@@ -9,6 +9,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import visits
+from linkmgr.visits import queue
 from linkmgr.visits.queue import REPLACE_BYTES, VisitQueue
 from linkmgr.visits.spool import Full, Spool
 from tests.conftest import Client
@@ -165,6 +166,16 @@ def test_a_file_that_is_being_deleted_accepts_no_more_visits(tmp_path: Path) -> 
     with pytest.raises(Full):
         spool.append(b"3\n")
     spool.delete()
+
+
+def test_the_first_visit_is_stored_if_the_disk_became_full_before_it(
+    recorder: VisitQueue, target: Target, alice: Client, tmp_path: Path
+) -> None:
+    queue.start(recorder._app)
+    (tmp_path / "visits").rename(tmp_path / "reserved")
+    (tmp_path / "visits").write_text("no file can be created here")
+    recorder.add(visit_of(target, alice))
+    wait_until(lambda: target.clicks == 1)
 
 
 def test_visitors_are_redirected_when_the_data_folder_is_read_only(

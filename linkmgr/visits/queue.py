@@ -109,6 +109,11 @@ class VisitQueue:
                 self._thread.start()
                 atexit.register(self._finish)
 
+    def reserve(self) -> None:
+        """Create the first file, because the disk may be full at the first visit."""
+        with self._spools_lock, suppress(OSError):
+            self._spools = self._spools or [Spool.create(self._folder)]
+
     def flush(self) -> bool:
         """Store the visits of this process. Return False if the database is unavailable; they stay in the files."""
         with self._flush_lock, self._app.app_context():
@@ -285,4 +290,5 @@ def _delete(stored: list[Spool]) -> bool:
 def start(app: Flask) -> None:
     """Start the queue of this process."""
     queue: VisitQueue = app.extensions["linkmgr_visit_queue"]
+    queue.reserve()
     queue.start()
