@@ -137,6 +137,13 @@ def test_an_edit_changes_only_the_given_options(flask: Flaskline, plan: Callable
     }
 
 
+def test_a_free_plan_gets_no_prices(flask: Flaskline, plan: Callable[..., str]) -> None:
+    plan_id = plan("--free")
+    before = stored(flask, plan_id)
+    refused(flask("plans", "edit", plan_id, "--name", "Other", "--monthly", "5"), "A free plan has no prices.")
+    assert stored(flask, plan_id) == before
+
+
 @pytest.mark.parametrize(
     "limits",
     [
