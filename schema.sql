@@ -3,7 +3,7 @@
 
 -- The version of this schema. The service refuses to serve an older one.
 CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (31);
+INSERT INTO schema_version VALUES (32);
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -547,23 +547,23 @@ CREATE TRIGGER overlay_on_update BEFORE UPDATE OF overlay_id ON links FOR EACH R
     WHEN (NEW.overlay_id IS NOT NULL AND NEW.overlay_id IS DISTINCT FROM OLD.overlay_id)
     EXECUTE FUNCTION require_reference('overlays', 'overlay_id', 'overlay_unknown');
 CREATE TRIGGER custom_alias_on_insert AFTER INSERT ON links FOR EACH ROW
-    WHEN (NEW.custom) EXECUTE FUNCTION require_feature('alias', 'custom short names');
+    WHEN (NEW.custom) EXECUTE FUNCTION require_feature('alias', 'custom aliases');
 CREATE TRIGGER custom_alias_on_update AFTER UPDATE OF alias ON links FOR EACH ROW
-    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION require_feature('alias', 'custom short names');
+    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION require_feature('alias', 'custom aliases');
 CREATE TRIGGER geo_on_insert AFTER INSERT ON links FOR EACH ROW
     WHEN (NEW.locations <> '{}') EXECUTE FUNCTION require_feature('geo', 'targets by country');
 CREATE TRIGGER geo_on_update AFTER UPDATE OF locations ON links FOR EACH ROW
-    WHEN (NEW.locations <> '{}' AND NEW.locations <> OLD.locations)
+    WHEN (NOT NEW.locations <@ OLD.locations)
     EXECUTE FUNCTION require_feature('geo', 'targets by country');
 CREATE TRIGGER device_on_insert AFTER INSERT ON links FOR EACH ROW
     WHEN (NEW.devices <> '{}') EXECUTE FUNCTION require_feature('device', 'targets by device');
 CREATE TRIGGER device_on_update AFTER UPDATE OF devices ON links FOR EACH ROW
-    WHEN (NEW.devices <> '{}' AND NEW.devices <> OLD.devices)
+    WHEN (NOT NEW.devices <@ OLD.devices)
     EXECUTE FUNCTION require_feature('device', 'targets by device');
 CREATE TRIGGER parameters_on_insert AFTER INSERT ON links FOR EACH ROW
     WHEN (NEW.parameters <> '[]') EXECUTE FUNCTION require_feature('parameters', 'link parameters');
 CREATE TRIGGER parameters_on_update AFTER UPDATE OF parameters ON links FOR EACH ROW
-    WHEN (NEW.parameters <> '[]' AND NEW.parameters <> OLD.parameters)
+    WHEN (NOT NEW.parameters <@ OLD.parameters)
     EXECUTE FUNCTION require_feature('parameters', 'link parameters');
 CREATE TRIGGER add_usage AFTER INSERT ON links REFERENCING NEW TABLE AS inserted
     EXECUTE FUNCTION update_usage('links');
@@ -788,9 +788,9 @@ CREATE TABLE bios (
     UNIQUE (user_id, id)
 );
 CREATE TRIGGER custom_alias_on_insert AFTER INSERT ON bios FOR EACH ROW
-    WHEN (NEW.custom) EXECUTE FUNCTION require_feature('alias', 'custom short names');
+    WHEN (NEW.custom) EXECUTE FUNCTION require_feature('alias', 'custom aliases');
 CREATE TRIGGER custom_alias_on_update AFTER UPDATE OF alias ON bios FOR EACH ROW
-    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION require_feature('alias', 'custom short names');
+    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION require_feature('alias', 'custom aliases');
 CREATE TRIGGER add_usage AFTER INSERT ON bios REFERENCING NEW TABLE AS inserted
     EXECUTE FUNCTION update_usage();
 CREATE TRIGGER subtract_usage AFTER DELETE ON bios REFERENCING OLD TABLE AS deleted

@@ -151,7 +151,7 @@ def test_an_atomic_request_takes_over_the_alias_of_a_deleted_user(alice: Client,
 
 
 FEATURES: dict[str, tuple[str, dict[str, Any]]] = {
-    "alias": ("custom short names", {"custom": "Spring"}),
+    "alias": ("custom aliases", {"custom": "Spring"}),
     "geo": ("targets by country", {"geotarget": [{"location": "Canada", "link": PAGE}]}),
     "device": ("targets by device", {"devicetarget": [{"device": "iPhone", "link": PAGE}]}),
     "parameters": ("link parameters", {"parameters": [{"name": "a", "value": "b"}]}),

@@ -108,5 +108,5 @@ def test_a_plan_without_custom_aliases_has_none_for_bio_pages_either(alice: Clie
         alice.put(f"/api/bio/{bio}/update", {"alias": "vanity"}),
     ):
         assert answer.status_code == 403
-        assert "custom short names" in answer.get_json()["message"]
+        assert "custom aliases" in answer.get_json()["message"]
     assert alice.put(f"/api/bio/{bio}/update", {"name": "Still me"}).status_code == 200

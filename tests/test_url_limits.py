@@ -16,8 +16,9 @@ from tests.factories import Sql
 from tests.races import at_once
 
 PAGE = "https://example.com/page"
+OTHER = "https://example.org/other"
 FEATURES: dict[str, tuple[str, dict[str, Any]]] = {
-    "alias": ("custom short names", {"custom": "Spring"}),
+    "alias": ("custom aliases", {"custom": "Spring"}),
     "geo": ("targets by country", {"geotarget": [{"location": "Canada", "link": PAGE}]}),
     "device": ("targets by device", {"devicetarget": [{"device": "iPhone", "link": PAGE}]}),
     "parameters": ("link parameters", {"parameters": [{"name": "a", "value": "b"}]}),
@@ -111,3 +112,35 @@ def test_members_that_the_plan_lacks_are_rejected_but_may_stay_and_be_removed(
     emptied: dict[str, Any] = {name: [] for name in members if name != "custom"}
     for sent in (members, {"description": "x"}, emptied):
         assert carol.put(f"/api/url/{link_id}/update", sent).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("feature", "members"),
+    [
+        ("geo", {"geotarget": [{"location": "Canada", "link": PAGE}, {"location": "France", "link": PAGE}]}),
+        ("device", {"devicetarget": [{"device": "iPhone", "link": PAGE}, {"device": "Android", "link": PAGE}]}),
+        ("parameters", {"parameters": [{"name": "a", "value": "b"}, {"name": "c", "value": "d"}]}),
+    ],
+)
+@pytest.mark.parametrize("in_bulk", [False, True])
+def test_after_a_downgrade_elements_can_be_removed_but_not_changed(
+    *, on_plan: Callable[..., Client], sql: Sql, feature: str, members: dict[str, list[dict[str, str]]], in_bulk: bool
+) -> None:
+    carol = on_plan()
+    link_id = carol.add("/api/url/add", {"url": PAGE} | members)
+    sql("UPDATE plans SET limits = jsonb_set(limits::jsonb, ARRAY[%(name)s::text], '{\"enabled\": \"0\"}')::json"
+        " WHERE name = 'Own' RETURNING 1", name=feature)  # fmt: skip
+
+    def is_stored(**sent: list[dict[str, str]]) -> bool:
+        if in_bulk:
+            answer = carol.put("/api/urls/bulk", {"ids": [link_id], "data": sent})
+            return bool(answer.get_json()["updated"])
+        return carol.put(f"/api/url/{link_id}/update", sent).status_code == 200
+
+    [name], [(first, second)] = members, members.values()
+    key = "value" if name == "parameters" else "link"
+    assert not is_stored(**{name: [first | {key: OTHER}]})
+    assert not is_stored(**{name: [first, second, dict.fromkeys(first, "Peru") | {key: OTHER}]})
+    assert is_stored(**{name: [second]})
+    assert not is_stored(**{name: [first, second]})
+    assert len(carol.get(f"/api/url/{link_id}").get_json()["details"][name]) == 1

@@ -187,7 +187,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                                WHERE a.alias = sent.alias AND a.domain_id = sent.domain_id LIMIT 1)
                              THEN 'alias_taken'
                         ELSE 'alias_orphaned' END AS refusal,
-                   CASE WHEN chosen AND no_alias THEN 'custom short names'
+                   CASE WHEN chosen AND no_alias THEN 'custom aliases'
                         WHEN devicetarget <> '{}' AND no_device THEN 'targets by device'
                         WHEN geotarget <> '{}' AND no_geo THEN 'targets by country'
                         ELSE 'link parameters' END AS feature

@@ -85,18 +85,17 @@ def _update(ids: list[int], params: Row) -> Row:
                              THEN 'link_branded'
                         WHEN unknown.refusal IS NOT NULL THEN unknown.refusal
                         WHEN new_alias <> alias AND no_alias
-                             OR %(devicetarget)s::jsonb <> '{}' AND %(devicetarget)s <> devices AND no_device
-                             OR %(geotarget)s::jsonb <> '{}' AND %(geotarget)s <> locations AND no_geo
-                             OR %(parameters)s::jsonb <> '[]' AND %(parameters)s <> parameters AND no_parameters
+                             OR NOT %(devicetarget)s::jsonb <@ devices AND no_device
+                             OR NOT %(geotarget)s::jsonb <@ locations AND no_geo
+                             OR NOT %(parameters)s::jsonb <@ parameters AND no_parameters
                              THEN 'plan_feature'
                         WHEN (new_alias, new_domain_id) IS DISTINCT FROM (alias, domain_id)
                              AND EXISTS (SELECT FROM aliases a
                                           WHERE a.alias = new_alias AND a.domain_id = coalesce(new_domain_id, 0))
                              THEN 'alias_taken' END AS refusal,
-                   CASE WHEN new_alias <> alias AND no_alias THEN 'custom short names'
-                        WHEN %(devicetarget)s <> '{}' AND %(devicetarget)s <> devices AND no_device
-                             THEN 'targets by device'
-                        WHEN %(geotarget)s <> '{}' AND %(geotarget)s <> locations AND no_geo THEN 'targets by country'
+                   CASE WHEN new_alias <> alias AND no_alias THEN 'custom aliases'
+                        WHEN NOT %(devicetarget)s <@ devices AND no_device THEN 'targets by device'
+                        WHEN NOT %(geotarget)s <@ locations AND no_geo THEN 'targets by country'
                         ELSE 'link parameters' END AS feature,
                    new_alias
               FROM locked l, plan, unknown),
