@@ -82,13 +82,6 @@ def test_a_plan_that_has_ended_causes_a_warning(admin: Client) -> None:
     assert (record["status"], record["expires"]) == ("free", "2001-01-01 00:00:00")
 
 
-def test_without_a_plan_the_expiration_is_ignored_with_a_warning(admin: Client) -> None:
-    added = admin.post("/api/user/add", NEW | {"expiration": "2098-01-01 00:00:00"}).get_json()
-    assert added["warnings"] == ["expiration was ignored, because the free plan has no end. Send it with planid."]
-    record = admin.get(f"/api/user/{added['data']['id']}").get_json()["data"]
-    assert (record["status"], record["expires"]) == ("free", None)
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

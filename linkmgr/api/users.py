@@ -36,10 +36,7 @@ def read(user_id: int) -> Response:
 
 @bp.post("/user/add")
 def add() -> Json:
-    new = body(NewUser)
-    if "planid" not in new and "expiration" in new:
-        web_request.warn("expiration was ignored, because the free plan has no end. Send it with planid.")
-    added = create(new)
+    added = create(body(NewUser))
     if web_request.current().fixed:
         warn_fixed(users.read(added["id"]), "set")
     return ok("User has been registered.", data=added)

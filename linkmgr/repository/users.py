@@ -78,16 +78,12 @@ def add(
     planid: int | None = None,
     expiration: str | None = None,
 ) -> Row:
-    """Store a user and return its `id`, `email` and `username`. Raise plan_not_premium for an unknown or free plan.
-
-    `expiration` is the end of the plan. Without a plan, it is ignored.
-    """
+    """Store a user and return its `id`, `email` and `username`. Raise plan_not_premium for an unknown or free plan."""
     added = run(
         """
         INSERT INTO users (id, username, email, password_hash, admin, plan_id, expires, key_digest, key_ciphertext)
         SELECT %(user_id)s, %(username)s, %(email)s, %(password_hash)s, %(admin)s, %(planid)s,
-               CASE WHEN %(planid)s::bigint IS NOT NULL THEN %(expiration)s::timestamptz END, %(key_digest)s,
-               %(key_ciphertext)s
+               %(expiration)s::timestamptz, %(key_digest)s, %(key_ciphertext)s
          WHERE %(planid)s::bigint IS NULL OR EXISTS (SELECT FROM plans WHERE id = %(planid)s AND NOT free)
         RETURNING id, email, username
         """,

@@ -14,8 +14,7 @@ RESOURCE = Resource(
         "password": Member("correct horse", "The first password."),
         "planid": Member(2, "The id of a premium plan. Without it, the user has the free plan."),
         "expiration": Member(
-            "2030-12-31 23:59:59",
-            "The end of the plan, read as `expires`. Without it, the plan has no end. Without `planid`, it is ignored.",
+            "2030-12-31 23:59:59", "The end of the plan, read as `expires`. Without it, the plan has no end."
         ),
     },
     records={
