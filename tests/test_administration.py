@@ -53,7 +53,8 @@ def test_other_users_reach_no_page_of_administrators(app: Flask, admin: Client, 
 def test_the_state_of_the_service_is_shown_without_secrets(
     make_app: Callable[..., Flask], tmp_path: Path, alice: Client, sql: Sql, store: Store
 ) -> None:
-    app = make_app(data_dir=str(tmp_path))  # no visits of other tests
+    # A folder without visits of other tests
+    app = make_app(data_dir=str(tmp_path), respect_dnt="1", webhook_networks="10.0.0.0/8,fd00::/8")
     browser = signed_in(app, "admin@example.com")
     link_id = factories.link(sql, alice.id)
     store([Visited(link_id, datetime.now(UTC))])
@@ -71,6 +72,8 @@ def test_the_state_of_the_service_is_shown_without_secrets(
         assert settings().base_url in page
     assert re.search(r"LINKMGR_DATABASE_URL</code></th><td><bdi>set<", page)
     assert re.search(r'LINKMGR_METRICS_TOKEN</code></th><td><bdi class="muted">not set<', page)
+    assert re.search(r"LINKMGR_RESPECT_DNT</code></th><td><bdi>1<", page)
+    assert re.search(r"LINKMGR_WEBHOOK_NETWORKS</code></th><td><bdi>10.0.0.0/8, fd00::/8<", page)
 
 
 def test_users_are_found_by_a_part_of_their_name_or_address(

@@ -20,6 +20,10 @@ def _setting(name: str) -> str:
     value = getattr(settings(), name)
     if name != "base_url" and any(part in name for part in _SECRET):
         return "set" if value else "not set"
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "not set"
     return "not set" if value in (None, "") else str(value)
 
 
