@@ -143,7 +143,8 @@ def _dev_options(config: Settings) -> list[str]:
 def _listens(address: tuple[str, int] | None) -> bool:
     if address is None:
         return True
-    with suppress(OSError), socket.create_connection(address, timeout=1):
+    host, port = address
+    with suppress(OSError), socket.create_connection((host or "127.0.0.1", port), timeout=1):
         return True
     return False
 

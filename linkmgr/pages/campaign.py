@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
+from linkmgr.db.statements import Row
 from linkmgr.fields.query import page_number
 from linkmgr.pages import branded, loops
 from linkmgr.repository import public
@@ -49,13 +50,16 @@ def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
     page = render_template(
         "campaign.html",
         campaign=campaign,
-        links=links.rows,
-        urlsplit=urlsplit,
+        links=[link | {"title": link["title"] or _host(link)} for link in links.rows],
         page=number,
         last=last,
         path=request.path,
     )
     return page, {"Cache-Control": "no-cache"}  # updates take effect immediately
+
+
+def _host(link: Row) -> str:
+    return urlsplit(link["url"] or link["shorturl"]).netloc
 
 
 @loops.hop("campaign.show")
