@@ -39,7 +39,7 @@ forwarded_allow_ips = ""
 forwarder_headers = ""
 secure_scheme_headers: dict[str, str] = {}
 
-# The token of a login link in any encoding of its path, and any other text as long as a key or a token.
+# The token of a sign-in link in any encoding of its path, and any other text as long as a key or a token.
 _SECRETS = re.compile(
     r"(?P<login>(?:l|%6c)(?:o|%6f)(?:g|%67)(?:i|%69)(?:n|%6e))(?:/|%(?:25)*2f)[^\s\"']{16,}|[A-Za-z0-9_-]{40,}",
     re.IGNORECASE,

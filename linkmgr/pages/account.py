@@ -148,7 +148,7 @@ def _flash_result(form: str, view: Callable[[], str]) -> Callable[[], Response]:
 def confirm_password() -> None:
     """Check the current password, so that nobody can take over the account with an unattended browser.
 
-    Users who forgot their password use a login link: for an hour, its session needs no password. Wrong passwords are
+    Users who forgot their password use a sign-in link: for an hour, its session needs no password. Wrong passwords are
     limited per session, not per account, so that strangers cannot lock out the owner.
     """
     if g.by_link:

@@ -1,4 +1,4 @@
-"""/login, and /login/<token> for single-use login links. Both redirect to the console."""
+"""/login, and /login/<token> for single-use sign-in links. Both redirect to the console."""
 
 from functools import cache
 

@@ -38,7 +38,7 @@ def update(
     user_id: int, *, email: str | None = None, password_hash: str | None = None, session: bytes | None = None
 ) -> Row:
     """Change the members that are not None, and return the account. A new password ends all browser sessions except
-    `session` and deletes the login links."""
+    `session` and deletes the sign-in links."""
     account = run(
         """
         WITH sessions_ended AS (

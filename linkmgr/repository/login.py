@@ -1,4 +1,4 @@
-"""Login links and browser sessions."""
+"""Sign-in links and browser sessions."""
 
 from linkmgr.db.statements import Row, row, rows, run
 from linkmgr.settings import settings
@@ -7,14 +7,14 @@ from linkmgr.web.errors import not_found
 
 
 def new_link(user_id: int) -> str:
-    """Create a login link and return its URL."""
+    """Create a sign-in link and return its URL."""
     token = keys.new_token()
     add_link(user_id, digest=keys.digest(token))
     return f"{settings().base_url}/login/{token}"
 
 
 def add_link(user_id: int, *, digest: bytes) -> None:
-    """Store a login link, and delete expired ones."""
+    """Store a sign-in link, and delete expired ones."""
     added = run(
         """
         WITH expired AS (DELETE FROM login_links WHERE created < now() - interval '1 hour')
@@ -30,7 +30,7 @@ def add_link(user_id: int, *, digest: bytes) -> None:
 
 
 def is_usable(digest: bytes) -> bool:
-    """Return True if a login link can be used. Do not consume it."""
+    """Return True if a sign-in link can be used. Do not consume it."""
     return (
         row(
             """
@@ -45,7 +45,7 @@ def is_usable(digest: bytes) -> bool:
 
 
 def consume_link(digest: bytes, *, session: bytes, browser: str, system: str) -> int | None:
-    """Consume a login link and create a session. Return the user id, or None if the link cannot be used. Exactly
+    """Consume a sign-in link and create a session. Return the user id, or None if the link cannot be used. Exactly
     one of several concurrent attempts succeeds."""
     added = run(
         """
@@ -82,7 +82,7 @@ def add_session(user_id: int, *, session: bytes, browser: str = "", system: str 
 
 def find_session(session: bytes) -> Row | None:
     """Return the user of a session, or None if it is unknown or older than 30 days. `by_link` is True within an hour of
-    the login link that created the session."""
+    the sign-in link that created the session."""
     return row(
         """
         SELECT user_id, admin, timezone, by_link AND created > now() - interval '1 hour' AS by_link

@@ -104,7 +104,7 @@ def _http_error(error: HTTPException) -> ResponseReturnValue:
 def from_constraint(error: psycopg2.IntegrityError) -> AppError | None:
     """Return the error that the constraint is named after, or None if no client can have caused it."""
     name = error.diag.constraint_name or ""
-    if name == "login_links_user_id_fkey":  # an administrator creates a login link for another user
+    if name == "login_links_user_id_fkey":  # an administrator creates a sign-in link for another user
         return not_found("user")
     if name.endswith("_user_id_fkey") or name == "api_key_uses_key_id_fkey":  # the caller or its key was deleted
         return AppError("key_unknown")
@@ -151,7 +151,7 @@ def _invalid_token(_error: InvalidToken) -> ResponseReturnValue:
 
 
 def _internal_error(error: Exception) -> ResponseReturnValue:
-    # The rule, because the path can contain the token of a login link.
+    # The rule, because the path can contain the token of a sign-in link.
     current_app.logger.error("%s %s failed", request.method, request.url_rule, exc_info=error)
     request_id = web_request.current().id
     if error_pages.prefers_html():

@@ -1,4 +1,4 @@
-"""API keys, the tokens of login links and sessions, and encryption.
+"""API keys, the tokens of sign-in links and sessions, and encryption.
 
 The database stores their SHA-256 digests. Each secret has 256 random bits, so the digest needs neither a salt nor a
 slow hash. The API key that each user has is also stored encrypted, because the account page shows it again.

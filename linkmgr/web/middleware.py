@@ -20,7 +20,7 @@ from linkmgr.web.metrics import Metrics
 USER_ID = "linkmgr.user_id"  # key of the WSGI environment
 # Our keys and tokens have 40 characters or more. A UUID has 36.
 _PLAIN = re.compile(f"(?!.*(?:{keys.PREFIX}|{keys.SCOPED_PREFIX}))[A-Za-z0-9._-]{{1,39}}")
-# API responses are for one caller, and some contain API keys or login links.
+# API responses are for one caller, and some contain API keys or sign-in links.
 _PRIVATE = ("Cache-Control", "no-store")
 
 

@@ -109,7 +109,7 @@ def user_plan(row_id: int) -> ResponseReturnValue:
 
 @bp.post("/users/<id:row_id>/login")
 def user_login(row_id: int) -> str:
-    """Show a login link once: only its digest is stored."""
+    """Show a sign-in link once: only its digest is stored."""
     return _user_page(row_id, login_link=login.new_link(row_id))
 
 
