@@ -276,27 +276,3 @@ def test_one_password_of_many_links_is_allowed(alice: Client, sql: Sql) -> None:
     body = send(alice, *[{"url": PAGE, "password": "secret", "custom": f"link-{n}"} for n in range(30)])
     assert body["created"] == 30
     assert sql("SELECT count(DISTINCT password_hash) AS n, count(*) AS links FROM links") == [{"n": 1, "links": 30}]
-
-
-@pytest.mark.parametrize("kind", ["channel", "pixel"])
-def test_the_links_of_a_request_have_a_limited_number_of_channels_and_pixels(
-    alice: Client, sql: Sql, kind: str
-) -> None:
-    ids, member = [factories.ALL[kind](sql, alice.id) for _ in range(20)], kind.replace("pixel", "pixels")
-    links = [{"url": f"{PAGE}/{n}", member: ids} for n in range(1000)]
-    other = {"pixel": "channel", "channel": "pixels"}[kind]
-    refused = alice.post(BULK, {"urls": [links[0] | {other: [2**62]}, *links[1:]]})
-    assert (refused.status_code, refused.get_json()["message"]) == (
-        400,
-        "The links of a request must have at most 20,000 channels and pixels in total, not 20,001: "
-        "send fewer links in each request.",
-    )
-    assert sql("SELECT count(*) AS n FROM links") == [{"n": 0}]
-    body = send(alice, *links)
-    assert body["created"] == 1000
-
-    changed = {"ids": [result["id"] for result in body["results"]], "data": {member: ids}}
-    refused = alice.put(BULK, changed | {"data": {member: ids, other: [1]}})
-    assert (refused.status_code, refused.get_json()["code"]) == (400, "invalid")
-    assert "not 21,000" in refused.get_json()["message"]
-    assert alice.put(BULK, changed).get_json()["updated"] == 1000

@@ -9,6 +9,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.web.request import BODY_LIMITS, MAX_BODY
+from tests import factories
 from tests.conftest import ROOT, Client
 from tests.factories import Sql
 from tests.races import at_once
@@ -78,3 +79,27 @@ def test_equal_requests_under_one_idempotency_key_spend_their_rows_once(
     assert [send(0).status_code, send(0, "twice").status_code] == [status, status]
     refused = send(0, "again")
     assert (refused.status_code, refused.headers["X-RateLimit-Rows-Remaining"]) == (429, "2")
+
+
+@pytest.mark.parametrize("kind", ["channel", "pixel"])
+def test_the_links_of_a_request_have_a_limited_number_of_channels_and_pixels(
+    alice: Client, sql: Sql, kind: str
+) -> None:
+    ids, member = [factories.ALL[kind](sql, alice.id) for _ in range(20)], kind.replace("pixel", "pixels")
+    links = [{"url": f"{PAGE}/{n}", member: ids} for n in range(1000)]
+    other = {"pixel": "channel", "channel": "pixels"}[kind]
+    refused = alice.post(BULK, {"urls": [links[0] | {other: [2**62]}, *links[1:]]})
+    assert (refused.status_code, refused.get_json()["message"]) == (
+        400,
+        "The links of a request must have at most 20,000 channels and pixels in total, not 20,001: "
+        "send fewer links in each request.",
+    )
+    assert sql("SELECT count(*) AS n FROM links") == [{"n": 0}]
+    body = alice.post(BULK, {"urls": links}).get_json()
+    assert body["created"] == 1000
+
+    changed = {"ids": [result["id"] for result in body["results"]], "data": {member: ids}}
+    refused = alice.put(BULK, changed | {"data": {member: ids, other: [1]}})
+    assert (refused.status_code, refused.get_json()["code"]) == (400, "invalid")
+    assert "not 21,000" in refused.get_json()["message"]
+    assert alice.put(BULK, changed).get_json()["updated"] == 1000
