@@ -38,6 +38,8 @@ lint: $(VENV)/test  ## run the linters
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/python -m mypy
+	@$(VENV)/bin/djlint --quiet --lint linkmgr/templates
+	@$(VENV)/bin/oxlint --quiet linkmgr/static
 
 check: lint test  ## run the linters and all tests, as .ci/run does
 

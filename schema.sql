@@ -1,9 +1,14 @@
 -- The complete schema of a new installation. PostgreSQL 15 or later, no extensions.
--- Constraints are named after their error code. linkmgr/web/error_codes.py has the messages.
+-- Constraints are named after their error code. linkmgr/errors.py has the messages.
 
--- The version of this schema. The service refuses to serve an older one.
-CREATE TABLE schema_version (version integer NOT NULL);
-INSERT INTO schema_version VALUES (32);
+-- The version of this schema, and the first release that has it. The service refuses to serve an older one.
+CREATE TABLE schema_version (version integer NOT NULL, release text NOT NULL);
+INSERT INTO schema_version VALUES (1, '1.0.0');
+
+-- The version of a row, which If-Match compares. It is random, so that no two restored databases give the same, and below
+-- 2^53, so that every JSON parser reads it.
+CREATE FUNCTION random_version() RETURNS bigint LANGUAGE sql VOLATILE
+RETURN (random() * 9007199254740991)::bigint;
 
 -- Plans. `limits` is the object of the specification, returned unchanged. `api` is generated from it because every
 -- request reads it. `rate`, in requests per minute, overrides the setting RATE_LIMIT.
@@ -57,18 +62,19 @@ CREATE TABLE users (
     key_ciphertext text        NOT NULL,
     key_created    timestamptz NOT NULL DEFAULT now(),
     key_off        boolean     NOT NULL DEFAULT false,
-    timezone       text        NOT NULL DEFAULT 'UTC'
+    timezone       text        NOT NULL DEFAULT 'UTC',
+    version        bigint NOT NULL DEFAULT random_version()
 );
 CREATE UNIQUE INDEX username_taken ON users (lower(username));
 CREATE UNIQUE INDEX email_taken ON users (lower(email));
 
--- Users with their status and the plan that is in force, which depend on the time. `version` changes with every update
--- of the user. LIMIT makes PostgreSQL look up the plan by its key: a join would build a hash table of all plans for every
--- request.
+-- Users with their status and the plan that is in force, which depend on the time. The rate of a plan does not apply to
+-- administrators. LIMIT makes PostgreSQL look up the plan by its key: a join would build a hash table of all plans for
+-- every request.
 CREATE VIEW accounts AS
 SELECT u.*,
        CASE WHEN u.admin THEN 'admin' WHEN p.free THEN 'free' ELSE 'pro' END AS status,
-       p.id AS planid, p.name AS plan, p.rate, p.api, p.limits, u.xmin::text AS version
+       p.id AS planid, p.name AS plan, CASE WHEN NOT u.admin THEN p.rate END AS rate, p.api, p.limits
   FROM users u,
        LATERAL (SELECT *
                   FROM plans
@@ -99,7 +105,7 @@ CREATE TABLE sessions (
 CREATE INDEX ON sessions (user_id);
 CREATE INDEX ON sessions (created);
 
--- API keys for programs, besides the one in `users`. Only digests are stored. A key that was replaced works until
+-- Scoped keys: API keys besides the one in `users`. Only digests are stored. A key that was replaced works until
 -- `previous_until`. NULL in `domains` and `allowed_ips` means no limit. `domains` may contain ids of deleted domains.
 -- `key_id` is the key that made the row, if that key has `own_only` or `domains`; so it is in the tables of resources.
 CREATE TABLE api_keys (
@@ -117,20 +123,24 @@ CREATE TABLE api_keys (
     allowed_ips     cidr[],
     created         timestamptz NOT NULL DEFAULT now(),
     key_id          bigint,
+    version         bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
 
--- At most 100 keys per user, counted in `public.api_keys`, because `confined.api_keys` is a view. The lock makes
--- concurrent inserts wait for each other.
-CREATE FUNCTION limit_api_keys() RETURNS trigger LANGUAGE plpgsql AS $$
+-- At most so many rows per user. The lock makes concurrent inserts wait for each other. `public.`, because restricted
+-- keys have a view. Arguments: the number, and the constraint.
+CREATE FUNCTION limit_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    number bigint;
 BEGIN
     PERFORM FROM users WHERE id = NEW.user_id FOR NO KEY UPDATE;
-    IF (SELECT count(*) FROM public.api_keys WHERE user_id = NEW.user_id) > 100 THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'keys_full', MESSAGE = 'limit';
+    EXECUTE format('SELECT count(*) FROM public.%I WHERE user_id = $1', TG_TABLE_NAME) INTO number USING NEW.user_id;
+    IF number > TG_ARGV[0]::bigint THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_ARGV[1], MESSAGE = 'limit';
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER limit_api_keys AFTER INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION limit_api_keys();
+CREATE TRIGGER limit_rows AFTER INSERT ON api_keys FOR EACH ROW EXECUTE FUNCTION limit_rows(100, 'keys_full');
 
 -- The last use of each key, to the minute. It is no part of `api_keys`, so that a use does not change the version of a
 -- key.
@@ -140,21 +150,22 @@ CREATE TABLE api_key_uses (
     address text        NOT NULL
 ) WITH (fillfactor = 50);
 
--- Return true if a key allows no more than `most`, an object with the members scopes, domains, own_only, expires and
--- allowed_ips, of which null means no limit.
-CREATE FUNCTION is_key_within(scopes text[], domains bigint[], own_only boolean, expires timestamptz, allowed_ips cidr[],
-                              most jsonb) RETURNS boolean LANGUAGE sql STABLE
-RETURN scopes <@ ARRAY(SELECT jsonb_array_elements_text(most -> 'scopes'))
-       AND (own_only OR NOT (most -> 'own_only')::boolean)
-       AND (most -> 'domains' = 'null'
-            OR coalesce(domains <@ ARRAY(SELECT jsonb_array_elements(most -> 'domains')::bigint), false))
-       AND (most -> 'expires' = 'null' OR coalesce(expires <= (most ->> 'expires')::timestamptz, false))
-       AND (most -> 'allowed_ips' = 'null'
-            OR coalesce((SELECT bool_and(ip <<= ANY (ARRAY(SELECT jsonb_array_elements_text(most -> 'allowed_ips')::inet)))
+-- Return true if a key allows no more than `grantable`, an object with the members scopes, domains, own_only, expires
+-- and allowed_ips, of which null means no limit.
+CREATE FUNCTION is_key_within(scopes text[], domains bigint[], own_only boolean, expires timestamptz,
+                              allowed_ips cidr[], grantable jsonb) RETURNS boolean LANGUAGE sql STABLE
+RETURN scopes <@ ARRAY(SELECT jsonb_array_elements_text(grantable -> 'scopes'))
+       AND (own_only OR NOT (grantable -> 'own_only')::boolean)
+       AND (grantable -> 'domains' = 'null'
+            OR coalesce(domains <@ ARRAY(SELECT jsonb_array_elements(grantable -> 'domains')::bigint), false))
+       AND (grantable -> 'expires' = 'null' OR coalesce(expires <= (grantable ->> 'expires')::timestamptz, false))
+       AND (grantable -> 'allowed_ips' = 'null'
+            OR coalesce((SELECT bool_and(ip <<= ANY (ARRAY(SELECT jsonb_array_elements_text(grantable -> 'allowed_ips')::inet)))
                            FROM unnest(allowed_ips) AS ip), false));
 
--- Answers to requests with the header Idempotency-Key, kept for 24 hours. `answer` is encrypted: a hash of the request,
--- and the status, content type and body of the answer. Rows of a deleted user are deleted in batches.
+-- Answers to requests with the header Idempotency-Key, kept for 24 hours. `answer` is compressed and encrypted: a hash of
+-- the request, and the status, content type and body of the answer, or of a large one the short members and a digest. Rows
+-- of a deleted user are deleted in batches.
 CREATE TABLE idempotency_keys (
     user_id bigint      NOT NULL,
     key     text        NOT NULL,
@@ -176,6 +187,7 @@ CREATE INDEX ON rate_windows (until);
 -- Background jobs. A process takes a due job by setting `due` to the end of its lease, and deletes the job when it is
 -- done. `attempts` counts how often the job was taken since its last success. `lost` counts how often in a row a
 -- process did not put it back, for example because it was killed; the process that has the job now is counted, too.
+-- `holder` is a process that has begun something in its memory: it continues the job before the end of the lease.
 CREATE TABLE jobs (
     id       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind     text        NOT NULL,
@@ -183,7 +195,8 @@ CREATE TABLE jobs (
     due      timestamptz NOT NULL DEFAULT now(),
     attempts integer     NOT NULL DEFAULT 0,
     created  timestamptz NOT NULL DEFAULT now(),
-    lost     integer     NOT NULL DEFAULT 0
+    lost     integer     NOT NULL DEFAULT 0,
+    holder   text
 );
 CREATE INDEX ON jobs (due, id);
 
@@ -201,104 +214,24 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER enqueue_cleanup AFTER DELETE ON users REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION enqueue_cleanup();
 
--- Foreign key that is checked only on write, so that deleting a row does not update the rows that refer to it.
--- Statements that read such a reference ignore it if the row no longer exists. Arguments: table, column, constraint.
-CREATE FUNCTION require_reference() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    referenced integer;
-BEGIN
-    EXECUTE format('SELECT 1 FROM %I WHERE user_id = $1.user_id AND id = $1.%I FOR KEY SHARE', TG_ARGV[0], TG_ARGV[1])
-       INTO referenced USING NEW;
-    IF referenced IS NULL THEN
-        RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_ARGV[2], MESSAGE = 'no such row';
-    END IF;
-    RETURN NEW;
-END $$;
-
--- The number of rows that each user owns in each table, which list totals and plan limits read. `kind` is the table
--- name, or 'visits YYYY-MM' for the recorded visits of a month. The foreign key rejects new rows of a deleted user,
--- whose existing rows are deleted in batches. `last_added` is the number of visits that the last statement added: fewer
--- than it received once the plan's limit is reached. `unindexed` is the number of rows added since a job to index them
--- was enqueued, and `indexed_to` the highest id that the job may index; see link_blocks.
-CREATE TABLE usage (
-    user_id    bigint NOT NULL REFERENCES users ON DELETE CASCADE,
-    kind       text   NOT NULL,
-    total      bigint NOT NULL,
-    last_added bigint NOT NULL DEFAULT 0,
-    unindexed  bigint NOT NULL DEFAULT 0,
-    indexed_to bigint,
-    PRIMARY KEY (user_id, kind)
+-- The number of rows that each user owns in each table, in parts: a statement changes the part of its connection, so that
+-- the requests of a user do not wait for each other. `kind` is the table, or 'visits YYYY-MM' for the recorded visits of a
+-- month, which have one part. The foreign key rejects new rows of a deleted user, whose existing rows are deleted in batches.
+-- `last_added` is the number of visits that the last statement added: fewer than it received once the plan's limit is
+-- reached.
+CREATE TABLE usage_parts (
+    user_id    bigint  NOT NULL REFERENCES users ON DELETE CASCADE,
+    kind       text    NOT NULL,
+    part       integer NOT NULL DEFAULT 0,
+    total      bigint  NOT NULL,
+    last_added bigint  NOT NULL DEFAULT 0,
+    PRIMARY KEY (user_id, kind, part)
 ) WITH (fillfactor = 50);
 
--- Update `usage` and enforce the limits of the plan. The usage row stays locked until the transaction ends, so that
--- concurrent creates wait for each other and see each other's rows. The triggers run once per statement to keep bulk
--- loads cheap. Every table whose rows a user owns has them. Argument: the member of `limits`, if the table has one.
---
--- `public.usage`, because `confined.usage` is a view.
---
--- Triggers of the same event fire in the order of their names: on links, a plan's limit is reported before a taken
--- alias.
-CREATE FUNCTION update_usage() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    counter record;
-    plan    record;
-BEGIN
-    IF TG_OP = 'DELETE' THEN
-        UPDATE public.usage u SET total = total - counts.number
-          FROM (SELECT user_id, count(*) AS number FROM deleted GROUP BY user_id) counts
-         WHERE u.user_id = counts.user_id AND kind = TG_TABLE_NAME;
-        RETURN NULL;
-    END IF;
-    FOR counter IN
-        INSERT INTO public.usage AS u (user_id, kind, total, unindexed)
-        SELECT user_id, TG_TABLE_NAME, count(*), count(*) FROM inserted GROUP BY user_id
-        ON CONFLICT (user_id, kind) DO UPDATE
-           SET total = u.total + excluded.total, unindexed = u.unindexed + excluded.unindexed
-        RETURNING u.user_id, u.total, u.unindexed, u.indexed_to
-    LOOP
-        IF counter.indexed_to IS NOT NULL THEN
-            INSERT INTO changed_links (user_id, link_id)
-            SELECT user_id, id FROM inserted WHERE user_id = counter.user_id AND id <= counter.indexed_to;
-        END IF;
-        IF counter.unindexed >= 4096 AND counter.total >= 20000 AND TG_TABLE_NAME = 'links' THEN
-            UPDATE public.usage SET unindexed = 0 WHERE user_id = counter.user_id AND kind = TG_TABLE_NAME;
-            INSERT INTO jobs (kind, argument) VALUES ('links_added', jsonb_build_object('user_id', counter.user_id));
-        END IF;
-        CONTINUE WHEN TG_NARGS = 0;
-        SELECT (limits -> TG_ARGV[0] ->> 'enabled') = '1' AS enabled,
-               CASE json_typeof(limits -> TG_ARGV[0]) WHEN 'object'
-                    THEN coalesce((limits -> TG_ARGV[0] ->> 'count')::bigint, 0)
-                    ELSE (limits ->> TG_ARGV[0])::bigint END AS count
-          INTO plan FROM accounts WHERE id = counter.user_id AND NOT admin;
-        IF NOT plan.enabled THEN
-            RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_feature',
-                MESSAGE = 'feature', DETAIL = replace(TG_TABLE_NAME, '_', ' ');
-        ELSIF plan.count > 0 AND counter.total > plan.count THEN
-            RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_limit',
-                MESSAGE = 'limit', DETAIL = plan.count || ' ' || replace(TG_TABLE_NAME, '_', ' ');
-        ELSIF counter.total = plan.count AND has_webhooks(counter.user_id) THEN
-            INSERT INTO outbox (user_id, type, data)
-            VALUES (counter.user_id, 'plan.limit_reached',
-                    jsonb_build_object('resource', replace(TG_TABLE_NAME, '_', ' '), 'limit', plan.count));
-        END IF;
-    END LOOP;
-    RETURN NULL;
-END $$;
-
--- Reject a feature that the plan of the row's owner does not include. Arguments: the member of `limits`, and its name
--- in the error message.
-CREATE FUNCTION require_feature() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (SELECT FROM accounts
-                WHERE id = NEW.user_id AND NOT admin AND limits -> TG_ARGV[0] ->> 'enabled' <> '1') THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_feature',
-            MESSAGE = 'feature', DETAIL = TG_ARGV[1];
-    END IF;
-    RETURN NULL;
-END $$;
+-- The totals of lists.
+CREATE VIEW usage AS
+SELECT user_id, kind, sum(total)::bigint AS total FROM usage_parts GROUP BY user_id, kind;
 
 -- Branded domains: hosts of users that point to the service. A host belongs to one user. `logo` is the image of `brandlogo`.
 -- `checked` is the time of the last check that the host points to the service, and `problem` what it found.
@@ -317,19 +250,9 @@ CREATE TABLE domains (
     logo_digest  text    GENERATED ALWAYS AS (left(md5(logo), 8)) STORED,
     checked      timestamptz,
     problem      text    NOT NULL DEFAULT '',
+    version      bigint  NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
--- The version of a domain for If-Match, which checks do not change. The arguments are columns, because confined keys read a
--- view.
-CREATE FUNCTION domain_version(redirectroot text, redirect404 text, brandname text, brandlogo text, brandcolor text,
-                               logo_digest text) RETURNS text LANGUAGE sql STABLE
-RETURN (hashtextextended(row(redirectroot, redirect404, brandname, brandlogo, brandcolor, logo_digest)::text, 0)
-        & 9223372036854775807)::text;
-
-CREATE TRIGGER add_usage AFTER INSERT ON domains REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION update_usage('domain');
-CREATE TRIGGER subtract_usage AFTER DELETE ON domains REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION update_usage();
 
 -- Domains that are served. Those of a deleted user remain in the table until a job deletes them.
 CREATE VIEW live_domains AS
@@ -340,8 +263,8 @@ CREATE FUNCTION host_of(url text) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN substring(url FROM '^https?://([^/:?#]+)');
 
 -- Reject redirects from one branded domain to another, which could redirect back. The lock makes concurrent writes
--- wait for each other, so that the later one sees the other domain. `public.domains`, because `confined.domains` has
--- another id.
+-- wait for each other, so that the later one sees the other domain. `public.domains`, because that of restricted
+-- keys has another id.
 CREATE FUNCTION refuse_branded_redirects() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock('public.domains'::regclass::oid::bigint);
@@ -371,14 +294,9 @@ CREATE TABLE splash_pages (
     banner  text        NOT NULL DEFAULT '',
     created timestamptz NOT NULL DEFAULT now(),
     key_id  bigint,
+    version bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
-CREATE TRIGGER add_usage AFTER INSERT ON splash_pages REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION update_usage('splash');
-CREATE TRIGGER subtract_usage AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION update_usage();
-CREATE TRIGGER enqueue_cleanup AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION enqueue_cleanup();
 
 -- Red, green and blue of '#rgb', '#rrggbb' or 'rgb(r,g,b)', from 0 to 255.
 CREATE FUNCTION color_parts(color text) RETURNS double precision[] LANGUAGE sql IMMUTABLE
@@ -417,21 +335,11 @@ CREATE TABLE overlays (
     background text        NOT NULL DEFAULT '#1d4ed8',
     created    timestamptz NOT NULL DEFAULT now(),
     key_id     bigint,
+    version    bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
-CREATE TRIGGER add_usage AFTER INSERT ON overlays REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION update_usage('overlay');
-CREATE TRIGGER subtract_usage AFTER DELETE ON overlays REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION update_usage();
-CREATE TRIGGER enqueue_cleanup AFTER DELETE ON overlays REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION enqueue_cleanup();
--- An overlay from before this rule keeps its colors until one of them is changed.
-CREATE TRIGGER colors_on_insert BEFORE INSERT ON overlays FOR EACH ROW
+CREATE TRIGGER colors_on_insert_or_update BEFORE INSERT OR UPDATE ON overlays FOR EACH ROW
     WHEN (contrast(NEW.color, NEW.background) < 3)
-    EXECUTE FUNCTION refuse_close_colors('overlay_colours_too_close', 'color', 'background');
-CREATE TRIGGER colors_on_update BEFORE UPDATE ON overlays FOR EACH ROW
-    WHEN ((NEW.color, NEW.background) IS DISTINCT FROM (OLD.color, OLD.background)
-          AND contrast(NEW.color, NEW.background) < 3)
     EXECUTE FUNCTION refuse_close_colors('overlay_colours_too_close', 'color', 'background');
 
 -- Answers that visitors gave in the form of an overlay.
@@ -443,8 +351,6 @@ CREATE TABLE overlay_answers (
     created    timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX ON overlay_answers (overlay_id, id);
-CREATE TRIGGER overlay_on_insert BEFORE INSERT ON overlay_answers FOR EACH ROW
-    EXECUTE FUNCTION require_reference('overlays', 'overlay_id', 'overlay_unknown');
 
 -- Tracking pixels of advertisers.
 CREATE TABLE pixels (
@@ -455,14 +361,9 @@ CREATE TABLE pixels (
     tag     text        NOT NULL,
     created timestamptz NOT NULL DEFAULT now(),
     key_id  bigint,
+    version bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
-CREATE TRIGGER add_usage AFTER INSERT ON pixels REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION update_usage('pixels');
-CREATE TRIGGER subtract_usage AFTER DELETE ON pixels REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION update_usage();
-CREATE TRIGGER enqueue_cleanup AFTER DELETE ON pixels REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION enqueue_cleanup();
 
 -- Campaigns: named sets of links. The slug is the path of the rotator, which redirects to one of the links.
 CREATE TABLE campaigns (
@@ -473,25 +374,20 @@ CREATE TABLE campaigns (
     public  boolean     NOT NULL,
     created timestamptz NOT NULL DEFAULT now(),
     key_id  bigint,
+    version bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id),
     CONSTRAINT campaign_name_taken UNIQUE (user_id, name)
 );
-CREATE TRIGGER add_usage AFTER INSERT ON campaigns REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION update_usage('bundle');
-CREATE TRIGGER subtract_usage AFTER DELETE ON campaigns REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION update_usage();
-CREATE TRIGGER enqueue_cleanup AFTER DELETE ON campaigns REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION enqueue_cleanup();
 
 -- Shared ids of links and QR codes, so that statistics refer to either by one number.
-CREATE SEQUENCE target_ids;
+CREATE SEQUENCE tracked_ids;
 
 -- Short links. `plain` is true if the link was created from a URL alone: the same URL then returns the same link.
 -- `custom` is true if the user chose the alias. `public` links appear in the lists of campaigns. `locations`, `devices`
 -- and `languages` map a lower-case name to a URL. `parameters` is an array of [name, value]. `imported_clicks` is the
 -- number of clicks that another service counted, without those that were imported as visits. No statistics include it.
 CREATE TABLE links (
-    id              bigint      PRIMARY KEY DEFAULT nextval('target_ids'),
+    id              bigint      PRIMARY KEY DEFAULT nextval('tracked_ids'),
     user_id         bigint      NOT NULL,
     campaign_id     bigint,
     domain_id       bigint,
@@ -517,239 +413,53 @@ CREATE TABLE links (
     created         timestamptz NOT NULL DEFAULT now(),
     imported_clicks bigint,
     key_id          bigint,
+    version         bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id),
     CONSTRAINT domain_in_use FOREIGN KEY (user_id, domain_id) REFERENCES domains (user_id, id)
 );
+-- Lists read the unique index on (user_id, id). A link of a URL alone has an entry in no other index than this one, the
+-- primary key and that of the search.
 CREATE UNIQUE INDEX plain_link ON links (user_id, md5(url)) WHERE plain;
+-- The public list of a campaign, and its deletion.
 CREATE INDEX ON links (campaign_id, id) WHERE campaign_id IS NOT NULL;
--- The rotator reads links in a random but fixed order, and finds the link that expires last.
+-- The rotator: links in a random but fixed order, so that all are equally likely in constant time, and those that expire last.
 CREATE INDEX ON links (campaign_id, hashint8(id)) WHERE campaign_id IS NOT NULL;
 CREATE INDEX ON links (campaign_id, expires) WHERE campaign_id IS NOT NULL;
+-- Links of a domain: its deletion is refused while it has any, and keys limited to it list them.
 CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;
+-- Deletion of splash pages and overlays.
 CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;
 CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;
+-- Keys with `own_only`: their lists, and their links of a URL (own_plain_link).
 CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;
 CREATE INDEX ON links (user_id, key_id, md5(url)) WHERE key_id IS NOT NULL;
-CREATE TRIGGER campaign_on_insert BEFORE INSERT ON links FOR EACH ROW
-    WHEN (NEW.campaign_id IS NOT NULL)
-    EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
-CREATE TRIGGER campaign_on_update BEFORE UPDATE OF campaign_id ON links FOR EACH ROW
-    WHEN (NEW.campaign_id IS NOT NULL AND NEW.campaign_id IS DISTINCT FROM OLD.campaign_id)
-    EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
-CREATE TRIGGER splash_on_insert BEFORE INSERT ON links FOR EACH ROW
-    WHEN (NEW.splash_id IS NOT NULL) EXECUTE FUNCTION require_reference('splash_pages', 'splash_id', 'splash_unknown');
-CREATE TRIGGER splash_on_update BEFORE UPDATE OF splash_id ON links FOR EACH ROW
-    WHEN (NEW.splash_id IS NOT NULL AND NEW.splash_id IS DISTINCT FROM OLD.splash_id)
-    EXECUTE FUNCTION require_reference('splash_pages', 'splash_id', 'splash_unknown');
-CREATE TRIGGER overlay_on_insert BEFORE INSERT ON links FOR EACH ROW
-    WHEN (NEW.overlay_id IS NOT NULL) EXECUTE FUNCTION require_reference('overlays', 'overlay_id', 'overlay_unknown');
-CREATE TRIGGER overlay_on_update BEFORE UPDATE OF overlay_id ON links FOR EACH ROW
-    WHEN (NEW.overlay_id IS NOT NULL AND NEW.overlay_id IS DISTINCT FROM OLD.overlay_id)
-    EXECUTE FUNCTION require_reference('overlays', 'overlay_id', 'overlay_unknown');
-CREATE TRIGGER custom_alias_on_insert AFTER INSERT ON links FOR EACH ROW
-    WHEN (NEW.custom) EXECUTE FUNCTION require_feature('alias', 'custom aliases');
-CREATE TRIGGER custom_alias_on_update AFTER UPDATE OF alias ON links FOR EACH ROW
-    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION require_feature('alias', 'custom aliases');
-CREATE TRIGGER geo_on_insert AFTER INSERT ON links FOR EACH ROW
-    WHEN (NEW.locations <> '{}') EXECUTE FUNCTION require_feature('geo', 'targets by country');
-CREATE TRIGGER geo_on_update AFTER UPDATE OF locations ON links FOR EACH ROW
-    WHEN (NOT NEW.locations <@ OLD.locations)
-    EXECUTE FUNCTION require_feature('geo', 'targets by country');
-CREATE TRIGGER device_on_insert AFTER INSERT ON links FOR EACH ROW
-    WHEN (NEW.devices <> '{}') EXECUTE FUNCTION require_feature('device', 'targets by device');
-CREATE TRIGGER device_on_update AFTER UPDATE OF devices ON links FOR EACH ROW
-    WHEN (NOT NEW.devices <@ OLD.devices)
-    EXECUTE FUNCTION require_feature('device', 'targets by device');
-CREATE TRIGGER parameters_on_insert AFTER INSERT ON links FOR EACH ROW
-    WHEN (NEW.parameters <> '[]') EXECUTE FUNCTION require_feature('parameters', 'link parameters');
-CREATE TRIGGER parameters_on_update AFTER UPDATE OF parameters ON links FOR EACH ROW
-    WHEN (NOT NEW.parameters <@ OLD.parameters)
-    EXECUTE FUNCTION require_feature('parameters', 'link parameters');
-CREATE TRIGGER add_usage AFTER INSERT ON links REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION update_usage('links');
-CREATE TRIGGER subtract_usage AFTER DELETE ON links REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION update_usage();
-CREATE TRIGGER enqueue_cleanup AFTER DELETE ON links REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION enqueue_cleanup();
-
--- The search of many links. A block is the links of a user with ids above the last one of the block before, up to
--- `last_id`. `trigrams` has all pieces of three characters of their texts, and may have more: those of links that were
--- deleted or changed since. A search reads the links of the blocks that have all pieces of the text, those behind the last
--- block, and those in `changed_links`. A job makes blocks of users with 20,000 links or more, after each 4,096 new ones.
---
--- A statement that stores a link with an id of at most `indexed_to` in `usage` adds it to `changed_links`. The job first
--- raises `indexed_to`, then waits until all transactions that may not have seen it have ended, and then makes blocks up
--- to there. Another job makes the blocks of changed links again.
---
--- No statistics: all plans use the same index, and PostgreSQL would decompress the arrays to analyze them.
-CREATE TABLE link_blocks (
-    user_id  bigint    NOT NULL,
-    last_id  bigint    NOT NULL,
-    trigrams integer[] NOT NULL,
-    PRIMARY KEY (user_id, last_id)
-);
-ALTER TABLE link_blocks ALTER trigrams SET STATISTICS 0;
-CREATE INDEX ON link_blocks USING gin (trigrams) WITH (fastupdate = off);
-
--- A link may have several rows, because each transaction needs one of its own.
-CREATE TABLE changed_links (
-    user_id bigint NOT NULL,
-    link_id bigint NOT NULL,
-    number  bigint GENERATED ALWAYS AS IDENTITY,
-    PRIMARY KEY (user_id, link_id, number)
-);
-
-CREATE FUNCTION enqueue_changed_links() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO jobs (kind, argument) VALUES ('links_changed', '{}');
-    RETURN NULL;
-END $$;
-CREATE TRIGGER enqueue_changed_links AFTER INSERT ON changed_links FOR EACH ROW
-    WHEN (NEW.number % 256 = 0) EXECUTE FUNCTION enqueue_changed_links();
-
--- `public.usage`, because `confined.usage` is a view.
-CREATE FUNCTION add_changed_link() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.id <= (SELECT indexed_to FROM public.usage WHERE user_id = NEW.user_id AND kind = 'links') THEN
-        INSERT INTO changed_links (user_id, link_id) VALUES (NEW.user_id, NEW.id);
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER search_on_update AFTER UPDATE OF url, alias, title ON links FOR EACH ROW
-    WHEN ((NEW.url, NEW.alias, NEW.title) IS DISTINCT FROM (OLD.url, OLD.alias, OLD.title))
-    EXECUTE FUNCTION add_changed_link();
 
 -- The text of a link that is searched.
-CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
-RETURN lower(concat_ws(chr(10), url, alias, title));
+CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN lower(url || chr(10) || alias || chr(10) || title);
 
--- The pieces of three characters of a text in lower case, as numbers that differ between users. Others may have the same
--- number: a block then seems to contain a piece that it does not. The numbers must not change: they are stored.
-CREATE FUNCTION trigrams(owner bigint, string text) RETURNS integer[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY(SELECT DISTINCT (((ascii(a)::bigint << 42) + (ascii(b)::bigint << 21) + ascii(c)
-                               + owner % 2147483647 * 1000003) % 2147483647)::integer
-               FROM (SELECT string_to_array(string, NULL) AS s) characters, unnest(s, s[2:], s[3:]) AS pieces (a, b, c)
-              WHERE c IS NOT NULL);
-
--- Store the first block of the links with ids above `after` and up to `until`, and return its last id, or NULL if there
--- are no such links. Long texts make it smaller. The lock keeps blocks from being stored while their user is deleted.
---
--- The statement compares rows, `(user_id, id) > (owner, after)`. If it had `user_id = owner` too, PostgreSQL would read the
--- index from the first link of the user.
-CREATE FUNCTION store_block(owner bigint, after bigint, until bigint, max_links integer) RETURNS bigint
-    LANGUAGE plpgsql AS $$
-DECLARE
-    last bigint;
+-- Create the index of the search unless it exists or its extensions are refused: a search then reads all links of its user.
+-- Entries of new rows wait in a list, which the jobs empty (linkmgr/repository/url_search.py).
+CREATE FUNCTION create_search_index() RETURNS void LANGUAGE plpgsql SET client_min_messages = warning AS $$
 BEGIN
-    PERFORM FROM users WHERE id = owner FOR KEY SHARE;
-    IF FOUND THEN
-        INSERT INTO link_blocks (user_id, last_id, trigrams)
-        SELECT owner, max(id), trigrams(owner, string_agg(string, chr(10)))
-          FROM (SELECT id, string, sum(length(string)) OVER (ORDER BY id) - length(string) AS characters
-                  FROM (SELECT id, search_text(url, alias, title) AS string
-                          FROM links
-                         WHERE (user_id, id) > (owner, after) AND (user_id, id) <= (owner, until)
-                         ORDER BY user_id, id
-                         LIMIT max_links) texts) sums
-         WHERE characters < 50000
-        HAVING count(*) > 0
-        RETURNING last_id INTO last;
+    IF to_regclass('links_search') IS NULL THEN
+        CREATE EXTENSION IF NOT EXISTS pg_trgm;
+        CREATE EXTENSION IF NOT EXISTS btree_gin;
+        CREATE INDEX links_search ON links USING gin (user_id, search_text(url, alias, title) gin_trgm_ops);
     END IF;
-    RETURN last;
+EXCEPTION
+    -- PostgreSQL reports a missing extension by the second, and from version 15 on by the third.
+    WHEN insufficient_privilege OR undefined_file OR feature_not_supported OR undefined_object THEN NULL;
 END $$;
+SELECT create_search_index();
 
--- Store the next block of a user. Return true if there are no more links up to `until`, or NULL if another process stores
--- blocks.
-CREATE FUNCTION add_block(owner bigint, until bigint, max_links integer) RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-    IF NOT pg_try_advisory_xact_lock('link_blocks'::regclass::oid::bigint) THEN
-        RETURN NULL;
-    END IF;
-    RETURN store_block(owner, (SELECT coalesce(max(last_id), 0) FROM link_blocks WHERE user_id = owner),
-                       until, max_links) IS NULL;
-END $$;
-
--- Store the block of a changed link again. Return true if there is none, or NULL if another process stores blocks. The
--- statement that reads the links begins after the one that deletes the rows of `changed_links`, so it sees their changes.
-CREATE FUNCTION replace_block(max_links integer) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-    changed changed_links;
-    after   bigint;
-    until   bigint;
-BEGIN
-    IF NOT pg_try_advisory_xact_lock('link_blocks'::regclass::oid::bigint) THEN
-        RETURN NULL;
-    END IF;
-    SELECT * INTO changed FROM changed_links ORDER BY user_id, link_id LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN true;
-    END IF;
-    after := (SELECT coalesce(max(last_id), 0) FROM link_blocks
-               WHERE user_id = changed.user_id AND last_id < changed.link_id);
-    until := (SELECT min(last_id) FROM link_blocks WHERE user_id = changed.user_id AND last_id >= changed.link_id);
-    DELETE FROM changed_links
-     WHERE user_id = changed.user_id AND link_id > after AND (link_id <= until OR until IS NULL);
-    DELETE FROM link_blocks WHERE user_id = changed.user_id AND last_id = until;
-    WHILE after < until LOOP
-        after := store_block(changed.user_id, after, until, max_links);
-    END LOOP;
-    RETURN false;
-END $$;
-
--- Return the blocks that have all pieces of a text. Only the index on `trigrams` can answer the inner query, which is
--- faster than reading the arrays.
-CREATE FUNCTION candidate_blocks(owner bigint, string text) RETURNS bigint[] LANGUAGE plpgsql STABLE
-    SET enable_seqscan = off AS $$
-BEGIN
-    RETURN ARRAY(SELECT last_id
-                   FROM (SELECT user_id, last_id FROM link_blocks WHERE trigrams @> trigrams(owner, string) OFFSET 0) b
-                  WHERE user_id = owner);
-END $$;
-
--- Return the number and the ids of the links that contain a text. If a third of the links or more would be read through
--- blocks of 128 links, `changed_links` and the tail, read all links of the user, which PostgreSQL does in parallel.
---
--- `DISTINCT`, because a changed link may also be in one of the blocks.
+-- Return the number and the ids of the links that contain a text. EXECUTE plans for each text: short and frequent ones are
+-- found faster without the index.
 CREATE FUNCTION search_links(owner bigint, q text) RETURNS TABLE (total bigint, ids bigint[]) LANGUAGE plpgsql STABLE AS $$
-#variable_conflict use_column
-DECLARE
-    string text := lower(q);
-    last   bigint;  -- block
-    number bigint;
-    blocks bigint[];
-    unread bigint;
 BEGIN
-    IF length(string) >= 3 THEN
-        SELECT max(last_id), count(*) INTO last, number FROM link_blocks WHERE user_id = owner;
-        IF number > 0 THEN
-            blocks := candidate_blocks(owner, string);
-            unread := (number - cardinality(blocks)) * 128
-                      - (SELECT count(*) FROM changed_links WHERE user_id = owner);
-        END IF;
-    END IF;
-    IF cardinality(blocks) * 3 < number
-       AND unread * 3 > (SELECT total FROM public.usage WHERE user_id = owner AND kind = 'links') * 2 THEN
-        RETURN QUERY
-        WITH ranges AS MATERIALIZED (
-            SELECT (SELECT coalesce(max(b.last_id), 0) FROM link_blocks b
-                     WHERE b.user_id = owner AND b.last_id < candidate.until) AS after, until
-              FROM unnest(blocks) AS candidate (until)
-             UNION ALL
-            SELECT last, 9223372036854775807
-             UNION ALL
-            SELECT link_id - 1, link_id FROM changed_links WHERE user_id = owner)
-        SELECT count(*), array_agg(id)
-          FROM (SELECT DISTINCT id
-                  FROM ranges,
-                       LATERAL (SELECT id FROM links
-                                 WHERE (user_id, id) > (owner, after) AND (user_id, id) <= (owner, until)
-                                   AND position(string IN search_text(url, alias, title)) > 0
-                                OFFSET 0) in_range) matches;
-    ELSE
-        RETURN QUERY
-        SELECT count(*), array_agg(id) FROM links
-         WHERE user_id = owner AND position(string IN search_text(url, alias, title)) > 0;
-    END IF;
+    RETURN QUERY EXECUTE
+        'SELECT count(*), array_agg(id) FROM links WHERE user_id = $1 AND search_text(url, alias, title) LIKE $2'
+        USING owner, '%' || regexp_replace(lower(q), '([\\%_])', '\\\1', 'g') || '%';
 END $$;
 
 -- The pixels of links.
@@ -761,11 +471,10 @@ CREATE TABLE link_pixels (
     FOREIGN KEY (user_id, link_id) REFERENCES links (user_id, id) ON DELETE CASCADE
 );
 CREATE INDEX ON link_pixels (user_id, pixel_id);
-CREATE TRIGGER pixel_on_insert BEFORE INSERT ON link_pixels FOR EACH ROW
-    EXECUTE FUNCTION require_reference('pixels', 'pixel_id', 'pixel_unknown');
 
--- Replace the pixels of a link. The caller has locked its row. Each statement of a function sees rows committed before
--- the statement began, so this one sees the pixels that the previous holder of the lock stored.
+-- Replace the pixels of a link. The caller has locked its row, and changed its version if the pixels differ. Each statement of
+-- a function sees rows committed before the statement began, so this one sees the pixels that the previous holder of the
+-- lock stored.
 CREATE FUNCTION replace_link_pixels(owner bigint, link bigint, pixels bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     DELETE FROM link_pixels WHERE link_id = link AND pixel_id <> ALL (pixels);
@@ -785,16 +494,9 @@ CREATE TABLE bios (
     links   json        NOT NULL DEFAULT '[]',
     created timestamptz NOT NULL DEFAULT now(),
     key_id  bigint,
+    version bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
-CREATE TRIGGER custom_alias_on_insert AFTER INSERT ON bios FOR EACH ROW
-    WHEN (NEW.custom) EXECUTE FUNCTION require_feature('alias', 'custom aliases');
-CREATE TRIGGER custom_alias_on_update AFTER UPDATE OF alias ON bios FOR EACH ROW
-    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION require_feature('alias', 'custom aliases');
-CREATE TRIGGER add_usage AFTER INSERT ON bios REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION update_usage();
-CREATE TRIGGER subtract_usage AFTER DELETE ON bios REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION update_usage();
 
 -- Aliases of links and bio pages. The primary key is the only constraint that makes an alias unique on its host.
 -- Triggers copy the rows from links and bios. There are no foreign keys, because their indexes would slow down every
@@ -808,49 +510,11 @@ CREATE TABLE aliases (
     CHECK (num_nonnulls(link_id, bio_id) = 1)
 );
 
--- Inserts are handled once per statement to keep bulk loads cheap. Updates and deletes are handled row by row, because
--- PostgreSQL could plan a join with their transition table as a scan of all aliases.
-CREATE FUNCTION sync_link_alias() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_OP = 'INSERT' THEN
-        INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM inserted;
-    ELSIF TG_OP = 'UPDATE' THEN
-        UPDATE aliases SET alias = NEW.alias, domain_id = coalesce(NEW.domain_id, 0)
-         WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
-    ELSE
-        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = coalesce(OLD.domain_id, 0);
-    END IF;
-    RETURN NULL;
-END $$;
-
-CREATE FUNCTION sync_bio_alias() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_OP = 'INSERT' THEN
-        INSERT INTO aliases (alias, domain_id, bio_id) VALUES (NEW.alias, 0, NEW.id);
-    ELSIF TG_OP = 'UPDATE' THEN
-        UPDATE aliases SET alias = NEW.alias WHERE alias = OLD.alias AND domain_id = 0;
-    ELSE
-        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = 0;
-    END IF;
-    RETURN NULL;
-END $$;
-
-CREATE TRIGGER alias_on_insert AFTER INSERT ON bios FOR EACH ROW EXECUTE FUNCTION sync_bio_alias();
-CREATE TRIGGER alias_on_update AFTER UPDATE OF alias ON bios FOR EACH ROW
-    WHEN (NEW.alias <> OLD.alias) EXECUTE FUNCTION sync_bio_alias();
-CREATE TRIGGER alias_on_delete AFTER DELETE ON bios FOR EACH ROW EXECUTE FUNCTION sync_bio_alias();
-
-CREATE TRIGGER alias_on_insert AFTER INSERT ON links REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION sync_link_alias();
-CREATE TRIGGER alias_on_update AFTER UPDATE OF alias, domain_id ON links FOR EACH ROW
-    WHEN ((NEW.alias, NEW.domain_id) IS DISTINCT FROM (OLD.alias, OLD.domain_id)) EXECUTE FUNCTION sync_link_alias();
-CREATE TRIGGER alias_on_delete AFTER DELETE ON links FOR EACH ROW EXECUTE FUNCTION sync_link_alias();
-
 -- QR codes. `code` is the last part of their URLs. `logo` is the PNG that the image contains. `logo_hash` identifies it
 -- in the cache of images, so that a cached image needs no `logo`. `logo_source` is the URL or the file name that the user
--- sent, or null for a logo of an earlier version.
+-- sent.
 CREATE TABLE qrs (
-    id          bigint      PRIMARY KEY DEFAULT nextval('target_ids'),
+    id          bigint      PRIMARY KEY DEFAULT nextval('tracked_ids'),
     user_id     bigint      NOT NULL,
     code        text        NOT NULL UNIQUE,
     type        text        NOT NULL,
@@ -863,17 +527,30 @@ CREATE TABLE qrs (
     logo_hash   bytea       GENERATED ALWAYS AS (sha256(logo)) STORED,
     created     timestamptz NOT NULL DEFAULT now(),
     key_id      bigint,
+    version     bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
 CREATE TRIGGER colors_on_insert_or_update BEFORE INSERT OR UPDATE ON qrs FOR EACH ROW
     WHEN (contrast(NEW.foreground, NEW.background) < 3)
     EXECUTE FUNCTION refuse_close_colors('colours_too_close', 'foreground', 'background');
-CREATE TRIGGER add_usage AFTER INSERT ON qrs REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION update_usage();
-CREATE TRIGGER subtract_usage AFTER DELETE ON qrs REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION update_usage();
-CREATE TRIGGER enqueue_cleanup AFTER DELETE ON qrs REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION enqueue_cleanup();
+
+-- Codes of deleted QR codes, which are printed somewhere: only their owners may store them again, from an export. An owner
+-- may have been deleted.
+CREATE TABLE retired_codes (
+    code     text   PRIMARY KEY,
+    owner_id bigint NOT NULL
+);
+
+CREATE FUNCTION retire_code() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        INSERT INTO retired_codes (code, owner_id) VALUES (OLD.code, OLD.user_id) ON CONFLICT DO NOTHING;
+    ELSIF EXISTS (SELECT FROM retired_codes WHERE code = NEW.code AND owner_id <> NEW.user_id) THEN
+        RAISE EXCEPTION USING ERRCODE = 'unique_violation', CONSTRAINT = 'qrs_code_key', MESSAGE = 'retired';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER retire_code AFTER INSERT OR DELETE ON qrs FOR EACH ROW EXECUTE FUNCTION retire_code();
 
 -- Reject QR codes that link to a branded domain, where the URL could lead back to the same code. Links do not lead back,
 -- so short URLs are allowed. An update that keeps the URL is accepted: its host may have become a branded domain since.
@@ -905,15 +582,10 @@ CREATE TABLE channels (
     starred     boolean     NOT NULL DEFAULT false,
     created     timestamptz NOT NULL DEFAULT now(),
     key_id      bigint,
+    version     bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id),
     CONSTRAINT channel_name_taken UNIQUE (user_id, name)
 );
-CREATE TRIGGER add_usage AFTER INSERT ON channels REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION update_usage();
-CREATE TRIGGER subtract_usage AFTER DELETE ON channels REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION update_usage();
-CREATE TRIGGER enqueue_cleanup AFTER DELETE ON channels REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION enqueue_cleanup();
 
 -- Members of channels: each row refers to one link, bio page or QR code. The foreign keys include the user, so a row
 -- cannot refer to another user's.
@@ -934,27 +606,23 @@ CREATE INDEX ON channel_items (channel_id, id);
 CREATE INDEX ON channel_items (user_id, link_id);
 CREATE INDEX ON channel_items (user_id, bio_id);
 CREATE INDEX ON channel_items (user_id, qr_id);
-CREATE TRIGGER channel_on_insert BEFORE INSERT ON channel_items FOR EACH ROW
-    EXECUTE FUNCTION require_reference('channels', 'channel_id', 'channel_unknown');
 
 -- Visits of links and scans of QR codes. IP addresses are not stored: `visitor` is a keyed digest. Each month has a
--- partition, so that old visits are dropped as a whole instead of row by row. `rolled` is false for visits stored before
--- there were rollups, until the job `fill_rollups` has counted them.
+-- partition, so that old visits are dropped as a whole instead of row by row.
 CREATE TABLE visits (
-    target_id bigint      NOT NULL,
-    at        timestamptz NOT NULL,
-    visitor   bytea       NOT NULL,
-    country   text        NOT NULL,
-    referrer  text        NOT NULL,
-    browser   text        NOT NULL,
-    os        text        NOT NULL,
-    bot       boolean     NOT NULL DEFAULT false,
-    device    text        NOT NULL DEFAULT 'Unknown',
-    city      text        NOT NULL DEFAULT 'Unknown',
-    language  text        NOT NULL DEFAULT 'Unknown',
-    rolled    boolean     NOT NULL DEFAULT true
+    tracked_id bigint      NOT NULL,
+    at         timestamptz NOT NULL,
+    visitor    bytea       NOT NULL,
+    country    text        NOT NULL,
+    referrer   text        NOT NULL,
+    browser    text        NOT NULL,
+    os         text        NOT NULL,
+    bot        boolean     NOT NULL DEFAULT false,
+    device     text        NOT NULL DEFAULT 'Unknown',
+    city       text        NOT NULL DEFAULT 'Unknown',
+    language   text        NOT NULL DEFAULT 'Unknown'
 ) PARTITION BY RANGE (at);
-CREATE INDEX ON visits (target_id, at);
+CREATE INDEX ON visits (tracked_id, bot, at);
 
 -- Create the partition for the month of a visit. Attaching a table, unlike creating it as a partition, waits neither
 -- for visits nor for a dump.
@@ -1014,35 +682,50 @@ CREATE TABLE detailed_since (
     since   timestamptz NOT NULL
 );
 
--- Imported visits may be older than their user. Their days remain in `account_days`.
+-- Note for users that their visits from before `start` may have been purged. NULL, without an end of retention, notes
+-- nothing. Imported visits may be older than their user. Their days remain in the rollups.
+CREATE FUNCTION note_detailed_since(ids bigint[], start timestamptz) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO detailed_since AS d (user_id, since)
+    SELECT id, start
+      FROM users
+     WHERE id = ANY (ids)
+       AND (registered < start
+            OR (SELECT min(at) FROM account_rollups WHERE user_id = users.id AND dimension = '' AND unit = 'day') < start)
+    ON CONFLICT (user_id) DO UPDATE SET since = greatest(d.since, excluded.since);
+END $$;
+
+-- A plan may have any number of users: a job notes the change of its retention for them, in batches. A user who changes the
+-- plan before that is noted by the trigger on `users`.
+CREATE FUNCTION enqueue_retention() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO jobs (kind, argument)
+    VALUES ('retention_changed', jsonb_build_object(
+                'plan_id', OLD.id, 'since', now() - make_interval(days => (OLD.limits ->> 'retention')::int), 'after', 0));
+    RETURN NULL;
+END $$;
+
 CREATE FUNCTION keep_detailed_since() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    plan plans;
+    old_plan plans;
 BEGIN
-    IF TG_TABLE_NAME = 'plans' THEN
-        plan := OLD;
-    ELSE
-        SELECT * INTO plan FROM plans
-         WHERE id = CASE WHEN OLD.plan_id IS NOT NULL AND (OLD.expires IS NULL OR OLD.expires > now()) THEN OLD.plan_id
-                         ELSE (SELECT min(id) FROM plans WHERE free) END;
-    END IF;
-    INSERT INTO detailed_since AS d (user_id, since)
-    SELECT id, since
-      FROM (SELECT now() - make_interval(days => nullif((plan.limits ->> 'retention')::int, 0)) AS since) start,
-           accounts
-     WHERE (TG_TABLE_NAME = 'plans' AND planid = OLD.id OR TG_TABLE_NAME = 'users' AND id = OLD.id)
-       AND (registered < since
-            OR (SELECT min(day) FROM account_days WHERE user_id = accounts.id AND dimension = '')
-               <= (since AT TIME ZONE 'UTC')::date)
-    ON CONFLICT (user_id) DO UPDATE SET since = greatest(d.since, excluded.since);
+    SELECT * INTO old_plan FROM plans
+     WHERE id = CASE WHEN OLD.plan_id IS NOT NULL AND (OLD.expires IS NULL OR OLD.expires > now()) THEN OLD.plan_id
+                     ELSE (SELECT min(id) FROM plans WHERE free) END;
+    PERFORM note_detailed_since(ARRAY[OLD.id], greatest(
+                now() - make_interval(days => nullif((old_plan.limits ->> 'retention')::int, 0)),
+                (SELECT max((argument ->> 'since')::timestamptz)
+                   FROM jobs
+                  WHERE kind = 'retention_changed' AND (argument ->> 'plan_id')::bigint = old_plan.id
+                    AND (argument ->> 'after')::bigint < OLD.id)));
     RETURN NULL;
 END $$;
 CREATE TRIGGER detailed_since_on_update AFTER UPDATE OF plan_id, expires ON users FOR EACH ROW
     WHEN ((OLD.plan_id, OLD.expires) IS DISTINCT FROM (NEW.plan_id, NEW.expires))
     EXECUTE FUNCTION keep_detailed_since();
-CREATE TRIGGER detailed_since_on_update AFTER UPDATE OF limits ON plans FOR EACH ROW
-    WHEN (OLD.limits ->> 'retention' IS DISTINCT FROM NEW.limits ->> 'retention')
-    EXECUTE FUNCTION keep_detailed_since();
+CREATE TRIGGER retention_on_update AFTER UPDATE OF limits ON plans FOR EACH ROW
+    WHEN ((OLD.limits ->> 'retention')::int > 0 AND OLD.limits ->> 'retention' IS DISTINCT FROM NEW.limits ->> 'retention')
+    EXECUTE FUNCTION enqueue_retention();
 
 -- Spool files of visits (linkmgr/visits/spool.py), and the number of bytes of each that are stored. The statement that
 -- stores visits advances this position, so that a repetition stores nothing.
@@ -1053,57 +736,21 @@ CREATE TABLE visit_spools (
 
 -- The visitors of each target, from which unique visits are counted.
 CREATE TABLE visitors (
-    target_id bigint NOT NULL,
+    tracked_id bigint NOT NULL,
     visitor   bytea  NOT NULL,
-    PRIMARY KEY (target_id, visitor)
+    PRIMARY KEY (tracked_id, visitor)
 );
 
--- Totals per target, updated when visits are stored, so that reading them does not depend on the number of visits.
--- `statistics` is the row of the view `statistics`. It is outdated if the number of clicks in it is not `clicks`, until
--- the pending visits are rolled up. NULL in a target without visits since the upgrade, until the job `fill_rollups` has
--- computed it.
+-- Totals of a link or QR code, updated when visits are stored, so that reading them does not depend on the number of
+-- visits. `top_labels` are the ten most frequent labels of each dimension in the first `counted` clicks, or NULL if none
+-- of them are in the rollups yet.
 CREATE TABLE totals (
-    target_id  bigint PRIMARY KEY,
+    tracked_id bigint PRIMARY KEY,
     clicks     bigint NOT NULL,
     visitors   bigint NOT NULL,
-    statistics json
+    counted    bigint NOT NULL DEFAULT 0,
+    top_labels json
 ) WITH (fillfactor = 50);
-
--- Number of visits per target and label. `dimension` is 'country', 'referrer', 'browser', 'os', 'city' or 'social'. No
--- index has the total, and the fill factor leaves space for updates in the same page: both make storing visits fast.
-CREATE TABLE target_breakdowns (
-    target_id bigint NOT NULL,
-    dimension text   NOT NULL,
-    label     text   NOT NULL,
-    total     bigint NOT NULL,
-    PRIMARY KEY (target_id, dimension, label)
-) WITH (fillfactor = 70);
-
--- The statistics object of the specification for each target that has visits, with the ten most frequent labels.
-CREATE VIEW statistics AS
-SELECT target_id,
-       json_build_object(
-           'clicks', clicks,
-           'uniqueClicks', visitors,
-           'topCountries', top_labels -> 'country',
-           'topReferrers', top_labels -> 'referrer',
-           'topBrowsers', top_labels -> 'browser',
-           'topOs', top_labels -> 'os',
-           'socialCount', json_build_object(
-               'facebook', coalesce((top_labels -> 'social' ->> 'facebook')::bigint, 0),
-               'twitter', coalesce((top_labels -> 'social' ->> 'twitter')::bigint, 0),
-               'instagram', coalesce((top_labels -> 'social' ->> 'instagram')::bigint, 0))) AS data
-  FROM totals
- CROSS JOIN LATERAL (
-       SELECT json_object_agg(dimension, coalesce(labels, '{}')) AS top_labels
-         FROM unnest(ARRAY['country', 'referrer', 'browser', 'os', 'social']) AS dimensions (dimension)
-        CROSS JOIN LATERAL (
-              SELECT json_object_agg(label, total::text) AS labels
-                FROM (SELECT label, total
-                        FROM target_breakdowns b
-                       WHERE b.target_id = totals.target_id AND b.dimension = dimensions.dimension
-                       ORDER BY total DESC, label
-                       LIMIT 10) ranked) per_dimension) per_target;
 
 -- The rows that a link refers to: its branded domain, its splash page or overlay as the `type` of the API, its campaign,
 -- pixels and channels. References to deleted rows are left out, until a background job clears them. This is a function
@@ -1135,322 +782,129 @@ BEGIN
          WHERE l.user_id = owner AND l.id = link);
 END $$;
 
--- Rollups: visits per quarter of an hour, which starts at `at`. `labels` is an object of objects: visits by dimension,
--- 'country', 'city', 'referrer', 'browser', 'os', 'device' or 'language', and label. One row for all labels takes less
--- time and space than a row for each: most links have few visits in a quarter of an hour. The labels of a target are
--- bounded: those that are not in `target_breakdowns` are counted as 'Other', except from fixed lists such as the names
--- of bots.
-CREATE TABLE target_quarters (
-    target_id bigint      NOT NULL,
-    at        timestamptz NOT NULL,
-    bot       boolean     NOT NULL,
-    visits    bigint      NOT NULL,
-    labels    jsonb       NOT NULL,
-    PRIMARY KEY (target_id, at, bot)
+-- Sums of visits of a link or QR code, which begin at `at`. `unit` is 'quarter' (of an hour), 'day' (UTC), or 'all', whose
+-- `at` is -infinity. The other columns are objects: visits by label. One row for all labels takes less time and space
+-- than a row for each. In 'all', each of them has a bounded number of labels, which the other units share; further
+-- labels are counted as 'Other'. The purge deletes quarters after 400 days.
+CREATE TABLE tracked_rollups (
+    tracked_id bigint      NOT NULL,
+    unit       text        NOT NULL,
+    bot        boolean     NOT NULL,
+    at         timestamptz NOT NULL,
+    visits     bigint      NOT NULL,
+    country    jsonb,
+    city       jsonb,
+    referrer   jsonb,
+    browser    jsonb,
+    os         jsonb,
+    device     jsonb,
+    language   jsonb,
+    social     jsonb,
+    PRIMARY KEY (tracked_id, unit, bot, at)
 ) WITH (fillfactor = 80);
 
--- Days (UTC) of the targets that have many visits, in addition to their quarters of an hour: a month of such a target has
--- thousands of those. A target has either no rows here, or all its days of the last 400 days.
-CREATE TABLE busy_days (
-    target_id bigint  NOT NULL,
-    day       date    NOT NULL,
-    bot       boolean NOT NULL,
-    visits    bigint  NOT NULL,
-    labels    jsonb   NOT NULL,
-    PRIMARY KEY (target_id, day, bot)
-) WITH (fillfactor = 80);
-
--- Days (UTC) that the purge has folded, whose quarters of an hour it has deleted.
-CREATE TABLE target_folds (
-    target_id bigint  NOT NULL,
-    day       date    NOT NULL,
-    bot       boolean NOT NULL,
-    visits    bigint  NOT NULL,
-    labels    jsonb   NOT NULL,
-    PRIMARY KEY (target_id, day, bot)
-);
-
--- Rollups of all visits of a user, with the additional dimension 'target', whose label is the id. They keep the visits
--- of deleted targets.
+-- Sums of all visits of a user by quarter and day, a row for each label: an account has any number of labels. The
+-- dimension '' counts all visits, and 'target' those of each link and QR code, also of deleted ones.
 CREATE TABLE account_rollups (
     user_id   bigint      NOT NULL,
     dimension text        NOT NULL,
+    unit      text        NOT NULL,
     at        timestamptz NOT NULL,
     label     text        NOT NULL,
     bot       boolean     NOT NULL,
     visits    bigint      NOT NULL,
-    PRIMARY KEY (user_id, dimension, at, label, bot)
-) WITH (fillfactor = 80);
-
--- The same per day (UTC), so that a year of an account is a few thousand rows. The purge deletes the quarters of an
--- hour after 400 days, and keeps the days.
-CREATE TABLE account_days (
-    user_id   bigint  NOT NULL,
-    dimension text    NOT NULL,
-    day       date    NOT NULL,
-    label     text    NOT NULL,
-    bot       boolean NOT NULL,
-    visits    bigint  NOT NULL,
-    PRIMARY KEY (user_id, dimension, day, label, bot)
+    PRIMARY KEY (user_id, dimension, unit, at, label, bot)
 ) WITH (fillfactor = 80);
 
 -- Visits that are stored and not yet in the rollups. The processes that store visits move them there every few seconds
--- (linkmgr/visits/queue.py), so that a row of a rollup changes once for all visits of that time.
+-- (linkmgr/repository/rollups.py), so that a row of a rollup changes once for all visits of that time.
 CREATE TABLE pending_visits (
-    user_id   bigint      NOT NULL,
-    target_id bigint      NOT NULL,
-    at        timestamptz NOT NULL,
-    country   text        NOT NULL,
-    referrer  text        NOT NULL,
-    browser   text        NOT NULL,
-    os        text        NOT NULL,
-    bot       boolean     NOT NULL,
-    device    text        NOT NULL,
-    city      text        NOT NULL,
-    language  text        NOT NULL
+    user_id    bigint      NOT NULL,
+    tracked_id bigint      NOT NULL,
+    at         timestamptz NOT NULL,
+    bot        boolean     NOT NULL,
+    country    text        NOT NULL,
+    city       text        NOT NULL,
+    referrer   text        NOT NULL,
+    browser    text        NOT NULL,
+    os         text        NOT NULL,
+    device     text        NOT NULL,
+    language   text        NOT NULL,
+    social     text
 );
-CREATE INDEX ON pending_visits (target_id);
+CREATE INDEX ON pending_visits (tracked_id);
 
--- Pending visits as rows of rollups, with the labels under which roll_up_pending() counts them. `visit` identifies the
--- visit.
-CREATE VIEW pending_rollups AS
-SELECT p.ctid AS visit, user_id, target_id, dimension, date_bin('15 minutes', at, 'epoch') AS at,
-       CASE WHEN dimension NOT IN ('referrer', 'browser', 'os', 'city') OR bot AND dimension = 'browser'
-              OR label IN ('Unknown', 'Direct, email and other')
-              OR EXISTS (SELECT FROM target_breakdowns b
-                          WHERE b.target_id = p.target_id AND b.dimension = labels.dimension AND b.label = labels.label)
-            THEN label ELSE 'Other' END AS label,
-       bot, 1::bigint AS visits
+-- Pending visits, a row for each dimension. `visit` identifies the visit.
+CREATE VIEW pending_labels AS
+SELECT p.ctid AS visit, user_id, tracked_id, at, bot, dimension, label
   FROM pending_visits p,
-       LATERAL (VALUES ('', ''), ('target', target_id::text), ('country', country), ('city', city),
+       LATERAL (VALUES ('', ''), ('target', tracked_id::text), ('country', country), ('city', city),
                        ('referrer', referrer), ('browser', browser), ('os', os), ('device', device),
-                       ('language', language)) AS labels (dimension, label);
+                       ('language', language), ('social', social)) AS labels (dimension, label)
+ WHERE label IS NOT NULL;
 
--- The rollups of targets and accounts with the pending visits.
-CREATE VIEW current_target_quarters AS
-SELECT target_id, at, bot, visits, labels FROM target_quarters
- UNION ALL
-SELECT target_id, date_bin('15 minutes', at, 'epoch'), bot, 1,
-       (SELECT jsonb_object_agg(dimension, jsonb_build_object(label, 1))
-          FROM pending_rollups
-         WHERE visit = p.ctid AND dimension NOT IN ('', 'target'))
-  FROM pending_visits p;
+-- Return sums of visits from `since` up to `until`: those of whole UTC days, but of the days that begin at `split`, in
+-- which a day of another time zone begins, those of quarters of an hour. Pending visits are single rows.
+--
+-- OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user, link or QR code by the index. Otherwise it may
+-- read the rows of all and join them afterwards.
+CREATE FUNCTION tracked_counts(ids bigint[], dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
+                               bots boolean[])
+RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
+    SELECT stored.tracked_id, stored.at, counted.dimension, counted.label, counted.visits
+      FROM (SELECT days.*
+              FROM unnest(ids) AS tracked (id),
+                   LATERAL (SELECT *
+                              FROM tracked_rollups r
+                             WHERE r.tracked_id = tracked.id AND unit = 'day' AND bot = ANY (bots)
+                               AND r.at >= since AND r.at < until AND r.at <> ALL (split)
+                            OFFSET 0) days
+             UNION ALL
+            SELECT quarters.*
+              FROM unnest(ids) AS tracked (id), unnest(split) AS days (day),
+                   LATERAL (SELECT *
+                              FROM tracked_rollups r
+                             WHERE r.tracked_id = tracked.id AND unit = 'quarter' AND bot = ANY (bots)
+                               AND r.at >= greatest(since, day) AND r.at < least(until, day + interval '24 hours')
+                            OFFSET 0) quarters) stored,
+           LATERAL (SELECT '' AS dimension, '' AS label, stored.visits WHERE '' = ANY (dimensions)
+                     UNION ALL
+                    SELECT name, l.key, l.value::bigint
+                      FROM unnest(dimensions) AS names (name),
+                           jsonb_each_text(CASE name WHEN 'country' THEN country WHEN 'city' THEN city
+                                                     WHEN 'referrer' THEN referrer WHEN 'browser' THEN browser
+                                                     WHEN 'os' THEN os WHEN 'device' THEN device
+                                                     WHEN 'language' THEN language END) l
+                     WHERE dimensions <> '{""}') counted
+     UNION ALL
+    SELECT p.tracked_id, p.at, p.dimension, p.label, 1
+      FROM pending_labels p
+     WHERE p.tracked_id = ANY (ids) AND p.dimension = ANY (dimensions) AND p.at >= since AND p.at < until
+       AND bot = ANY (bots)
+$$;
 
-CREATE VIEW current_account_rollups AS
-SELECT user_id, dimension, at, label, bot, visits FROM account_rollups
- UNION ALL
-SELECT user_id, dimension, at, label, bot, visits FROM pending_rollups;
-
-CREATE VIEW current_account_days AS
-SELECT user_id, dimension, day, label, bot, visits FROM account_days
- UNION ALL
-SELECT user_id, dimension, (at AT TIME ZONE 'UTC')::date, label, bot, visits FROM pending_rollups;
-
--- Rollups as rows. The dimension '' with the label '' has all visits. A condition on the dimension leaves only one of
--- the queries to execute.
-CREATE VIEW target_rollups AS
-SELECT target_id, '' AS dimension, at, '' AS label, bot, visits FROM current_target_quarters
- UNION ALL
-SELECT target_id, 'country', at, key, bot, value::bigint
-  FROM current_target_quarters, jsonb_each_text(labels -> 'country')
- UNION ALL
-SELECT target_id, 'city', at, key, bot, value::bigint
-  FROM current_target_quarters, jsonb_each_text(labels -> 'city')
- UNION ALL
-SELECT target_id, 'referrer', at, key, bot, value::bigint
-  FROM current_target_quarters, jsonb_each_text(labels -> 'referrer')
- UNION ALL
-SELECT target_id, 'browser', at, key, bot, value::bigint
-  FROM current_target_quarters, jsonb_each_text(labels -> 'browser')
- UNION ALL
-SELECT target_id, 'os', at, key, bot, value::bigint
-  FROM current_target_quarters, jsonb_each_text(labels -> 'os')
- UNION ALL
-SELECT target_id, 'device', at, key, bot, value::bigint
-  FROM current_target_quarters, jsonb_each_text(labels -> 'device')
- UNION ALL
-SELECT target_id, 'language', at, key, bot, value::bigint
-  FROM current_target_quarters, jsonb_each_text(labels -> 'language');
-
-CREATE VIEW target_days AS
-SELECT target_id, '' AS dimension, day, '' AS label, bot, visits FROM target_folds
- UNION ALL
-SELECT target_id, 'country', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'country')
- UNION ALL
-SELECT target_id, 'city', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'city')
- UNION ALL
-SELECT target_id, 'referrer', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'referrer')
- UNION ALL
-SELECT target_id, 'browser', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'browser')
- UNION ALL
-SELECT target_id, 'os', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'os')
- UNION ALL
-SELECT target_id, 'device', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'device')
- UNION ALL
-SELECT target_id, 'language', day, key, bot, value::bigint FROM target_folds, jsonb_each_text(labels -> 'language');
-
--- Return the sums of two objects of labels.
-CREATE FUNCTION add_labels(one jsonb, other jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE
-RETURN (SELECT json_object_agg(dimension, labels)::jsonb  -- faster than jsonb_object_agg()
-          FROM (SELECT dimension, json_object_agg(label, visits) AS labels
-                  FROM (SELECT dimensions.key AS dimension, labels.key AS label, sum(labels.value::bigint) AS visits
-                          FROM (VALUES (one), (other)) AS objects (object),
-                               jsonb_each(object) AS dimensions,
-                               jsonb_each_text(dimensions.value) AS labels
-                         GROUP BY 1, 2) summed
-                 GROUP BY dimension) per_dimension);
-
--- Queue new visits for the rollups. Visits of deleted targets are skipped. Without statistics of the tables, PostgreSQL
--- would scan them.
-CREATE FUNCTION roll_up_inserted() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
-BEGIN
-    WITH owners AS MATERIALIZED (
-        SELECT target_id, coalesce((SELECT user_id FROM links WHERE id = target_id),
-                                   (SELECT user_id FROM qrs WHERE id = target_id)) AS user_id
-          FROM (SELECT DISTINCT target_id FROM inserted) targets)
-    INSERT INTO pending_visits (user_id, target_id, at, country, referrer, browser, os, bot, device, city, language)
-    SELECT user_id, target_id, at, country, referrer, browser, os, bot, device, city, language
-      FROM inserted JOIN owners USING (target_id)
-     WHERE user_id IS NOT NULL;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER roll_up AFTER INSERT ON visits REFERENCING NEW TABLE AS inserted EXECUTE FUNCTION roll_up_inserted();
-
--- Compute the statistics of targets. The rows are locked before the statement that reads what it stores, so that no
--- visit is stored meanwhile. Those that are locked because a visit is being stored are skipped: that visit is pending.
-CREATE FUNCTION compute_statistics(targets bigint[]) RETURNS void LANGUAGE plpgsql SET enable_seqscan = off AS $$
-DECLARE
-    locked bigint[] := ARRAY(SELECT target_id FROM totals WHERE target_id = ANY (targets)
-                              ORDER BY target_id FOR NO KEY UPDATE SKIP LOCKED);
-BEGIN
-    UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)
-     WHERE target_id = ANY (locked);
-END $$;
-
--- Wait for other transactions that change rollups.
-CREATE FUNCTION lock_rollups() RETURNS void LANGUAGE sql
-RETURN pg_advisory_xact_lock('target_quarters'::regclass::oid::bigint);
-
--- Store the days of a target that has many visits.
-CREATE FUNCTION keep_days(target bigint) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM lock_rollups();
-    INSERT INTO busy_days (target_id, day, bot, visits, labels)
-    SELECT target, day, bot, counts.visits, sums.labels
-      FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, bot, sum(visits) AS visits
-              FROM target_quarters
-             WHERE target_id = target
-             GROUP BY day, bot) counts
-      JOIN (SELECT day, bot, json_object_agg(dimension, labels) AS labels
-              FROM (SELECT day, bot, dimension, json_object_agg(label, visits) AS labels
-                      FROM (SELECT (at AT TIME ZONE 'UTC')::date AS day, bot, dimensions.key AS dimension,
-                                   labels.key AS label, sum(labels.value::bigint) AS visits
-                              FROM target_quarters,
-                                   jsonb_each(target_quarters.labels) AS dimensions,
-                                   jsonb_each_text(dimensions.value) AS labels
-                             WHERE target_id = target
-                             GROUP BY 1, 2, 3, 4) per_label
-                     GROUP BY day, bot, dimension) per_dimension
-             GROUP BY day, bot) sums USING (day, bot)
-     WHERE NOT EXISTS (SELECT FROM busy_days WHERE target_id = target);
-END $$;
-
--- Move pending visits to the rollups, and compute the statistics of their targets. Return the number of visits, and the
--- targets that have enough visits for keep_days(). The statement that deletes the visits adds them to the rollups, so
--- that a reader counts each once. A deleted target or user gets no rows.
-CREATE FUNCTION roll_up_pending(max_visits integer, OUT counted integer, OUT popular bigint[])
-LANGUAGE plpgsql SET enable_seqscan = off AS $$
-DECLARE
-    targets bigint[];
-BEGIN
-    PERFORM lock_rollups();
-    WITH taken AS (
-        DELETE FROM pending_visits
-         WHERE ctid = ANY (ARRAY(SELECT ctid FROM pending_visits LIMIT max_visits))
-        RETURNING *, date_bin('15 minutes', at, 'epoch') AS quarter),
-    existing AS MATERIALIZED (
-        SELECT target_id
-          FROM (SELECT DISTINCT target_id FROM taken) taken
-         WHERE (SELECT true FROM links WHERE id = target_id) OR (SELECT true FROM qrs WHERE id = target_id)),
-    labels AS (
-        SELECT user_id, target_id, quarter, bot, count(*) AS visits,
-               CASE GROUPING(country, city, referrer, browser, os, device, language)
-                    WHEN 63 THEN 'country' WHEN 95 THEN 'city' WHEN 111 THEN 'referrer' WHEN 119 THEN 'browser'
-                    WHEN 123 THEN 'os' WHEN 125 THEN 'device' WHEN 126 THEN 'language' ELSE '' END AS dimension,
-               coalesce(country, city, referrer, browser, os, device, language, '') AS label
-          FROM taken
-         WHERE (SELECT true FROM users WHERE id = user_id)
-         GROUP BY user_id, target_id, quarter, bot, GROUPING SETS (
-               (), (country), (city), (referrer), (browser), (os), (device), (language))),
-    -- LIMIT: PostgreSQL must not read the whole table to answer for all labels at once.
-    bounded AS MATERIALIZED (
-        SELECT user_id, target_id, quarter, bot, dimension, label, sum(visits) AS visits
-          FROM (SELECT user_id, target_id, quarter, bot, dimension, visits,
-                       CASE WHEN dimension NOT IN ('referrer', 'browser', 'os', 'city')
-                              OR bot AND dimension = 'browser' OR label IN ('Unknown', 'Direct, email and other')
-                              OR (SELECT true FROM target_breakdowns b
-                                   WHERE b.target_id = l.target_id AND b.dimension = l.dimension
-                                     AND b.label = l.label
-                                   LIMIT 1)
-                            THEN label ELSE 'Other' END AS label
-                  FROM labels l) capped
-         GROUP BY user_id, target_id, quarter, bot, dimension, label
-         ORDER BY target_id, quarter, bot, dimension),
-    targets_added AS (
-        INSERT INTO target_quarters AS t (target_id, at, bot, visits, labels)
-        SELECT target_id, quarter, bot, sum(visits) FILTER (WHERE dimension = ''),
-               json_object_agg(dimension, labels) FILTER (WHERE dimension <> '')
-          FROM (SELECT target_id, quarter, bot, dimension, sum(visits) AS visits,
-                       json_object_agg(label, visits) AS labels
-                  FROM bounded
-                 WHERE target_id IN (SELECT target_id FROM existing)
-                 GROUP BY target_id, quarter, bot, dimension) per_dimension
-         GROUP BY target_id, quarter, bot
-         ORDER BY target_id, quarter, bot
-        ON CONFLICT (target_id, at, bot) DO UPDATE
-           SET visits = t.visits + excluded.visits, labels = add_labels(t.labels, excluded.labels)),
-    busy AS MATERIALIZED (
-        SELECT target_id
-          FROM existing
-         WHERE (SELECT true FROM busy_days b WHERE b.target_id = existing.target_id LIMIT 1)),
-    busy_added AS (
-        INSERT INTO busy_days AS t (target_id, day, bot, visits, labels)
-        SELECT target_id, day, bot, sum(visits) FILTER (WHERE dimension = ''),
-               json_object_agg(dimension, labels) FILTER (WHERE dimension <> '')
-          FROM (SELECT target_id, day, bot, dimension, sum(visits) AS visits, json_object_agg(label, visits) AS labels
-                  FROM (SELECT target_id, (quarter AT TIME ZONE 'UTC')::date AS day, bot, dimension, label,
-                               sum(visits) AS visits
-                          FROM bounded
-                         WHERE target_id IN (SELECT target_id FROM busy)
-                         GROUP BY 1, 2, 3, 4, 5) per_label
-                 GROUP BY target_id, day, bot, dimension) per_dimension
-         GROUP BY target_id, day, bot
-        ON CONFLICT (target_id, day, bot) DO UPDATE
-           SET visits = t.visits + excluded.visits, labels = add_labels(t.labels, excluded.labels)),
-    account AS MATERIALIZED (
-        SELECT user_id, dimension, quarter, label, bot, sum(visits) AS visits
-          FROM (SELECT user_id, dimension, quarter, label, bot, visits FROM bounded
-                 UNION ALL
-                SELECT user_id, 'target', quarter, target_id::text, bot, visits FROM bounded
-                 WHERE dimension = '') all_dimensions
-         GROUP BY user_id, dimension, quarter, label, bot),
-    account_added AS (
-        INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits)
-        SELECT user_id, dimension, quarter, label, bot, visits FROM account ORDER BY 1, 2, 3, 4, 5
-        ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits),
-    days_added AS (
-        INSERT INTO account_days AS r (user_id, dimension, day, label, bot, visits)
-        SELECT user_id, dimension, (quarter AT TIME ZONE 'UTC')::date AS day, label, bot, sum(visits)
-          FROM account
-         GROUP BY user_id, dimension, day, label, bot
-         ORDER BY 1, 2, 3, 4, 5
-        ON CONFLICT (user_id, dimension, day, label, bot) DO UPDATE SET visits = r.visits + excluded.visits)
-    SELECT count(*), array_agg(DISTINCT target_id) FILTER (WHERE NOT bot) INTO counted, targets FROM taken;
-    PERFORM compute_statistics(targets);
-    popular := ARRAY(SELECT target_id FROM totals
-                      WHERE target_id = ANY (targets) AND clicks >= 1000
-                        AND NOT EXISTS (SELECT FROM busy_days b WHERE b.target_id = totals.target_id));
-END $$;
+CREATE FUNCTION account_counts(owner bigint, dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
+                               bots boolean[])
+RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUAGE sql STABLE AS $$
+    SELECT days.*
+      FROM (SELECT r.at, r.dimension, r.label, r.visits
+              FROM account_rollups r
+             WHERE user_id = owner AND r.dimension = ANY (dimensions) AND unit = 'day' AND bot = ANY (bots)
+               AND r.at >= since AND r.at < until AND r.at <> ALL (split)
+            OFFSET 0) days
+     UNION ALL
+    SELECT quarters.*
+      FROM unnest(split) AS days (day),
+           LATERAL (SELECT r.at, r.dimension, r.label, r.visits
+                      FROM account_rollups r
+                     WHERE user_id = owner AND r.dimension = ANY (dimensions) AND unit = 'quarter' AND bot = ANY (bots)
+                       AND r.at >= greatest(since, day) AND r.at < least(until, day + interval '24 hours')
+                    OFFSET 0) quarters
+     UNION ALL
+    SELECT p.at, p.dimension, p.label, 1
+      FROM pending_labels p
+     WHERE user_id = owner AND p.dimension = ANY (dimensions) AND p.at >= since AND p.at < until AND bot = ANY (bots)
+$$;
 
 -- Links as the API lists them. `host` is the scheme and host of a branded domain, or null on our own host.
 CREATE VIEW link_records AS
@@ -1463,17 +917,22 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
        l.created AS date
   FROM links l
   LEFT JOIN domains d ON d.id = l.domain_id
-  LEFT JOIN totals t ON t.target_id = l.id;
+  LEFT JOIN totals t ON t.tracked_id = l.id;
 
--- Imports of links from files and services. `position` is the value from which reading resumes, and `batch` the number
--- of stored batches. `pending` has the visits of the last batch until they are stored. `token` is encrypted, and deleted
--- with the chunks when the import ends. `size` is that of the file in bytes, or null for a service. `visits_refused` are
--- those of `visits` that are beyond the clicks of the plan. `first_id` is below the ids of the links that the import
--- makes.
+-- Imports of links from files and services. The stage 'read' turns the file or service into rows of import_rows; 'store'
+-- works on them. `batch` is the number of batches of both. `cursor` is the next page of a service, `found` the number of
+-- rows read, and `waiting_bytes` their size. `token` is encrypted, and deleted with the chunks when everything is read.
+-- `size` is that of the file in bytes, or null for a service. `missing` are links that a service counts and has not
+-- sent, `cut` those whose title was cut, `failures` the requests in a row that a service did not answer.
+-- `visits_refused` are those of `visits` that are beyond the clicks of the plan. `first_id` is below the ids of the links
+-- that the import makes. `problem` is the reason for which reading ended early. `error_bytes` is the size of the rows
+-- that failed and are kept.
 CREATE TABLE imports (
     id          bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     user_id     bigint      NOT NULL,
-    state       text        NOT NULL CHECK (state IN ('draft', 'queued', 'running', 'done', 'failed', 'cancelled')),
+    state       text        NOT NULL
+                CHECK (state IN ('draft', 'queued', 'running', 'paused', 'done', 'failed', 'cancelled')),
+    stage       text        NOT NULL DEFAULT 'read' CHECK (stage IN ('read', 'store')),
     source      text        NOT NULL,
     name        text        NOT NULL DEFAULT '',
     on_conflict text        NOT NULL CHECK (on_conflict IN ('skip', 'rename', 'update')),
@@ -1482,30 +941,40 @@ CREATE TABLE imports (
     token       text,
     size        bigint,
     bytes_read  bigint      NOT NULL DEFAULT 0,
-    position    jsonb,
+    cursor      jsonb,
     batch       integer     NOT NULL DEFAULT 0,
-    pending     jsonb,
+    found       bigint      NOT NULL DEFAULT 0,
+    waiting_bytes bigint    NOT NULL DEFAULT 0,
+    failures    integer     NOT NULL DEFAULT 0,
+    problem     text        NOT NULL DEFAULT '',
+    missing     bigint      NOT NULL DEFAULT 0,
+    cut         bigint      NOT NULL DEFAULT 0,
     rows_read   bigint      NOT NULL DEFAULT 0,
     made        bigint      NOT NULL DEFAULT 0,
     updated     bigint      NOT NULL DEFAULT 0,
     skipped     bigint      NOT NULL DEFAULT 0,
     failed      bigint      NOT NULL DEFAULT 0,
+    error_bytes bigint      NOT NULL DEFAULT 0,
     visits      bigint      NOT NULL DEFAULT 0,
     message     text        NOT NULL DEFAULT '',
     created     timestamptz NOT NULL DEFAULT now(),
     started     timestamptz,
     finished    timestamptz,
     visits_refused bigint   NOT NULL DEFAULT 0,
-    first_id    bigint      NOT NULL DEFAULT nextval('target_ids'),
+    first_id    bigint      NOT NULL DEFAULT nextval('tracked_ids'),
+    version     bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
-CREATE TRIGGER add_usage AFTER INSERT ON imports REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION update_usage();
-CREATE TRIGGER subtract_usage AFTER DELETE ON imports REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION update_usage();
+-- The part of an import that is done, from 0 to 1: reading is half of it. It is unknown for a service.
+CREATE FUNCTION import_part(i imports) RETURNS numeric LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN i.size IS NULL OR i.size = 0 THEN NULL
+                WHEN i.state = 'done' THEN 1
+                WHEN i.stage = 'read' THEN 0.5 * i.bytes_read / i.size
+                ELSE 0.5 + 0.5 * i.rows_read / greatest(i.found, i.rows_read, 1) END
+$$;
 
--- The file of an import in pieces of 1 MiB, except the last one. It is in the database, so that a worker on any host can
--- resume the import.
+-- The file of an import in pieces of 1 MiB, except the last one, encrypted because it may have passwords. It is in the
+-- database, so that a worker on any host can read it.
 CREATE TABLE import_chunks (
     user_id   bigint  NOT NULL,
     import_id bigint  NOT NULL,
@@ -1515,29 +984,31 @@ CREATE TABLE import_chunks (
     FOREIGN KEY (user_id, import_id) REFERENCES imports (user_id, id) ON DELETE CASCADE
 );
 
--- Rows of an import that failed, at most 10,000. `raw` has the columns of the source in their order.
-CREATE TABLE import_errors (
-    user_id   bigint NOT NULL,
-    import_id bigint NOT NULL,
-    number    bigint NOT NULL,
-    raw       json   NOT NULL,
-    code      text   NOT NULL,
-    message   text   NOT NULL,
-    PRIMARY KEY (import_id, number),
-    FOREIGN KEY (user_id, import_id) REFERENCES imports (user_id, id) ON DELETE CASCADE
+-- Rows of an import. Those that wait have `content`, which is encrypted because it may have passwords and IP addresses;
+-- `lines` is the number of rows of the source in it. They are stored in the order of `place` and `number`. A row that
+-- failed has `code`, `message` and `raw`, the columns of the source without passwords. A row to which others may refer
+-- has the id of what was stored in `row_id`, with `made` if the import made it; `kind` is 'links' or another file of an
+-- exported account, and `name` its name in the source. Other rows are deleted when they are stored. There is no foreign
+-- key: a job deletes the rows of a deleted import in batches.
+CREATE TABLE import_rows (
+    user_id   bigint   NOT NULL,
+    import_id bigint   NOT NULL,
+    number    bigint   NOT NULL,
+    place     smallint NOT NULL,
+    kind      text     NOT NULL,
+    name      text     NOT NULL,
+    lines     integer  NOT NULL,
+    content   text,
+    raw       json,
+    code      text,
+    message   text,
+    row_id    bigint,
+    made      boolean,
+    PRIMARY KEY (import_id, number)
 );
-
--- The rows that an import has made, by their names in the source, to which later rows refer. `kind` is 'link' or the
--- name of a table. They are deleted in batches when the import ends.
-CREATE TABLE import_references (
-    user_id   bigint NOT NULL,
-    import_id bigint NOT NULL,
-    kind      text   NOT NULL,
-    name      text   NOT NULL,
-    row_id    bigint NOT NULL,
-    PRIMARY KEY (import_id, kind, name),
-    FOREIGN KEY (user_id, import_id) REFERENCES imports (user_id, id) ON DELETE CASCADE
-);
+CREATE INDEX ON import_rows (import_id, place, number) WHERE content IS NOT NULL;
+CREATE INDEX ON import_rows (import_id, number) WHERE code IS NOT NULL;
+CREATE INDEX ON import_rows (import_id, kind, name);
 
 -- Webhooks: subscriptions to events. One without a URL only records events for GET /api/events. `events` are types such
 -- as 'link.created', or prefixes such as 'link.*' and '*'. `secret_ciphertext` signs deliveries; after a rotation,
@@ -1561,6 +1032,7 @@ CREATE TABLE webhooks (
     failing_since       timestamptz,
     paused_until        timestamptz,
     created             timestamptz NOT NULL DEFAULT now(),
+    version             bigint      NOT NULL DEFAULT random_version(),
     UNIQUE (user_id, id)
 );
 
@@ -1577,13 +1049,16 @@ CREATE TABLE outbox (
 CREATE INDEX ON outbox (user_id, id);
 
 -- Events of the last 30 days. Their numbers ascend in the order of the commits, so that a reader that continues behind
--- a number misses none.
+-- a number misses none. `position` and `bytes` count the events of the user and their sizes up to this one, so that the
+-- oldest are dropped beyond a number and a size (repository/outbox.py).
 CREATE TABLE events (
-    number  bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    user_id bigint      NOT NULL,
-    type    text        NOT NULL,
-    data    jsonb       NOT NULL,
-    created timestamptz NOT NULL
+    number   bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    user_id  bigint      NOT NULL,
+    type     text        NOT NULL,
+    data     jsonb       NOT NULL,
+    created  timestamptz NOT NULL,
+    position bigint      NOT NULL DEFAULT 0,
+    bytes    bigint      NOT NULL DEFAULT 0
 );
 CREATE INDEX ON events (user_id, number);
 CREATE INDEX ON events (created);
@@ -1608,54 +1083,25 @@ CREATE INDEX ON deliveries (number);
 CREATE INDEX ON deliveries (webhook_id, due) WHERE state = 'waiting';
 CREATE INDEX ON deliveries (due) WHERE state = 'waiting';
 
--- Links are announced as expired up to this time, and those that expire at this very time up to this id.
-CREATE TABLE expiry_clock (
-    announced timestamptz NOT NULL,
-    link_id   bigint      NOT NULL DEFAULT 0
+-- Links are announced as expired up to this time, and those that expire at this very time up to this id. Until
+-- `moving_until`, one process moves events.
+CREATE TABLE event_clock (
+    announced    timestamptz NOT NULL,
+    link_id      bigint      NOT NULL DEFAULT 0,
+    moving_until timestamptz NOT NULL DEFAULT '-infinity'
 );
-INSERT INTO expiry_clock VALUES (now());
+INSERT INTO event_clock VALUES (now());
 CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;
-
--- The version of a webhook for If-Match, which deliveries do not change.
-CREATE FUNCTION webhook_version(webhook webhooks) RETURNS text LANGUAGE sql STABLE
-RETURN (hashtextextended(row(webhook.name, webhook.url, webhook.events, webhook.campaign_id, webhook.channel_id,
-                             webhook.domain_id, webhook.active, webhook.reason)::text, 0) & 9223372036854775807)::text;
 
 CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE sql STABLE
 RETURN EXISTS (SELECT FROM webhooks WHERE user_id = owner AND active);
 
--- At most 20 webhooks per user. The lock makes concurrent inserts wait for each other.
-CREATE FUNCTION limit_webhooks() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM FROM users WHERE id = NEW.user_id FOR NO KEY UPDATE;
-    IF (SELECT count(*) FROM webhooks WHERE user_id = NEW.user_id) > 20 THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'webhooks_full', MESSAGE = 'limit';
-    END IF;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER limit_webhooks AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_webhooks();
-CREATE TRIGGER enqueue_cleanup AFTER DELETE ON webhooks REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION enqueue_cleanup();
-CREATE TRIGGER campaign_on_insert BEFORE INSERT ON webhooks FOR EACH ROW
-    WHEN (NEW.campaign_id IS NOT NULL) EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
-CREATE TRIGGER campaign_on_update BEFORE UPDATE OF campaign_id ON webhooks FOR EACH ROW
-    WHEN (NEW.campaign_id IS NOT NULL AND NEW.campaign_id IS DISTINCT FROM OLD.campaign_id)
-    EXECUTE FUNCTION require_reference('campaigns', 'campaign_id', 'campaign_unknown');
-CREATE TRIGGER channel_on_insert BEFORE INSERT ON webhooks FOR EACH ROW
-    WHEN (NEW.channel_id IS NOT NULL) EXECUTE FUNCTION require_reference('channels', 'channel_id', 'channel_unknown');
-CREATE TRIGGER channel_on_update BEFORE UPDATE OF channel_id ON webhooks FOR EACH ROW
-    WHEN (NEW.channel_id IS NOT NULL AND NEW.channel_id IS DISTINCT FROM OLD.channel_id)
-    EXECUTE FUNCTION require_reference('channels', 'channel_id', 'channel_unknown');
-CREATE TRIGGER domain_on_insert BEFORE INSERT ON webhooks FOR EACH ROW
-    WHEN (NEW.domain_id IS NOT NULL) EXECUTE FUNCTION require_reference('domains', 'domain_id', 'domain_unknown');
-CREATE TRIGGER domain_on_update BEFORE UPDATE OF domain_id ON webhooks FOR EACH ROW
-    WHEN (NEW.domain_id IS NOT NULL AND NEW.domain_id IS DISTINCT FROM OLD.domain_id)
-    EXECUTE FUNCTION require_reference('domains', 'domain_id', 'domain_unknown');
+CREATE TRIGGER limit_rows AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION limit_rows(20, 'webhooks_full');
 
--- Record the changes of a statement, for owners with webhooks. Argument: the kind of the rows. A plain link that is
--- left as it was is no change: adding its URL again updates it without changing it. Nor is a new value of
--- `imported_clicks` or `created`, which only imports write, in statements that change nothing else, or of `checked`, which
--- is written with the result of a check.
+-- Record the changes of a statement, for owners with webhooks. Argument: the kind of the rows. An update that leaves a row
+-- as it was is no change. Nor is a new value of `imported_clicks` or `created`, which only imports write, in statements
+-- that change nothing else, or of `checked`, which is written with the result of a check. `public.domains`, because a
+-- restricted key may delete a link of a domain that it may not use.
 CREATE FUNCTION record_events() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (SELECT FROM webhooks WHERE active) THEN
@@ -1665,8 +1111,13 @@ BEGIN
         SELECT user_id, TG_ARGV[0] || '.created', id FROM inserted WHERE has_webhooks(user_id) ORDER BY id;
     ELSIF TG_OP = 'DELETE' THEN
         INSERT INTO outbox (user_id, type, object_id, data)
-        SELECT user_id, TG_ARGV[0] || '.deleted', id, to_jsonb(d) - '{user_id,key_id,password_hash,logo}'::text[]
-          FROM deleted d
+        SELECT user_id, TG_ARGV[0] || '.deleted', id,
+               (SELECT jsonb_object_agg(key, value) FROM jsonb_each(members)
+                 WHERE key = ANY ('{id,alias,url,title,name,slug,code,type,host,tag,campaign_id,channel_id,domain_id}'))
+               || jsonb_build_object('domain', (SELECT scheme || '://' || domains.host FROM public.domains
+                                                 WHERE domains.id = (members ->> 'domain_id')::bigint))
+          FROM deleted d,
+               LATERAL (SELECT to_jsonb(d) AS members OFFSET 0) records
          WHERE has_webhooks(user_id)
          ORDER BY id;
     ELSE
@@ -1675,76 +1126,22 @@ BEGIN
           FROM updated n
           JOIN deleted o USING (id),
                LATERAL (SELECT to_jsonb(n) AS after, to_jsonb(o) AS before OFFSET 0) records
-         WHERE has_webhooks(n.user_id) AND (after ->> 'plain' IS DISTINCT FROM 'true' OR after <> before)
+         WHERE has_webhooks(n.user_id) AND after <> before
            AND (after -> 'imported_clicks', after -> 'created', after -> 'checked')
                IS NOT DISTINCT FROM (before -> 'imported_clicks', before -> 'created', before -> 'checked')
          ORDER BY n.id;
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER record_created AFTER INSERT ON links REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION record_events('link');
-CREATE TRIGGER record_updated AFTER UPDATE ON links REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
-    EXECUTE FUNCTION record_events('link');
-CREATE TRIGGER record_deleted AFTER DELETE ON links REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION record_events('link');
-CREATE TRIGGER record_created AFTER INSERT ON qrs REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION record_events('qr');
-CREATE TRIGGER record_updated AFTER UPDATE ON qrs REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
-    EXECUTE FUNCTION record_events('qr');
-CREATE TRIGGER record_deleted AFTER DELETE ON qrs REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION record_events('qr');
-CREATE TRIGGER record_created AFTER INSERT ON campaigns REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION record_events('campaign');
-CREATE TRIGGER record_updated AFTER UPDATE ON campaigns REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
-    EXECUTE FUNCTION record_events('campaign');
-CREATE TRIGGER record_deleted AFTER DELETE ON campaigns REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION record_events('campaign');
-CREATE TRIGGER record_created AFTER INSERT ON channels REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION record_events('channel');
-CREATE TRIGGER record_updated AFTER UPDATE ON channels REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
-    EXECUTE FUNCTION record_events('channel');
-CREATE TRIGGER record_deleted AFTER DELETE ON channels REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION record_events('channel');
-CREATE TRIGGER record_created AFTER INSERT ON bios REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION record_events('bio');
-CREATE TRIGGER record_updated AFTER UPDATE ON bios REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
-    EXECUTE FUNCTION record_events('bio');
-CREATE TRIGGER record_deleted AFTER DELETE ON bios REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION record_events('bio');
-CREATE TRIGGER record_created AFTER INSERT ON domains REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION record_events('domain');
-CREATE TRIGGER record_updated AFTER UPDATE ON domains REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
-    EXECUTE FUNCTION record_events('domain');
-CREATE TRIGGER record_deleted AFTER DELETE ON domains REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION record_events('domain');
-CREATE TRIGGER record_created AFTER INSERT ON splash_pages REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION record_events('splash');
-CREATE TRIGGER record_updated AFTER UPDATE ON splash_pages REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
-    EXECUTE FUNCTION record_events('splash');
-CREATE TRIGGER record_deleted AFTER DELETE ON splash_pages REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION record_events('splash');
-CREATE TRIGGER record_created AFTER INSERT ON overlays REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION record_events('overlay');
-CREATE TRIGGER record_updated AFTER UPDATE ON overlays REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
-    EXECUTE FUNCTION record_events('overlay');
-CREATE TRIGGER record_deleted AFTER DELETE ON overlays REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION record_events('overlay');
-CREATE TRIGGER record_created AFTER INSERT ON pixels REFERENCING NEW TABLE AS inserted
-    EXECUTE FUNCTION record_events('pixel');
-CREATE TRIGGER record_updated AFTER UPDATE ON pixels REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
-    EXECUTE FUNCTION record_events('pixel');
-CREATE TRIGGER record_deleted AFTER DELETE ON pixels REFERENCING OLD TABLE AS deleted
-    EXECUTE FUNCTION record_events('pixel');
 
 -- Record the expiry of a link that gets one in the past, up to which others are announced already. The transaction does
--- so at its end, while expiry_clock does not change, so that each expiry is recorded exactly once.
+-- so at its end, while event_clock does not change, so that each expiry is recorded exactly once.
 CREATE FUNCTION record_past_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     clock record;
 BEGIN
     IF has_webhooks(NEW.user_id) THEN
-        SELECT announced, link_id INTO clock FROM expiry_clock FOR KEY SHARE;
+        SELECT announced, link_id INTO clock FROM event_clock FOR KEY SHARE;
         IF (NEW.expires, NEW.id) <= (clock.announced, clock.link_id)
            AND ((OLD.expires, OLD.id) > (clock.announced, clock.link_id)) IS NOT FALSE
         THEN
@@ -1767,13 +1164,13 @@ BEGIN
     INSERT INTO outbox (user_id, type, data)
     SELECT user_id, kind, jsonb_agg(visit ORDER BY number)
       FROM (SELECT owners.user_id, kind, row_number() OVER (PARTITION BY owners.user_id, kind ORDER BY at) AS number,
-                   jsonb_build_object('id', target_id, 'time', at, 'country', country, 'city', left(city, 60),
+                   jsonb_build_object('id', tracked_id, 'time', at, 'country', country, 'city', left(city, 60),
                                       'referrer', left(referrer, 60), 'browser', left(browser, 60),
                                       'os', left(os, 60), 'device', device, 'language', left(language, 60)) AS visit
               FROM inserted,
-                   LATERAL (SELECT user_id, 'visit' AS kind FROM links WHERE id = target_id
+                   LATERAL (SELECT user_id, 'visit' AS kind FROM links WHERE id = tracked_id
                              UNION ALL
-                            SELECT user_id, 'scan' FROM qrs WHERE id = target_id) owners
+                            SELECT user_id, 'scan' FROM qrs WHERE id = tracked_id) owners
              WHERE NOT bot AND at > now() - interval '1 day' AND has_webhooks(owners.user_id)) numbered
      GROUP BY user_id, kind, (number - 1) / 40;
     RETURN NULL;
@@ -1819,20 +1216,227 @@ CREATE TRIGGER record_import AFTER UPDATE OF state ON imports FOR EACH ROW
     WHEN (NEW.state IN ('done', 'failed', 'cancelled') AND OLD.state <> NEW.state)
     EXECUTE FUNCTION record_import_event();
 
--- Confined keys: those with `own_only` or `domains`. Their requests use connections whose search path begins with the
--- schema `confined`. It has a view in place of each table with rows of users, so every statement, trigger and function
--- sees and changes only the rows that the key may use. The settings linkmgr.key_id, linkmgr.own_only and
--- linkmgr.domains ('' means all) describe the key; without them a statement fails.
---
--- In front of it, keys with `own_only` have the schema `confined_own`. Its views select the same links by a condition that
--- can use an index, unlike `is_row_of_key`.
---
--- Views have no system columns, so `xmin`, which versions are read from, is a column.
-CREATE FUNCTION is_row_of_key(key_id bigint) RETURNS boolean LANGUAGE sql STABLE
-RETURN NOT current_setting('linkmgr.own_only')::boolean OR key_id = current_setting('linkmgr.key_id')::bigint;
+-- Triggers that run when rows are stored, changed or deleted. Nothing depends on the order of the triggers of an event.
 
-CREATE FUNCTION key_domains() RETURNS bigint[] LANGUAGE sql STABLE
-RETURN nullif(current_setting('linkmgr.domains'), '')::bigint[];
+-- Foreign keys that are checked only on write, so that deleting a row does not update the rows that refer to it. Statements
+-- that read such a reference ignore it if the row no longer exists. Arguments: pairs of a column and a table.
+CREATE FUNCTION require_references() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    sent   jsonb := to_jsonb(NEW);
+    stored jsonb := to_jsonb(OLD);
+    found  integer;
+BEGIN
+    FOR n IN 0 .. TG_NARGS - 1 BY 2 LOOP
+        CONTINUE WHEN sent ->> TG_ARGV[n] IS NULL OR sent -> TG_ARGV[n] = stored -> TG_ARGV[n];
+        EXECUTE format('SELECT 1 FROM %I WHERE user_id = $1 AND id = $2 FOR KEY SHARE', TG_ARGV[n + 1])
+           INTO found USING NEW.user_id, (sent ->> TG_ARGV[n])::bigint;
+        IF found IS NULL THEN
+            RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = 'no such row',
+                CONSTRAINT = replace(TG_ARGV[n], '_id', '_unknown');
+        END IF;
+    END LOOP;
+    RETURN NEW;
+END $$;
+
+-- The features of links and bio pages that the plan of a user lacks, by their names in error messages.
+CREATE FUNCTION lacking_features(owner bigint) RETURNS text[] LANGUAGE sql STABLE
+RETURN ARRAY(SELECT label
+               FROM accounts,
+                    (VALUES ('alias', 'custom aliases'), ('device', 'targets by device'),
+                            ('geo', 'targets by country'), ('parameters', 'link parameters')) AS features (name, label)
+              WHERE id = owner AND NOT admin AND limits -> name ->> 'enabled' <> '1');
+
+-- Return the first feature that is used although it is lacking, or null.
+CREATE FUNCTION denied_feature(lacking text[], has_alias boolean, devices jsonb, locations jsonb, parameters jsonb)
+    RETURNS text LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN has_alias AND 'custom aliases' = ANY (lacking) THEN 'custom aliases'
+            WHEN devices <> '{}' AND 'targets by device' = ANY (lacking) THEN 'targets by device'
+            WHEN locations <> '{}' AND 'targets by country' = ANY (lacking) THEN 'targets by country'
+            WHEN parameters <> '[]' AND 'link parameters' = ANY (lacking) THEN 'link parameters' END;
+
+-- Return true if an array has each element of another one. `@>` also ignores the order in arrays that are elements.
+CREATE FUNCTION has_elements(stored jsonb, sent jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN ARRAY(SELECT jsonb_array_elements(stored)) @> ARRAY(SELECT jsonb_array_elements(sent));
+
+CREATE FUNCTION require_features() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    denied text;
+BEGIN
+    IF TG_TABLE_NAME = 'bios' THEN
+        denied := denied_feature(lacking_features(NEW.user_id), NEW.custom AND NEW.alias IS DISTINCT FROM OLD.alias,
+                                 NULL, NULL, NULL);
+    ELSE
+        denied := denied_feature(lacking_features(NEW.user_id), NEW.custom AND NEW.alias IS DISTINCT FROM OLD.alias,
+                                 CASE WHEN (NEW.devices <@ OLD.devices) IS NOT TRUE THEN NEW.devices END,
+                                 CASE WHEN (NEW.locations <@ OLD.locations) IS NOT TRUE THEN NEW.locations END,
+                                 CASE WHEN NOT has_elements(OLD.parameters, NEW.parameters) THEN NEW.parameters END);
+    END IF;
+    IF denied IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_feature', MESSAGE = 'feature', DETAIL = denied;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Check that a plan allows more rows. A limit locks the user, so that concurrent creates wait for each other and see each
+-- other's rows. An unlimited plan locks nothing. `public.usage`, because restricted keys have a view of this name.
+CREATE FUNCTION require_plan(owner bigint, name text, feature text, number bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    label   text := replace(name, '_', ' ');
+    allowed json := (SELECT limits -> feature FROM accounts WHERE id = owner AND NOT admin);  -- parses `limits` once
+    maximum bigint := CASE json_typeof(allowed) WHEN 'object' THEN allowed ->> 'count' ELSE allowed #>> '{}' END;
+    rows    bigint;
+BEGIN
+    IF allowed ->> 'enabled' <> '1' THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_feature', MESSAGE = 'feature', DETAIL = label;
+    ELSIF maximum > 0 THEN
+        PERFORM FROM users WHERE id = owner FOR NO KEY UPDATE;
+        rows := number + coalesce((SELECT total FROM public.usage WHERE user_id = owner AND kind = name), 0);
+        IF rows > maximum THEN
+            RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_limit', MESSAGE = 'limit',
+                DETAIL = maximum || ' ' || label;
+        ELSIF rows = maximum AND has_webhooks(owner) THEN
+            INSERT INTO outbox (user_id, type, data)
+            VALUES (owner, 'plan.limit_reached', jsonb_build_object('resource', label, 'limit', maximum));
+        END IF;
+    END IF;
+END $$;
+
+-- Count the rows of a statement. Those of links and bio pages get their aliases after the plan was checked, so that its
+-- limit is reported before a taken alias. Argument: the member of `limits`, or ''.
+CREATE FUNCTION count_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    own    integer := pg_backend_pid() % 32;
+    owner  bigint;
+    number bigint;
+BEGIN
+    IF TG_OP = 'DELETE' THEN
+        INSERT INTO public.usage_parts AS u (user_id, kind, part, total)
+        SELECT user_id, TG_TABLE_NAME, own, -count(*)
+          FROM deleted
+         WHERE EXISTS (SELECT FROM users WHERE id = user_id)
+         GROUP BY user_id
+        ON CONFLICT (user_id, kind, part) DO UPDATE SET total = u.total + excluded.total;
+        RETURN NULL;
+    END IF;
+    FOR owner, number IN SELECT user_id, count(*) FROM inserted GROUP BY user_id LOOP
+        IF TG_ARGV[0] <> '' THEN
+            PERFORM require_plan(owner, TG_TABLE_NAME, TG_ARGV[0], number);
+        END IF;
+        INSERT INTO public.usage_parts AS u (user_id, kind, part, total) VALUES (owner, TG_TABLE_NAME, own, number)
+        ON CONFLICT (user_id, kind, part) DO UPDATE SET total = u.total + excluded.total;
+    END LOOP;
+    IF TG_TABLE_NAME = 'links' THEN
+        INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM inserted;
+    ELSIF TG_TABLE_NAME = 'bios' THEN
+        INSERT INTO aliases (alias, domain_id, bio_id) SELECT alias, 0, id FROM inserted;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Row by row, because PostgreSQL could plan a join with a transition table as a scan of all aliases.
+CREATE FUNCTION change_alias() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    old_domain bigint := 0;
+    new_domain bigint := 0;
+BEGIN
+    IF TG_TABLE_NAME = 'links' THEN
+        old_domain := coalesce(OLD.domain_id, 0);
+        new_domain := coalesce(NEW.domain_id, 0);
+    END IF;
+    IF TG_OP = 'DELETE' THEN
+        DELETE FROM aliases WHERE alias = OLD.alias AND domain_id = old_domain;
+    ELSIF (NEW.alias, new_domain) <> (OLD.alias, old_domain) THEN
+        UPDATE aliases SET alias = NEW.alias, domain_id = new_domain
+         WHERE alias = OLD.alias AND domain_id = old_domain;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- Give a row a new version if an update changes it. Argument: the columns that the service changes by itself, and those
+-- that are generated, which have no value yet.
+CREATE FUNCTION change_version() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF to_jsonb(NEW) - TG_ARGV[0]::text[] <> to_jsonb(OLD) - TG_ARGV[0]::text[] THEN
+        NEW.version := random_version();
+    END IF;
+    RETURN NEW;
+END $$;
+
+DO $$
+DECLARE
+    name    text;
+    feature text;  -- the member of `limits`
+    kind    text;  -- of events
+    ignored text;  -- columns without influence on the version
+    columns text;  -- that refer to other rows
+    tables  text;  -- to which they refer
+BEGIN
+    FOR name, feature IN VALUES
+        ('links', 'links'), ('bios', ''), ('qrs', ''), ('campaigns', 'bundle'), ('channels', ''), ('pixels', 'pixels'),
+        ('splash_pages', 'splash'), ('overlays', 'overlay'), ('domains', 'domain'), ('imports', '')
+    LOOP
+        EXECUTE format('CREATE TRIGGER count_added AFTER INSERT ON %I REFERENCING NEW TABLE AS inserted
+                        EXECUTE FUNCTION count_rows(%L)', name, feature);
+        EXECUTE format('CREATE TRIGGER count_deleted AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
+                        EXECUTE FUNCTION count_rows()', name);
+    END LOOP;
+    FOREACH name IN ARRAY '{users,links,qrs,campaigns,channels,pixels,splash_pages,overlays,webhooks}'::text[] LOOP
+        EXECUTE format('CREATE TRIGGER enqueue_cleanup AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
+                        EXECUTE FUNCTION enqueue_cleanup()', name);
+    END LOOP;
+    FOR name, kind IN VALUES
+        ('links', 'link'), ('qrs', 'qr'), ('campaigns', 'campaign'), ('channels', 'channel'), ('bios', 'bio'),
+        ('domains', 'domain'), ('splash_pages', 'splash'), ('overlays', 'overlay'), ('pixels', 'pixel')
+    LOOP
+        EXECUTE format('CREATE TRIGGER record_created AFTER INSERT ON %I REFERENCING NEW TABLE AS inserted
+                        EXECUTE FUNCTION record_events(%L)', name, kind);
+        EXECUTE format('CREATE TRIGGER record_updated AFTER UPDATE ON %I
+                        REFERENCING OLD TABLE AS deleted NEW TABLE AS updated
+                        EXECUTE FUNCTION record_events(%L)', name, kind);
+        EXECUTE format('CREATE TRIGGER record_deleted AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
+                        EXECUTE FUNCTION record_events(%L)', name, kind);
+    END LOOP;
+    FOR name, ignored IN VALUES
+        ('users', '{}'), ('api_keys', '{}'), ('links', '{}'), ('bios', '{}'), ('qrs', '{logo_hash}'),
+        ('campaigns', '{}'), ('channels', '{}'), ('overlays', '{}'), ('pixels', '{}'), ('splash_pages', '{}'),
+        ('imports', '{}'), ('domains', '{checked,problem,logo_digest}'),
+        ('webhooks', '{secret_ciphertext,previous_ciphertext,previous_until,failures,failing_since,paused_until}')
+    LOOP
+        EXECUTE format('CREATE TRIGGER change_version BEFORE UPDATE ON %I FOR EACH ROW
+                        EXECUTE FUNCTION change_version(%L)', name, ignored);
+    END LOOP;
+    FOR name, columns, tables IN VALUES
+        ('links', 'campaign_id, splash_id, overlay_id', 'campaigns, splash_pages, overlays'),
+        ('webhooks', 'campaign_id, channel_id, domain_id', 'campaigns, channels, domains'),
+        ('link_pixels', 'pixel_id', 'pixels'),
+        ('channel_items', 'channel_id', 'channels'),
+        ('overlay_answers', 'overlay_id', 'overlays')
+    LOOP
+        EXECUTE format('CREATE TRIGGER require_references BEFORE INSERT OR UPDATE OF %1$s ON %2$I FOR EACH ROW
+                        WHEN (num_nonnulls(%3$s) > 0) EXECUTE FUNCTION require_references(%4$s)',
+                       columns, name, (SELECT string_agg('NEW.' || c, ', ') FROM string_to_table(columns, ', ') c),
+                       (SELECT string_agg(c || ', ' || t, ', ')
+                          FROM ROWS FROM (string_to_table(columns, ', '), string_to_table(tables, ', ')) AS pairs (c, t)));
+    END LOOP;
+END $$;
+
+CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias, custom, devices, locations, parameters ON links
+    FOR EACH ROW WHEN (NEW.custom OR NEW.devices <> '{}' OR NEW.locations <> '{}' OR NEW.parameters <> '[]')
+    EXECUTE FUNCTION require_features();
+CREATE TRIGGER require_features AFTER INSERT OR UPDATE OF alias ON bios FOR EACH ROW WHEN (NEW.custom)
+    EXECUTE FUNCTION require_features();
+CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias, domain_id ON links FOR EACH ROW
+    EXECUTE FUNCTION change_alias();
+CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW EXECUTE FUNCTION change_alias();
+
+-- Restricted keys: those with `own_only` or `domains`. Their requests use connections whose search path begins with the
+-- schema `restricted_own`, or `restricted_domains` for keys without `own_only`. It has a view in place of each table with
+-- rows of users, so every statement, trigger and function sees and changes only the rows that the key may use. The
+-- settings linkmgr.key_id and linkmgr.domains ('' means all) describe the key. There are two schemas because an index
+-- answers a condition only without "or all".
+--
+-- Row-level security would need a role that the service may often not create, would not use the index of the search, and
+-- has no name for a table that a statement must see whole: here it is `public.<table>`.
 
 -- Return the link of a URL alone that the current key made although another key had shortened the URL, so that it cannot
 -- be `plain`. The lock makes concurrent requests wait, and the query sees the link of the one before.
@@ -1856,80 +1460,62 @@ BEGIN
      LIMIT 1;
 END $$;
 
--- Create the views of confined keys. Each upgrade calls this after its migrations, because views do not get the columns
--- that are added to their tables. A migration that drops a column or changes its type drops the schema first, and calls
+-- Create the views of restricted keys. Each upgrade calls this after its migrations, because views do not get the columns
+-- that are added to their tables. A migration that drops a column or changes its type drops both schemas first, and calls
 -- this at its end.
-CREATE FUNCTION create_confined_views() RETURNS void LANGUAGE plpgsql SET client_min_messages = warning AS $$
+CREATE FUNCTION create_restricted_views() RETURNS void LANGUAGE plpgsql
+    SET client_min_messages = warning SET search_path = public AS $$
 DECLARE
-    name   text;
-    filter text;
-    totals text;  -- of lists
+    domains CONSTANT text := 'nullif(current_setting(''linkmgr.domains''), '''')::bigint[]';  -- NULL means all
+    -- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
+    records CONSTANT text := replace(pg_get_viewdef('link_records'), ' domains ', ' public.domains ');
+    schema      text;
+    own         text;
+    all_domains text;
+    name        text;
+    filter      text;
+    totals      text;  -- of lists
 BEGIN
-    DROP SCHEMA IF EXISTS confined CASCADE;
-    CREATE SCHEMA confined;
-    FOR name, filter IN VALUES
-        ('links', 'is_row_of_key(t.key_id) AND (key_domains() IS NULL OR t.domain_id = ANY (key_domains()))'),
-        ('domains', 'CASE WHEN key_domains() IS NULL THEN is_row_of_key(t.key_id) ELSE t.id = ANY (key_domains()) END'),
-        -- Those have no branded domain.
-        ('bios', 'is_row_of_key(t.key_id) AND key_domains() IS NULL'),
-        ('qrs', 'is_row_of_key(t.key_id) AND key_domains() IS NULL'),
-        ('campaigns', 'is_row_of_key(t.key_id)'),
-        ('channels', 'is_row_of_key(t.key_id)'),
-        ('overlays', 'is_row_of_key(t.key_id)'),
-        ('pixels', 'is_row_of_key(t.key_id)'),
-        ('splash_pages', 'is_row_of_key(t.key_id)'),
-        ('api_keys', 'is_row_of_key(t.key_id) AND (key_domains() IS NULL OR coalesce(t.domains <@ key_domains(), false))')
+    FOR schema, own, all_domains IN VALUES
+        ('restricted_own', 't.key_id = current_setting(''linkmgr.key_id'')::bigint', domains || ' IS NULL'),
+        ('restricted_domains', 'true', 'false')
     LOOP
-        EXECUTE format('CREATE VIEW confined.%1$I AS SELECT t.xmin, t.* FROM public.%1$I t WHERE %2$s WITH CHECK OPTION',
-                       name, filter);
-        EXECUTE format('ALTER VIEW confined.%I ALTER key_id SET DEFAULT current_setting(''linkmgr.key_id'')::bigint', name);
-        totals := concat_ws(' UNION ALL ', totals,
-                            format('SELECT user_id, %1$L AS kind, count(*) AS total FROM confined.%1$I GROUP BY user_id',
-                                   name));
-    END LOOP;
-    -- Without CHECK OPTION: the statement that stores a link stores its items, and does not see the link yet.
-    CREATE VIEW confined.channel_items AS
-    SELECT * FROM public.channel_items i
-     WHERE EXISTS (SELECT FROM confined.channels c WHERE c.user_id = i.user_id AND c.id = i.channel_id)
-       AND (link_id IS NULL OR EXISTS (SELECT FROM confined.links l WHERE l.user_id = i.user_id AND l.id = i.link_id))
-       AND (bio_id IS NULL OR EXISTS (SELECT FROM confined.bios b WHERE b.user_id = i.user_id AND b.id = i.bio_id))
-       AND (qr_id IS NULL OR EXISTS (SELECT FROM confined.qrs q WHERE q.user_id = i.user_id AND q.id = i.qr_id));
-    CREATE VIEW confined.overlay_answers AS
-    SELECT * FROM public.overlay_answers a
-     WHERE EXISTS (SELECT FROM confined.overlays o WHERE o.user_id = a.user_id AND o.id = a.overlay_id);
-    -- The statistics of the account include those of all links.
-    CREATE VIEW confined.current_account_rollups AS SELECT * FROM public.current_account_rollups WHERE false;
-    CREATE VIEW confined.current_account_days AS SELECT * FROM public.current_account_days WHERE false;
-    EXECUTE 'CREATE VIEW confined.usage AS ' || totals;
-
-    DROP SCHEMA IF EXISTS confined_own CASCADE;
-    CREATE SCHEMA confined_own;
-    CREATE VIEW confined_own.links AS
-    SELECT t.xmin, t.*
-      FROM public.links t
-     WHERE t.key_id = current_setting('linkmgr.key_id')::bigint
-       AND (key_domains() IS NULL OR t.domain_id = ANY (key_domains()))
-      WITH CHECK OPTION;
-    ALTER VIEW confined_own.links ALTER key_id SET DEFAULT current_setting('linkmgr.key_id')::bigint;
-    CREATE VIEW confined_own.usage AS
-    SELECT * FROM confined.usage WHERE kind <> 'links'
-     UNION ALL
-    SELECT user_id, 'links', count(*) FROM confined_own.links GROUP BY user_id;
-    FOREACH name IN ARRAY ARRAY['confined', 'confined_own'] LOOP
-        -- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
-        EXECUTE format($view$
-            CREATE VIEW %1$I.link_records AS
-            SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS longurl, l.title,
-                   l.description, coalesce(t.clicks, 0) AS clicks, coalesce(t.visitors, 0) AS uniqueclicks,
-                   (SELECT c.id FROM confined.campaigns c WHERE c.user_id = l.user_id AND c.id = l.campaign_id) AS campaign,
-                   ARRAY(SELECT channel_id FROM confined.channel_items i
-                          WHERE i.user_id = l.user_id AND i.link_id = l.id
-                          ORDER BY channel_id) AS channel,
-                   l.created AS date
-              FROM %1$I.links l
-              LEFT JOIN public.domains d ON d.id = l.domain_id
-              LEFT JOIN public.totals t ON t.target_id = l.id
-            $view$, name);
+        EXECUTE format('DROP SCHEMA IF EXISTS %1$I CASCADE; CREATE SCHEMA %1$I', schema);
+        PERFORM set_config('search_path', schema || ', public', true);
+        totals := NULL;
+        FOR name, filter IN VALUES
+            ('links', '%2$s AND (%3$s OR t.domain_id = ANY (%4$s))'),
+            ('domains', 'CASE WHEN %3$s THEN %2$s ELSE t.id = ANY (%4$s) END'),
+            -- Those have no branded domain.
+            ('bios', '%2$s AND %3$s'),
+            ('qrs', '%2$s AND %3$s'),
+            ('campaigns', '%2$s'),
+            ('channels', '%2$s'),
+            ('overlays', '%2$s'),
+            ('pixels', '%2$s'),
+            ('splash_pages', '%2$s'),
+            ('api_keys', '%2$s AND (%3$s OR coalesce(t.domains <@ %4$s, false))')
+        LOOP
+            EXECUTE format('CREATE VIEW %5$I.%1$I AS SELECT t.* FROM public.%1$I t WHERE ' || filter
+                           || ' WITH CHECK OPTION', name, own, all_domains, domains, schema);
+            EXECUTE format('ALTER VIEW %I ALTER key_id SET DEFAULT current_setting(''linkmgr.key_id'')::bigint', name);
+            totals := concat_ws(' UNION ALL ', totals,
+                                format('SELECT user_id, %1$L AS kind, count(*) AS total FROM %1$I GROUP BY user_id', name));
+        END LOOP;
+        -- Items without CHECK OPTION: the statement that stores a link stores its items, and does not see the link yet.
+        EXECUTE $views$
+            CREATE VIEW channel_items AS
+            SELECT * FROM public.channel_items i
+             WHERE EXISTS (SELECT FROM channels c WHERE c.user_id = i.user_id AND c.id = i.channel_id)
+               AND (link_id IS NULL OR EXISTS (SELECT FROM links l WHERE l.user_id = i.user_id AND l.id = i.link_id))
+               AND (bio_id IS NULL OR EXISTS (SELECT FROM bios b WHERE b.user_id = i.user_id AND b.id = i.bio_id))
+               AND (qr_id IS NULL OR EXISTS (SELECT FROM qrs q WHERE q.user_id = i.user_id AND q.id = i.qr_id));
+            CREATE VIEW overlay_answers AS
+            SELECT * FROM public.overlay_answers a
+             WHERE EXISTS (SELECT FROM overlays o WHERE o.user_id = a.user_id AND o.id = a.overlay_id);
+            $views$;
+        EXECUTE 'CREATE VIEW usage AS ' || totals;
+        EXECUTE 'CREATE VIEW link_records AS ' || records;
     END LOOP;
 END $$;
-SELECT create_confined_views();
+SELECT create_restricted_views();

@@ -55,7 +55,9 @@ def run(chosen: list[str]) -> None:
         dsn, database = stack.enter_context(postgres())
         rows = data.make(dsn, links=LINKS, visits=VISITS)
         base, service = stack.enter_context(gunicorn("app:app", **data.settings(dsn)))
-        reference, reference_service = stack.enter_context(gunicorn("bench.reference:app"))
+        reference, reference_service = stack.enter_context(
+            gunicorn("bench.reference:app", config="python:bench.reference")
+        )
         constant = Target(reference, "", reference_service, database)
         app = create_app(base_url="http://localhost", **data.settings(dsn))
         targets = {CONSTANT: (constant, 0, list(ROUNDS))}

@@ -43,6 +43,41 @@ def post(path: str, body: str, headers: dict[str, str]) -> str:
     return numbered("POST", path, body, headers | {"Content-Type": "application/json"})
 
 
+class Case(NamedTuple):
+    script: str  # for wrk
+    request: Callable[[], dict[str, Any]]  # the same request for Flask's test client
+    serial: bool = False  # sent over one connection, because the service refuses concurrent ones
+
+
+def _create(keys: list[str], *, keyed: bool = False) -> Case:
+    """Create links for each of the keys in turn, if `keyed` with a header `Idempotency-Key`."""
+    script = f"""
+        math.randomseed(tonumber(tostring({{}}):match("0x(%x+)"), 16) + os.time())
+        local keys, run, sent = {{ {", ".join(f'"{key}"' for key in keys)} }}, math.random(2 ^ 31), 0
+        function request()
+            sent = sent + 1
+            local number = string.format("%x-%d", run, sent)
+            local headers = {{ ["Authorization"] = "Bearer " .. keys[sent % #keys + 1],
+                              ["Content-Type"] = "application/json" }}
+            {'headers["Idempotency-Key"] = number' if keyed else ""}
+            return wrk.format("POST", "/api/url/add", headers, '{{"url": "https://example.com/' .. number .. '"}}')
+        end
+    """
+
+    def request() -> dict[str, Any]:
+        number = secrets.token_hex(8)
+        headers = {"Authorization": f"Bearer {keys[0]}"} | ({"Idempotency-Key": number} if keyed else {})
+        return _request("/api/url/add", f'{{"url": "https://example.com/{number}"}}', headers)
+
+    return Case(script, request)
+
+
+def _update(data: Data) -> Case:
+    path, headers = f"/api/url/{data.link}/update", {"Authorization": f"Bearer {data.key}"}
+    script = numbered("PUT", path, '{"title": "%x %d"}', headers | {"Content-Type": "application/json"})
+    return Case(script, lambda: _request(path, f'{{"title": "{secrets.token_hex(8)}"}}', headers) | {"method": "PUT"})
+
+
 def _visits() -> str:
     """Visit a hundred links with thirty browsers from three sites."""
     agents = ", ".join(f'"{agent}"' for agent in _AGENTS)
@@ -64,12 +99,6 @@ def _images() -> str:
             return wrk.format("GET", string.format("/qr/code-%d?size=%d", math.random({QRS}), math.random(300, 600)))
         end
     """
-
-
-class Case(NamedTuple):
-    script: str  # for wrk
-    request: Callable[[], dict[str, Any]]  # the same request for Flask's test client
-    serial: bool = False  # sent over one connection, because the service refuses concurrent ones
 
 
 def _reading(path: str, headers: dict[str, str]) -> Case:
@@ -133,7 +162,10 @@ def all_cases(data: Data, base: str) -> dict[str, Case]:
         "single read with statistics": _reading(f"/api/url/{data.link}", key),
         "30 days by day": _reading(f"/api/stats?ids={data.link}&by=time:day", key),
         "create a channel": _writing("/api/channel/add", '{"name": "%x %d"}', key),
-        "create a link": _writing("/api/url/add", '{"url": "https://example.com/%x/%d"}', key),
+        "create a link": _create([data.key]),
+        "create a link with Idempotency-Key": _create([data.key], keyed=True),
+        "create a link, eight users": _create(data.keys or [data.key]),
+        "update a link": _update(data),
         "create 1,000 links in one request": _bulk(key),
         "redirect and visit": Case(_visits(), lambda: {"path": "/link-1", "headers": {"User-Agent": _AGENTS[0]}}),
         "QR image, rendered": Case(_images(), lambda: {"path": "/qr/code-1"}, serial=True),

@@ -5,11 +5,10 @@ from typing import NamedTuple
 
 from psycopg2.extras import execute_values
 
-from linkmgr import create_app
+from linkmgr import create_app, keys
 from linkmgr.db import migrations
 from linkmgr.db.statements import database, row
-from linkmgr.repository import users
-from linkmgr.web import keys
+from linkmgr.repository import rollups, users
 
 BUSY = "busy"  # alias of the link and code of the QR code that have the visits
 QRS = 2000
@@ -34,16 +33,13 @@ _QRS = """
       FROM generate_series(0, %(qrs)s) n
 """
 # As in real traffic, few labels are common and most are rare: the n-th occurs 1/n times as often as the first.
-# The trigger would count the labels as 'Other', because they are not in target_breakdowns yet.
 _VISITS = """
-    ALTER TABLE visits DISABLE TRIGGER roll_up;
-    INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
+    INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
     SELECT target.id, now() - random() * interval '20 days', sha256(int4send((random() * %(visits)s)::int)),
            'Country ' || floor(150 ^ random()), floor(2000 ^ random()) || '.example',
            'Browser ' || floor(40 ^ random()), 'System ' || floor(20 ^ random())
       FROM (SELECT id FROM links WHERE alias = %(busy)s UNION ALL SELECT id FROM qrs WHERE code = %(busy)s) target,
-           generate_series(1, %(visits)s) n;
-    ALTER TABLE visits ENABLE TRIGGER roll_up
+           generate_series(1, %(visits)s) n
 """
 # Some of the visits are in the previous month, for which a new database has no partition.
 _MONTH = """
@@ -52,28 +48,16 @@ _MONTH = """
                        date_trunc('month', now()) - interval '1 month', date_trunc('month', now()));
     END $$
 """
-_VISITORS = "INSERT INTO visitors (target_id, visitor) SELECT DISTINCT target_id, visitor FROM visits"
+_VISITORS = "INSERT INTO visitors (tracked_id, visitor) SELECT DISTINCT tracked_id, visitor FROM visits"
 _TOTALS = """
-    INSERT INTO totals (target_id, clicks, visitors)
-    SELECT target_id, count(*), (SELECT count(*) FROM visitors WHERE visitors.target_id = visits.target_id)
+    INSERT INTO totals (tracked_id, clicks, visitors)
+    SELECT tracked_id, count(*), (SELECT count(*) FROM visitors WHERE visitors.tracked_id = visits.tracked_id)
       FROM visits
-     GROUP BY target_id
-"""
-_BREAKDOWNS = """
-    INSERT INTO target_breakdowns (target_id, dimension, label, total)
-    SELECT target_id, dimension, label, count(*)
-      FROM visits, LATERAL (VALUES ('country', country), ('browser', browser), ('os', os), ('referrer', referrer))
-                   AS seen (dimension, label)
-     GROUP BY 1, 2, 3
+     GROUP BY tracked_id
 """
 _PENDING = """
-    INSERT INTO pending_visits (user_id, target_id, at, country, referrer, browser, os, bot, device, city, language)
-    SELECT %(user_id)s, target_id, at, country, referrer, browser, os, bot, device, city, language FROM visits
-"""
-_ROLL_UP = "SELECT counted FROM roll_up_pending(100000)"
-_DAYS = "SELECT keep_days(target_id) FROM totals WHERE clicks >= 1000"
-_STATISTICS = """
-    UPDATE totals SET statistics = (SELECT data FROM statistics s WHERE s.target_id = totals.target_id)
+    INSERT INTO pending_visits (user_id, tracked_id, at, country, referrer, browser, os, bot, device, city, language)
+    SELECT %(user_id)s, tracked_id, at, country, referrer, browser, os, bot, device, city, language FROM visits
 """
 
 
@@ -81,6 +65,7 @@ class Data(NamedTuple):
     dsn: str
     key: str
     link: int  # id of the link with the visits
+    keys: list[str] = []  # of eight users, the one with the links among them
 
 
 def settings(dsn: str) -> dict[str, str]:
@@ -97,21 +82,19 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
             cursor.execute("SET statement_timeout = 0; SET synchronous_commit = off")
             cursor.execute(_PLAN)
             [(plan,)] = cursor.fetchall()
-            key = keys.new_key(user_id)
-            users.add(user_id, username="bench", email="bench@example.com", password_hash="", planid=plan, **key)
+            members = [user_id, *(users.next_id() for _ in range(7))]
+            for member in members:
+                name, key = f"bench{member}", keys.new_key(member)
+                users.add(member, username=name, email=f"{name}@example.com", password_hash="", planid=plan, **key)
             values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
-            for statement in (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _BREAKDOWNS, _PENDING):
+            for statement in (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _PENDING):
                 cursor.execute(statement, values)
-            counted = 1
-            while counted:  # a transaction each: in one, each call would read the rows that the calls before deleted
-                cursor.execute(_ROLL_UP)
-                [(counted,)] = cursor.fetchall()
-            for statement in (_DAYS, _STATISTICS):
-                cursor.execute(statement)
+            rollups.roll_up()
             cursor.execute("VACUUM ANALYZE")
         link = row("SELECT id FROM links WHERE alias = %(busy)s", busy=BUSY)
         assert link
-        return Data(dsn, users.read(user_id)["apikey"], link["id"])
+        secrets = [users.read(member)["apikey"] for member in members]
+        return Data(dsn, secrets[0], link["id"], secrets)
 
 
 def add_users(data: Data, number: int) -> None:

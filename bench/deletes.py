@@ -21,7 +21,7 @@ _LINKS = """
     SELECT %(owner)s, 'delete-' || %(parent)s || '-' || n, 'https://example.com/' FROM generate_series(1, %(rows)s) n
 """
 _VISITS = """
-    INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
+    INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
     SELECT %(parent)s, now() - random() * interval '20 days', sha256(int4send(n)), 'Peru', '', 'Firefox', 'Linux'
       FROM generate_series(1, %(rows)s) n;
     INSERT INTO visitors SELECT %(parent)s, sha256(int4send(n)) FROM generate_series(1, %(rows)s) n;

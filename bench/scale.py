@@ -2,7 +2,6 @@
 
 import json
 import statistics
-import time
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -73,20 +72,6 @@ def compare_lists(many: dict[str, Target]) -> dict[str, float]:
     return ratios
 
 
-def wait_for_blocks(dsn: str) -> None:
-    """Wait until the service has made the blocks that searches read."""
-    began = time.monotonic()
-    connection = psycopg2.connect(dsn)
-    connection.autocommit = True
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM jobs WHERE kind = 'links_added'")
-        while cursor.rowcount:
-            time.sleep(1)
-            cursor.execute("SELECT FROM jobs WHERE kind = 'links_added'")
-    connection.close()
-    print(f"Waited {time.monotonic() - began:.0f} s for the blocks of links")
-
-
 def run() -> None:
     with ExitStack() as stack:
         dsn, database = stack.enter_context(postgres())
@@ -96,7 +81,6 @@ def run() -> None:
             rows = data.make(_create_database(dsn, f"bench{number}"), links=number, visits=number)
             base, service = stack.enter_context(gunicorn("app:app", **data.settings(rows.dsn)))
             scripts = _scripts(base, rows, number)
-            wait_for_blocks(rows.dsn)
             targets.append({name: Target(base, script, service, database) for name, script in scripts.items()})
         results = {
             "ratios": compare(*targets),

@@ -48,14 +48,16 @@ def _print_failures(log: BinaryIO) -> None:
 
 
 @contextmanager
-def gunicorn(app: str, *options: str, **settings: str) -> Iterator[tuple[str, int]]:
-    """Run an application with deploy/gunicorn.conf.py. Yield its URL and its process id."""
+def gunicorn(
+    app: str, *options: str, config: str = "deploy/gunicorn.conf.py", **settings: str
+) -> Iterator[tuple[str, int]]:
+    """Run an application. Yield its URL and its process id."""
     port = _free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
     environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {"PORT": str(port)}
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "gunicorn", "--config", "deploy/gunicorn.conf.py", *options, app],
+            [sys.executable, "-m", "gunicorn", "--config", config, "--bind", f"127.0.0.1:{port}", *options, app],
             cwd=ROOT,
             env=environment,
             stdout=log,

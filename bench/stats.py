@@ -32,50 +32,51 @@ HEAD = f"""
 
 _PARTITIONS = "SELECT create_partition(now() - make_interval(days => n)) FROM generate_series(0, %(days)s) n"
 _VISITS = """
-    INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
+    INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
     SELECT %(link)s, now() - random() * make_interval(days => %(days)s), sha256(int4send((random() * 1e6)::int)),
            'Country ' || floor(150 ^ random()), floor(2000 ^ random()) || '.example',
            'Browser ' || floor(40 ^ random()), 'System ' || floor(20 ^ random())
       FROM generate_series(1, %(batch)s)
 """
-# As the function roll_up_pending() does it, but for all visits at once. Rows are stored in the order of time there too.
-_QUARTERS = """
+# As linkmgr/repository/rollups.py does it, but for all visits at once. Rows are stored in the order of time there too.
+_COUNTED = """
     CREATE TEMPORARY TABLE counted AS
-    SELECT target_id, date_bin('15 minutes', at, 'epoch') AS at, bot, count(*) AS visits,
+    SELECT tracked_id, unit, start AS at, bot, count(*) AS visits,
            CASE GROUPING(country, city, referrer, browser, os, device, language)
                 WHEN 63 THEN 'country' WHEN 95 THEN 'city' WHEN 111 THEN 'referrer' WHEN 119 THEN 'browser'
                 WHEN 123 THEN 'os' WHEN 125 THEN 'device' WHEN 126 THEN 'language' ELSE '' END AS dimension,
            coalesce(country, city, referrer, browser, os, device, language, '') AS label
-      FROM visits
-     WHERE target_id = %(link)s
-     GROUP BY target_id, date_bin('15 minutes', at, 'epoch'), bot, GROUPING SETS (
+      FROM visits,
+           LATERAL (VALUES ('quarter', date_bin('15 minutes', at, 'epoch')), ('day', date_trunc('day', at, 'UTC')),
+                           ('all', '-infinity')) AS units (unit, start)
+     WHERE tracked_id = %(link)s
+     GROUP BY tracked_id, unit, start, bot, GROUPING SETS (
            (), (country), (city), (referrer), (browser), (os), (device), (language))
 """
-_TARGETS = """
-    INSERT INTO target_quarters (target_id, at, bot, visits, labels)
-    SELECT target_id, at, bot, sum(visits) FILTER (WHERE dimension = ''),
-           json_object_agg(dimension, labels) FILTER (WHERE dimension <> '')
-      FROM (SELECT target_id, at, bot, dimension, sum(visits) AS visits, json_object_agg(label, visits) AS labels
-              FROM counted
-             GROUP BY target_id, at, bot, dimension) per_dimension
-     GROUP BY target_id, at, bot
+_TRACKED = """
+    INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, country, city, referrer, browser, os, device,
+                                 language)
+    SELECT tracked_id, unit, bot, at, sum(visits) FILTER (WHERE dimension = ''),
+           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'country'),
+           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'city'),
+           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'referrer'),
+           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'browser'),
+           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'os'),
+           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'device'),
+           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'language')
+      FROM counted
+     GROUP BY tracked_id, unit, bot, at
      ORDER BY at
 """
 _ACCOUNTS = """
-    INSERT INTO account_rollups (user_id, dimension, at, label, bot, visits)
-    SELECT user_id, dimension, at, label, bot, visits
-      FROM (SELECT dimension, at, label, bot, visits FROM counted
+    INSERT INTO account_rollups (user_id, dimension, unit, at, label, bot, visits)
+    SELECT user_id, dimension, unit, at, label, bot, visits
+      FROM (SELECT dimension, unit, at, label, bot, visits FROM counted
              UNION ALL
-            SELECT 'target', at, target_id::text, bot, visits FROM counted WHERE dimension = '') labels,
+            SELECT 'target', unit, at, tracked_id::text, bot, visits FROM counted WHERE dimension = '') labels,
            (SELECT user_id FROM links WHERE id = %(link)s) owner
+     WHERE unit <> 'all'
      ORDER BY at, dimension, label
-"""
-_ACCOUNT_DAYS = """
-    INSERT INTO account_days (user_id, dimension, day, label, bot, visits)
-    SELECT user_id, dimension, (at AT TIME ZONE 'UTC')::date, label, bot, sum(visits)
-      FROM account_rollups
-     GROUP BY 1, 2, 3, 4, 5
-     ORDER BY 3, 2, 4
 """
 
 
@@ -84,14 +85,14 @@ def _make(dsn: str) -> data.Data:
     with closing(psycopg2.connect(dsn)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
         cursor.execute("SET synchronous_commit = off; SET work_mem = '256MB'")
-        cursor.execute("TRUNCATE visits, target_quarters, busy_days, account_rollups, account_days")
+        cursor.execute("TRUNCATE visits, tracked_rollups, account_rollups")
         cursor.execute("DROP TABLE visits_before; ALTER TABLE visits DISABLE TRIGGER USER")
         values: dict[str, Any] = {"link": rows.link, "days": DAYS, "batch": min(BATCH, VISITS)}
         cursor.execute(_PARTITIONS, values)
         for _ in range(VISITS // values["batch"]):
             cursor.execute(_VISITS, values)
         cursor.execute("ALTER TABLE visits ENABLE TRIGGER USER")
-        for statement in (_QUARTERS, _TARGETS, "SELECT keep_days(%(link)s)", _ACCOUNTS, _ACCOUNT_DAYS):
+        for statement in (_COUNTED, _TRACKED, _ACCOUNTS):
             cursor.execute(statement, values)
         cursor.execute("VACUUM ANALYZE")
     return rows

@@ -1,24 +1,17 @@
 """Configuration of gunicorn. GUNICORN_CMD_ARGS and WEB_CONCURRENCY take precedence."""
 
-import gc
-import json
 import logging
 import os
-import random
 import re
-import runpy
-import socket
 import sys
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import gunicorn.util
 import orjson
 from gunicorn.glogging import Logger
-from jinja2 import FunctionLoader
+from jinja2 import DictLoader
 
 bind = f"127.0.0.1:{os.environ.get('PORT', '5000')}"
 workers = int(os.environ.get("WEB_CONCURRENCY") or os.cpu_count() or 1)
@@ -71,12 +64,6 @@ class _RedactingFormatter(logging.Formatter):
         return _without_secrets(self.inner.format(record))
 
 
-def _log_request(**members: Any) -> None:
-    """Log one line of JSON. Formatting by gunicorn takes several times as long."""
-    line = orjson.dumps({"time": datetime.now(UTC), **members}, option=orjson.OPT_UTC_Z)
-    logging.getLogger("gunicorn.access").info(line.decode())
-
-
 class _Logger(Logger):  # type: ignore[misc]
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)
@@ -90,22 +77,27 @@ class _Logger(Logger):  # type: ignore[misc]
 
     def access(self, resp: Any, req: Any, environ: dict[str, Any], request_time: timedelta) -> None:
         if not (self.access_log_enabled and hasattr(resp, "status_code")):
-            return  # the application sent no response; _write_error sends and logs one
-        _log_request(
-            method=environ["REQUEST_METHOD"],
-            path=_path(environ["PATH_INFO"]),
-            status=resp.status_code,
-            microseconds=request_time // _MICROSECOND,
-            user=environ.get("linkmgr.user_id"),
-            request=environ.get("linkmgr.request_id"),
-        )
+            return  # the application sent no response; the worker sends and logs one
+        line = {
+            "time": datetime.now(UTC),
+            "method": environ["REQUEST_METHOD"],
+            "path": environ["PATH_INFO"] and _path(environ["PATH_INFO"]),
+            "status": resp.status_code,
+            "microseconds": request_time // _MICROSECOND,
+            "user": environ.get("linkmgr.user_id"),
+            "request": environ.get("linkmgr.request_id"),
+        }
+        data = orjson.dumps(line, option=orjson.OPT_UTC_Z | orjson.OPT_APPEND_NEWLINE)
+        for handler in self.access_log.handlers:
+            try:
+                os.write(handler.stream.fileno(), data)  # the handler's lock would make requests wait for each other
+            except (AttributeError, OSError, ValueError):  # syslog, or a file that is being opened again
+                handler.handle(logging.makeLogRecord({"msg": data.decode().rstrip()}))
 
 
 logger_class = _Logger
-
-
-# Not imported, because the master would keep the old code on reload.
-worker_class = runpy.run_path(str(Path(__file__).with_name("worker.py")))["Worker"]
+sys.modules.pop("deploy.worker", None)  # gunicorn's master would keep the old one on reload
+worker_class = "deploy.worker.Worker"
 
 
 def _keep_version(app: Any) -> None:
@@ -114,55 +106,21 @@ def _keep_version(app: Any) -> None:
         import_module(f"linkmgr.openapi.{module}")
     templates = app.jinja_env
     # Only the sources, because compiling all of them takes half a second.
-    sources = {name: templates.loader.get_source(templates, name) for name in templates.list_templates()}
-    templates.loader = FunctionLoader(sources.get)
+    sources = {name: templates.loader.get_source(templates, name)[0] for name in templates.list_templates()}
+    templates.loader = DictLoader(sources)
 
 
 def post_worker_init(worker: Any) -> None:
-    """Start the background threads. Exempt loaded modules from garbage collection, which would scan them in vain."""
+    """Start the background threads."""
     # Imported here, because modules that the master imports are not reloaded.
     from linkmgr import Service  # noqa: PLC0415
     from linkmgr.db import jobs  # noqa: PLC0415
     from linkmgr.events import worker as events  # noqa: PLC0415
     from linkmgr.visits import queue  # noqa: PLC0415
 
-    if isinstance(worker.wsgi, Service) and not worker.cfg.reload:
-        _keep_version(worker.wsgi)
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
-    # Seconds after which a thread that computes, such as an import, lets a waiting request continue. With Python's
-    # 0.005, requests beside an import were much slower.
-    sys.setswitchinterval(0.0005)
     if isinstance(worker.wsgi, Service):
+        if not worker.cfg.reload:
+            _keep_version(worker.wsgi)
         queue.start(worker.wsgi)
         jobs.Worker(worker.wsgi)
         events.Worker(worker.wsgi)
-
-
-def _write_error(sock: socket.socket, status_int: int, reason: str, mesg: str) -> None:
-    """Send the JSON error of the API for a malformed or incomplete request, instead of gunicorn's HTML."""
-    from linkmgr.settings import Settings  # noqa: PLC0415
-    from linkmgr.web import cors, rate_limit  # noqa: PLC0415
-    from linkmgr.web.error_codes import CATALOGUE, HTTP_CODES  # noqa: PLC0415
-    from linkmgr.web.errors import as_json  # noqa: PLC0415
-
-    code = HTTP_CODES.get(status_int, "bad_request")
-    request_id = f"{random.getrandbits(64):016x}"
-    body = json.dumps(as_json(code, CATALOGUE[code][1].format(id=request_id))).encode()
-    _log_request(method=None, path=None, status=status_int, microseconds=0, user=None, request=request_id)
-    headers = [
-        ("Connection", "close"),
-        ("Content-Type", "application/json"),
-        ("Content-Length", len(body)),
-        ("X-Content-Type-Options", "nosniff"),
-        ("X-Request-Id", request_id),
-        *rate_limit.headers_of_malformed(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit),
-        *cors.HEADERS,
-    ]
-    lines = [f"HTTP/1.1 {status_int} {reason}", *(f"{name}: {value}" for name, value in headers)]
-    head = "\r\n".join(lines).encode("latin-1", "replace")
-    gunicorn.util.write_nonblock(sock, head + b"\r\n\r\n" + body)
-
-
-gunicorn.util.write_error = _write_error

@@ -1,292 +1,328 @@
 """A gunicorn worker that slow clients cannot block.
 
-gunicorn's threads read requests and write responses with blocking calls, so a few slow clients occupy all of them.
-In this worker the event loop reads each request, and a thread gets it once it is complete. The event loop also sends
-the part of a response that the kernel did not accept at once.
+Its threads share one epoll. Each connection is a generator that yields the event to wait for, and the thread that gets
+the event continues it: it reads what has arrived, and serves the request once that is complete. A thread waits for a
+client only while it reads a large upload or writes a large export. gunicorn parses requests and formats responses.
 """
 
-import errno
+import os
 import resource
-import runpy
+import select
 import socket
-import struct
 import threading
 import time
+from collections.abc import Generator
 from contextlib import suppress
-from functools import partial
-from pathlib import Path
-from selectors import EVENT_READ, EVENT_WRITE
+from datetime import datetime, timedelta
+from email.utils import formatdate
+from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
 
-import gunicorn.util
-from gunicorn.http.errors import ParseException
-from gunicorn.workers.gthread import TConn, ThreadWorker
+from gunicorn.http import errors, get_parser, wsgi
+from gunicorn.workers import base
 
 SECONDS = 10  # timeout of a request from its first byte, and of the first byte of a new connection
 _SEND_SECONDS = 60  # timeout of a client that reads a response
-_MAX_UNSENT = 8 << 20  # bytes of a response to buffer, more than the longest list; beyond that the thread waits
-_MAX_BUFFERED = 32 << 20  # bytes of all responses of a worker to buffer; beyond that a slow client is disconnected
-_LINGER_SECONDS = 2  # to discard the rest of a refused request
-_CHECK_SECONDS = 0.5  # between two checks of the deadlines
+_CLOSE_SECONDS = 2  # to discard the rest of a refused request, and to close idle connections when the worker stops
 _OVERLAP_SECONDS = 0.3  # longer than a new worker takes to listen
-_BLOCK = 16 << 10
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-# Not imported, because gunicorn's master would keep the old code on reload.
-_Incoming = runpy.run_path(str(Path(__file__).with_name("framing.py")))["Incoming"]
+_CHECK_SECONDS = 0.5  # between two checks of the deadlines
+_MAX_HEAD = 64 << 10  # bytes
+_MAX_UNSENT = 8 << 20  # bytes of a response to buffer, more than the longest list; beyond that the thread waits
+_MIN_RATE = 20 << 10  # bytes per second that a client must read while a thread waits for it
+_MAX_HELD = 32 << 20  # bytes of all waiting connections; beyond that the one that has waited longest is closed
+_BLOCK = 64 << 10
+_STATUSES = {
+    errors.LimitRequestLine: 414, errors.LimitRequestHeaders: 431, errors.NoMoreData: 431, OverflowError: 413,
+    errors.ExpectationFailed: 417, errors.UnsupportedTransferCoding: 501, TimeoutError: 408, EOFError: 400,
+}  # fmt: skip
+_Steps = Generator[int, None, None]
 
 
-class _Socket(socket.socket):
-    """A socket whose sendall() does not wait for the client."""
+class Connection:
+    """A client. gunicorn uses it as a socket: it reads from `received` and writes to `unsent`."""
 
-    _buffered = 0  # bytes of all sockets
-    _lock = threading.Lock()
+    event = 0  # that it waits for
+    head = held = 0  # bytes of a parsed head; bytes that the worker counts
+    is_partial = False  # the application reads or refuses the rest of the body
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.unsent = bytearray()
+    def __init__(self, worker: "Worker", listener: Any) -> None:
+        self.sock, self.address = listener.accept()
+        self.sock.setblocking(False)
+        self.fd, self.server = self.sock.fileno(), listener.getsockname()
+        self.parser = get_parser(worker.cfg, self, self.address)
+        self.received, self.unsent = bytearray(), bytearray()
+        self.steps = worker.converse(self)
+        self.limit(SECONDS)
 
-    def sendall(self, data: Any, _flags: int = 0) -> None:
-        if not self.unsent:
-            sent = self._send_now(data)
-            if sent == len(data):
-                return
-            data = memoryview(data)[sent:]
-        if not self._reserve(len(data)):
-            raise ConnectionResetError(errno.ECONNRESET, "too many clients do not read their responses")
+    def limit(self, seconds: float) -> None:
+        self.since = time.monotonic()
+        self.deadline = self.since + seconds
+
+    def read(self) -> _Steps:
+        data = None
+        while data is None:
+            yield select.EPOLLIN
+            with suppress(BlockingIOError):  # the event was that of a closed connection
+                data = self.sock.recv(_BLOCK)
+        if not data:
+            raise EOFError("the client stopped sending")
+        if not self.received and not self.head:
+            self.limit(SECONDS)
+        self.received += data
+
+    def read_head(self) -> _Steps:
+        start = 0
+        while self.received.find(b"\r\n\r\n", start) < 0 and len(self.received) <= _MAX_HEAD:
+            start = max(0, len(self.received) - 3)
+            yield from self.read()
+
+    def read_body(self, headers: dict[str, str], limit: int) -> _Steps:
+        """Read until the body is complete, larger than `limit`, or malformed: gunicorn refuses it then."""
+        length = int(headers.get("CONTENT-LENGTH", 0))
+        self.is_partial = length > limit
+        while len(self.received) < length <= limit:
+            yield from self.read()
+        chunk, rest = 0, limit  # index of a chunk; bytes that this chunk and the next ones may have
+        while "TRANSFER-ENCODING" in headers:
+            if (end := self.received.find(b"\r\n", chunk)) >= 0:
+                try:
+                    size = int(self.received[chunk:end].partition(b";")[0], 16)
+                except ValueError:
+                    return
+                self.is_partial = min(size, len(self.received) - end - 2) > rest
+                if self.is_partial or (size <= 0 and self.received.find(b"\r\n\r\n", end) >= 0):
+                    return
+                if 0 < size <= len(self.received) - end - 4:
+                    chunk, rest = end + size + 4, rest - size
+                    continue
+            if len(self.received) > 2 * limit:
+                raise OverflowError("the framing of the chunks is too large")
+            yield from self.read()
+
+    def recv(self, size: int) -> bytes:
+        if self.is_partial and not self.received:
+            self.sock.settimeout(SECONDS)
+            self.received += self.sock.recv(size)
+            self.sock.setblocking(False)
+        data = bytes(self.received[:size])
+        del self.received[:size]
+        return data
+
+    def sendall(self, data: bytes) -> None:
         self.unsent += data
+        if len(self.unsent) > _BLOCK:
+            self.flush()
         if len(self.unsent) > _MAX_UNSENT:
-            self._wait()
+            self.sock.settimeout(SECONDS + len(self.unsent) / _MIN_RATE)
+            self.sock.sendall(self.unsent)
+            self.sock.setblocking(False)
+            self.unsent.clear()
 
-    def flush(self) -> bool:
-        """Send as much as the kernel accepts. Return True when everything is sent."""
-        self._remove(self._send_now(self.unsent))
-        return not self.unsent
+    send = sendall
 
-    def discard(self) -> None:
-        self._remove(len(self.unsent))
+    def flush(self) -> None:
+        """Send as much as the kernel accepts."""
+        with suppress(BlockingIOError):
+            while self.unsent:
+                del self.unsent[: self.sock.send(self.unsent)]
 
-    def _reserve(self, size: int) -> bool:
-        with _Socket._lock:
-            if _Socket._buffered + size > _MAX_BUFFERED:
-                return False
-            _Socket._buffered += size
-            return True
-
-    def _remove(self, size: int) -> None:
-        del self.unsent[:size]
-        with _Socket._lock:
-            _Socket._buffered -= size
-
-    def _send_now(self, data: Any) -> int:
-        try:
-            return self.send(data, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return 0
-
-    def _wait(self) -> None:
-        self.settimeout(SECONDS)
-        try:
-            super().sendall(self.unsent)
-        except TimeoutError:
-            raise ConnectionResetError(errno.ECONNRESET, "the client does not read the response") from None
-        finally:
-            self.discard()
-            self.setblocking(True)
-
-
-class _Connection(TConn):  # type: ignore[misc]
-    incoming: Any
-
-    def close(self, graceful: bool = False) -> None:  # gunicorn would block the event loop for 2 s
-        self.sock.discard()
-        super().close()
-
-
-class Worker(ThreadWorker):  # type: ignore[misc]
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._deadlines: dict[_Connection, float] = {}  # of the connections that the event loop reads or writes
-        self._next_check = 0.0
-
-    def init_process(self) -> None:
-        _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))  # 1024 may be too few
-        super().init_process()
-
-    def handle_quit(self, sig: int, frame: Any) -> None:
-        """Exit. gunicorn would shut down the thread pool in the signal handler first. If the signal interrupts the
-        submission of a request, that waits for a lock which the submission holds."""
-        super(ThreadWorker, self).handle_quit(sig, frame)
-
-    def accept(self, listener: Any) -> bool:
-        """Accept a connection. Return False if there is none."""
-        try:
-            connection, client = listener.accept()
-        except OSError as error:
-            if error.errno not in (errno.EAGAIN, errno.ECONNABORTED):
-                raise
+    def is_late(self) -> bool:
+        """Return True after the deadline, unless bytes have arrived that no thread had time to read."""
+        if time.monotonic() < self.deadline:
             return False
-        sock = _Socket(connection.family, connection.type, connection.proto, connection.detach())
-        # A second line of defense: limits a blocking read in a thread.
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", SECONDS, 0))
-        self.nr_conns += 1
-        if self.nr_conns >= self.worker_connections:
-            self._make_room()
-        conn = _Connection(self.cfg, sock, client, listener.getsockname())
-        conn.init()
-        self.enqueue_req(conn)
+        with suppress(OSError):
+            return not (self.event == select.EPOLLIN and self.sock.recv(1, socket.MSG_PEEK))
         return True
 
-    def _make_room(self) -> None:
-        """Close the connection that has been idle, or has been sending its request, for longest."""
-        if self.keepalived_conns:
-            self.keepalived_conns[0].timeout = 0  # gunicorn closes it after these events
-        elif conn := next((conn for conn in self._deadlines if not conn.sock.unsent), None):
-            # Not closed here: an event of this connection may still be waiting in the current round.
-            self._deadlines[conn] = self._next_check = 0
 
-    def enqueue_req(self, conn: _Connection) -> None:
-        """Read a request. gunicorn calls this for a kept-alive connection that is readable or has buffered bytes."""
-        conn.incoming = _Incoming(conn.parser.unreader.take_buffered())
-        if conn.incoming.data and conn.incoming.is_complete():
-            self._dispatch(conn)
-            return
-        self._receive(conn, registered=False)
+@lru_cache(1)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)
 
-    def _receive(self, conn: _Connection, _socket: Any = None, *, registered: bool = True) -> None:
-        incoming = conn.incoming
-        try:
-            received = conn.sock.recv(_BLOCK, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            received = None
-        except OSError:
-            received = b""
-        starts = not (registered and incoming.data)
-        if received:
-            incoming.data += received
-        if received and incoming.is_complete():
-            self._unregister(conn, registered=registered)
-            self._dispatch(conn)
-        elif received == b"":
-            self._unregister(conn, registered=registered)
-            if incoming.data:
-                self._refuse(conn, 400, "Bad Request")
-            self._close(conn)
-        elif excess := incoming.excess():
-            self._unregister(conn, registered=registered)
-            self._refuse(conn, *excess)
-            self._linger(conn)
-        else:
-            if incoming.expects_continue:
-                incoming.expects_continue = False
-                with suppress(OSError):  # the next read detects that the client has disconnected
-                    conn.sock.sendall(_CONTINUE)
-            if starts:
-                self._deadlines[conn] = time.monotonic() + SECONDS
-            if not registered:
-                self.poller.register(conn.sock, EVENT_READ, partial(self._receive, conn))
 
-    def _dispatch(self, conn: _Connection) -> None:
-        conn.parser.unreader.unread(bytes(conn.incoming.data))
-        conn.incoming.data.clear()
-        super().enqueue_req(conn)
+class _Response(wsgi.Response):  # type: ignore[misc]
+    """gunicorn formats the date for each response, in 8 % of the time of a read."""
 
-    def handle_request(self, req: Any, conn: _Connection) -> Any:
-        if conn.incoming.partial:
-            req.force_close()
-        keep_alive = super().handle_request(req, conn)
-        # The rest of a body that the application did not read. gunicorn discards 64 KiB, then it closes the connection
-        # although the response did not say so, and a proxy's next request on it fails.
-        try:
-            while keep_alive and req.body.read(_BLOCK):
-                pass
-        except ParseException:  # gunicorn would send a second response
-            return False
-        return keep_alive
+    def default_headers(self) -> list[str]:
+        connection = "close" if self.should_close() else "keep-alive"
+        headers = [f"HTTP/{self.req.version[0]}.{self.req.version[1]} {self.status}", f"Server: {self.version}"]
+        headers += [f"Date: {_date(int(time.time()))}", f"Connection: {connection}"]
+        return [f"{line}\r\n" for line in headers + ["Transfer-Encoding: chunked"] * self.chunked]
 
-    def finish_request(self, conn: _Connection, fs: Any) -> None:
-        """Send the rest of a response. gunicorn calls this in the event loop when a thread is done."""
-        if conn.sock.unsent and conn.sock.fileno() >= 0:
-            self._deadlines[conn] = time.monotonic() + _SEND_SECONDS
-            self.poller.register(conn.sock, EVENT_WRITE, partial(self._send, conn, fs))
-        elif conn.incoming.partial:
-            self._linger(conn)
-        else:
-            super().finish_request(conn, fs)
 
-    def _send(self, conn: _Connection, fs: Any, _socket: Any) -> None:
-        try:
-            sent = conn.sock.flush()
-        except OSError:
-            self._unregister(conn)
-            self._close(conn)
-            return
-        if sent:
-            self._unregister(conn)
-            self.finish_request(conn, fs)
+class Worker(base.Worker):  # type: ignore[misc]
+    alive: bool
 
-    def _linger(self, conn: _Connection) -> None:
-        """Close the connection once the client has stopped sending. Closing earlier would discard the response."""
-        try:
-            conn.sock.shutdown(socket.SHUT_WR)
-        except OSError:
-            self._close(conn)
-            return
-        conn.incoming = _Incoming(b"")
-        self._deadlines[conn] = time.monotonic() + _LINGER_SECONDS
-        self.poller.register(conn.sock, EVENT_READ, partial(self._discard, conn))
+    def run(self) -> None:
+        from linkmgr.web import malformed  # noqa: PLC0415 - not in the master, which would keep the old code on reload
 
-    def _discard(self, conn: _Connection, _socket: Any) -> None:
-        try:
-            received = conn.sock.recv(_BLOCK, socket.MSG_DONTWAIT)
-        except OSError:
-            received = b""
-        if not received:
-            self._unregister(conn)
-            self._close(conn)
-
-    def murder_pending(self) -> None:
-        """Close connections that have exceeded their deadline. gunicorn calls this after each round of events."""
-        now = time.monotonic()
-        if now < self._next_check:
-            return
-        self._next_check = now + _CHECK_SECONDS
-        for conn in [conn for conn, deadline in self._deadlines.items() if deadline <= now]:
-            self._unregister(conn)
-            if conn.incoming.data and not conn.sock.unsent:
-                self._refuse(conn, 408, "Request Timeout")
-            self._close(conn)
-        if self.nr_conns >= self.worker_connections:
-            # The connection that was to make room has sent its request meanwhile. New ones are not accepted.
-            self._make_room()
-
-    def _refuse(self, conn: _Connection, status: int, reason: str) -> None:
-        with suppress(OSError):  # the client has disconnected
-            gunicorn.util.write_error(conn.sock, status, reason, "")
-
-    def _unregister(self, conn: _Connection, *, registered: bool = True) -> None:
-        if registered:
-            del self._deadlines[conn]
-            self.poller.unregister(conn.sock)
-
-    def _close(self, conn: _Connection) -> None:
-        self.nr_conns -= 1
-        conn.close()
-
-    def set_accept_enabled(self, enabled: bool) -> None:
-        """Accept the waiting connections before a stopping worker closes its socket.
-
-        With `reuse_port` each worker has its own socket, and connections arrive there as long as it is open. gunicorn
-        would leave it open and drop them.
-        """
-        if self.alive or enabled:
-            super().set_accept_enabled(enabled)
-            return
-        end = time.monotonic() + _OVERLAP_SECONDS
-        while (remaining := end - time.monotonic()) > 0:
-            self.wait_for_and_dispatch_events(timeout=remaining)
-        super().set_accept_enabled(False)
-        for listener in self.sockets:
-            while self.accept(listener):
-                pass
+        _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # 1024 may be too few
+        self.malformed, self.epoll, self.lock, self.held = malformed, select.epoll(), threading.Lock(), 0
+        self.connections: dict[int, Connection] = {}
+        self.waiting: dict[Connection, bool] = {}  # the thread that succeeds in removing a connection owns it
+        self.listeners = {listener.fileno(): listener for listener in self.sockets}
+        for fd, listener in self.listeners.items():
+            listener.setblocking(False)
+            self.epoll.register(fd, select.EPOLLIN | select.EPOLLONESHOT)
+        for _ in range(self.cfg.threads):
+            threading.Thread(target=self._work, daemon=True).start()
+        while self.alive and self.ppid == os.getppid():
+            self._check(_CHECK_SECONDS)
+        self.alive = False
+        time.sleep(_OVERLAP_SECONDS)  # with `reuse_port`, connections arrive as long as this worker listens
+        while self.listeners:
+            _, listener = self.listeners.popitem()
+            self._accept(listener)
             listener.close()
+        now = time.monotonic()
+        while self.connections and time.monotonic() < now + self.cfg.graceful_timeout:
+            for idle in [connection for connection in list(self.waiting) if not connection.held]:
+                idle.deadline = min(idle.deadline, now + _CLOSE_SECONDS)
+            self._check(_CHECK_SECONDS / 10)
+
+    def _check(self, seconds: float) -> None:
+        """Close the connections whose deadline has passed."""
+        time.sleep(seconds)
+        self.notify()
+        for connection in list(self.waiting):
+            if connection.is_late():
+                self._drop(connection)
+
+    def _work(self) -> None:
+        while True:
+            for fd, _ in self.epoll.poll(maxevents=1):
+                if listener := self.listeners.get(fd):
+                    self._accept(listener)
+                elif (connection := self.connections.get(fd)) and self.waiting.pop(connection, False):
+                    self._continue(connection)
+
+    def _accept(self, listener: Any) -> None:
+        try:
+            while connection := Connection(self, listener):
+                self.connections[connection.fd] = connection
+                self.epoll.register(connection.fd, 0)
+                self._continue(connection)
+        except BlockingIOError:
+            pass
+        except OSError:  # such as too many open files
+            time.sleep(_CHECK_SECONDS)
+        with suppress(OSError, ValueError):  # the worker is stopping
+            self.epoll.modify(listener.fileno(), select.EPOLLIN | select.EPOLLONESHOT)
+
+    def _continue(self, connection: Connection, error: Exception | None = None) -> None:
+        """Let a connection advance to its next event, or to its end."""
+        event = size = 0
+        try:
+            event = connection.steps.throw(error) if error else next(connection.steps)
+            size = connection.head + len(connection.received) + len(connection.unsent)
+        except (StopIteration, OSError):  # OSError: the client has disconnected
+            pass
+        except Exception:
+            self.log.exception("Error on a connection")
+        with self.lock:
+            self.held += size - connection.held
+            connection.held = size
+        if not event:
+            del self.connections[connection.fd], connection.parser  # the parser refers to the connection
+            connection.sock.close()
+            return
+        connection.event = event
+        self.waiting[connection] = True
+        with suppress(OSError, ValueError):  # another thread has closed it
+            self.epoll.modify(connection.fd, event | select.EPOLLONESHOT)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Close the connections that have waited longest, while there are too many or their buffers are too large."""
+        while (full := self.held > _MAX_HELD) or len(self.connections) > self.cfg.worker_connections:
+            candidates = [connection for connection in list(self.waiting) if connection.held or not full]
+            if not candidates:
+                return
+            self._drop(min(candidates, key=lambda connection: connection.since))
+
+    def _drop(self, connection: Connection) -> None:
+        if self.waiting.pop(connection, False):
+            self._continue(connection, TimeoutError("timeout"))
+
+    def converse(self, connection: Connection) -> _Steps:
+        """Serve the requests of a connection, one after the other."""
+        keep = True
+        try:
+            while keep:
+                yield from connection.read_head()
+                request, response, environ = self._parse(connection)
+                yield from connection.read_body(dict(request.headers), self.malformed.body_limit(environ["PATH_INFO"]))
+                keep = self._serve(connection, request, response, environ)
+                connection.limit(_SEND_SECONDS)
+                while connection.unsent:
+                    yield select.EPOLLOUT
+                    connection.flush()
+                connection.received[:0] = connection.parser.unreader.take_buffered()
+                connection.head = 0
+                connection.limit(SECONDS if connection.received else self.cfg.keepalive)
+                if connection.received and keep:
+                    yield select.EPOLLOUT  # the requests of others come first
+        except (errors.ParseException, *_STATUSES) as error:
+            if connection.unsent or not (connection.received or connection.head):
+                return
+            if isinstance(error, errors.ParseException):
+                self.log.warning("Invalid request from ip=%s: %s", connection.address and connection.address[0], error)
+            self._refuse(connection, _STATUSES.get(type(error), 400))
+            if isinstance(error, TimeoutError):
+                return
+            connection.is_partial = True
+        if connection.is_partial or connection.received:  # the client would lose the response if closed now
+            connection.received.clear()
+            connection.sock.shutdown(socket.SHUT_WR)
+            connection.limit(_CLOSE_SECONDS)
+            yield select.EPOLLIN
+            while connection.sock.recv(_BLOCK) and not connection.is_late():
+                yield select.EPOLLIN
+
+    def _parse(self, connection: Connection) -> tuple[Any, Any, dict[str, Any]]:
+        connection.head, connection.is_partial = len(connection.received), False
+        request = next(connection.parser)
+        connection.received[:0] = connection.parser.unreader.take_buffered()
+        connection.head -= len(connection.received)
+        client, server = connection.address, connection.server
+        response, environ = wsgi.create(request, connection, client, server, self.cfg, response_class=_Response)
+        connection.flush()  # 100 Continue
+        return request, response, environ | {"gunicorn.socket": connection.sock, "wsgi.multithread": True}
+
+    def _serve(self, connection: Connection, request: Any, response: Any, environ: dict[str, Any]) -> bool:
+        """Return True if the connection stays open."""
+        started = datetime.now()
+        self.nr += 1
+        if self.nr >= self.max_requests:
+            self.alive = False
+        if connection.is_partial or not (self.alive and self.cfg.keepalive):
+            response.force_close()
+        try:
+            body = self.wsgi(environ, response.start_response)
+            try:
+                for part in body:
+                    response.write(part)
+                response.close()
+                connection.flush()
+            finally:
+                getattr(body, "close", bool)()
+            with suppress(errors.ParseException, OSError):  # nothing read the body, and it is malformed
+                return not response.should_close() and connection.parser.finish_body()
+            return False
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception:
+            self.log.exception("Error on a connection")
+            if not response.headers_sent:
+                self._refuse(connection, 500)
+            return False
+        finally:
+            self.log.access(response, request, environ, datetime.now() - started)
+
+    def _refuse(self, connection: Connection, status: int) -> None:
+        data, environ = self.malformed.response(status)
+        connection.sendall(data)
+        connection.flush()
+        self.log.access(SimpleNamespace(status_code=status), None, environ, timedelta())

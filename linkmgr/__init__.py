@@ -7,24 +7,23 @@ from flask import Flask, Request
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
-from linkmgr import api, cli, openapi, pages, settings
+from linkmgr import api, cli, keys, openapi, pages, settings
 from linkmgr.api import imports, suggestions
-from linkmgr.db import confined, jobs, replica, statements
+from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.fields import unknown
 from linkmgr.imports import job
-from linkmgr.pages import brand, branded, plain_links
+from linkmgr.pages import brand, branded, fast_redirect
 from linkmgr.qr import cache
-from linkmgr.repository import api_keys, callers, cleanup, idempotency, link_blocks, login, rollups, versions
+from linkmgr.repository import api_keys, callers, cleanup, expiry, idempotency, login, plans, url_search, versions
 from linkmgr.web import (
     auth,
+    conditional_writes,
     cors,
-    errors,
-    keys,
+    error_handlers,
     metrics,
     middleware,
     rate_limit,
     responses,
-    safe_writes,
     scopes,
     security_headers,
     sessions,
@@ -32,6 +31,8 @@ from linkmgr.web import (
 from linkmgr.web import idempotency as web_idempotency
 from linkmgr.web import request as web_request
 from linkmgr.web.auth import Lookups
+
+__version__ = settings.RELEASE
 
 
 class Service(Flask):
@@ -61,13 +62,14 @@ def create_app(**overrides: str) -> Flask:
     with app.app_context():
         statements.init_app(app, on_connect=lambda: metrics.count("database_connections_opened"))
         replica.init_app(app)
-        confined.init_app(app)
-        jobs.init_app(cleanup.HANDLERS | rollups.HANDLERS | link_blocks.HANDLERS)
+        restricted.init_app(app)
+        jobs.init_app(cleanup.HANDLERS | plans.HANDLERS, idle=url_search.empty_pending_list)
+        jobs.init_app({}, idle=expiry.delete_some)
         job.init_app(app, imports.LOADER)
         keys.init_app(app)
         branded.init_app(app)
         brand.init_app(app)
-        errors.init_app(app, path_hint=suggestions.hint, method_hint=suggestions.method_hint)
+        error_handlers.init_app(app, path_hint=suggestions.hint, method_hint=suggestions.method_hint)
         cors.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app, Lookups(callers.identify, api_keys.identify, api_keys.record_use))
@@ -77,13 +79,13 @@ def create_app(**overrides: str) -> Flask:
         api.init_app(app)
         scopes.init_app(app)  # needs all routes of the API
         openapi.init_app(app)
-        unknown.init_app(app, shown=openapi.shown_members)
+        unknown.init_app(app, shown=openapi.shown_members, query=openapi.query_names)
         pages.init_app(app)
-        stored = web_idempotency.Store(idempotency.find, idempotency.lock, idempotency.store)
-        safe_writes.init_app(app, stored, lock_version=versions.lock)  # needs all routes
+        stored = web_idempotency.Store(idempotency.find, idempotency.lock, idempotency.store, idempotency.trim)
+        conditional_writes.init_app(app, stored, lock_version=versions.lock)  # needs all routes
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes
-        plain_links.init_app(app)  # needs all routes
+        fast_redirect.init_app(app)  # needs all routes
         if proxies := settings.settings().trusted_proxies:
             app.wsgi_app = ProxyFix(app.wsgi_app, x_for=proxies, x_proto=proxies, x_host=0)  # type: ignore[method-assign]
         middleware.init_app(app)

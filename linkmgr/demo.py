@@ -6,27 +6,31 @@ from typing import Any
 
 import psycopg2
 
+from linkmgr import keys
+from linkmgr.errors import AppError
 from linkmgr.fields import qr as qr_data
+from linkmgr.fields.base import load
 from linkmgr.repository import (
     account,
     api_keys,
-    bio,
     campaigns,
     channels,
     demo_visits,
-    domains,
-    overlay,
     overlay_answers,
-    pixels,
     plans,
     qr,
-    splash,
     urls,
     users,
 )
+from linkmgr.resources.bio import BioPage
+from linkmgr.resources.campaigns import Campaign
+from linkmgr.resources.channels import Channel
+from linkmgr.resources.domains import Domain
+from linkmgr.resources.overlay import Overlay
+from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.splash import Splash
 from linkmgr.settings import settings
-from linkmgr.web import keys, passwords
-from linkmgr.web.errors import AppError
+from linkmgr.web import passwords
 
 ADMIN, DEMO = "admin", "demo"
 BIO = "dana-demo"  # alias of the bio page
@@ -71,14 +75,14 @@ def _links(user_id: int, pixel_ids: list[int], splash_id: int, overlays: dict[st
 
 
 def _splash(user_id: int) -> int:
-    return splash.add(
-        user_id,
-        name="One moment",
-        title="A word from our bakery",
-        message="The rye bread is back, from Thursday to Saturday.\nYou will be redirected in a moment.",
-        link="https://example.com/",
-        counter=10,
-    )
+    members = {
+        "name": "One moment",
+        "title": "A word from our bakery",
+        "message": "The rye bread is back, from Thursday to Saturday.\nYou will be redirected in a moment.",
+        "link": "https://example.com/",
+        "counter": 10,
+    }
+    return Splash.add(user_id, members)
 
 
 def _overlays(user_id: int) -> dict[str, int]:
@@ -120,7 +124,7 @@ def _overlays(user_id: int) -> dict[str, int]:
             "link": "https://example.com/",
         },
     }
-    return {alias: overlay.add(user_id, **values) for alias, values in members.items()}
+    return {alias: Overlay.add(user_id, values) for alias, values in members.items()}
 
 
 def _bio(user_id: int) -> int:
@@ -136,15 +140,14 @@ def _bio(user_id: int) -> int:
         "demo-hint": "A message",
         "r/spring": "One of the links of a campaign",
     }
-    page = bio.add(
-        user_id,
-        alias=BIO,
-        name="Dana Demo",
-        bio="Baker, runner, and keeper of three sourdoughs.\nEverything here is made up: click through it!",
-        theme="sunset",
-        links=[{"title": title, "url": f"{settings().base_url}/{path}"} for path, title in titles.items()],
-    )
-    return int(page["id"])
+    members = {
+        "alias": BIO,
+        "name": "Dana Demo",
+        "bio": "Baker, runner, and keeper of three sourdoughs.\nEverything here is made up: click through it!",
+        "theme": "sunset",
+        "links": [{"title": title, "url": f"{settings().base_url}/{path}"} for path, title in titles.items()],
+    }
+    return BioPage.add(user_id, members)
 
 
 def _codes(user_id: int) -> list[int]:
@@ -172,26 +175,28 @@ def _codes(user_id: int) -> list[int]:
 
 def _add_rows(user_id: int) -> None:
     """Add rows of every kind."""
-    domains.add(user_id, domain="https://go.example.com", redirectroot="https://example.com/")
+    domain = {"domain": "https://go.example.com", "redirectroot": "https://example.com/"}
+    Domain.add_checked(user_id, load(Domain.creates(), domain), is_checked=False)
     overlays = _overlays(user_id)
     overlay_answers.add(user_id, overlays["demo-news"], answer='{"email": "robin@example.com"}')
     pixel_ids = [
-        pixels.add(user_id, type="gapixel", name="Shop", tag="UA-12345678-1"),
-        pixels.add(user_id, type="fbpixel", name="Spring campaign", tag="1234567890"),
+        Pixel.add(user_id, {"type": "gapixel", "name": "Shop", "tag": "UA-12345678-1"}),
+        Pixel.add(user_id, {"type": "fbpixel", "name": "Spring campaign", "tag": "1234567890"}),
     ]
     links = _links(user_id, pixel_ids, _splash(user_id), overlays)
-    spring = campaigns.add(user_id, name="Spring", slug="spring", public=True)
-    campaigns.add(user_id, name="Draft")
+    spring = Campaign.add(user_id, {"name": "Spring", "slug": "spring", "public": True})
+    Campaign.add(user_id, {"name": "Draft"})
     for alias in ("about-pg", "pg-news", "pg-docs"):
-        campaigns.assign(user_id, spring["id"], links[alias])
-    shelf = channels.add(user_id, name="Favorites", color="#f97316", description="What we show first", starred=True)
-    channels.add(user_id, name="Archive", color="#64748b")
+        campaigns.assign(user_id, spring, links[alias])
+    favorites = {"name": "Favorites", "color": "#f97316", "description": "What we show first", "starred": True}
+    shelf = Channel.add(user_id, favorites)
+    Channel.add(user_id, {"name": "Archive", "color": "#64748b"})
     secret, most = keys.new_scoped_key(), api_keys.most_of(user_id)
     api_keys.add(user_id, most, secret=secret, name="Newsletter", scopes=["links:create", "stats:read"])
     items = {"links": list(links.values()), "bio": [_bio(user_id)], "qr": _codes(user_id)}
     for kind, item_ids in items.items():
         for item_id in item_ids:
-            channels.assign(user_id, shelf["id"], item_id, type=kind)
+            channels.assign(user_id, shelf, item_id, type=kind)
     demo_visits.add(user_id)
 
 

@@ -15,7 +15,9 @@ from werkzeug.local import LocalProxy
 
 from linkmgr import setting_types
 
+RELEASE = "1.0.0"
 PREFIX = "LINKMGR_"
+RENAMED = {"WEBHOOK_NETWORKS": "private_networks"}  # earlier names, which are accepted
 _MAX_PORT = 65535
 
 
@@ -69,9 +71,17 @@ class Settings:
     secret_key_fallbacks: str = _setting("", "Previous secrets that are still accepted, separated by commas.")
     rate_limit: str = _setting(
         "30 per minute",
-        "The number of API requests per user. Requests without a valid key count per IP address.",
+        "The number of API requests per user. Requests without a valid key count per IP address. A process keeps the "
+        "caller of a key for at most a second, and counts up to 64 requests in advance while 64 and more are left.",
         setting_types.rate,
         "a rate such as '30 per minute', with a window of at most one day",
+    )
+    page_rate_limit: str = _setting(
+        "300 per minute",
+        "The number of pages per user of the console, and of public lists of campaigns per IP address. Redirects and "
+        "other public pages have no limit.",
+        setting_types.rate,
+        "a rate such as '300 per minute', with a window of at most one day",
     )
     rate_limit_storage: str = _setting(
         "", "The `redis://` URL of the request counters. Unset: PostgreSQL.", setting_types.redis, "a redis:// URL"
@@ -137,10 +147,11 @@ class Settings:
         setting_types.integer(1, 100_000),
         "a number of MiB from 1 to 100000",
     )
-    webhook_networks: tuple[IPv4Network | IPv6Network, ...] = _setting(
+    private_networks: tuple[IPv4Network | IPv6Network, ...] = _setting(
         (),
-        "Networks that webhooks may call on any port besides public addresses, separated by commas, for example "
-        "`10.0.0.0/8`. Unset: none.",
+        "Networks that webhooks may call, and from whose services imports may read, on any port besides public "
+        "addresses, separated by commas, for example `10.0.0.0/8`. Unset: none. Earlier name: "
+        "`LINKMGR_WEBHOOK_NETWORKS`.",
         setting_types.networks,
         "networks such as '10.0.0.0/8, fd00::/8'",
     )
@@ -217,10 +228,11 @@ def init_app(app: Flask, **overrides: str) -> None:
     """Read the settings from the environment, then from `overrides`. An invalid value stops the start."""
     names = {setting.name for setting in fields(Settings)}
     for variable in os.environ:
-        if variable.startswith(PREFIX) and variable.removeprefix(PREFIX) not in {name.upper() for name in names}:
+        if variable.startswith(PREFIX) and variable.removeprefix(PREFIX) not in {*map(str.upper, names), *RENAMED}:
             raise InvalidSetting(f"{variable} is not a setting. The README lists all settings.")
     app.config.from_prefixed_env(PREFIX.rstrip("_"), loads=str)
     texts = {"base_url": f"http://127.0.0.1:{port()}"}
+    texts |= {new: app.config[old] for old, new in RENAMED.items() if app.config.get(old)}
     texts |= {name: app.config[name.upper()] for name in names if app.config.get(name.upper())}
     settings = _parse(texts | overrides)
     app.config["SECRET_KEY"] = settings.secret_key or _stored_secret(Path(app.root_path).parent / settings.data_dir)

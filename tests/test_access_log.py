@@ -13,7 +13,7 @@ from flask.logging import default_handler
 
 from linkmgr.db.statements import Database
 from tests.conftest import Client
-from tests.test_gunicorn import TOKEN, send
+from tests.support.raw_http import TOKEN, send
 
 MADE = re.compile("[0-9a-f]{16}")
 

@@ -8,12 +8,12 @@ from flask import Flask
 
 from linkmgr import demo
 from linkmgr.repository import login
-from tests import axe
-from tests.browser import Browser
 from tests.conftest import Client
-from tests.console_pages import LOOKS, SIZES, style
-from tests.factories import Sql
-from tests.test_console_speed import pages
+from tests.support import axe
+from tests.support.browser import Browser
+from tests.support.console_pages import LOOKS, SIZES, style
+from tests.support.factories import Sql
+from tests.support.pages import pages
 
 pytestmark = pytest.mark.browser
 

@@ -10,36 +10,13 @@ from flask.testing import FlaskClient
 from linkmgr.db.statements import Row
 from linkmgr.pages import attempts
 from tests.conftest import PASSWORD, Client
-
-
-def signed_in(app: Flask, email: str = "alice@example.com", password: str = PASSWORD) -> FlaskClient:
-    browser = app.test_client()
-    assert browser.post("/login", data={"email": email, "password": password}).status_code == 303
-    return browser
+from tests.support.pages import by_link, send, signed_in, words
 
 
 @pytest.fixture
 def browser(app: Flask, alice: Client) -> FlaskClient:
     """A browser of alice, signed in by password."""
     return signed_in(app)
-
-
-def by_link(app: Flask, admin: Client, user: Client) -> FlaskClient:
-    browser = app.test_client()
-    token = admin.get(f"/api/user/login/{user.id}").get_json()["url"].rsplit("/", 1)[1]
-    browser.post(f"/login/{token}")
-    return browser
-
-
-def send(browser: FlaskClient, path: str, **fields: str) -> str:
-    """Send a form and return the page that it redirects to."""
-    answer = browser.post(path, data=fields)
-    assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
-    return browser.get("/account").text
-
-
-def words(page: str) -> str:
-    return " ".join(page.split())
 
 
 def use_of(page: str, label: str) -> str:
@@ -59,7 +36,7 @@ def test_it_shows_the_use_of_each_limit(
     app: Flask, register: Callable[..., Client], sql: Callable[..., list[Row]]
 ) -> None:
     frida = register("frida", plan="Free")
-    sql("""INSERT INTO usage (user_id, kind, total)
+    sql("""INSERT INTO usage_parts (user_id, kind, total)
            SELECT %(id)s::bigint, 'visits ' || to_char(month, 'YYYY-MM'), total
              FROM (VALUES (now(), 1234), (now() - interval '1 month', 5)) visits (month, total) RETURNING 1""",
         id=frida.id)  # fmt: skip

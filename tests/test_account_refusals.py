@@ -7,7 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.conftest import PASSWORD, Client
-from tests.test_account_page import send, signed_in, words
+from tests.support.pages import send, signed_in, words
 
 
 @pytest.fixture

@@ -14,14 +14,14 @@ from flask.testing import FlaskClient
 
 from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED, UNLIMITED
 from linkmgr.settings import settings
-from tests import factories
-from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in, words
-from tests.test_console import console_rules, get
-from tests.visited import Store, Visited
+from tests.conftest import PASSWORD, Client
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import console_rules, get, signed_in, words
+from tests.support.visited import Store, Visited
 
 ROOT = "/console/administration"
+CAROL = {"username": "carol", "email": "carol@example.com", "current_password": PASSWORD}
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_the_state_of_the_service_is_shown_without_secrets(
     make_app: Callable[..., Flask], tmp_path: Path, alice: Client, sql: Sql, store: Store
 ) -> None:
     # A folder without visits of other tests
-    app = make_app(data_dir=str(tmp_path), respect_dnt="1", webhook_networks="10.0.0.0/8,fd00::/8")
+    app = make_app(data_dir=str(tmp_path), respect_dnt="1", private_networks="10.0.0.0/8,fd00::/8")
     browser = signed_in(app, "admin@example.com")
     link_id = factories.link(sql, alice.id)
     store([Visited(link_id, datetime.now(UTC))])
@@ -73,7 +73,7 @@ def test_the_state_of_the_service_is_shown_without_secrets(
     assert re.search(r"LINKMGR_DATABASE_URL</code></th><td><bdi>set<", page)
     assert re.search(r'LINKMGR_METRICS_TOKEN</code></th><td><bdi class="muted">not set<', page)
     assert re.search(r"LINKMGR_RESPECT_DNT</code></th><td><bdi>1<", page)
-    assert re.search(r"LINKMGR_WEBHOOK_NETWORKS</code></th><td><bdi>10.0.0.0/8, fd00::/8<", page)
+    assert re.search(r"LINKMGR_PRIVATE_NETWORKS</code></th><td><bdi>10.0.0.0/8, fd00::/8<", page)
 
 
 def test_users_are_found_by_a_part_of_their_name_or_address(
@@ -90,19 +90,32 @@ def test_users_are_found_by_a_part_of_their_name_or_address(
 
 
 def test_a_user_is_created_and_let_in_with_a_link_that_is_shown_once(app: Flask, browser: FlaskClient) -> None:
-    form = {"username": "carol", "email": "carol@example.com"}
-    answer = browser.post(f"{ROOT}/users/new", data=form)
-    assert answer.status_code == 303, answer.text
-    path = answer.headers["Location"]
-    assert "User created." in get(browser, path)
-    page = browser.post(f"{path}/login")
+    page = browser.post(f"{ROOT}/users/new", data=CAROL)
+    assert "User created." in page.text
     [link] = re.findall(r'id="login-link">([^<]+)<', page.text)
     assert page.headers["Cache-Control"] == "no-store"
-    assert link not in get(browser, path)
+    assert link not in get(browser, f"{ROOT}/users")
     token = link.rsplit("/", 1)[1]
     carols = app.test_client()
     assert carols.post(f"/login/{token}").headers["Location"].endswith("/console")
     assert carols.get("/console").status_code == 200
+
+
+def test_an_unattended_browser_of_an_administrator_grants_no_access(
+    browser: FlaskClient, admin: Client, alice: Client, sql: Sql
+) -> None:
+    sql("UPDATE users SET admin = true WHERE id = %(id)s RETURNING id", id=alice.id)
+    own = browser.post(f"{ROOT}/users/{admin.id}/login", data={"current_password": PASSWORD})
+    assert own.status_code == 403
+    assert "sign-in link for yourself" in own.text
+    assert "Create sign-in link" not in get(browser, f"{ROOT}/users/{admin.id}")
+    for password in ("", "wrong"):
+        refused = browser.post(f"{ROOT}/users/{alice.id}/login", data={"current_password": password})
+        assert message(refused.text, "current_password") == "Your current password is wrong."
+        assert browser.post(f"{ROOT}/users/new", data=CAROL | {"current_password": password}).status_code == 400
+    assert sql("SELECT 1 FROM login_links UNION ALL SELECT 1 FROM users WHERE username = 'carol'") == []
+    page = browser.post(f"{ROOT}/users/{alice.id}/login", data={"current_password": PASSWORD})
+    assert "/login/" in page.text
 
 
 @pytest.mark.parametrize(
@@ -122,7 +135,7 @@ def test_a_user_is_created_and_let_in_with_a_link_that_is_shown_once(app: Flask,
 def test_a_refused_user_has_the_message_beside_the_field(
     *, browser: FlaskClient, alice: Client, sql: Sql, typed: dict[str, str], field: str, text: str
 ) -> None:
-    answer = browser.post(f"{ROOT}/users/new", data={"username": "carol", "email": "carol@example.com"} | typed)
+    answer = browser.post(f"{ROOT}/users/new", data=CAROL | typed)
     assert answer.status_code == 400
     assert text in message(answer.text, field)
     assert len(sql("SELECT 1 FROM users")) == 2
@@ -173,14 +186,14 @@ def test_a_user_is_deleted_only_after_the_name_was_typed(
 ) -> None:
     factories.link(sql, alice.id)
     path = f"{ROOT}/users/{alice.id}/delete"
-    assert "1 link and everything else" in words(get(browser, path))
-    answer = browser.post(path, data={"name": "Alice"})
-    assert (answer.status_code, message(answer.text, "name")[:14]) == (400, "Type the name ")
-    assert browser.post(path, data={"name": "alice"}).status_code == 303
+    assert "all links and everything else" in words(get(browser, path))
+    answer = browser.post(path, data={"typed": "Alice"})
+    assert (answer.status_code, message(answer.text, "typed")) == (400, "Type alice to delete this user.")
+    assert browser.post(path, data={"typed": "alice"}).status_code == 303
     assert [row["username"] for row in sql("SELECT username FROM users")] == ["admin"]
-    assert "alice has been deleted." in get(browser, f"{ROOT}/users")
-    answer = browser.post(f"{ROOT}/users/{admin.id}/delete", data={"name": "admin"})
-    assert (answer.status_code, message(answer.text, "name")) == (
+    assert "User deleted." in get(browser, f"{ROOT}/users")
+    answer = browser.post(f"{ROOT}/users/{admin.id}/delete", data={"typed": "admin"})
+    assert (answer.status_code, message(answer.text, "typed")) == (
         400,
         "You cannot delete your own account. Ask another administrator.",
     )
@@ -213,6 +226,12 @@ def plans(sql: Sql) -> Any:
         )
 
 
+def test_users_without_a_plan_count_under_the_free_one(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+    sql("UPDATE users SET plan_id = NULL RETURNING id")
+    page = words(get(browser, f"{ROOT}/plans"))
+    assert re.search(r"<bdi>Free</bdi>.*?2 users", page)
+
+
 def test_a_plan_is_created_and_changed(browser: FlaskClient, sql: Sql, plans: Any) -> None:
     limits = UNLIMITED | {"links": 5, "team": {"enabled": "1", "count": "7"}, "alias": {"enabled": "0"}}
     form = {"name": "Team <b>", "monthly": "4.50", "rate": "1000000"} | as_form(limits)
@@ -234,12 +253,12 @@ def test_a_plan_is_created_and_changed(browser: FlaskClient, sql: Sql, plans: An
 @pytest.mark.parametrize(
     ("typed", "field", "text"),
     [
-        ({"name": ""}, "name", "Name must not be empty."),
+        ({"name": ""}, "name", "Name is required."),
         ({"name": "Pro"}, "name", "A plan with this name already exists."),
         ({"monthly": "1,5"}, "monthly", "Price per month must be a price such as"),
         ({"rate": "many"}, "rate", "API requests per minute must be a number"),
         ({"links": "-1"}, "links", "Links must be an integer from 0"),
-        ({"retention": "9" * 5000}, "retention", "Retention must be an integer"),
+        ({"retention": "9" * 5000}, "retention", "Retention in days must be an integer"),
         ({"pixels.count": "x"}, "pixels", "Pixels count must be"),
         ({"free": "1", "yearly": "5"}, "free", "A free plan has no prices."),
     ],

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
+from linkmgr import keys
 from linkmgr.db import statements
 from linkmgr.repository import account as accounts
-from linkmgr.web import keys
 from tests.conftest import Client
 
 MISSING = "The API key is missing. Send it in the header 'Authorization: Bearer API_KEY'."

@@ -18,9 +18,10 @@ from flask import Flask
 
 from linkmgr.db import binaries
 from tests.conftest import MANY, ROOT, Client
-from tests.factories import Sql
-from tests.test_embedded import eventually
-from tests.test_jobs import children
+from tests.support.clusters import eventually
+from tests.support.factories import Sql
+from tests.support.schemas import execute
+from tests.support.servers import children
 
 pytestmark = pytest.mark.services
 
@@ -131,6 +132,29 @@ def test_a_dump_under_load_restores_into_an_equal_service(
     assert call(again, busy.key, "/api/pixel/add", {"type": "bing", "name": "new", "tag": "1"})["error"] == 0
 
 
+def test_a_version_from_before_a_second_restore_overwrites_nothing(
+    *,
+    script: Script, app: Flask, make_app: Callable[..., Flask], alice: Client, empty: str, tmp_path: Path,
+    raw: psycopg2.extensions.connection,
+) -> None:  # fmt: skip
+    pixel = {"type": "bing", "name": "Shop", "tag": "1"}
+    path = f"/api/pixel/{alice.add('/api/pixel/add', pixel)}"
+    assert script("backup", tmp_path).returncode == 0
+    etags: list[str] = []
+    for name in ("First", "Second"):
+        restored = script("restore", *tmp_path.iterdir(), database_url=empty)
+        assert restored.returncode == 0, restored.stderr
+        client = Client(make_app(database_url=empty).test_client(), alice.key)
+        assert client.put(f"{path}/update", pixel | {"name": name}).status_code == 200
+        for etag in etags:
+            refused = client.put(f"{path}/update", pixel | {"name": "Lost"}, headers={"If-Match": etag})
+            assert refused.status_code == 412
+        etags.append(client.get(path).headers["ETag"])
+        with raw.cursor() as cursor:
+            cursor.execute("DROP DATABASE restored WITH (FORCE)")
+            cursor.execute("CREATE DATABASE restored TEMPLATE template0")
+
+
 def test_only_the_newest_dumps_are_kept(script: Script, app: Flask, tmp_path: Path) -> None:
     for hour in range(3):
         (tmp_path / f"linkmgr-20200101T0{hour}0000Z.dump").touch()
@@ -191,6 +215,15 @@ def test_a_failed_restore_names_the_first_error_and_what_to_do(
         finally:
             cursor.execute("DROP ROLE reader")
     assert "ERROR:  permission denied for database restored. Grant the role of the service CREATE on" in refused
+
+
+def test_a_dump_restores_where_the_extensions_of_the_search_are_refused(
+    script: Script, app: Flask, empty: str, tmp_path: Path
+) -> None:
+    assert script("backup", tmp_path).returncode == 0
+    execute(empty, "CREATE SCHEMA elsewhere; CREATE EXTENSION pg_trgm SCHEMA elsewhere")
+    restored = script("restore", *tmp_path.iterdir(), database_url=empty)
+    assert "which is up to date. Searches read all links" in restored.stdout, restored.stderr
 
 
 def test_a_dump_that_is_terminated_leaves_nothing(

@@ -6,11 +6,11 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.api.bio import MAX_LINKS, THEMES
-from tests import factories
+from linkmgr.resources.bio import MAX_LINKS, THEMES
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.races import at_once, during
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.races import at_once, during
 
 LINKS = [{"title": "My shop", "url": "https://example.com/shop"}, {"title": "Blog", "url": "https://example.org/"}]
 FULL = {"name": "Dana", "alias": "dana", "bio": "I bake.\n\nIn Köln.", "theme": "forest", "links": LINKS}
@@ -112,7 +112,7 @@ def test_unknown_members_of_a_bio_link_are_not_stored(alice: Client) -> None:
 
 
 HTTP = "must be a URL that begins with http:// or https://."
-ALIAS = "alias must be 3 to 50 letters, digits, '_' or '-'."
+ALIAS = "alias must be 1 to 50 letters, digits, '_' or '-'."
 OBJECT = "must be an object with title and url."
 ARRAY = "links must be an array of objects with title and url."
 
@@ -121,7 +121,7 @@ WRONG = [
     ({"name": "x" * 256}, "name must be at most 255 characters."),
     ({"bio": "x" * 2001}, "bio must be at most 2000 characters."),
     ({"theme": "neon"}, f"theme must be one of {', '.join(THEMES)}."),
-    ({"alias": "ab"}, ALIAS),
+    ({"alias": "a b"}, ALIAS),
     ({"alias": "x" * 51}, ALIAS),
     ({"alias": "dana\n"}, ALIAS),
     ({"alias": "dana/demo"}, ALIAS),

@@ -7,11 +7,10 @@ import pytest
 from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
-from linkmgr.api.bio import THEMES
-from tests.browser import DESKTOP, PHONE, Browser
+from linkmgr.resources.bio import THEMES
 from tests.conftest import BASE_URL, ROOT, Client
-from tests.test_security_headers import POLICY
-from tests.test_stylesheet import luminance
+from tests.support.browser import DESKTOP, PHONE, Browser
+from tests.support.pages import POLICY, luminance
 
 LINKS = [
     {"title": "My shop", "url": "https://www.example.com/shop?a=1&b=2"},

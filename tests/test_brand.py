@@ -9,20 +9,9 @@ from flask import Flask
 
 from linkmgr.repository import login
 from linkmgr.settings import InvalidSetting
-from tests.brands import BRANDED, fetch
 from tests.conftest import PASSWORD, Client
-from tests.test_stylesheet import luminance
-
-
-def has_brand(page: str) -> bool:
-    title = re.findall("<title>(.*?)</title>", page)[0]
-    assert title.endswith(" · Acme &lt;Links&gt;"), title
-    assert re.findall(r'<link rel="icon" href="(/static/brand/logo\?v=[0-9a-f]{8})">', page)
-    assert "<span>Acme &lt;Links&gt;</span>" in page
-    assert re.findall(r'<link rel="stylesheet" href="/static/brand/accent.css\?v=[0-9a-f]{8}">', page)
-    assert 'Imprint: <a href="https://example.com/imprint" rel="noopener">' in page
-    assert "&amp; &lt;more&gt;</small></footer>" in page
-    return "linkmgr" not in re.sub("<main.*</main>", "", page, flags=re.DOTALL)
+from tests.support.brands import BRANDED, fetch, has_brand
+from tests.support.pages import luminance
 
 
 def test_every_page_of_our_own_host_has_the_brand(ours: Flask, alice: Client, public_pages: list[str]) -> None:

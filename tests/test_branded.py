@@ -7,9 +7,9 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.db import statements
-from tests import factories
 from tests.conftest import BASE_URL, Client, check
-from tests.factories import Sql
+from tests.support import factories
+from tests.support.factories import Sql
 
 HOST = "go.example.org"
 ROOT, NOT_FOUND = "https://example.com/welcome", "https://example.com/lost"

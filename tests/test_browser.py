@@ -1,7 +1,6 @@
 """Sign-in, the account page and error pages in Chromium. The fixture `browser` also checks that no page violates its
 own policy or logs an error on the console."""
 
-import json
 import threading
 import urllib.error
 import urllib.request
@@ -11,8 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser import PHONE, Browser
 from tests.conftest import PASSWORD, Client
+from tests.support.browser import PHONE, Browser
+from tests.support.pages import login_link
 
 pytestmark = pytest.mark.browser
 
@@ -26,14 +26,6 @@ def api(base: str, key: str, path: str = "/api/account") -> int:
     except urllib.error.HTTPError as error:
         with error:
             return error.code
-
-
-def login_link(base: str, admin: Client, user: Client) -> str:
-    """Return a login link from the API of the running service."""
-    headers = {"Authorization": f"Bearer {admin.key}"}
-    call = urllib.request.Request(f"{base}/api/user/login/{user.id}", headers=headers)
-    with urllib.request.urlopen(call, timeout=10) as answer:
-        return str(json.load(answer)["url"])
 
 
 @pytest.fixture
@@ -90,6 +82,7 @@ def test_signing_in_and_out_needs_no_mouse(browser: Browser, base: str, alice: C
     browser.wait_for_focus("email")
     browser.press("alice@example.com", Keys.TAB, PASSWORD, Keys.ENTER)
     browser.wait_for("/console")
+    browser.open(f"{base}/console/links")
     browser.press(Keys.TAB)
     assert browser.driver.switch_to.active_element.text == "Skip to content"
     for _ in browser.all("header a, header button"):
@@ -106,11 +99,8 @@ def test_a_wrong_password_shows_an_error_and_keeps_the_email(browser: Browser, b
     browser.open(f"{base}/login")
     browser.wait_for_focus("email")
     browser.press("alice@example.com", Keys.TAB, "wrong horse", Keys.ENTER)
-    browser.wait_for_text("The e-mail address or the password is wrong. Check both for typing errors.")
-    assert (
-        browser.find("[role=alert]").text
-        == "The e-mail address or the password is wrong. Check both for typing errors."
-    )
+    browser.wait_for_text("The name or the password is wrong. Check both for typing errors.")
+    assert browser.find("[role=alert]").text == "The name or the password is wrong. Check both for typing errors."
     assert browser.find("#email").get_attribute("value") == "alice@example.com"
     browser.wait_for_focus("password")
     browser.press(PASSWORD, Keys.ENTER)

@@ -6,9 +6,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.db.statements import Row
+from linkmgr.repository import login
 from tests.conftest import PASSWORD, Client
-from tests.factories import Sql
-from tests.targets import IPHONE
+from tests.support.factories import Sql
+from tests.support.targets import IPHONE
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
 ENDING = re.compile(r'action="(/account/sessions/[0-9a-f]{64}/end)"')
@@ -86,6 +87,21 @@ def test_the_session_of_another_user_cannot_be_ended(app: Flask, alice: Client, 
     assert "This browser was signed out before." in of_bob.get("/account").text
     assert is_signed_in(other)
     assert of_bob.post("/account/sessions/nonsense/end").status_code == 404
+
+
+def test_a_sign_in_beyond_the_maximum_ends_the_oldest_session(app: Flask, alice: Client, bob: Client, sql: Sql) -> None:
+    of_bob, oldest = signed_in(app, bob), signed_in(app, alice)
+    sql("UPDATE sessions SET created = created - interval '1 day' RETURNING 1")
+    sql(
+        "INSERT INTO sessions (digest, user_id, by_link) SELECT sha256(int4send(n)), %(id)s, false"
+        "  FROM generate_series(2, %(many)s) n RETURNING 1",
+        id=alice.id,
+        many=login.MAX_SESSIONS,
+    )
+    assert is_signed_in(oldest)
+    newest = signed_in(app, alice)
+    assert [is_signed_in(browser) for browser in (newest, of_bob, oldest)] == [True, True, False]
+    assert len(listed(newest)) == login.MAX_SESSIONS
 
 
 def test_an_expired_session_is_not_listed(app: Flask, alice: Client, sql: Sql) -> None:

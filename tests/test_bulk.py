@@ -7,10 +7,10 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import plans
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.races import at_once
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.races import at_once
 
 PAGE = "https://example.com/page"
 BULK = "/api/urls/bulk"

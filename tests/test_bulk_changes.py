@@ -8,9 +8,9 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import plans
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
+from tests.support import factories
+from tests.support.factories import Sql
 
 PAGE = "https://example.com/page"
 BULK, DELETE = "/api/urls/bulk", "/api/urls/bulk/delete"

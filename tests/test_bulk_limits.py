@@ -1,18 +1,16 @@
 """Size and number of bulk requests."""
 
 import json
-import runpy
 from collections.abc import Callable
 
 import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.web.request import BODY_LIMITS, MAX_BODY
-from tests import factories
-from tests.conftest import ROOT, Client
-from tests.factories import Sql
-from tests.races import at_once
+from tests.conftest import Client
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.races import at_once
 
 PAGE = "https://example.com/page"
 BULK = "/api/urls/bulk"
@@ -28,14 +26,6 @@ def test_bodies_of_two_mebibytes_are_accepted_here_only(alice: Client) -> None:
     assert (answer.status_code, answer.get_json()["code"]) == (413, "bulk_too_large")
     answer = alice.post("/api/url/add", data=body + padding, headers=headers)
     assert (answer.status_code, answer.get_json()["code"]) == (413, "too_large")
-
-
-@pytest.mark.parametrize(("path", "size"), [("/api/url/add", MAX_BODY), *((p, n) for p, (n, _) in BODY_LIMITS.items())])
-def test_the_worker_waits_for_bodies_of_the_permitted_size_only(path: str, size: int) -> None:
-    incoming = runpy.run_path(str(ROOT / "deploy/framing.py"))["Incoming"]
-    head = f"POST {path} HTTP/1.1\r\nContent-Length: %d\r\n\r\n"
-    assert not incoming((head % size).encode()).is_complete()
-    assert incoming((head % (size + 1)).encode()).is_complete()
 
 
 def test_rows_have_a_budget(app: Flask, make_app: Callable[..., Flask], alice: Client, bob: Client, sql: Sql) -> None:

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_logos import logo_file
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.logos import logo_file
 
 BULK = "/api/qr/bulk"
 

@@ -1,5 +1,6 @@
 """/u/<username>/<slug or list>-<id>: the links of a campaign as a page."""
 
+import re
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -7,10 +8,10 @@ from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
 from linkmgr.pages.campaign import LINKS_PER_PAGE
-from tests import factories
-from tests.browser import PHONE, Browser
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
+from tests.support import factories
+from tests.support.browser import PHONE, Browser
+from tests.support.factories import Sql
 
 
 def campaign(client: Client, **members: Any) -> tuple[int, str]:
@@ -71,15 +72,15 @@ def test_it_is_paged(app: Flask, alice: Client, sql: Sql) -> None:
     campaign_id, path = campaign(alice)
     fill(alice, sql, campaign_id, *[(f"https://example.com/{n}", f"Link {n:03}.") for n in range(LINKS_PER_PAGE + 1)])
     browser = app.test_client()
-    first, second = browser.get(path).text, browser.get(f"{path}?page=2").text
+    first = browser.get(path).text
+    [following] = re.findall(rf'rel="next" href="{path}(\?after=\d+)"', first)
+    second = browser.get(path + following).text
     assert first.count("<li>") == LINKS_PER_PAGE
-    assert "Page 1 of 2" in first
-    assert f'href="{path}?page=2"' in first
     assert "Link 000." not in first
-    assert second.count("<li>") == 1
+    assert (second.count("<li>"), 'rel="next"' in second, f'rel="first" href="{path}"' in second) == (1, False, True)
     assert "Link 000." in second
-    assert browser.get(f"{path}?page=3").status_code == 404
-    assert browser.get(f"{path}?page=0").status_code == 400
+    assert "There are no more links." in browser.get(f"{path}?after=1").text
+    assert browser.get(f"{path}?after=x").status_code == 400
     for query in ("page=1&limit=1", "limit=abc", "limit=0"):
         assert browser.get(f"{path}?{query}").text == first
 
@@ -126,7 +127,7 @@ def test_its_pages_can_be_browsed_with_the_keyboard(browser: Browser, base: str,
     browser.open(base + path)
     browser.run("document.querySelector('[rel=next]').focus()")
     browser.press(Keys.ENTER)
-    browser.wait_for_text("Page 2 of 2")
+    browser.wait_for_text("Newest")
     browser.size(*PHONE)
-    assert browser.find("[rel=prev]").size["height"] < 60, "on one line"
+    assert browser.find("[rel=first]").size["height"] < 60, "on one line"
     assert browser.run("return document.documentElement.scrollWidth <= innerWidth")

@@ -7,10 +7,10 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from tests import factories
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.races import at_once, during
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.races import at_once, during
 
 
 def listed(client: Client) -> list[dict[str, Any]]:

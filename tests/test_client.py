@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import MANY, Client
-from tests.factories import Sql
+from tests.support.factories import Sql
 
 pytestmark = pytest.mark.services
 
@@ -40,7 +40,7 @@ class Resource:
 RESOURCES = [
     Resource(
         "links",
-        "urls",
+        "links",
         {"url": "https://example.com/a"},
         {"metatitle": "Sale"},
         {"title": "Sale"},
@@ -140,25 +140,25 @@ def test_each_resource_is_created_read_changed_and_deleted_and_a_long_list_is_re
 
 def lives(client: Generated, it: Resource) -> None:
     added, repeated = (
-        client.call(it.package, f"{it.name}_add", body=it.new, idempotency_key=it.name) for _ in range(2)
+        client.call(it.package, f"{it.name}_create", body=it.new, idempotency_key=it.name) for _ in range(2)
     )
     assert added["error"] == 0, added
     assert repeated == added
-    assert client.call(it.package, f"{it.name}_index")["data"]["result"] == 1
+    assert client.call(it.package, f"{it.name}_list")["data"]["result"] == 1
     refused = client.call(it.package, f"{it.name}_update", added["id"], body=it.changes, if_match='"1-a"')
     assert refused["code"] == "changed_meanwhile"
     assert client.call(it.package, f"{it.name}_update", added["id"], body=it.changes)["error"] == 0
-    read = client.call(it.package, f"{it.name}_read", added["id"])[it.key]
+    read = client.call(it.package, f"{it.name}_get", added["id"])[it.key]
     expected = it.changed or it.changes
     assert {name: read[name] for name in expected} == expected
     edit(client, it, added["id"])
     assert client.call(it.package, f"{it.name}_delete", added["id"])["error"] == 0
-    assert client.call(it.package, f"{it.name}_read", added["id"])["code"] == "missing"
+    assert client.call(it.package, f"{it.name}_get", added["id"])["code"] == "missing"
 
 
 def edit(client: Generated, it: Resource, row_id: int) -> None:
     """Read a record, change one member, and write the whole record back, twice, as after a lost answer."""
-    read = client.response(it.package, f"{it.name}_read", row_id)
+    read = client.response(it.package, f"{it.name}_get", row_id)
     record, etag = json.loads(read.content)[it.key], read.headers["ETag"]
     member = it.edited
     for value in (it.new_value, record[member]):
@@ -168,7 +168,7 @@ def edit(client: Generated, it: Resource, row_id: int) -> None:
         assert "Idempotency-Replayed" not in first.headers
         assert (repeated.content, repeated.headers["ETag"]) == (first.content, first.headers["ETag"])
         assert repeated.headers["Idempotency-Replayed"] == "true"
-        written = json.loads(client.response(it.package, f"{it.name}_read", row_id).content)[it.key]
+        written = json.loads(client.response(it.package, f"{it.name}_get", row_id).content)[it.key]
         assert {name for name in record if written[name] != record[name]} <= {member} | it.follows
         assert written[member] == value
         stale = client.call(
@@ -180,15 +180,15 @@ def edit(client: Generated, it: Resource, row_id: int) -> None:
 
 def channel(client: Generated) -> None:
     """Run the cycle for a channel, whose read returns its items."""
-    link = client.call("links", "urls_add", body={"url": "https://example.com/b"})["id"]
-    added = client.call("channels", "channels_add", body={"name": "News"})["id"]
+    link = client.call("links", "links_create", body={"url": "https://example.com/b"})["id"]
+    added = client.call("channels", "channels_create", body={"name": "News"})["id"]
     assert client.call("channels", "channels_assign", added, "links", link)["error"] == 0
     assert client.call("channels", "channels_update", added, body={"name": "Old", "starred": True})["error"] == 0
-    [listed] = client.call("channels", "channels_index")["data"]["channels"]
+    [listed] = client.call("channels", "channels_list")["data"]["channels"]
     assert (listed["name"], listed["starred"]) == ("Old", True)
-    assert client.call("channels", "channels_read", added)["data"]["items"][0]["id"] == link
+    assert client.call("channels", "channels_get", added)["data"]["items"][0]["id"] == link
     assert client.call("channels", "channels_delete", added)["error"] == 0
-    assert client.call("channels", "channels_read", added)["code"] == "missing"
+    assert client.call("channels", "channels_get", added)["code"] == "missing"
 
 
 def long_list(client: Generated, sql: Sql, user_id: int) -> None:
@@ -203,28 +203,28 @@ def long_list(client: Generated, sql: Sql, user_id: int) -> None:
     )
     before = sql("SELECT id FROM links WHERE user_id = %(user_id)s ORDER BY id DESC", user_id=user_id)
     seen: list[int] = []
-    data = client.call("links", "urls_index", limit=500)["data"]
+    data = client.call("links", "links_list", limit=500)["data"]
     while True:
         seen += [link["id"] for link in data["urls"]]
-        client.call("links", "urls_add", body={"url": f"https://example.com/new/{len(seen)}"})
-        client.call("links", "urls_delete", seen[-1])
+        client.call("links", "links_create", body={"url": f"https://example.com/new/{len(seen)}"})
+        client.call("links", "links_delete", seen[-1])
         if "next" not in data:
             break
-        data = client.call("links", "urls_index", limit=500, after=data["next"])["data"]
+        data = client.call("links", "links_list", limit=500, after=data["next"])["data"]
     assert seen == [link["id"] for link in before]
 
 
 def account(client: Generated) -> None:
     assert client.call("account", "account_update", body={"email": "new@example.com"})["error"] == 0
-    assert client.call("account", "account_read")["data"]["email"] == "new@example.com"
+    assert client.call("account", "account_get")["data"]["email"] == "new@example.com"
 
 
 def user(client: Generated) -> None:
     """Run the cycle for a user, who is changed by a subscription."""
     new = {"username": "carol", "email": "carol@example.com", "password": "12345"}
-    added = client.call("users", "users_add", body=new)["data"]["id"]
-    plan = next(plan["id"] for plan in client.call("plans", "plans_index")["data"] if not plan["free"])
+    added = client.call("users", "users_create", body=new)["data"]["id"]
+    plan = next(plan["id"] for plan in client.call("plans", "plans_list")["data"] if not plan["free"])
     assert client.call("plans", "plans_subscribe", plan, added, body={"type": "yearly"})["error"] == 0
-    assert client.call("users", "users_read", added)["data"]["planid"] == plan
+    assert client.call("users", "users_get", added)["data"]["planid"] == plan
     assert client.call("users", "users_delete", added)["error"] == 0
-    assert client.call("users", "users_read", added)["code"] == "missing"
+    assert client.call("users", "users_get", added)["code"] == "missing"

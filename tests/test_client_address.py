@@ -6,11 +6,11 @@ import pytest
 from flask import Flask
 
 from linkmgr.web import client_address
-from tests import geoip
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.shortlinks import Make
-from tests.targets import Target
+from tests.support import geoip
+from tests.support.factories import Sql
+from tests.support.shortlinks import Make
+from tests.support.targets import Target
 
 WRITTEN = [
     ("203.0.113.7", "203.0.113.7", "203.0.113.7"),

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-import psycopg2
 import pytest
 
 from tests.conftest import Client
-from tests.factories import Sql
+from tests.support.factories import Sql
 
 OVERLAY = {"type": "message", "name": "Sale"}
 CLOSE = (
@@ -48,15 +47,3 @@ def test_an_update_is_refused_if_the_resulting_colors_are_too_similar(alice: Cli
         {"name": "Sale", "color": "#ffffff", "background": "#1d4ed8"}
     ]
     assert alice.put(path, {"color": "#000", "background": "#fff"}).status_code == 200
-
-
-def test_an_overlay_from_before_the_rule_keeps_its_colors_until_one_is_changed(
-    alice: Client, raw: psycopg2.extensions.connection
-) -> None:
-    overlay_id = alice.add("/api/overlay/add", OVERLAY)
-    with raw.cursor() as cursor:  # without triggers
-        cursor.execute("SET session_replication_role = replica; UPDATE overlays SET color = background")
-    path = f"/api/overlay/{overlay_id}/update"
-    assert alice.put(path, {"name": "New", "color": "#1d4ed8"}).status_code == 200
-    refused(alice, "PUT", path, {"color": "#1d4ed9"})
-    assert alice.put(path, {"color": "#ffffff"}).status_code == 200

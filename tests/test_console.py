@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 
 import pytest
 from flask import Flask
@@ -10,11 +9,11 @@ from flask.testing import FlaskClient
 
 from linkmgr.db.statements import Database
 from linkmgr.pages.console.home import MAX_LINES
-from tests import factories
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in, words
-from tests.visited import Store, Visited
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import ROWS, console_rules, get, signed_in, visit, words
+from tests.support.visited import Store
 
 
 @pytest.fixture
@@ -23,28 +22,18 @@ def browser(app: Flask, alice: Client) -> FlaskClient:
     return signed_in(app)
 
 
-def get(browser: FlaskClient, path: str) -> str:
-    answer = browser.get(path)
-    assert answer.status_code == 200, answer.text
-    return answer.text
-
-
 def shorten(browser: FlaskClient, text: str) -> str:
     return browser.post("/console", data={"urls": text}).text
 
 
 def made(page: str) -> list[str]:
-    return re.findall(r'id="made-\d+" href="[^"]+">([^<]+)<', page)
+    return re.findall(r'id="made-\d+" href="([^"]+)" rel="noreferrer">\1<', page)
 
 
 def box(page: str) -> list[str]:
     content = re.search(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.DOTALL)
     assert content
     return content[1].split()
-
-
-def visit(target_id: int, days: int = 0, **labels: str) -> Visited:
-    return Visited(target_id, datetime.now(UTC) - timedelta(days=days), **labels)  # type: ignore[arg-type]
 
 
 # --- the first page
@@ -128,7 +117,7 @@ def test_the_first_page_shows_clicks_and_what_they_belong_to(
     store([visit(link_id, days, country="France", referrer="") for days in range(25)])
     store([visit(link_id, 40) for _ in range(20)] + [visit(other)])
     page = get(browser, "/console")
-    assert "25 clicks in the last 30 days, 25 % more than before" in page
+    assert "25 clicks in the last 28 days, 25 % more than before" in page
     assert f'<a href="/console/links/{link_id}">' in page
     assert "<bdi>France</bdi>" in page
     assert "<bdi>Germany</bdi>" not in page
@@ -166,7 +155,7 @@ def test_the_list_shows_clicks_states_and_pages(browser: FlaskClient, alice: Cli
     store([visit(link_id), visit(link_id, 3), visit(link_id, 40)])
     page = get(browser, "/console/links")
     first = words(page.split('class="rows card"')[1].split("<li>")[1])
-    for text in ("expired", "password", "frame", "private", "2 clicks in the last 30 days"):
+    for text in ("expired", "password", "frame", "private", "2 clicks in the last 28 days"):
         assert text in first
     assert "1 to 15 of 16" in page
     assert "16 to 16 of 16" in get(browser, "/console/links?page=2")
@@ -176,7 +165,7 @@ def test_the_list_shows_clicks_states_and_pages(browser: FlaskClient, alice: Cli
 def test_the_list_is_searched_and_ordered(browser: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
     ids = [factories.link(sql, alice.id, title=title) for title in ("One <b>", "Two", "Three")]
     store([visit(ids[1])])
-    sql("UPDATE totals SET clicks = 1 WHERE target_id = %(id)s", id=ids[1])
+    sql("UPDATE totals SET clicks = 1 WHERE tracked_id = %(id)s", id=ids[1])
     page = get(browser, "/console/links?q=%3Cb%3E&order=click")
     assert (f'id="short-{ids[0]}"' in page, f'id="short-{ids[1]}"' in page) == (True, False)
     assert "One &lt;b&gt;" in page
@@ -193,22 +182,6 @@ def test_a_wrong_query_is_an_error_with_a_sentence(browser: FlaskClient, query: 
 
 
 # The factories of rows, by the word after /console/.
-ROWS: dict[str, factories.Make] = {
-    "bios": factories.bio, "campaigns": factories.campaign, "channels": factories.channel, "domains": factories.domain,
-    "links": factories.link, "overlays": factories.overlay, "pixels": factories.pixel, "qrs": factories.qr,
-    "splash": factories.splash, "webhooks": factories.webhook, "imports": factories.an_import,
-    "keys": factories.key,
-}  # fmt: skip
-
-
-def console_rules(app: Flask) -> list[tuple[str, str]]:
-    """Return the method and the rule of each route."""
-    return [
-        (method, rule.rule)
-        for rule in app.url_map.iter_rules()
-        if rule.rule.startswith("/console")
-        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
-    ]
 
 
 def test_the_row_of_another_user_is_a_404_on_each_route(

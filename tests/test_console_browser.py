@@ -8,13 +8,13 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
-from tests import factories
-from tests.browser import Browser
 from tests.conftest import Client
-from tests.console_pages import SIZES, signed_in_browser  # noqa: F401 - a fixture
-from tests.factories import Sql
-from tests.receivers import Receiver
-from tests.targets import FIREFOX, wait_until
+from tests.support import factories
+from tests.support.browser import Browser
+from tests.support.console_pages import SIZES, signed_in_browser  # noqa: F401 - a fixture
+from tests.support.factories import Sql
+from tests.support.receivers import Receiver
+from tests.support.targets import FIREFOX, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -36,10 +36,10 @@ def test_a_pasted_url_becomes_a_short_link_whose_first_visit_is_on_a_chart(signe
     browser.find("[data-copy=made-1]").click()
     browser.wait_for_text("Copied")
     visit(short.text)
-    wait_until(lambda: bool(sql("SELECT 1 FROM target_quarters")))
-    short.click()
-    browser.wait_for_text("1 click in the last 30 days")
-    assert browser.find(".plot").accessible_name == "1 click in the last 30 days"
+    wait_until(lambda: bool(sql("SELECT 1 FROM tracked_rollups")))
+    browser.find(".made .buttons a").click()
+    browser.wait_for_text("1 click in the last 28 days")
+    assert browser.find(".plot").accessible_name == "1 click in the last 28 days"
     assert len(browser.all(".plot .bar")) == 1
 
 
@@ -57,15 +57,14 @@ def test_keys_lead_to_the_search_and_to_a_new_link_which_is_deleted_in_a_dialog(
     browser.wait_for_focus("url")
     browser.press("https://example.com/new", Keys.ENTER)
     browser.wait_for_text("Link created.")
-    browser.click("Danger")
-    browser.click("Delete link")
+    browser.click("Delete")
     assert browser.find("dialog").get_attribute("open")
     browser.press(Keys.ESCAPE)
     assert not browser.find("dialog").get_attribute("open")
-    browser.click("Delete link")
+    browser.click("Delete")
     browser.press(Keys.ENTER)
     assert not browser.find("dialog").get_attribute("open"), "the second Enter does not delete"
-    browser.click("Delete link")
+    browser.click("Delete")
     browser.find("dialog .danger").click()
     browser.wait_for("/console/links")
     assert [row["id"] for row in sql("SELECT id FROM links")] == [link_id]
@@ -78,10 +77,9 @@ def test_without_scripts_a_link_is_created_found_and_deleted(signed_in: Browser,
     browser.find("#urls").send_keys("https://example.com/a")
     browser.click("Create link")
     browser.wait_for_text("Link created")
-    browser.find("#made-1").click()
-    browser.wait_for_text("No clicks in the last 30 days.")
-    browser.click("Danger")
-    browser.click("Delete link")
+    browser.find(".made .buttons a").click()
+    browser.wait_for_text("No clicks in the last 28 days.")
+    browser.click("Delete")
     browser.wait_for_text("Delete this link?")
     browser.click("Delete link")
     browser.wait_for_text("Link deleted.")
@@ -237,13 +235,12 @@ def test_a_webhook_is_created_tested_changed_and_deleted(
     browser.find("#name").send_keys("Shop")
     browser.find("#url").send_keys(receiver.url)
     browser.click("Create webhook")
-    browser.wait_for_text("Nothing was saved.")
-    browser.find("[value='link.*']").click()
-    browser.click("Create webhook")
     browser.wait_for_text("Webhook created.")
+    first = browser.find("#secret").text
     browser.click("Replace secret")
     browser.wait_for_text("It is shown only now.")
     secret = browser.find("#secret").text
+    assert secret != first
     browser.click("Send a test event")
     browser.wait_for_text("A test event will be delivered within seconds.")
     wait_until(lambda: received(1))
@@ -254,12 +251,11 @@ def test_a_webhook_is_created_tested_changed_and_deleted(
     browser.click("Send again")
     browser.wait_for_text("The delivery will be sent again within seconds.")
     wait_until(lambda: received(2))
-    browser.click("Edit webhook")
+    browser.click("Edit")
     browser.find("[name=active]").send_keys(Keys.SPACE)
     browser.click("Save changes")
     browser.wait_for_text("This webhook is off")
-    browser.click("Danger")
-    browser.click("Delete webhook")
+    browser.click("Delete")
     if scripts:
         browser.find("dialog .danger").click()
     else:

@@ -8,14 +8,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.api.campaigns import CampaignChanges, NewCampaign
-from tests import factories
+from linkmgr.resources.campaigns import Campaign
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in, words
-from tests.test_console import get, visit
-from tests.test_console_forms import fields, message, names
-from tests.visited import Store
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import fields, get, message, names, signed_in, visit, words
+from tests.support.visited import Store
 
 NEW = "/console/campaigns/new"
 
@@ -57,14 +55,14 @@ def test_a_campaign_shows_its_addresses_and_the_clicks_of_its_links(
     sql("UPDATE links SET campaign_id = %(id)s WHERE user_id = %(bob)s", id=campaign, bob=bob.id)
     store([visit(links[0], days) for days in range(15)] + [visit(links[1]) for _ in range(6)] + [visit(links[2])])
     sql("DELETE FROM totals")
-    sql("INSERT INTO totals (target_id, clicks, visitors) VALUES (%(id)s, 7, 1)", id=links[0])
+    sql("INSERT INTO totals (tracked_id, clicks, visitors) VALUES (%(id)s, 7, 1)", id=links[0])
     page = get(browser, f"/console/campaigns/{campaign}")
     assert f"{BASE_URL}/r/summer" in page
     assert f"{BASE_URL}/u/alice/summer-{campaign}" in page
-    assert "21 clicks in the last 30 days" in page
+    assert "21 clicks in the last 28 days" in page
     assert members(page) == [links[0], links[1]]
-    assert "15 clicks in the last 30 days" in page
-    assert "6 clicks in the last 30 days" in page
+    assert "15 clicks in the last 28 days" in page
+    assert "6 clicks in the last 28 days" in page
     assert "20 clicks in the last 12 months" not in get(browser, f"/console/campaigns/{campaign}?period=12mo")
 
 
@@ -129,9 +127,9 @@ def test_a_link_of_another_campaign_is_not_removed_from_it(browser: FlaskClient,
 
 
 def test_the_form_has_the_members_of_the_bodies_of_the_api(browser: FlaskClient, alice: Client, sql: Sql) -> None:
-    assert names(get(browser, NEW)) == set(NewCampaign().fields) == set(CampaignChanges().fields)
+    assert names(get(browser, NEW)) == set(Campaign.creates()().fields) == set(Campaign.updates()().fields)
     campaign = factories.campaign(sql, alice.id)
-    assert names(get(browser, f"/console/campaigns/{campaign}/edit")) == {*CampaignChanges().fields, "version"}
+    assert names(get(browser, f"/console/campaigns/{campaign}/edit")) == {*Campaign.updates()().fields, "version"}
 
 
 def test_the_form_creates_and_changes_a_campaign(browser: FlaskClient, alice: Client, sql: Sql) -> None:
@@ -179,7 +177,7 @@ def test_a_change_by_others_in_the_meantime_shows_both(browser: FlaskClient, ali
     answer = browser.post(path, data=form)
     assert answer.status_code == 412
     assert "Stored now: <bdi>Theirs</bdi>" in answer.text
-    assert "Stored now: public" in answer.text
+    assert "Stored now: <bdi>yes" in answer.text
 
 
 def test_a_campaign_is_deleted_after_a_question_and_its_links_remain(

@@ -4,12 +4,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from tests import factories
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in, words
-from tests.test_console import get
-from tests.test_console_forms import message
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import get, message, signed_in, words
 
 
 @pytest.fixture

@@ -10,11 +10,9 @@ from flask.testing import FlaskClient
 
 from linkmgr.outbound import fetch
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.foreign import answering, publish, server
-from tests.test_account_page import signed_in, words
-from tests.test_console import get
-from tests.test_console_forms import fields, message
+from tests.support.factories import Sql
+from tests.support.foreign import answering, publish, server
+from tests.support.pages import fields, get, message, signed_in, words
 
 DOMAIN = {"domain": "https://go.example.com"}
 
@@ -128,12 +126,12 @@ def test_a_domain_that_was_added_after_a_check_points_here(
 def test_deleting_a_domain_asks_for_its_name_and_names_its_links(browser: FlaskClient, alice: Client, sql: Sql) -> None:
     domain_id = alice.add("/api/domain/add", DOMAIN)
     path = f"/console/domains/{domain_id}"
-    answer = browser.post(f"{path}/delete", data={"host": "other.example.com"})
-    assert (answer.status_code, message(answer.text, "host")) == (400, "Type go.example.com to delete this domain.")
+    answer = browser.post(f"{path}/delete", data={"typed": "other.example.com"})
+    assert (answer.status_code, message(answer.text, "typed")) == (400, "Type go.example.com to delete this domain.")
     link = alice.add("/api/url/add", {"url": "https://example.com/", "custom": "sale", "domain": "go.example.com"})
-    assert "This one has 1 link: delete them" in words(get(browser, f"{path}/edit"))
-    answer = browser.post(f"{path}/delete", data={"host": "GO.example.com "})
-    assert (answer.status_code, message(answer.text, "host")[:22]) == (400, "This domain has links.")
+    assert "<strong>1</strong> <small>link</small>" in words(get(browser, f"{path}/edit"))
+    answer = browser.post(f"{path}/delete", data={"typed": "go.example.com "})
+    assert (answer.status_code, message(answer.text, "typed")[:22]) == (400, "This domain has links.")
     alice.delete(f"/api/url/{link}/delete")
-    assert browser.post(f"{path}/delete", data={"host": "go.example.com"}).status_code == 303
+    assert browser.post(f"{path}/delete", data={"typed": "go.example.com"}).status_code == 303
     assert sql("SELECT 1 FROM domains") == []

@@ -8,11 +8,11 @@ from PIL import Image
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser import Browser
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.stocked import LINKS
-from tests.test_browser import login_link
+from tests.support.browser import Browser
+from tests.support.factories import Sql
+from tests.support.pages import login_link
+from tests.support.stocked import LINKS
 
 pytestmark = pytest.mark.browser
 

@@ -11,13 +11,15 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.repository import purge
-from tests.browser import Browser
 from tests.conftest import Client
-from tests.console_pages import check, signed_in_browser  # noqa: F401 - a fixture
-from tests.factories import Sql
-from tests.imported import aliases, sale, send, shlink
-from tests.races import during
-from tests.test_account_page import signed_in
+from tests.support.browser import Browser
+from tests.support.console_pages import check, signed_in_browser  # noqa: F401 - a fixture
+from tests.support.factories import Sql
+from tests.support.imported import aliases, sale, send, shlink
+from tests.support.pages import signed_in
+from tests.support.races import during
+
+FILES = Path(__file__).parent / "import_files"
 
 
 def words(page: str) -> str:
@@ -40,11 +42,11 @@ def upload(console: FlaskClient, file: bytes) -> str:
 def test_a_file_is_shown_before_it_is_imported(
     console: FlaskClient, alice: Client, sql: Sql, run_jobs: Callable[[], None]
 ) -> None:
-    path = upload(console, shlink(sale("summer", clicks=7), sale("b")))
+    path = upload(console, shlink(sale("summer", clicks=7), sale("b b")))
     page = console.get(path).text
     assert "The columns are those of Shlink." in page
     assert re.search(r"1 summer https://example.com/sale Sale 2024-01-31 7", words(page))
-    assert "custom must be 3 to 50 letters" in page
+    assert "custom must be 1 to 50 letters" in page
     assert aliases(sql, alice) == []
     begun = console.post(path, data={"on_conflict": "rename"})
     assert (begun.status_code, begun.headers["Location"]) == (303, path)
@@ -54,7 +56,7 @@ def test_a_file_is_shown_before_it_is_imported(
     page = words(console.get(path).text)
     assert "Links created 1" in page
     assert "Failed 1" in page
-    assert "2 custom must be 3 to 50 letters" in page
+    assert "2 custom must be 1 to 50 letters" in page
     assert console.get(f"{path}/errors").mimetype == "text/csv"
     assert "my links.csv done 1 1" in words(console.get("/console/imports").text)
     assert "This list has fewer pages." in console.get("/console/imports?page=2").text
@@ -82,6 +84,19 @@ def test_the_columns_of_an_unknown_file_are_chosen(
     assert console.post(path, data=chosen).status_code == 303
     run_jobs()
     assert aliases(sql, alice) == ["summer"]
+
+
+def test_a_dump_whose_links_come_late_is_imported(
+    console: FlaskClient, alice: Client, sql: Sql, run_jobs: Callable[[], None]
+) -> None:
+    dump = (FILES / "yourls.sql").read_bytes()
+    path = upload(console, b"-- a table of clicks comes before that of links\n" * 2000 + dump)
+    page = console.get(path).text
+    assert "No link is at the beginning of this dump" in page
+    assert "Import all rows" in page
+    console.post(path, data={"on_conflict": "skip"})
+    run_jobs()
+    assert len(aliases(sql, alice)) > 1
 
 
 def test_a_file_that_cannot_be_read_is_explained(console: FlaskClient, sql: Sql) -> None:
@@ -184,7 +199,9 @@ def test_a_file_is_imported_in_a_browser(
 ) -> None:
     browser = signed_in
     file = tmp_path / "links.csv"
-    file.write_bytes(shlink(*(sale(f"row-{n}", clicks=n) for n in range(30)), sale("x"), sale("y", "ftp://a.example")))
+    file.write_bytes(
+        shlink(*(sale(f"row-{n}", clicks=n) for n in range(30)), sale("x y"), sale("y", "ftp://a.example"))
+    )
     browser.click("Import and export")
     browser.wait_for("/console/imports")
     check(browser, "imports-none", tmp_path)

@@ -9,12 +9,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.pages import charts
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in, words
-from tests.test_console import get, visit
-from tests.visited import Store, Visited
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import get, signed_in, visit, words
+from tests.support.visited import Store, Visited
 
 
 @pytest.fixture
@@ -26,11 +25,12 @@ def browser(app: Flask, alice: Client) -> FlaskClient:
 @pytest.mark.parametrize(
     ("query", "title", "marks"),
     [
-        ("", "23 clicks in the last 30 days, 1 before", 30),
+        ("", "23 clicks in the last 28 days, 1 before", 28),
         ("period=24h", "21 clicks in the last 24 hours", 24),
         ("period=7d", "22 clicks in the last 7 days, 1 before", 7),
         ("period=7d&by=hour", "22 clicks in the last 7 days, 1 before", None),
-        ("period=30d&by=month", "23 clicks in the last 30 days, 1 before", 30),
+        ("period=28d&by=month", "23 clicks in the last 28 days, 1 before", 28),
+        ("period=last-month", "in the previous month", None),
         ("period=90d&by=week", "24 clicks in the last 90 days", None),
         ("period=12mo", "24 clicks in the last 12 months, 1 before", 12),
         ("period=12mo&by=week", "24 clicks in the last 12 months", None),
@@ -54,7 +54,7 @@ def test_the_page_of_a_link_shows_its_clicks_by_period(
     page = get(browser, f"/console/links/{link_id}?{query}")
     assert title in page
     assert marks in (None, page.count('<g class="mark">'))
-    for text in ("Germany (DE)", "t.co", "Firefox", "Linux", "desktop", "Latest visits"):
+    for text in ("Germany (DE)", "t.co", "Firefox", "Linux", "desktop", "Latest visits", ">28d<", ">Last week<"):
         assert text in page
 
 
@@ -114,12 +114,12 @@ def test_clicks_that_another_service_counted_are_shown_apart(browser: FlaskClien
     sql("UPDATE links SET imported_clicks = 1234 RETURNING 1")
     page = get(browser, f"/console/links/{link_id}")
     assert "1,234 clicks that another service counted." in page
-    assert "No clicks in the last 30 days." in page
+    assert "No clicks in the last 28 days." in page
 
 
 def test_a_link_without_clicks_says_how_to_get_one(browser: FlaskClient, alice: Client, sql: Sql) -> None:
     page = get(browser, f"/console/links/{factories.link(sql, alice.id)}")
-    assert "No clicks in the last 30 days." in page
+    assert "No clicks in the last 28 days." in page
     assert 'class="plot"' not in page
 
 
@@ -131,7 +131,7 @@ def test_the_qr_code_is_an_image_of_the_short_url(browser: FlaskClient, alice: C
     saved = browser.get(f"/console/links/{link_id}/qr?format=svg&download=1")
     assert (saved.mimetype, saved.headers["Content-Disposition"]) == (
         "image/svg+xml",
-        f'attachment; filename="{alias}.svg"',
+        f'attachment; filename="qr-{alias}.svg"',
     )
     assert browser.get(f"/console/links/{link_id}/qr?size=1").status_code == 400
 
@@ -162,12 +162,12 @@ def test_charts_have_the_days_of_the_time_zone_of_the_user(
     answer = browser.post("/account/timezone", data={"timezone": zone}, follow_redirects=True)
     assert f"Times are now shown in the time zone {zone}." in answer.text
     link_id = factories.link(sql, alice.id)
-    store([Visited(link_id, at(zone, days, hour)) for days in (2, 29) for hour in (0, 23)])
-    store([Visited(link_id, at(zone, 30, 23)), Visited(link_id, at(zone, 59, 0)), Visited(link_id, at(zone, 60, 23))])
+    store([Visited(link_id, at(zone, days, hour)) for days in (2, 27) for hour in (0, 23)])
+    store([Visited(link_id, at(zone, 29, 23)), Visited(link_id, at(zone, 55, 0)), Visited(link_id, at(zone, 56, 23))])
     for path in ("/console", f"/console/links/{link_id}"):
         page = words(get(browser, path))
-        assert "4 clicks in the last 30 days, 2 before" in page
-        for days in (2, 29):
+        assert "4 clicks in the last 28 days, 2 before" in page
+        for days in (2, 27):
             day = at(zone, days, 0).astimezone(ZoneInfo(zone))
             assert f"{day:%a}, {day:%b} {day.day}: 2," in page
     tables = re.findall(r"<bdi>(Germany|t.co)</bdi>.*?<td>(\d+)</td>", get(browser, "/console"), re.DOTALL)
@@ -182,13 +182,13 @@ def test_sparklines_have_the_days_of_the_time_zone_of_the_user(
     campaign_id, code_id = factories.campaign(sql, alice.id), factories.qr(sql, alice.id)
     link_id = factories.link(sql, alice.id)
     sql("UPDATE links SET campaign_id = %(id)s RETURNING 1", id=campaign_id)
-    for target_id in (link_id, code_id):
-        store([Visited(target_id, at(zone, days, hour)) for days in (2, 29) for hour in (0, 23)])
-        store([Visited(target_id, at(zone, 30, 23))])
-    line = charts.sparkline([2, *[0] * 26, 2, 0, 0])
+    for tracked_id in (link_id, code_id):
+        store([Visited(tracked_id, at(zone, days, hour)) for days in (2, 27) for hour in (0, 23)])
+        store([Visited(tracked_id, at(zone, 28, 23))])
+    line = charts.sparkline([2, *[0] * 24, 2, 0, 0])
     for path, noun in (("links", "click"), (f"campaigns/{campaign_id}", "click"), ("qrs", "scan")):
         page = get(browser, f"/console/{path}")
-        assert f'aria-label="4 {noun}s in the last 30 days"' in page
+        assert f'aria-label="4 {noun}s in the last 28 days"' in page
         assert f'<path d="{line}"/>' in page
 
 

@@ -9,11 +9,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from tests import factories
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in
-from tests.test_console import get
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import get, signed_in
 
 
 @pytest.fixture
@@ -164,6 +163,8 @@ def test_without_exports_in_the_plan_the_console_has_none_either(browser: FlaskC
         browser.get("/console/export/account.zip"),
     )
     assert [answer.status_code for answer in refused] == [403] * 4
+    assert "Exports are not in your plan." in get(browser, "/console/imports")
+    assert "Export as CSV" not in get(browser, "/console/links")
     assert re.search(r'<li class="excluded">Exports\b', get(browser, "/account"))
 
 

@@ -8,12 +8,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in
-from tests.test_console import get
-from tests.test_console_forms import fields, message
-from tests.test_console_qr import NEW, as_form, details, preview
-from tests.test_logos import image, noise
+from tests.support.factories import Sql
+from tests.support.logos import image, noise
+from tests.support.pages import fields, get, message, signed_in
+from tests.support.qr_editor import NEW, as_form, details, preview
 
 
 @pytest.fixture

@@ -8,20 +8,26 @@ import pytest
 from flask import Flask
 from marshmallow import Schema
 
-from linkmgr.api import bio, campaigns, channels, domains, overlay, pixels, qr, splash, urls
+from linkmgr.api import qr, urls
 from linkmgr.fields.base import Choice
 from linkmgr.pages import console
 from linkmgr.pages.console.forms import Form
-from tests import factories
+from linkmgr.resources.bio import BioPage
+from linkmgr.resources.campaigns import Campaign
+from linkmgr.resources.channels import Channel
+from linkmgr.resources.domains import Domain
+from linkmgr.resources.overlay import Overlay
+from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.splash import Splash
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in
-from tests.test_console import get
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import get, signed_in
 
 BODIES: dict[str, type[Schema]] = {
-    "link": urls.NewLink, "qr": qr.NewQr, "campaign": campaigns.NewCampaign, "channel": channels.NewChannel,
-    "bio": bio.NewBio, "splash": splash.NewSplash, "overlay": overlay.NewOverlay, "pixel": pixels.NewPixel,
-    "domain": domains.NewDomain,
+    "link": urls.LinkCreate, "qr": qr.QrCodeCreate, "campaign": Campaign.creates(), "channel": Channel.creates(),
+    "bio": BioPage.creates(), "splash": Splash.creates(), "overlay": Overlay.creates(), "pixel": Pixel.creates(),
+    "domain": Domain.creates(),
 }  # fmt: skip
 
 

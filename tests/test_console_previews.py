@@ -7,12 +7,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in, words
-from tests.test_console import get
-from tests.test_console_resources import seen
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import get, seen, signed_in, words
 
 OVERLAY = {"type": "message", "name": "Hi", "message": "Hello <b>\nyou", "color": "#ffffff", "background": "#14532d"}
 

@@ -1,29 +1,22 @@
 """QR codes in the console: the list, the page of one, and the designer with its preview."""
 
-import base64
 import re
 from html import unescape
-from io import BytesIO
 from typing import Any
 
 import pytest
-import resvg_py
-import zxingcpp
 from flask import Flask
 from flask.testing import FlaskClient
-from PIL import Image
 
-from linkmgr.api.qr import NewQr, QrChanges
+from linkmgr.api.qr import QrCodeCreate, QrCodeUpdate
 from linkmgr.fields import qr as qr_data
-from tests import factories
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in, words
-from tests.test_console import get, visit
-from tests.test_console_forms import fields, message, names
-from tests.visited import Store
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import fields, get, message, names, signed_in, visit, words
+from tests.support.qr_editor import NEW, as_form, details, preview
+from tests.support.visited import Store
 
-NEW = "/console/qrs/new"
 DATA: dict[str, Any] = {
     "link": "https://example.com/page",
     "text": "Two\nlines",
@@ -41,30 +34,10 @@ def browser(app: Flask, alice: Client) -> FlaskClient:
     return signed_in(app)
 
 
-def as_form(kind: str, data: Any, **others: Any) -> dict[str, Any]:
-    members = data if isinstance(data, dict) else {kind: data}
-    return {"type": kind} | {f"data.{kind}.{name}": text for name, text in members.items()} | others
-
-
-def preview(page: str) -> zxingcpp.Barcode:
-    """Return the code of the preview, as an independent program draws and reads it."""
-    uri = re.search('src="data:image/svg[+]xml;base64,([^"]+)"', page)
-    assert uri
-    drawn = bytes(resvg_py.svg_to_bytes(svg_string=base64.b64decode(uri[1]).decode(), skip_system_fonts=True))
-    with Image.open(BytesIO(drawn)) as opened:
-        [code] = zxingcpp.read_barcodes(opened.convert("RGB"))
-    return code
-
-
 def contrast(page: str) -> str:
     found = re.search('id="preview-contrast"[^>]*>(.*?)</p>', page, re.DOTALL)
     assert found
     return words(re.sub("<[^>]+>", "", found[1]))
-
-
-def details(client: Client, path: str) -> dict[str, Any]:
-    found: dict[str, Any] = client.get(f"/api/qr/{path.rsplit('/', 1)[1]}").get_json()["details"]
-    return found
 
 
 # --- the list and the page
@@ -79,7 +52,7 @@ def test_the_list_shows_names_contents_and_scans(
     store([visit(ids[0]), visit(ids[0], 3), visit(ids[0], 40)])
     page = get(browser, "/console/qrs")
     assert page.count('<img class="code" src="data:image/png;base64,') == len(DATA)
-    assert "2 scans in the last 30 days" in page
+    assert "2 scans in the last 28 days" in page
     assert [words(badge) for badge in re.findall('class="badge">([^<]+)<', page)] == [
         "Wi-Fi", "SMS", "E-mail", "Contact", "Phone", "Text", "Link",
     ]  # fmt: skip
@@ -92,7 +65,7 @@ def test_the_page_of_a_code_shows_its_address_and_its_scans(
 ) -> None:
     code = factories.qr(sql, alice.id, name="Poster <b>")
     page = get(browser, f"/console/qrs/{code}")
-    assert "No scans in the last 30 days." in page
+    assert "No scans in the last 28 days." in page
     assert f"{BASE_URL}/qr/code" in page
     assert "Poster &lt;b&gt;" in page
     store([visit(code, days) for days in range(25)])
@@ -125,9 +98,9 @@ def test_a_code_is_deleted_after_a_question(browser: FlaskClient, alice: Client,
 
 
 def test_the_form_has_the_members_of_the_bodies_of_the_api(browser: FlaskClient, alice: Client) -> None:
-    assert names(get(browser, NEW)) == {*NewQr().fields, "again"}
+    assert names(get(browser, NEW)) == {*QrCodeCreate().fields, "again"}
     code = alice.add("/api/qr/add", {"type": "link", "data": DATA["link"]})
-    assert names(get(browser, f"/console/qrs/{code}/edit")) == {*QrChanges().fields, "type", "version", "again"}
+    assert names(get(browser, f"/console/qrs/{code}/edit")) == {*QrCodeUpdate().fields, "type", "version", "again"}
     assert set(qr_data.LABELS) == set(qr_data.TYPES)
     assert "Without a name, it is named after its content." in get(browser, NEW)
     assert "named after its content" not in get(browser, f"/console/qrs/{code}/edit"), "there it cannot be cleared"

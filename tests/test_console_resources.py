@@ -8,15 +8,17 @@ from flask import Flask
 from flask.testing import FlaskClient
 from marshmallow import Schema
 
-from linkmgr.api import channels, domains, overlay, pixels, splash
 from linkmgr.db.statements import Database
-from tests import factories
+from linkmgr.resources.channels import Channel
+from linkmgr.resources.domains import Domain
+from linkmgr.resources.overlay import Overlay
+from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.splash import Splash
 from tests.conftest import Client
-from tests.factories import Make, Sql
-from tests.test_account_page import signed_in, words
-from tests.test_console import console_rules, get
-from tests.test_console_forms import fields, message, names
-from tests.test_logos import image, put
+from tests.support import factories
+from tests.support.factories import Make, Sql
+from tests.support.logos import image, put
+from tests.support.pages import console_rules, fields, get, message, names, seen, signed_in
 
 
 class Kind(NamedTuple):
@@ -37,28 +39,28 @@ KINDS = (
     Kind(
         "channels", "channel", factories.channel,
         {"name": "News <b>", "description": "One\nTwo", "color": "#14532d", "starred": True}, {"color": "#7c2d12"},
-        channels.NewChannel, channels.ChannelChanges, "Channel",
+        Channel.creates(), Channel.updates(), "Channel",
     ),
     Kind(
         "splash", "splash", factories.splash,
         {"name": "Sale <b>", "title": "Sale", "message": "One\nTwo", "link": URL, "counter": 12, "banner": URL},
-        {"counter": 30}, splash.NewSplash, splash.SplashChanges, "Splash page",
+        {"counter": 30}, Splash.creates(), Splash.updates(), "Splash page",
     ),
     Kind(
         "overlays", "overlay", factories.overlay,
         {"type": "poll", "name": "Poll <b>", "message": "Tea?\nYes\nNo", "link": URL, "label": "Vote",
          "position": "left", "color": "#ffffff", "background": "#14532d"},
-        {"position": "top"}, overlay.NewOverlay, overlay.OverlayChanges, "Overlay",
+        {"position": "top"}, Overlay.creates(), Overlay.updates(), "Overlay",
     ),
     Kind(
         "pixels", "pixel", factories.pixel, {"type": "gapixel", "name": "Shop <b>", "tag": "G-123"}, {"name": "Other"},
-        pixels.NewPixel, pixels.PixelChanges, "Pixel",
+        Pixel.creates(), Pixel.updates(), "Pixel",
     ),
     Kind(
         "domains", "domain", factories.domain,
         {"domain": "https://go.example.net", "redirectroot": URL, "redirect404": URL, "brandname": "Shop <b>",
          "brandlogo": "bakery.png", "brandcolor": "#14532d"},
-        {"brandname": "Other"}, domains.NewDomain, domains.DomainChanges, "Domain",
+        {"brandname": "Other"}, Domain.creates(), Domain.updates(), "Domain",
     ),
 )  # fmt: skip
 EACH = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.path)
@@ -69,11 +71,6 @@ def browser(app: Flask, alice: Client) -> FlaskClient:
     """A browser of alice, signed in by password."""
     put(alice, "bakery.png", image())
     return signed_in(app)
-
-
-def seen(page: str) -> str:
-    """Return the text of a page."""
-    return words(re.sub("<[^>]*>", " ", page))
 
 
 def as_form(body: dict[str, Any]) -> dict[str, Any]:
@@ -175,7 +172,7 @@ def test_a_row_is_deleted_after_a_question(browser: FlaskClient, alice: Client, 
     row_id = add(alice, kind)
     path = f"/console/{kind.path}/{row_id}/delete"
     assert f"Delete this {kind.noun.lower()}?" in get(browser, path)
-    answer = browser.post(path, data={"host": "go.example.net"})
+    answer = browser.post(path, data={"typed": "go.example.net"})
     assert (answer.status_code, answer.headers["Location"]) == (303, f"/console/{kind.path}")
     assert f"{kind.noun} deleted." in get(browser, f"/console/{kind.path}")
     assert alice.get(f"/api/{kind.word}/{row_id}").status_code == 404

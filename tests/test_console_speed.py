@@ -1,8 +1,8 @@
 """The work of the console's pages: their statements, and the rows that these read as an account grows."""
 
-import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 
 import psycopg2
@@ -11,12 +11,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.db.statements import Database
-from tests import explain, factories
+from linkmgr.pages.console import resources
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in
-from tests.test_console import ROWS, console_rules
-from tests.visited import Store, Visited
+from tests.support import explain, factories
+from tests.support.factories import Sql
+from tests.support.pages import pages, signed_in
+from tests.support.visited import Store, Visited
 
 MAX_STATEMENTS = 3  # of a page, besides that of the session
 FEW, MANY = 100, 100_000  # links
@@ -28,21 +28,6 @@ FEW_BLOCKS = 100  # a page that reads fewer may read three times these
 def browser(app: Flask, admin: Client) -> FlaskClient:
     """A browser of an administrator, who sees all pages."""
     return signed_in(app, "admin@example.com")
-
-
-def pages(app: Flask, sql: Sql, user_id: int) -> Iterator[str]:
-    """Yield the path of each page, with the id of a row of the user."""
-    ids: dict[str, int] = {}
-    for method, rule in console_rules(app):
-        if method != "GET" or "/export/" in rule:  # files of any size are streamed
-            continue
-        word = rule.split("/")[2] if rule.count("/") > 1 else ""
-        if "<" in rule and word not in ids:
-            ids[word] = ROWS[word](sql, user_id) if word in ROWS else user_id
-        if "/plans/<" in rule:
-            ids[word] = sql("SELECT min(id) AS id FROM plans")[0]["id"]
-        yield re.sub("<[^>]+>", str(ids.get(word)), rule)
-        ids.pop("administration", None)
 
 
 def test_each_page_is_private_and_needs_at_most_three_statements(
@@ -75,37 +60,35 @@ ADD_LINKS = """
         SELECT %(user_id)s, 'speed' || n, 'https://example.com/' || n, 'Link ' || n
           FROM generate_series((SELECT count(*) FROM links WHERE user_id = %(user_id)s) + 1, %(number)s) n
         RETURNING id)
-    INSERT INTO totals (target_id, clicks, visitors) SELECT id, 1, 1 FROM added
+    INSERT INTO totals (tracked_id, clicks, visitors) SELECT id, 1, 1 FROM added
 """
 # As they are rolled up: in the order of the visits, and within a batch in that of the index.
 ADD_VISITS = """
     WITH visited AS MATERIALIZED (
         SELECT id, date_bin('15 minutes', now(), 'epoch') - make_interval(hours => (id %% 720)::int) AS at
           FROM links
-         WHERE user_id = %(user_id)s AND id NOT IN (SELECT target_id FROM target_quarters)),
+         WHERE user_id = %(user_id)s AND id NOT IN (SELECT tracked_id FROM tracked_rollups)),
     quarters AS (
-        INSERT INTO target_quarters (target_id, at, bot, visits, labels)
-        SELECT id, at, false, 1, '{"country": {"Peru": 1}}' FROM visited ORDER BY at, id),
+        INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, country)
+        SELECT id, unit, false, start, 1, '{"Peru": 1}'
+          FROM visited, LATERAL (VALUES ('quarter', at), ('day', date_trunc('day', at, 'UTC'))) AS units (unit, start)
+         ORDER BY at, id),
     counts AS MATERIALIZED (
         SELECT at, dimension, label, count(*) AS visits
           FROM visited,
                LATERAL (VALUES ('', ''), ('target', id::text), ('country', 'Peru')) AS labels (dimension, label)
-         GROUP BY 1, 2, 3),
-    account AS (
-        INSERT INTO account_rollups AS r (user_id, dimension, at, label, bot, visits)
-        SELECT %(user_id)s, dimension, at, label, false, visits FROM counts ORDER BY at, dimension, label COLLATE "C"
-        ON CONFLICT (user_id, dimension, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits)
-    INSERT INTO account_days AS r (user_id, dimension, day, label, bot, visits)
-    SELECT %(user_id)s, dimension, (at AT TIME ZONE 'UTC')::date, label, false, sum(visits)
-      FROM counts
-     GROUP BY 2, 3, 4
-     ORDER BY min(at), 2, 4
-    ON CONFLICT (user_id, dimension, day, label, bot) DO UPDATE SET visits = r.visits + excluded.visits
+         GROUP BY 1, 2, 3)
+    INSERT INTO account_rollups AS r (user_id, dimension, unit, at, label, bot, visits)
+    SELECT %(user_id)s, dimension, unit, start, label, false, sum(visits)
+      FROM counts, LATERAL (VALUES ('quarter', at), ('day', date_trunc('day', at, 'UTC'))) AS units (unit, start)
+     GROUP BY 2, 3, 4, 5
+     ORDER BY min(at), 2, 5
+    ON CONFLICT (user_id, dimension, unit, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits
 """
 
 
 def add_links(raw: psycopg2.extensions.connection, user_id: int, number: int) -> None:
-    """Add links until the user has this many, each visited once in the last 30 days, in rows that statistics read."""
+    """Add links until the user has this many, each visited once in the last 28 days, in rows that statistics read."""
     with raw.cursor() as cursor:
         for statement in (ADD_LINKS, ADD_VISITS):
             cursor.execute(statement, {"user_id": user_id, "number": number})
@@ -145,15 +128,39 @@ def test_no_page_reads_more_than_three_times_as_much_with_1000_times_as_many_lin
     assert slow == {}
 
 
+def test_the_pages_of_a_campaign_read_as_much_with_ten_times_as_many_links(
+    *,
+    app: Flask,
+    dsn: str,
+    admin: Client,
+    browser: FlaskClient,
+    sql: Sql,
+    raw: psycopg2.extensions.connection,
+    monkeypatch: pytest.MonkeyPatch,
+    analyze: Callable[[], None],
+) -> None:
+    monkeypatch.setattr(resources, "MANY", FEW)
+    campaign_id = factories.campaign(sql, admin.id)
+    paths = f"/console/campaigns/{campaign_id}", f"/u/admin/list-{campaign_id}"
+    work: list[int] = []
+    for number in (2 * FEW, 20 * FEW):
+        add_links(raw, admin.id, number)
+        sql("UPDATE links SET campaign_id = %(id)s RETURNING 1", id=campaign_id)
+        analyze()
+        for path in paths:
+            work.append(sum(explain.rows_read(monkeypatch, dsn, partial(browser.get, path))))
+    page = browser.get(paths[0]).text
+    assert (f"those of the newest {FEW}." in page, f"<strong>{FEW}+</strong>" in page) == (True, True)
+    assert (work[2] < 2 * work[0], work[3] < 2 * work[1]) == (True, True), work
+
+
 @pytest.fixture
 def analyze(dsn: str, raw: psycopg2.extensions.connection) -> Iterator[Callable[[], None]]:
     """Update the statistics of the planner, as autovacuum does, and again after the test."""
 
     def run() -> None:
         with raw.cursor() as cursor:
-            cursor.execute(
-                "VACUUM ANALYZE links, totals, usage, aliases, target_quarters, account_rollups, account_days"
-            )
+            cursor.execute("VACUUM ANALYZE links, totals, usage, aliases, tracked_rollups, account_rollups")
 
     yield run
     run()

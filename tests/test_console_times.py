@@ -7,13 +7,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in
-from tests.test_console import get
-from tests.test_console_forms import details, message
-from tests.test_console_speed import pages
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import details, get, message, pages, signed_in
 
 URL = "https://example.com/page"
 FIRST, LAST = "0001-01-01 00:00:00", "9999-12-31 23:59:59"  # of the calendar

@@ -8,10 +8,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.conftest import PASSWORD, Client
-from tests.factories import Sql
-from tests.test_account_page import signed_in
-from tests.test_console import get
-from tests.test_console_forms import fields, message
+from tests.support.factories import Sql
+from tests.support.pages import fields, get, message, signed_in
 
 URL = "https://example.com/page"
 TEXT = "\n  first\r\nsecond\rthird\n\n"  # no browser returns it like this

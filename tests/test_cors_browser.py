@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.browser import Browser
 from tests.conftest import PASSWORD, Client
-from tests.foreign import answering, server
+from tests.support.browser import Browser
+from tests.support.foreign import answering, server
 
 pytestmark = pytest.mark.browser
 

@@ -10,8 +10,8 @@ from flask import Flask
 
 from linkmgr.repository import users
 from tests.conftest import Client
-from tests.keyring import Make, code
-from tests.races import during
+from tests.support.keyring import Make, code
+from tests.support.races import during
 
 CREATES = {
     "bio": {"alias": "mine", "name": "n"},
@@ -46,6 +46,19 @@ def test_a_request_that_waits_for_the_delete_of_its_key_reports_an_invalid_key(
     column = "id" if table == "users" else "user_id"
     answer = during(raw, f"DELETE FROM {table} WHERE {column} = {alice.id}", lambda: client.get("/api/urls"))
     assert code(answer) == (401, "key_unknown")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "members"),
+    [("POST", "/api/urls/bulk", {"urls": [{"url": "https://example.com"}]}), ("GET", "/api/account/export", None)],
+)
+def test_a_recent_caller_whom_another_process_deletes_gets_an_invalid_key(
+    alice: Client, raw: psycopg2.extensions.connection, method: str, path: str, members: dict[str, object] | None
+) -> None:
+    alice.get("/api/account")
+    with raw.cursor() as cursor:
+        cursor.execute("DELETE FROM users WHERE id = %s", (alice.id,))
+    assert code(alice.call(method, path, members)) == (401, "key_unknown")
 
 
 def test_a_login_link_for_a_user_who_is_being_deleted_is_invalid(

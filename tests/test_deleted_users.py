@@ -7,12 +7,12 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import overlay_answers
-from tests import factories
-from tests.batches import BATCH, MANY, STATISTICS, VISITS, go
 from tests.conftest import PASSWORD, Client
-from tests.factories import Sql
-from tests.keyring import Make, code
-from tests.transactions import costs
+from tests.support import factories
+from tests.support.batches import BATCH, MANY, STATISTICS, VISITS, go
+from tests.support.factories import Sql
+from tests.support.keyring import Make, code
+from tests.support.transactions import costs
 
 Connection = psycopg2.extensions.connection
 HOST = "go.example.org"
@@ -95,9 +95,9 @@ def test_the_names_of_a_deleted_user_are_free_at_once(
 
 
 def test_a_limited_key_gets_the_names_of_a_deleted_user_too(
-    *, app: Flask, admin: Client, alice: Client, carol: Client, make_limited: Make, run_jobs: Callable[[], None]
+    *, app: Flask, admin: Client, alice: Client, carol: Client, make_restricted: Make, run_jobs: Callable[[], None]
 ) -> None:
-    client, url = make_limited(alice, own_only=True), {"url": "https://example.com/new"}
+    client, url = make_restricted(alice, own_only=True), {"url": "https://example.com/new"}
     adds = {
         "url": url | {"custom": "carol"},
         "bio": {"name": "Alice", "alias": "mine"},

@@ -8,12 +8,12 @@ import pytest
 from flask import Flask
 
 from linkmgr.db import jobs
-from tests import factories
-from tests.batches import BATCH, MANY, STATISTICS, VISITS, go
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.races import during
-from tests.transactions import costs
+from tests.support import factories
+from tests.support.batches import BATCH, MANY, STATISTICS, VISITS, go
+from tests.support.factories import Sql
+from tests.support.races import during
+from tests.support.transactions import costs
 
 pytestmark = pytest.mark.slow
 
@@ -184,11 +184,11 @@ def test_a_batch_does_not_read_the_visits_of_other_links(
     sql(VISITS, id=popular, many=20_000)
     sql(VISITS, id=link, many=10)
     with raw.cursor() as cursor:
-        cursor.execute("ANALYZE visits, visitors, target_breakdowns, totals")
+        cursor.execute("ANALYZE visits, visitors, tracked_rollups, totals")
     alice.delete(f"/api/url/{link}/delete")
     spent = costs(monkeypatch, raw, run_jobs)
     assert max(cost.rows for cost in spent) < 5_000  # a thousand labels, each read, found and deleted
-    assert {visit["target_id"] for visit in sql(STATISTICS)} == {popular}
+    assert {visit["tracked_id"] for visit in sql(STATISTICS)} == {popular}
 
 
 def test_a_link_with_many_visits_is_deleted_at_once_and_its_visits_in_batches(

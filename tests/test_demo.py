@@ -11,10 +11,10 @@ from flask import Flask
 
 from linkmgr import demo
 from tests.conftest import BASE_URL, ROOT, Client
-from tests.factories import Sql
-from tests.rollups import differences
-from tests.test_paging import LISTS
-from tests.test_schema import execute
+from tests.support.factories import Sql
+from tests.support.lists import LISTS
+from tests.support.rollups import differences
+from tests.support.schemas import execute
 
 pytestmark = [pytest.mark.usefixtures("drop_past_months"), pytest.mark.slow]
 
@@ -47,7 +47,7 @@ def test_each_command_of_the_first_steps_works_with_the_key_of_demo(clients: dic
         sent = dict(zip(options[1::2], options[::2], strict=True))  # each value, and its option
         headers = dict(value.split(": ") for value, option in sent.items() if option == "-H" and "$KEY" not in value)
         bodies = [value for value, option in sent.items() if option == "-d"]
-        path = url.removeprefix("http://127.0.0.1:5000")
+        path = url.removeprefix("$BASE")
         method = "POST" if bodies else "GET"
         answer = clients["demo"].call(method, path, data="".join(bodies), headers=headers)
         assert (path, answer.status_code) == (path, 200)
@@ -120,14 +120,17 @@ def test_demo_has_three_months_of_visits_that_agree_with_its_statistics(
     assert differences(partial(execute, dsn)) == []
     days = sql(
         """
-        SELECT extract(isodow FROM day) > 5 AS weekend, avg(visits)::int AS visits, count(*) AS days
-          FROM account_days WHERE dimension = '' AND NOT bot
+        SELECT extract(isodow FROM at AT TIME ZONE 'UTC') > 5 AS weekend, avg(visits)::int AS visits, count(*) AS days
+          FROM account_rollups WHERE dimension = '' AND unit = 'day' AND NOT bot
          GROUP BY weekend ORDER BY weekend
         """
     )
     assert sum(day["days"] for day in days) >= 90
     assert days[0]["visits"] > 1.2 * days[1]["visits"], "working days have more visits"
-    labels = "SELECT label FROM account_days WHERE dimension = %(dimension)s GROUP BY label ORDER BY sum(visits) DESC"
+    labels = """
+        SELECT label FROM account_rollups WHERE unit = 'day' AND dimension = %(dimension)s
+         GROUP BY label ORDER BY sum(visits) DESC
+    """
     assert [row["label"] for row in sql(labels, dimension="country")][:2] == ["Germany", "United States"]
     for dimension in ("country", "referrer", "browser", "os", "device", "language", "target"):
         assert len(sql(labels, dimension=dimension)) > 2, dimension

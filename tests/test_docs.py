@@ -12,16 +12,18 @@ import pytest
 from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
+from linkmgr.errors import CATALOGUE
 from linkmgr.openapi.operations import RESOURCES
-from linkmgr.web.error_codes import CATALOGUE
-from tests.browser import PHONE, Browser
 from tests.conftest import ROOT, Client
-from tests.document import document
-from tests.operations import CALLS
-from tests.stage import Stage
-from tests.test_security_headers import POLICY
+from tests.support.browser import PHONE, Browser
+from tests.support.document import document
+from tests.support.operations import CALLS
+from tests.support.pages import POLICY
+from tests.support.stage import Stage
 
-OPERATIONS = {each["operationId"] for methods in document()["paths"].values() for each in methods.values()}
+OPERATIONS = {
+    each["operationId"].replace(".", "_") for methods in document()["paths"].values() for each in methods.values()
+}
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def page(app: Flask) -> str:
 def test_every_operation_is_on_it_also_without_scripts(app: Flask) -> None:
     page = app.test_client().get("/api/docs")
     assert (page.status_code, page.mimetype) == (200, "text/html")
-    assert set(re.findall('<details class="operation" id="([a-z_]+)">', page.text)) == OPERATIONS
+    assert set(re.findall('<details class="operation" id="([A-Za-z_]+)">', page.text)) == OPERATIONS
 
 
 def test_it_loads_no_external_resource_and_connects_to_this_service_only(app: Flask) -> None:
@@ -111,7 +113,9 @@ def test_every_error_code_is_on_it_with_its_status_and_sentence(page: str) -> No
 def test_an_operation_lists_each_of_its_errors(page: str) -> None:
     for methods in document()["paths"].values():
         for operation in methods.values():
-            _, _, rest = page.partition(f'<details class="operation" id="{operation["operationId"]}">')
+            _, _, rest = page.partition(
+                f'<details class="operation" id="{operation["operationId"].replace(".", "_")}">'
+            )
             shown = rest.partition("</details>")[0]
             for status, response in operation["responses"].items():
                 resolved = document()["components"]["responses"].get(
@@ -137,7 +141,7 @@ def run(command: str) -> dict[str, Any]:
 def commands(page: str) -> dict[str, str]:
     """Return the commands by the ids of their operations."""
     found = re.findall(
-        '<details class="operation" id="([a-z_]+)">.*?<pre class="text curl".*?>(.*?)</pre>', page, re.DOTALL
+        '<details class="operation" id="([A-Za-z_]+)">.*?<pre class="text curl".*?>(.*?)</pre>', page, re.DOTALL
     )
     return {name: html.unescape(command) for name, command in found}
 
@@ -147,8 +151,11 @@ def test_every_command_works_when_it_is_copied(unlimited: str, stage: Stage) -> 
         shown = commands(response.read().decode())
     assert set(shown) == OPERATIONS
     routes = {call.operation: call for call in reversed(CALLS)}  # a link is the last item on a channel
-    ids = {(method.upper(), path): operation["operationId"] for path, methods in document()["paths"].items()
-           for method, operation in methods.items()}  # fmt: skip
+    ids = {
+        (method.upper(), path): operation["operationId"].replace(".", "_")
+        for path, methods in document()["paths"].items()
+        for method, operation in methods.items()
+    }
     order = ["GET", "POST", "PUT", "DELETE"]
     # Rows are deleted last, and their owner after them.
     for call in sorted(routes.values(), key=lambda call: (order.index(call.method), call.rows == ["user"])):
@@ -169,7 +176,7 @@ def test_the_commands_of_the_readme_work_when_they_are_copied(unlimited: str, al
     assert lines
     for line in lines:
         filled = re.sub(r"https?://[^/ ]+(?=/api/)", unlimited, line).replace("API_KEY", "$KEY")
-        command = f"KEY={alice.key}; {filled} --silent"
+        command = f"BASE={unlimited} KEY={alice.key}; {filled} --silent"
         if "text/csv" in line:
             assert output(command).startswith("country,clicks"), filled
         else:
@@ -190,9 +197,9 @@ def test_an_operation_is_found_and_tried_with_the_keyboard_alone(docs: Browser, 
     docs.run("document.getElementById('api-key').focus()")
     docs.press(str(alice.key), Keys.TAB, "pixel add")
     docs.wait_for_text(f"1 of {len(OPERATIONS)} operations")
-    docs.run("document.querySelector('#pixels_add summary').focus()")
+    docs.run("document.querySelector('#pixels_create summary').focus()")
     docs.press(Keys.ENTER)
-    docs.run("document.querySelector('#pixels_add textarea').focus()")
+    docs.run("document.querySelector('#pixels_create textarea').focus()")
     docs.press(Keys.TAB, Keys.ENTER)
     docs.wait_for_text("HTTP 200")
     assert alice.get("/api/pixels").get_json()["data"]["pixels"][0]["tag"] == "GTM-ABC123"
@@ -200,49 +207,49 @@ def test_an_operation_is_found_and_tried_with_the_keyboard_alone(docs: Browser, 
 
 @pytest.mark.browser
 def test_an_error_response_is_shown_unchanged(docs: Browser) -> None:
-    docs.run("location.hash = 'pixels_read'")
-    docs.find("#pixels_read-pixel_id").send_keys("17", Keys.ENTER)
+    docs.run("location.hash = 'pixels_get'")
+    docs.find("#pixels_get-pixel_id").send_keys("17", Keys.ENTER)
     docs.wait_for_text("HTTP 401")
-    assert '"code": "key_missing"' in docs.find("#pixels_read .response").text
+    assert '"code": "key_missing"' in docs.find("#pixels_get .response").text
 
 
 @pytest.mark.browser
 def test_path_and_query_parameters_of_the_form_are_sent(docs: Browser, alice: Client) -> None:
     channel = alice.add("/api/channel/add", {"name": "News"})
     docs.find("#api-key").send_keys(str(alice.key))
-    docs.run("location.hash = 'channels_read'")
-    docs.find("#channels_read-limit").send_keys("7")
-    docs.find("#channels_read-channel_id").send_keys(str(channel), Keys.ENTER)
+    docs.run("location.hash = 'channels_get'")
+    docs.find("#channels_get-limit").send_keys("7")
+    docs.find("#channels_get-channel_id").send_keys(str(channel), Keys.ENTER)
     docs.wait_for_text('"perpage": 7')
 
 
 @pytest.mark.browser
 def test_a_command_follows_the_form_and_still_works_when_it_is_copied(docs: Browser, alice: Client) -> None:
-    docs.run("location.hash = 'channels_add'")
-    body = docs.find("#channels_add textarea")
+    docs.run("location.hash = 'channels_create'")
+    body = docs.find("#channels_create textarea")
     body.clear()
     body.send_keys('{"name": "Dana\'s", "description": "$HOME \\\\"}')
-    docs.find("#channels_add-Idempotency-Key").send_keys("it's mine")
-    command = docs.find("#channels_add .curl").text
+    docs.find("#channels_create-Idempotency-Key").send_keys("it's mine")
+    command = docs.find("#channels_create .curl").text
     added = [run(f"{command.replace('API_KEY', str(alice.key))} --silent") for _ in range(2)]
     assert added[0]["error"] == 0
     assert added[1] == added[0]
     [channel] = alice.get("/api/channels").get_json()["data"]["channels"]
     assert (channel["name"], channel["description"]) == ("Dana's", "$HOME \\")
-    docs.run("location.hash = 'channels_read'")
-    docs.find("#channels_read-limit").send_keys("7")
-    docs.find("#channels_read-channel_id").send_keys(str(channel["id"]))
-    command = docs.find("#channels_read .curl").text
+    docs.run("location.hash = 'channels_get'")
+    docs.find("#channels_get-limit").send_keys("7")
+    docs.find("#channels_get-channel_id").send_keys(str(channel["id"]))
+    command = docs.find("#channels_get .curl").text
     assert run(f"{command.replace('API_KEY', str(alice.key))} --silent")["data"]["perpage"] == 7
 
 
 @pytest.mark.browser
 def test_a_copied_command_has_the_key_that_the_page_does_not_show(docs: Browser) -> None:
     docs.find("#api-key").send_keys("linkmgr_secret")
-    docs.run("location.hash = 'pixels_index'")
+    docs.run("location.hash = 'pixels_list'")
     docs.run("document.execCommand = () => { window.copied = document.activeElement.value; return true; }")
     docs.run("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    docs.find("#pixels_index .copy").click()
+    docs.find("#pixels_list .copy").click()
     assert "Authorization: Bearer linkmgr_secret" in docs.run("return window.copied")
     assert "linkmgr_secret" not in docs.text
 

@@ -9,12 +9,11 @@ from flask import Flask
 from PIL import Image
 
 from linkmgr.db.statements import Database
-from tests.brands import BRANDED, fetch
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_brand import has_brand
-from tests.test_logos import image, put
-from tests.test_qr import TEXT
+from tests.support.brands import BRANDED, fetch, has_brand
+from tests.support.codes import TEXT
+from tests.support.factories import Sql
+from tests.support.logos import image, put
 
 OWN = {"brandname": "Bäckerei <Ost>", "brandlogo": "bakery.png", "brandcolor": "#7c2d12"}
 

@@ -14,9 +14,9 @@ from flask import Flask
 
 from linkmgr.outbound import fetch
 from tests.conftest import Client
-from tests.foreign import Answer, answering, publish, resolve, server
-from tests.servers import free_port
-from tests.test_domains import PLAIN
+from tests.support.factories import PLAIN
+from tests.support.foreign import Answer, answering, publish, resolve, server
+from tests.support.servers import free_port
 
 DOMAIN = {"domain": "https://go.example.com"}
 

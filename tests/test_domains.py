@@ -6,10 +6,10 @@ import pytest
 from flask import Flask
 
 from tests.conftest import Client
-from tests.races import during
+from tests.support.factories import PLAIN
+from tests.support.races import during
 
 DOMAIN = {"domain": "https://go.example.com"}
-PLAIN = {"brandname": "", "brandlogo": "", "brandcolor": ""}
 ABOUT, LOST = "https://www.example.com/about", "https://www.example.com/lost"
 CIRCLE = "redirectroot and redirect404 cannot be on a branded domain, because this can cause a redirect loop."
 

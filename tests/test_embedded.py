@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pytest
 
 from linkmgr.db import binaries, embedded, folders
 from tests.conftest import ROOT
+from tests.support.clusters import alive, ask, eventually, postmaster
 
 pytestmark = pytest.mark.services
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the processes of a cluster are found in /proc")
@@ -29,37 +30,6 @@ with embedded.server(Path(sys.argv[1])) as dsn:
     print(dsn, flush=True)
     sys.stdin.read()
 """
-
-
-def alive(data: Path) -> dict[int, int]:
-    """Return the processes that run in the data folder (the server's processes), each with its user."""
-    found = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if (process / "cwd").samefile(data):
-                found[int(process.name)] = process.stat().st_uid
-    return found
-
-
-def eventually(holds: Callable[[], object], seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def ask(dsn: str, statement: str) -> str | None:
-    connection = psycopg2.connect(dsn)
-    connection.autocommit = True
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        found = cursor.fetchone() if cursor.description else None
-    connection.close()
-    return str(found[0]) if found else None
-
-
-def postmaster(data: Path) -> int:
-    return int((data / "postmaster.pid").read_text().split("\n")[0])
 
 
 @contextmanager
@@ -215,6 +185,15 @@ def test_a_server_that_cannot_start_is_reported_soon_with_its_log(data: Path) ->
         embedded.server(data).__enter__()
     assert time.monotonic() - started < 30
     configuration.write_text(before)
+
+
+def test_a_folder_of_another_major_version_is_reported_in_one_sentence(data: Path) -> None:
+    version = data / "PG_VERSION"
+    before = version.read_text()
+    version.write_text("9\n")
+    with pytest.raises(binaries.Unavailable, match="created by PostgreSQL 9, which was not found"):
+        embedded.server(data).__enter__()
+    version.write_text(before)
 
 
 def test_environment_variables_do_not_redirect_the_connection(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

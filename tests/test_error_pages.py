@@ -64,7 +64,7 @@ def test_a_used_login_link_returns_410(app: Flask) -> None:
 
 
 def test_a_method_that_a_page_does_not_support(app: Flask) -> None:
-    for path, method, allowed in (("/account/email", "GET", "POST"), ("/login", "PUT", "GET, POST")):
+    for path, method, allowed in (("/account/email", "GET", "POST"), ("/login", "PUT", "GET, HEAD, POST")):
         answer = asked(app, path, method)
         assert is_page(answer, 405, "Invalid request")
         assert answer.headers["Allow"] == allowed

@@ -5,8 +5,7 @@ import io
 import json
 import tracemalloc
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, Event
+from contextlib import ExitStack
 
 import pytest
 from flask import Flask
@@ -15,10 +14,10 @@ from linkmgr.api import export as api
 from linkmgr.db.statements import Row
 from linkmgr.openapi.operations import export
 from linkmgr.repository import plans
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.stage import Stage
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.stage import Stage
 
 PATHS = [operation.path for operation in export.RESOURCE.operations]
 LISTS = [path for path in PATHS if path != "/api/account/export" and "{" not in path]
@@ -70,7 +69,7 @@ def test_a_link_has_the_columns_that_shlink_reads(alice: Client, sql: Sql) -> No
 
 def test_a_link_has_the_members_of_a_single_read_but_no_secret(stage: Stage, sql: Sql) -> None:
     link_id = stage.ids["link"]
-    sql("INSERT INTO totals (target_id, clicks, visitors) VALUES (%(id)s, 2, 1) RETURNING 1", id=link_id)
+    sql("INSERT INTO totals (tracked_id, clicks, visitors) VALUES (%(id)s, 2, 1) RETURNING 1", id=link_id)
     stage.alice.put(f"/api/url/{link_id}/update", {"password": "secret", "type": f"overlay-{stage.ids['overlay']}"})
     [link] = stage.alice.get("/api/urls/export").get_json()["data"]
     details = stage.alice.get(f"/api/url/{link_id}").get_json()["details"]
@@ -122,7 +121,7 @@ def test_all_visits_at_the_same_time_are_exported(alice: Client, sql: Sql) -> No
     link_id = factories.link(sql, alice.id)
     sql(
         """
-        INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
+        INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
         SELECT %(id)s, date_trunc('minute', now()) - n %% 2 * interval '1 second', int4send(n), n::text, '', '', ''
           FROM generate_series(1, 2100) n RETURNING 1
         """,
@@ -133,29 +132,28 @@ def test_all_visits_at_the_same_time_are_exported(alice: Client, sql: Sql) -> No
     assert [visit["time"] for visit in visits] == sorted(visit["time"] for visit in visits)
 
 
-def test_at_most_two_exports_run_at_the_same_time(app: Flask, alice: Client) -> None:
+def test_a_user_has_one_export_at_a_time_and_a_process_two(
+    app: Flask, alice: Client, bob: Client, admin: Client
+) -> None:
     path = "/api/urls/export"
-    started, end = Barrier(3), Event()
-
-    def run() -> None:
-        headers = {"Authorization": f"Bearer {alice.key}"}
-        response = app.test_client().get(path, headers=headers, buffered=False)
-        started.wait(20)
-        end.wait(20)
-        response.close()
-
-    with ThreadPoolExecutor(2) as pool:
-        running = [pool.submit(run) for _ in range(2)]
-        started.wait(20)
-        answer = alice.get(path)
-        end.set()
-        for each in running:
-            each.result()
-    assert (answer.status_code, answer.get_json()["code"]) == (503, "export_busy")
+    with ExitStack() as running:
+        for client, code in ((alice, "own_export_busy"), (bob, "export_busy")):
+            headers = {"Authorization": f"Bearer {client.key}"}
+            response = running.enter_context(app.test_client().get(path, headers=headers, buffered=False))
+            assert response.status_code == 200
+            refused = alice.get(path) if client is alice else admin.get(path)
+            assert (refused.status_code, refused.get_json()["code"]) == (503, code)
     for _ in range(3):
         alice.call("HEAD", path).close()
     assert [alice.get(f"{path}?format=xml").status_code for _ in range(3)] == [400] * 3
     assert [alice.get(path).status_code for _ in range(3)] == [200] * 3
+
+
+def test_an_export_continues_behind_an_id(alice: Client) -> None:
+    ids = [alice.add("/api/channel/add", {"name": f"Channel {number}"}) for number in range(4)]
+    rows = alice.get(f"/api/channels/export?after={ids[1]}").get_json()["data"]
+    assert [row["id"] for row in rows] == ids[2:]
+    assert alice.get("/api/channels/export?after=x").status_code == 400
 
 
 def test_a_client_that_goes_away_ends_the_work(alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:

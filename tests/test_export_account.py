@@ -5,11 +5,11 @@ import json
 import zipfile
 from typing import Any
 
-from linkmgr.repository.export_account import FORMAT
-from tests import factories
+from linkmgr.imports.export_account import FORMAT
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.stage import Stage
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.stage import Stage
 
 KINDS = {
     "domains": "domain", "campaigns": "campaign", "channels": "channel", "pixels": "pixel", "splash": "splash",
@@ -50,7 +50,7 @@ def test_the_files_have_all_rows_of_the_user(stage: Stage, bob: Client, sql: Sql
 
 def test_a_link_has_all_that_an_import_needs(stage: Stage, sql: Sql) -> None:
     link_id = stage.ids["link"]
-    sql("INSERT INTO totals (target_id, clicks, visitors) VALUES (%(id)s, 2, 1) RETURNING 1", id=link_id)
+    sql("INSERT INTO totals (tracked_id, clicks, visitors) VALUES (%(id)s, 2, 1) RETURNING 1", id=link_id)
     members = {
         "password": "secret",
         "type": f"overlay-{stage.ids['overlay']}",

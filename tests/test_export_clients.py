@@ -7,8 +7,8 @@ from contextlib import closing
 from urllib.parse import urlsplit
 
 from tests.conftest import MANY, Client
-from tests.factories import Sql
-from tests.targets import wait_until
+from tests.support.factories import Sql
+from tests.support.targets import wait_until
 
 PATH = "/api/urls/export?format=jsonl"
 

@@ -13,10 +13,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from linkmgr.errors import AppError
 from linkmgr.outbound import fetch
-from linkmgr.web.errors import AppError
-from tests.foreign import Answer, answering, publish, resolve, server
-from tests.servers import free_port
+from tests.support.foreign import Answer, answering, publish, resolve, server
+from tests.support.servers import free_port
 
 NAME = "pictures.example.com"
 URL = f"http://{NAME}/"

@@ -11,7 +11,7 @@ import pytest
 
 from tests import test_launch
 from tests.conftest import ROOT
-from tests.test_launch import Service
+from tests.support.launched import Service
 
 folder, start = test_launch.folder, test_launch.start  # fixtures
 

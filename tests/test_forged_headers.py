@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_gunicorn import send
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.raw_http import send
 
 pytestmark = pytest.mark.services
 

@@ -3,13 +3,23 @@
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
-from tests.test_jobs import children
-from tests.test_slow_clients import BEGINNINGS, BOUND, many, opened, seconds_for
+from tests.support.raw_http import BEGINNINGS, BOUND, many, opened, responses, seconds_for
+from tests.support.servers import children, resident
 
 pytestmark = pytest.mark.services
+
+
+def started(serve: Callable[..., str], *options: str) -> tuple[str, int]:
+    """Start a service. Return its base URL and the process id of its worker."""
+    before = set(children(os.getpid()))
+    base = serve("--workers", "1", *options)
+    [master] = set(children(os.getpid())) - before
+    [worker] = children(master)
+    return base, worker
 
 
 def test_connections_beyond_the_maximum_replace_the_slowest(unlimited: str) -> None:
@@ -18,10 +28,7 @@ def test_connections_beyond_the_maximum_replace_the_slowest(unlimited: str) -> N
 
 
 def test_another_connection_is_closed_if_the_slowest_completes_its_request_meanwhile(serve: Callable[..., str]) -> None:
-    before = set(children(os.getpid()))
-    base = serve("--workers", "1", "--worker-connections", "10")
-    [master] = set(children(os.getpid())) - before
-    [worker] = children(master)
+    base, worker = started(serve, "--worker-connections", "10")
     with many(base, BEGINNINGS["a body after 100 Continue"], 9) as sockets:
         for each in sockets:
             assert each.recv(100).startswith(b"HTTP/1.1 100")
@@ -30,3 +37,19 @@ def test_another_connection_is_closed_if_the_slowest_completes_its_request_meanw
             sockets[0].sendall(b"123456789")
             os.kill(worker, signal.SIGCONT)
             assert seconds_for(f"{base}/healthz") < BOUND
+
+
+def test_unfinished_bodies_of_many_clients_cost_little_memory_and_block_nobody(serve: Callable[..., str]) -> None:
+    base, worker = started(serve)
+    body = b"x" * ((2 << 20) - 1)
+    head = BEGINNINGS["a body"][:-1].replace(b"/api/pixel/add", b"/api/urls/bulk")
+    before = resident(worker)
+    with many(base, b"", 160) as sockets:
+        for each in sockets:
+            with suppress(ConnectionError):
+                each.sendall(head.replace(b"Length: 10", b"Length: %d" % (len(body) + 1)) + body)
+        assert seconds_for(f"{base}/healthz") < BOUND
+        assert resident(worker) - before < 128  # MiB; all bodies have 320
+        assert responses(sockets[0], 1)[0][0] == 408
+        sockets[-1].sendall(b"x")
+        assert responses(sockets[-1], 1)[0][0] == 401

@@ -19,7 +19,7 @@ def test_the_service_passes() -> None:
 
 @pytest.mark.parametrize(
     ("fault", "where", "found"),
-    [("nul", ("--include-operation-id", "urls_index"), "ST101 Server error"),
+    [("nul", ("--include-operation-id", "links.list"), "ST101 Server error"),
      ("owner", ("--include-tag", "Pixels"), "ST402 Object-level authorization bypass"),
      ("key", ("--include-tag", "Channels"), "ST401 ")],
 )  # fmt: skip

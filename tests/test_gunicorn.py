@@ -9,21 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from linkmgr.web.error_codes import CATALOGUE
+from linkmgr.errors import CATALOGUE
 from tests.conftest import MANY, Client, check_quota
+from tests.support.raw_http import LARGEST, PIXEL, TOKEN, chunk, send
 
 pytestmark = pytest.mark.services
-
-TOKEN = "Zm9vYmFyYmF6cXV4Zm9vYmFyYmF6cXV4Zm9vYmFyYmE"
-
-
-def send(base: str, request: bytes) -> tuple[int, dict[str, str], bytes]:
-    with socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=10) as connection:
-        connection.sendall(request)
-        answer = connection.makefile("rb").read()
-    head, _, body = answer.partition(b"\r\n\r\n")
-    status, *lines = head.decode().split("\r\n")
-    return int(status.split()[1]), dict(line.split(": ", 1) for line in lines), body
 
 
 @pytest.fixture
@@ -54,10 +44,15 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         assert "RateLimit-Policy" in headers["Access-Control-Expose-Headers"]
 
 
-def test_a_malformed_body_that_nothing_reads_gets_one_response(base: str) -> None:
+def test_a_malformed_body_that_nothing_reads_gets_one_response_and_is_no_error_of_ours(
+    base: str, tmp_path: Path
+) -> None:
     head = b"POST /api/url/add HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-    status, _, body = send(base, head + b"5\r\nabcde\r\n0\r\nmalformed trailer\r\n\r\n")
-    assert (status, json.loads(body)["code"]) == (401, "key_missing")
+    for body in (b"5\r\nabcde\r\n0\r\nmalformed trailer\r\n\r\n", b"5\r\nabcdeXX0\r\n\r\n", b"-1\r\n\r\n\r\n"):
+        status, _, answer = send(base, head + body)
+        assert (status, json.loads(answer)["code"]) == (401, "key_missing")
+    [log] = tmp_path.glob("gunicorn-*.log")
+    assert "ERROR" not in log.read_text()
 
 
 def test_clients_that_send_half_a_request_do_not_block_others(serve: Callable[..., str]) -> None:
@@ -125,14 +120,6 @@ def test_no_secret_is_in_a_log(serve: Callable[..., str], tmp_path: Path) -> Non
     assert any("Invalid request from ip=" in line for line in lines)
     assert [line for line in lines if TOKEN[1:20] in line or TOKEN[21:] in line] == []
     assert [line for line in lines if "hidden" in line and "Invalid" not in line] == []
-
-
-LARGEST = 64 * 1024
-PIXEL = b'{"type": "bing", "name": "n", "tag": "t"}'
-
-
-def chunk(data: bytes) -> bytes:
-    return b"%x\r\n%s\r\n" % (len(data), data)
 
 
 @pytest.mark.parametrize(

@@ -4,47 +4,19 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import psycopg2
 import pytest
 from flask import Flask
-from werkzeug.test import TestResponse
 
 from tests.conftest import Client
-from tests.factories import Sql, qr
-from tests.operations import KEYED, Call
-from tests.races import at_once
-from tests.stage import Stage
-from tests.test_embedded import eventually
-
-Connection = psycopg2.extensions.connection
+from tests.support.clusters import eventually
+from tests.support.factories import Sql, qr
+from tests.support.operations import KEYED, Call
+from tests.support.races import at_once
+from tests.support.repeated import PIXEL, Connection, add, contents, is_replayed, rows, under
+from tests.support.stage import Stage
 
 WRITES = [call for call in KEYED if call.method != "GET"]
-PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 WAITING = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-
-
-def under(key: str = "key-1", **headers: str) -> dict[str, Any]:
-    return {"headers": {"Idempotency-Key": key} | headers}
-
-
-def add(client: Client, key: str = "key-1", **members: str) -> TestResponse:
-    return client.post("/api/pixel/add", PIXEL | members, **under(key))
-
-
-def is_replayed(response: TestResponse) -> bool:
-    return response.headers.get("Idempotency-Replayed") == "true"
-
-
-def contents(response: TestResponse) -> tuple[int, bytes, str | None]:
-    return response.status_code, response.data, response.content_type
-
-
-def rows(sql: Sql) -> dict[str, Any]:
-    """Return the rows of every table except the rate limit counters, with their versions."""
-    tables = sql("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'rate_windows'")
-    return {
-        name: sql(f"SELECT t::text, xmin::text FROM {name} t ORDER BY 1") for name in (t["tablename"] for t in tables)
-    }
 
 
 @pytest.mark.parametrize("call", WRITES, ids=str)
@@ -248,10 +220,12 @@ def test_a_changed_table_is_503_once(alice: Client, sql: Sql, raw: Connection) -
     channel = {"name": "n"}
     assert alice.post("/api/channel/add", channel, **under("key-1")).status_code == 200
     with raw.cursor() as cursor:
-        cursor.execute("DROP SCHEMA confined CASCADE; ALTER TABLE channels ALTER name TYPE varchar")
+        cursor.execute(
+            "DROP SCHEMA restricted_own, restricted_domains CASCADE; ALTER TABLE channels ALTER name TYPE varchar"
+        )
         try:
             statuses = [alice.post("/api/channel/add", {"name": "m"}, **under("key-2")).status_code for _ in range(3)]
         finally:
-            cursor.execute("ALTER TABLE channels ALTER name TYPE text; SELECT create_confined_views()")
+            cursor.execute("ALTER TABLE channels ALTER name TYPE text; SELECT create_restricted_views()")
     assert statuses == [503, 200, 200]
     assert len(sql("SELECT FROM channels")) == 2

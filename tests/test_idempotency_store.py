@@ -1,19 +1,23 @@
 """Answers stored under an Idempotency-Key: how long, encrypted, and deleted in batches."""
 
+import secrets
+import string
 from collections.abc import Callable
 
 import pytest
 from flask import Flask
 
 from linkmgr.db import statements, transaction
-from linkmgr.repository import purge
-from tests.batches import BATCH
+from linkmgr.repository import idempotency, purge
+from linkmgr.web import idempotency as web_idempotency
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_idempotency import PIXEL, Connection, add, contents, is_replayed, under
-from tests.transactions import costs
+from tests.support.batches import BATCH
+from tests.support.factories import Sql
+from tests.support.repeated import PIXEL, Connection, add, contents, is_replayed, under
+from tests.support.transactions import costs
 
 AGE = "UPDATE idempotency_keys SET created = created - interval '24 hours 1 second' RETURNING 1"
+COUNTRIES = ["Germany", "France", "Spain", "Italy", "Austria", "Poland", "Norway", "Sweden", "Peru", "Chile", "India"]
 ANSWERS = """
     INSERT INTO idempotency_keys (user_id, key, answer, created)
     SELECT %(owner)s, n, 'x', now() - make_interval(hours => %(hours)s) FROM generate_series(1, %(many)s) n RETURNING 1
@@ -101,3 +105,59 @@ def test_a_user_with_many_answers_is_deleted_at_once_and_the_answers_in_batches(
     spent = costs(monkeypatch, raw, run_jobs)
     assert max(cost.rows for cost in spent) < BATCH
     assert sql("SELECT FROM idempotency_keys") == []
+
+
+def noise(length: int) -> str:
+    """Return a text that cannot be compressed to less than 16 KiB."""
+    return "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(length))
+
+
+def stored_bytes(sql: Sql) -> int:
+    return int(sql("SELECT sum(octet_length(answer)) AS bytes FROM idempotency_keys")[0]["bytes"])
+
+
+def test_a_large_answer_is_composed_of_its_short_members_and_the_record(alice: Client, sql: Sql) -> None:
+    link_id = alice.add("/api/url/add", {"url": "https://example.com/"})
+    path = f"/api/url/{link_id}/update"
+    targets = [{"location": name, "link": f"https://example.com/{noise(2020)}"} for name in COUNTRIES]
+    first = alice.put(path, {"geotarget": targets}, **under())
+    assert first.status_code == 200
+    assert len(first.data) > 19_000
+    assert stored_bytes(sql) < 2000
+    again = alice.put(path, {"geotarget": targets}, **under())
+    assert is_replayed(again)
+    assert (again.status_code, again.get_json(), again.headers["ETag"]) == (
+        200,
+        first.get_json(),
+        first.headers["ETag"],
+    )
+    alice.put(path, {"metatitle": "Changed"})
+    changed = alice.put(path, {"geotarget": targets}, **under()).get_json()
+    assert changed["details"]["metatitle"] == "Changed"
+    assert "is too large to be stored" in changed["warnings"][0]
+
+
+def test_the_results_of_a_large_bulk_answer_are_left_out(alice: Client, sql: Sql) -> None:
+    body = {"urls": [{"url": f"https://example.com/{noise(200)}", "custom": noise(40)} for _ in range(600)]}
+    first = alice.post("/api/urls/bulk", body, **under())
+    assert first.get_json()["created"] == 600
+    assert stored_bytes(sql) < 2000
+    again = alice.post("/api/urls/bulk", body, **under())
+    assert (again.status_code, again.get_json()["created"], is_replayed(again)) == (200, 600, True)
+    assert again.get_json()["results"] == []
+    assert sql("SELECT count(*) AS number FROM links") == [{"number": 600}]
+
+
+@pytest.mark.parametrize("limit", [("MAX_NUMBER", 3), ("MAX_BYTES", 1000)])
+def test_the_oldest_answers_of_a_user_are_dropped_beyond_a_limit(
+    alice: Client, bob: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, int]
+) -> None:
+    monkeypatch.setattr(web_idempotency, "_TRIM_EVERY", 1)
+    add(bob)
+    monkeypatch.setattr(idempotency, *limit)
+    for number in range(8):
+        add(alice, f"key-{number}")
+    kept = sql("SELECT key FROM idempotency_keys WHERE user_id = %(id)s ORDER BY created", id=alice.id)
+    assert 1 <= len(kept) <= 6
+    assert [row["key"] for row in kept] == [f"key-{number}" for number in range(8 - len(kept), 8)]
+    assert is_replayed(add(bob))

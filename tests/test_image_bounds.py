@@ -15,10 +15,10 @@ from linkmgr.qr import image as qr_image
 from linkmgr.qr.image import render
 from linkmgr.repository import qr
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.targets import wait_until
-from tests.test_logos import logo_file
-from tests.test_qr_image import add_code, clear_cache, decoded, fetched, pixels, row_of
+from tests.support.codes import add_code, clear_cache, decoded, fetched, pixels, row_of
+from tests.support.factories import Sql
+from tests.support.logos import logo_file
+from tests.support.targets import wait_until
 
 
 def test_one_image_is_rendered_at_a_time_and_one_request_waits(

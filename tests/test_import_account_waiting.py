@@ -14,11 +14,11 @@ from linkmgr.imports import job
 from linkmgr.outbound import fetch
 from linkmgr.qr import drawing
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.foreign import answering, publish, server
-from tests.stage import Stage
-from tests.test_import_account import export, zipped
-from tests.test_logos import image
+from tests.support.archives import export, zipped
+from tests.support.factories import Sql
+from tests.support.foreign import answering, publish, server
+from tests.support.logos import image
+from tests.support.stage import Stage
 
 DOMAIN = {"id": 1, "domain": "https://go.example.com"}
 
@@ -99,7 +99,7 @@ def test_a_domain_waits_for_other_fetches(
         run(alice, archive(domains=[DOMAIN]))
     assert later.value.seconds == 2
     [waiting] = alice.get("/api/imports").get_json()["data"]["imports"]
-    assert (waiting["state"], waiting["read"]) == ("queued", 0)
+    assert (waiting["state"], waiting["read"]) == ("running", 0)
 
 
 def test_a_logo_waits_for_other_images(
@@ -114,7 +114,7 @@ def test_a_logo_waits_for_other_images(
         assert drawing._slots.acquire(blocking=False)
     try:
         run_jobs()
-        assert heir.get(f"/api/imports/{import_id}").get_json()["data"]["state"] == "queued"
+        assert heir.get(f"/api/imports/{import_id}").get_json()["data"]["state"] == "running"
         assert len(sql("SELECT FROM jobs WHERE due > now() + interval '1 second' AND attempts = 0")) == 1
     finally:
         for _ in range(2):

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from linkmgr.imports import csv_file, json_file, readers, sql_file, streams
-from linkmgr.imports.rows import ImportRow, ReadError
-from tests.test_import_readers import problem, read
+from linkmgr.imports import files
+from linkmgr.imports.files import csv_file, json_file, sql_file, text
+from linkmgr.imports.rows import ReadError
+from tests.support.reading import outcome, problem, read
 
 HEADER = "Long URL,Short code,Title,Tags\n"
 SHLINK = HEADER + "https://example.com/sale,summer,Café “Été”,news|mail\nhttps://example.com/jobs,jobs,,\n"
@@ -29,10 +30,7 @@ def titles(content: bytes) -> list[Any]:
 
 def test_gzip_is_unpacked_while_it_is_read() -> None:
     content = SHLINK.encode() + b"https://example.com,a,b,c\n" * 5000
-    rows = read(gzip.compress(content))
-    assert rows == read(content)
-    middle = rows[4000]
-    assert read(gzip.compress(content), position=middle.position) == rows[4001:]
+    assert read(gzip.compress(content)) == read(content)
 
 
 def test_several_files_of_gzip_are_one() -> None:
@@ -54,10 +52,10 @@ def test_damaged_gzip_is_refused() -> None:
 
 
 def test_a_gzip_bomb_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "_RATIO_APPLIES", 1 << 17)
+    monkeypatch.setattr(text, "RATIO_APPLIES", 1 << 17)
     content = gzip.compress(HEADER.encode() + b"https://example.com,a,b,\n" * 20_000)
     with pytest.raises(ReadError, match="unpacks to far more than links do"):
-        for _ in readers.read(io.BytesIO(content)):
+        for _ in files.read(io.BytesIO(content)):
             pass
 
 
@@ -113,11 +111,11 @@ ELEMENT = b'{"longUrl": "https://example.com", "shortCode": "a"}'
 def test_a_row_that_never_ends_is_not_held_in_memory(
     monkeypatch: pytest.MonkeyPatch, start: bytes, repeated: bytes
 ) -> None:
-    for module in (csv_file, json_file, sql_file, streams):
+    for module in (csv_file, json_file, sql_file, text):
         monkeypatch.setattr(module, "MAX_RECORD", 1 << 17)
     tracemalloc.start()
     try:
-        for _ in islice(readers.read(Endless(start, repeated)), 5):  # type: ignore[arg-type]
+        for _ in islice(files.read(Endless(start, repeated)), 5):  # type: ignore[arg-type]
             pass
     except ReadError:
         pass
@@ -142,7 +140,6 @@ WORD = CELL.map(lambda text: text.replace("\r", "").replace("\n", ""))
     quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC]),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
     packed=st.booleans(),
-    data=st.data(),
 )
 def test_any_csv_is_read_as_it_was_written(
     *,
@@ -152,22 +149,18 @@ def test_any_csv_is_read_as_it_was_written(
     quoting: Any,
     encoding: str,
     packed: bool,
-    data: st.DataObject,
 ) -> None:
     if quoting == csv.QUOTE_MINIMAL:  # the module leaves other line ends without quotation marks
         rows = [(url, alias, note.replace("\r", "").replace("\n", "")) for url, alias, note in rows]
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, delimiter=delimiter, lineterminator=end, quoting=quoting)
+    written_text = io.StringIO(newline="")
+    writer = csv.writer(written_text, delimiter=delimiter, lineterminator=end, quoting=quoting)
     writer.writerows([("Long URL", "Short code", "Note"), *rows])
-    content = text.getvalue().encode(encoding)
+    content = written_text.getvalue().encode(encoding)
     content = gzip.compress(content) if packed else content
     read_rows = read(content)
     written = [row for row in rows if any(map(str.strip, row))]
     assert [tuple(row.raw.values()) for row in read_rows] == written
     assert [row.problem is None for row in read_rows] == [bool(url.strip()) for url, _, _ in written]
-    if read_rows:
-        index = data.draw(st.integers(0, len(read_rows) - 1))
-        assert read(content, position=read_rows[index].position) == read_rows[index + 1 :]
 
 
 FRAGMENTS = st.sampled_from(
@@ -179,21 +172,10 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
-def outcome(content: bytes, position: Any = None) -> tuple[list[ImportRow], str | None]:
-    rows: list[ImportRow] = []
-    try:
-        rows.extend(readers.read(io.BytesIO(content), position=position))
-    except ReadError as error:
-        return rows, error.message
-    return rows, None
-
-
 @settings(max_examples=200, deadline=None)
-@given(parts=st.lists(st.one_of(FRAGMENTS, st.binary(max_size=8)), max_size=25), packed=st.booleans(), data=st.data())
-@example([b"Long URL,Short code\n", b'"', b"\n", b",", b'"'], False, None)
-def test_any_bytes_are_read_or_refused_and_reading_continues_behind_any_row(
-    parts: list[bytes], packed: bool, data: st.DataObject | None
-) -> None:
+@given(parts=st.lists(st.one_of(FRAGMENTS, st.binary(max_size=8)), max_size=25), packed=st.booleans())
+@example(parts=[b"Long URL,Short code\n", b'"', b"\n", b",", b'"'], packed=False)
+def test_any_bytes_are_read_or_refused_wherever_the_pieces_end(parts: list[bytes], packed: bool) -> None:
     content = gzip.compress(b"".join(parts)) if packed else b"".join(parts)
     rows, message = outcome(content)
     if message:
@@ -202,10 +184,6 @@ def test_any_bytes_are_read_or_refused_and_reading_continues_behind_any_row(
     for row in rows:
         assert (row.problem is None) == bool(row.record)
         assert row.problem is None or row.problem.startswith(f"Row {row.number} ")
-    if rows:
-        index = data.draw(st.integers(0, len(rows) - 1)) if data else 0
-        rest, _ = outcome(content, rows[index].position)
-        assert rest == rows[index + 1 :]
     with pytest.MonkeyPatch.context() as patch:  # rows that end anywhere in the pieces that are read
-        patch.setattr(streams, "CHUNK", 7)
+        patch.setattr(text, "CHUNK", 7)
         assert outcome(content) == (rows, message)

@@ -1,12 +1,14 @@
 """Reading from APIs of other services that fail or refuse."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from flask import Flask
 
 from linkmgr.outbound import fetch
-from tests.foreign import Answer, answering
-from tests.foreign_services import (
+from tests.support.foreign import Answer, answering
+from tests.support.foreign_services import (
     HOST,
     Serve,
     failure,
@@ -84,9 +86,10 @@ def test_a_response_of_another_kind_is_a_clear_failure(serve: Serve, answer: Ans
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1", "http://10.0.0.1", "http://169.254.169.254", "http://[::1]"])
-def test_a_service_must_be_at_a_public_address(serve: Serve, address: str) -> None:
+def test_a_service_must_be_at_a_public_address(serve: Serve, make_app: Callable[..., Flask], address: str) -> None:
     serve(kutt)
-    assert "is not allowed. Use a public host, on port 80 or 443." in failure("kutt", address).message
+    with make_app(private_networks="").app_context():
+        assert "is not allowed. Use a public host, on port 80 or 443." in failure("kutt", address).message
 
 
 def test_a_malformed_link_of_a_service_is_a_problem_and_reading_goes_on(serve: Serve) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.test_import_readers import only, problem, read
+from tests.support.reading import only, problem, read
 
 ELEMENT = b'{"longUrl": "https://example.com", "shortCode": "a"}'
 
@@ -36,9 +36,6 @@ def test_malformed_elements_of_json_are_problems_and_reading_goes_on() -> None:
         None,
         "Row 6 is incomplete, because the file ends inside it. Send the whole file.",
     ]
-    rows = read(array)
-    for index, row in enumerate(rows):
-        assert read(array, position=row.position) == rows[index + 1 :]
     lines = b'{"longUrl": nothing}\n' + good + b"\n[]\n" + b"x" * (1 << 21) + b"\n" + good
     assert [row.problem for row in read(lines)] == [
         "Row 1 is not valid JSON.",
@@ -58,7 +55,7 @@ def test_deep_json_is_a_problem() -> None:
 def test_an_empty_array_has_no_rows() -> None:
     assert read(b"[]") == read(b" [ ] \n") == []
     assert only(b"[7]").problem == "Row 1 is not a JSON object with the members of a link."
-    assert problem(b'{"message": "hello"}').startswith("The file has no array of links.")
+    assert problem(b'{"message":\n"hello"}').startswith("The file has no array of links.")
 
 
 # --- SQL
@@ -112,7 +109,6 @@ def test_rows_of_megabytes_are_read_one_by_one() -> None:
     content = sql(b",".join(row(b"a%d" % number, b"'x'") for number in range(6000)))
     rows = read(content)
     assert [rows[0].record["custom"], rows[-1].record["custom"], len(rows)] == ["a0", "a5999", 6000]
-    assert read(content, position=rows[5000].position) == rows[5001:]
 
 
 def test_malformed_rows_of_sql_are_problems_and_reading_goes_on() -> None:

@@ -9,8 +9,10 @@ import pytest
 from linkmgr.imports.rows import ImportRow
 from linkmgr.web import csv
 from tests.conftest import Client
-from tests.imported import Import, counts, details, shlink
-from tests.test_import_readers import END, SALE, only, read
+from tests.support.imported import Import, counts, details, shlink
+from tests.support.reading import only, read
+
+SALE, END = "https://example.com/sale", "2027-01-01 00:00:00"
 
 BASE = {"longUrl": SALE, "shortCode": "summer"}
 
@@ -150,7 +152,7 @@ def test_failed_rows_that_cannot_be_read_now_are_an_error_response(
 ) -> None:
     found = run_import(alice, shlink("", "no date,sale,s.example.com,https://example.com/sale,,Sale,0"))
     with raw.cursor() as cursor:
-        cursor.execute("BEGIN; LOCK TABLE import_errors")
+        cursor.execute("BEGIN; LOCK TABLE import_rows")
         answer = alice.get(f"/api/imports/{found['id']}/errors")
         cursor.execute("ROLLBACK")
     assert (answer.status_code, answer.get_json()["code"]) == (503, "busy")

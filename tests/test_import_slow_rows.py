@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from linkmgr.db.statements import run
-from linkmgr.imports import job
+from linkmgr.imports import storing
 from linkmgr.repository import bulk
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.imported import Import, aliases, counts, sale, shlink
-from tests.test_import_account import zipped
+from tests.support.archives import zipped
+from tests.support.factories import Sql
+from tests.support.imported import Import, aliases, counts, sale, shlink
 
 
 @pytest.fixture
@@ -34,15 +34,15 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_row_that_takes_too_long_fails_alone(
     alice: Client, run_import: Import, slow: list[int], sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "MAX_ROWS", 16)
+    monkeypatch.setattr(storing, "MAX_ROWS", 16)
     names = [f"row-{n}" for n in range(60)]
     names[5] = "slow"
     found = run_import(alice, shlink(*map(sale, names)))
     assert counts(found) == ("done", 60, 59, 0, 0, 1)
     assert aliases(sql, alice) == sorted(set(names) - {"slow"})
-    [error] = sql("SELECT number, code, message FROM import_errors")
-    assert error == {"number": 6, "code": "busy", "message": job.TOO_SLOW}
-    assert slow[:5] == [16, 8, 4, 4, 2]
+    [error] = sql("SELECT number, code, message FROM import_rows WHERE code IS NOT NULL")
+    assert error == {"number": 6, "code": "busy", "message": storing.TOO_SLOW}
+    assert slow[:3] == [16, 8, 4]
     assert slow[-1] < 16 == max(slow[1:]), "batches grow again"
 
 
@@ -61,5 +61,6 @@ def test_a_row_has_a_limited_number_of_channels(alice: Client, run_import: Impor
     lines = [{"url": "https://example.com", "custom": name, "tags": names} for name, names in tags.items()]
     found = run_import(alice, "\n".join(map(json.dumps, lines)).encode(), "?source=linkmgr")
     assert counts(found) == ("done", 3, 2, 0, 0, 1)
-    assert sql("SELECT message FROM import_errors") == [{"message": "tags must have at most 100 names."}]
+    [failed] = sql("SELECT message FROM import_rows WHERE code IS NOT NULL")
+    assert failed["message"] == "tags must have at most 100 names."
     assert sql("SELECT count(*)::int AS number FROM channels") == [{"number": 101}], "the row that failed makes none"

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.foreign_services import HOST, KEY, LINKS, VISITS, Serve, serving, shlink  # noqa: F401 - a fixture
+from tests.support.factories import Sql
+from tests.support.foreign_services import HOST, KEY, LINKS, VISITS, Serve, serving, shlink  # noqa: F401 - a fixture
 
 SERVICE = {"source": "shlink", "address": f"http://{HOST}", "token": KEY}
 

@@ -7,8 +7,8 @@ import psycopg2
 import pytest
 
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.interstitials import (
+from tests.support.factories import Sql
+from tests.support.interstitials import (
     TARGET,
     Show,
     hrefs,

@@ -9,12 +9,12 @@ import pytest
 from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
-from linkmgr.api.overlay import POSITIONS, TYPES
-from tests import foreign
-from tests.browser import DESKTOP, PHONE, Browser
+from linkmgr.resources.overlay import POSITIONS, TYPES
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.interstitials import add_link, overlay, run_service, splash
+from tests.support import foreign
+from tests.support.browser import DESKTOP, PHONE, Browser
+from tests.support.factories import Sql
+from tests.support.interstitials import add_link, overlay, run_service, splash
 
 pytestmark = pytest.mark.browser
 

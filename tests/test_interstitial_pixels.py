@@ -9,11 +9,11 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from linkmgr.api.pixels import TYPES
 from linkmgr.pages import pixel_tags
+from linkmgr.resources.pixels import TYPES
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.interstitials import TARGET, Show, link, overlay, pixels_page, policy, refresh
+from tests.support.factories import Sql
+from tests.support.interstitials import TARGET, Show, link, overlay, pixels_page, policy, refresh
 
 
 def loaded(answer: TestResponse) -> list[dict[str, str]]:

@@ -3,7 +3,6 @@
 import os
 import signal
 from collections.abc import Callable
-from pathlib import Path
 
 import psycopg2
 import pytest
@@ -11,9 +10,10 @@ from flask import Flask
 
 from linkmgr.db import jobs
 from linkmgr.db.statements import Row
-from tests.factories import Sql
-from tests.races import at_once
-from tests.targets import wait_until
+from tests.support.factories import Sql
+from tests.support.races import at_once
+from tests.support.servers import children
+from tests.support.targets import wait_until
 
 Handler = Callable[[Row], bool]
 
@@ -151,10 +151,6 @@ def test_a_job_of_a_kind_that_only_a_newer_version_supports_is_left_to_it(
     assert len(sql("SELECT FROM jobs")) == 1
 
 
-def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 def test_a_serving_process_runs_jobs_and_takes_over_from_one_that_was_killed(
     serve: Callable[..., str], sql: Sql, raw: psycopg2.extensions.connection
 ) -> None:
@@ -163,7 +159,7 @@ def test_a_serving_process_runs_jobs_and_takes_over_from_one_that_was_killed(
     [master] = set(children(os.getpid())) - before
     [killed] = children(master)
     with raw.cursor() as cursor:
-        cursor.execute("BEGIN; LOCK TABLE target_breakdowns")
+        cursor.execute("BEGIN; LOCK TABLE tracked_rollups")
         sql("INSERT INTO jobs (kind, argument) VALUES ('links_deleted', '{\"user_id\": 1, \"ids\": [1]}') RETURNING 1")
         wait_until(lambda: bool(sql("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")))
         os.kill(killed, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""API keys for programs. tests/test_keys_scopes.py has the scopes, tests/test_keys_confined.py the limits to rows."""
+"""Scoped keys. tests/test_keys_scopes.py has the scopes, tests/test_keys_restricted.py the limits to rows."""
 
 import re
 import string
@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.web import keys
-from tests import factories
+from linkmgr import keys
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.keyring import Make, code
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.keyring import Make, code
 
 EVERYTHING = {"name": "All", "scopes": ["*"]}
 

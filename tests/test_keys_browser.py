@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from linkmgr.web import keys
-from tests import factories
-from tests.browser import Browser
+from linkmgr import keys
 from tests.conftest import PASSWORD, Client
-from tests.console_pages import check
-from tests.factories import Sql
-from tests.test_browser import login_link
+from tests.support import factories
+from tests.support.browser import Browser
+from tests.support.console_pages import check
+from tests.support.factories import Sql
+from tests.support.pages import login_link
 
 pytestmark = pytest.mark.browser
 
@@ -24,7 +24,7 @@ def test_a_key_is_made_copied_used_rotated_and_deleted(
     browser.open(f"{base}/console/keys")
     check(browser, "empty", tmp_path)
     factories.domain(sql, alice.id)
-    browser.click("Create your first key")
+    browser.click("Create your first API key")
     check(browser, "form", tmp_path)
     browser.size(1280, 900)
     browser.find("#name").send_keys("Newsletter")

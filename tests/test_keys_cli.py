@@ -4,10 +4,10 @@ import pytest
 from click.testing import Result
 from flask import Flask
 
-from linkmgr.web import keys
-from tests import factories
+from linkmgr import keys
 from tests.conftest import Client
-from tests.factories import Sql
+from tests.support import factories
+from tests.support.factories import Sql
 
 
 def run(app: Flask, *arguments: object) -> Result:

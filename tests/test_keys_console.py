@@ -10,14 +10,13 @@ from flask.testing import FlaskClient
 from psycopg2.extensions import connection as Connection
 from werkzeug.test import TestResponse
 
-from linkmgr.api.keys import KeyChanges, NewKey
-from linkmgr.web import keys
-from tests import factories
+from linkmgr import keys
+from linkmgr.api.keys import KeyCreate, KeyUpdate
 from tests.conftest import PASSWORD, Client
-from tests.factories import Sql
-from tests.races import during
-from tests.test_account_page import signed_in, words
-from tests.test_console_forms import names
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import names, signed_in, words
+from tests.support.races import during
 
 FORM: dict[str, Any] = {"name": "Shop", "scopes": ["links:create", "stats:read"], "current_password": PASSWORD}
 
@@ -38,7 +37,7 @@ def only_key(alice: Client) -> dict[str, Any]:
 
 
 def test_a_new_key_is_shown_once_in_the_response_to_the_form(browser: FlaskClient, alice: Client) -> None:
-    assert "Create your first key" in browser.get("/console/keys").text
+    assert "Create your first API key" in browser.get("/console/keys").text
     answer = browser.post("/console/keys/new", data=FORM)
     assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
     secret = secret_in(answer.text)
@@ -52,10 +51,10 @@ def test_a_new_key_is_shown_once_in_the_response_to_the_form(browser: FlaskClien
 
 def test_the_fields_are_the_members_of_the_bodies(browser: FlaskClient, alice: Client, sql: Sql) -> None:
     factories.domain(sql, alice.id)
-    assert names(browser.get("/console/keys/new").text) - {"current_password", "username"} == set(NewKey().fields)
+    assert names(browser.get("/console/keys/new").text) - {"current_password", "username"} == set(KeyCreate().fields)
     key_id = alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
     fields = names(browser.get(f"/console/keys/{key_id}/edit").text)
-    assert fields - {"current_password", "username", "version"} == set(KeyChanges().fields)
+    assert fields - {"current_password", "username", "version"} == set(KeyUpdate().fields)
 
 
 def test_all_limits_are_stored_and_changed(browser: FlaskClient, alice: Client, sql: Sql) -> None:
@@ -77,7 +76,7 @@ def test_the_expiry_is_in_the_time_zone_of_the_user(browser: FlaskClient, alice:
     browser.post("/console/keys/new", data=FORM | {"expires": "2031-01-01T08:59"})
     key = only_key(alice)
     assert key["expires"] == "2030-12-31 23:59:00"
-    assert 'value="2031-01-01T08:59:00"' in browser.get(f"/console/keys/{key['id']}/edit").text
+    assert 'value="2031-01-01T08:59"' in browser.get(f"/console/keys/{key['id']}/edit").text
 
 
 @pytest.mark.parametrize(
@@ -144,20 +143,22 @@ def test_a_form_that_rotates_a_key_works_once(browser: FlaskClient, alice: Clien
 def test_a_key_is_deleted(browser: FlaskClient, alice: Client) -> None:
     key_id = alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
     page = browser.get(f"/console/keys/{key_id}/delete").text
-    assert "Programs that use <strong><bdi>Shop</bdi></strong> stop working at once." in words(page)
+    assert "<bdi>Shop</bdi></strong>. Programs that use it stop working at once." in words(page)
     assert browser.post(f"/console/keys/{key_id}/delete").headers["Location"] == "/console/keys"
     assert alice.get(f"/api/key/{key_id}").status_code == 404
 
 
 def test_the_default_key_is_turned_off_and_always_on_again(browser: FlaskClient, alice: Client, sql: Sql) -> None:
-    def turn(active: str) -> str:
-        return words(browser.post("/console/keys/default", data={"active": active}, follow_redirects=True).text)
+    def turn(active: str, password: str = PASSWORD) -> str:
+        form = {"active": active, "current_password": password}
+        return words(browser.post("/console/keys/default", data=form, follow_redirects=True).text)
 
     assert "You have no other API key that is valid." in turn("0")
     alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
     assert "The default key has been turned off." in turn("0")
     assert alice.get("/api/account").status_code == 401
     sql("DELETE FROM api_keys RETURNING 1")
+    assert "Your current password is wrong." in turn("1", "wrong")
     assert "The default key has been turned on." in turn("1")
     assert alice.get("/api/account").status_code == 200
 

@@ -1,17 +1,17 @@
-"""Keys with `domains`, and the statistics that limited keys read."""
+"""Keys with `domains`, and the statistics that restricted keys read."""
 
 from flask import Flask
 
 from linkmgr.web import scopes
-from tests import factories
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.keyring import ADD, URL, Make, branded, code
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.keyring import ADD, URL, Make, branded, code
 
 
-def test_a_key_of_a_domain_makes_links_there_only(alice: Client, make_limited: Make, sql: Sql) -> None:
+def test_a_key_of_a_domain_makes_links_there_only(alice: Client, make_restricted: Make, sql: Sql) -> None:
     (own, domain), (_, other) = branded(sql, alice), branded(sql, alice)
-    client = make_limited(alice, domains=[own])
+    client = make_restricted(alice, domains=[own])
     for body in (
         {"url": URL},
         {"url": URL, "custom": "mine"},
@@ -36,9 +36,9 @@ def test_a_key_of_a_domain_makes_links_there_only(alice: Client, make_limited: M
     assert client.get(f"/api/urls?short={BASE_URL}/{alias}").get_json()["code"] == "short_url_unknown"
 
 
-def test_a_key_of_a_domain_changes_nothing_but_links(alice: Client, make_limited: Make, sql: Sql) -> None:
+def test_a_key_of_a_domain_changes_nothing_but_links(alice: Client, make_restricted: Make, sql: Sql) -> None:
     own, domain = branded(sql, alice)
-    client, campaign = make_limited(alice, domains=[own]), factories.campaign(sql, alice.id)
+    client, campaign = make_restricted(alice, domains=[own]), factories.campaign(sql, alice.id)
     for word, body in ADD.items():
         if word != "url":
             assert code(client.post(f"/api/{word}/add", body)) == (403, "key_confined")
@@ -49,9 +49,9 @@ def test_a_key_of_a_domain_changes_nothing_but_links(alice: Client, make_limited
         assert client.get(f"/api/{make.__name__}/{make(sql, alice.id)}").status_code == 404
 
 
-def test_both_limits_apply(alice: Client, make_limited: Make, sql: Sql) -> None:
+def test_both_limits_apply(alice: Client, make_restricted: Make, sql: Sql) -> None:
     own, domain = branded(sql, alice)
-    client = make_limited(alice, domains=[own], own_only=True)
+    client = make_restricted(alice, domains=[own], own_only=True)
     theirs = alice.add("/api/url/add", {"url": URL, "domain": domain})
     link = client.add("/api/url/add", {"url": URL, "domain": domain})
     assert [row["id"] for row in client.get("/api/urls").get_json()["data"]["urls"]] == [link]
@@ -61,8 +61,8 @@ def test_both_limits_apply(alice: Client, make_limited: Make, sql: Sql) -> None:
 # --- statistics
 
 
-def test_statistics_of_a_limited_key_need_a_selection(alice: Client, make_limited: Make, sql: Sql) -> None:
-    client = make_limited(alice, own_only=True)
+def test_statistics_of_a_limited_key_need_a_selection(alice: Client, make_restricted: Make, sql: Sql) -> None:
+    client = make_restricted(alice, own_only=True)
     link, foreign = client.add("/api/url/add", {"url": URL}), factories.link(sql, alice.id)
     campaign = client.add("/api/campaign/add", {"name": "Own"})
     for link_id in (link, foreign):
@@ -78,9 +78,9 @@ def test_statistics_of_a_limited_key_need_a_selection(alice: Client, make_limite
     assert len(client.get(f"/api/url/{link}/visits").get_json()["data"]["visits"]) == 1
 
 
-def test_views_that_do_not_know_the_limits_are_refused(app: Flask, alice: Client, make_limited: Make) -> None:
-    client = make_limited(alice, own_only=True)
+def test_views_that_do_not_know_the_limits_are_refused(app: Flask, alice: Client, make_restricted: Make) -> None:
+    client = make_restricted(alice, own_only=True)
     assert code(client.get("/api/account")) == (403, "key_confined")
     assert code(client.put("/api/account/update", {"password": "something else"})) == (403, "key_confined")
     known = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
-    assert known == scopes.CONFINED_VIEWS, "check the statements of a new view, and test it here"
+    assert known == scopes.RESTRICTED_VIEWS, "check the statements of a new view, and test it here"

@@ -1,4 +1,4 @@
-"""Links that a limited key reads: references to rows that it may not use, and the rows that its lists read."""
+"""Links that a restricted key reads: references to rows that it may not use, and the rows that its lists read."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,18 +7,20 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from tests import factories
 from tests.conftest import BASE_URL, Client
-from tests.explain import rows_read
-from tests.factories import Sql
-from tests.keyring import URL, Make, branded
-from tests.operations import KEYED
+from tests.support import factories
+from tests.support.explain import rows_read
+from tests.support.factories import Sql
+from tests.support.keyring import URL, Make, branded
+from tests.support.operations import KEYED
 
 READS = [call for call in KEYED if call.method == "GET"]
 
 
-def test_no_answer_names_the_campaigns_and_channels_of_other_keys(alice: Client, make_limited: Make, sql: Sql) -> None:
-    client = make_limited(alice, own_only=True)
+def test_no_answer_names_the_campaigns_and_channels_of_other_keys(
+    alice: Client, make_restricted: Make, sql: Sql
+) -> None:
+    client = make_restricted(alice, own_only=True)
     ids = {
         "link": client.add("/api/url/add", {"url": URL, "custom": "mine"}),
         "qr": client.add("/api/qr/add", {"type": "text", "data": "hello"}),
@@ -42,8 +44,8 @@ def test_no_answer_names_the_campaigns_and_channels_of_other_keys(alice: Client,
         assert after[path] == before[path], path
 
 
-def test_a_link_keeps_its_short_url_on_a_domain_of_its_owner(alice: Client, make_limited: Make, sql: Sql) -> None:
-    client, (_, domain) = make_limited(alice, own_only=True), branded(sql, alice)
+def test_a_link_keeps_its_short_url_on_a_domain_of_its_owner(alice: Client, make_restricted: Make, sql: Sql) -> None:
+    client, (_, domain) = make_restricted(alice, own_only=True), branded(sql, alice)
     link = client.add("/api/url/add", {"url": URL, "custom": "mine"})
     assert alice.put(f"/api/url/{link}/update", {"domain": domain}).get_json()["shorturl"] == f"{domain}/mine"
     [listed] = client.get("/api/urls").get_json()["data"]["urls"]
@@ -56,14 +58,18 @@ def test_a_link_keeps_its_short_url_on_a_domain_of_its_owner(alice: Client, make
     assert {record["shorturl"] for record in records} | {item["link"]} == {f"{domain}/mine"}
 
 
+@pytest.mark.parametrize("limit", ["own_only", "domains"])
 @pytest.mark.parametrize("path", ["/api/urls", "/api/urls?after=1000000", "/api/urls?order=click"])
 def test_a_list_reads_no_links_of_other_keys(
     *, make_app: Callable[..., Flask], alice: Client, make_key: Make, raw: psycopg2.extensions.connection, dsn: str,
-    path: str, monkeypatch: pytest.MonkeyPatch,
+    path: str, limit: str, monkeypatch: pytest.MonkeyPatch, sql: Sql,
 ) -> None:  # fmt: skip
-    client = make_key(alice, own_only=True)
+    domain_id, url = branded(sql, alice)
+    limits: dict[str, Any] = {"domains": [domain_id]} if limit == "domains" else {"own_only": True}
+    domain = {"domain": url} if limit == "domains" else {}
+    client = make_key(alice, **limits)
     client.http = make_app(prepare="0").test_client()  # which sends the search path with the statement
-    ids = {client.add("/api/url/add", {"url": f"{URL}/{n}"}) for n in range(3)}
+    ids = {client.add("/api/url/add", {"url": f"{URL}/{n}"} | domain) for n in range(3)}
     with raw.cursor() as cursor:
         many = "SELECT %s, 'many' || n, 'https://example.com/many' FROM generate_series(1, 5000) AS n"
         cursor.execute(f"INSERT INTO links (user_id, alias, url) {many}", [alice.id])

@@ -7,10 +7,10 @@ import pytest
 from flask import Flask
 
 from linkmgr.events import records
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.keyring import URL, Make, branded, code
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.keyring import URL, Make, branded, code
 
 LINK = {"url": "https://example.com/page"}
 

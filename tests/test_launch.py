@@ -16,74 +16,15 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from tests.conftest import ROOT, Client
-from tests.servers import free_port
-from tests.test_embedded import alive, eventually, postmaster
+from tests.conftest import Client
+from tests.support.clusters import eventually, postmaster
+from tests.support.launched import Service
+from tests.support.servers import free_port
 
 pytestmark = [
     pytest.mark.services,
     pytest.mark.skipif(sys.platform != "linux", reason="what is left running is looked for in /proc"),
 ]
-
-
-class Service:
-    """The launcher with its own data folder and port, in its own process group as in a terminal."""
-
-    def __init__(self, mode: str, folder: Path, stdin: int = subprocess.DEVNULL, **environment: str) -> None:
-        self.port, self.data = free_port(), folder / "postgres"
-        self.last_line = "Press Ctrl-C to stop." if mode == "dev" else "linkmgr is running"
-        self.log = folder / f"{mode}-{self.port}.log"
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
-        given = {"PORT": str(self.port), "LINKMGR_DATA_DIR": str(folder), "WEB_CONCURRENCY": "1"} | environment
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "linkmgr.launch", mode],
-                cwd=ROOT,
-                env=kept | given,
-                stdin=stdin,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                # A shell makes background processes ignore Ctrl-C, and children inherit that.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - one thread
-            )
-
-    def started(self) -> "Service":
-        eventually(lambda: self.last_line in self.output() or self.process.poll() is not None, 30)
-        assert self.process.poll() is None, self.output()
-        return self
-
-    def output(self) -> str:
-        return self.log.read_text()
-
-    def key(self, name: str) -> str:
-        [key] = re.findall(rf"API key of {name}: +(\S+)", self.output())
-        return str(key)
-
-    def get(self, path: str, key: str = "") -> int:
-        request = f"GET {path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n"
-        try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=5) as connection:
-                connection.sendall(request.encode())
-                return int(connection.makefile().readline().split()[1])
-        except (OSError, IndexError):
-            return 0
-
-    def processes(self) -> list[int]:
-        """Return the processes of the launcher, gunicorn, its workers and the database server."""
-        found = list(alive(self.data))
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                environment = (process / "environ").read_bytes()
-            except OSError:
-                continue
-            if f"PORT={self.port}\0".encode() in environment and int(process.name) not in found:
-                found.append(int(process.name))
-        return found
-
-    def ctrl_c(self) -> int:
-        os.killpg(self.process.pid, signal.SIGINT)
-        return self.process.wait(60)
 
 
 @pytest.fixture
@@ -223,17 +164,17 @@ def test_the_launcher_uses_the_address_that_gunicorn_listens_on(
     assert second.output().startswith(f"Port {port} is in use.")
 
 
-def test_run_refuses_an_older_schema_and_names_the_command(
+def test_run_refuses_a_database_from_before_the_first_release(
     start: Callable[..., Service], dsn: str, app: Flask, raw: psycopg2.extensions.connection
 ) -> None:
     with raw.cursor() as cursor:
-        cursor.execute("UPDATE schema_version SET version = version - 1")
+        cursor.execute("ALTER TABLE schema_version RENAME release TO other")
         try:
             refused = start("run", LINKMGR_DATABASE_URL=dsn)
             assert refused.process.wait(60) == 1
         finally:
-            cursor.execute("UPDATE schema_version SET version = version + 1")
-    assert "run 'flask --app app database upgrade'" in refused.output()
+            cursor.execute("ALTER TABLE schema_version RENAME other TO release")
+    assert "is older than release 1.0.0 and cannot be upgraded" in refused.output()
 
 
 @pytest.mark.parametrize(

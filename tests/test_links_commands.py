@@ -15,10 +15,9 @@ from click.testing import Result
 from flask import Flask
 
 from tests.conftest import BASE_URL, ROOT, Client
-from tests.factories import Sql
-from tests.imported import sale, shlink
-from tests.test_account_page import signed_in
-from tests.test_import_job import yourls
+from tests.support.factories import Sql
+from tests.support.imported import sale, shlink, yourls
+from tests.support.pages import signed_in
 
 Command = Callable[..., Result]
 
@@ -31,7 +30,7 @@ def run(app: Flask) -> Command:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "links.csv"
-    path.write_bytes(shlink(sale("summer"), sale("winter"), sale("x")))
+    path.write_bytes(shlink(sale("summer"), sale("winter"), sale("x y")))
     return path
 
 
@@ -41,7 +40,7 @@ def test_a_file_is_imported_and_its_failed_rows_are_written(run: Command, file: 
     result = run("import", file, "--user", "alice", "--errors", errors)
     assert result.output == "3 rows read: 2 made, 0 updated, 0 skipped, 1 failed.\n"
     assert [row["alias"] for row in sql("SELECT alias FROM links ORDER BY id")] == ["summer", "winter"]
-    assert ",x," in errors.read_text().splitlines()[1]
+    assert ",x y," in errors.read_text().splitlines()[1]
     assert sql("SELECT FROM jobs") == []
     again = run("import", file, "--user", "alice", "--on-conflict", "rename")
     assert "2 made" in again.output
@@ -53,7 +52,7 @@ def test_visits_of_a_file_are_rolled_up_by_the_command(run: Command, sql: Sql, t
     file.write_bytes(yourls("summer", 3, 3))
     assert run("import", file, "--user", "alice").output.endswith("3 visits stored.\n")
     assert sql("SELECT FROM pending_visits") == []
-    assert sql("SELECT sum(visits)::int AS visits FROM target_quarters") == [{"visits": 3}]
+    assert sql("SELECT sum(visits)::int AS visits FROM tracked_rollups WHERE unit = 'quarter'") == [{"visits": 3}]
 
 
 @pytest.mark.usefixtures("alice")
@@ -68,7 +67,7 @@ def test_a_dry_run_shows_rows_and_stores_nothing(run: Command, file: Path, sql: 
 @pytest.mark.usefixtures("alice")
 def test_wrong_arguments_are_refused_in_one_sentence(run: Command, file: Path, tmp_path: Path) -> None:
     for arguments, sentence in {
-        ("--user", "alice"): "Name either a file, or an import with --resume.",
+        ("--user", "alice"): "Name either a file, or a service with --address, or an import with --resume.",
         (file, "--user", "nobody"): "There is no user named 'nobody'",
         (file, "--user", "alice", "--mapping", "x"): "mapping must be a JSON object",
         ("--user", "alice", "--resume", "17"): "There is no import with this id.",

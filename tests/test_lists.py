@@ -4,7 +4,7 @@ import psycopg2
 import pytest
 
 from tests.conftest import Client
-from tests.explain import rows_read
+from tests.support.explain import rows_read
 
 # A path, its table, and the columns of n rows besides their owner.
 LISTS = {

@@ -34,7 +34,7 @@ def is_signed_in(browser: FlaskClient) -> bool:
     return browser.get("/account").status_code == 200
 
 
-@pytest.mark.parametrize("email", ["alice@example.com", "ALICE@Example.com", " alice@example.com "])
+@pytest.mark.parametrize("email", ["alice@example.com", "ALICE@Example.com", " alice@example.com ", "Alice"])
 def test_the_correct_password_redirects_to_the_console(browser_of: FlaskClient, alice: Client, email: str) -> None:
     assert not is_signed_in(browser_of)
     answer = sign_in(browser_of, email)
@@ -48,7 +48,6 @@ def test_the_correct_password_redirects_to_the_console(browser_of: FlaskClient, 
         ("alice@example.com", "wrong horse"),
         ("alice@example.com", ""),
         ("alice@example.com", PASSWORD + "\0"),
-        ("alice", PASSWORD),
         ("alice%", PASSWORD),
         ("nobody@example.com", PASSWORD),
         ("alice@example.com\0x", PASSWORD),
@@ -62,7 +61,7 @@ def test_every_failed_sign_in_has_the_same_message(
 ) -> None:
     answer = sign_in(browser_of, email, password)
     assert answer.status_code == 401
-    assert "The e-mail address or the password is wrong. Check both for typing errors." in answer.text
+    assert "The name or the password is wrong. Check both for typing errors." in answer.text
     assert not is_signed_in(browser_of)
 
 

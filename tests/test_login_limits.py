@@ -12,8 +12,8 @@ from linkmgr.db.statements import Row
 from linkmgr.pages import attempts
 from linkmgr.web import passwords
 from tests.conftest import PASSWORD, Client
-from tests.shortlinks import Make
-from tests.test_account_page import by_link, send
+from tests.support.pages import by_link, send
+from tests.support.shortlinks import Make
 
 REFUSED = "Too many wrong passwords for this e-mail address."
 _NETWORK = count(1)

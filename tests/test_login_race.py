@@ -12,9 +12,9 @@ from argon2 import PasswordHasher
 from flask import Flask
 
 from tests.conftest import PASSWORD, Client
-from tests.factories import Sql
-from tests.races import at_once, during
-from tests.shortlinks import Make
+from tests.support.factories import Sql
+from tests.support.races import at_once, during
+from tests.support.shortlinks import Make
 
 
 def use(link: str) -> tuple[int, bool]:

@@ -8,7 +8,7 @@ from flask import Flask
 
 from linkmgr.repository import imported_links
 from tests.conftest import BASE_URL, Client
-from tests.explain import rows_read
+from tests.support.explain import rows_read
 
 HOSTS = 2000
 

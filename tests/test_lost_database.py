@@ -10,7 +10,7 @@ from flask import Flask
 from linkmgr.db import statements
 from linkmgr.db.statements import Database
 from tests.conftest import Client
-from tests.races import at_once
+from tests.support.races import at_once
 
 PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 

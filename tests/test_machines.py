@@ -10,16 +10,16 @@ from typing import NamedTuple
 import pytest
 from flask import Flask
 
-from tests import machines, nginx
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.machines import Replica
-from tests.nginx import Nginx
-from tests.operations import KEYED, Call
-from tests.races import at_once, meanwhile
-from tests.servers import free_port, redis, serving
-from tests.stage import Stage
-from tests.test_embedded import ask, eventually
+from tests.support import machines, nginx
+from tests.support.clusters import ask, eventually
+from tests.support.factories import Sql
+from tests.support.machines import Replica
+from tests.support.nginx import Nginx
+from tests.support.operations import KEYED, Call
+from tests.support.races import at_once, meanwhile
+from tests.support.servers import free_port, redis, serving
+from tests.support.stage import Stage
 
 pytestmark = pytest.mark.services
 

@@ -8,8 +8,8 @@ from werkzeug.test import TestResponse
 
 from linkmgr.openapi.model import Access
 from tests.conftest import Client
-from tests.operations import KEYED, Call
-from tests.worlds import Rows, World, ask, over
+from tests.support.operations import KEYED, Call
+from tests.support.worlds import Rows, World, ask, over
 
 GHOST = 2**62  # an id that never existed
 OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]

@@ -15,8 +15,8 @@ from werkzeug.test import TestResponse
 
 from linkmgr.web.metrics import Metrics
 from tests.conftest import ROOT, Client
-from tests.targets import FIREFOX
-from tests.test_embedded import eventually
+from tests.support.clusters import eventually
+from tests.support.targets import FIREFOX
 
 TOKEN = "a-token-of-the-tests"
 Samples = dict[tuple[str, ...], float]

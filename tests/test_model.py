@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule, run_state_machine_as_test
 from werkzeug.test import TestResponse
 
-from linkmgr.api.pixels import TYPES
-from tests import factories
+from linkmgr.resources.pixels import TYPES
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
+from tests.support import factories
+from tests.support.factories import Sql
 
 pytestmark = pytest.mark.slow
 

@@ -14,16 +14,16 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from linkmgr.errors import CATALOGUE
 from linkmgr.web import cors
-from linkmgr.web.error_codes import CATALOGUE
-from tests import nginx
 from tests.conftest import BASE_URL, MANY, Client, check, structured_list
-from tests.factories import Sql
-from tests.nginx import BRANDED, OWN, SERVED, Nginx
-from tests.operations import KEYED, Call
-from tests.servers import free_port, serving
-from tests.stage import Stage
-from tests.test_embedded import eventually
+from tests.support import nginx
+from tests.support.clusters import eventually
+from tests.support.factories import Sql
+from tests.support.nginx import BRANDED, OWN, SERVED, Nginx
+from tests.support.operations import KEYED, Call
+from tests.support.servers import free_port, serving
+from tests.support.stage import Stage
 
 pytestmark = pytest.mark.services
 

@@ -12,14 +12,14 @@ from marshmallow import Schema
 from openapi_spec_validator import validate
 
 from linkmgr.api.channels import Assignment
+from linkmgr.errors import CATALOGUE
 from linkmgr.fields import base, qr
 from linkmgr.openapi.model import Operation, Resource
 from linkmgr.openapi.operations import OPERATIONS, RESOURCES, member
-from linkmgr.web.error_codes import CATALOGUE
 from tests.conftest import BASE_URL, ROOT, Client
-from tests.document import document, property_validators, validator, validator_of
-from tests.operations import KEYED, Call
-from tests.stage import Stage
+from tests.support.document import document, property_validators, validator, validator_of
+from tests.support.operations import KEYED, Call
+from tests.support.stage import Stage
 
 # Error codes of pages and the command line, and those raised before an operation is selected.
 NOT_OF_OPERATIONS = {
@@ -27,7 +27,7 @@ NOT_OF_OPERATIONS = {
     "metrics_token", "no_such_page", "method_not_allowed", "plan_name_taken", "image_missing",
     "campaign_missing", "answer_unplaced", "answers_full", "too_many_answers", "link_spent", "sign_in_failed",
     "too_many_sign_ins", "too_many_for_account", "password_wrong", "foreign_origin", "link_password_wrong",
-    "administration_page",
+    "administration_page", "own_login_link", "pages_limited",
 }  # fmt: skip
 
 OPERATIONS_OF_DOCUMENT = [
@@ -38,7 +38,12 @@ OPERATIONS_OF_DOCUMENT = [
 WITH_BODY = [operation for operation in OPERATIONS if operation.body]
 over_operations = pytest.mark.parametrize(("path", "method", "operation"), OPERATIONS_OF_DOCUMENT)
 # Writes without a body, besides those that assign an item to a channel.
-WITHOUT_BODY = ("/api/account", "/api/webhook/{webhook_id}/test", "/api/delivery/{delivery_id}/retry")
+WITHOUT_BODY = (
+    "/api/account",
+    "/api/webhook/{webhook_id}/test",
+    "/api/delivery/{delivery_id}/retry",
+    "/api/imports/{import_id}/continue",
+)
 
 
 def test_the_document_is_valid() -> None:
@@ -180,5 +185,5 @@ def test_an_example_is_a_valid_response(path: str, method: str, operation: dict[
     if "application/zip" in contents:
         return
     content = contents["application/json"]
-    assert "example" in content or operation["operationId"] == "openapi_document"
+    assert "example" in content or operation["operationId"] == "document.get"
     validator_of(content["schema"]).validate(content.get("example", {}))

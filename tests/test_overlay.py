@@ -5,11 +5,11 @@ from typing import Any
 import psycopg2
 import pytest
 
-from linkmgr.api.overlay import POSITIONS, TYPES
-from tests import factories
+from linkmgr.resources.overlay import POSITIONS, TYPES
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.races import during
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.races import during
 
 FULL = {
     "type": "message",

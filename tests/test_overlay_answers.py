@@ -13,8 +13,8 @@ from werkzeug.test import TestResponse
 from linkmgr.pages.overlay_answers import ANSWERS, THANKS
 from linkmgr.repository import overlay_answers
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.interstitials import TARGET, Show, hrefs, link, overlay
+from tests.support.factories import Sql
+from tests.support.interstitials import TARGET, Show, hrefs, link, overlay
 
 
 class Form:

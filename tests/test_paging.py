@@ -1,41 +1,18 @@
 """Pagination, tested once for every list."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from linkmgr.openapi.model import PAGING
-from tests import factories
 from tests.conftest import Client
-from tests.explain import index_conditions
-from tests.factories import Make, Sql
-from tests.operations import CALLS, Call
+from tests.support import factories
+from tests.support.explain import index_conditions
+from tests.support.factories import Sql
+from tests.support.lists import LISTS, List
+from tests.support.operations import CALLS, Call
 
-
-class List(NamedTuple):
-    key: str  # the member that holds the rows
-    make: Make
-    table: str  # whose ids are the cursors
-
-
-LISTS = {
-    "/api/domains": List("domains", factories.domain, "domains"),
-    "/api/splash": List("splash", factories.splash, "splash_pages"),
-    "/api/overlay": List("cta", factories.overlay, "overlays"),
-    "/api/overlay/{overlay_id}/answers": List("answers", factories.answer, "overlay_answers"),
-    "/api/bio": List("bios", factories.bio, "bios"),
-    "/api/pixels": List("pixels", factories.pixel, "pixels"),
-    "/api/qr": List("qrs", factories.qr, "qrs"),
-    "/api/campaigns": List("campaigns", factories.campaign, "campaigns"),
-    "/api/keys": List("keys", factories.key, "api_keys"),
-    "/api/urls": List("urls", factories.link, "links"),
-    "/api/imports": List("imports", factories.an_import, "imports"),
-    "/api/channels": List("channels", factories.channel, "channels"),
-    "/api/webhooks": List("webhooks", factories.webhook, "webhooks"),
-    "/api/webhook/{webhook_id}/deliveries": List("deliveries", factories.delivery, "deliveries"),
-    "/api/channel/{channel_id}": List("items", factories.link, "channel_items"),
-}
 PAGED = [call for call in CALLS if PAGING[0] in call.operation.query]
 over_lists = pytest.mark.parametrize("call", PAGED, ids=str)
 

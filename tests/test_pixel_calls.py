@@ -1,28 +1,22 @@
 """The calls of pixels from Chromium. Each vendor is a server on loopback, under its own name and TLS."""
 
-import datetime
 import json
-import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from flask import Flask
 from selenium import webdriver
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests import foreign, interstitials
-from tests.browser import Browser, running
 from tests.conftest import Client
-from tests.factories import Sql
+from tests.support import foreign, interstitials
+from tests.support.browser import Browser, running
+from tests.support.certificates import certificate
+from tests.support.factories import Sql
 
 pytestmark = pytest.mark.browser
 
@@ -132,27 +126,6 @@ class Vendors:
         """Return the calls that the vendor's script sent."""
         [call] = [asked for asked in self.asked if asked.startswith(f"{self.case.home}/sent")]
         return json.loads(parse_qs(urlsplit(call).query)["calls"][0])
-
-
-def certificate(folder: Path) -> ssl.SSLContext:
-    """Create a self-signed certificate, which Chromium is told to accept."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "advertisers")])
-    now = datetime.datetime.now(datetime.UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    file = folder / "certificate.pem"
-    file.write_bytes(private + made.public_bytes(serialization.Encoding.PEM))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file)
-    return context
 
 
 @pytest.fixture(scope="module")

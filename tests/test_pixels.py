@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from linkmgr.api.pixels import TYPES
+from linkmgr.resources.pixels import TYPES
 from tests.conftest import Client
 
 PIXEL = {"type": "gapixel", "name": "Shop", "tag": "UA-1"}

@@ -4,17 +4,19 @@ import json
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import psycopg2
 import pytest
 from flask import Flask
 
+from linkmgr.db import statements
 from linkmgr.repository import plans
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.races import at_once
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.races import at_once
 
 Limited = Callable[..., Client]
 
@@ -85,13 +87,59 @@ def test_of_50_concurrent_creates_below_a_limit_of_5_exactly_5_succeed(
     assert owned(sql, carol, feature) == (7, 7)
 
 
-def test_of_50_concurrent_creates_over_4_workers_exactly_5_succeed(
+def test_of_200_concurrent_creates_over_4_workers_exactly_5_succeed(
     serve: Callable[..., str], limited: Limited, sql: Sql
 ) -> None:
     carol = limited("pixels", count="5")
     base = serve("--workers", "4", rate_limit="1000000 per minute")
-    assert Counter(at_once(50, lambda _: post(f"{base}/api/pixel/add", carol.key))) == {200: 5, 400: 45}
+    assert Counter(at_once(200, lambda _: post(f"{base}/api/pixel/add", carol.key))) == {200: 5, 400: 195}
     assert owned(sql, carol, "pixels") == (5, 5)
+
+
+def test_the_total_of_200_concurrent_creates_and_deletes_is_exact(app: Flask, limited: Limited, sql: Sql) -> None:
+    carol = limited("pixels", count="0")
+
+    def add_and_delete(number: int) -> None:
+        client = Client(app.test_client(), carol.key)
+        kept, deleted = (client.add(*pixel_of(number + part)) for part in (0, 1000))
+        assert kept != deleted
+        assert client.delete(f"/api/pixel/{deleted}/delete").status_code == 200
+
+    at_once(200, add_and_delete, threads=20)
+    assert owned(sql, carol, "pixels") == (200, 200)
+    assert carol.get("/api/pixels").get_json()["data"]["result"] == 200
+
+
+def pixel_of(number: int) -> tuple[str, dict[str, Any]]:
+    path, body = CREATES["pixels"]
+    return path, body(number)
+
+
+@pytest.fixture
+def uncommitted(app: Flask, dsn: str) -> Iterator[Callable[[int], None]]:
+    """Store a link in a transaction that stays open, on a connection with a part of `usage_parts` of its own."""
+    connections: list[psycopg2.extensions.connection] = []
+
+    def store(user_id: int) -> None:
+        parts = "SELECT pid %% 32 AS part FROM pg_stat_activity WHERE datname = current_database() AND pid <> %(own)s"
+        while True:
+            connections.append(connection := psycopg2.connect(dsn))
+            with connection.cursor() as cursor, app.app_context():
+                own = connection.info.backend_pid
+                if own % 32 not in {row["part"] for row in statements.rows(parts, own=own)}:
+                    cursor.execute("INSERT INTO links (user_id, alias, url) VALUES (%s, 'open', '')", (user_id,))
+                    return
+
+    yield store
+    for connection in connections:
+        connection.close()
+
+
+def test_creates_of_a_user_without_limits_do_not_wait_for_each_other(
+    alice: Client, uncommitted: Callable[[int], None]
+) -> None:
+    uncommitted(alice.id)
+    assert alice.post("/api/url/add", {"url": "https://example.com/"}).status_code == 200
 
 
 def post(url: str, key: str | None) -> int:

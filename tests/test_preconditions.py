@@ -1,6 +1,5 @@
 """If-Match: an update or delete of a row that has changed since it was read is refused."""
 
-import re
 from typing import Any
 
 import pytest
@@ -8,18 +7,14 @@ from flask import Flask
 
 from linkmgr.repository import versions
 from tests.conftest import Client
-from tests.factories import Sql, pixel
-from tests.operations import KEYED, Call
-from tests.races import at_once
-from tests.stage import Stage
-from tests.test_idempotency import is_replayed, rows, under
+from tests.support.factories import Sql, pixel
+from tests.support.operations import KEYED, Call
+from tests.support.races import at_once
+from tests.support.repeated import is_replayed, rows, under
+from tests.support.stage import Stage
 
 PAGE = "https://example.com/page"
 MANY = "/api/urls/bulk"  # changes many rows, so it has no version
-VERSIONS = {
-    "domains": "domain_version(redirectroot, redirect404, brandname, brandlogo, brandcolor, logo_digest)",
-    "webhooks": "webhook_version(webhooks)",
-}
 CHANGES = [call for call in KEYED if call.method in ("PUT", "DELETE") and call.path != MANY]
 TABLES = {
     "bio": "bios",
@@ -40,8 +35,7 @@ over_changes = pytest.mark.parametrize("call", CHANGES, ids=str)
 
 
 def version(sql: Sql, table: str, row_id: int) -> str:
-    expression = VERSIONS.get(table, "xmin::text")
-    [row] = sql(f"SELECT {expression} AS version FROM {table} WHERE id = %(id)s", id=row_id)
+    [row] = sql(f"SELECT version FROM {table} WHERE id = %(id)s", id=row_id)
     return str(row["version"])
 
 
@@ -62,8 +56,8 @@ def test_the_route_of_every_update_and_delete_names_the_row_that_it_changes(app:
     ]
     assert len(changes) == len(CHANGES)
     for rule in changes:
-        parameters = set(re.findall(r"%\((\w+)\)s", versions.STATEMENTS[rule.endpoint.partition(".")[0]]))
-        assert parameters <= rule.arguments | {"user_id"}, rule
+        has_id = len(rule.arguments) == 1 and "user_id" not in rule.arguments
+        assert has_id == (rule.endpoint.partition(".")[0] in versions.TABLES), rule
 
 
 def test_a_row_that_has_changed_is_412_and_stays_as_it_is(stage: Stage, sql: Sql) -> None:
@@ -119,10 +113,10 @@ def test_get_and_post_ignore_it(alice: Client) -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, under()["headers"]])
-def test_an_invalid_body_is_400_whatever_the_version(alice: Client, sql: Sql, headers: dict[str, str]) -> None:
+def test_the_version_is_checked_before_the_body(alice: Client, sql: Sql, headers: dict[str, str]) -> None:
     path = f"/api/pixel/{pixel(sql, alice.id)}/update"
     for _ in range(2):
-        assert alice.put(path, {"tag": ""}, **matching('"1-a"', **headers)).get_json()["code"] == "invalid"
+        assert alice.put(path, {"tag": ""}, **matching('"1-a"', **headers)).get_json()["code"] == "changed_meanwhile"
 
 
 def test_exactly_one_of_20_concurrent_updates_of_a_version_wins(alice: Client, sql: Sql) -> None:
@@ -140,8 +134,50 @@ def test_shortening_the_url_of_a_link_again_leaves_its_version(alice: Client) ->
     link_id = alice.add("/api/url/add", {"url": PAGE})
     etag = alice.get(f"/api/url/{link_id}").headers["ETag"]
     assert alice.add("/api/url/add", {"url": PAGE}) == link_id
+    assert alice.post("/api/urls/bulk", {"urls": [{"url": PAGE}]}).get_json()["results"][0]["id"] == link_id
     assert alice.get(f"/api/url/{link_id}").headers["ETag"] == etag
     assert alice.put(f"/api/url/{link_id}/update", {"metatitle": "x"}, **matching(etag)).status_code == 200
+
+
+UPDATES = [call for call in CHANGES if call.path.endswith("/update") and call.rows]
+
+
+@pytest.mark.parametrize("call", UPDATES, ids=str)
+def test_an_update_that_changes_nothing_leaves_the_version(stage: Stage, sql: Sql, call: Call) -> None:
+    client, path, body = stage.caller(call), stage.path(call), dict(stage.bodies(call)[-1] or {})
+    body.pop("password", None)  # gets a new hash
+    before = version_of(stage, sql, call)
+    assert client.call(call.method, path, body).status_code == 200
+    changed = version_of(stage, sql, call)
+    assert changed != before
+    assert client.call(call.method, path, body).status_code == 200
+    assert version_of(stage, sql, call) == changed
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_other_pixels_are_another_version_of_a_link(alice: Client, sql: Sql, many: bool) -> None:
+    link_id = alice.add("/api/url/add", {"url": PAGE})
+    first, second = pixel(sql, alice.id), pixel(sql, alice.id)
+
+    def update(*pixels: int) -> str:
+        changes = {"pixels": list(pixels)}
+        if many:
+            assert alice.put("/api/urls/bulk", {"ids": [link_id], "data": changes}).status_code == 200
+        else:
+            assert alice.put(f"/api/url/{link_id}/update", changes).status_code == 200
+        return version(sql, "links", link_id)
+
+    versions = [update(first), update(first, second), update(second, first), update()]
+    assert versions[1] == versions[2]
+    assert len(set(versions)) == 3
+
+
+def test_checks_and_deliveries_leave_the_versions_of_their_rows(alice: Client, sql: Sql, stage: Stage) -> None:
+    ids = {table: stage.ids[kind] for table, kind in (("domains", "domain"), ("webhooks", "webhook"))}
+    before = {table: version(sql, table, row_id) for table, row_id in ids.items()}
+    sql("UPDATE domains SET checked = now(), problem = 'none' RETURNING 1")
+    sql("UPDATE webhooks SET failures = 3, paused_until = now() RETURNING 1")
+    assert {table: version(sql, table, row_id) for table, row_id in ids.items()} == before
 
 
 def test_a_repeated_update_is_replayed_and_a_refused_one_is_checked_again(alice: Client, sql: Sql) -> None:

@@ -8,11 +8,11 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import purge
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.races import meanwhile
-from tests.transactions import costs
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.races import meanwhile
+from tests.support.transactions import costs
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ Connection = psycopg2.extensions.connection
 
 ROWS = 12_000
 VISITS = """
-    INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
+    INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
     SELECT %(id)s, now() - make_interval(days => %(days)s), sha256(int4send(n)), '', '', '', ''
       FROM generate_series(1, %(rows)s) n
     RETURNING 1
@@ -66,8 +66,8 @@ def purged(app: Flask) -> purge.Purged:
 
 
 def counts(sql: Sql, table: str) -> dict[int, int]:
-    found = sql(f"SELECT target_id, count(*) AS n FROM {table} GROUP BY target_id")
-    return {row["target_id"]: row["n"] for row in found}
+    found = sql(f"SELECT tracked_id, count(*) AS n FROM {table} GROUP BY tracked_id")
+    return {row["tracked_id"]: row["n"] for row in found}
 
 
 def test_rows_are_deleted_in_batches_and_never_counted_under_a_strong_lock(

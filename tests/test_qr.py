@@ -6,18 +6,10 @@ import pytest
 
 from linkmgr.fields.qr import CODE_LENGTH, TYPES
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.races import during
+from tests.support.codes import DATA, TEXT
+from tests.support.factories import Sql
+from tests.support.races import during
 
-DATA: dict[str, Any] = {
-    "text": "Hello\nworld",
-    "vcard": {"fname": "Ada", "lname": "Lovelace", "cell": "+44 20 7946 0000", "site": "example.com/ada"},
-    "link": "https://example.com/café?q=1",
-    "email": {"email": "ada@example.com", "subject": "Hi", "body": "One\nTwo"},
-    "phone": "+44 (20) 7946-0000",
-    "sms": {"phone": "112", "message": "Help"},
-    "wifi": {"ssid": "Home; sweet", "encryption": "wpa2", "password": 'p:a"ss,w\\rd'},
-}
 VCARD_MEMBERS = "fname, lname, org, phone, cell, fax, email, site, street, city, state, zip, country"
 VCARD_IN_WORDS = VCARD_MEMBERS.replace(", country", " and country")
 VCARD = dict.fromkeys(VCARD_MEMBERS.split(", "), "")
@@ -44,7 +36,6 @@ NOTHING_COUNTED = {
     "topOs": {},
     "socialCount": {"facebook": 0, "twitter": 0, "instagram": 0},
 }
-TEXT = {"type": "text", "data": "x"}
 
 
 def stored(sql: Sql, qr_id: int) -> Any:
@@ -107,7 +98,8 @@ def test_scans_and_statistics_are_those_of_this_code(alice: Client, sql: Sql) ->
     sql("INSERT INTO totals VALUES (%(id)s, 7, 3), (%(other)s, 1, 1) RETURNING 1", id=qr_id, other=other)
     sql(
         """
-        INSERT INTO target_breakdowns VALUES (%(id)s, 'country', 'France', 5), (%(id)s, 'social', 'twitter', 2)
+        INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, country, social)
+        VALUES (%(id)s, 'all', false, '-infinity', 7, '{"France": 5}', '{"twitter": 2}')
         RETURNING 1
         """,
         id=qr_id,

@@ -7,9 +7,9 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.targets import FIREFOX, statistics
-from tests.test_urls import PAGE, add
+from tests.support.factories import Sql
+from tests.support.shortlinks import PAGE, add
+from tests.support.targets import FIREFOX, statistics
 
 BRANDED = "go.example.net"
 

@@ -16,7 +16,9 @@ from redis import Redis
 
 from linkmgr.db import statements
 from linkmgr.repository import callers
-from tests.conftest import Client, structured_list
+from linkmgr.web import recent_callers
+from tests.conftest import MANY, Client, structured_list
+from tests.support.pages import signed_in
 
 LIMIT = 30
 
@@ -152,6 +154,24 @@ def test_an_ipv6_client_is_counted_by_its_network(limited: Flask) -> None:
     assert remaining == ["29", "28", "29", "29"]
 
 
+def test_pages_of_a_user_and_public_lists_have_a_limit_of_their_own(
+    make_app: Callable[..., Flask], alice: Client, bob: Client
+) -> None:
+    app = make_app(page_rate_limit="3 per minute")
+    path = alice.post("/api/campaign/add", {"name": "Spring", "public": True}).get_json()["list"].split("/", 3)[3]
+    short = alice.post("/api/url/add", {"url": "https://example.com/page"}).get_json()["shorturl"]
+    anonymous = app.test_client()
+    first, second, bobs = signed_in(app), signed_in(app), signed_in(app, "bob@example.com")
+    answers = [browser.get("/console/links") for browser in (first, second, first, second, bobs)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 200]
+    assert "You have opened more than 3 pages per minute." in answers[3].text
+    assert 0 < int(answers[3].headers["Retry-After"]) <= 60
+    lists = [anonymous.get(f"/{path}") for _ in range(4)]
+    assert [answer.status_code for answer in lists] == [200, 200, 200, 429]
+    assert lists[3].mimetype == "text/html"
+    assert {anonymous.get(short).status_code for _ in range(5)} == {302}
+
+
 def test_public_pages_have_no_rate_limit(limited: Flask) -> None:
     answers = [limited.test_client().get("/healthz") for _ in range(LIMIT + 5)]
     assert {answer.status_code for answer in answers} == {200}
@@ -198,6 +218,39 @@ def test_of_200_concurrent_requests_to_4_workers_postgresql_admits_exactly_30(
     alice = register("alice", plan="Free")
     assert alice.key
     assert send_concurrent_calls(serve("--workers", "4"), alice.key) == EXACTLY_30
+
+
+def test_two_processes_that_count_in_advance_admit_no_request_more_and_few_less(
+    serve: Callable[..., str], register: Callable[..., Client]
+) -> None:
+    alice = register("alice", plan="Free")
+    assert alice.key
+    answers = send_concurrent_calls(serve("--workers", "2", rate_limit="200 per hour"), alice.key, 260)
+    assert 190 <= answers[200, True] <= 200
+
+
+def test_a_revoked_key_is_refused_by_every_process_after_a_second(serve: Callable[..., str], alice: Client) -> None:
+    base = serve("--workers", "2", rate_limit=MANY)
+    key = alice.post("/api/key/add", {"name": "n", "scopes": ["account:read"]}).get_json()
+    assert set(send_concurrent_calls(base, key["key"], 40)) == {(200, True)}
+    assert alice.delete(f"/api/key/{key['id']}/delete").status_code == 200
+    deleted = time.monotonic()
+    while time.monotonic() < deleted + recent_callers.KEEP_SECONDS:
+        send_concurrent_calls(base, key["key"], 40)
+    assert set(send_concurrent_calls(base, key["key"], 40)) == {(401, True)}
+
+
+def test_a_busy_key_needs_no_statement_of_its_own(
+    app: Flask, alice: Client, sql: Callable[..., list[statements.Row]]
+) -> None:
+    bucket = "SELECT count FROM rate_windows WHERE bucket LIKE 'user:%%'"
+    for _ in range(3):
+        alice.get("/api/account")
+    [counted] = sql(bucket)
+    assert counted["count"] > 3
+    for _ in range(3):
+        alice.get("/api/account")
+    assert sql(bucket) == [counted]
 
 
 def test_of_200_concurrent_requests_to_4_workers_redis_admits_exactly_30(

@@ -6,31 +6,25 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from marshmallow import Schema
 
 from linkmgr.openapi.operations import OPERATIONS
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.members import LOGO_FILES, bodies
-from tests.stage import Stage
-from tests.test_logos import logo_file
+from tests.support import factories
+from tests.support.bodies import Members, body_of, sent
+from tests.support.factories import Sql
+from tests.support.logos import logo_file
+from tests.support.members import LOGO_FILES, bodies
+from tests.support.stage import Stage
 
 pytestmark = pytest.mark.slow
 
 PAGE = "https://example.com/page"
-Members = dict[str, Any]
 TABLES = {
     "url": "links", "qr": "qrs", "bio": "bios", "campaign": "campaigns", "channel": "channels", "domain": "domains",
     "splash": "splash_pages", "overlay": "overlays", "pixel": "pixels", "user": "users", "key": "api_keys",
 }  # fmt: skip
 # Members that are read under another name. Passwords are not read.
 RENAMED = {("url", "password"): "haspassword", ("user", "expiration"): "expires", ("user", "password"): None}
-
-
-def body_of(word: str, suffix: str) -> type[Schema] | None:
-    found = [operation for operation in OPERATIONS if operation.path.startswith(f"/api/{word}/")]
-    return next((operation.body for operation in found if operation.path.endswith(suffix)), None)
 
 
 def _words() -> Iterator[str]:
@@ -76,10 +70,6 @@ class Editor:
     def expected(self, pairs: dict[str, tuple[Any, Any]]) -> Members:
         read = {RENAMED.get((self.word, name), name): value for name, (_, value) in pairs.items()}
         return {name: value for name, value in read.items() if name}
-
-
-def sent(pairs: dict[str, tuple[Any, Any]]) -> Members:
-    return {name: value for name, (value, _) in pairs.items()}
 
 
 def unordered(members: Members) -> Members:

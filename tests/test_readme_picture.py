@@ -10,12 +10,12 @@ from random import Random
 import pytest
 from PIL import Image
 
-from tests.browser import Browser
 from tests.conftest import Client
-from tests.console_pages import style
-from tests.factories import Sql
-from tests.test_browser import login_link
-from tests.visited import Store, Visited
+from tests.support.browser import Browser
+from tests.support.console_pages import style
+from tests.support.factories import Sql
+from tests.support.pages import login_link
+from tests.support.visited import Store, Visited
 
 pytestmark = pytest.mark.browser
 
@@ -57,8 +57,8 @@ def test_a_pasted_url_and_its_first_visits_make_the_picture(
         "UPDATE links SET alias = 'summer', title = 'Summer sale', created = now() - interval '6 days' RETURNING id"
     )
     store(visits(link["id"]))
-    browser.find("#made-1").click()
-    browser.wait_for_text("clicks in the last 30 days")
+    browser.find(".made .buttons a").click()
+    browser.wait_for_text("clicks in the last 28 days")
     browser.click("7d")
     browser.wait_for_text(f"{sum(CLICKS)} clicks in the last 7 days")
     browser.size(*SIZE)

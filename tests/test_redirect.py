@@ -6,10 +6,10 @@ import pytest
 from flask import Flask
 
 from linkmgr.db import statements
-from tests import factories
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.shortlinks import BRANDED, TARGET, Make, Short
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.shortlinks import BRANDED, TARGET, Make, Short
 
 OURS = "127.0.0.1:5000"
 

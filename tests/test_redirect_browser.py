@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from linkmgr.web import passwords
-from tests import foreign, geoip
-from tests.browser import PHONE, Browser
-from tests.shortlinks import ANDROID, FACEBOOK, Make
-from tests.targets import FIREFOX, IPHONE
+from tests.support import foreign, geoip
+from tests.support.browser import PHONE, Browser
+from tests.support.shortlinks import ANDROID, FACEBOOK, Make
+from tests.support.targets import FIREFOX, IPHONE
 
 pytestmark = pytest.mark.browser
 

@@ -8,13 +8,13 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.db.statements import Database, Row
+from linkmgr.errors import CATALOGUE
 from linkmgr.web import passwords
-from linkmgr.web.error_codes import CATALOGUE
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.shortlinks import ANDROID
-from tests.targets import FIREFOX, statistics
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.shortlinks import ANDROID
+from tests.support.targets import FIREFOX, statistics
 
 ONE, TWO = "go.example.org", "to.example.org"
 OUTSIDE = "https://example.com/page"
@@ -44,8 +44,8 @@ class Site:
         assert ("Location" in answer.headers) != (answer.status_code == 508)
         return answer.status_code == 508
 
-    def clicks(self, target_id: int) -> int:
-        return int(statistics(self.sql, target_id)["clicks"])
+    def clicks(self, tracked_id: int) -> int:
+        return int(statistics(self.sql, tracked_id)["clicks"])
 
 
 @pytest.fixture

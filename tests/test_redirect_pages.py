@@ -11,9 +11,9 @@ from PIL import Image
 from linkmgr.pages import attempts
 from linkmgr.web import passwords
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.shortlinks import ANDROID, BRANDED, FACEBOOK, TARGET, Make, Short
-from tests.targets import FIREFOX, IPHONE
+from tests.support.factories import Sql
+from tests.support.shortlinks import ANDROID, BRANDED, FACEBOOK, TARGET, Make, Short
+from tests.support.targets import FIREFOX, IPHONE
 
 SECRET = "open sesame"
 

@@ -6,10 +6,10 @@ from flask import Flask
 from linkmgr.visits import targets
 from linkmgr.visits.geoip import Country
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.geoip import CHILE, PERU
-from tests.shortlinks import ANDROID, TARGET, Make, Short
-from tests.targets import FIREFOX, IPHONE
+from tests.support.factories import Sql
+from tests.support.geoip import CHILE, PERU
+from tests.support.shortlinks import ANDROID, TARGET, Make, Short
+from tests.support.targets import FIREFOX, IPHONE
 
 IPAD = IPHONE.replace("iPhone;", "iPad;").replace("iPhone OS", "OS")
 TABLET = ANDROID.replace("Pixel 8", "SM-X700").replace("Mobile ", "")

@@ -7,11 +7,11 @@ import pytest
 from flask import Flask
 
 from linkmgr.db import replica, statements
-from tests import machines
 from tests.conftest import Client
-from tests.machines import Replica
-from tests.races import at_once
-from tests.test_embedded import ask, eventually
+from tests.support import machines
+from tests.support.clusters import ask, eventually
+from tests.support.machines import Replica
+from tests.support.races import at_once
 
 pytestmark = pytest.mark.services
 

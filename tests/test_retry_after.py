@@ -12,7 +12,7 @@ from werkzeug.test import TestResponse
 from linkmgr.pages import attempts
 from linkmgr.web import rate_limit
 from tests.conftest import Client
-from tests.factories import Sql
+from tests.support.factories import Sql
 
 pytestmark = pytest.mark.slow
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.browser import Browser
 from tests.conftest import Client
-from tests.test_scan import add
+from tests.support.browser import Browser
+from tests.support.codes import encoded_path
 
 TEXT = "\u0645\u0631\u062d\u0628\u0627 (1)!"
 
@@ -40,9 +40,9 @@ def bio(alice: Client) -> str:
 
 
 PAGES: dict[str, Callable[[Client], str]] = {
-    ".text": lambda alice: add(alice, "text", TEXT),
-    "#network, #password": lambda alice: add(alice, "wifi", {"ssid": TEXT, "password": TEXT}),
-    ".facts dd:last-child, .text": lambda alice: add(
+    ".text": lambda alice: encoded_path(alice, "text", TEXT),
+    "#network, #password": lambda alice: encoded_path(alice, "wifi", {"ssid": TEXT, "password": TEXT}),
+    ".facts dd:last-child, .text": lambda alice: encoded_path(
         alice, "email", {"email": "zoe@example.com", "subject": TEXT, "body": TEXT}
     ),
     ".card h1, .links strong": campaign,

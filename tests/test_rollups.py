@@ -1,56 +1,42 @@
-"""Rollups and stored statistics agree with the visits: on concurrent storage, after an upgrade and after folding."""
+"""Rollups and stored statistics agree with the visits: pending, on concurrent storage and after the purge."""
 
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from threading import Thread
 
 import psycopg2
 import pytest
-from click.testing import Result
 from flask import Flask
 
-from linkmgr.repository import rollups as jobs
-from linkmgr.repository import visits
-from tests import factories, geoip
+from linkmgr.db import session
+from linkmgr.repository import rollups
+from linkmgr.visits import queue
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.rollups import ROLL_UP, differences
-from tests.targets import IPHONE, Target, wait_until
-from tests.test_schema import execute
-from tests.test_visits import NOTHING
-from tests.test_visits_recording import purge
+from tests.support import factories, geoip
+from tests.support.factories import Sql
+from tests.support.reports import NOTHING, NOW, report
+from tests.support.rollups import PENDING_DIFFERENCES, ROLL_UP, TRACKED, differences
+from tests.support.schemas import execute
+from tests.support.targets import IPHONE, Target, wait_until
+from tests.support.visit_queues import visit_of
+from tests.support.visited import PENDING, Store, Visited, purge
 
 pytestmark = pytest.mark.slow
 
 GOOGLEBOT = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-# The statement of the previous version, reduced to what it writes.
-OLD_VISIT = """
-    WITH stored AS (
-        INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os)
-        SELECT %(id)s, now() - make_interval(hours => n), int4send(n), 'Country ' || n %% 3, 'direct', 'Firefox',
-               'Linux'
-          FROM generate_series(1, %(number)s) n
-        RETURNING country),
-    counted AS (
-        INSERT INTO totals AS t (target_id, clicks, visitors) VALUES (%(id)s, %(number)s, %(number)s)
-        ON CONFLICT (target_id) DO UPDATE SET clicks = t.clicks + excluded.clicks)
-    INSERT INTO {breakdowns} AS b (target_id, dimension, label, total)
-    SELECT %(id)s, dimension, label, count(*)
-      FROM stored, LATERAL (VALUES ('country', country), ('referrer', 'direct'), ('browser', 'Firefox'), ('os', 'Linux')
-                           ) AS dimensions (dimension, label)
-     GROUP BY dimension, label
-    ON CONFLICT (target_id, dimension, label) DO UPDATE SET total = b.total + excluded.total
-"""
 
 
-def rollup(sql: Sql, target_id: int) -> dict[tuple[str, str, bool], int]:
-    counts = "SELECT dimension, label, bot, sum(visits)::int AS visits FROM target_rollups WHERE target_id = %(id)s"
-    rows = sql(f"{counts} GROUP BY dimension, label, bot", id=target_id)
+def rollup(sql: Sql, tracked_id: int) -> dict[tuple[str, str, bool], int]:
+    rows = sql(
+        f"""
+        SELECT dimension, label, bot, visits::int FROM {TRACKED}
+         WHERE tracked_id = %(id)s AND unit = 'day' AND dimension <> 'social'
+        """,
+        id=tracked_id,
+    )
     return {(row["dimension"], row["label"], row["bot"]): row["visits"] for row in rows}
 
 
@@ -108,9 +94,11 @@ def test_bots_beyond_the_limit_of_the_plan_are_not_stored_and_leave_people_their
 
 
 def test_invented_labels_are_bounded_in_rollups_too(target: Target, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visits, "MAX_LABELS", 2)
+    monkeypatch.setattr(rollups, "MAX_LABELS", 2)
     for number in range(5):
         target.visit(Referer=f"https://site{number}.example.com/")
+    with target.app.app_context():
+        rollups.roll_up()
     referrers = {label: n for (dimension, label, _), n in rollup(sql, target.id).items() if dimension == "referrer"}
     assert referrers == {"site0.example.com": 1, "site1.example.com": 1, "Other": 3}
 
@@ -120,29 +108,109 @@ def test_deleting_a_target_deletes_its_rollups_and_deleting_its_user_those_of_th
 ) -> None:
     target.visit()
     sql(ROLL_UP)
-    sql("INSERT INTO target_folds SELECT target_id, now()::date, bot, visits, labels FROM target_quarters RETURNING 1")
     alice.delete(f"/api/qr/{target.id}/delete")
     run_jobs()
-    assert sql("SELECT FROM target_quarters") == sql("SELECT FROM target_folds") == []
-    assert sql("SELECT visits FROM account_days WHERE dimension = ''") == [{"visits": 1}]
+    assert sql("SELECT FROM tracked_rollups") == []
+    assert sql("SELECT visits FROM account_rollups WHERE dimension = '' AND unit = 'day'") == [{"visits": 1}]
     admin.delete(f"/api/user/{alice.id}/delete")
     run_jobs()
-    assert sql("SELECT FROM account_days") == sql("SELECT FROM account_rollups") == []
+    assert sql("SELECT FROM account_rollups") == []
 
 
-# --- folding
+# --- pending visits
+
+
+def test_statistics_count_pending_visits_and_are_the_same_when_they_are_rolled_up(
+    target: Target, alice: Client, sql: Sql
+) -> None:
+    for number in range(1, 4):
+        target.visit(Referer="https://t.co/x")
+        before = alice.get(f"/api/qr/{target.id}").get_json()["data"]
+        assert (before["clicks"], before["socialCount"]["twitter"]) == (number, number)
+        assert before == target.statistics()
+        sql(ROLL_UP)
+        assert alice.get(f"/api/qr/{target.id}").get_json()["data"] == before
+    assert sql("SELECT counted FROM totals") == [{"counted": 3}]
+
+
+def test_the_queue_rolls_up_pending_visits(
+    recorder: queue.VisitQueue, target: Target, alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "ROLL_UP_SECONDS", 0)
+    monkeypatch.setattr(recorder, "_next_roll_up", 0)
+    recorder.add(visit_of(target, alice))
+    wait_until(lambda: bool(sql("SELECT FROM tracked_rollups WHERE tracked_id = %(id)s", id=target.id)))
+    assert sql("SELECT FROM pending_visits") == []
+    assert differences(sql) == []
+
+
+def test_pending_visits_of_a_deleted_link_count_for_its_account_only(
+    alice: Client, sql: Sql, store: Store, run_jobs: Callable[[], None]
+) -> None:
+    link = factories.link(sql, alice.id)
+    store([Visited(link, NOW)])
+    alice.delete(f"/api/url/{link}/delete")
+    run_jobs()
+    assert report(alice, "by=target")["data"]["rows"] == [{"target": link, "clicks": 1}]
+    sql(ROLL_UP)
+    assert report(alice, "by=target")["data"]["rows"] == [{"target": link, "clicks": 1}]
+    assert sql("SELECT FROM tracked_rollups") == []
+
+
+def test_pending_visits_of_a_deleted_user_leave_nothing(
+    alice: Client, admin: Client, sql: Sql, store: Store, run_jobs: Callable[[], None]
+) -> None:
+    link = factories.link(sql, alice.id)
+    store([Visited(link, NOW)])
+    admin.delete(f"/api/user/{alice.id}/delete")
+    sql(ROLL_UP)
+    run_jobs()
+    for table in ("pending_visits", "tracked_rollups", "account_rollups"):
+        assert sql(f"SELECT FROM {table}") == [], table
+
+
+@pytest.fixture
+def slow_rollup(raw: psycopg2.extensions.connection) -> Iterator[None]:
+    """Let each visit take two milliseconds."""
+    with raw.cursor() as cursor:
+        cursor.execute(
+            """
+            CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN PERFORM pg_sleep(0.002); RETURN OLD; END $$;
+            CREATE TRIGGER sleep BEFORE DELETE ON pending_visits FOR EACH ROW EXECUTE FUNCTION sleep()
+            """
+        )
+        yield
+        cursor.execute("DROP FUNCTION sleep CASCADE")
+
+
+@pytest.mark.usefixtures("slow_rollup")
+def test_a_batch_that_exceeds_its_timeout_is_halved(
+    make_app: Callable[..., Flask], alice: Client, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store([Visited(factories.link(sql, alice.id), NOW)] * 300)
+    monkeypatch.setattr(rollups, "MAX_PENDING", 300)
+    monkeypatch.setattr(session, "STARTUP_OPTIONS", f"{session.STARTUP_OPTIONS} -c statement_timeout=400")
+    with make_app().app_context():
+        rollups.roll_up()
+    assert sql("SELECT FROM pending_visits") == []
+    assert sql("SELECT visits FROM tracked_rollups WHERE unit = 'quarter'") == [{"visits": 300}]
+    assert sql(PENDING_DIFFERENCES) == []
+
+
+# --- the purge
 
 
 @pytest.mark.usefixtures("drop_past_months")
-def test_the_purge_folds_old_quarters_of_an_hour_into_days(
+def test_the_purge_deletes_old_quarters_of_an_hour_and_leaves_the_days(
     located: Flask, sql: Sql, register: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "MAX_ROWS", 7)
+    monkeypatch.setattr(rollups, "MAX_ROWS", 7)
     target = Target(located, sql, register("carol", plan="Business").id)
     sql("SELECT create_partition(now() - make_interval(days => 31 * n)) FROM generate_series(1, 15) n")
     sql(
         """
-        INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os, bot, device, language)
+        INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os, bot, device, language)
         SELECT %(id)s, now() - make_interval(hours => 7 * n), '', 'Country ' || n %% 5, 'Other', 'Other', 'Other',
                n %% 9 = 0, 'phone', 'German'
           FROM generate_series(1, 1500) n
@@ -150,108 +218,20 @@ def test_the_purge_folds_old_quarters_of_an_hour_into_days(
         """,
         id=target.id,
     )
-    sql(ROLL_UP)
-    sums = "SELECT dimension, label, bot, sum(visits)::int AS n FROM {} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
-    before = sql(sums.format("target_rollups"))
+    sql(PENDING)
+    sql("INSERT INTO totals VALUES (%(id)s, 1334, 0) RETURNING 1", id=target.id)
+    assert differences(sql) == []
     purge(located)
-    rows = sql(sums.format("(SELECT * FROM target_rollups UNION ALL SELECT * FROM target_days) both_ages"))
-    assert rows == before
-    assert sql("SELECT FROM target_quarters WHERE at < now() - interval '401 days'") == []
-    assert sql("SELECT FROM account_rollups WHERE at < now() - interval '401 days'") == []
-    [folded] = sql("SELECT sum(visits)::int AS n, max(day) < now() - interval '399 days' AS old FROM target_folds")
-    assert folded["n"] > 100
-    assert folded["old"]
-    assert [row for row in differences(sql) if row["compared"] not in ("totals", "statistics")] == []
-
-
-# --- upgrades
-
-
-@pytest.fixture
-def upgraded(empty: str, flask: Callable[..., Result]) -> list[int]:
-    """Two links of an upgraded database, with 20 and 5 visits that the previous version has stored."""
-    execute(empty, (Path(__file__).parent / "schemas_of_the_past" / "1.sql").read_text())
-    execute(
-        empty,
-        """
-        INSERT INTO users (id, username, email, password_hash, key_digest, key_ciphertext)
-        VALUES (1, 'a', 'a', '', '', '');
-        INSERT INTO links (user_id, alias, url) VALUES (1, 'one', 'https://example.com/'), (1, 'two', '')
-        """,
-    )
-    ids = [row[0] for row in execute(empty, "SELECT id FROM links ORDER BY id")]
-    store_old(empty, "tallies", ids[0], 20)
-    store_old(empty, "tallies", ids[1], 5)
-    assert flask("database", "upgrade").exit_code == 0
-    assert execute(empty, "SELECT count(*) FROM visits WHERE NOT rolled") == [(25,)]
-    return ids
-
-
-def store_old(dsn: str, breakdowns: str, target_id: int, number: int) -> None:
-    with psycopg2.connect(dsn) as connection, connection.cursor() as cursor:
-        cursor.execute(OLD_VISIT.format(breakdowns=breakdowns), {"id": target_id, "number": number})
-
-
-def test_an_upgrade_counts_each_visit_once_also_if_it_is_killed_and_the_old_version_stores_more(
-    empty: str, fresh: Flask, upgraded: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(jobs, "MAX_VISITS", 4)
-    fills = 0
-    with fresh.app_context():
-        done = False
-        while not done:
-            fills += 1
-            if fills in (3, 5):
-                store_old(empty, "target_breakdowns", upgraded[1], 3)
-                kill_batch(empty)
-            done = jobs.fill({})
-    assert fills > 5
-    assert differences(partial(execute, empty)) == []
-    assert execute(empty, "SELECT clicks FROM totals ORDER BY 1") == [(11,), (20,)]
-
-
-@pytest.mark.usefixtures("upgraded")
-def test_two_processes_that_run_the_job_at_the_same_time_count_each_visit_once(empty: str, fresh: Flask) -> None:
-    def fill() -> None:
-        with fresh.app_context():
-            while not jobs.fill({}):
-                pass
-
-    with closing(psycopg2.connect(empty)) as connection, connection.cursor() as cursor:
-        cursor.execute(jobs._VISITS, {"limit": 4})
-        other = Thread(target=fill)
-        other.start()
-        waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-        wait_until(lambda: len(execute(empty, waiting)) == 1)
-        connection.commit()
-        other.join()
-    assert differences(partial(execute, empty)) == []
-
-
-def kill_batch(dsn: str) -> None:
-    """Run a batch on a connection that breaks before it commits."""
-    connection = psycopg2.connect(dsn)
-    with connection.cursor() as cursor:
-        cursor.execute(jobs._VISITS, {"limit": 4})
-        assert cursor.fetchone() == (False, 4)
-    connection.close()
-
-
-def test_statistics_are_computed_when_they_are_read_until_the_job_has_stored_them(
-    target: Target, sql: Sql, alice: Client, located: Flask
-) -> None:
-    target.visit()
-    before = alice.get(f"/api/qr/{target.id}").get_json()
-    link_id = factories.link(sql, alice.id)
-    sql("INSERT INTO totals VALUES (%(id)s, 5, 2) RETURNING 1", id=link_id)
-    sql("UPDATE totals SET statistics = NULL RETURNING 1")
-    assert alice.get(f"/api/qr/{target.id}").get_json() == before
-    assert alice.get(f"/api/url/{link_id}").get_json()["data"]["clicks"] == 5
-    with located.app_context():
-        assert jobs.fill({}) is False
-        assert jobs.fill({}) is True
-    assert sql("SELECT FROM totals WHERE statistics IS NULL") == []
-    assert alice.get(f"/api/qr/{target.id}").get_json() == before
+    assert differences(sql) == []
+    for table in ("tracked_rollups", "account_rollups"):
+        [old] = sql(
+            f"""
+            SELECT count(*) FILTER (WHERE unit = 'quarter') AS quarters,
+                   count(*) FILTER (WHERE unit = 'day') AS days
+              FROM {table} WHERE at < now() - interval '401 days' AND at > '-infinity'
+            """
+        )
+        assert (old["quarters"], old["days"] > 30) == (0, True)
 
 
 # --- concurrency
@@ -266,11 +246,11 @@ app, chance = create_app(**settings), random.Random(number)
 queue, now = app.extensions["linkmgr_visit_queue"], time.time()
 with app.app_context():
     for n in range(1000):
-        target_id, user_id = targets[min(int(chance.paretovariate(0.8)), len(targets)) - 1]
+        tracked_id, user_id = targets[min(int(chance.paretovariate(0.8)), len(targets)) - 1]
         bot = chance.random() < 0.1
         referrer = "Direct, email and other" if bot else f"site{chance.randrange(30)}"
         system = "Unknown" if bot else "Linux"
-        queue.add(Visit(target_id, user_id, now - n, f"{chance.randrange(999):04}", chance.choice("ABC"), referrer,
+        queue.add(Visit(tracked_id, user_id, now - n, f"{chance.randrange(999):04}", chance.choice("ABC"), referrer,
                         "Firefox", system, None, bot=bot, device="phone"))
         if n % 300 == 0:
             assert queue.flush()

@@ -10,11 +10,11 @@ from flask import Flask
 
 from linkmgr.db import statements
 from linkmgr.repository import public
-from tests import factories
 from tests.conftest import BASE_URL, Client
-from tests.explain import rows_read
-from tests.factories import Sql
-from tests.targets import statistics
+from tests.support import factories
+from tests.support.explain import rows_read
+from tests.support.factories import Sql
+from tests.support.targets import statistics
 
 pytestmark = pytest.mark.slow
 

@@ -12,11 +12,11 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.qr.vcard import vcard
-from tests import geoip
-from tests.browser import PHONE, Browser
 from tests.conftest import Client
-from tests.targets import IPHONE
-from tests.test_qr_image import decoded, pixels
+from tests.support import geoip
+from tests.support.browser import PHONE, Browser
+from tests.support.codes import decoded, encoded_path, pixels
+from tests.support.targets import IPHONE
 
 VCARD = {
     "fname": "Zoë",
@@ -35,16 +35,9 @@ VCARD = {
 }
 
 
-def add(client: Client, kind: str, data: Any) -> str:
-    """Create a code and return the path that its image encodes."""
-    answer = client.post("/api/qr/add", {"type": kind, "data": data})
-    assert answer.status_code == 200, answer.text
-    return str(urlsplit(answer.get_json()["link"]).path).replace("/qr/", "/q/")
-
-
 @pytest.fixture
 def scan(app: Flask, alice: Client) -> Callable[[str, Any], TestResponse]:
-    return lambda kind, data: app.test_client().get(add(alice, kind, data))
+    return lambda kind, data: app.test_client().get(encoded_path(alice, kind, data))
 
 
 Scan = Callable[[str, Any], TestResponse]
@@ -65,7 +58,7 @@ def test_a_link_redirects(scan: Scan) -> None:
 
 
 def test_an_update_changes_the_target_of_printed_codes(app: Flask, alice: Client) -> None:
-    path = add(alice, "link", "https://example.com/old")
+    path = encoded_path(alice, "link", "https://example.com/old")
     qr_id = alice.get("/api/qr").get_json()["data"]["qrs"][0]["id"]
     alice.put(f"/api/qr/{qr_id}/update", {"data": "https://example.com/new"})
     assert app.test_client().get(path).headers["Location"] == "https://example.com/new"
@@ -137,11 +130,11 @@ def test_the_wifi_page_shows_name_and_password(scan: Scan) -> None:
 @pytest.fixture
 def save(app: Flask, alice: Client) -> Callable[[Any], TestResponse]:
     """Return the file that the page of a contact links to."""
-    return lambda data: app.test_client().get(f"{add(alice, 'vcard', data)}/vcard")
+    return lambda data: app.test_client().get(f"{encoded_path(alice, 'vcard', data)}/vcard")
 
 
 def test_a_vcard_is_shown_before_it_is_saved(app: Flask, alice: Client) -> None:
-    path = add(alice, "vcard", VCARD | {"site": "https://example.com/?a=1&b=<2>"})
+    path = encoded_path(alice, "vcard", VCARD | {"site": "https://example.com/?a=1&b=<2>"})
     page = app.test_client().get(path)
     assert (page.status_code, page.mimetype, page.headers["Cache-Control"]) == (200, "text/html", "no-store")
     assert "Zoë Müller; Smith, Jr.</h1>" in page.text
@@ -162,7 +155,7 @@ def test_a_vcard_is_shown_before_it_is_saved(app: Flask, alice: Client) -> None:
 
 
 def test_the_file_of_a_contact_is_found_from_an_address_with_a_slash(app: Flask, alice: Client) -> None:
-    path = add(alice, "vcard", VCARD)
+    path = encoded_path(alice, "vcard", VCARD)
     page = app.test_client().get(f"{path}/")
     assert page.status_code == 200
     assert f'href="{path}/vcard"' in page.text
@@ -176,7 +169,7 @@ def test_a_contact_without_details_shows_its_name_only(scan: Scan) -> None:
 
 
 def test_other_codes_have_no_contact(app: Flask, alice: Client) -> None:
-    assert app.test_client().get(f"{add(alice, 'text', 'Hello')}/vcard").status_code == 404
+    assert app.test_client().get(f"{encoded_path(alice, 'text', 'Hello')}/vcard").status_code == 404
     assert app.test_client().get("/q/unknown/vcard").status_code == 404
 
 
@@ -277,7 +270,7 @@ def test_scan_pages_work_on_a_phone(browser: Browser, base: str, alice: Client, 
     browser.size(*PHONE)
     for kind, (data, shown) in SHOWN.items():
         browser.scripts(run=scripts)
-        browser.open(base + add(alice, kind, data))
+        browser.open(base + encoded_path(alice, kind, data))
         assert shown in browser.text
         assert ("Copy " in browser.text) == (scripts and kind in ("text", "wifi"))
         browser.scripts(run=True)

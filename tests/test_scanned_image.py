@@ -7,9 +7,9 @@ import zxingcpp
 from flask import Flask
 from PIL import Image
 
-from tests import geoip
 from tests.conftest import BASE_URL, Client
-from tests.targets import FIREFOX, IPHONE
+from tests.support import geoip
+from tests.support.targets import FIREFOX, IPHONE
 
 PAGE = "https://example.com/menu"
 

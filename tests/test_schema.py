@@ -2,34 +2,66 @@
 
 from collections.abc import Callable, Iterator
 from threading import Timer
-from typing import Any
 
 import psycopg2
 import pytest
 from click.testing import Result
 from flask import Flask
 
+import linkmgr
 from linkmgr.db import migrations, session, statements
 from linkmgr.db.statements import VERSION
+from tests.conftest import ROOT
+from tests.support.catalog import DEFINITIONS
+from tests.support.schemas import execute
 
 pytestmark = pytest.mark.slow
 
 Connection = psycopg2.extensions.connection
 
 
-def execute(dsn: str, statement: str) -> list[tuple[Any, ...]]:
-    connection = psycopg2.connect(dsn)
-    connection.autocommit = True
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        found = cursor.fetchall() if cursor.description else []
-    connection.close()
-    return found
-
-
 def test_the_newest_migration_has_the_version_of_schema_sql(app: Flask, raw: Connection) -> None:
     numbers = [int(path.name[:4]) for path in migrations.MIGRATIONS.glob("*.sql")]
     assert session.schema_version(raw) == statements.VERSION == max(numbers, default=1)
+
+
+def test_the_release_is_that_of_the_changelog_the_document_and_the_health_check(app: Flask) -> None:
+    visitor = app.test_client()
+    assert f"## {linkmgr.__version__}\n" in (ROOT / ".github/CHANGELOG.md").read_text()
+    assert visitor.get("/api/openapi.json").get_json()["info"]["version"] == linkmgr.__version__
+    assert visitor.get("/healthz").get_json() == {"error": 0, "version": linkmgr.__version__}
+
+
+def test_an_upgraded_database_equals_a_new_one(
+    empty: str, flask: Callable[..., Result], migrate: Callable[..., None]
+) -> None:
+    change = """
+        CREATE TABLE shelves (id bigint PRIMARY KEY);
+        CREATE TRIGGER kept AFTER DELETE ON shelves EXECUTE FUNCTION enqueue_cleanup();
+        ALTER TABLE pixels ADD shelf bigint, ADD CHECK (shelf > 0);
+        SELECT create_restricted_views();
+    """
+    flask("database", "create")
+    migrate(shelves=change)
+    assert flask("database", "upgrade").output == f"The database has schema {VERSION + 1}, which is up to date.\n"
+    upgraded = execute(empty, DEFINITIONS)
+    execute(empty, "DROP SCHEMA public, restricted_own, restricted_domains CASCADE; CREATE SCHEMA public")
+    execute(empty, f"{(ROOT / 'schema.sql').read_text()}; {change}; UPDATE schema_version SET version = version + 1")
+    assert execute(empty, DEFINITIONS) == upgraded
+
+
+def test_a_database_from_before_the_first_release_is_refused_with_one_sentence(
+    empty: str, fresh: Flask, flask: Callable[..., Result]
+) -> None:
+    execute(empty, "CREATE TABLE schema_version (version integer NOT NULL); INSERT INTO schema_version VALUES (32)")
+    for command in ("check", "create", "upgrade"):
+        refused = flask("database", command)
+        assert refused.exit_code == 1
+        assert refused.output == (
+            "The database is older than release 1.0.0 and cannot be upgraded: export the account of each user with the "
+            "program that made it, and import the exports into a new database with this one.\n"
+        )
+    assert fresh.test_client().get("/api/account").status_code == 503
 
 
 def test_an_empty_database_is_created_once(flask: Callable[..., Result]) -> None:

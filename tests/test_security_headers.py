@@ -8,11 +8,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from tests.conftest import Client
-
-POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self' data:; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
+from tests.support.pages import POLICY
 
 
 def link(admin: Client, user: Client) -> str:

@@ -38,7 +38,7 @@ UNUSABLE = {
     "metrics_token": ["short", "sixteen letters and spaces"],
     "prepare": ["no"],
     "respect_dnt": ["true", "01"],
-    "webhook_networks": ["localhost", "10.0.0.1/8", "10.0.0.0/8; 192.168.0.0/16"],
+    "private_networks": ["localhost", "10.0.0.1/8", "10.0.0.0/8; 192.168.0.0/16"],
     "accent": ["red", "#45d", "#4355d9;", "#4355d9 #9aacff #000000", "#ffee00", "#4355d9 #101010"],
     "logo": ["missing.png", ".", "../logo.png", "/etc/hostname"],
 }

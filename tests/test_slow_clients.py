@@ -6,76 +6,34 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from urllib.parse import urlsplit
+from collections.abc import Callable
+from contextlib import ExitStack
 
 import pytest
-from gunicorn.http.unreader import Unreader
-from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from linkmgr.web.error_codes import CATALOGUE
+from linkmgr.errors import CATALOGUE
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.test_gunicorn import LARGEST, PIXEL, chunk
+from tests.support.factories import Sql
+from tests.support.raw_http import (
+    BEGINNINGS,
+    BOUND,
+    DEADLINE,
+    HEAD,
+    LARGEST,
+    PIXEL,
+    chunk,
+    many,
+    opened,
+    responses,
+    seconds_for,
+)
 
 pytestmark = pytest.mark.services
-
-DEADLINE = 10
-BOUND = 3.0  # seconds within which other requests are answered; blocked ones would wait for the deadline
-HEAD = b"POST /api/pixel/add HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-BEGINNINGS = {
-    "a body": HEAD + b"Content-Length: 10\r\n\r\n{",
-    "headers": HEAD + b"X-Slow: ",
-    "a chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\n400\r\n{",
-    "chunks": HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
-    "a trailer": HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n0\r\nX-Slow: ",
-    "a body after 100 Continue": HEAD + b"Expect: 100-continue\r\nContent-Length: 10\r\n\r\n{",
-}
 
 
 @pytest.fixture
 def base(unlimited: str) -> str:
     return unlimited
-
-
-def opened(base: str, receive_buffer: int = 0) -> socket.socket:
-    client = socket.socket()
-    if receive_buffer:
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-    client.settimeout(DEADLINE + 5)
-    client.connect(("127.0.0.1", urlsplit(base).port or 0))
-    return client
-
-
-def seconds_for(url: str) -> float:
-    began = time.monotonic()
-    with urllib.request.urlopen(url, timeout=30) as answer:
-        assert answer.status == 200
-        answer.read()
-    return time.monotonic() - began
-
-
-@contextmanager
-def many(base: str, beginning: bytes, number: int, *, receive_buffer: int = 0) -> Iterator[list[socket.socket]]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(opened(base, receive_buffer)) for _ in range(number)]
-        for each in sockets:
-            each.sendall(beginning)
-        yield sockets
-
-
-def responses(connection: socket.socket, number: int) -> list[tuple[int, bytes]]:
-    """Read responses with a Content-Length. 100 Continue has none."""
-    found = []
-    with connection.makefile("rb") as file:
-        for _ in range(number):
-            status, length = int(file.readline().split()[1]), 0
-            while (line := file.readline()) != b"\r\n":
-                name, _, value = line.partition(b":")
-                length = int(value) if name.lower() == b"content-length" else length
-            found.append((status, file.read(length)))
-    return found
 
 
 def test_requests_that_never_end_do_not_block_others_and_end_with_408(base: str) -> None:
@@ -285,11 +243,3 @@ def test_1600_connections_of_slowhttptest_do_not_block_others(serve: Callable[..
         time.sleep(0.05)
     assert [attack.returncode for attack in attacks] == [0] * 4
     assert longest < BOUND
-
-
-def test_gunicorn_has_the_names_that_the_worker_uses() -> None:
-    names = {"accept", "enqueue_req", "finish_request", "handle_request", "murder_pending", "set_accept_enabled"}
-    assert names <= vars(ThreadWorker).keys()
-    assert {"nr_conns", "poller"} <= set(ThreadWorker.__init__.__code__.co_names)
-    assert {"init", "close"} <= vars(TConn).keys()
-    assert {"take_buffered", "unread"} <= vars(Unreader).keys()

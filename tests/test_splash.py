@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
+from tests.support import factories
+from tests.support.factories import Sql
 
 FULL = {
     "name": "Launch",

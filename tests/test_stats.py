@@ -6,12 +6,12 @@ from collections.abc import Callable
 import pytest
 
 from linkmgr.fields.stats import BY
-from tests import factories
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.reports import TODAY, date, report, rows
-from tests.targets import FIREFOX, IPHONE, Target
-from tests.visited import Store, Visited
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.reports import TODAY, date, report, rows
+from tests.support.targets import FIREFOX, IPHONE, Target
+from tests.support.visited import Store, Visited
 
 # --- rows and totals
 
@@ -80,7 +80,7 @@ def test_every_dimension_is_counted_from_both_sources_alike(
     alice: Client, visited: list[Visited], link: int, name: str, selected: bool
 ) -> None:
     query = f"by={name}" + (f"&ids={link}" if selected else "")
-    member = "target_id" if name == "target" else name
+    member = "tracked_id" if name == "target" else name
     expected = Counter(getattr(visit, member) for visit in visited if not visit.bot)
     for metrics, source in (("clicks", "rollups"), ("clicks,visitors", "visits")):
         answer = report(alice, f"{query}&metrics={metrics}")
@@ -210,7 +210,7 @@ def test_a_deleted_link_stays_in_the_numbers_of_its_account(
     ],
 )
 def test_a_filter_includes_and_excludes_labels(alice: Client, visited: list[Visited], query: str, clicks: int) -> None:
-    ids = f"ids={visited[0].target_id}"
+    ids = f"ids={visited[0].tracked_id}"
     for other in ("metrics=clicks", "metrics=clicks,visitors", ids, f"{ids}&metrics=visitors,clicks"):
         answer = report(alice, f"{query}&{other}")
         assert answer["data"]["totals"]["clicks"] == clicks

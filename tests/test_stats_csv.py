@@ -8,8 +8,8 @@ import pytest
 
 from linkmgr.fields.stats import BY, DIMENSIONS
 from tests.conftest import Client
-from tests.reports import TODAY, date, refusal, report, rows
-from tests.visited import Store, Visited
+from tests.support.reports import TODAY, date, refusal, report, rows
+from tests.support.visited import Store, Visited
 
 # --- administrators
 
@@ -17,7 +17,7 @@ from tests.visited import Store, Visited
 def test_an_administrator_reads_the_statistics_of_a_user_and_of_all(
     admin: Client, alice: Client, bob_link: tuple[Client, int], store: Store, visited: list[Visited]
 ) -> None:
-    bob, link = bob_link[0], visited[0].target_id
+    bob, link = bob_link[0], visited[0].tracked_id
     store([Visited(bob_link[1], TODAY)])
     assert report(admin)["data"]["totals"] == {"clicks": 0}
     for metrics in ("clicks", "clicks,visitors"):

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.pages import luminance
 
 # Text colors and their background colors.
 PAIRS = [
@@ -30,12 +31,6 @@ def schemes() -> dict[str, dict[str, str]]:
     style = (ROOT / "linkmgr/static/style.css").read_text()
     light, dark = (dict(re.findall("--([a-z-]+): #([0-9a-f]{6});", part)) for part in style.split("@media", 2)[:2])
     return {"light": light, "dark": dark}
-
-
-def luminance(color: str) -> float:
-    parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

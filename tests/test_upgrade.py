@@ -14,25 +14,25 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.db.statements import VERSION
-from tests import nginx
 from tests.conftest import MANY, ROOT, Client
-from tests.factories import Sql
-from tests.races import meanwhile
-from tests.servers import service
-from tests.test_console_speed import pages
-from tests.test_embedded import ask, eventually
+from tests.support import nginx
+from tests.support.clusters import ask, eventually
+from tests.support.factories import Sql
+from tests.support.pages import pages
+from tests.support.races import meanwhile
+from tests.support.servers import service
 
 pytestmark = pytest.mark.services
 
 # Columns, types, rows and an index of the tables that requests read and write.
 MIGRATION = """
-    DROP SCHEMA confined CASCADE;
+    DROP SCHEMA restricted_own, restricted_domains CASCADE;
     ALTER TABLE pixels ADD note text NOT NULL DEFAULT '', ALTER name TYPE varchar(1000);
     ALTER TABLE channels ALTER description TYPE varchar(1000);
     ALTER TABLE users ADD note text;
     UPDATE pixels SET note = name;
     CREATE INDEX ON pixels (note);
-    SELECT create_confined_views();
+    SELECT create_restricted_views();
 """
 
 

@@ -9,9 +9,9 @@ import pytest
 from flask import Flask
 
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.imported import sale, shlink
-from tests.test_account_page import signed_in
+from tests.support.factories import Sql
+from tests.support.imported import sale, shlink
+from tests.support.pages import signed_in
 
 FILE = shlink(*(sale(f"row-{n}") for n in range(4000)))
 

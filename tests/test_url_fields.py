@@ -9,8 +9,8 @@ from flask import Flask
 from marshmallow import ValidationError
 
 from linkmgr.fields.urls import normalize_target
-from tests.browser import Browser
 from tests.conftest import Client
+from tests.support.browser import Browser
 
 
 @pytest.mark.parametrize(

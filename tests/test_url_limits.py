@@ -12,8 +12,8 @@ from flask import Flask
 
 from linkmgr.repository import plans
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.races import at_once
+from tests.support.factories import Sql
+from tests.support.races import at_once
 
 PAGE = "https://example.com/page"
 OTHER = "https://example.org/other"
@@ -29,10 +29,10 @@ Post = Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
 
 @pytest.fixture
 def on_plan(app: Flask, register: Callable[..., Client]) -> Callable[..., Client]:
-    def make(**limits: Any) -> Client:
+    def make(*, admin: bool = False, rate: int | None = None, **limits: Any) -> Client:
         with app.app_context():
-            plans.add("Own", free=False, limits={"api": {"enabled": "1"}} | limits)
-        return register("carol", plan="Own")
+            plans.add("Own", free=False, limits={"api": {"enabled": "1"}} | limits, rate=rate)
+        return register("carol", plan="Own", admin=admin)
 
     return make
 
@@ -91,6 +91,28 @@ def test_an_existing_link_is_returned_at_the_limit(on_plan: Callable[..., Client
     )
 
 
+def test_administrators_have_no_limits_on_any_plan(on_plan: Callable[..., Client]) -> None:
+    none = {"enabled": "0", "count": "1"}
+    off = dict.fromkeys(("splash", "overlay", "pixels", "domain", "api", "export", "bundle", *FEATURES), none)
+    carol = on_plan(admin=True, rate=1, links=1, clicks=1, **off)
+    link = {name: value for _, members in FEATURES.values() for name, value in members.items()}
+    for n in "12":
+        link_id = carol.add("/api/url/add", {"url": f"{PAGE}/{n}"} | link | {"custom": f"Spring{n}"})
+        for kind, members in (
+            ("domain", {"domain": f"https://go{n}.example.org"}),
+            ("pixel", {"type": "bing", "name": n, "tag": n}),
+            ("splash", {"name": n}),
+            ("overlay", {"type": "message", "name": n, "message": n}),
+            ("campaign", {"name": n}),
+        ):
+            answer = carol.post(f"/api/{kind}/add", members)
+            assert answer.status_code == 200, answer.text
+    bulk = carol.post("/api/urls/bulk", {"urls": [{"url": OTHER} | link | {"custom": "Autumn"}]}).get_json()
+    assert "id" in bulk["results"][0], bulk
+    assert carol.put(f"/api/url/{link_id}/update", link | {"custom": "Winter"}).status_code == 200
+    assert carol.get("/api/urls/export").status_code == 200
+
+
 @pytest.mark.parametrize("feature", FEATURES)
 def test_members_that_the_plan_lacks_are_rejected_but_may_stay_and_be_removed(
     on_plan: Callable[..., Client], sql: Sql, feature: str
@@ -141,6 +163,8 @@ def test_after_a_downgrade_elements_can_be_removed_but_not_changed(
     key = "value" if name == "parameters" else "link"
     assert not is_stored(**{name: [first | {key: OTHER}]})
     assert not is_stored(**{name: [first, second, dict.fromkeys(first, "Peru") | {key: OTHER}]})
+    if name == "parameters":
+        assert not is_stored(parameters=[{"name": first["value"], "value": first["name"]}])
     assert is_stored(**{name: [second]})
     assert not is_stored(**{name: [first, second]})
     assert len(carol.get(f"/api/url/{link_id}").get_json()["details"][name]) == 1

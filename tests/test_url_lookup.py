@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import BASE_URL, Client
-from tests.test_urls import PAGE, add
+from tests.support.shortlinks import PAGE, add
 
 HOST = BASE_URL.partition("://")[2]
 BRANDED = "go.example.net"

@@ -6,23 +6,10 @@ from typing import Any
 import pytest
 
 from linkmgr.web import passwords
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-
-PAGE = "https://example.com/page"
-
-
-def stored(sql: Sql, client: Client, **members: Any) -> dict[str, Any]:
-    link_id = client.add("/api/url/add", {"url": PAGE} | members)
-    return sql("SELECT * FROM links WHERE id = %(id)s", id=link_id)[0]
-
-
-def refused(client: Client, **members: Any) -> str:
-    answer = client.post("/api/url/add", {"url": PAGE} | members)
-    assert answer.status_code == 400, answer.text
-    message: str = answer.get_json()["message"]
-    return message
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.shortlinks import PAGE, refused, stored
 
 
 def test_the_example_of_the_specification_is_accepted(alice: Client, sql: Sql) -> None:
@@ -56,8 +43,9 @@ def test_the_example_of_the_specification_is_accepted(alice: Client, sql: Sql) -
         parameters=[{"name": "aff", "value": "3"}, {"device": "gtm_source", "link": "api"}],
     )  # fmt: skip
     assert passwords.matches("mypass", link.pop("password_hash"))
-    assert link | {"id": 0, "created": ""} == {
+    assert link | {"id": 0, "created": "", "version": 0} == {
         "id": 0,
+        "version": 0,
         "user_id": alice.id,
         "campaign_id": campaign,
         "domain_id": None,

@@ -3,10 +3,10 @@
 import psycopg2
 from flask import Flask
 
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.races import at_once, during
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.races import at_once, during
 
 
 def stored_pixels(sql: Sql) -> list[int]:

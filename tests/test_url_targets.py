@@ -11,8 +11,8 @@ from marshmallow import ValidationError
 
 from linkmgr.fields.urls import normalize_target, split_ascii
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.test_url_members import PAGE, refused, stored
+from tests.support.factories import Sql
+from tests.support.shortlinks import PAGE, refused, stored
 
 OTHER = "https://example.org/"
 

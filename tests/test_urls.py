@@ -8,19 +8,11 @@ import psycopg2
 import pytest
 
 from linkmgr.repository import urls
-from tests import factories
 from tests.conftest import BASE_URL, Client
-from tests.factories import Sql
-from tests.races import at_once, during
-
-PAGE = "https://example.com/page"
-
-
-def add(client: Client, **members: Any) -> dict[str, Any]:
-    answer = client.post("/api/url/add", {"url": PAGE} | members)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.get_json()
-    return found
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.races import at_once, during
+from tests.support.shortlinks import PAGE, add
 
 
 def details(client: Client, link_id: int) -> dict[str, Any]:
@@ -69,8 +61,8 @@ def test_a_link_is_returned_with_its_statistics(alice: Client, sql: Sql) -> None
         devicetarget=[{"device": "iPhone", "link": "https://example.com/i"}],
         expiry="2030-01-02 03:04:05",
     )
-    sql("INSERT INTO totals VALUES (%(id)s, 3, 0) RETURNING 1", id=added["id"])
-    sql("INSERT INTO target_breakdowns VALUES (%(id)s, 'country', 'Canada', 3) RETURNING 1", id=added["id"])
+    top = '{"country": {"Canada": 3}}'
+    sql("INSERT INTO totals VALUES (%(id)s, 3, 0, 3, %(top)s) RETURNING 1", id=added["id"], top=top)
     answer = alice.get(f"/api/url/{added['id']}").get_json()
     assert len(answer["details"].pop("date")) == len("2026-11-20 12:00:00")
     assert answer == {
@@ -174,7 +166,8 @@ def test_an_update_changes_only_what_was_sent(alice: Client, sql: Sql) -> None:
     link_id = add(alice, custom="Spring", **made)["id"]
 
     def stored() -> dict[str, Any]:
-        return sql("SELECT l.*, ARRAY(SELECT pixel_id FROM link_pixels WHERE link_id = l.id ORDER BY 1) AS pixels"
+        return sql("SELECT l.*, 0 AS version, "
+                   "ARRAY(SELECT pixel_id FROM link_pixels WHERE link_id = l.id ORDER BY 1) AS pixels"
                    " FROM links l WHERE id = %(id)s", id=link_id)[0]  # fmt: skip
 
     cases: list[tuple[dict[str, Any], dict[str, Any]]] = [

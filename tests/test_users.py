@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from linkmgr import keys
 from linkmgr.db import statements
 from linkmgr.repository import users
-from linkmgr.web import keys, passwords
+from linkmgr.web import passwords
 from tests.conftest import BASE_URL, Client
 
 Sql = Callable[..., list[statements.Row]]

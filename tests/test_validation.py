@@ -134,7 +134,7 @@ def test_other_spellings_of_a_path_are_not_found_and_never_redirected(alice: Cli
 
 def test_a_method_that_a_path_does_not_support_is_refused_with_those_that_it_does(alice: Client) -> None:
     answer = alice.call("PATCH", "/api/account")
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, POST")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD, POST")
     assert answer.get_json()["message"] == "The method PATCH is not allowed for this URL. Allowed methods: GET, POST."
     assert alice.call("OPTIONS", "/api/pixels").status_code == 405
 

@@ -10,12 +10,12 @@ from selenium import webdriver
 from selenium.webdriver.support.wait import WebDriverWait
 
 from linkmgr.web import passwords
-from tests import foreign, interstitials
-from tests.browser import Browser, running
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.shortlinks import TARGET, Make
-from tests.test_pixel_calls import certificate
+from tests.support import foreign, interstitials
+from tests.support.browser import Browser, running
+from tests.support.certificates import certificate
+from tests.support.factories import Sql
+from tests.support.shortlinks import TARGET, Make
 
 HOME = "www.google-analytics.com"  # the URL to which a Tag Manager container would send stolen data
 # Each attack returns the data that it obtained. An attack that throws, or returns nothing, was blocked.

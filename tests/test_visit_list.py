@@ -12,14 +12,14 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import rollups
-from tests import factories, geoip
 from tests.conftest import BASE_URL, Client
-from tests.explain import rows_read
-from tests.factories import Sql
-from tests.rollups import ROLL_UP
-from tests.targets import IPHONE, Target
-from tests.test_schema import execute
-from tests.visited import Store, Visited
+from tests.support import factories, geoip
+from tests.support.explain import rows_read
+from tests.support.factories import Sql
+from tests.support.rollups import ROLL_UP
+from tests.support.schemas import execute
+from tests.support.targets import IPHONE, Target
+from tests.support.visited import Store, Visited
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 KINDS: dict[str, Callable[[Sql, int], int]] = {"url": factories.link, "qr": factories.qr}
@@ -29,8 +29,8 @@ COLUMNS = ["time", "country", "city", "referrer", "browser", "os", "device", "la
 @pytest.fixture(params=KINDS)
 def path(request: pytest.FixtureRequest, sql: Sql, alice: Client) -> tuple[str, int]:
     """The path of a list of visits, and the id in it."""
-    target_id = KINDS[request.param](sql, alice.id)
-    return f"/api/{request.param}/{target_id}/visits", target_id
+    tracked_id = KINDS[request.param](sql, alice.id)
+    return f"/api/{request.param}/{tracked_id}/visits", tracked_id
 
 
 def pages(client: Client, path: str, limit: int, query: str = "") -> list[list[dict[str, Any]]]:
@@ -108,7 +108,8 @@ def test_each_visit_of_a_kind_is_on_exactly_one_page_whether_it_is_pending_rolle
     others = [visit._replace(bot=not visit.bot) for visit in visits]
     store([*others, *visits[::2]])
     with app.app_context():
-        rollups.fold()
+        rollups.roll_up()
+        rollups.delete_quarters()
     store([*visits[1::2], *others])
     found = pages(alice, path[0], limit, f"&bots={bots}")
     assert [len(page) for page in found[:-1]] == [limit] * (len(found) - 1)
@@ -129,25 +130,10 @@ def test_few_visits_of_a_kind_among_many_of_the_other_are_found_without_reading_
         ]
     )
     sql(ROLL_UP)
-    execute(dsn, "VACUUM ANALYZE visits, target_quarters, pending_visits")
+    execute(dsn, "VACUUM ANALYZE visits")
     call = partial(alice.get, f"/api/url/{link}/visits?bots={bots}")
     assert len(call().get_json()["data"]["visits"]) == 2
     assert max(rows_read(monkeypatch, dsn, call)) < 1000
-
-
-@pytest.mark.parametrize("bots", ["only", "exclude"])
-def test_visits_from_before_the_rollups_are_listed_while_a_job_fills_these(
-    *, alice: Client, store: Store, sql: Sql, run_jobs: Callable[[], None], path: tuple[str, int], bots: str
-) -> None:
-    store([Visited(path[1], NOW, bot=bots == "only"), Visited(path[1], NOW - timedelta(days=1), bot=bots == "only")])
-    sql("WITH old AS (UPDATE visits SET rolled = false RETURNING 1) SELECT count(*) FROM old")
-    sql("DELETE FROM pending_visits RETURNING 1")
-    sql("INSERT INTO jobs (kind, argument) VALUES ('fill_rollups', '{}') RETURNING 1")
-    query = f"&bots={bots}"
-    found = pages(alice, path[0], 1, query)
-    assert [len(page) for page in found] == [1, 1]
-    run_jobs()
-    assert pages(alice, path[0], 1, query) == found
 
 
 def test_csv_has_the_same_visits_and_names_the_next_page(alice: Client, store: Store, path: tuple[str, int]) -> None:

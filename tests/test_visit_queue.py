@@ -11,9 +11,9 @@ import pytest
 from linkmgr.repository import visits
 from linkmgr.visits.queue import VisitQueue
 from tests.conftest import Client
-from tests.servers import free_port, serving
-from tests.targets import FIREFOX, Target, wait_until
-from tests.visit_queues import counter, countries, die, files, visit_of
+from tests.support.servers import free_port, serving
+from tests.support.targets import FIREFOX, Target, wait_until
+from tests.support.visit_queues import counter, countries, die, files, visit_of
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ from linkmgr.visits import queue
 from linkmgr.visits.queue import REPLACE_BYTES, VisitQueue
 from linkmgr.visits.spool import Full, Spool
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.targets import Target, wait_until
-from tests.visit_queues import AWAY, TOKEN, Make, counter, die, files, line_of, visit_of
+from tests.support.factories import Sql
+from tests.support.targets import Target, wait_until
+from tests.support.visit_queues import AWAY, TOKEN, Make, counter, die, files, line_of, visit_of
 
 pytestmark = pytest.mark.slow
 

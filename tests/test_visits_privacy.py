@@ -7,10 +7,10 @@ import pytest
 from flask import Flask
 
 from linkmgr.visits.record import DIRECT
-from tests import geoip
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.targets import FIREFOX, IPHONE, Target
+from tests.support import geoip
+from tests.support.factories import Sql
+from tests.support.targets import FIREFOX, IPHONE, Target
 
 Open = Callable[..., Target]
 DAY = 86400

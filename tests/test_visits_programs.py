@@ -3,7 +3,7 @@
 import time
 
 from linkmgr.visits import bots
-from tests.targets import Target
+from tests.support.targets import Target
 
 CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0"
 ANDROID = "Mozilla/5.0 (Linux; Android 14; Pixel 8 Build/AP2A; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0"
@@ -27,6 +27,7 @@ PROGRAMS = (
     "rest-client/2.1.0 (linux-gnu x86_64) ruby/3.0.2p107",
     "Typhoeus - https://github.com/typhoeus/typhoeus",
     "Dart/3.4 (dart:io)",
+    "okhttp/4.12.0",
     "libwww-perl/6.78",
     "node",
     "undici",
@@ -46,7 +47,14 @@ PROGRAMS = (
     # API clients
     "PostmanRuntime/7.39.0",
     "insomnia/2023.5.8",
-    # Scanners
+    # Load generators and scanners
+    "k6/0.49.0 (https://k6.io/)",
+    "Grafana k6/1.3.0",
+    "hey/0.0.1",
+    "oha/1.4.5",
+    "wrk",
+    "feroxbuster/2.10.1",
+    "Fuzz Faster U Fool v2.1.0-dev",
     "Mozilla/5.0 (compatible; Nmap Scripting Engine; https://nmap.org/book/nse.html)",
     "Mozilla/5.0 zgrab/0.x",
     "masscan/1.3",
@@ -96,9 +104,8 @@ PEOPLE = (
     f"{IOS} Mobile/15E148 MicroMessenger/8.0.49(0x18003137) NetType/WIFI Language/zh_CN",
     f"{ANDROID} Chrome/120.0.0.0 Mobile Safari/537.36 Viber/20.1",
     f"{ANDROID} Chrome/120.0.0.0 Mobile Safari/537.36 Telegram-Android/11.1 (Samsung SM-A515F; Android 13; SDK 33)",
-    # A phone manufacturer, and HTTP libraries that apps for people use
+    # A phone manufacturer, and the systems of apps for people
     f"Mozilla/5.0 (Linux; Android 9; CUBOT X19) {CHROME} Mobile Safari/537.36",
-    "okhttp/4.12.0",
     "MobileSafari/8619.1.26 CFNetwork/1568.100.1 Darwin/24.0.0",
     "Dalvik/2.1.0 (Linux; U; Android 13; SM-G991B Build/TP1A.220624.014)",
 )

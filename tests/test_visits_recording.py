@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
 
 import psycopg2
 import pytest
@@ -13,8 +12,10 @@ from flask import Flask
 from linkmgr.visits.queue import Visit, VisitQueue
 from linkmgr.visits.record import DIRECT
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.targets import Target
+from tests.support.factories import Sql
+from tests.support.rollups import ROLL_UP
+from tests.support.targets import Target
+from tests.support.visited import purge
 
 MONTHS_AHEAD = 2
 
@@ -37,7 +38,7 @@ def test_over_the_monthly_limit_visitors_are_redirected_and_not_recorded(
         target.visit()
         other.visit()
     assert (target.clicks, other.clicks) == (2, 1)
-    sql("UPDATE usage SET kind = 'visits 2020-01' WHERE kind LIKE 'visits %%' RETURNING 1")
+    sql("UPDATE usage_parts SET kind = 'visits 2020-01' WHERE kind LIKE 'visits %%' RETURNING 1")
     target.visit()
     assert target.clicks == 3, "a new month"
     unlimited = Target(located, sql, admin.id)
@@ -67,15 +68,15 @@ def test_visits_are_recorded_without_prepared_statements_too(
 # --- retention
 
 
-def rows_of(sql: Sql, target_id: int) -> dict[str, int]:
+def rows_of(sql: Sql, tracked_id: int) -> dict[str, int]:
     found = sql(
         """
-        SELECT (SELECT count(*) FROM visits WHERE target_id = %(id)s) AS visits,
-               (SELECT count(*) FROM visitors WHERE target_id = %(id)s) AS visitors,
-               (SELECT count(*) FROM totals WHERE target_id = %(id)s) AS totals,
-               (SELECT count(*) FROM target_breakdowns WHERE target_id = %(id)s) AS breakdowns
+        SELECT (SELECT count(*) FROM visits WHERE tracked_id = %(id)s) AS visits,
+               (SELECT count(*) FROM visitors WHERE tracked_id = %(id)s) AS visitors,
+               (SELECT count(*) FROM totals WHERE tracked_id = %(id)s) AS totals,
+               (SELECT count(*) FROM tracked_rollups WHERE tracked_id = %(id)s) AS rollups
         """,
-        id=target_id,
+        id=tracked_id,
     )
     return dict(found[0])
 
@@ -84,10 +85,11 @@ def test_deleting_a_target_deletes_its_visits(
     target: Target, sql: Sql, alice: Client, run_jobs: Callable[[], None]
 ) -> None:
     target.visit()
-    assert rows_of(sql, target.id) == {"visits": 1, "visitors": 1, "totals": 1, "breakdowns": 4}
+    sql(ROLL_UP)
+    assert rows_of(sql, target.id) == {"visits": 1, "visitors": 1, "totals": 1, "rollups": 3}
     alice.delete(f"/api/qr/{target.id}/delete")
     run_jobs()
-    assert rows_of(sql, target.id) == {"visits": 0, "visitors": 0, "totals": 0, "breakdowns": 0}
+    assert rows_of(sql, target.id) == {"visits": 0, "visitors": 0, "totals": 0, "rollups": 0}
 
 
 @pytest.fixture
@@ -115,12 +117,6 @@ def parts(sql: Sql) -> int:
     return int(found["n"])
 
 
-def purge(app: Flask) -> Any:
-    result = app.test_cli_runner().invoke(args=["visits", "purge"])
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def test_the_purge_deletes_visits_past_the_retention_of_the_plan(
     located: Flask, sql: Sql, register: Callable[..., Client], past_months: None
 ) -> None:
@@ -134,10 +130,10 @@ def test_the_purge_deletes_visits_past_the_retention_of_the_plan(
     sql(
         """
         UPDATE visits SET at = now() - make_interval(days => age)
-          FROM (SELECT target_id, visitor,
-                       (array[0, 89, 91, 366])[row_number() OVER (PARTITION BY target_id ORDER BY visitor)] AS age
+          FROM (SELECT tracked_id, visitor,
+                       (array[0, 89, 91, 366])[row_number() OVER (PARTITION BY tracked_id ORDER BY visitor)] AS age
                   FROM visits) aged
-         WHERE visits.target_id = aged.target_id AND visits.visitor = aged.visitor
+         WHERE visits.tracked_id = aged.tracked_id AND visits.visitor = aged.visitor
         RETURNING 1
         """
     )
@@ -177,7 +173,7 @@ def test_the_purge_deletes_visits_that_arrived_during_the_delete_of_their_target
     assert recorder.flush()
     assert rows_of(sql, 2**40)["visits"] == 1
     purge(target.app)
-    assert rows_of(sql, 2**40) == {"visits": 0, "visitors": 0, "totals": 0, "breakdowns": 0}
+    assert rows_of(sql, 2**40) == {"visits": 0, "visitors": 0, "totals": 0, "rollups": 0}
 
 
 def test_the_purge_deletes_visits_of_bots_that_arrived_during_the_delete_of_their_target(
@@ -195,7 +191,7 @@ def test_the_purge_deletes_visits_of_bots_that_arrived_during_the_delete_of_thei
 
 def test_the_purge_deletes_the_counters_of_past_months(target: Target, sql: Sql) -> None:
     target.visit()
-    sql("INSERT INTO usage SELECT user_id, 'visits 2020-01', 5 FROM usage WHERE kind LIKE 'visits %%' RETURNING 1")
+    sql("INSERT INTO usage_parts SELECT DISTINCT user_id, 'visits 2020-01', 0, 5 FROM usage_parts RETURNING 1")
     purge(target.app)
     assert len(sql("SELECT kind FROM usage WHERE kind LIKE 'visits %%'")) == 1
     assert target.clicks == 1

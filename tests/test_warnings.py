@@ -9,12 +9,12 @@ from flask import Flask
 
 from linkmgr.visits import labels
 from linkmgr.web.request import MAX_WARNINGS
-from tests import factories
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.operations import KEYED, Call
-from tests.stage import Stage
-from tests.test_urls import PAGE
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.operations import KEYED, Call
+from tests.support.shortlinks import PAGE
+from tests.support.stage import Stage
 
 PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 
@@ -180,7 +180,7 @@ def test_a_bulk_request_looks_for_no_hints_that_its_response_has_no_room_for(
 
 
 def test_an_error_has_no_warnings(alice: Client) -> None:
-    assert set(alice.post("/api/url/add", {"alias": "x"}).get_json()) == {"error", "message", "code"}
+    assert set(alice.post("/api/url/add", {"alias": "x"}).get_json()) == {"error", "message", "code", "errors"}
 
 
 # --- targets

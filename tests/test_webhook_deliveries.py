@@ -9,8 +9,8 @@ from standardwebhooks import WebhookVerificationError
 
 from linkmgr.events import worker
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.receivers import Deliver, Receiver, deliveries, events, make_due, subscribe
+from tests.support.factories import Sql
+from tests.support.receivers import Deliver, Receiver, deliveries, events, make_due, subscribe
 
 URL = "https://example.com/page"
 
@@ -250,7 +250,7 @@ def test_a_loopback_address_is_refused_unless_a_setting_allows_it(
 ) -> None:
     webhook_id, _ = subscribe(alice, receiver.url)
     alice.add("/api/url/add", {"url": URL})
-    with make_app(webhook_networks="").app_context():
+    with make_app(private_networks="").app_context():
         worker.Dispatcher().run(threading.Event())
     assert not receiver.received
     [delivery] = deliveries(alice, webhook_id)

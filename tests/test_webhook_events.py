@@ -1,5 +1,6 @@
 """Events that webhooks subscribe to."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,14 +9,13 @@ from flask import Flask
 
 from linkmgr.events.records import MAX_DATA
 from linkmgr.fields.webhooks import KINDS
-from linkmgr.imports import job
-from tests import factories
+from linkmgr.imports import storing
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.imported import Import, sale, shlink
-from tests.receivers import Deliver, Receiver, deliveries, events, subscribe
-from tests.test_import_job import yourls
-from tests.visited import Store, Visited
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.imported import Import, sale, shlink, yourls
+from tests.support.receivers import Deliver, Receiver, deliveries, events, subscribe
+from tests.support.visited import Store, Visited
 
 URL = "https://example.com/page"
 
@@ -196,7 +196,7 @@ def test_a_link_that_is_imported_with_clicks_is_created_once(
 def test_the_numbers_and_dates_of_an_import_are_no_changes(
     *, alice: Client, bob: Client, run_import: Import, deliver: Deliver, sql: Sql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "MAX_ROWS", 2)
+    monkeypatch.setattr(storing, "MAX_ROWS", 2)
     subscribe(alice, "", "link.*")
     assert run_import(alice, yourls("summer", 5, 9))["visits"] == 5
     deliver()
@@ -276,3 +276,43 @@ def test_old_events_are_purged_with_their_deliveries(
     sql("UPDATE events SET created = now() - interval '31 days' RETURNING 1")
     assert app.test_cli_runner().invoke(args=["visits", "purge"]).exit_code == 0
     assert events(alice) == deliveries(alice, webhook_id) == []
+
+
+def test_an_update_that_changes_nothing_is_no_event(alice: Client, deliver: Deliver, sql: Sql) -> None:
+    pixel_id = factories.pixel(sql, alice.id)
+    channels = [factories.channel(sql, alice.id) for _ in range(3)]
+    link = {"url": URL, "metatitle": "Title", "pixels": [pixel_id], "channel": channels[0]}
+    link_id, splash_id = alice.add("/api/url/add", link), alice.add("/api/splash/add", {"name": "Launch"})
+    subscribe(alice)
+
+    def put(path: str, body: dict[str, Any]) -> list[str]:
+        before = len(events(alice, "limit=100"))
+        assert alice.put(path, body).status_code == 200
+        deliver()
+        return [event["type"] for event in events(alice, "limit=100")[before:]]
+
+    assert put(f"/api/url/{link_id}/update", link) == []
+    assert put("/api/urls/bulk", {"ids": [link_id], "data": link}) == []
+    assert put(f"/api/splash/{splash_id}/update", {"name": "Launch"}) == []
+    assert put(f"/api/url/{link_id}/update", {"pixels": []}) == ["link.updated"]
+    assert put(f"/api/url/{link_id}/update", {"channel": channels[1]}) == ["link.updated"]
+    changes = {"metatitle": "Other", "pixels": [pixel_id], "channel": channels[2]}
+    assert put(f"/api/url/{link_id}/update", changes) == ["link.updated"]
+
+
+def test_a_deleted_link_is_announced_with_its_short_url(
+    alice: Client, make_key: Callable[..., Client], deliver: Deliver, sql: Sql
+) -> None:
+    subscribe(alice)
+    restricted = make_key(alice, own_only=True)  # it may not use the domain
+    [domain] = sql("SELECT scheme || '://' || host AS name FROM domains WHERE id = %(id)s",
+                   id=factories.domain(sql, alice.id))  # fmt: skip
+    for client, members in ((alice, {}), (alice, {"domain": domain["name"]}), (restricted, {"domain": domain["name"]})):
+        link_id = client.add("/api/url/add", {"url": URL, "custom": "gone", "metatitle": "T"})
+        assert alice.put(f"/api/url/{link_id}/update", members).status_code == 200
+        record = alice.get(f"/api/url/{link_id}").get_json()["details"]
+        assert client.delete(f"/api/url/{link_id}/delete").status_code == 200
+        deliver()
+        data = events(alice)[-1]["data"]
+        names = ("id", "alias", "url", "shorturl", "domain")
+        assert {name: data[name] for name in names} == {name: record[name] for name in names}

@@ -2,14 +2,17 @@
 
 import threading
 
+import pytest
 from flask import Flask
 
 from linkmgr.events import records
 from linkmgr.events.worker import MAX_PER_WEBHOOK
+from linkmgr.repository import outbox
 from tests.conftest import Client
-from tests.factories import Sql
-from tests.receivers import Deliver, Receiver, events, subscribe
-from tests.test_webhook_events import URL
+from tests.support.factories import Sql
+from tests.support.receivers import Deliver, Receiver, events, subscribe
+
+URL = "https://example.com/page"
 
 
 def test_many_events_of_a_user_do_not_delay_those_of_others(alice: Client, bob: Client, app: Flask, sql: Sql) -> None:
@@ -76,3 +79,86 @@ def test_a_receiver_gets_at_most_eight_deliveries_at_a_time(
     deliver()
     assert len(receiver.received) == 20
     assert max(numbers) <= MAX_PER_WEBHOOK
+
+
+def test_slow_receivers_of_a_user_do_not_delay_the_webhook_of_another(
+    alice: Client, bob: Client, app: Flask, receiver: Receiver, deliver: Deliver
+) -> None:
+    """The receivers of alice respond when the event of bob has arrived."""
+    for number in range(20):
+        subscribe(alice, receiver.url.replace("/hooks", f"/slow/{number}"))
+    subscribe(bob, receiver.url)
+    for number in range(8):
+        alice.add("/api/url/add", {"url": f"{URL}?{number}"})
+    with app.app_context():
+        records.move()
+    arrived, started = threading.Event(), threading.Event()
+    order, slow = [], []
+
+    def wait(path: str) -> None:
+        if path == "/hooks":
+            arrived.set()
+            return
+        slow.append(path)
+        started.set()
+        order.append(arrived.wait(10))
+
+    receiver.before = wait
+    delivering = threading.Thread(target=deliver)
+    delivering.start()
+    assert started.wait(10)
+    bob.add("/api/url/add", {"url": URL})
+    assert arrived.wait(5)
+    assert len(slow) <= MAX_PER_WEBHOOK
+    delivering.join()
+    assert all(order)
+    assert sum(delivery.path == "/hooks" for delivery in receiver.received) == 1
+    assert len(receiver.received) == 161
+
+
+def test_events_that_a_process_moves_are_not_read_by_another(alice: Client, app: Flask, sql: Sql) -> None:
+    subscribe(alice)
+    alice.add("/api/url/add", {"url": URL})
+    with app.app_context():
+        assert outbox.pending(10) != []
+        assert outbox.pending(10) == []
+        sql("UPDATE event_clock SET moving_until = now() - interval '1 second' RETURNING 1")  # that process died
+        records.move()
+        alice.add("/api/url/add", {"url": f"{URL}?next"})
+        records.move()
+    assert len(events(alice)) == 2
+
+
+@pytest.mark.parametrize("limit", [("MAX_EVENTS", 5), ("MAX_BYTES", 5000)])
+def test_the_oldest_events_of_a_user_are_dropped_beyond_a_limit(
+    alice: Client, bob: Client, app: Flask, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, int]
+) -> None:
+    monkeypatch.setattr(outbox, *limit)
+    for client in (bob, alice):
+        subscribe(client)
+    with app.app_context():
+        ids = []
+        for number in range(20):
+            ids.append(alice.add("/api/url/add", {"url": f"{URL}?{number}"}))
+            records.move()
+        bob.add("/api/url/add", {"url": URL})
+        records.move()
+    kept = [event["data"]["id"] for event in events(alice, "limit=100")]
+    assert kept == ids[-len(kept) :]
+    assert 2 <= len(kept) <= 10
+    assert len(events(bob)) == 1
+
+
+def test_events_that_wait_beyond_a_limit_are_dropped(
+    alice: Client, bob: Client, app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "MAX_WAITING", 3)
+    subscribe(alice)
+    subscribe(bob)
+    mine = [alice.add("/api/url/add", {"url": f"{URL}?{number}"}) for number in range(5)]
+    bob.add("/api/url/add", {"url": URL})
+    with app.app_context():
+        outbox.drop_excess()
+        records.move()
+    assert [event["data"]["id"] for event in events(alice)] == mine[2:]
+    assert len(events(bob)) == 1

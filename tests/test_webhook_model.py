@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule, run_state_machine_as_test
 
 from tests.conftest import Client
-from tests.factories import Sql
+from tests.support.factories import Sql
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from linkmgr.web.responses import Json, updated, versioned
 bp = Blueprint("account", __name__)
 
 
-class AccountChanges(Changes):
+class AccountUpdate(Changes):
     email = Email()
     password = Password()
 
@@ -44,7 +44,7 @@ def read() -> Response:
 
 @bp.put("/account/update")
 def update() -> Response:
-    changes = body(AccountChanges)
+    changes = body(AccountUpdate)
     if "password" in changes:
         changes["password_hash"] = passwords.hashed(changes.pop("password"))
     account = accounts.update(user_id(), **changes)

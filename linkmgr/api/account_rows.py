@@ -2,49 +2,41 @@
 
 from collections.abc import Callable
 
-from linkmgr.api import bio as bio_api
-from linkmgr.api import campaigns as campaigns_api
-from linkmgr.api import channels as channels_api
-from linkmgr.api import domains as domains_api
-from linkmgr.api import overlay as overlay_api
-from linkmgr.api import pixels as pixels_api
 from linkmgr.api import qr as qr_api
-from linkmgr.api import splash as splash_api
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import load
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
-from linkmgr.repository import bio, campaigns, channels, domains, overlay, pixels, qr, splash
-from linkmgr.web.errors import AppError
+from linkmgr.repository import qr
+from linkmgr.resources.bio import BioPage
+from linkmgr.resources.campaigns import Campaign
+from linkmgr.resources.channels import Channel
+from linkmgr.resources.domains import Domain
+from linkmgr.resources.overlay import Overlay
+from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.splash import Splash
 
 
 def check_domain(record: Row) -> bool:
     """Check that a domain points to this service. Return False if the check is off."""
-    return domain_check.check(load(domains_api.NewDomain, record)["domain"])
+    return domain_check.check(load(Domain.creates(), record)["domain"])
 
 
 def _domain(user_id: int, record: Row) -> int:
     """Add a domain with the image of its logo, instead of fetching it again. `is_checked` is set by the import."""
-    new = load(domains_api.NewDomain, record)
-    logo = logos.decode(record["image"]) if record.get("image") else b""
-    if not logo:
-        new.pop("brandlogo", None)
-    return domains.add(user_id, logo=logo, is_checked=record["is_checked"], **new)
-
-
-def _campaign(user_id: int, record: Row) -> int:
-    return int(campaigns.add(user_id, **load(campaigns_api.NewCampaign, record))["id"])
-
-
-def _channel(user_id: int, record: Row) -> int:
-    return int(channels.add(user_id, **load(channels_api.NewChannel, record))["id"])
+    new = load(Domain.creates(), record)
+    image = logos.decode(record["image"]) if record.get("image") else b""
+    if not image:
+        new["brandlogo"] = ""
+    return int(Domain.add_checked(user_id, new, is_checked=record["is_checked"], image=image)["id"])
 
 
 def _qr(user_id: int, record: Row) -> int:
     """Add a QR code under the same code, unless it is None. The image of its logo follows."""
-    new = load(qr_api.NewQr, record | {"logo": None})
+    new = load(qr_api.QrCodeCreate, record | {"logo": None})
     source = record.get("logo")
     if isinstance(source, str) and len(source) > MAX_URL:
         raise AppError("invalid", problems=f"logo must be at most {MAX_URL:,} characters")
@@ -54,17 +46,17 @@ def _qr(user_id: int, record: Row) -> int:
 
 
 def _bio(user_id: int, record: Row) -> int:
-    new = load(bio_api.NewBio, record)
-    return int(bio.add(user_id, custom=bool(record.get("custom")), **new)["id"])
+    new = load(BioPage.creates(), record) | {"custom": bool(record.get("custom"))}
+    return int(BioPage.create(user_id, new)["id"])
 
 
 ADD: dict[str, Callable[[int, Row], int]] = {
     "domains": _domain,
-    "campaigns": _campaign,
-    "channels": _channel,
-    "pixels": lambda user_id, record: pixels.add(user_id, **load(pixels_api.NewPixel, record)),
-    "splash": lambda user_id, record: splash.add(user_id, **load(splash_api.NewSplash, record)),
-    "overlays": lambda user_id, record: overlay.add(user_id, **load(overlay_api.NewOverlay, record)),
+    "campaigns": Campaign.add,
+    "channels": Channel.add,
+    "pixels": Pixel.add,
+    "splash": Splash.add,
+    "overlays": Overlay.add,
     "qr": _qr,
     "bio": _bio,
 }

@@ -13,6 +13,7 @@ from marshmallow import Schema, ValidationError
 
 from linkmgr.api import qr, row_budget, urls
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError, as_json
 from linkmgr.fields.base import Boolean, New, Target, body
 from linkmgr.fields.bulk import Body, Elements, ManyIds, load_element, number_warnings
 from linkmgr.fields.links import hosts_of
@@ -22,7 +23,6 @@ from linkmgr.repository import bulk, bulk_changes, bulk_qr
 from linkmgr.web import passwords
 from linkmgr.web import request as web_request
 from linkmgr.web.auth import user_id
-from linkmgr.web.errors import AppError, as_json
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("bulk", __name__)
@@ -40,14 +40,14 @@ _URL = Target(MAX_URL)
 Answer = Json | tuple[Json, int]
 
 
-class NewLinks(New):
-    urls = Elements(urls.NewLink, required=True)
+class LinksCreate(New):
+    urls = Elements(urls.LinkCreate, required=True)
     atomic = Boolean(load_default=False)
 
 
-class LinksChanges(New):
+class LinksUpdate(New):
     ids = ManyIds(required=True)
-    data = Body(urls.LinkChanges, required=True)
+    data = Body(urls.LinkUpdate, required=True)
     atomic = Boolean(load_default=False)
 
 
@@ -56,14 +56,14 @@ class LinkIds(New):
     atomic = Boolean(load_default=False)
 
 
-class NewQrs(New):
-    qrs = Elements(qr.NewQr, required=True)
+class QrCodesCreate(New):
+    qrs = Elements(qr.QrCodeCreate, required=True)
     atomic = Boolean(load_default=False)
 
 
 @bp.post("/urls/bulk")
 def add_links() -> Answer:
-    sent = _body(NewLinks, "urls")
+    sent = _body(LinksCreate, "urls")
     loaded = _load_all("urls", sent["urls"], _load_link)
     _check_assigned(_assigned(link) for link in loaded if not isinstance(link, AppError))
     links = _to_rows(loaded)
@@ -74,7 +74,7 @@ def add_links() -> Answer:
 def update_links() -> Answer:
     if current_request.headers.get("If-Match", "*") != "*":
         raise AppError("invalid", problems="If-Match is the version of one link: send it with /api/url/{id}/update")
-    sent = _body(LinksChanges, "ids")
+    sent = _body(LinksUpdate, "ids")
     ids, changes, atomic = sent["ids"], sent["data"], sent["atomic"]
     if changes.get("custom") and len(set(ids)) > 1:
         raise AppError("invalid", problems="data.custom must be the alias of one link: send it with one id")
@@ -92,8 +92,8 @@ def delete_links() -> Answer:
 
 @bp.post("/qr/bulk")
 def add_qrs() -> Answer:
-    sent = _body(NewQrs, "qrs")
-    codes = _prepare_codes(_load_all("qrs", sent["qrs"], lambda element: load_element(qr.NewQr, element)))
+    sent = _body(QrCodesCreate, "qrs")
+    codes = _prepare_codes(_load_all("qrs", sent["qrs"], lambda element: load_element(qr.QrCodeCreate, element)))
     return _store(codes, sent["atomic"], lambda rows: bulk_qr.add(user_id(), rows, atomic=sent["atomic"]))
 
 
@@ -122,13 +122,13 @@ def _load_all(name: str, elements: list[Any], load: Callable[[Any], Row]) -> lis
 
 
 def _load_link(element: Any) -> Row:
-    """Return the members of a NewLink. An element of only a URL needs only the field of the URL."""
+    """Return the members of a LinkCreate. An element of only a URL needs only the field of the URL."""
     if isinstance(element, dict) and element.keys() == {"url"} and (url := element["url"]) and isinstance(url, str):
         try:
             return {"url": _URL.clean(url)}
         except ValidationError as error:
             raise AppError("invalid", problems=f"url {error.messages[0]}") from None
-    return load_element(urls.NewLink, element)
+    return load_element(urls.LinkCreate, element)
 
 
 def _assigned(link: Row) -> int:

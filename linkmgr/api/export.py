@@ -5,9 +5,18 @@ from typing import Any, NamedTuple
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.query import query_choice
-from linkmgr.repository import export, export_account, export_visits, visit_list
+from linkmgr.fields.query import query_choice, query_position
+from linkmgr.imports import export_account
+from linkmgr.repository import export, export_visits, visit_list
 from linkmgr.repository.export import Batch
+from linkmgr.resources.bio import BioPage
+from linkmgr.resources.campaigns import Campaign
+from linkmgr.resources.channels import Channel
+from linkmgr.resources.domains import Domain
+from linkmgr.resources.overlay import Overlay
+from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.resource import Resource
+from linkmgr.resources.splash import Splash
 from linkmgr.settings import settings
 from linkmgr.web import export as web_export
 from linkmgr.web.auth import user_id
@@ -21,9 +30,10 @@ _SECRET = ("password_hash", "plain")
 Columns = dict[str, Callable[[Json], Any]]
 
 
-def columns(names: str) -> Columns:
+def columns(names: str | tuple[str, ...]) -> Columns:
     """Return columns of a CSV that are named like the members."""
-    return {name: lambda row, name=name: row[name] for name in names.split()}  # type: ignore[misc]
+    split = names.split() if isinstance(names, str) else names
+    return {name: lambda row, name=name: row[name] for name in split}  # type: ignore[misc]
 
 
 # The first five columns are those that Shlink imports.
@@ -46,17 +56,21 @@ class Kind(NamedTuple):
     columns: Columns
 
 
+def _kind(name: str, resource: type[Resource]) -> Kind:
+    return Kind(name, resource.batch, columns(resource.shown("export")))
+
+
 URLS = Kind("links", export.links, _LINKS)
 QR = Kind(
     "qr", export.codes, columns("id link name type data background foreground logo date scans uniquescans channel")
 )
-CAMPAIGNS = Kind("campaigns", export.campaigns, columns("id name slug public date"))
-CHANNELS = Kind("channels", export.channels, columns("id name description color starred date"))
-BIO = Kind("bio", export.bio_pages, columns("id name alias custom shorturl bio theme links channel date"))
-SPLASH = Kind("splash", export.splash_pages, columns("id name title message link counter banner date"))
-OVERLAY = Kind("overlays", export.overlays, columns("id type name message link label position color background date"))
-PIXELS = Kind("pixels", export.pixels, columns("id type name tag date"))
-DOMAINS = Kind("domains", export.domains, columns("id domain redirectroot redirect404 brandname brandlogo brandcolor"))
+CAMPAIGNS = _kind("campaigns", Campaign)
+CHANNELS = _kind("channels", Channel)
+BIO = _kind("bio", BioPage)
+SPLASH = _kind("splash", Splash)
+OVERLAY = _kind("overlays", Overlay)
+PIXELS = _kind("pixels", Pixel)
+DOMAINS = _kind("domains", Domain)
 ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
 
@@ -125,11 +139,11 @@ def code_visits(qr_id: int) -> Response:
 def account() -> Response:
     export.require_feature(user_id())
     chunks = web_export.zipped(export_account.files(user_id()))
-    return web_export.download(chunks, "application/zip", "linkmgr-account.zip")
+    return web_export.download(user_id(), chunks, "application/zip", "linkmgr-account.zip")
 
 
 def _export(kind: Kind, convert: Callable[[Json], Json] | None = None) -> Response:
-    batches = export.batches(kind.batch, user_id())
+    batches = export.batches(kind.batch, user_id(), query_position("after"))
     return _respond(kind.name, kind.columns, _converted(convert, batches) if convert else batches)
 
 
@@ -142,9 +156,9 @@ def without_secrets(link: Json) -> Json:
     return {name: value for name, value in link.items() if name not in _SECRET}
 
 
-def _export_visits(target_id: int, what: str) -> Response:
-    visit_list.index(user_id(), target_id, what=what, limit=1, after=None, bots=[True, False])  # raises not_found
-    return _respond("visits", VISITS, _converted(_to_visit, export_visits.visits_of(target_id)))
+def _export_visits(tracked_id: int, what: str) -> Response:
+    visit_list.index(user_id(), tracked_id, what=what, limit=1, after=None, bots=[True, False])  # raises not_found
+    return _respond("visits", VISITS, _converted(_to_visit, export_visits.visits_of(tracked_id)))
 
 
 def _to_visit(visit: Json) -> Json:
@@ -154,4 +168,6 @@ def _to_visit(visit: Json) -> Json:
 def _respond(name: str, columns: Columns, batches: Iterator[list[Json]]) -> Response:
     export.require_feature(user_id())
     form = query_choice("format", tuple(web_export.FORMATS)) or web_export.preferred()
-    return web_export.download(web_export.encode(form, columns, batches), web_export.FORMATS[form], f"{name}.{form}")
+    return web_export.download(
+        user_id(), web_export.encode(form, columns, batches), web_export.FORMATS[form], f"{name}.{form}"
+    )

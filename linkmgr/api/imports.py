@@ -6,20 +6,20 @@ import orjson
 from flask import Blueprint, Response, request
 
 from linkmgr.api import account_rows, urls
+from linkmgr.errors import AppError
 from linkmgr.fields.base import Choice, New, Target, Text, body, load
 from linkmgr.fields.query import paging
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.imports import readers, requests
+from linkmgr.imports import requests, services
 from linkmgr.imports.links import Loader
 from linkmgr.imports.requests import File, Service
 from linkmgr.imports.rows import MEMBERS
-from linkmgr.repository import imports
+from linkmgr.repository import import_rows, imports
 from linkmgr.web import csv as web_csv
 from linkmgr.web import export as web_export
 from linkmgr.web import request as web_request
 from linkmgr.web import uploads
 from linkmgr.web.auth import user_id
-from linkmgr.web.errors import AppError
 from linkmgr.web.responses import Json, listing, ok, versioned
 
 bp = Blueprint("imports", __name__)
@@ -33,7 +33,7 @@ _PAGE = 100  # failed rows that are read at once; each has at most 128 KiB
 class ServiceToRead(New):
     """A service whose links are read. A body without these members is a file."""
 
-    source = Choice(readers.SERVICES, required=True)
+    source = Choice(services.SERVICES, required=True)
     address = Target(MAX_URL)
     token = Text(_MAX_TOKEN, required=True)
 
@@ -133,6 +133,7 @@ def read(import_id: int) -> Response:
 @bp.get("/imports/<id:import_id>/errors")
 def errors(import_id: int) -> Response:
     imports.read(user_id(), import_id)
+    web_csv.vary_by_accept()
     if request.accept_mimetypes.best_match([web_csv.MIMETYPE, "application/json"]) == "application/json":
         return web_export.streamed(_pages(user_id(), import_id))
     return errors_csv(user_id(), import_id)
@@ -140,8 +141,15 @@ def errors(import_id: int) -> Response:
 
 @bp.delete("/imports/<id:import_id>")
 def delete(import_id: int) -> Json:
-    ended = imports.delete(user_id(), import_id) not in ("queued", "running")
+    ended = imports.delete(user_id(), import_id) not in ("queued", "running", "paused")
     return ok("Import has been deleted successfully." if ended else "Import has been cancelled.")
+
+
+@bp.post("/imports/<id:import_id>/continue")
+def resume(import_id: int) -> Json:
+    imports.read(user_id(), import_id)
+    imports.resume(user_id(), import_id)
+    return ok("Import has been continued.")
 
 
 # --- failed rows
@@ -149,14 +157,14 @@ def delete(import_id: int) -> Json:
 
 def _pages(owner: int, import_id: int) -> Iterator[list[Json]]:
     after = -1
-    while rows := imports.errors(owner, import_id, after=after, limit=_PAGE):
+    while rows := import_rows.errors(owner, import_id, after=after, limit=_PAGE):
         yield rows
         after = rows[-1]["number"]
 
 
 def error_lines(owner: int, import_id: int) -> Generator[bytes]:
     """Yield the lines of a CSV with the columns of the source and the reason."""
-    columns = [name for name in imports.error_columns(owner, import_id) if name != "error"]
+    columns = [name for name in import_rows.error_columns(owner, import_id) if name != "error"]
     yield web_csv.lines([[*columns, "error"]])
     for rows in _pages(owner, import_id):
         yield web_csv.lines([*map(row["raw"].get, columns), row["message"]] for row in rows)
@@ -164,14 +172,14 @@ def error_lines(owner: int, import_id: int) -> Generator[bytes]:
 
 def errors_csv(owner: int, import_id: int) -> Response:
     """Stream the failed rows. The console uses this too."""
-    return web_export.download(error_lines(owner, import_id), web_csv.MIMETYPE, f"import-{import_id}-errors.csv")
+    return web_export.download(owner, error_lines(owner, import_id), web_csv.MIMETYPE, f"import-{import_id}-errors.csv")
 
 
 # --- the job
 
 LOADER = Loader(
-    prepare=lambda body: urls.to_row(load(urls.NewLink, body)),
-    change=lambda owner, link_id, body: urls.change(owner, link_id, load(urls.LinkChanges, body)),
+    prepare=lambda body: urls.to_row(load(urls.LinkCreate, body)),
+    change=lambda owner, link_id, body: urls.change(owner, link_id, load(urls.LinkUpdate, body)),
     add=account_rows.ADD,
     check_domain=account_rows.check_domain,
 )

@@ -7,13 +7,14 @@ from typing import Any
 from flask import Blueprint, Response
 from marshmallow import ValidationError, fields
 
+from linkmgr import keys
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields.base import MAX_ID, Boolean, Changes, Integer, New, Text, Timestamp, body, changes_of
 from linkmgr.fields.query import paging
 from linkmgr.repository import api_keys
-from linkmgr.web import keys, scopes
+from linkmgr.web import scopes
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.errors import AppError
 from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("keys", __name__)
@@ -93,7 +94,7 @@ class FutureTime(Timestamp):
         return time
 
 
-class NewKey(New):
+class KeyCreate(New):
     name = Text(required=True)
     scopes = Scopes(required=True, allow_empty=False)
     domains = DomainIds()
@@ -102,7 +103,7 @@ class NewKey(New):
     allowed_ips = Networks()
 
 
-class KeyChanges(Changes):
+class KeyUpdate(Changes):
     name = Text()
     scopes = Scopes(allow_empty=False)
     domains = DomainIds()
@@ -114,19 +115,19 @@ class KeyRotation(New):
     overlap = Integer(0, MAX_OVERLAP, load_default=0)
 
 
-class DefaultKeyChanges(Changes):
+class DefaultKeyUpdate(Changes):
     active = Boolean(required=True)
 
 
-def _most() -> Row:
-    return scopes.most(caller(), is_admin=bool(caller().admin))
+def _grantable() -> Row:
+    return scopes.grantable(caller(), is_admin=bool(caller().admin))
 
 
 @bp.get("/keys")
 def index() -> Json:
     answer = listing("keys", api_keys.index(user_id(), **paging()))
     key = caller().key
-    if key is None or not key.is_confined:  # a confined key sees only keys with its limits
+    if key is None or not key.is_restricted:  # a restricted key sees only keys with its limits
         answer["default"] = api_keys.default(user_id())
     return answer
 
@@ -139,14 +140,14 @@ def read(key_id: int) -> Response:
 
 @bp.post("/key/add")
 def add() -> Json:
-    new, secret = body(NewKey), keys.new_scoped_key()
-    return ok(id=api_keys.add(user_id(), _most(), secret=secret, **new), key=secret)
+    new, secret = body(KeyCreate), keys.new_scoped_key()
+    return ok(id=api_keys.add(user_id(), _grantable(), secret=secret, **new), key=secret)
 
 
 @bp.put("/key/<id:key_id>/update")
 def update(key_id: int) -> Response:
-    changes = changes_of(KeyChanges, lambda: api_keys.read(user_id(), key_id))
-    api_keys.update(user_id(), key_id, _most(), **changes)
+    changes = changes_of(KeyUpdate, lambda: api_keys.read(user_id(), key_id))
+    api_keys.update(user_id(), key_id, _grantable(), **changes)
     key = api_keys.read(user_id(), key_id)
     return updated("API key has been updated successfully.", key.pop("version"), data=key)
 
@@ -155,7 +156,7 @@ def update(key_id: int) -> Response:
 def update_default() -> Json:
     if not scopes.is_unlimited(caller()):
         raise AppError("key_exceeded")
-    active = body(DefaultKeyChanges)["active"]
+    active = body(DefaultKeyUpdate)["active"]
     api_keys.set_default(user_id(), active=active)
     return ok(f"The default key has been turned {'on' if active else 'off'}.")
 
@@ -163,11 +164,11 @@ def update_default() -> Json:
 @bp.post("/key/<id:key_id>/rotate")
 def rotate(key_id: int) -> Json:
     rotation, secret = body(KeyRotation), keys.new_scoped_key()
-    rotated = api_keys.rotate(user_id(), key_id, _most(), secret=secret, **rotation)
+    rotated = api_keys.rotate(user_id(), key_id, _grantable(), secret=secret, **rotation)
     return ok("API key has been rotated successfully.", id=key_id, key=secret, **rotated)
 
 
 @bp.delete("/key/<id:key_id>/delete")
 def delete(key_id: int) -> Json:
-    api_keys.delete(user_id(), key_id, _most())
+    api_keys.delete(user_id(), key_id, _grantable())
     return ok("API key has been deleted successfully.")

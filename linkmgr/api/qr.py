@@ -35,7 +35,7 @@ class Data(fields.Raw):
     default_error_messages = {"required": "is required"}
 
 
-class NewQr(New):
+class QrCodeCreate(New):
     type = Choice(qr_data.TYPES, required=True)
     data = Data(required=True)
     name = Text()
@@ -44,7 +44,7 @@ class NewQr(New):
     logo = Text(MAX_URL)
 
 
-class QrChanges(Changes):
+class QrCodeUpdate(Changes):
     data = Data(required=True)
     name = Text()
     background = Rgb()
@@ -70,12 +70,12 @@ def visits(qr_id: int) -> Json | Response:
 
 @bp.post("/qr/add")
 def add() -> Json:
-    return ok(**create(user_id(), body(NewQr)))
+    return ok(**create(user_id(), body(QrCodeCreate)))
 
 
 @bp.put("/qr/<id:qr_id>/update")
 def update(qr_id: int) -> Response:
-    change(user_id(), qr_id, body(QrChanges))
+    change(user_id(), qr_id, body(QrCodeUpdate))
     code = qr.read_current(user_id(), qr_id)
     return updated("QR has been updated successfully.", code.pop("version"), data=code.pop("statistics"), details=code)
 

@@ -6,11 +6,11 @@ import time
 from flask import Response, after_this_request
 
 from linkmgr.db import transaction
+from linkmgr.errors import AppError
 from linkmgr.repository import callers
 from linkmgr.settings import settings
 from linkmgr.web import rate_limit
 from linkmgr.web.auth import user_id
-from linkmgr.web.errors import AppError
 
 HEADERS = ("X-RateLimit-Rows-Limit", "X-RateLimit-Rows-Remaining", "X-RateLimit-Rows-Reset")
 

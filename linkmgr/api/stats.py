@@ -30,7 +30,7 @@ def _answer(report: Report) -> Json | Response:
 
 @bp.get("/stats")
 def read() -> Json | Response:
-    return _answer(stats.report(_owner(), queries.parse()))
+    return _answer(stats.report(auth.user_id(), _owner(), queries.parse()))
 
 
 @bp.get("/stats/live")
@@ -39,11 +39,11 @@ def live() -> Json | Response:
     return _answer(stats.live(_owner(), queries.bots()))
 
 
-def list_visits(target_id: int, *, what: str) -> Json | Response:
+def list_visits(tracked_id: int, *, what: str) -> Json | Response:
     """Answer /api/url/:id/visits and /api/qr/:id/visits."""
     queries.allow_only("after", "limit", "bots")
     limit, bots = page_limit(), queries.BOTS[queries.bots()]
-    page = visit_list.index(auth.user_id(), target_id, what=what, limit=limit, after=queries.after(), bots=bots)
+    page = visit_list.index(auth.user_id(), tracked_id, what=what, limit=limit, after=queries.after(), bots=bots)
     if csv.is_preferred():
         return csv.respond(visit_list.COLUMNS, page.rows, **_next_link(page.next))
     data: dict[str, Any] = {"perpage": limit, "visits": page.rows}

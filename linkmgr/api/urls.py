@@ -7,6 +7,7 @@ from marshmallow import Schema, post_load
 
 from linkmgr.api.stats import list_visits
 from linkmgr.db.statements import Page
+from linkmgr.errors import AppError
 from linkmgr.fields.base import Changes, Choice, New, Target, Text, Url, body, changes_of
 from linkmgr.fields.links import (
     Alias,
@@ -30,7 +31,7 @@ from linkmgr.repository import url_details, url_search, urls
 from linkmgr.visits import labels
 from linkmgr.web import passwords
 from linkmgr.web.auth import user_id
-from linkmgr.web.errors import AppError
+from linkmgr.web.request import warn
 from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("urls", __name__)
@@ -79,7 +80,7 @@ def _without_defaults(loaded: Json) -> Json:
     return {name: value for name, value in loaded.items() if value not in ("", _DEFAULTS.get(name, ""))}
 
 
-class NewLink(New, Members):
+class LinkCreate(New, Members):
     url = Target(MAX_URL, required=True)
 
     @post_load
@@ -87,7 +88,7 @@ class NewLink(New, Members):
         return _without_defaults(loaded)
 
 
-class LinkChanges(Changes, Members):
+class LinkUpdate(Changes, Members):
     url = Target(MAX_URL)
 
 
@@ -131,6 +132,11 @@ def _list_links() -> Page:
 def index() -> Json:
     if short := query_text("short", MAX_URL):
         return _find(short)
+    alias, domain = query_text("alias"), (query_text("domain", MAX_URL) or "").removesuffix("/")
+    if alias:
+        return _find("" if "/" in alias else f"{domain}/{alias}" if domain else alias)
+    if domain:
+        warn("domain was ignored: it goes with alias.")
     return listing("urls", _list_links())
 
 
@@ -146,35 +152,35 @@ def visits(link_id: int) -> Json | Response:
 
 
 def to_row(new: Json) -> Json:
-    """Return the arguments of `urls.add` for a loaded NewLink."""
+    """Return the arguments of `urls.add` for a loaded LinkCreate."""
     return {"hosts": hosts_of(targets_of(new)), **_to_columns(new)}
 
 
 def to_changes(changes: Json) -> Json:
-    """Return the arguments of `urls.update` for loaded LinkChanges."""
+    """Return the arguments of `urls.update` for loaded LinkUpdate."""
     changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
     return {"changed": changed, "targets": targets_of(changes), **_to_columns(changes)}
 
 
 def create(owner: int, new: Json) -> Json:
-    """Store a loaded NewLink, or return the existing link. The console uses this too."""
+    """Store a loaded LinkCreate, or return the existing link. The console uses this too."""
     return urls.add(owner, **to_row(new))
 
 
 def change(owner: int, link_id: int, changes: Json) -> Json:
-    """Store loaded LinkChanges. The console uses this too."""
+    """Store loaded LinkUpdate. The console uses this too."""
     return urls.update(owner, link_id, **to_changes(changes))
 
 
 @bp.post("/url/add")
 def add() -> Json:
-    link = create(user_id(), body(NewLink))
+    link = create(user_id(), body(LinkCreate))
     return ok(id=link["id"], shorturl=link["shorturl"], short=link["short"])
 
 
 @bp.put("/url/<id:link_id>/update")
 def update(link_id: int) -> Response:
-    changes = changes_of(LinkChanges, lambda: url_details.read_current(user_id(), link_id))
+    changes = changes_of(LinkUpdate, lambda: url_details.read_current(user_id(), link_id))
     short = change(user_id(), link_id, changes)
     link = url_details.read_current(user_id(), link_id)
     message = "Link has been updated successfully."

@@ -2,10 +2,11 @@
 
 from flask import Blueprint, Response
 
+from linkmgr import keys
 from linkmgr.fields.base import Email, Expiration, Id, Matching, New, Password, body
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.repository import login, users
-from linkmgr.web import auth, keys, passwords
+from linkmgr.web import auth, passwords
 from linkmgr.web import export as web_export
 from linkmgr.web import request as web_request
 from linkmgr.web.responses import Json, ok, versioned, warn_fixed
@@ -15,7 +16,7 @@ bp = Blueprint("users", __name__)
 STATUSES = ("admin", "free", "pro")
 
 
-class NewUser(New):
+class UserCreate(New):
     username = Matching("[A-Za-z0-9_.-]{3,50}", "3 to 50 letters, digits, '_', '.' or '-'", required=True)
     email = Email(required=True)
     password = Password(required=True)
@@ -36,7 +37,7 @@ def read(user_id: int) -> Response:
 
 @bp.post("/user/add")
 def add() -> Json:
-    added = create(body(NewUser))
+    added = create(body(UserCreate))
     if web_request.current().fixed:
         warn_fixed(users.read(added["id"]), "set")
     return ok("User has been registered.", data=added)

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 from flask import Blueprint, Response
 from marshmallow import ValidationError
 
+from linkmgr.errors import AppError
 from linkmgr.fields.base import Boolean, Changes, Integer, New, Text, Url, body, changes_of
 from linkmgr.fields.query import paging, query_text
 from linkmgr.fields.times import iso
@@ -14,7 +15,6 @@ from linkmgr.outbound.webhooks import is_refused, new_secret
 from linkmgr.repository import webhooks
 from linkmgr.web import scopes
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.errors import AppError
 from linkmgr.web.responses import Json, listing, ok, updated, versioned
 
 bp = Blueprint("webhooks", __name__)
@@ -33,12 +33,12 @@ class ReceiverUrl(Url):
         if is_refused(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)):
             raise ValidationError(
                 "must not contain an IP address or port that webhooks do not call. Use a public IP address and port 80 "
-                "or 443, or ask an administrator to add the network to LINKMGR_WEBHOOK_NETWORKS"
+                "or 443, or ask an administrator to add the network to LINKMGR_PRIVATE_NETWORKS"
             )
         return url
 
 
-class NewWebhook(New):
+class WebhookCreate(New):
     name = Text(required=True)
     url = ReceiverUrl(MAX_URL)
     events = Events(required=True)
@@ -48,7 +48,7 @@ class NewWebhook(New):
     active = Boolean()
 
 
-class WebhookChanges(Changes):
+class WebhookUpdate(Changes):
     name = Text()
     url = ReceiverUrl(MAX_URL, allow_empty=True)
     events = Events()
@@ -87,7 +87,7 @@ def index() -> Json:
 
 @bp.post("/webhooks")
 def add() -> Json:
-    new, secret = body(NewWebhook), new_secret()
+    new, secret = body(WebhookCreate), new_secret()
     _require_admin(new["events"])
     return ok(id=webhooks.add(user_id(), secret=secret, **new), secret=secret)
 
@@ -100,7 +100,7 @@ def read(webhook_id: int) -> Response:
 
 @bp.put("/webhook/<id:webhook_id>/update")
 def update(webhook_id: int) -> Response:
-    changes = changes_of(WebhookChanges, lambda: webhooks.read(user_id(), webhook_id))
+    changes = changes_of(WebhookUpdate, lambda: webhooks.read(user_id(), webhook_id))
     _require_admin(changes.get("events", []))
     _require_admin_for(webhook_id)
     webhook = webhooks.update(user_id(), webhook_id, **changes)
@@ -143,7 +143,7 @@ def retry(delivery_id: int) -> Json:
 @bp.get("/events")
 def events() -> Json:
     """Return events, the oldest first. `next` is the `after` of the next call, also if there are no events."""
-    page, name = paging(), query_text("type")
+    page, name = paging(first=0), query_text("type")
     if page["number"] > 1:
         raise AppError("invalid", problems="page is not supported here. Send the 'next' of the last response as after")
     if name and name not in PATTERNS:

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-from flask import Flask
+from flask import Flask, current_app
 
 from linkmgr.cli import keys, links_export, users, webhooks
 from linkmgr.cli.group import Group
 from linkmgr.db import backup, migrations
 from linkmgr.fields.base import MAX_ID, load
+from linkmgr.fields.links import words_of_routes
 from linkmgr.fields.plan_limits import MAX_RATE, PRICE, UNLIMITED, PlanLimits, PlanName
-from linkmgr.repository import plans, purge
+from linkmgr.repository import names, plans, purge
 
 plans_group = Group("plans", help="List, add and change plans.")
 database_group = Group("database", help="Create, upgrade, check, back up and restore the database.")
@@ -120,9 +121,13 @@ def upgrade_database() -> None:
 
 @database_group.command("check")
 def check_database() -> None:
-    """Print the schema version. Exit with 1 if the database is empty or needs an upgrade."""
+    """Print the schema version, and links that a page hides. Exit with 1 if the database is empty or needs an
+    upgrade."""
     migrations.require_current()
     click.echo(migrations.describe())
+    for link in names.links_with(sorted(words_of_routes(current_app.url_map))):
+        path = f"{link['host'] or ''}/{link['alias']}"
+        click.echo(f"The link {path} of {link['username']} leads to a page of the service. Give it another alias.")
 
 
 @database_group.command("backup")

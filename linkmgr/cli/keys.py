@@ -4,14 +4,14 @@ from typing import Any
 
 import click
 
-from linkmgr.api.keys import MAX_OVERLAP, NewKey
+from linkmgr import keys
+from linkmgr.api.keys import MAX_OVERLAP, KeyCreate
 from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import MAX_ID, load
 from linkmgr.fields.query import MAX_LIMIT
 from linkmgr.repository import api_keys
-from linkmgr.web import keys
 
 group = Group("keys", help="List, add, rotate and delete the API keys of a user.")
 _KEY_ID = click.IntRange(1, MAX_ID)
@@ -58,7 +58,7 @@ def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None
     """Add a key and print it. It is not shown again."""
     user_id, secret = find_id(user), keys.new_scoped_key()
     arrays = {member: list(limits.pop(member)) for member in ("domains", "allowed_ips")}
-    new = load(NewKey, {"name": name, "scopes": list(names)} | limits | arrays)
+    new = load(KeyCreate, {"name": name, "scopes": list(names)} | limits | arrays)
     api_keys.add(user_id, api_keys.most_of(user_id), secret=secret, **new)
     click.echo(secret)
 

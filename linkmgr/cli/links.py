@@ -2,7 +2,9 @@
 
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 import click
 from tqdm import tqdm
@@ -12,8 +14,8 @@ from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
 from linkmgr.db import jobs
 from linkmgr.db.statements import Row
-from linkmgr.imports import job, requests
-from linkmgr.repository import import_batches, imports, rollups
+from linkmgr.imports import job, requests, services
+from linkmgr.repository import imports, rollups
 
 group = Group("links", help="Import and export links.")
 
@@ -23,17 +25,16 @@ _COUNTS = ("made", "updated", "skipped", "failed")
 
 def _run(user_id: int, import_id: int) -> None:
     """Store all batches, as the job does. The bar is shown on a terminal only."""
-    size = imports.read(user_id, import_id)["size"]
-    with tqdm(total=size, unit="B", unit_scale=True, disable=None) as bar:
+    with tqdm(total=100, unit="%", disable=None) as bar:
         done = False
         while not done:
             try:
                 done = job.run_batch(user_id, import_id)
             except jobs.Later as later:
                 time.sleep(later.seconds)
-            progress = import_batches.progress(user_id, import_id)
-            bar.set_postfix_str(f"{progress['read']:,} rows", refresh=False)
-            bar.update((progress["bytes_read"] if size else progress["read"]) - bar.n)
+            progress = imports.read(user_id, import_id)
+            bar.set_postfix_str(f"{progress['read']:,} rows stored", refresh=False)
+            bar.update((progress["percent"] or 0) - bar.n)
     rollups.roll_up()  # the processes of the service do not know of these visits
 
 
@@ -56,10 +57,35 @@ def _write_errors(user_id: int, import_id: int, file: Path) -> None:
         output.writelines(api.error_lines(user_id, import_id))
 
 
+def _recognize(stream: IO[bytes], file: Path, source: str, mapping: str | None) -> requests.File:
+    columns = api.parse_mapping(mapping) if mapping else {}
+    return requests.recognize(stream, file.stat().st_size, file.name, None if source == "auto" else source, columns)
+
+
+def _service(source: str, address: str | None) -> requests.Service:
+    """Return the service to read. Its token comes from the terminal or the standard input, because other users of the
+    host see arguments."""
+    if source not in services.SERVICES:
+        raise click.UsageError(f"With --address, name the service: --source {', '.join(services.SERVICES)}.")
+    token = click.prompt("Token", hide_input=True) if sys.stdin.isatty() else sys.stdin.readline().strip()
+    members = {"source": source, "address": address, "token": token}
+    return api.service({name: value for name, value in members.items() if value})
+
+
+def _require_begun(user_id: int, import_id: int) -> None:
+    """Refuse a draft, and continue an import that waits for its user."""
+    state = imports.read(user_id, import_id)["state"]
+    if state == "draft":
+        raise click.ClickException(f"Import {import_id} has not started. Start it in the console, or import its file.")
+    if state == "paused":
+        imports.resume(user_id, import_id)
+
+
 @group.command("import")
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False), required=False)
 @click.option("--user", "name", required=True, help="The user who gets the links.")
 @click.option("--source", type=click.Choice(("auto", *requests.SOURCES)), default="auto", show_default=True)
+@click.option("--address", help="Read this service instead of a file, and its token from the standard input.")
 @click.option("--mapping", help='JSON object of members and columns, such as {"url": "Target"}.')
 @click.option("--on-conflict", type=click.Choice(api.RULES), default=api.RULES[0], show_default=True)
 @click.option("--dry-run", is_flag=True, help="Show what is recognized and the first rows. Store nothing.")
@@ -70,32 +96,36 @@ def import_links(
     file: Path | None,
     name: str,
     source: str,
+    address: str | None,
     mapping: str | None,
     on_conflict: str,
     dry_run: bool,
     import_id: int | None,
     errors: Path | None,
 ) -> None:
-    """Import links from FILE. Ctrl-C stops after the current batch, and the import can be resumed."""
-    if (file is None) == (import_id is None):
-        raise click.UsageError("Name either a file, or an import with --resume.")
+    """Import links from FILE, or from the API of another service.
+
+    Ctrl-C stops after the current batch, and the import can be resumed."""
+    if [file, import_id, address].count(None) != 2:  # noqa: PLR2004
+        raise click.UsageError("Name either a file, or a service with --address, or an import with --resume.")
     if file is not None and not file.is_file():
         raise click.UsageError("FILE must be a regular file: save the content of a pipe to one first.")
     user_id = find_id(name)
     if errors and not dry_run:
         errors.open("ab").close()  # fail before the import
-    if file is not None:
-        with file.open("rb") as stream:
-            columns = api.parse_mapping(mapping) if mapping else {}
-            chosen = None if source == "auto" else source
-            recognized = requests.recognize(stream, file.stat().st_size, file.name, chosen, columns)
-            if dry_run:
-                _show(requests.preview(user_id, recognized))
-                return
-            import_id = requests.add(user_id, recognized, on_conflict=on_conflict, with_job=False)
+    with ExitStack() as opened:
+        origin: requests.File | requests.Service | None = None
+        if file is not None:
+            origin = _recognize(opened.enter_context(file.open("rb")), file, source, mapping)
+        elif address is not None:
+            origin = _service(source, address)
+        if origin and dry_run:
+            _show(requests.preview(user_id, origin))
+            return
+        if origin:
+            import_id = requests.add(user_id, origin, on_conflict=on_conflict, with_job=False)
     assert import_id is not None
-    if imports.read(user_id, import_id)["state"] == "draft":
-        raise click.ClickException(f"Import {import_id} has not started. Start it in the console, or import its file.")
+    _require_begun(user_id, import_id)
     try:
         _run(user_id, import_id)
     except KeyboardInterrupt:
@@ -106,5 +136,7 @@ def import_links(
     _report(record)
     if errors:
         _write_errors(user_id, import_id, errors)
+    if record["state"] == "done" and record["message"]:
+        click.echo(record["message"])
     if record["state"] != "done":
         raise click.ClickException(record["message"] or "The import was cancelled.")

@@ -4,13 +4,14 @@ import sys
 
 import click
 
-from linkmgr.api.account import AccountChanges
-from linkmgr.api.users import NewUser, create
+from linkmgr import keys
+from linkmgr.api.account import AccountUpdate
+from linkmgr.api.users import UserCreate, create
 from linkmgr.cli.group import Group
+from linkmgr.errors import AppError
 from linkmgr.fields.base import MAX_ID, load
 from linkmgr.repository import account, login, users
-from linkmgr.web import keys, passwords
-from linkmgr.web.errors import AppError
+from linkmgr.web import passwords
 
 group = Group("users", help="Add, list and delete users; print API keys and sign-in links; set passwords.")
 
@@ -30,7 +31,7 @@ def find_id(name: str) -> int:
 def add_user(name: str, email: str, admin: bool, plan: int | None) -> None:
     """Add a user and print the generated password."""
     password = keys.new_token()
-    members = load(NewUser, {"username": name, "email": email, "password": password, "planid": plan})
+    members = load(UserCreate, {"username": name, "email": email, "password": password, "planid": plan})
     try:
         create(members, admin=admin)
     except AppError as error:
@@ -79,7 +80,7 @@ def set_password(name: str, from_stdin: bool) -> None:
         password = sys.stdin.readline().rstrip("\r\n")
     else:
         password = click.prompt(f"New password of {name}", hide_input=True, confirmation_prompt=True)
-    changes = load(AccountChanges, {"password": password})
+    changes = load(AccountUpdate, {"password": password})
     account.update(user_id, password_hash=passwords.hashed(changes["password"]))
     click.echo(f"The password of {name} has been changed. All browsers of this user are signed out.")
 

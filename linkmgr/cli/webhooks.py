@@ -8,10 +8,10 @@ import click
 from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.events.worker import Dispatcher
 from linkmgr.fields.base import MAX_ID
 from linkmgr.repository import webhooks
-from linkmgr.web.errors import AppError
 
 _WAIT_SECONDS, _POLL_SECONDS = 20, 0.2
 

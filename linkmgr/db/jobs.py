@@ -3,16 +3,21 @@
 A job is a row, inserted in the same transaction as the change that requires it. A process takes a job for the duration
 of a lease and calls its handler repeatedly. Each call does a batch of limited size. If the process dies, another one
 takes the job when the lease expires, so handlers must be repeatable at any point. No lock is held between batches, and
-the pause between them is as long as the batch, so that requests do not wait. A long job is put back after a time slice,
-behind the other due jobs.
+the pause between them is as long as the batch, so that requests do not wait. A long job is put back after a time slice.
+Users take turns: the next job is that of the user whose jobs this process has not run for the longest time.
+
+A job that has begun something in the memory of a process, such as reading a file, stays with it: the process keeps its
+lease between time slices, and another one takes the job when the lease expires.
 
 procrastinate and pgqueuer do the same, but run on asyncio and psycopg 3 or asyncpg.
 """
 
 import atexit
 import random
+import secrets
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -23,13 +28,29 @@ from linkmgr.db.statements import Row, run_unsynced
 
 HANDLERS: dict[str, Callable[[Any], bool]] = {}  # by kind; they process one batch and return True if the job is done
 ABANDON: dict[str, Callable[[Any], None]] = {}  # by kind; they end what the job is about, after MAX_LOST leases
+IDLE: set[Callable[[], None]] = set()  # called by each process every IDLE_SECONDS, unless a job runs
+
+STAYS: dict[str, Callable[[Any], bool]] = {}  # by kind; they return True while the job stays with this process
 
 LEASE_SECONDS = 60  # several times the duration of a batch, which the statement timeout limits
-SLICE_SECONDS = 5
+SLICE_SECONDS = 1
 POLL_SECONDS = 1
+IDLE_SECONDS = 5
 MAX_LOST = 5  # leases in a row that expired before a batch was complete
 _MIN_PAUSE, _MAX_DELAY = 0.01, 300
 _STOP_SECONDS = _RETRY_SECONDS = 5
+_MAX_SERVED = 1000  # users whose turns are remembered
+
+
+class _Local(threading.local):
+    """The name of the thread that runs jobs, and the users that it has served, the last one last."""
+
+    def __init__(self) -> None:
+        self.holder = secrets.token_hex(8)
+        self.served: dict[int, None] = {}
+
+
+_local = _Local()
 
 
 class Later(Exception):
@@ -41,43 +62,74 @@ class Later(Exception):
 
 
 def init_app(
-    handlers: dict[str, Callable[[Any], bool]], *, abandon: dict[str, Callable[[Any], None]] | None = None
+    handlers: dict[str, Callable[[Any], bool]],
+    *,
+    abandon: dict[str, Callable[[Any], None]] | None = None,
+    stays: dict[str, Callable[[Any], bool]] | None = None,
+    idle: Callable[[], None] | None = None,
 ) -> None:
     HANDLERS.update(handlers)
     ABANDON.update(abandon or {})
+    STAYS.update(stays or {})
+    if idle:
+        IDLE.add(idle)
 
 
 def take(kinds: list[str], *, lease: float) -> Row | None:
-    """Take the job that has been due longest. Its new `due`, `lease` seconds from now, identifies the lease."""
+    """Take the job that has been due longest, of the user who was served least recently. Its new `due`, `lease` seconds
+    from now, identifies the lease."""
     return run_unsynced(
         """
         UPDATE jobs
            SET due = clock_timestamp() + make_interval(secs => %(lease)s::float8), attempts = attempts + 1,
-               lost = lost + 1
-         WHERE id = (SELECT id FROM jobs WHERE due <= now() AND kind = ANY (%(kinds)s::text[])
-                      ORDER BY due, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+               lost = lost + 1, holder = NULL
+         WHERE id = (SELECT id FROM jobs
+                      WHERE (due <= now() OR holder = %(holder)s) AND kind = ANY (%(kinds)s::text[])
+                      ORDER BY array_position(%(served)s::bigint[], (argument ->> 'user_id')::bigint) NULLS FIRST,
+                               due, id
+                      LIMIT 1 FOR UPDATE SKIP LOCKED)
         RETURNING id, kind, argument, attempts, lost, due::text AS lease
         """,
         kinds=kinds,
         lease=lease,
+        holder=_local.holder,
+        served=[*_local.served],
     )
 
 
-def put_back(job: Row, *, delay: float, failed: bool) -> None:
-    """Make a job due again, unless the lease expired and another process took it."""
+def _note_served(job: Row) -> None:
+    user_id = job["argument"].get("user_id")
+    if isinstance(user_id, int):
+        _local.served.pop(user_id, None)
+        _local.served[user_id] = None
+        if len(_local.served) > _MAX_SERVED:
+            del _local.served[next(iter(_local.served))]
+
+
+def put_back(job: Row, *, delay: float, failed: bool, stays: bool = False) -> None:
+    """Make a job due again, unless the lease expired and another process took it. One that stays is due again for this
+    process only, until its lease ends."""
     run_unsynced(
         """
         UPDATE jobs
            SET due = now() + make_interval(secs => %(delay)s::float8),
+               holder = CASE WHEN %(stays)s THEN %(holder)s END,
                attempts = CASE WHEN %(failed)s THEN attempts ELSE 0 END,
                lost = CASE WHEN %(failed)s THEN greatest(lost - 1, 0) ELSE 0 END
          WHERE id = %(id)s AND due = %(lease)s::timestamptz
         """,
         id=job["id"],
         lease=job["lease"],
-        delay=delay,
+        delay=LEASE_SECONDS if stays else delay,
         failed=failed,
+        stays=stays,
+        holder=_local.holder,
     )
+
+
+def release() -> None:
+    """Make the jobs that stay with this thread due for other processes."""
+    run_unsynced("UPDATE jobs SET due = now(), holder = NULL WHERE holder = %(holder)s", holder=_local.holder)
 
 
 def reset_lost(job: Row) -> None:
@@ -104,6 +156,7 @@ def run_next(pause: Callable[[float], bool]) -> bool:
     job = take([*HANDLERS], lease=LEASE_SECONDS)
     if job is None:
         return False
+    _note_served(job)
     try:
         if job["lost"] > MAX_LOST and job["kind"] in ABANDON:
             ABANDON[job["kind"]](job["argument"])
@@ -117,7 +170,8 @@ def run_next(pause: Callable[[float], bool]) -> bool:
         if done:
             remove(job)
         else:
-            put_back(job, delay=0, failed=False)
+            stays = STAYS.get(job["kind"])
+            put_back(job, delay=0, failed=False, stays=stays is not None and stays(job["argument"]))
     return True
 
 
@@ -151,13 +205,20 @@ class Worker:
         self._thread.join(_STOP_SECONDS)
 
     def _work(self) -> None:
+        idle_due = monotonic()
         while not self._stopping.wait(POLL_SECONDS * random.uniform(0.8, 1.2)):  # noqa: S311
             with self._app.app_context():
                 try:
                     while run_next(self._stopping.wait) and not self._stopping.is_set():
                         pass
+                    if monotonic() >= idle_due:
+                        idle_due = monotonic() + IDLE_SECONDS
+                        for call in IDLE:
+                            call()
                 except psycopg2.Error as error:
                     self._app.logger.warning("database unavailable, jobs will be retried: %s", type(error).__name__)
                     self._stopping.wait(_RETRY_SECONDS)
                 except Exception as error:  # a bug must not end the thread, which nothing restarts
                     self._app.logger.error("running jobs failed and will be retried", exc_info=error)
+        with self._app.app_context(), suppress(psycopg2.Error):
+            release()

@@ -11,14 +11,18 @@ from flask import current_app
 from psycopg2 import errors as pg
 from psycopg2.extensions import connection as Connection
 
-from linkmgr.db.session import schema_version
+from linkmgr.db.session import UNRELEASED, schema_version
 from linkmgr.db.statements import VERSION, database
 
-MIGRATIONS = Path(__file__).parent.parent / "migrations"  # 0002_<what>.sql upgrades version 1 to 2
+MIGRATIONS = Path(__file__).parent.parent / "migrations"  # 0002_<what>.sql upgrades version 1 to 2; there is none yet
 _LOCK = 7_125_463_198  # key of the advisory lock; the number is arbitrary
 _MAX_TRIES = 200
 _SET_VERSION = "UPDATE schema_version SET version ="
 _NO_TIMEOUTS = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; "
+_NO_INDEX = (
+    " Searches read all links of a user, because the extensions pg_trgm and btree_gin are refused: allow them, then "
+    "run 'flask --app app database upgrade'."
+)
 GRANT = " Grant the role of the service CREATE on the database and on its schema public, then try again."
 
 
@@ -73,11 +77,14 @@ def upgrade(*, create: bool) -> None:
     """Upgrade the schema to this program's version. With `create`, also create it in an empty database."""
     with _exclusive_connection() as connection:
         version = schema_version(connection)
+        if version == UNRELEASED:
+            raise MigrationError(describe())
         if version:
             connection.autocommit = False
             for number, path in _migrations(version):
                 _apply(connection, path.name, path.read_text(), f"{_SET_VERSION} {number}")
-            _apply(connection, "create_confined_views()", "SELECT create_confined_views()")
+            _apply(connection, "create_restricted_views()", "SELECT create_restricted_views()")
+            _apply(connection, "create_search_index()", "SELECT create_search_index()")
         elif create:
             with connection.cursor() as cursor:
                 schema = (Path(current_app.root_path).parent / "schema.sql").read_text()
@@ -97,12 +104,23 @@ def describe() -> str:
     match current_version():
         case 0:
             return "The database is empty: run 'flask --app app database create'."
+        case version if version == UNRELEASED:
+            return (
+                "The database is older than release 1.0.0 and cannot be upgraded: export the account of each user with "
+                "the program that made it, and import the exports into a new database with this one."
+            )
         case version if version < VERSION:
             return f"The database has schema {version} and needs {VERSION}: run 'flask --app app database upgrade'."
         case version if version > VERSION:
             return f"The database has schema {version}, newer than this program's {VERSION}, which works with it."
         case version:
-            return f"The database has schema {version}, which is up to date."
+            return f"The database has schema {version}, which is up to date.{_describe_search()}"
+
+
+def _describe_search() -> str:
+    with closing(database().connect()) as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('links_search') IS NULL")
+        return _NO_INDEX if cursor.fetchone() == (True,) else ""
 
 
 def require_current() -> None:

@@ -7,6 +7,7 @@ import psycopg2
 import psycopg2.extensions
 from psycopg2 import errors as pg
 
+UNRELEASED = -1  # the version of a database whose table of the version has no release
 _BROKEN = (psycopg2.OperationalError, psycopg2.InterfaceError)
 # A server that rejects writes has become a standby: a new connection may reach the new primary. pgbouncer reports the
 # loss of its server as a protocol violation.
@@ -61,14 +62,14 @@ def register_types(connection: psycopg2.extensions.connection) -> psycopg2.exten
 
 
 def schema_version(connection: psycopg2.extensions.connection) -> int:
-    """Return the schema version, or 0 for an empty database."""
+    """Return the schema version, 0 for an empty database, or UNRELEASED for one from before release 1.0.0."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass('schema_version') IS NOT NULL")
         if cursor.fetchone() != (True,):
             return 0
-        cursor.execute("SELECT version FROM schema_version")
+        cursor.execute("SELECT CASE WHEN to_jsonb(s) ? 'release' THEN version END FROM schema_version s")
         row = cursor.fetchone()
-        return int(row[0]) if row else 0
+        return UNRELEASED if row is None or row[0] is None else int(row[0])
 
 
 def is_connection_lost(error: psycopg2.Error) -> bool:

@@ -36,7 +36,7 @@ Row = dict[str, Any]
 MAX_BIGINT = 2**63 - 1
 
 _SCHEMA = Path(__file__).parents[2] / "schema.sql"
-VERSION = int(re.findall(r"^INSERT INTO schema_version VALUES \((\d+)\);", _SCHEMA.read_text(), re.MULTILINE)[0])
+VERSION = int(re.findall(r"^INSERT INTO schema_version VALUES \((\d+),", _SCHEMA.read_text(), re.MULTILINE)[0])
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3
@@ -72,7 +72,7 @@ class Executor(Protocol):
     def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]: ...
 
 
-# The transaction of the current request, if it has one (transaction.py), or the connections of a confined key.
+# The transaction of the current request, if it has one (transaction.py), or the connections of a restricted key.
 executor: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
 

@@ -39,18 +39,25 @@ class Transaction:
             self._also_on_begin.append(call)
 
     def execute(self, sql: str, params: Row, *, idempotent: bool) -> list[Row]:
-        """Execute a statement. Its failure undoes only this statement, because repositories try other names after a
-        unique violation."""
+        """Execute a statement. After one fails, no other can be executed until `undo` or the end of `undoable`."""
         if self._pooled is None:
             if idempotent:
                 return self._database.read(sql, params)
             self.begin()
+        return self._send(sql, params)
+
+    @contextmanager
+    def undoable(self) -> Iterator[None]:
+        if self._pooled is None:
+            self.begin()
+        self._send("SAVEPOINT undoable")
         try:
-            return self._send(sql, params, "SAVEPOINT statement; ")
-        except psycopg2.Error:
+            yield
+        except Exception:
             with suppress(psycopg2.Error):  # if the connection is lost, the first error says so
-                self._send("ROLLBACK TO SAVEPOINT statement")
+                self._send("ROLLBACK TO SAVEPOINT undoable; RELEASE SAVEPOINT undoable")
             raise
+        self._send("RELEASE SAVEPOINT undoable")
 
     def begin(self, on_begin: Callable[[], None] | None = None) -> None:
         """Begin with another function than the usual one, if `on_begin` is not None."""
@@ -81,11 +88,11 @@ class Transaction:
             self._database.give_back(self._pooled)
             self._pooled = None
 
-    def _send(self, sql: str, params: Row | None = None, prelude: str = "") -> list[Row]:
+    def _send(self, sql: str, params: Row | None = None) -> list[Row]:
         assert self._pooled
         try:
             if params is not None:
-                return self._database.execute_on(self._pooled, sql, params, prelude)
+                return self._database.execute_on(self._pooled, sql, params, "")
             with self._pooled.connection.cursor() as cursor:
                 cursor.execute(sql)
             return []
@@ -112,6 +119,18 @@ def lazily(on_begin: Callable[[], None]) -> Iterator[Transaction]:
     finally:
         executor.reset(token)
         transaction.close()
+
+
+@contextmanager
+def undoable() -> Iterator[None]:
+    """Undo what the block writes if it fails, so that the transaction of the request, if there is one, can go on.
+    Use it where another try follows a failed statement."""
+    current = executor.get()
+    if isinstance(current, Transaction):
+        with current.undoable():
+            yield
+    else:
+        yield
 
 
 def on_begin(call: Callable[[], None]) -> None:

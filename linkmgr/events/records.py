@@ -6,6 +6,7 @@ change. The record of a row that no longer exists has the members that were stor
 
 from collections.abc import Callable
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -14,22 +15,17 @@ from flask import current_app
 
 from linkmgr.db.session import is_connection_lost
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields.webhooks import TEST, matches
-from linkmgr.repository import (
-    bio,
-    campaigns,
-    channels,
-    domains,
-    imports,
-    outbox,
-    overlay,
-    pixels,
-    qr,
-    splash,
-    url_details,
-)
+from linkmgr.repository import imports, outbox, qr, url_details
+from linkmgr.resources.bio import BioPage
+from linkmgr.resources.campaigns import Campaign
+from linkmgr.resources.channels import Channel
+from linkmgr.resources.domains import Domain
+from linkmgr.resources.overlay import Overlay
+from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.splash import Splash
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError
 
 MAX_BATCH = 200
 MAX_DATA = 19_000  # bytes; the body of a delivery has at most 20 kB
@@ -37,13 +33,13 @@ MAX_DATA = 19_000  # bytes; the body of a delivery has at most 20 kB
 _READ: dict[str, Callable[[int, int], Row]] = {
     "link": url_details.read_current,
     "qr": qr.read_current,
-    "campaign": campaigns.read,
-    "channel": channels.read,
-    "bio": bio.read,
-    "domain": domains.read,
-    "splash": splash.read,
-    "overlay": overlay.read,
-    "pixel": pixels.read,
+    "campaign": Campaign.read,
+    "channel": Channel.read,
+    "bio": BioPage.read,
+    "domain": Domain.read,
+    "splash": Splash.read,
+    "overlay": Overlay.read,
+    "pixel": Pixel.read,
     "import": imports.read,
 }
 # The ETag, and the statistics of links and QR codes.
@@ -60,8 +56,28 @@ def move() -> bool:
         return False
     subscriptions = outbox.subscriptions(list({event["user_id"] for event in pending}))
     by_user = {user_id: list(group) for user_id, group in groupby(sorted(subscriptions, key=_owner), key=_owner)}
-    outbox.move([part for event in pending for part in _parts(event, by_user.get(event["user_id"], []))])
+    repeated = _repeated(pending)
+    outbox.move(
+        [
+            part
+            for event in pending
+            for part in _parts(event, [] if event["id"] in repeated else by_user.get(event["user_id"], []))
+        ]
+    )
     return len(pending) == MAX_BATCH
+
+
+def _repeated(pending: list[Row]) -> set[int]:
+    """Return the ids of updates that follow another change of the same row. Records are read now, so they are equal."""
+    repeated, changed = set(), set()
+    for event in sorted(pending, key=itemgetter("id")):
+        kind, _, change = event["type"].partition(".")
+        row = (event["user_id"], kind, event["object_id"])
+        if change == "updated" and row in changed:
+            repeated.add(event["id"])
+        elif change in ("created", "updated"):
+            changed.add(row)
+    return repeated
 
 
 def _owner(row: Row) -> int:
@@ -110,7 +126,7 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
     if change == "deleted":
         stored = event["data"]
         ids = {name: stored.get(f"{name}_id") for name in _FILTERS} | {kind: event["object_id"]}
-        return {name: stored[name] for name in _STORED if name in stored}, [ids]
+        return _deleted(kind, stored), [ids]
     try:
         record = _READ[kind](event["user_id"], event["object_id"])
     except AppError:  # deleted since
@@ -118,6 +134,15 @@ def _record(event: Row) -> tuple[Any, list[Row]]:
     record = {name: value for name, value in record.items() if name not in _LEFT_OUT.get(kind, ("version",))}
     targets = outbox.targets(event["user_id"], [event["object_id"]]) if kind in ("link", "qr") else []
     return record, targets or [{kind: event["object_id"]}]
+
+
+def _deleted(kind: str, stored: Row) -> Row:
+    """Return the members of a deleted row that the trigger has stored."""
+    record = {name: stored[name] for name in _STORED if name in stored}
+    if kind == "link":
+        domain = stored.get("domain") or settings().base_url
+        record |= {"shorturl": f"{domain}/{stored['alias']}", "domain": domain}
+    return record
 
 
 def _visits(event: Row, webhooks: list[Row]) -> list[tuple[Any, list[Row]]]:

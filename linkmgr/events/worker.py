@@ -10,17 +10,17 @@ import psycopg2
 from cryptography.fernet import InvalidToken
 from flask import Flask
 
+from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.events import records
 from linkmgr.fields.times import iso
 from linkmgr.outbound.webhooks import Message, Response, Sender
-from linkmgr.repository import outbox
-from linkmgr.web import keys
+from linkmgr.repository import deliveries, outbox
 
 # Seconds until the second attempt, the third and so on: the schedule of the Standard Webhooks specification.
 SCHEDULE = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
-MAX_TRANSFERS = 40
-MAX_PER_WEBHOOK = 8
+MAX_TRANSFERS = 100
+MAX_PER_USER = MAX_PER_WEBHOOK = 8
 POLL_SECONDS = 1
 EXPIRY_SECONDS = 30
 MAX_EXPIRED = 5000  # links, once per poll
@@ -45,15 +45,17 @@ class Dispatcher:
                     return
             results = self._sender.wait(_WAIT_SECONDS)
             if results:
-                outbox.store([_result(delivery, response) for delivery, response in results])
+                deliveries.store([_result(delivery, response) for delivery, response in results])
 
     def _claim(self) -> bool:
         """Begin to send deliveries that are due. Return False if there are none."""
         running = self._sender.deliveries
         if len(running) >= MAX_TRANSFERS:
             return False
-        claimed = outbox.claim(
+        claimed = deliveries.claim(
             limit=MAX_TRANSFERS - len(running),
+            # The more transfers run, the fewer are given to one user: a quarter of the free ones, at least one.
+            per_user=min(MAX_PER_USER, max(1, (MAX_TRANSFERS - len(running)) // 4)),
             per_webhook=MAX_PER_WEBHOOK,
             running=[delivery["webhook_id"] for delivery in running],
         )
@@ -61,7 +63,7 @@ class Dispatcher:
             try:
                 message = _message(delivery)
             except (InvalidToken, ValueError):  # encrypted with a secret key that this service no longer has
-                outbox.store([_result(delivery, Response(None, _UNREADABLE, 0))])
+                deliveries.store([_result(delivery, Response(None, _UNREADABLE, 0))])
             else:
                 self._sender.start(delivery, message)
         return bool(claimed)
@@ -100,6 +102,7 @@ class Worker:
         """Announce a batch of expired links. A failure must not stop deliveries."""
         self._next_expiry = monotonic() + EXPIRY_SECONDS
         try:
+            outbox.drop_excess()
             if outbox.announce_expired(MAX_EXPIRED):
                 self._next_expiry = 0.0
         except psycopg2.Error as error:

@@ -13,11 +13,11 @@ from typing import Any
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, pre_load, validate
 
 from linkmgr.db.statements import MAX_BIGINT
+from linkmgr.errors import AppError
 from linkmgr.fields import strict_json
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import normalize_target, split_ascii
 from linkmgr.web import request as web_request
-from linkmgr.web.errors import AppError
 
 MAX_ID = MAX_BIGINT
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -48,6 +48,22 @@ def join_problems(messages: dict[str, Any]) -> str:
         for member, problems in messages.items()
         for problem in (problems if isinstance(problems, list) else [join_problems(problems)])
     )
+
+
+def _errors(messages: dict[str, Any], path: str = "") -> list[dict[str, str]]:
+    """Return each problem of a marshmallow error with the path of its member, such as `geotarget.0.link`."""
+    return [
+        error
+        for member, problems in messages.items()
+        for field in [path if member == "_schema" else f"{path}.{member}".removeprefix(".")]
+        for error in (
+            _errors(problems, field)
+            if isinstance(problems, dict)
+            else [
+                {"field": field, "code": "invalid", "message": f"{field} {problem}.".lstrip()} for problem in problems
+            ]
+        )
+    ]
 
 
 def body(schema: type[Schema]) -> dict[str, Any]:
@@ -83,7 +99,8 @@ def load(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
     try:
         loaded: dict[str, Any] = _instance(schema).load(members)
     except ValidationError as error:
-        raise AppError("invalid", problems=join_problems(dict(error.messages_dict))) from None
+        messages = dict(error.messages_dict)
+        raise AppError("invalid", problems=join_problems(messages), errors=_errors(messages)) from None
     defined = _instance(schema).fields
     if not members.keys() <= defined.keys():
         warn_unknown(schema, defined, members)
@@ -211,6 +228,14 @@ class Expiration(Timestamp):
         if datetime.fromisoformat(time) <= datetime.now(UTC):
             web_request.warn("expiration is in the past, so the user has the free plan.")
         return time
+
+
+class Shown(fields.Raw):
+    """A member that is only shown, with its JSON Schema."""
+
+    def __init__(self, json: dict[str, Any]) -> None:
+        super().__init__(dump_only=True)
+        self.json = json
 
 
 class Boolean(fields.Field[bool]):

@@ -5,10 +5,10 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields
 
+from linkmgr.errors import AppError
 from linkmgr.fields.base import load
 from linkmgr.fields.links import parse_id
 from linkmgr.web import request as web_request
-from linkmgr.web.errors import AppError
 
 MAX_ELEMENTS = 1000
 

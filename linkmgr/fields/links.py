@@ -5,9 +5,10 @@ owner does not believe that it works.
 """
 
 import math
+import os
 import re
-import secrets
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -43,8 +44,8 @@ _WELL_KNOWN = re.compile(
 
 
 def new_alias() -> str:
-    """Return an alias of 35 random bits."""
-    number, alias = secrets.randbelow(_ALIASES), ""
+    """Return an alias of 35 random bits, from one system call. 64 bits make the remainder even enough."""
+    number, alias = int.from_bytes(os.urandom(8)) % _ALIASES, ""
     for characters in _ALIAS_PATTERN:
         number, index = divmod(number, len(characters))
         alias += characters[index]
@@ -52,20 +53,20 @@ def new_alias() -> str:
 
 
 @lru_cache(maxsize=1)  # reading all routes would be most of the time of checking an imported link
-def _words_of_routes(routes: Map) -> set[str]:
+def words_of_routes(routes: Map) -> set[str]:
     return {route.rule.split("/", 2)[1].lower() for route in routes.iter_rules()}
 
 
 def _is_reserved(alias: str) -> bool:
     word = alias.lower()
-    return bool(_WELL_KNOWN.fullmatch(word)) or word in _words_of_routes(current_app.url_map)
+    return bool(_WELL_KNOWN.fullmatch(word)) or word in words_of_routes(current_app.url_map)
 
 
 class Alias(Matching):
     """A custom alias of a link or a bio page."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__("[A-Za-z0-9_-]{3,50}", "3 to 50 letters, digits, '_' or '-'", **kwargs)
+        super().__init__("[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'", **kwargs)
 
     def clean(self, text: str) -> str:
         if _is_reserved(super().clean(text)):
@@ -273,6 +274,9 @@ class Expiry(Text):
 
     def clean(self, text: str) -> str:
         try:
-            return parse_time(text).replace(microsecond=0).isoformat(" ")
+            time = parse_time(text).replace(microsecond=0)
         except (ValueError, OverflowError):
             raise ValidationError("must be a time such as 2030-12-31 23:59:59") from None
+        if time < datetime.now(UTC):
+            warn("The member 'expiry' is in the past, so the link has expired.")
+        return time.isoformat(" ")

@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from linkmgr.web.errors import AppError
+from linkmgr.errors import AppError
 
 UNITS = ("hour", "day", "week", "month")
 PERIODS = ("24h", "7d", "30d", "90d", "12mo", "mtd", "ytd", "all")
@@ -128,11 +128,23 @@ def _of_period(zone: ZoneInfo, now: datetime, period: str) -> Range:
             first = date(today.year - (today.month < _DECEMBER), today.month % 12 + 1, 1)
         case "mtd":
             first = today.replace(day=1)
+        case "week" | "last-week" | "month" | "last-month":
+            return _calendar(zone, today, period)
         case "ytd":
             first = today.replace(month=1, day=1)
         case days:
             first = today - timedelta(days=int(days.removesuffix("d")) - 1)
     return Range(zone, start_of_day(first, zone), tomorrow, period)
+
+
+def _calendar(zone: ZoneInfo, today: date, period: str) -> Range:
+    """Return the current or the last week or month of the calendar."""
+    unit = period.removeprefix("last-")
+    first = _first_day(today, unit)
+    after = _first_day(first + timedelta(days=7 if unit == "week" else 31), unit)
+    if period != unit:
+        first, after = _first_day(first - _DAY, unit), first
+    return Range(zone, start_of_day(first, zone), start_of_day(after, zone), period)
 
 
 # --- buckets
@@ -211,18 +223,30 @@ def buckets(span: Range, unit: str | None) -> list[Bucket]:
     return periods
 
 
-def compared(span: Range, unit: str) -> list[datetime]:
-    """Return the starts of the buckets of the same time before, and those of the range itself, as local times.
+def compared(span: Range, unit: str, now: datetime) -> tuple[list[datetime], list[datetime]]:
+    """Return the starts of the buckets of a range, and those of the same elapsed part of the time before with its end,
+    as local times.
 
     The difference of two times of a zone is that of their clocks, so that a day before is the same time of the day.
     """
     assert span.since
-    since, until = span.since.astimezone(span.zone), span.until.astimezone(span.zone)
-    current = [max(bucket.start.astimezone(span.zone), since) for bucket in buckets(span, unit)]
+    zone, since, until = span.zone, span.since.astimezone(span.zone), span.until.astimezone(span.zone)
+    starts = [max(bucket.start.astimezone(zone), since) for bucket in buckets(span, unit)]
+    elapsed = min(until, (now - timedelta(seconds=now.timestamp() % QUARTER.total_seconds())).astimezone(zone))
+    match span.period:
+        case "12mo":
+            first = since.replace(year=since.year - 1)
+        case "month" | "last-month":
+            first = (since - _DAY).replace(day=1)
+        case _:
+            first = since - (until - since)
+    begun = [start for start in starts if start < elapsed]
     if span.period == "12mo" and unit == "month":
-        return [start.replace(year=start.year - 1) for start in current] + current
-    length = since - since.replace(year=since.year - 1) if span.period == "12mo" else until - since
-    return [start - length for start in current] + current
+        before = [start.replace(year=start.year - 1) for start in begun]
+    else:
+        before = [min(first + (start - since), since) for start in begun]
+    end = min(before[-1] + (elapsed - begun[-1]), since) if begun else first
+    return starts, [*before, end]
 
 
 def as_array(values: Iterable[datetime | date]) -> str:
@@ -233,7 +257,7 @@ def as_array(values: Iterable[datetime | date]) -> str:
 # --- UTC days
 
 
-def utc_day_of(at: datetime, zone: ZoneInfo, days_before: date) -> date:
+def _utc_day_of(at: datetime, zone: ZoneInfo, days_before: date) -> date:
     """Return the first UTC day that begins at or after a time. Before `days_before`, where only UTC days are stored,
     return the first day by its local date instead, so that each UTC day is counted as the local day of its date."""
     day = _local(at, zone).date()
@@ -243,31 +267,25 @@ def utc_day_of(at: datetime, zone: ZoneInfo, days_before: date) -> date:
     return day if at.time() == time() else day + _DAY
 
 
-def split_days(edges: list[datetime], since: datetime, until: datetime, days_before: date) -> list[date]:
+def _split_days(edges: list[datetime], since: datetime, until: datetime, days_before: date) -> list[datetime]:
     """Return the UTC days, from `days_before` on, that an edge divides. They are counted by quarters of an hour."""
     divided = {edge.date() for edge in (*edges, since, until) if since <= edge <= until and edge.time() != time()}
-    return sorted(day for day in divided if day >= days_before)
+    return [datetime.combine(day, time(), UTC) for day in sorted(divided) if day >= days_before]
 
 
-def as_days(span: Range, edges: list[datetime], days_before: date) -> dict[str, str]:
-    """Return the parameters of a statement on rollups. They are UTC days: those of the edges and ends of a range, and
-    those that are split. They are also times: rollups before `days_before` that the purge has not folded yet are
-    counted as if it had, because earlier times become the start of their UTC day."""
+def as_rollups(span: Range, edges: list[datetime], days_before: date) -> dict[str, str]:
+    """Return the parameters of a statement on rollups, in UTC: the ends of a range, the edges of its buckets, and the
+    days that are split. Rollups before `days_before` are those of whole UTC days, so earlier times become the start of
+    their UTC day."""
     assert span.since
     first = datetime.combine(days_before, time(), UTC)
 
-    def day_of(at: datetime) -> date:
-        return utc_day_of(at, span.zone, days_before)
-
-    def as_folded(at: datetime) -> datetime:
-        return at if at >= first else datetime.combine(day_of(at), time(), UTC)
+    def rounded(at: datetime) -> datetime:
+        return at if at >= first else datetime.combine(_utc_day_of(at, span.zone, days_before), time(), UTC)
 
     return {
-        "edges": as_array(map(as_folded, edges)),
-        "since": as_folded(span.since).isoformat(),
-        "until": as_folded(span.until).isoformat(),
-        "day_edges": as_array(map(day_of, edges)),
-        "since_day": day_of(span.since).isoformat(),
-        "until_day": day_of(span.until).isoformat(),
-        "split": as_array(split_days(edges, span.since, span.until, days_before)),
+        "edges": as_array(map(rounded, edges)),
+        "since": rounded(span.since).isoformat(),
+        "until": rounded(span.until).isoformat(),
+        "split": as_array(_split_days(edges, span.since, span.until, days_before)),
     }

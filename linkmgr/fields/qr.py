@@ -4,18 +4,18 @@ The stored form is a string for text, link and phone, and for the other types an
 that were not sent.
 """
 
+import os
 import re
-import secrets
 from typing import Any
 
 from marshmallow import Schema, ValidationError, post_load
 
+from linkmgr.errors import AppError
 from linkmgr.fields.base import Email, Matching, New, Target, Text
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import MAX_URL, split_http
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError
 from linkmgr.web.request import warn
 
 TYPES = ("text", "vcard", "link", "email", "phone", "sms", "wifi")
@@ -221,7 +221,11 @@ def default_name(kind: str, data: Any) -> str:
 
 
 def new_code() -> str:
-    return "".join(secrets.choice(_CODE_ALPHABET) for _ in range(CODE_LENGTH))
+    number, code = int.from_bytes(os.urandom(16)), ""
+    for _ in range(CODE_LENGTH):
+        number, index = divmod(number, len(_CODE_ALPHABET))
+        code += _CODE_ALPHABET[index]
+    return code
 
 
 def payload(kind: str, data: Any, scan_url: str) -> str:

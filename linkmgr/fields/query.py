@@ -3,18 +3,19 @@
 import re
 
 from linkmgr.db.statements import Paging
+from linkmgr.errors import AppError
 from linkmgr.fields import strict_json
 from linkmgr.fields.base import MAX_ID
-from linkmgr.web.errors import AppError
 from linkmgr.web.request import current
 
 DEFAULT_LIMIT, MAX_LIMIT = 15, 1000
 MAX_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client overflows
 
 
-def paging() -> Paging:
-    """Return `limit`, and `page` or `after`, of the query as keyword arguments of `statements.page`."""
-    number, after = page_number(), _query_integer("after", MAX_ID)
+def paging(first: int = 1) -> Paging:
+    """Return `limit`, and `page` or `after`, of the query as keyword arguments of `statements.page`. `first` is the
+    smallest `after`."""
+    number, after = page_number(), _query_integer("after", MAX_ID, first)
     if after and number > 1:  # clients that are generated from the document always send its default, page=1
         raise AppError("invalid", problems="after and page exclude each other. Send only one of them")
     return {"limit": page_limit(), "number": number, "after": after}
@@ -40,16 +41,21 @@ def _query_value(name: str) -> str:
     return values[0]
 
 
-def _query_integer(name: str, maximum: int | None = None) -> int | None:
+def _query_integer(name: str, maximum: int | None = None, minimum: int = 1) -> int | None:
     text = _query_value(name)
     if not text:
         return None
-    if not re.fullmatch("[1-9][0-9]*", text, re.ASCII):
-        raise AppError("invalid", problems=f"{name} must be an integer of at least 1")
+    if not re.fullmatch("0|[1-9][0-9]*", text, re.ASCII) or int(text[:20]) < minimum:
+        raise AppError("invalid", problems=f"{name} must be an integer of at least {minimum}")
     number = int(text[:20])  # enough digits to exceed any maximum
     if maximum and number > maximum:
         raise AppError("invalid", problems=f"{name} must be at most {maximum}")
     return number
+
+
+def query_position(name: str) -> int:
+    """Return the id in the query behind which rows are read, or 0 for all rows."""
+    return _query_integer(name, MAX_ID, 0) or 0
 
 
 def query_id(name: str) -> str | None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from flask import request
 
+from linkmgr.errors import AppError
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.countries import LOWER_NAMES, NAMES
 from linkmgr.fields.languages import LANGUAGES
@@ -14,7 +15,6 @@ from linkmgr.fields.periods import PERIODS, UNITS, Range, parse_range, parse_zon
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.fields.strict_json import is_storable
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError
 
 METRICS = ("clicks", "visitors")
 DIMENSIONS = ("country", "city", "referrer", "browser", "os", "device", "language")

@@ -8,7 +8,7 @@ import re
 from codecs import BOM_UTF8
 from typing import Any, NoReturn
 
-from linkmgr.web.errors import AppError
+from linkmgr.errors import AppError
 
 _MAX_DEPTH = 32
 _MAX_DIGITS = 100  # of an integer; no field accepts one as long

@@ -22,6 +22,7 @@ _ZONE = (
 )
 _FORMS = (
     rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)(?:[T ]{_TIME}{_ZONE})?",  # ISO 8601, RFC 3339 and most languages
+    rf"{_YEAR}/(?P<month>\d\d?)/(?P<day>\d\d?)(?:[T ]{_TIME}{_ZONE})?",
     rf"(?:{_WEEKDAY}(?:[a-z]{{3,6}})?,? )?{_DAY}[ -]{_MONTH}[ -]{_YEAR} {_TIME}{_ZONE}",  # RFC 2822 and HTTP
     rf"{_WEEKDAY} {_MONTH} {{1,2}}{_DAY} {_YEAR} {_TIME}{_ZONE}",  # JavaScript
     rf"{_WEEKDAY} {_MONTH} {{1,2}}{_DAY} {_TIME}{_ZONE} {_YEAR}",  # C and Java

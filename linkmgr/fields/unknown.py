@@ -1,16 +1,17 @@
 """Warnings of members that a body does not have, with the name that was probably meant."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
 from flask import Flask
 from marshmallow import Schema
+from werkzeug.routing import Rule
 
 from linkmgr.settings import this_app
-from linkmgr.web.request import can_warn, keep_fixed, warn
+from linkmgr.web.request import can_warn, current, note_ignored_member, warn
 
 MAX_NAMES = 10  # that are compared with the members of a body
 _MAX_LENGTH = 50
@@ -18,6 +19,7 @@ _CUTOFF = 0.75
 _FIXED = {"type", "domain", "username", "status"}  # members that reads show and that some writes cannot change
 
 Shown = Callable[[], dict[type[Schema], frozenset[str]]]
+Query = Callable[[str, Rule], frozenset[str]]
 
 # Names that other services and our responses use, without "_" and "-", by the members that they can mean.
 _MEANINGS = {
@@ -29,7 +31,7 @@ _MEANINGS = {
         "data link": "url",
         "metatitle name": "title label name",
         "metadescription": "summary",
-        "metaimage banner logo": "image picture thumbnail",
+        "metaimage logo": "image picture thumbnail",
         "description bio": "note notes comment about",
         "expiry expiration": "expires expiresat expireat expiredat expiration expiry expirydate validuntil until",
         "channel": "tag tags folder group",
@@ -59,15 +61,32 @@ _MEANINGS = {
 _SHOWN_AS = {"domain": "name", "campaign": "name"}  # in responses to writes of campaigns
 
 
-def init_app(app: Flask, shown: Shown) -> None:
-    """`shown` returns the members of the records that a client can send back, by the schema of the body."""
+def init_app(app: Flask, shown: Shown, query: Query) -> None:
+    """`shown` returns the members of the records that a client can send back, by the schema of the body. `query`
+    returns the parameters of an operation, which is a method and a rule."""
     app.extensions["linkmgr_shown_members"] = shown
+
+    def warn_unknown_parameters() -> None:
+        request = current()
+        if not request.query_string or not request.is_api or request.url_rule is None:
+            return
+        names = query(request.method, request.url_rule)
+        for name in islice((name for name in request.args if name not in names), MAX_NAMES):
+            typed = _typed(name, names)
+            hint = f" Did you mean '{typed}'?" if typed else ""
+            warn(f"The query parameter '{name[:_MAX_LENGTH]}' is unknown and was ignored.{hint}")
+
+    app.before_request(warn_unknown_parameters)
 
 
 def _meant(name: str, fields: Iterable[str], shown: frozenset[str]) -> str | None:
     plain = re.sub("[-_ ]", "", name.lower())
     if plain in fields:
         return plain
+    if isinstance(fields, Mapping):
+        for member, field in fields.items():
+            if plain in field.metadata.get("synonyms", ()):
+                return str(member)
     names = [_SHOWN_AS[plain]] if plain in _SHOWN_AS and plain in shown else _MEANINGS.get(plain, ())
     return next((member for member in names if member in fields), None)
 
@@ -91,7 +110,7 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
         meant = _meant(name, fields, shown)
         if name in shown and (meant is None or meant in members):
             if name in _FIXED and not prefix:
-                keep_fixed(name, members[name])
+                note_ignored_member(name, members[name])
             continue
         meant = meant or _typed(name, fields)
         hint = f" Did you mean '{prefix}{meant}'?" if meant else ""

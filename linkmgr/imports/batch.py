@@ -1,4 +1,4 @@
-"""The effects of a batch, which the job counts."""
+"""The effects of a batch of rows, which the job counts."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,9 +10,12 @@ from linkmgr.imports.links import Outcome
 
 @dataclass
 class Batch:
-    pending: list[Row] = field(default_factory=list)  # visits
     errors: list[Row] = field(default_factory=list)
+    kept: list[Row] = field(default_factory=list)  # rows to which others may refer
     counts: Counter[str] = field(default_factory=Counter)
+    visits: list[Row] = field(default_factory=list)
+    refused: int = 0  # of the visits, which are beyond the clicks of the plan
+    cut: int = 0  # links whose title was cut
 
     def count(self, row: Any, outcome: Outcome) -> None:
         """Count a row, which has a number and the columns of the source."""
@@ -21,3 +24,5 @@ class Batch:
             # No text of PostgreSQL has a NUL character.
             raw = {name.replace("\0", ""): value.replace("\0", "") for name, value in row.raw.items()}
             self.errors.append({"number": row.number, "raw": raw, "code": outcome.code, "message": outcome.message})
+        elif outcome.id is not None:
+            self.kept.append({"number": row.number, "row_id": outcome.id, "made": outcome.kind == "made"})

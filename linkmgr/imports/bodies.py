@@ -2,31 +2,24 @@
 
 import re
 from datetime import UTC, datetime
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.imports.links import Loader, Outcome, Sent, failure
 from linkmgr.imports.rows import ImportRow
 from linkmgr.repository import imported_links
-from linkmgr.web.errors import AppError
+from linkmgr.settings import settings
 
 MAX_CHANNELS = 100  # of a row
-MAX_CHANNEL_NAME = 255
+MAX_CHANNEL_NAME = MAX_TITLE = 255
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
-class Context(NamedTuple):
-    """Rows of the user to which the rows of a batch refer."""
-
-    hosts: set[str]
-    channels: dict[str, int]
-
-
-def prepare(user_id: int, rows: list[ImportRow]) -> Context:
-    """Find the branded domains and the channels that the rows name. Channels that are missing are made."""
-    names = list({name for row in rows if not has_too_many_channels(row) for name in channel_names(row)})
-    return Context(own_hosts(user_id, rows), imported_links.channel_ids(user_id, names) if names else {})
+def channel_ids(user_id: int, rows: list[ImportRow]) -> dict[str, int]:
+    """Return the ids of the channels that the rows name. Those that are missing are made."""
+    names = list({name for row in rows for name in channel_names(row)})
+    return imported_links.channel_ids(user_id, names) if names else {}
 
 
 def own_hosts(user_id: int, rows: list[ImportRow]) -> set[str]:
@@ -43,6 +36,12 @@ def host_of(row: ImportRow) -> str:
         return ""
 
 
+def foreign_host(row: ImportRow) -> str:
+    """Return the host of the short URL in the source if it is not ours, else ""."""
+    host = host_of(row)
+    return "" if host == urlsplit(settings().base_url).hostname else host
+
+
 def channel_names(row: ImportRow) -> list[str]:
     names = (_CONTROL.sub(" ", tag).strip()[:MAX_CHANNEL_NAME].strip() for tag in row.tags)
     return [name for name in dict.fromkeys(names) if name]
@@ -57,7 +56,7 @@ def reference(row: ImportRow) -> str:
     return f"{host_of(row)}/{row.record.get('custom', '')}"
 
 
-def check(row: ImportRow, context: Context, loader: Loader) -> Sent | Outcome:
+def check(row: ImportRow, hosts: set[str], loader: Loader) -> Sent | Outcome:
     """Return the link of a row, or the reason why it cannot be stored.
 
     The domain of the source is kept if it is a branded domain of the user. Otherwise the link moves to our own host.
@@ -67,14 +66,17 @@ def check(row: ImportRow, context: Context, loader: Loader) -> Sent | Outcome:
     if has_too_many_channels(row):
         return failure(AppError("invalid", problems=f"tags must have at most {MAX_CHANNELS} names"))
     body: Row = {name: value for name, value in row.record.items() if name != "domain"}
-    if host_of(row) in context.hosts:
-        body["domain"] = host_of(row)
-    if names := channel_names(row):
-        body["channel"] = [context.channels[name] for name in names if name in context.channels]
+    host = foreign_host(row)
+    if host in hosts:
+        body["domain"] = host
+    title = str(body.get("metatitle", ""))
+    if len(title) > MAX_TITLE:
+        body["metatitle"] = title[:MAX_TITLE]
     try:
         link = loader.prepare(body)
     except AppError as error:
         return failure(error)
     if row.created and row.created < datetime.now(UTC).isoformat(" "):
         link["created"] = f"{row.created}+00"
-    return Sent(body, link, row.clicks)
+    moved_from = host if host and host not in hosts else ""
+    return Sent(body, link, row.clicks, moved_from, len(title) > MAX_TITLE)

@@ -1,5 +1,6 @@
 """Values of a record: as text, by normalized name, and as columns of the report of failed rows."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -8,7 +9,10 @@ import orjson
 from linkmgr.imports.sources import MAX_NAME, normalize
 
 CUT = "… [cut]"  # the end of a cell that the report has in part
+REMOVED = "[removed]"  # a password in the report
 MAX_TEXT = 1 << 16  # characters of a row; a body of the API has at most 64 KiB
+_SECRET = re.compile(r"passw|pwd|secret|token", re.IGNORECASE)
+_ADDRESSES = ("ip", "ipaddress")
 _MAX_CELL = 5000  # characters of a cell of a row that is longer
 
 
@@ -67,3 +71,21 @@ def _shorten(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
         if left < 0:
             return
         yield name, cell
+
+
+def is_secret(text: str) -> bool:
+    """Return True for the name of a column that may have passwords, or for a text with such a name."""
+    return _SECRET.search(text) is not None
+
+
+def without_secrets(texts: dict[str, str], names: set[str]) -> dict[str, str]:
+    """Return the columns of the report without passwords and IP addresses. `names` are normalized columns of
+    passwords, besides those whose name says so."""
+    return {name: _without_secret(normalize(name), text, names) for name, text in texts.items()}
+
+
+def _without_secret(name: str, text: str, names: set[str]) -> str:
+    if name in _ADDRESSES:
+        return ""
+    is_flag = text.strip().lower() in ("", "true", "false", "0", "1")
+    return REMOVED if not is_flag and (name in names or is_secret(name)) else text

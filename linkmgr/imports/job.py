@@ -1,51 +1,53 @@
-"""The job of an import. Each call stores one batch.
+"""The job of an import. Each call does one batch of one of its two stages.
 
-A batch is one transaction: its links, the rows that failed, the counts, and the position from which reading resumes. So
-a process that is killed has stored a batch completely or not at all. Its visits are stored afterwards, because the
-statement that stores visits is a transaction of its own; until then they are in `imports.pending`.
+The first stage reads the file or the service and stores its rows. Reading a file has no position from which another
+process could continue: if its process ends, the rows are deleted and the file is read again. A service is read page by
+page. The second stage works on the rows: a batch is one transaction, with its links, the rows that failed and the
+counts.
 """
 
 import io
 import threading
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg2
 from flask import Flask, current_app
-from psycopg2.errors import IdleInTransactionSessionTimeout, QueryCanceled
+from psycopg2 import errors as pg
 
+from linkmgr import keys
 from linkmgr.db import jobs, transaction
 from linkmgr.db.statements import Row
-from linkmgr.imports import archive, archive_domains, archive_errors, archive_rows, bodies, links, readers, visits
-from linkmgr.imports.archive_domains import Checks
-from linkmgr.imports.batch import Batch
-from linkmgr.imports.links import Loader, Outcome, Sent
-from linkmgr.imports.rows import ImportRow, ReadError
+from linkmgr.errors import AppError
+from linkmgr.imports import account, files, services, staged, storing, visits
+from linkmgr.imports.links import Loader
+from linkmgr.imports.rows import ReadError
 from linkmgr.imports.stored_file import StoredFile
-from linkmgr.repository import import_batches, imported_links, imported_rows
+from linkmgr.repository import import_job, import_rows
 from linkmgr.repository.visits import delete_spool
 from linkmgr.settings import this_app
-from linkmgr.web import keys
-from linkmgr.web.errors import AppError
 
 KIND = "import"
-MAX_ROWS = 500  # of a batch
-MAX_VISITS = 5000  # of a batch, if its rows have visits
+READ_SECONDS = 0.3  # of a batch of reading; a piece of the file is the least
+MAX_READ = 500  # rows of a batch of reading
+MAX_STAGED = 1 << 30  # bytes of the rows of an import
+MAX_READINGS = 20  # files that a process has open
 MAX_WAIT = 3600  # seconds for a service that asks to be left alone
-MAX_PASSWORDS = 20  # of a batch; its transaction is idle while they are hashed, which takes 30 ms each
-MAX_SECONDS = 1  # of reading a batch, for example from a slow service
-LOCKED_SECONDS = 0.5  # until the next try, while another import of the user stores a batch of an account
-TOO_SLOW = "This row takes too long to store. Try again, or give it fewer channels and shorter texts."
-UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, IdleInTransactionSessionTimeout)
+PAUSES = (5, 10, 20, 40, 80, 160)  # seconds after which a service that does not respond is asked again
+_IDLE = 3 * jobs.LEASE_SECONDS  # seconds after which another process has the import
+_UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTransactionSessionTimeout)
 
 
 def init_app(app: Flask, loader: Loader) -> None:
     app.extensions["linkmgr_import_loader"] = loader
-    jobs.init_app({KIND: lambda argument: run_batch(**argument)}, abandon={KIND: lambda argument: abandon(**argument)})
+    jobs.init_app(
+        {KIND: lambda argument: run_batch(**argument)},
+        abandon={KIND: lambda argument: abandon(**argument)},
+        stays={KIND: lambda argument: argument["import_id"] in _local.readings},
+    )
 
 
 def loader() -> Loader:
@@ -55,236 +57,246 @@ def loader() -> Loader:
 
 @dataclass
 class _Reading:
-    """An import that this process is reading, behind the batch with this number."""
+    """A file that this process reads, behind the batch with this number."""
 
-    user_id: int
-    import_id: int
     batch: int
     rows: Iterator[Any]
-    file: StoredFile | None
-    waiting: deque[Any] = field(default_factory=deque)  # rows that were read, and that the next batch begins with
-    max_rows: int = field(default_factory=lambda: MAX_ROWS)  # of the next batch
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        return self.waiting.popleft() if self.waiting else next(self.rows)
-
-    def put_back(self, rows: list[Any]) -> None:
-        self.waiting.extendleft(reversed(rows))
-
-    @property
-    def bytes_read(self) -> int:
-        """Return the position in the file. It is not always the furthest one: the end of a zip is read first."""
-        return self.file.tell() if self.file else 0
+    file: StoredFile
+    used: float = field(default_factory=monotonic)
 
 
-class _Thread(threading.local):
-    """The reading that continues with the next batch. Opening a file again would decompress it from its start."""
-
-    last: _Reading | None = None
-
-
-_thread = _Thread()
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.readings: dict[int, _Reading] = {}
+        self.limits: dict[int, int] = {}  # rows of the next batch, after one that took too long to store
 
 
-def _open(user_id: int, import_id: int, details: Row) -> _Reading:
-    last = _thread.last
-    if last and (last.user_id, last.import_id, last.batch) == (user_id, import_id, details["batch"]):
-        return last
-    position = details["position"]
-    if details["size"] is None:
-        token = keys.unseal(user_id, details["token"])
-        rows = readers.read_service(details["source"], details["address"], token, position)
-        return _Reading(user_id, import_id, details["batch"], rows, None)
-    file = StoredFile(user_id, import_id, details["size"])
-    stream: Any = io.BufferedReader(file, 1 << 16)
-    if details["source"] == archive.SOURCE:
-        return _Reading(user_id, import_id, details["batch"], archive_errors.read(stream, position), file)
-    rows = readers.read(stream, details["source"], details["mapping"] or None, position)
-    return _Reading(user_id, import_id, details["batch"], rows, file)
+_local = _Local()
 
 
-def _take(reading: _Reading) -> tuple[list[Any], ReadError | None]:
-    """Return the rows of the next batch, and the error behind them."""
-    end, number, passwords = monotonic() + MAX_SECONDS, 0, 0
-    taken: list[Any] = []
-    try:
-        for row in reading:
-            taken.append(row)
-            number += len(row.visits)
-            passwords += bool(row.record.get("password"))
-            is_alone = isinstance(row, archive.Line) and row.is_alone
-            is_full = len(taken) == reading.max_rows or number > MAX_VISITS or passwords == MAX_PASSWORDS
-            if is_full or monotonic() > end or is_alone:
-                break
-    except ReadError as error:
-        return taken, error
-    return taken, None
+def forget(import_id: int | None = None) -> None:
+    """Close the file that this thread is reading, or all files."""
+    for other in [*_local.readings] if import_id is None else [import_id]:
+        _local.readings.pop(other, None)
+        _local.limits.pop(other, None)
 
 
 def run_batch(user_id: int, import_id: int) -> bool:
-    """Store the next batch of an import. Return True if there is nothing left to do."""
-    details = import_batches.details(user_id, import_id)
+    """Do the next batch of an import. Return True if there is nothing left to do."""
+    details = import_job.details(user_id, import_id)
     if details is None or details["state"] not in ("queued", "running"):
-        with suppress(*UNAVAILABLE):
+        forget(import_id)
+        if details is not None and details["state"] == "paused":
+            return True
+        with suppress(*_UNAVAILABLE):
             delete_spool(visits.spool(import_id))
-        return details is None or import_batches.delete_references(user_id, import_id)
+        return import_rows.clear(user_id, import_id, also_errors=details is None)
     try:
-        _continue(user_id, import_id, details)
-    except (*UNAVAILABLE, jobs.Later):
-        forget()
+        if details["stage"] == "store":
+            _store(user_id, import_id, details)
+        elif details["size"] is None:
+            _read_service(user_id, import_id, details)
+        else:
+            _read_file(user_id, import_id, details)
+    except (*_UNAVAILABLE, jobs.Later):
         raise
-    except ReadError as error:
-        forget()
-        import_batches.end(user_id, import_id, details["batch"], "failed", error.message)
     except Exception as error:
-        forget()
+        forget(import_id)
         if isinstance(error, AppError) and isinstance(error.seconds, int):
             raise jobs.Later(error.seconds) from error
+        if import_job.details(user_id, import_id) is None:  # its user has been deleted meanwhile
+            return True
         current_app.logger.error("import %s failed after row %s", import_id, details["rows_read"], exc_info=error)
         message = f"The import stopped after row {details['rows_read']} because of an error on our side."
-        import_batches.end(user_id, import_id, details["batch"], "failed", message)
+        import_job.end(user_id, import_id, details["batch"], "failed", message)
     return False
 
 
 def abandon(user_id: int, import_id: int) -> None:
-    """End an import of which each process that reads its next batch is killed."""
-    details = import_batches.details(user_id, import_id)
+    """End an import of which each process that does its next batch is killed."""
+    details = import_job.details(user_id, import_id)
     if details is not None:
         message = (
             f"The import stopped after row {details['rows_read']}, because the process that reads the next rows was "
             f"ended {jobs.MAX_LOST} times. Import these rows in smaller files."
         )
-        import_batches.end(user_id, import_id, details["batch"], "failed", message)
+        import_job.end(user_id, import_id, details["batch"], "failed", message)
 
 
-def forget() -> None:
-    """Close the file or the service that this thread is reading."""
-    _thread.last = None
+# --- reading
 
 
-def _continue(user_id: int, import_id: int, details: Row) -> None:
-    if details["pending"]:
-        visits.store(user_id, import_id, details["visits"], details["pending"])
-        import_batches.save_visits(user_id, import_id, details["batch"], len(details["pending"]))
+def _read_file(user_id: int, import_id: int, details: Row) -> None:
+    reading = _local.readings.get(import_id)
+    if reading is None or reading.batch != details["batch"]:
+        reading = _begin(user_id, import_id, details)
+        if reading is None:
+            return
+    rows, problem, is_last = _take(reading)
+    bytes_read = reading.file.tell()
+    if not _save(user_id, import_id, details, rows, problem=problem, is_last=is_last, bytes_read=bytes_read):
+        forget(import_id)
         return
-    reading = _open(user_id, import_id, details)
-    rows, error = _take(reading)
-    if not rows:
-        if error and error.retry_after:
-            raise jobs.Later(min(error.retry_after, MAX_WAIT))
-        if error:
-            raise error
-        import_batches.end(user_id, import_id, details["batch"], "done")
-        return
-    if not _store_some(details, reading, rows):
-        forget()
-        return
-    reading.batch += 1
-    _thread.last = None if error else reading
+    reading.batch, reading.used = reading.batch + 1, monotonic()
+    if is_last:
+        forget(import_id)
 
 
-def _store_some(details: Row, reading: _Reading, rows: list[Any]) -> bool:
-    """Store the rows, or the first of them if all take longer than a statement may. Return False if another process
-    has stored them."""
-    checks = archive_domains.check(reading.user_id, rows, loader())
-    number, is_slow = len(rows), False
+def _begin(user_id: int, import_id: int, details: Row) -> _Reading | None:
+    """Open the file. Before, delete the rows that another process has read, in as many calls as it takes."""
+    forget(import_id)
+    if details["found"] and not import_rows.clear(user_id, import_id):
+        return None
+    for other in [other for other, reading in _local.readings.items() if monotonic() - reading.used > _IDLE]:
+        forget(other)
+    if len(_local.readings) >= MAX_READINGS:
+        raise jobs.Later(1)
+    if details["found"]:
+        import_job.restart(user_id, import_id, details["batch"])
+    file = StoredFile(user_id, import_id, details["size"])
+    stream: Any = io.BufferedReader(file, 1 << 16)
+    if details["source"] == account.SOURCE:
+        rows: Iterator[Any] = account.read(stream)
+    else:
+        rows = files.read(stream, details["source"], details["mapping"])
+    reading = _Reading(details["batch"] + bool(details["found"]), rows, file)
+    _local.readings[import_id] = reading
+    details["batch"], details["waiting_bytes"] = reading.batch, 0
+    return reading
 
-    def store_rows(part: list[Any]) -> Batch:
-        return store(reading.user_id, reading.import_id, details, part, checks)
 
-    def fail_rows(part: list[Any]) -> Batch:
-        batch = Batch()
-        for row in part:
-            batch.count(row, Outcome("failed", None, "busy", TOO_SLOW))
-        import_batches.add_errors(reading.user_id, reading.import_id, batch.errors)
-        return batch
+def _take(reading: _Reading) -> tuple[list[Any], str, bool]:
+    """Return the next rows, the problem behind them or "", and True if there are no more."""
+    end, rows, size = monotonic() + READ_SECONDS, list[Any](), 0
+    try:
+        for row in reading.rows:
+            if row is not None:
+                rows.append(row)
+                size += sum(map(len, row.raw.values()))
+            if len(rows) >= MAX_READ or size > files.text.MAX_RECORD or monotonic() > end:
+                return rows, "", False
+    except ReadError as error:
+        return rows, error.message, True
+    return rows, "", True
 
-    while True:
-        try:
-            is_stored = _save(reading, rows[:number], fail_rows if is_slow else store_rows)
-        except QueryCanceled:
-            if is_slow:
-                raise
-            number, is_slow = max(1, number // 2), number == 1
+
+def _read_service(user_id: int, import_id: int, details: Row) -> None:
+    """Read a page. A service that does not respond is asked again, and the import then waits for the user."""
+    try:
+        token = keys.unseal(user_id, details["token"])
+        service = services.connect(details["source"], details["address"], token)
+        page = service.page(details["cursor"], details["found"])
+    except ReadError as error:
+        if error.retry_after:
+            raise jobs.Later(min(error.retry_after, MAX_WAIT)) from error
+        if not error.is_temporary:
+            _save(user_id, import_id, details, [], problem=error.message, is_last=True)
+        elif details["failures"] < len(PAUSES):
+            import_job.save_failure(user_id, import_id, details["batch"])
+            raise jobs.Later(PAUSES[details["failures"]]) from error
         else:
-            reading.put_back(rows[number:])
-            reading.max_rows = number if number < len(rows) else min(2 * reading.max_rows, MAX_ROWS)
-            return is_stored
+            import_job.pause(user_id, import_id, details["batch"], error.message)
+        return
+    rows = service.rows(page, details["found"] + 1)
+    sent = [name for row in rows if not row.is_visits and (name := staged.name_of(row))]
+    names = import_rows.names(user_id, import_id, "links", sent)  # which an earlier page had
+    rows = [row for row in rows if row.is_visits or staged.name_of(row) not in names]
+    missing = max(0, page.missing and page.missing + len(page.links) - len(rows))
+    numbered = [row._replace(number=details["found"] + n) for n, row in enumerate(rows, 1)]
+    _save(user_id, import_id, details, numbered, cursor=page.following, is_last=page.following is None, missing=missing)
 
 
-def _save(reading: _Reading, rows: list[Any], store_rows: Callable[[list[Any]], Batch]) -> bool:
-    """Store rows and move the position behind them. Return False if another process has stored the batch."""
-    user_id, import_id = reading.user_id, reading.import_id
+def _save(
+    user_id: int,
+    import_id: int,
+    details: Row,
+    rows: list[Any],
+    *,
+    is_last: bool,
+    problem: str = "",
+    cursor: Any = None,
+    missing: int = 0,
+    bytes_read: int = 0,
+) -> bool:
+    """Store rows that were read. Return False if another process has done so, or if the import has ended."""
+    packed = staged.pack(user_id, rows)
+    size = sum(len(row["content"]) for row in packed)
+    if details["waiting_bytes"] + size > MAX_STAGED:
+        is_last, problem = True, "The file has more rows than an import can have. Divide it into several files."
     with transaction.lazily(lambda: None) as writes:
-        if not import_batches.lock_batch(user_id, import_id, reading.batch):
+        if not import_job.lock_batch(user_id, import_id, details["batch"]):
             return False
-        batch = store_rows(rows)
-        import_batches.save_batch(
-            user_id,
-            import_id,
-            position=rows[-1].position,
-            pending=batch.pending,
-            bytes_read=reading.bytes_read,
-            read=len(rows),
-            **{kind: batch.counts[kind] for kind in ("made", "updated", "skipped", "failed")},
-        )
+        if packed:
+            import_rows.add(user_id, import_id, packed)
+        import_job.save_read(
+            user_id, import_id, cursor=cursor, is_last=is_last, problem=problem, missing=missing, found=len(rows),
+            bytes=size, bytes_read=bytes_read,
+        )  # fmt: skip
         writes.commit()
     return True
 
 
-class _Checked(NamedTuple):
-    row: ImportRow
-    sent: Sent
+# --- storing
 
 
-def store(user_id: int, import_id: int, details: Row, rows: list[Any], checks: Checks) -> Batch:
-    """Store the rows of a batch, in a transaction."""
-    is_own = details["source"] in ("linkmgr", archive.SOURCE)
-    rule = links.Rule(details["on_conflict"], details["first_id"], sets_clicks=not is_own)
-    if details["source"] == archive.SOURCE:
-        if not imported_rows.try_lock(user_id):
-            raise jobs.Later(LOCKED_SECONDS)
-        return archive_rows.Store(user_id, import_id, rule, loader(), checks).run(rows)
-    batch = Batch()
-    checked = []
-    context = bodies.prepare(user_id, [row for row in rows if not (row.is_visits or row.problem)])
-    for row in rows:
-        if row.is_visits:
-            continue
-        sent = bodies.check(row, context, loader())
-        if isinstance(sent, Outcome):
-            batch.count(row, sent)
-        else:
-            checked.append(_Checked(row, sent))
-    outcomes = links.store(user_id, [item.sent for item in checked], rule, loader())
-    made: dict[str, int] = {}
-    for item, outcome in zip(checked, outcomes, strict=True):
-        batch.count(item.row, outcome)
-        if outcome.kind == "made" and outcome.id:
-            made[bodies.reference(item.row)] = outcome.id
-    if made and details["source"] in readers.WITH_VISITS:
-        import_batches.add_references(user_id, import_id, "link", made)
-    _add_visits(user_id, import_id, rows, made, batch)
-    if batch.errors:
-        import_batches.add_errors(user_id, import_id, batch.errors)
-    return batch
-
-
-def _add_visits(user_id: int, import_id: int, rows: list[ImportRow], made: dict[str, int], batch: Batch) -> None:
-    """Collect the visits of links that this import has made. Those of other links are not repeated."""
-    names = [bodies.reference(row) for row in rows if row.visits]
-    if not names:
+def _store(user_id: int, import_id: int, details: Row) -> None:
+    limit = _local.limits.get(import_id, storing.MAX_ROWS)
+    waiting = import_rows.waiting(user_id, import_id, limit=limit, lines=storing.MAX_ROWS)
+    if not waiting:
+        state, message = ("failed", details["problem"]) if details["problem"] else ("done", _notes(details))
+        import_job.end(user_id, import_id, details["batch"], state, message)
         return
-    ids = import_batches.references(user_id, import_id, "link", names) | made
-    number: Counter[int] = Counter()
-    for row in rows:
-        link_id = ids.get(bodies.reference(row)) if row.visits else None
-        if link_id:
-            converted = visits.convert(user_id, link_id, row.visits)
-            batch.pending += converted
-            number[link_id] += len(converted)
-    if number:
-        imported_links.subtract_visits(user_id, dict(number))
+    batch = storing.prepare(storing.Context(user_id, import_id, details, loader()), waiting)
+    try:
+        _save_stored(user_id, import_id, details, batch)
+    except pg.QueryCanceled:
+        _local.limits[import_id] = max(1, len(batch.numbers) // 2)
+        if len(batch.numbers) == 1:
+            _save_stored(user_id, import_id, details, batch, is_slow=True)
+    except pg.CheckViolation:  # a month without a partition
+        visits.create_partitions(batch.visits)
+    else:
+        _local.limits[import_id] = min(2 * limit, storing.MAX_ROWS)
+
+
+def _save_stored(
+    user_id: int, import_id: int, details: Row, prepared: storing.Prepared, *, is_slow: bool = False
+) -> None:
+    with transaction.lazily(lambda: None) as writes:
+        if not import_job.lock_batch(user_id, import_id, details["batch"]):
+            return
+        batch = prepared.fail() if is_slow else prepared.store()
+        room = import_rows.MAX_ERRORS - details["failed"]
+        errors = batch.errors[: max(0, room)]
+        kept = {row["number"] for row in (*errors, *batch.kept)}
+        size = import_rows.finish(
+            user_id,
+            import_id,
+            errors=errors,
+            kept=batch.kept,
+            done=[number for number in prepared.numbers if number not in kept],
+        )
+        import_job.save_stored(
+            user_id,
+            import_id,
+            read=prepared.lines,
+            error_bytes=size,
+            visits=len(batch.visits),
+            refused=batch.refused,
+            cut=batch.cut,
+            **{kind: batch.counts[kind] for kind in ("made", "updated", "skipped", "failed")},
+        )
+        if size:
+            import_rows.drop_old_errors(user_id, import_id)
+        writes.commit()
+
+
+def _notes(details: Row) -> str:
+    """Return what the user should know about an import that is done."""
+    notes = []
+    if details["missing"]:
+        number = f"{details['missing']:,}"
+        notes.append(f"Links that the service counts and did not send: {number}. Import them again, or from a file.")
+    if details["cut"]:
+        notes.append(f"Titles that were cut to 255 characters: {details['cut']:,}.")
+    return " ".join(notes)

@@ -3,12 +3,15 @@
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import psycopg2
 
 from linkmgr.db.statements import MAX_BIGINT, Row
+from linkmgr.db.transaction import undoable
+from linkmgr.errors import AppError, as_app_error
 from linkmgr.repository import bulk, imported_links
-from linkmgr.web.errors import AppError, as_app_error
+from linkmgr.settings import settings
 
 MAX_ALIAS = 50
 _TRIES = 3  # for a free alias, while other transactions take some
@@ -29,6 +32,12 @@ class Sent(NamedTuple):
     body: Row
     link: Row  # of bulk.add_links
     clicks: int | None
+    moved_from: str = ""  # the host of the source, if the user does not have it
+    is_cut: bool = False  # its title was too long
+
+    def set_channels(self, ids: list[int]) -> None:
+        if ids:
+            self.body["channel"] = self.link["channel"] = ids
 
     @property
     def name(self) -> Row:
@@ -71,7 +80,12 @@ def store(user_id: int, sent: list[Sent], rule: Rule, loader: Loader) -> list[Ou
         if row.clicks:
             row.link["imported_clicks"] = min(row.clicks, MAX_BIGINT)
     outcomes = _add(user_id, [row.link for row in sent], last_id)
-    conflicts = [n for n, outcome in enumerate(outcomes) if outcome.code == "alias_taken"]
+    # Any given alias needs the plan's feature, also one that was generated elsewhere.
+    conflicts = [
+        n
+        for n, outcome in enumerate(outcomes)
+        if outcome.code == "alias_taken" or (outcome.code == "plan_feature" and "custom" not in sent[n].link)
+    ]
     conflicts = _regenerate(user_id, sent, outcomes, conflicts, last_id)
     if conflicts:
         rows = [sent[n] for n in conflicts]
@@ -84,6 +98,9 @@ def store(user_id: int, sent: list[Sent], rule: Rule, loader: Loader) -> list[Ou
                 resolved = _update(user_id, rows, loader)
         for n, outcome in zip(conflicts, resolved, strict=True):
             outcomes[n] = outcome
+    for n, row in enumerate(sent):
+        if row.moved_from and outcomes[n].code == "alias_taken":
+            outcomes[n] = _clash(row)
     clicks = {
         outcome.id: min(row.clicks, MAX_BIGINT)
         for row, outcome in zip(sent, outcomes, strict=True)
@@ -110,7 +127,8 @@ def _add(user_id: int, links: list[Row], last_id: int) -> list[Outcome]:
 def _regenerate(
     user_id: int, sent: list[Sent], outcomes: list[Outcome], conflicts: list[int], last_id: int
 ) -> list[int]:
-    """Generate other aliases for links whose generated alias another user has. Return the other conflicts."""
+    """Generate other aliases for links whose generated alias another user has, or the plan denies. Return the other
+    conflicts."""
     generated = [n for n in conflicts if "custom" not in sent[n].link]
     if not generated:
         return conflicts
@@ -120,6 +138,13 @@ def _regenerate(
     for n, outcome in zip(foreign, _add(user_id, links, last_id), strict=True):
         outcomes[n] = outcome
     return [n for n in conflicts if n not in foreign]
+
+
+def _clash(row: Sent) -> Outcome:
+    alias = row.name["alias"]
+    old, new = f"{row.moved_from}/{alias}", f"{urlsplit(settings().base_url).netloc}/{alias}"
+    message = f"{old} would become {new}, which is already in use. Choose another alias, or add the domain."
+    return Outcome("failed", None, "alias_taken", message)
 
 
 def _taken() -> Outcome:
@@ -173,9 +198,10 @@ def _update(user_id: int, sent: list[Sent], loader: Loader) -> list[Outcome]:
 
 def _change(user_id: int, link_id: int, row: Sent, loader: Loader) -> Outcome:
     try:
-        loader.change(user_id, link_id, row.body)
-        if "password_hash" in row.link and "password" not in row.body:  # only a zip has the hash itself
-            imported_links.set_password_hash(user_id, link_id, row.link["password_hash"])
+        with undoable():
+            loader.change(user_id, link_id, row.body)
+            if "password_hash" in row.link and "password" not in row.body:  # only a zip has the hash itself
+                imported_links.set_password_hash(user_id, link_id, row.link["password_hash"])
     except (AppError, psycopg2.IntegrityError) as error:
         return failure(error)
     return Outcome("updated", link_id)

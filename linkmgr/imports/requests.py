@@ -1,20 +1,18 @@
 """Requests to import a file or to read a service: preview and creation."""
 
 import io
-from collections.abc import Iterator
-from itertools import islice
 from typing import IO, Any, NamedTuple
 
+from linkmgr import keys
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
-from linkmgr.imports import archive, archive_errors, bodies, job, readers, stored_file
-from linkmgr.imports.links import Outcome
+from linkmgr.errors import AppError, not_found
+from linkmgr.imports import account, bodies, files, job, services, stored_file
+from linkmgr.imports.links import Outcome, Sent
 from linkmgr.imports.rows import ImportRow, ReadError
-from linkmgr.repository import import_batches, imports
-from linkmgr.web import keys
-from linkmgr.web.errors import AppError, not_found
+from linkmgr.repository import import_job, imports
 
-SOURCES = (*readers.FILE_SOURCES, archive.SOURCE)
+SOURCES = (*files.SOURCES, account.SOURCE)
 PREVIEW_ROWS = 10
 _NO_ACCOUNT = "This is not an export of an account. Send its zip, or the CSV of its rows that failed."
 _MAX_SHOWN = 300  # characters of the names of columns in a message
@@ -41,36 +39,30 @@ class File(NamedTuple):
 
 def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mapping: dict[str, str]) -> File:
     """Recognize a file. `source` and `mapping` take precedence over what its first bytes suggest."""
-    head = stream.read(readers.HEAD_BYTES)
+    head = stream.read(files.HEAD_BYTES)
     stream.seek(0)
-    if archive.is_archive(head):
-        _check_archive(stream)
-        return File(stream, size, name, archive.SOURCE, {}, "zip", [])
     try:
-        form = readers.recognize(head)
+        if account.zip_file.is_zip(head):
+            account.zip_file.check(stream)
+            stream.seek(0)
+            return File(stream, size, name, account.SOURCE, {}, "zip", [])
+        form = files.recognize(head)
     except ReadError as error:
         raise AppError("import_unreadable", problem=error.message) from None
-    if source in (None, archive.SOURCE) and not form.source and archive_errors.has_columns(form.columns):
-        return File(stream, size, name, archive.SOURCE, {}, form.format, form.columns)
-    if source == archive.SOURCE:
+    if source in (None, account.SOURCE) and not form.source and account.has_columns(form.columns):
+        return File(stream, size, name, account.SOURCE, {}, form.format, form.columns)
+    if source == account.SOURCE:
         raise AppError("import_unreadable", problem=_NO_ACCOUNT)
     columns = set(form.columns)
-    if missing := [column for column in mapping.values() if column not in columns and form.format != "sql"]:
+    if missing := [column for column in mapping.values() if column not in columns and form.format == "csv"]:
         raise AppError("invalid", problems=f"mapping names columns that the file does not have: {', '.join(missing)}")
-    return File(stream, size, name, source or form.source or "", mapping or form.mapping, form.format, form.columns)
-
-
-def _check_archive(stream: IO[bytes]) -> None:
-    try:
-        archive.preview(stream, 0)
-    except ReadError as error:
-        raise AppError("import_unreadable", problem=error.message) from None
-    stream.seek(0)
+    chosen = source or (form.source.name if form.source else "")
+    return File(stream, size, name, chosen, mapping or form.mapping, form.format, form.columns)
 
 
 def draft(user_id: int, import_id: int, mapping: dict[str, str]) -> File:
     """Return the file of a draft, which the console shows before the import begins."""
-    details = import_batches.details(user_id, import_id)
+    details = import_job.details(user_id, import_id)
     if details is None or details["state"] != "draft":
         raise not_found("import")
     stream: Any = io.BufferedReader(stored_file.StoredFile(user_id, import_id, details["size"]), 1 << 16)
@@ -90,25 +82,22 @@ def _require_known(file: File) -> None:
         raise AppError("import_unrecognized", columns=", ".join(file.columns)[:_MAX_SHOWN] or "none")
 
 
-def _rows(origin: File | Service) -> Iterator[ImportRow]:
-    if isinstance(origin, Service):
-        return readers.read_service(origin.source, origin.address, origin.token)
-    stream: Any = origin.stream
-    return readers.read(stream, origin.source or "auto", origin.mapping or None)
-
-
 def preview(user_id: int, origin: File | Service) -> Row:
-    """Return what was recognized, and the first rows as they would be stored. Nothing is stored."""
+    """Return what was recognized, and the first rows as they would be stored. Nothing is stored.
+
+    At most the first 64 KiB of a file, or the first page of a service, are read: the work of a request is bounded.
+    """
     rows: list[Row] = []
     try:
-        if isinstance(origin, File) and origin.source == archive.SOURCE:
+        if isinstance(origin, Service):
+            service = services.connect(origin.source, origin.address, origin.token)
+            rows = _describe(user_id, services.first_rows(service, PREVIEW_ROWS))
+        elif origin.source == account.SOURCE:
             stream: Any = origin.stream
-            rows = archive_errors.preview(stream, PREVIEW_ROWS)
+            rows = account.first_rows(stream, PREVIEW_ROWS)
         elif origin.source or "url" in origin.mapping:
-            first = [*islice(_rows(origin), PREVIEW_ROWS)]
-            # Channels that are missing would be made.
-            context = bodies.Context(bodies.own_hosts(user_id, first), {})
-            rows = [_describe(row, context) for row in first]
+            head = origin.stream.read(files.HEAD_BYTES)
+            rows = _describe(user_id, files.first_rows(head, origin.source, origin.mapping, PREVIEW_ROWS))
     except ReadError as error:
         raise AppError("import_unreadable", problem=error.message) from None
     return {
@@ -120,19 +109,23 @@ def preview(user_id: int, origin: File | Service) -> Row:
     }
 
 
-def _describe(row: ImportRow, context: bodies.Context) -> Row:
-    """Return a row as it would be stored."""
-    checked = None if row.is_visits else bodies.check(row, context, job.loader())
-    shown = checked.body if not isinstance(checked, Outcome) and checked else row.record
-    return {
-        "number": row.number,
-        "link": {name: str(value) for name, value in shown.items() if name != "password"},
-        "channels": bodies.channel_names(row),
-        "created": row.created,
-        "clicks": row.clicks,
-        "visits": len(row.visits),
-        "problem": checked.message if isinstance(checked, Outcome) else None,
-    }
+def _describe(user_id: int, rows: list[ImportRow]) -> list[Row]:
+    """Return rows as they would be stored. Channels that are missing would be made."""
+    hosts = bodies.own_hosts(user_id, rows)
+    described = []
+    for row in rows:
+        checked = None if row.is_visits else bodies.check(row, hosts, job.loader())
+        shown = checked.body if isinstance(checked, Sent) else row.record
+        described.append({
+            "number": row.number,
+            "link": {name: str(value) for name, value in shown.items() if name != "password"},
+            "channels": bodies.channel_names(row),
+            "created": row.created,
+            "clicks": row.clicks,
+            "visits": len(row.visits),
+            "problem": checked.message if isinstance(checked, Outcome) else None,
+        })  # fmt: skip
+    return described
 
 
 def add(user_id: int, origin: File | Service, *, on_conflict: str, state: str = "queued", with_job: bool = True) -> int:

@@ -17,14 +17,11 @@ class RawVisit(NamedTuple):
     referrer: str
     agent: str  # the User-Agent header
     country: str  # an ISO code of two capital letters
-    address: str = ""  # the IP address, which is not stored
+    address: str = ""  # the IP address, which is encrypted until the visit has a visitor
 
 
 class ImportRow(NamedTuple):
-    """A link, or visits of a link that an earlier row of the same source has (`is_visits`).
-
-    A source with raw visits has them after all of its links, or after the link that they belong to.
-    """
+    """A link, or visits of a link that another row of the same source has (`is_visits`)."""
 
     number: int  # the row in the source, from 1; a header line is not counted
     record: dict[str, Any]  # members of the body of POST /api/url/add
@@ -32,9 +29,8 @@ class ImportRow(NamedTuple):
     created: str | None  # UTC, such as 2024-01-31 10:00:00
     clicks: int | None  # total of the source, including those clicks that follow as raw visits
     visits: list[RawVisit]
-    raw: dict[str, str]  # columns of the source
+    raw: dict[str, str]  # columns of the source, without passwords
     problem: str | None  # a sentence, if the row could not be read
-    position: Any  # a JSON value: pass it to the reader to continue after this row
 
     @property
     def is_visits(self) -> bool:
@@ -45,10 +41,10 @@ class ImportRow(NamedTuple):
 class ReadError(Exception):
     """A file or a service that cannot be read any further. The message is a complete sentence for the user.
 
-    With `retry_after`, the service asks to be left alone for that many seconds: continue then, from the position of
-    the last row.
+    With `retry_after`, the service asks to be left alone for that many seconds. With `is_temporary`, it does not
+    respond now.
     """
 
-    def __init__(self, message: str, retry_after: int | None = None) -> None:
-        self.message, self.retry_after = message, retry_after
+    def __init__(self, message: str, retry_after: int | None = None, *, is_temporary: bool = False) -> None:
+        self.message, self.retry_after, self.is_temporary = message, retry_after, is_temporary
         super().__init__(message)

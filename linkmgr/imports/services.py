@@ -1,68 +1,69 @@
-"""Links of other services, read through their APIs page by page.
-
-A position is the number of the row before it, the cursor of its page, the number of links of this page before it, and
-the visits that follow it, if the service has them.
-"""
+"""Links of other services, read through their APIs page by page. A cursor is a JSON value."""
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import orjson
 
+from linkmgr.errors import RETRY_SECONDS, AppError
+from linkmgr.imports.files.text import Record
 from linkmgr.imports.rows import ImportRow, RawVisit, ReadError
 from linkmgr.imports.sources import BY_NAME
-from linkmgr.imports.streams import Record
 from linkmgr.imports.values import Converter, Unreadable, visit
 from linkmgr.outbound.service_api import ServiceRequest, ServiceResponse
-from linkmgr.web.errors import RETRY_SECONDS, AppError
 
-SERVICES = ("bitly", "kutt", "shlink", "yourls")
 BITLY = "https://api-ssl.bitly.com/v4"
 WAITING = {429: 60, 503: 30}  # seconds to wait without Retry-After, by status
-_LINKS, _VISITS = 50, 200  # of a page; a response has at most 1 MiB
-_OK, _REDIRECTS, _DENIED, _NOT_FOUND = 200, range(300, 400), (401, 403), 404
+_LINKS, _VISITS, _YOURLS_LINKS = 50, 200, 1000  # of a page; a response has at most 1 MiB
+_OK, _REDIRECTS, _DENIED, _NOT_FOUND, _BROKEN = 200, range(300, 400), (401, 403), 404, 500
+_TEMPORARY = ("fetch_timed_out", "fetch_unreachable")
 
 
-class _Page(NamedTuple):
+class Page(NamedTuple):
     links: list[Any]
     following: Any  # the cursor of the next page, or None
+    visits: list[tuple[str, str, list[RawVisit]]] = []  # of links, by alias and domain
+    missing: int = 0  # links that the service counts and has not sent, at the end
 
 
 class NotFound(ReadError):
     """The service has no such path."""
 
 
-class _Service(ABC):
-    """An API whose links have no visits."""
+class _TooLarge(ReadError):
+    """The response has more bytes than are read."""
 
-    def __init__(self, base: str, headers: dict[str, str]) -> None:
+
+class Service(ABC):
+    def __init__(self, source: str, base: str, headers: dict[str, str]) -> None:
         self._base, self._headers = base, headers
-
-    def first(self) -> Any:
-        """Return the cursor of the first page, or None if there is none."""
-        return 0
+        columns = BY_NAME[source].columns
+        self._converter = Converter(BY_NAME[source], columns, columns["url"][0])
 
     @abstractmethod
-    def page(self, cursor: Any) -> _Page: ...
+    def page(self, cursor: Any, read: int) -> Page:
+        """Read a page. The first cursor is None. `read` is the number of links that were read so far."""
 
-    def visits_of(self, _link: Any) -> Any:
-        """Return the cursor of the visits of a link, or None if it has none."""
-        return None
-
-    def visits(self, visits: Any, cursor: Any) -> tuple[list[RawVisit], Any]:
-        """Return a page of visits, and the cursor of the next one or None."""
-        raise NotImplementedError
+    def rows(self, page: Page, number: int) -> list[ImportRow]:
+        """Return the rows of a page, the first with this number."""
+        records = [Record(link) if isinstance(link, dict) else _malformed(link) for link in page.links]
+        rows = [self._converter.row(number + n, record) for n, record in enumerate(records)]
+        for alias, domain, visits in page.visits:
+            record = {"custom": alias} | ({"domain": domain} if domain else {})
+            rows.append(ImportRow(number + len(rows), record, [], None, None, visits, {}, None))
+        return rows
 
     def _call(self, path: str, form: dict[str, str] | None = None) -> dict[str, Any]:
         """Return the members of a JSON response with status 200."""
         try:
             response = ServiceRequest(self._base + path, {"Accept": "application/json"} | self._headers, form).send()
         except AppError as error:
-            raise ReadError(error.message, RETRY_SECONDS if error.code == "fetch_busy" else None) from None
+            kind = _TooLarge if error.code == "fetch_too_large" else ReadError
+            seconds = RETRY_SECONDS if error.code == "fetch_busy" else None
+            raise kind(error.message, seconds, is_temporary=error.code in _TEMPORARY) from None
         if response.status != _OK:
             raise _refusal(response)
         try:
@@ -85,108 +86,121 @@ def _refusal(response: ServiceResponse) -> ReadError:
         return NotFound("The service has no API at this address (status 404). Check the address.")
     if status in _REDIRECTS:
         return ReadError(f"The service redirects to {response.location[:200]}. Use that address.")
-    return ReadError(f"The service responded with status {status} instead of 200. Try again later.")
+    message = f"The service responded with status {status} instead of 200. Try again later."
+    return ReadError(message, is_temporary=status >= _BROKEN)
 
 
-class _Kutt(_Service):
+class _Kutt(Service):
     """https://docs.kutt.it, GET /links. The newest link comes first."""
 
     def __init__(self, address: str, token: str) -> None:
-        super().__init__(_base(address, "/api/v2", "/api"), {"X-API-KEY": token})
+        super().__init__("kutt", _base(address, "/api/v2", "/api"), {"X-API-KEY": token})
 
-    def page(self, cursor: int) -> _Page:
-        members = self._call(f"/api/v2/links?limit={_LINKS}&skip={cursor}")
+    def page(self, cursor: Any, read: int) -> Page:
+        members = self._call(f"/api/v2/links?limit={_LINKS}&skip={cursor or 0}")
         links, total = _list(members, "data"), members.get("total")
-        following = cursor + len(links)
-        return _Page(links, following if links and isinstance(total, int) and following < total else None)
+        following = (cursor or 0) + len(links)
+        return Page(links, following if links and isinstance(total, int) and following < total else None)
 
 
-class _Yourls(_Service):
+class _Yourls(Service):
     """https://yourls.org/docs/guide/advanced/api, the action `stats`. The token is the signature of a user.
 
-    The API has no visits. The tables in an SQL dump have them.
+    The API has no visits; the tables in an SQL dump have them. Links of the same second have no order, so a link can be
+    missing at the border of two pages. A second pass has its borders in the middle of the pages of the first. A cursor
+    is the number of the pass, the start of the page and its number of links.
     """
 
     def __init__(self, address: str, token: str) -> None:
-        super().__init__(_base(address, "/yourls-api.php"), {})
+        super().__init__("yourls", _base(address, "/yourls-api.php"), {})
         self._token = token
 
-    def page(self, cursor: int) -> _Page:
+    def page(self, cursor: Any, read: int) -> Page:
+        number, start, size = cursor or (1, 0, _YOURLS_LINKS)
+        limit = size // 2 if number > 1 and not start else size
         form = {"signature": self._token, "action": "stats", "format": "json", "filter": "last"}
-        members = self._call("/yourls-api.php", form | {"limit": str(_LINKS), "start": str(cursor)})
-        links = members.get("links") or {}
+        try:
+            members = self._call("/yourls-api.php", form | {"limit": str(limit), "start": str(start)})
+        except _TooLarge:
+            if size <= _LINKS:
+                raise
+            return Page([], [number, start, size // 2])
+        links, stats = members.get("links") or {}, members.get("stats")
         if not isinstance(links, dict):
             raise _unexpected("links")
-        stats, following = members.get("stats"), cursor + len(links)
-        total = str(stats.get("total_links", "")) if isinstance(stats, dict) else ""
-        is_last = len(links) < _LINKS or (re.fullmatch("[0-9]{1,18}", total) and following >= int(total))
-        return _Page(list(links.values()), None if is_last else following)
+        text = str(stats.get("total_links", "")) if isinstance(stats, dict) else ""
+        total = int(text) if re.fullmatch("[0-9]{1,18}", text) else None
+        following = start + len(links)
+        if links and (len(links) >= limit if total is None else following < total):
+            return Page([*links.values()], [number, following, size])
+        missing = max(0, (total or 0) - read - len(links))
+        is_repeated = missing and number == 1 and start
+        return Page([*links.values()], [2, 0, size] if is_repeated else None, missing=missing)
 
 
-class _Bitly(_Service):
+class _Bitly(Service):
     """https://dev.bitly.com/api-reference, all groups of the token. A list of links has no clicks.
 
     A cursor is the path of the page, and the groups behind it.
     """
 
     def __init__(self, _address: str, token: str) -> None:
-        super().__init__(BITLY, {"Authorization": f"Bearer {token}"})
-
-    def first(self) -> Any:
-        groups = _list(self._call("/groups"), "groups")
-        return self._group([group["guid"] for group in groups if isinstance(group, dict) and "guid" in group])
+        super().__init__("bitly", BITLY, {"Authorization": f"Bearer {token}"})
 
     def _group(self, groups: list[str]) -> Any:
         if not groups:
             return None
         return [f"/groups/{quote(str(groups[0]), '')}/bitlinks?size={_LINKS}&archived=both", groups[1:]]
 
-    def page(self, cursor: Any) -> _Page:
+    def page(self, cursor: Any, read: int) -> Page:
+        if cursor is None:
+            groups = _list(self._call("/groups"), "groups")
+            cursor = self._group([group["guid"] for group in groups if isinstance(group, dict) and "guid" in group])
+            return Page([], cursor)
         path, groups = cursor
         members = self._call(path)
         pagination = members.get("pagination")
         following = pagination.get("next") if isinstance(pagination, dict) else None
         if not following:
-            return _Page(_list(members, "links"), self._group(groups))
+            return Page(_list(members, "links"), self._group(groups))
         if not isinstance(following, str) or not following.startswith(f"{BITLY}/"):
             raise _unexpected("pagination")
-        return _Page(_list(members, "links"), [following.removeprefix(BITLY), groups])
+        return Page(_list(members, "links"), [following.removeprefix(BITLY), groups])
 
 
-class _Shlink(_Service):
+class _Shlink(Service):
     """https://api-spec.shlink.io, version 3. The oldest link comes first, so that new links do not move pages.
 
-    A cursor is the number of the page and the time at which the import began, because later visits would move pages.
+    A cursor is the number of the next page of links or None, the time at which the import began, because later visits
+    would move pages, and the pages of visits that come before it: alias, domain and number.
     """
 
     def __init__(self, address: str, token: str) -> None:
-        super().__init__(_base(address, "/rest/v3", "/rest"), {"X-Api-Key": token})
+        super().__init__("shlink", _base(address, "/rest/v3", "/rest"), {"X-Api-Key": token})
 
-    def first(self) -> Any:
-        return [1, datetime.now(UTC).isoformat(timespec="seconds")]
-
-    def page(self, cursor: Any) -> _Page:
-        number, began = cursor
+    def page(self, cursor: Any, read: int) -> Page:
+        number, began, waiting = cursor or (1, datetime.now(UTC).isoformat(timespec="seconds"), [])
+        if waiting:
+            return self._visits(number, began, *waiting)
         query = urlencode({"page": number, "itemsPerPage": _LINKS, "orderBy": "dateCreated-ASC"})
-        members, more = self._list(f"/rest/v3/short-urls?{query}", "shortUrls", number)
-        return _Page(members, [number + 1, began] if more else None)
+        links, more = self._list(f"/rest/v3/short-urls?{query}", "shortUrls", number)
+        waiting = [[link["shortCode"], link.get("domain"), 1] for link in links if _has_visits(link)]
+        return Page(links, self._cursor(number + 1 if more else None, began, waiting))
 
-    def visits_of(self, link: Any) -> Any:
-        if not (isinstance(link, dict) and isinstance(link.get("shortCode"), str)):
-            return None
-        summary = link.get("visitsSummary")
-        total = summary.get("total") if isinstance(summary, dict) else link.get("visitsCount")
-        return [link["shortCode"], link.get("domain"), 1] if total else None
+    def _cursor(self, number: int | None, began: str, waiting: list[Any]) -> Any:
+        return [number, began, waiting] if number or waiting else None
 
-    def visits(self, visits: Any, cursor: Any) -> tuple[list[RawVisit], Any]:
-        code, domain, number = visits
-        query = {"page": number, "itemsPerPage": _VISITS, "endDate": cursor[1]} | ({"domain": domain} if domain else {})
+    def _visits(self, next_links: int | None, began: str, first: Any, *others: Any) -> Page:
+        code, domain, number = first
+        query = {"page": number, "itemsPerPage": _VISITS, "endDate": began} | ({"domain": domain} if domain else {})
         try:
             members, more = self._list(f"/rest/v3/short-urls/{quote(code)}/visits?{urlencode(query)}", "visits", number)
         except NotFound:  # deleted since its page was read
-            return [], None
+            members, more = [], False
         readable = [raw for member in members if (raw := _visit(member))]
-        return readable, [code, domain, number + 1] if more and readable else None
+        waiting = [[code, domain, number + 1], *others] if more and readable else [*others]
+        visits = [(code, domain or "", readable)] if readable else []
+        return Page([], self._cursor(next_links, began, waiting), visits)
 
     def _list(self, path: str, member: str, number: int) -> tuple[list[Any], bool]:
         """Return the elements of a page, and True if there are more pages."""
@@ -198,6 +212,13 @@ class _Shlink(_Service):
         return elements, bool(elements) and isinstance(pages, int) and number < pages
 
 
+def _has_visits(link: Any) -> bool:
+    if not (isinstance(link, dict) and isinstance(link.get("shortCode"), str)):
+        return False
+    summary = link.get("visitsSummary")
+    return bool(summary.get("total") if isinstance(summary, dict) else link.get("visitsCount"))
+
+
 def _visit(member: Any) -> RawVisit | None:
     location = member.get("visitLocation") if isinstance(member, dict) else None
     country = location.get("countryCode") if isinstance(location, dict) else None
@@ -207,7 +228,8 @@ def _visit(member: Any) -> RawVisit | None:
         return None
 
 
-_CLASSES: dict[str, type[Any]] = {"bitly": _Bitly, "kutt": _Kutt, "shlink": _Shlink, "yourls": _Yourls}
+_CLASSES: dict[str, Any] = {"bitly": _Bitly, "kutt": _Kutt, "shlink": _Shlink, "yourls": _Yourls}
+SERVICES = tuple(_CLASSES)
 
 
 def _base(address: str, *suffixes: str) -> str:
@@ -231,36 +253,21 @@ def _unexpected(member: str) -> ReadError:
     return ReadError(f"The response of the service has no '{member}'. Check that the address is that of its API.")
 
 
-def read_service(source: str, address: str, token: str, position: Any = None) -> Iterator[ImportRow]:
-    """Read the rows of a service after `position`. `address` is empty for Bitly, which has only one.
-
-    Raise ReadError for a service that cannot be read any further.
-    """
+def connect(source: str, address: str, token: str) -> Service:
+    """Return the service at an address, which is empty for Bitly. Raise ReadError if it cannot be asked."""
     if not re.fullmatch(r"[\x21-\x7e]{1,2048}", token):
         raise ReadError("The token must have 1 to 2048 printable ASCII characters. Copy it again from the service.")
-    service = _CLASSES[source](address, token)
-    converter = Converter(BY_NAME[source], BY_NAME[source].columns, BY_NAME[source].columns["url"][0])
-    number, cursor, index, visits = position or (0, service.first(), 0, None)
-    page = None
-    while cursor is not None:
-        if visits:
-            code, domain, _ = visits
-            raw, visits = service.visits(visits, cursor)
-            if raw:
-                number += 1
-                record = {"custom": code} | ({"domain": domain} if domain else {})
-                yield ImportRow(number, record, [], None, None, raw, {}, None, [number, cursor, index, visits])
-            continue
-        page = page or service.page(cursor)
-        if index >= len(page.links):
-            cursor, index, page = page.following, 0, None
-            continue
-        link = page.links[index]
-        number, index, visits = number + 1, index + 1, service.visits_of(link)
-        yield converter.row(number, _record(link), [number, cursor, index, visits])
+    service: Service = _CLASSES[source](address, token)
+    return service
 
 
-def _record(link: Any) -> Record:
-    if isinstance(link, dict):
-        return Record(link, None, 0)
-    return Record({"row": str(link)[:500]}, "is not a JSON object with the members of a link.", 0)
+def first_rows(service: Service, limit: int) -> list[ImportRow]:
+    """Return the first links."""
+    page = service.page(None, 0)
+    if not page.links and page.following:
+        page = service.page(page.following, 0)
+    return service.rows(page, 1)[:limit]
+
+
+def _malformed(link: Any) -> Record:
+    return Record({"row": str(link)[:500]}, "is not a JSON object with the members of a link.")

@@ -81,6 +81,7 @@ SOURCES = (
         expiry expirein
         created createdat
         clicks visitcount
+        banned banned
         """,
     ),
     # https://developers.rebrandly.com/docs/link-entity; the export of a workspace has the same names

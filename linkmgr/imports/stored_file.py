@@ -1,16 +1,17 @@
-"""The file of an import, read from the database in chunks, so that any host can resume the import."""
+"""The file of an import, encrypted in the database in chunks, so that any host can read it."""
 
 import io
 from typing import IO
 
-from linkmgr.repository import import_batches, imports
+from linkmgr import keys
+from linkmgr.repository import import_job, imports
 from linkmgr.repository.imports import CHUNK_BYTES
 
 
 def store(user_id: int, import_id: int, file: IO[bytes]) -> None:
     number = 0
     while data := file.read(CHUNK_BYTES):
-        imports.add_chunk(user_id, import_id, number, data)
+        imports.add_chunk(user_id, import_id, number, keys.seal_bytes(user_id, data).encode())
         number += 1
 
 
@@ -40,9 +41,10 @@ class StoredFile(io.RawIOBase):
     def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
         number, start = divmod(self._at, CHUNK_BYTES)
         if number != self._number:
-            self._chunk = import_batches.chunk(self._user_id, self._import_id, number)
+            data = import_job.chunk(self._user_id, self._import_id, number)
+            self._chunk = keys.unseal_bytes(self._user_id, data.decode()) if data else b""
             self._number = number
-        data = self._chunk[start : start + len(buffer)]
-        buffer[: len(data)] = data
-        self._at += len(data)
-        return len(data)
+        part = self._chunk[start : start + len(buffer)]
+        buffer[: len(part)] = part
+        self._at += len(part)
+        return len(part)

@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,9 +11,9 @@ import orjson
 from linkmgr.fields.times import parse_time
 from linkmgr.imports import cells
 from linkmgr.imports.cells import as_text, flatten
+from linkmgr.imports.files.text import Record
 from linkmgr.imports.rows import LINK_MEMBERS, ImportRow, RawVisit
-from linkmgr.imports.sources import ANY_SEPARATOR, Source
-from linkmgr.imports.streams import Record
+from linkmgr.imports.sources import ANY_SEPARATOR, Source, normalize
 
 _EPOCH = re.compile(r"(\d{9,10}|\d{13}|\d{16})(?:\.\d+)?", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -23,7 +23,9 @@ _SHORT_URL = re.compile(
 )
 _NEVER = ("", "null", "none", "never", "0000-00-00 00:00:00")
 _NESTED = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")  # which are JSON in a CSV
-_NEUTRALIZED = re.compile(r"'[=+\-@\t\r]")  # what our CSV has in place of a formula
+_NEUTRALIZED = re.compile(r"'+[=+\-@\t\r]")  # what our CSV has in place of a formula
+_HASH = re.compile(r"\$(?:2[abxy]?|argon2\w*|[1567HPy]|pbkdf2[\w-]*|s?crypt|bcrypt[\w-]*)\$.{10,}", re.DOTALL)
+_TRUE = ("true", "t", "1", "yes")
 _ERROR = "error"  # the column that our CSV of failed rows adds to those of the source
 _MAX_VISIT = 2048  # characters of a text of a visit
 _UTC = "%Y-%m-%d %H:%M:%S"
@@ -78,7 +80,8 @@ def split_short_url(text: str) -> tuple[str, str]:
 
 
 class Converter:
-    """Converts records of one source. `columns` are the normalized columns of each member, the best first."""
+    """Converts records of one source. `columns` are the normalized columns of each member, the best first. `names` are
+    the columns of a CSV."""
 
     def __init__(
         self,
@@ -86,17 +89,21 @@ class Converter:
         columns: Mapping[str, tuple[str, ...]],
         target_column: str,
         *,
-        is_csv: bool = False,
+        names: Sequence[str] = (),
     ) -> None:
-        self._columns, self._target_column, self._is_csv = columns, target_column, is_csv
+        self._columns, self._target_column, self._is_csv = columns, target_column, bool(names)
         self._nested = {name for member in _NESTED for name in columns.get(member, ())}
         self._plain = {name for member in columns if member not in (*_NESTED, "tags") for name in columns[member]}
+        self._secret = set(columns.get("password", ()))
+        self._has_secret = any(cells.is_secret(name) or normalize(name) in self._secret for name in names)
         self._separators = source.tag_separators if source else ANY_SEPARATOR
         self._is_own = source is not None and source.name == "linkmgr"
 
-    def row(self, number: int, record: Record, position: Any) -> ImportRow:
-        raw = cells.columns(record.values, self._plain, self._nested)
-        row = ImportRow(number, {}, [], None, None, [], raw, None, position)
+    def row(self, number: int, record: Record) -> ImportRow:
+        raw = cells.without_secrets(cells.columns(record.values, self._plain, self._nested), self._secret)
+        if record.problem and (self._has_secret or cells.is_secret("".join(raw.values()))):
+            raw = {}  # cells may be in other columns than theirs
+        row = ImportRow(number, {}, [], None, None, [], raw, None)
         try:
             if record.problem:
                 raise Unreadable(record.problem)
@@ -110,6 +117,8 @@ class Converter:
     def _convert(self, row: ImportRow, values: dict[str, Any]) -> ImportRow:
         members = {member: self._value(member, values) for member in self._columns}
         record = {member: value for member in LINK_MEMBERS if (value := members.get(member)) not in (None, "")}
+        if as_text(members.get("banned")).lower() in _TRUE:
+            raise Unreadable("is banned at the source. Leave the row out, or empty its column 'banned'.")
         if not record.get("url"):
             raise Unreadable(f"has no target. Fill in '{self._target_column}', or leave the row out.")
         tags = tags_of(members.get("tags"), self._separators, may_be_json=not self._is_own or _ERROR in values)
@@ -139,6 +148,10 @@ class Converter:
                 value = value.strip()
                 if self._is_csv and (self._is_own or _ERROR in values) and _NEUTRALIZED.match(value):
                     value = value[1:]
+                if value == cells.REMOVED:
+                    raise Unreadable(
+                        f"has a '{member}' that this report does not repeat. Fill it in, or leave it empty."
+                    )
                 if self._is_csv and _ERROR in values and value.endswith(cells.CUT):
                     raise Unreadable(f"has a '{member}' that was cut in this report. Copy it from your file.")
             if member not in (*_NESTED, "tags", "password", "haspassword"):
@@ -169,9 +182,10 @@ class Converter:
         """Refuse a link whose password is unknown, because everybody could open it."""
         password = record.pop("password", None)
         marks = [as_text(value).lower() for value in (password, has_password)]
-        if isinstance(password, str) and marks[0] not in ("true", "false"):
+        is_text = isinstance(password, str) and marks[0] not in ("true", "false")
+        if is_text and not _HASH.fullmatch(str(password)):
             record["password"] = password
-        elif "true" in marks or "1" in marks:
+        elif is_text or "true" in marks or "1" in marks:
             raise Unreadable("has a password, which the source keeps secret. Fill in 'password', or leave the row out.")
 
 
@@ -225,9 +239,10 @@ def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "")
     )
 
 
-def visit_row(number: int, record: Record, position: Any) -> ImportRow:
+def visit_row(number: int, record: Record) -> ImportRow:
     """Return a row of YOURLS' table of visits."""
-    row = ImportRow(number, {}, [], None, None, [], cells.columns(record.values, set(), set()), None, position)
+    shown = cells.without_secrets(cells.columns(record.values, set(), set()), set())
+    row = ImportRow(number, {}, [], None, None, [], shown, None)
     values = record.values
     members = ("click_time", "referrer", "user_agent", "country_code", "ip_address")
     try:

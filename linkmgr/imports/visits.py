@@ -1,20 +1,18 @@
 """Visits that another service recorded, in the form in which visits are stored."""
 
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import orjson
-from psycopg2 import errors as pg
 
-from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.imports.rows import RawVisit
-from linkmgr.repository import import_batches, imported_links, visits
+from linkmgr.repository import imported_links, visits
 from linkmgr.settings import this_app
 from linkmgr.visits import record
 from linkmgr.visits.queue import VisitQueue
 
 MAX_AGE = timedelta(days=3653)  # each month has a partition; older visits remain in `imported_clicks`
-MAX_STORED = 500  # visits of a statement
 _FORMAT = "%Y-%m-%d %H:%M:%S"
 
 
@@ -42,34 +40,22 @@ def convert(user_id: int, link_id: int, raw: list[RawVisit]) -> list[Row]:
     return converted
 
 
-def store(user_id: int, import_id: int, stored: int, pending: list[Row]) -> None:
-    """Store visits. `stored` is the number of visits of the import that earlier batches have stored.
-
-    A repetition after a crash stores each visit once: the name of the import takes the place of a spool file, and the
-    number of visits that of its bytes.
-    """
-    for start in range(0, len(pending), MAX_STORED):
-        part = pending[start : start + MAX_STORED]
-        try:
-            _store_part(user_id, import_id, stored + start, part)
-        except pg.CheckViolation:  # a month without a partition
-            visits.create_partitions_for(orjson.dumps(part).decode())
-            _store_part(user_id, import_id, stored + start, part)
+def store(user_id: int, import_id: int, start: int, converted: list[Row]) -> int:
+    """Store visits in a transaction, and subtract those of people from the clicks that the source counted. `start` is
+    the number of visits that the import has stored. Return the number of visits beyond the clicks of the plan."""
+    text = orjson.dumps(converted).decode()
+    refused = visits.add_imported(spool(import_id), start, start + len(converted), text)
+    people = Counter(visit["tracked_id"] for visit in converted if not visit["bot"])
+    people.subtract({row["tracked_id"]: row["visits"] for row in refused if not row["bot"]})
+    if people:
+        imported_links.subtract_visits(user_id, dict(people))
     queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
     queue.expect_pending()
+    return sum(row["visits"] for row in refused)
 
 
-def _store_part(user_id: int, import_id: int, start: int, part: list[Row]) -> None:
-    """Store visits, and return those of people that are beyond the plan's clicks to `imported_clicks` of their links,
-    in one transaction."""
-    with transaction.lazily(lambda: None) as writes:
-        writes.begin()
-        refused = visits.add_imported(spool(import_id), start, start + len(part), orjson.dumps(part).decode())
-        if refused:
-            import_batches.count_refused(user_id, import_id, sum(row["visits"] for row in refused))
-            people = {row["target_id"]: row["visits"] for row in refused if not row["bot"]}
-            imported_links.add_clicks(user_id, people)
-        writes.commit()
+def create_partitions(converted: list[Row]) -> None:
+    visits.create_partitions_for(orjson.dumps(converted).decode())
 
 
 def spool(import_id: int) -> str:

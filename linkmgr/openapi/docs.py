@@ -14,8 +14,8 @@ bp = Blueprint("docs", __name__)
 def _contents() -> Markup:
     """Return the rendered document, rendering it on the first request."""
     if "linkmgr_docs" not in current_app.extensions:
+        from linkmgr.errors import CATALOGUE  # noqa: PLC0415
         from linkmgr.openapi.docs_view import Reader, error, prose  # noqa: PLC0415
-        from linkmgr.web.error_codes import CATALOGUE  # noqa: PLC0415
 
         document = json.loads(openapi.cached_document())
         rendered = render_template(

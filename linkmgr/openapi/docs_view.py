@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
+from linkmgr.errors import CATALOGUE
 from linkmgr.openapi.model import Resource
 from linkmgr.openapi.operations import RESOURCES
 from linkmgr.openapi.schemas import JsonSchema
-from linkmgr.web.error_codes import CATALOGUE
 
 _ID = "17"  # the id in examples
 
@@ -96,16 +96,15 @@ def error(code: str) -> Error:
     return Error(code, f"{status} {HTTPStatus(status).phrase}", re.sub(":[a-z]+}", "}", message))
 
 
+def _codes_in(response: JsonSchema) -> list[str]:
+    return re.findall("^- `(\\w+)`", response["description"], re.MULTILINE)
+
+
 class Reader:
     def __init__(self, document: JsonSchema) -> None:
         self.document = document
-        schemas = document["components"]["schemas"]
-        self.common = {
-            code
-            for name, schema in schemas.items()
-            if "Refusal" in name
-            for code in schema["properties"]["code"]["enum"]
-        }
+        shared = [value for name, value in document["components"]["responses"].items() if "Refusal" in name]
+        self.common = {code for response in shared for code in _codes_in(response)}
 
     def resolve(self, schema: JsonSchema) -> JsonSchema:
         if "$ref" not in schema:
@@ -152,7 +151,7 @@ class Reader:
     # --- members and parameters
 
     def row(self, name: str, schema: JsonSchema, *, place: str = "body", needed: str = "", text: str = "") -> Row:
-        examples, default = schema.get("examples"), schema.get("default")
+        examples, default = schema.get("examples"), schema.get("x-default", schema.get("default"))
         return Row(
             name,
             place,
@@ -213,7 +212,7 @@ class Reader:
     def _codes(self, responses: JsonSchema) -> Iterator[str]:
         for status, response in responses.items():
             if status >= "400":
-                yield from re.findall("^- `(\\w+)`", self.resolve(response)["description"], re.MULTILINE)
+                yield from _codes_in(self.resolve(response))
 
     def _by_status(self, codes: Iterator[str]) -> dict[str, list[str]]:
         return {str(status): list(group) for status, group in groupby(codes, key=lambda code: CATALOGUE[code][0])}
@@ -225,7 +224,7 @@ class Reader:
         security = entry.get("security", [])
         keyed = security != []
         return Operation(
-            entry["operationId"],
+            entry["operationId"].replace(".", "_"),
             method,
             path,
             keyed,

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Iterator
+from typing import Any
 
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
@@ -9,15 +10,17 @@ from flask import Flask
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
-from linkmgr.openapi import properties, responses
+from linkmgr.fields.webhooks import TYPES
+from linkmgr.openapi import properties, responses, usual
 from linkmgr.openapi.model import Access, Operation, Resource
 from linkmgr.openapi.operations import RECORDS, RESOURCES
-from linkmgr.openapi.schemas import ID, JsonSchema, text
+from linkmgr.openapi.schemas import ID, JsonSchema, record, ref, text
 from linkmgr.repository.channels import ITEMS
-from linkmgr.repository.visits import MAX_LABELS, OTHER
-from linkmgr.web import idempotency, preconditions, safe_writes, scopes
+from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
+from linkmgr.repository.rollups import MAX_LABELS, OTHER
+from linkmgr.settings import RELEASE
+from linkmgr.web import conditional_writes, idempotency, preconditions, scopes
 
-VERSION = "3"  # of the specification (section 9)
 _TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters whose name differs
 PAGES = ("docs.page",)  # endpoints under /api that are not operations
 
@@ -57,16 +60,17 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
 - **ETag.** A single read and an update respond with the version of the record in the header `ETag`. Send it in
   `If-None-Match` with the next read: if nothing has changed, the statistics included, the response is a 304 without a
   body. The read of a channel also has its items, so use the ETag of a read there: that of an update causes no 304.
-- **Keys for programs.** `POST /api/key/add` creates further keys, each with only the scopes that its program needs.
+- **Scoped keys.** `POST /api/key/add` creates further keys, each with only the scopes that its program needs.
   A key can also be limited to some domains, to the rows that it creates, and to some IP addresses. Each operation names
-  its scope.
+  its scope. A change of a key, a user or a plan has effect within a second.
 - **Ids.** Another user's id and an id that does not exist give the same 404.
 - **Paths.** The 404 of an unknown path names the operation that was probably meant: `/api/links` names `/api/urls`.
 - **Times** are UTC.
 - **Rate limit.** Every response has the headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`
   (an epoch second). `RateLimit-Policy: "default";q=30;w=60` and `RateLimit: "default";r=29;t=42` are the same in the
   form of draft-ietf-httpapi-ratelimit-headers-11: `q` requests in `w` seconds, of which `r` are left for `t` seconds. A
-  user has one budget for all operations. Requests without a valid key share the budget of their IP address (IPv6: of
+  user has one budget for all operations. While 64 requests and more are left, the service counts some in advance, so
+  that `r` may fall in steps. Requests without a valid key share the budget of their IP address (IPv6: of
   its /64 network). `/api/docs` and `/api/openapi.json` need no key; with a valid key, requests for them count for its
   user.
 - **Browsers.** Pages of any origin may call the API (CORS), and read the headers above. Cookies are not read; send the
@@ -77,8 +81,10 @@ status 200 and `error` 0. An error has `error` 1, a sentence in `message`, and a
 - **Safe to repeat.** A request whose response was lost may have been carried out. Send each POST, PUT and DELETE with
   the header `Idempotency-Key` and a new random value, such as a UUID, and repeat it with the same value until you get a
   response: it is carried out once. For 24 hours, each repetition gets the same status and body, with the header
-  `Idempotency-Replayed: true`. Only 401, 409, 412, 429 and 5xx are not stored: after them, a repetition is a new
-  attempt. Another method, URL or body under the same key is a 422.
+  `Idempotency-Replayed: true`. Of a response above 16 KiB when compressed, a repetition gets the status, the short
+  members, the current record, and a sentence in `warnings`. The oldest of more than {MAX_NUMBER:,} responses of a user,
+  or of more than {MAX_BYTES >> 20} MiB, are dropped before. Only 401, 409, 412, 429 and 5xx are not stored: after them,
+  a repetition is a new attempt. Another method, URL or body under the same key is a 422.
 - **Safe to change.** To change only what you have read, send its `ETag` in the header `If-Match` of a PUT or DELETE. If
   the record has changed meanwhile, the response is a 412 and nothing changes: read it again, repeat your change, and
   send the new ETag, under a new key. `*` matches any version. On POST, the header is ignored. The channels that a
@@ -110,7 +116,7 @@ _HEADERS: tuple[tuple[JsonSchema, Container[str]], ...] = (
                 "8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_LENGTH, pattern=idempotency.PATTERN
             ),
         },
-        safe_writes.METHODS,
+        conditional_writes.METHODS,
     ),
     (
         {
@@ -158,10 +164,61 @@ def _path_parameters(operation: Operation) -> Iterator[JsonSchema]:
         yield {"name": name, "in": "path", "required": True, "description": description, "schema": schema}
 
 
+# Names as authors of clients expect them, by blueprint and by the names of view functions.
+_CLIENTS = {"urls": "links", "default_key": "keys", "openapi": "document"}
+_METHODS = {
+    "index": "list", "add": "create", "read": "get", "urls.visits": "listVisits", "qr.visits": "listVisits",
+    "overlay.answers": "listAnswers", "stats.read": "query", "webhooks.rotate": "rotateSecret",
+    "webhooks.deliveries": "listDeliveries", "webhooks.events": "listEvents", "imports.errors": "listErrors",
+    "users.login_link": "createLoginLink", "openapi.document": "get", "export.urls": "links",
+}  # fmt: skip
+
+
 def _operation_id(rule: Rule, operation: Operation) -> str:
-    """Return the name of the endpoint, with a suffix for the second method of one."""
-    suffix = "_by_post" if (rule.endpoint, operation.method) == ("account.read", "POST") else ""
-    return f"{rule.endpoint.replace('.', '_')}{suffix}"
+    """Return a name such as `links.create`."""
+    blueprint, view = rule.endpoint.split(".")
+    first, *others = view.split("_")
+    name = _METHODS.get(rule.endpoint) or _METHODS.get(view) or first + "".join(word.title() for word in others)
+    suffix = "ByPost" if (rule.endpoint, operation.method) == ("account.read", "POST") else ""
+    return f"{_CLIENTS.get(blueprint, blueprint)}.{name}{suffix}"
+
+
+def _with_formats(schema: Any) -> Any:
+    """Return a part of the document whose integers have 64 bits, but for `limit` and `page`, which are clamped."""
+    match schema:
+        case dict():
+            is_long = schema.get("type") == "integer" and schema.keys().isdisjoint({"enum", "default"})
+            return {name: _with_formats(value) for name, value in schema.items()} | (
+                {"format": "int64"} if is_long else {}
+            )
+        case list() | tuple():
+            return [_with_formats(value) for value in schema]
+        case _:
+            return schema
+
+
+def _events() -> JsonSchema:
+    """Return the section `webhooks`: what receivers get, by the type of the event."""
+    kinds = {"link": "Link", "qr": "QrCode", "import": "Import", **{kind.path: kind.__name__ for kind in usual.KINDS}}
+
+    def payload(name: str) -> JsonSchema:
+        kind, _, change = name.partition(".")
+        data = (
+            ref(kinds[kind]) if kind in kinds and change in ("created", "updated", "finished") else {"type": "object"}
+        )
+        return record(type=text(name), timestamp=text("2026-11-21T09:30:00Z", format="date-time"), data=data)
+
+    return {
+        name: {
+            "post": {
+                "operationId": f"receive.{name}",
+                "summary": f"An event {name}",
+                "requestBody": {"content": {"application/json": {"schema": payload(name)}}},
+                "responses": {"2XX": {"description": "Received. Other responses cause another delivery."}},
+            }
+        }
+        for name in TYPES
+    }
 
 
 def _entry(resource: Resource, operation: Operation, operation_id: str, rule: Rule) -> JsonSchema:
@@ -198,7 +255,7 @@ def _empty(base_url: str) -> APISpec:
     plugin = MarshmallowPlugin(schema_name_resolver=_name)
     spec = APISpec(
         "linkmgr",
-        VERSION,
+        RELEASE,
         "3.1.0",
         [plugin],
         info={"description": DESCRIPTION},
@@ -221,8 +278,8 @@ def build(app: Flask, base_url: str) -> JsonSchema:
     responses.add_components(spec.components)
     for header, _ in _HEADERS:
         spec.components.parameter(header["name"], "header", header)
-    for name, record in RECORDS.items():
-        spec.components.schema(name, record)
+    for name, schema in RECORDS.items():
+        spec.components.schema(name, schema)
     routes = rules(app)
     for resource in RESOURCES:
         ids = {
@@ -235,4 +292,5 @@ def build(app: Flask, base_url: str) -> JsonSchema:
             if operation.path.endswith("/add"):
                 entry["responses"]["200"]["links"] = _links(resource, ids)
             spec.path(operation.path, operations={operation.method.lower(): entry})
-    return dict(spec.to_dict())
+    document: JsonSchema = _with_formats(spec.to_dict() | {"webhooks": _events()})
+    return document

@@ -77,7 +77,8 @@ class Resource:
 def parameter(name: str, description: str, *, shown: str | None = None, **schema: Any) -> JsonSchema:
     """Return a parameter of the query. `shown` is its value in the command that /api/docs shows."""
     example = {} if shown is None else {"example": shown}
-    return {"name": name, "in": "query", "description": description, "schema": schema, **example}
+    separated = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
+    return {"name": name, "in": "query", "description": description, "schema": schema, **separated, **example}
 
 
 PAGING = (

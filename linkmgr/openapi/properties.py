@@ -8,7 +8,7 @@ from marshmallow import Schema, fields
 from linkmgr.fields import base
 from linkmgr.openapi import operations
 from linkmgr.openapi.schemas import JsonSchema
-from linkmgr.openapi.types import schema_of
+from linkmgr.openapi.types import allow_empty, schema_of
 
 
 def _allow_null(schema: JsonSchema) -> JsonSchema:
@@ -20,14 +20,6 @@ def _allow_null(schema: JsonSchema) -> JsonSchema:
     return optional | {"enum": [*schema["enum"], None]} if "enum" in schema else optional
 
 
-def _allow_empty(schema: JsonSchema) -> JsonSchema:
-    """Allow the empty string."""
-    if schema.get("format") == "iri":
-        return {"anyOf": [schema, {"type": "string", "maxLength": 0}]}
-    pattern = {"pattern": f"^$|{schema['pattern']}"} if "pattern" in schema else {}
-    return schema | pattern | ({"minLength": 0} if "minLength" in schema else {})
-
-
 def _annotate(schema: JsonSchema, field: fields.Field[Any]) -> JsonSchema:
     """Add the description, example and default of the member from linkmgr/openapi/operations."""
     parent = type(field.parent)
@@ -36,12 +28,12 @@ def _annotate(schema: JsonSchema, field: fields.Field[Any]) -> JsonSchema:
     member = operations.member(parent, field.name)
     description = " ".join(filter(None, (member.description, schema.get("description"))))
     default = field.load_default if isinstance(field.load_default, str) else None
-    if member.default is not None and issubclass(parent, base.New):
+    if member.default is not None and issubclass(parent, base.New) and getattr(parent, "sent_on", "") != "update":
         default = member.default
     return (
         schema
         | ({"description": description} if description else {})
-        | ({"default": default} if default not in (None, "") else {})
+        | ({"x-default": default} if default not in (None, "") else {})
         | {"examples": [member.example]}
     )
 
@@ -50,6 +42,6 @@ def property_of(converter: OpenAPIConverter, field: fields.Field[Any], ret: Json
     """Return the schema of a member, replacing the one that apispec derived from the field."""
     schema = schema_of(field, converter)
     if getattr(field, "allow_empty", False):
-        schema = _allow_empty(schema)
+        schema = allow_empty(schema)
     ret.clear()
     return _annotate(schema if field.required else _allow_null(schema), field)

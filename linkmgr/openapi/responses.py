@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 from apispec.core import Components
 
+from linkmgr.errors import CATALOGUE
 from linkmgr.openapi.model import Access, Operation
-from linkmgr.openapi.operations import RECORDS
-from linkmgr.openapi.schemas import WARNINGS, JsonSchema, array_of, example_of, record, ref
-from linkmgr.web import idempotency, preconditions, safe_writes
-from linkmgr.web.error_codes import CATALOGUE
+from linkmgr.openapi.operations import OPERATIONS, RECORDS
+from linkmgr.openapi.schemas import WARNINGS, JsonSchema, array_of, example_of, record, ref, text
+from linkmgr.web import conditional_writes, idempotency, preconditions
 
 _LIMITS = {
     "X-RateLimit-Limit": "The requests allowed in a window.",
@@ -77,10 +77,22 @@ _PLACEHOLDERS = {  # of the messages in examples
     "number": 3,
     "columns": "Name, Target",
     "problem": "The file is not text.",
+    "host": "go.example.com",
+    "found": "does not point to this service",
+    "base_url": "https://go.example.org",
+    "status": 404,
+    "redirects": 3,
+    "method": "PATCH",
+    "allowed": "GET, POST",
     "hint": "Did you mean GET /api/urls? /api/docs lists all operations.",
 }
 
 Codes = dict[int, list[str]]  # by status
+
+
+def sentence_of(code: str) -> str:
+    """Return the message of an error, with examples of what varies."""
+    return CATALOGUE[code][1].format(**_PLACEHOLDERS)
 
 
 def _headers(*names: str) -> JsonSchema:
@@ -111,18 +123,9 @@ _NAMES = {
 }
 
 
-def _envelope(codes: list[str]) -> JsonSchema:
-    envelope = record(
-        error={"type": "integer", "enum": [1]}, message={"type": "string"}, code={"type": "string", "enum": codes}
-    )
-    if "bulk_refused" in codes:
-        envelope["properties"]["results"] = array_of(ref("BulkFailure"))
-    return envelope
-
-
-def _error_response(status: int, codes: list[str], schema: JsonSchema | None = None) -> JsonSchema:
-    reasons = "\n".join(f"- `{code}`: {CATALOGUE[code][1]}" for code in codes)
-    example = {"error": 1, "message": CATALOGUE[codes[0]][1].format(**_PLACEHOLDERS), "code": codes[0]}
+def _error_response(status: int, codes: list[str]) -> JsonSchema:
+    reasons = "\n".join(f"- `{code}`: {sentence_of(code)}" for code in codes)
+    example = {"error": 1, "message": sentence_of(codes[0]), "code": codes[0]}
     return {
         "description": f"{_TITLES[status]}.\n\n{reasons}",
         "headers": _headers(
@@ -131,30 +134,36 @@ def _error_response(status: int, codes: list[str], schema: JsonSchema | None = N
             *(_RETRY if status in (429, 503) else ()),
             *(_REPLAYED if idempotency.is_stored(status) else ()),
         ),
-        "content": {"application/json": {"schema": schema or _envelope(codes), "example": example}},
+        "content": {
+            "application/json": {"schema": ref("BulkError" if "bulk_refused" in codes else "Error"), "example": example}
+        },
     }
 
 
 def _with_warnings(schema: JsonSchema) -> JsonSchema:
-    """Return the schema of a success with the optional member `warnings`, which writes have."""
-    resolved = RECORDS[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    """Return the schema of a success with the optional member `warnings`."""
+    resolved = RECORDS.get(schema["$ref"].rpartition("/")[2], schema) if "$ref" in schema else schema
+    if "anyOf" in resolved:
+        return resolved | {"anyOf": [_with_warnings(part) for part in resolved["anyOf"]]}
+    if "properties" not in resolved:  # a file, or the document
+        return schema
     return resolved | {"properties": resolved["properties"] | {"warnings": WARNINGS}}
 
 
 def _success(operation: Operation) -> JsonSchema:
-    content: JsonSchema = {"schema": _with_warnings(operation.response) if operation.body else operation.response}
+    content: JsonSchema = {"schema": _with_warnings(operation.response)}
     if example := example_of(operation.response, RECORDS):
         content["example"] = example
     headers = _headers(
         *_LIMITS,
         *_ID,
         *(_TAG if operation.tagged else ()),
-        *(_REPLAYED if operation.method in safe_writes.METHODS else ()),
+        *(_REPLAYED if operation.method in conditional_writes.METHODS else ()),
         *(_ROWS if "rows_limited" in operation.codes else ()),
         *(_LINK if operation.csv and operation.arguments and not operation.lines else ()),
     )
     if operation.file:
-        content = {operation.file: {"schema": {"type": "string", "contentMediaType": operation.file}}}
+        content = {operation.file: {"schema": {"type": "string", "format": "binary"}}}
         return {"description": "Success.", "headers": headers, "content": content}
     table = {"text/csv": {"schema": {"type": "string"}, "example": operation.csv}} if operation.csv else {}
     lines = {"application/jsonl": {"schema": {"type": "string"}}} if operation.lines else {}
@@ -169,18 +178,23 @@ def _not_modified() -> JsonSchema:
     }
 
 
-def of(operation: Operation) -> JsonSchema:
-    """Return the responses by status."""
+def codes_of(operation: Operation) -> list[str]:
+    """Return the codes of the errors of an operation."""
     codes = [*_ALWAYS, *operation.codes]
     codes += _KEYED if operation.access is not Access.PUBLIC else ()
     codes += ("administrators_only",) if operation.access is Access.ADMINISTRATOR else ()
     codes += _IN_PATH if operation.arguments else ()
     codes += _IN_BODY if operation.body else ("invalid",) if operation.query or "type" in operation.arguments else ()
-    codes += _OF_WRITES if operation.method in safe_writes.METHODS else ()
+    codes += _OF_WRITES if operation.method in conditional_writes.METHODS else ()
     codes += _OF_CHANGES if operation.method in preconditions.METHODS and not operation.many else ()
+    return codes
+
+
+def of(operation: Operation) -> JsonSchema:
+    """Return the responses by status."""
     errors = {
         str(status): _NAMES.get((status, tuple(group))) or _error_response(status, group)
-        for status, group in _by_status(codes).items()
+        for status, group in _by_status(codes_of(operation)).items()
     }
     unchanged = {"304": "NotModified"} if operation.conditional else {}
     return {"200": _success(operation), **unchanged, **errors}
@@ -197,7 +211,17 @@ def add_components(components: Components) -> None:
         components.header(name, {"description": description, "schema": {"type": "integer", "minimum": 0}})
     for name, description in _LINK.items():
         components.header(name, {"description": description, "schema": {"type": "string"}})
+    codes_of_all = {code for operation in OPERATIONS for code in codes_of(operation)} | {"short_url_unknown"}
+    error = record(
+        error={"type": "integer", "enum": [1]},
+        message={"type": "string", "description": "A sentence for people."},
+        code={"type": "string", "x-known-values": sorted(codes_of_all), "description": "Stable, for programs."},
+    )
+    problem = record(field=text("url"), code=text("invalid"), message=text("url is required."))
+    error["properties"]["errors"] = array_of(problem) | {"description": "The problems of the members of a body."}
+    components.schema("Error", error)
+    results = {"results": array_of(ref("BulkFailure"))}
+    components.schema("BulkError", error | {"properties": error["properties"] | results})
     for (status, codes), name in sorted(_NAMES.items()):
-        components.schema(name, _envelope([*codes]))
-        components.response(name, _error_response(status, [*codes], ref(name)))
+        components.response(name, _error_response(status, [*codes]))
     components.response("NotModified", _not_modified())

@@ -15,8 +15,8 @@ def ref(name: str) -> JsonSchema:
 
 
 def record(**members: JsonSchema) -> JsonSchema:
-    """Return the schema of an object with exactly these members."""
-    return {"type": "object", "properties": members, "required": list(members), "additionalProperties": False}
+    """Return the schema of an object with these members. Later versions may add some."""
+    return {"type": "object", "properties": members, "required": list(members)}
 
 
 def text(example: str, **limits: Any) -> JsonSchema:
@@ -84,6 +84,15 @@ WARNINGS = array_of({"type": "string"}) | {
 # Records of several resources
 RECORDS: dict[str, JsonSchema] = {
     "Statistics": STATISTICS,
+    "Page": record(
+        result=number(40) | {"description": "The total number of rows."},
+        perpage=number(15, 1),
+        maxpage=number(3, 1),
+        currentpage=number(1, 1) | {"description": "Not with `after`."},
+        nextpage=number(2) | {"description": "0 on the last page. Not with `after`."},
+        next=ID | {"description": "The `after` of the next page. Absent on the last page."},
+    )
+    | {"required": ["result", "perpage", "maxpage"]},
     "Success": {"type": "integer", "enum": [0], "examples": [0]},
     "Done": record(error=ref("Success"), message=text("Done.")),
     "Created": record(error=ref("Success"), id=ID),
@@ -100,30 +109,9 @@ def done(message: str) -> JsonSchema:
     return ref("Done") | {"examples": [{"error": 0, "message": message}]}
 
 
-def failure(*codes: str) -> JsonSchema:
-    return record(error={"type": "integer", "enum": [1]}, message={"type": "string"}, code=choice(*codes))
-
-
-def listing_members(key: str, name: str) -> dict[str, JsonSchema]:
-    return {
-        "result": number(40) | {"description": "The total number of rows."},
-        "perpage": number(15, 1),
-        "currentpage": number(1, 1) | {"description": "Not with `after`."},
-        "nextpage": number(2) | {"description": "0 on the last page. Not with `after`."},
-        "maxpage": number(3, 1),
-        key: array_of(ref(name)),
-        "next": ID | {"description": "The `after` of the next page. Absent on the last page."},
-    }
-
-
-def page_of(members: dict[str, JsonSchema]) -> JsonSchema:
-    """Return the schema of the `data` of a list, some of whose members are optional."""
-    optional = {"currentpage", "nextpage", "next"}
-    return record(**members) | {"required": [member for member in members if member not in optional]}
-
-
 def listing(key: str, name: str, **others: JsonSchema) -> JsonSchema:
-    return success(data=page_of(listing_members(key, name)), **others)
+    rows = record(**{key: array_of(ref(name))})
+    return success(data={"allOf": [ref("Page"), rows]}, **others)
 
 
 def reading(name: str) -> JsonSchema:
@@ -150,6 +138,8 @@ def example_of(schema: Any, records: dict[str, JsonSchema]) -> Any:
         return example_of(records[schema["$ref"].rpartition("/")[2]], records)
     if "anyOf" in schema:
         return example_of(schema["anyOf"][0], records)
+    if "allOf" in schema:
+        return {name: value for part in schema["allOf"] for name, value in example_of(part, records).items()}
     if schema.get("items"):
         return [example_of(schema["items"], records)]
     return {name: example_of(member, records) for name, member in schema.get("properties", {}).items()}

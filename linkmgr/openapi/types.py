@@ -10,12 +10,13 @@ from typing import Any
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import fields
 
-from linkmgr.api import bio, domains, keys, qr
+from linkmgr.api import keys, qr
 from linkmgr.fields import base, bulk, links, times, webhooks
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.openapi.schemas import ID, JsonSchema
+from linkmgr.openapi.schemas import ID, JsonSchema, ref
+from linkmgr.resources import bio, domains
 from linkmgr.web import scopes
 
 # Characters that a text on one line and a multiline text must not contain
@@ -55,8 +56,16 @@ _TARGETS = {  # description and example of the selector, by its name
 }
 
 
+def allow_empty(schema: JsonSchema) -> JsonSchema:
+    """Allow the empty string."""
+    if schema.get("format") == "iri":
+        return {"anyOf": [schema, {"type": "string", "maxLength": 0}]}
+    pattern = {"pattern": f"^$|{schema['pattern']}"} if "pattern" in schema else {}
+    return schema | pattern | ({"minLength": 0} if "minLength" in schema else {})
+
+
 @singledispatch
-def schema_of(field: fields.Field[Any], _converter: OpenAPIConverter) -> JsonSchema:
+def schema_of(field: fields.Field[Any], _converter: OpenAPIConverter | None) -> JsonSchema:
     raise TypeError(f"{type(field).__name__} has no schema in linkmgr/openapi/types.py")
 
 
@@ -117,21 +126,26 @@ def _target(field: base.Text, _: OpenAPIConverter) -> JsonSchema:
 
 
 @schema_of.register
-def _domain(_field: domains.Domain, _: OpenAPIConverter) -> JsonSchema:
+def _domain(_field: domains.DomainUrl, _: OpenAPIConverter) -> JsonSchema:
     return _url("A public host name that points to this service, with http:// or https://.") | {
         "pattern": r"^https?://[^\s\\@:/?#]+/?$"
     }
 
 
 @schema_of.register
-def _links(_field: bio.Links, converter: OpenAPIConverter) -> JsonSchema:
-    item = converter.resolve_nested_schema(bio.BioLink)  # type: ignore[no-untyped-call]
+def _links(_field: bio.Links, converter: OpenAPIConverter | None) -> JsonSchema:
+    item = converter.resolve_nested_schema(bio.BioLink) if converter else ref("BioLink")  # type: ignore[no-untyped-call]
     return {"type": "array", "items": item, "maxItems": bio.MAX_LINKS}
 
 
 @schema_of.register
 def _events(_field: webhooks.Events, _: OpenAPIConverter) -> JsonSchema:
     return {"type": "array", "items": {"type": "string", "enum": list(webhooks.PATTERNS)}, "minItems": 1}
+
+
+@schema_of.register
+def _of_shown(field: base.Shown, _: OpenAPIConverter) -> JsonSchema:
+    return field.json
 
 
 # --- members of QR codes

@@ -7,10 +7,10 @@ from contextlib import suppress
 
 from flask import current_app
 
+from linkmgr import keys
+from linkmgr.errors import AppError
 from linkmgr.outbound.fetch import Fetch
 from linkmgr.settings import settings
-from linkmgr.web import keys
-from linkmgr.web.errors import AppError
 
 CHALLENGE_PATH = "/.well-known/linkmgr/"
 

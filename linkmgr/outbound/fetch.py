@@ -16,8 +16,9 @@ from typing import Any
 import pycurl
 from marshmallow import ValidationError
 
+from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.fields.urls import split_ascii
-from linkmgr.web.errors import RETRY_SECONDS, AppError
+from linkmgr.settings import settings
 
 DEADLINE = 5.0  # seconds, redirects included
 MAX_BYTES = 1 << 20
@@ -79,6 +80,12 @@ def is_allowed(address: str, port: int) -> bool:
     )
 
 
+def is_allowed_or_private(address: str, port: int) -> bool:
+    """Return True for a socket to a public IP address, or to one of LINKMGR_PRIVATE_NETWORKS on any port."""
+    ip = ip_address(address.partition("%")[0])
+    return is_allowed(address, port) or any(ip in network for network in settings().private_networks)
+
+
 class Fetch:
     """A GET request. `addresses` are the IP addresses that it tried, to explain a failure.
 
@@ -130,10 +137,13 @@ class Fetch:
             raise self._error(_ERRORS.get(error.args[0], code), deadline=DEADLINE) from None
         return curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo_raw(pycurl.REDIRECT_URL)
 
+    def may_connect(self, address: str, port: int) -> bool:
+        return is_allowed(address, port)
+
     def _open(self, _purpose: int, target: Any) -> socket.socket | int:
         address, port = target.addr[:2]
         self.addresses.append(address)
-        if not is_allowed(address, port):
+        if not self.may_connect(address, port):
             self._refused = True
             return int(pycurl.SOCKET_BAD)
         # pycurl duplicates the socket. This one is closed at the end of the request.

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 import pycurl
 
-from linkmgr.outbound.fetch import Fetch, slot
-from linkmgr.web.errors import AppError
+from linkmgr.errors import AppError
+from linkmgr.outbound.fetch import Fetch, is_allowed_or_private, slot
 
 DEADLINE = 10.0  # seconds; a page of a large installation takes longer than a front page
 MAX_RETRY_SECONDS = 3600
@@ -35,6 +35,9 @@ class ServiceRequest(Fetch):
         return ServiceResponse(
             status, bytes(self._received), (location or b"").decode("ascii", "replace"), _seconds(self._retry_after)
         )
+
+    def may_connect(self, address: str, port: int) -> bool:
+        return is_allowed_or_private(address, port)
 
     def _curl(self) -> Any:
         curl = super()._curl()

@@ -9,14 +9,12 @@ import socket
 import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from typing import Any
 
 import pycurl
 
 from linkmgr.fields.urls import is_loopback, parse_ip
 from linkmgr.outbound import fetch
-from linkmgr.settings import settings
 
 DEADLINE = 15  # seconds
 MAX_RESPONSE = 64 * 1024  # bytes that are read
@@ -41,18 +39,12 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(hmac.digest(key, signed, hashlib.sha256)).decode()}"
 
 
-def is_allowed(address: str, port: int) -> bool:
-    """Return True if a webhook may call this IP address and port: a public one, or one of LINKMGR_WEBHOOK_NETWORKS."""
-    ip = ip_address(address.partition("%")[0])
-    return fetch.is_allowed(address, port) or any(ip in network for network in settings().webhook_networks)
-
-
 def is_refused(host: str, port: int) -> bool:
     """Return True if webhooks never call this host: an IP address that is not allowed, or localhost. Other names are
     resolved when an event is sent."""
     address = parse_ip(host)
     addresses = [str(address)] if address else ["127.0.0.1", "::1"] if is_loopback(host) else []
-    return bool(addresses) and not any(is_allowed(address, port) for address in addresses)
+    return bool(addresses) and not any(fetch.is_allowed_or_private(address, port) for address in addresses)
 
 
 @dataclass
@@ -86,7 +78,7 @@ class _Transfer:
     refused: bool = False
 
     def open(self, _purpose: int, target: Any) -> socket.socket | int:
-        if not is_allowed(*target.addr[:2]):
+        if not fetch.is_allowed_or_private(*target.addr[:2]):
             self.refused = True
             return int(pycurl.SOCKET_BAD)
         # pycurl duplicates the socket. This one is closed with the transfer.

@@ -52,7 +52,7 @@ class WordConverter(BaseConverter):
 class AliasConverter(BaseConverter):
     """The alias of a short link or bio page. The first word of any other route is never an alias."""
 
-    regex = r"(?!api\Z)[A-Za-z0-9_-]{3,50}"  # without the lookahead, /api/qr would match /<alias>/qr
+    regex = r"(?!api\Z)[A-Za-z0-9_-]{1,50}"  # without the lookahead, /api/qr would match /<alias>/qr
 
     @cached_property
     def reserved(self) -> set[str]:

@@ -1,6 +1,5 @@
 """/account: the account page and its forms."""
 
-import re
 from collections.abc import Callable
 from functools import partial, wraps
 from http import HTTPStatus
@@ -11,54 +10,24 @@ from flask import Blueprint, flash, g, redirect, render_template, request, sessi
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr.db.statements import Row
+from linkmgr import errors, keys
+from linkmgr.errors import AppError
 from linkmgr.fields.base import Email, New, Password, load
 from linkmgr.fields.periods import parse_zone, regional_zones
-from linkmgr.pages import attempts, known_browsers, signed_in
+from linkmgr.pages import attempts, known_browsers, plan_use, signed_in
 from linkmgr.pages.attempts import Limit
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login
-from linkmgr.settings import settings
-from linkmgr.web import errors, keys, passwords, security_headers, sessions
-from linkmgr.web.errors import AppError
+from linkmgr.web import passwords, security_headers, sessions
 
 bp = Blueprint("account_page", __name__, url_prefix="/account")
 bp.before_request(signed_in.require_session)
 bp.after_request(security_headers.keep_private)
 
-# Label, kind in the table `usage`, and the member of the plan's limits that limits it.
-USAGE_KINDS = (
-    ("Links", "links", "links"),
-    ("Clicks this month", "clicks", "clicks"),
-    ("QR codes", "qrs", None),
-    ("Bio pages", "bios", None),
-    ("Branded domains", "domains", "domain"),
-    ("Pixels", "pixels", "pixels"),
-    ("Splash pages", "splash_pages", "splash"),
-    ("Overlays", "overlays", "overlay"),
-    ("Campaigns", "campaigns", "bundle"),
-    ("Channels", "channels", None),
-)
-FEATURES = {
-    "api": "API",
-    "alias": "Custom aliases",
-    "geo": "Targets by country",
-    "device": "Targets by device",
-    "parameters": "Link parameters",
-    "export": "Exports",
-}
 _ABOUT_CURRENT_PASSWORD = ("password_wrong", "too_many_sign_ins")
 _REFUSAL = "refusal"  # in the session
 _MAX_TYPED = 255  # characters of a refused text that are kept in the cookie, as many as an e-mail address may have
 _REFUSED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
-
-
-class Usage(NamedTuple):
-    """Usage of one kind of object. The limit is None if there is none, and 0 if the plan excludes the kind."""
-
-    label: str
-    used: int
-    limit: int | None
 
 
 class NewEmail(New):
@@ -67,33 +36,6 @@ class NewEmail(New):
 
 class NewPassword(New):
     password = Password(required=True)
-
-
-def _limit(limits: Row, member: str | None) -> int | None:
-    limit = 0 if member is None else limits[member]
-    if isinstance(limit, dict):
-        if limit["enabled"] != "1":
-            return 0
-        limit = int(limit.get("count", 0))
-    return limit or None
-
-
-def usage(account: Row) -> list[Usage]:
-    return [
-        Usage(label, account["used"].get(kind, 0), None if account["admin"] else _limit(account["limits"], member))
-        for label, kind, member in USAGE_KINDS
-    ]
-
-
-def _features(account: Row) -> dict[str, bool]:
-    return {
-        label: account["admin"] or account["limits"][member]["enabled"] == "1" for member, label in FEATURES.items()
-    }
-
-
-def _rate(account: Row) -> str:
-    rate = f"{account['rate']} per minute" if account["rate"] else settings().rate_limit
-    return re.sub("[0-9]+", lambda number: f"{int(number[0]):,}", rate)
 
 
 class Refusal(NamedTuple):
@@ -119,10 +61,9 @@ def _page(*, with_key: bool = False, success: str | None = None, refusal: Refusa
         key=keys.reveal(g.user_id, account["key_ciphertext"]) if with_key else None,
         success=success,
         refusal=refusal,
-        usage=usage(account),
-        features=_features(account),
-        rate=_rate(account),
-        by_link=g.by_link,
+        usage=plan_use.usage(account),
+        features=plan_use.features(account),
+        rate=plan_use.rate(account),
         sessions=login.sessions(g.user_id, session=g.session),
         zones=regional_zones(),
     )
@@ -157,6 +98,15 @@ def confirm_password() -> None:
     limits = attempts.by_client(), Limit(f"session:{g.session.hex()}")
     if not attempts.matches(password, accounts.password_hash(g.user_id), *limits):
         raise AppError("password_wrong")
+
+
+def password_problem() -> dict[str, str]:
+    """Return the message about the current password, by the name of its control, or nothing if it is right."""
+    try:
+        confirm_password()
+    except AppError as error:
+        return {"current_password": error.message}
+    return {}
 
 
 def _show_key(form: str, view: Callable[[], str | None]) -> Callable[[], ResponseReturnValue]:

@@ -8,9 +8,9 @@ get an answer than the limit allows, and a process that dies during a comparison
 from typing import NamedTuple
 
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.repository import callers
 from linkmgr.web import client_address, passwords
-from linkmgr.web.errors import AppError
 
 ATTEMPTS, WINDOW = 10, 600  # wrong passwords per IP address, known browser or session; seconds
 PER_ACCOUNT = 50  # wrong passwords per e-mail address, from all IP addresses, in the same window

@@ -16,21 +16,21 @@ from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response as AnyResponse
 
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields.urls import is_ipv4, is_own_host, requested_host
 from linkmgr.pages import loops
 from linkmgr.repository import public
 from linkmgr.settings import settings, this_app
-from linkmgr.web.errors import AppError
 from linkmgr.web.request import Request, current
 
 # First path segments that exist only on the service's own host. On branded domains PAGES
 # redirect to redirect404, and PROGRAMS are a plain 404.
-PAGES = ("login", "account", "avatar", "console")
+PAGES = ("login", "account", "avatar", "console", "user")
 PROGRAMS = ("api", "healthz", "metrics")
 _CHALLENGE = "challenge.prove"  # responds on any host, before its domain is added
 _UNKNOWN_HOST_ENDPOINTS = ("health.healthz", "metrics.scrape")
 _NAME = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+")
-_FILE_ENDPOINTS = ("static", "home.favicon", "home.robots")
+_FILE_ENDPOINTS = ("static", "home.favicon", "home.icon", "home.robots")
 
 
 def init_app(app: Flask) -> None:

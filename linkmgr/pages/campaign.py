@@ -3,16 +3,17 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask import Blueprint, redirect, render_template, request
+from flask import Blueprint, redirect, render_template
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 from werkzeug.wrappers import Response
 
-from linkmgr.db.statements import Row
-from linkmgr.fields.query import page_number
+from linkmgr.db.statements import MAX_BIGINT, Row
+from linkmgr.errors import AppError
+from linkmgr.fields.query import query_position
 from linkmgr.pages import branded, loops
-from linkmgr.repository import public
-from linkmgr.web.errors import AppError
+from linkmgr.repository import callers, public
+from linkmgr.web import client_address, rate_limit
 
 bp = Blueprint("campaign", __name__)
 
@@ -39,21 +40,19 @@ def _rotated(host: str | None, slug: str) -> str | None:
 
 @bp.get("/u/<word:username>/<word:slug>-<id:campaign_id>")
 def show(username: str, slug: str, campaign_id: int) -> ResponseReturnValue:
-    number = page_number()
+    after = query_position("after")
+    window = rate_limit.page_window()
+    rate_limit.enforce_pages(callers.count(f"pages:{client_address.network()}", window=window))
     campaign = public.campaign(branded.host(), username, slug, campaign_id)
     if campaign is None:
         raise AppError("campaign_missing")
-    links = public.campaign_links(campaign_id, limit=LINKS_PER_PAGE, number=number)
-    last = max(1, -(-links.total // LINKS_PER_PAGE))
-    if number > last:
-        raise AppError("no_such_page")
+    links = public.campaign_links(campaign_id, limit=LINKS_PER_PAGE, after=after or MAX_BIGINT)
     page = render_template(
         "campaign.html",
         campaign=campaign,
         links=[link | {"title": link["title"] or _host(link)} for link in links.rows],
-        page=number,
-        last=last,
-        path=request.path,
+        after=after,
+        next=links.next,
     )
     return page, {"Cache-Control": "no-cache"}  # updates take effect immediately
 

@@ -5,16 +5,16 @@ of it. Coordinates are from 0 to WIDTH and from 0 to HEIGHT.
 """
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.periods import as_array, start_of_day
+from linkmgr.fields.periods import Range, as_rollups, start_of_day
 
 WIDTH, HEIGHT = 1000, 200
 SPARK_WIDTH, SPARK_HEIGHT = 120, 28
-SPARK_DAYS = 30
+SPARK_DAYS = 28
 MAX_X_TICKS = 8
 FEW = 20  # clicks; fewer have no percentages, and bars instead of a line
 _MAX_STEPS = 4
@@ -63,6 +63,16 @@ class Chart(NamedTuple):
     y_ticks: list[tuple[float, str]]  # from the top down
     x_ticks: list[tuple[float, str]]  # in percent of the width
     noun: str  # of one visit
+
+
+def buckets(rows: list[Row], starts: list[datetime], before: list[datetime]) -> list[Bucket]:
+    """Return the buckets of `periods.compared`, whose numbers the rows without a dimension have."""
+    counts = {int(row["label"]): row["clicks"] for row in rows if not row["dimension"]}
+    counts[len(before)] = 0  # after the elapsed part
+    return [
+        Bucket(start, counts.get(len(before) + number, 0), counts.get(min(number, len(before)), 0))
+        for number, start in enumerate(starts, 1)
+    ]
 
 
 def y_ticks(maximum: int) -> list[int]:
@@ -172,10 +182,11 @@ def sparkline(clicks: list[int]) -> str:
     return _path([(number * step, 2 + height - value / top * height) for number, value in enumerate(clicks)])
 
 
-def spark_edges(zone: ZoneInfo) -> str:
-    """Return the starts of the days of a sparkline in a time zone, as an array of SQL."""
+def spark_days(zone: ZoneInfo) -> dict[str, str]:
+    """Return the days of a sparkline in a time zone as the parameters of a statement."""
     today = datetime.now(zone).date()
-    return as_array(start_of_day(today - timedelta(days=number), zone) for number in range(SPARK_DAYS - 1, -1, -1))
+    edges = [start_of_day(today - timedelta(days=number), zone) for number in range(SPARK_DAYS - 1, -2, -1)]
+    return as_rollups(Range(zone, edges[0], edges.pop(), None), edges, date.min)
 
 
 def add_spark(row: Row, counts: dict[str, int]) -> None:

@@ -1,8 +1,9 @@
-"""/healthz: respond with 200 if the database responds."""
+"""/healthz: respond with 200 and the version if the database responds."""
 
 from flask import Blueprint
 
 from linkmgr.repository import connections
+from linkmgr.settings import RELEASE
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("health", __name__)
@@ -11,4 +12,4 @@ bp = Blueprint("health", __name__)
 @bp.get("/healthz")
 def healthz() -> Json:
     connections.check()
-    return ok()
+    return ok(version=RELEASE)

@@ -15,6 +15,18 @@ def root() -> Response:
     return redirect(url_for("login.form"), code=302)
 
 
+@bp.get("/user")
+def user() -> Response:
+    """Lead the browser extension, which opens this page, to the console."""
+    return redirect(url_for("console.home"), code=302)
+
+
+@bp.get("/<alias:alias>/ico")
+def icon(alias: str) -> Response:
+    """Return our icon: the browser extension asks for that of the target, which the service does not call."""
+    return favicon()
+
+
 @bp.get("/favicon.ico")
 def favicon() -> Response:
     logo, _ = brand.own_files()

@@ -15,14 +15,16 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields import colors, overlays
+from linkmgr.fields.base import Target
 from linkmgr.pages import overlay_answers, pixel_tags
+from linkmgr.resources.splash import Splash
 from linkmgr.settings import settings
 from linkmgr.web import security_headers
-from linkmgr.web.errors import AppError
 
 _EXAMPLE = "https://example.com/"  # the target of previews
-DEFAULT_SPLASH: Row = {"title": "", "message": "", "link": "", "counter": 5, "banner": ""}
+_URLS = [name for name, field in Splash().fields.items() if isinstance(field, Target)]  # those of overlays too
 _COLOR = re.compile("#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?(?=[/?#]|\Z)", re.IGNORECASE)
 
@@ -45,7 +47,7 @@ def respond(link: Row, target: str) -> ResponseReturnValue:
 
 
 def _splash(link: Row, target: str) -> Response:
-    splash = link["splash"] or DEFAULT_SPLASH
+    splash = link["splash"] or Splash.defaults()
     return _page("go_splash.html", link, target, images=[splash["banner"]], splash=splash)
 
 
@@ -117,7 +119,7 @@ def pixel_page(link: Row) -> Response:
 def preview(kind: str, members: Row) -> Response:
     """Render a splash page or an overlay as visitors see it, for a frame of the console. It runs no scripts, sends no
     forms and redirects nowhere."""
-    members = members | {name: "" for name in ("link", "banner") if not _is_http(str(members.get(name, "")))}
+    members = members | {name: "" for name in _URLS if not _is_http(str(members.get(name, "")))}
     link: Row = {"title": "", "pixels": None, "splash": members, "user_id": 0, "preview": True}
     if kind == "overlay":
         link["contrast"] = colors.contrast(

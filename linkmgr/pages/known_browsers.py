@@ -10,9 +10,9 @@ from datetime import timedelta
 from flask import Response, after_this_request, current_app, request
 from itsdangerous import Signer
 
+from linkmgr import keys
 from linkmgr.pages.attempts import Limit
 from linkmgr.settings import settings
-from linkmgr.web import keys
 
 _LIFETIME = timedelta(days=365)
 _PATH = "/login"  # no other page reads the cookie

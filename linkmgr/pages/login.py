@@ -6,11 +6,12 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
+from linkmgr import keys
+from linkmgr.errors import AppError
 from linkmgr.pages import attempts, known_browsers, user_agent
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login
-from linkmgr.web import keys, passwords, security_headers, sessions
-from linkmgr.web.errors import AppError
+from linkmgr.web import passwords, security_headers, sessions
 
 bp = Blueprint("login", __name__)
 bp.after_request(security_headers.keep_private)

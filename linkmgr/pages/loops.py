@@ -11,10 +11,10 @@ from urllib.parse import unquote, urlsplit
 
 from werkzeug.exceptions import HTTPException, NotFound
 
+from linkmgr.errors import AppError
 from linkmgr.fields.urls import is_own_host
 from linkmgr.repository import public
 from linkmgr.settings import this_app
-from linkmgr.web.errors import AppError
 from linkmgr.web.request import current
 
 MAX_HOPS = 10

@@ -10,9 +10,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from linkmgr.errors import AppError
 from linkmgr.repository import connections
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError
 from linkmgr.web.metrics import Metrics, metrics
 
 bp = Blueprint("metrics", __name__)

@@ -9,11 +9,11 @@ from itsdangerous import BadData, URLSafeTimedSerializer
 from marshmallow import Schema
 
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields import overlays
 from linkmgr.fields.base import Choice, Email, New, Text, load
 from linkmgr.repository import callers, overlay_answers
 from linkmgr.web import client_address, error_pages, security_headers
-from linkmgr.web.errors import AppError
 from linkmgr.web.responses import ok
 
 bp = Blueprint("overlay_answers", __name__)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from flask import Blueprint, Response, request
 
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.pages import branded
@@ -16,7 +17,6 @@ from linkmgr.qr.cache import image_cache
 from linkmgr.qr.image import ImageSpec
 from linkmgr.repository import qr
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError
 
 bp = Blueprint("qr_image", __name__)
 

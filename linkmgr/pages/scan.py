@@ -8,11 +8,11 @@ from urllib.parse import quote, urlencode
 from flask import Blueprint, Response, make_response, redirect, render_template, request
 from werkzeug.exceptions import NotFound
 
+from linkmgr.errors import AppError
 from linkmgr.pages import branded, loops
 from linkmgr.qr.vcard import vcard
 from linkmgr.repository import public
 from linkmgr.visits import record
-from linkmgr.web.errors import AppError
 
 bp = Blueprint("scan", __name__)
 

@@ -2,11 +2,13 @@
 
 from http import HTTPStatus
 
+import psycopg2
 from flask import Blueprint, Response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, interstitial, loops, qr
 from linkmgr.qr import image as qr_image
@@ -14,11 +16,11 @@ from linkmgr.qr.cache import image_cache
 from linkmgr.repository import public
 from linkmgr.visits import geoip, record, targets
 from linkmgr.web import client_address, security_headers
-from linkmgr.web.errors import AppError
 
 bp = Blueprint("short", __name__)
 
-LINK = "linkmgr.link"  # key of the WSGI environment: the row of the link, or None, if plain_links has read it
+# Key of the WSGI environment: the row of the link, or None, or the error of the database, if fast_redirect has read it.
+LINK = "linkmgr.link"
 
 
 @bp.after_request
@@ -32,6 +34,8 @@ def _disable_caching(response: Response) -> Response:
 def visit(alias: str) -> ResponseReturnValue:
     environ = request.environ
     link = environ[LINK] if LINK in environ else public.short_link(branded.host(), alias)
+    if isinstance(link, psycopg2.Error):
+        raise link
     if link is None:
         return _bio(alias)
     if link["expired"]:
@@ -66,7 +70,7 @@ def _shows_preview(link: Row, agent: str) -> bool:
 _REFINEMENTS = ("expired", "password_hash", "pixels", "devices", "locations", "languages", "parameters", "deeplink")
 
 
-def is_plain(link: Row, agent: str) -> bool:
+def is_fast(link: Row, agent: str) -> bool:
     """Return True if a GET request of this user agent is redirected to the URL of the link, as most are."""
     return not (
         any(link[member] for member in _REFINEMENTS)

@@ -7,7 +7,7 @@ from flask import Flask, g, redirect, url_for
 from werkzeug.wrappers import Response
 
 from linkmgr.fields.periods import parse_zone
-from linkmgr.web import sessions
+from linkmgr.web import rate_limit, sessions
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
@@ -17,6 +17,8 @@ def require_session() -> Response | None:
     current = sessions.current()
     if current is None:
         return redirect(url_for("login.form"), code=303)
+    rate_limit.enforce_pages(current)
+    g.account = current  # with the limits of the plan and what is used of them
     g.user_id, g.admin, g.zone = current["user_id"], current["admin"], parse_zone(current["timezone"])
     g.by_link, g.session = current["by_link"], sessions.digest()
     return None
@@ -55,7 +57,8 @@ def exact(text: str) -> str:
 def to_control(text: str) -> str:
     """Return a UTC time as the value of a control for local times. Keep text that is no time."""
     with suppress(ValueError):
-        return _local(text).replace(tzinfo=None).isoformat("T", "seconds")
+        at = _local(text).replace(tzinfo=None)
+        return at.isoformat("T", "seconds" if at.second else "minutes")
     return text
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from linkmgr.web.errors import RETRY_SECONDS, AppError
+from linkmgr.errors import RETRY_SECONDS, AppError
 
 _WAIT_SECONDS = 1.0
 _slots = threading.BoundedSemaphore(2)

@@ -15,8 +15,8 @@ import PIL
 import segno
 from PIL import Image, ImageOps
 
+from linkmgr.errors import AppError
 from linkmgr.qr import drawing, pdf
-from linkmgr.web.errors import AppError
 
 MIN_SIZE, MAX_SIZE, DEFAULT_SIZE = 64, 2048, 400  # pixels
 FORMATS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}

@@ -12,10 +12,10 @@ from io import BytesIO
 
 from PIL import Image, ImageOps
 
+from linkmgr.errors import AppError
 from linkmgr.outbound.fetch import MAX_BYTES, fetch
 from linkmgr.qr import drawing
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError
 
 FOLDER = "logos"
 UPLOAD = "upload:"

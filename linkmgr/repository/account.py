@@ -1,8 +1,8 @@
 """The account of the signed-in user."""
 
 from linkmgr.db.statements import Row, row, run
+from linkmgr.errors import AppError, not_found
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError, not_found
 
 
 def overview(user_id: int) -> Row:
@@ -53,7 +53,7 @@ def update(
                SET email = coalesce(%(email)s, email),
                    password_hash = coalesce(%(password_hash)s, password_hash)
              WHERE id = %(user_id)s
-            RETURNING id, email, xmin::text AS version)
+            RETURNING id, email, version::text)
         -- The view has the row before the update.
         SELECT a.id, updated.email, username, %(base)s::text || '/avatar/' || username || '.png' AS avatar, status,
                expires, registered, updated.version

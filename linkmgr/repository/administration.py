@@ -3,7 +3,7 @@
 from typing import Unpack
 
 from linkmgr.db.statements import Page, Paging, Row, page, row, rows
-from linkmgr.web.errors import not_found
+from linkmgr.errors import not_found
 
 
 def users(*, q: str | None, **paging: Unpack[Paging]) -> Page:
@@ -28,11 +28,13 @@ def users(*, q: str | None, **paging: Unpack[Paging]) -> Page:
 
 
 def plans() -> list[Row]:
-    """Return all plans with the number of users that have chosen them."""
+    """Return all plans with the number of users that have them: the first free one is that of users without another."""
     return rows(
         """
         SELECT id, name, free, monthly::text, yearly::text, lifetime::text, rate, limits,
-               (SELECT count(*) FROM users WHERE plan_id = plans.id) AS users
+               (SELECT count(*) FROM users
+                 WHERE CASE WHEN plan_id IS NOT NULL AND (expires IS NULL OR expires > now()) THEN plan_id
+                            ELSE (SELECT min(id) FROM plans WHERE free) END = plans.id) AS users
           FROM plans
          ORDER BY id
         """

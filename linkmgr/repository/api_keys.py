@@ -1,20 +1,21 @@
-"""API keys that users make for their programs.
+"""Scoped keys: API keys that users make for their programs.
 
-`most` are the limits of the caller's own key (web/scopes.py). A key can neither make nor change a key that allows more
-than itself.
+`grantable` are the limits of the caller's own key (web/scopes.py). A key can neither make nor change a key that allows
+more than itself.
 """
 
 from typing import Any, Unpack
 
 import orjson
 
+from linkmgr import keys
 from linkmgr.db.statements import Page, Paging, Row, page, row, run, run_unsynced
+from linkmgr.errors import AppError, not_found
 from linkmgr.settings import settings
-from linkmgr.web import keys, rate_limit, scopes
-from linkmgr.web.errors import AppError, not_found
+from linkmgr.web import rate_limit, scopes
 
 
-def identify(key_digest: bytes, network: str, address: str | None) -> Row:
+def identify(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
     """Return the members of web.caller.Caller for a scoped key, like callers.identify. `count` is None unless
     PostgreSQL counts requests. A request that the key does not allow counts against the network."""
     caller = row(
@@ -22,7 +23,7 @@ def identify(key_digest: bytes, network: str, address: str | None) -> Row:
         WITH caller AS (
             SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,
                    a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS rate, is_current AS key_valid,
-                   email, username, status, a.expires, registered, version,
+                   email, username, status, a.expires, registered, a.version,
                    json_build_object(
                        'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only, 'expires', k.expires,
                        'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,
@@ -43,14 +44,14 @@ def identify(key_digest: bytes, network: str, address: str | None) -> Row:
               LEFT JOIN caller ON true),
         counter AS (
             INSERT INTO rate_windows AS w (bucket, count, until)
-            SELECT bucket, 1,
+            SELECT bucket, %(by)s::integer,
                    clock_timestamp() + make_interval(secs =>
                        CASE WHEN rate IS NULL THEN %(window)s::float8 ELSE %(plan_window)s::float8 END)
               FROM bucket
              WHERE %(window)s::float8 IS NOT NULL
             ON CONFLICT (bucket) DO UPDATE
                SET count = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
-                                THEN w.count + 1 ELSE 1 END,
+                                THEN w.count ELSE 0 END + excluded.count,
                    until = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
                                 THEN w.until ELSE excluded.until END
             RETURNING count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now)
@@ -65,6 +66,7 @@ def identify(key_digest: bytes, network: str, address: str | None) -> Row:
         lifetime=settings().key_lifetime_days,
         window=rate_limit.window(),
         plan_window=rate_limit.PLAN_WINDOW,
+        by=by,
     )
     assert caller is not None
     return caller
@@ -125,7 +127,7 @@ def read(user_id: int, key_id: int) -> Row:
         SELECT id, name, prefix, scopes, coalesce(domains, '{}') AS domains, own_only, expires,
                coalesce(allowed_ips::text[], '{}') AS allowed_ips, created, u.at AS last_used,
                u.address AS last_address,
-               CASE WHEN previous_until > now() THEN previous_until END AS previous_until, k.xmin::text AS version
+               CASE WHEN previous_until > now() THEN previous_until END AS previous_until, k.version::text
           FROM api_keys k
           LEFT JOIN api_key_uses u ON u.key_id = k.id
          WHERE user_id = %(user_id)s AND id = %(key_id)s
@@ -147,17 +149,17 @@ def owner(user_id: int) -> Row:
 
 def most_of(user_id: int) -> Row:
     """Return the limits of keys that a user may make in the console and on the command line."""
-    return scopes.most(None, is_admin=owner(user_id)["admin"])
+    return scopes.grantable(None, is_admin=owner(user_id)["admin"])
 
 
-def _params(key: Row, most: Row) -> Row:
+def _params(key: Row, grantable: Row) -> Row:
     """Return the parameters of a new or changed key. An empty array or text is no limit."""
-    if "admin" in key.get("scopes", ()) and "admin" not in most["scopes"]:
+    if "admin" in key.get("scopes", ()) and "admin" not in grantable["scopes"]:
         raise AppError("admin_scope")
     return dict.fromkeys(("name", "scopes", "domains", "expires", "allowed_ips")) | key
 
 
-def add(user_id: int, most: Row, *, secret: str, **key: Any) -> int:
+def add(user_id: int, grantable: Row, *, secret: str, **key: Any) -> int:
     """Store a key and return its id."""
     result = run(
         """
@@ -166,8 +168,8 @@ def add(user_id: int, most: Row, *, secret: str, **key: Any) -> int:
                    coalesce(%(own_only)s, false) AS own_only, %(expires)s::timestamptz AS expires,
                    nullif(%(allowed_ips)s::text[]::cidr[], '{}') AS allowed_ips),
         checked AS (
-            SELECT CASE WHEN is_key_within(scopes, domains, own_only, expires, allowed_ips, %(most)s::jsonb) IS NOT TRUE
-                        THEN 'key_exceeded'
+            SELECT CASE WHEN is_key_within(scopes, domains, own_only, expires, allowed_ips,
+                                           %(grantable)s::jsonb) IS NOT TRUE THEN 'key_exceeded'
                         WHEN EXISTS (SELECT FROM unnest(domains) AS domain_id
                                       WHERE domain_id NOT IN (SELECT id FROM domains WHERE user_id = %(user_id)s))
                         THEN 'domains_unknown' END AS refusal
@@ -178,11 +180,11 @@ def add(user_id: int, most: Row, *, secret: str, **key: Any) -> int:
             RETURNING id)
         SELECT id, refusal FROM checked LEFT JOIN added ON true
         """,
-        **(_params(key, most) | {"own_only": key.get("own_only")}),
+        **(_params(key, grantable) | {"own_only": key.get("own_only")}),
         user_id=user_id,
         prefix=secret[: keys.SHOWN],
         digest=keys.digest(secret),
-        most=orjson.dumps(most).decode(),
+        grantable=orjson.dumps(grantable).decode(),
     )
     assert result is not None
     if result["refusal"]:
@@ -190,8 +192,8 @@ def add(user_id: int, most: Row, *, secret: str, **key: Any) -> int:
     return int(result["id"])
 
 
-def update(user_id: int, key_id: int, most: Row, **changes: Any) -> None:
-    """Change the members that were sent, if both the old and the new key are within `most`."""
+def update(user_id: int, key_id: int, grantable: Row, **changes: Any) -> None:
+    """Change the members that were sent, if both the old and the new key are within `grantable`."""
     result = run(
         """
         WITH stored AS (
@@ -204,9 +206,10 @@ def update(user_id: int, key_id: int, most: Row, **changes: Any) -> None:
                    nullif(coalesce(%(allowed_ips)s::text[]::cidr[], allowed_ips), '{}') AS allowed_ips
               FROM stored),
         checked AS (
-            SELECT CASE WHEN (is_key_within(s.scopes, s.domains, own_only, s.expires, s.allowed_ips, %(most)s::jsonb)
+            SELECT CASE WHEN (is_key_within(s.scopes, s.domains, own_only, s.expires, s.allowed_ips,
+                                            %(grantable)s::jsonb)
                               AND is_key_within(n.scopes, n.domains, own_only, n.expires, n.allowed_ips,
-                                                %(most)s::jsonb)) IS NOT TRUE THEN 'key_exceeded'
+                                                %(grantable)s::jsonb)) IS NOT TRUE THEN 'key_exceeded'
                         -- A stored domain may have been deleted since.
                         WHEN EXISTS (SELECT FROM unnest(n.domains) AS domain_id
                                       WHERE domain_id <> ALL (coalesce(s.domains, '{}'))
@@ -221,10 +224,10 @@ def update(user_id: int, key_id: int, most: Row, **changes: Any) -> None:
              WHERE k.user_id = %(user_id)s AND k.id = new.id AND refusal IS NULL)
         SELECT refusal FROM checked
         """,
-        **_params(changes, most),
+        **_params(changes, grantable),
         user_id=user_id,
         key_id=key_id,
-        most=orjson.dumps(most).decode(),
+        grantable=orjson.dumps(grantable).decode(),
     )
     if result is None:
         raise not_found("key")
@@ -232,7 +235,7 @@ def update(user_id: int, key_id: int, most: Row, **changes: Any) -> None:
         raise AppError(result["refusal"])
 
 
-def rotate(user_id: int, key_id: int, most: Row, *, secret: str, overlap: int, version: str | None = None) -> Row:
+def rotate(user_id: int, key_id: int, grantable: Row, *, secret: str, overlap: int, version: str | None = None) -> Row:
     """Replace a key, unless `version` is not that of its row. The previous one works for `overlap` more seconds. Return
     the new prefix and this time."""
     rotated = run(
@@ -242,8 +245,8 @@ def rotate(user_id: int, key_id: int, most: Row, *, secret: str, overlap: int, v
                previous_digest = CASE WHEN %(overlap)s > 0 THEN digest END,
                previous_until = CASE WHEN %(overlap)s > 0 THEN now() + make_interval(secs => %(overlap)s) END
          WHERE user_id = %(user_id)s AND id = %(key_id)s
-           AND (%(version)s::text IS NULL OR xmin::text = %(version)s)
-           AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(most)s::jsonb)
+           AND (%(version)s::text IS NULL OR version::text = %(version)s)
+           AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(grantable)s::jsonb)
         RETURNING prefix, previous_until
         """,
         user_id=user_id,
@@ -252,7 +255,7 @@ def rotate(user_id: int, key_id: int, most: Row, *, secret: str, overlap: int, v
         digest=keys.digest(secret),
         overlap=overlap,
         version=version,
-        most=orjson.dumps(most).decode(),
+        grantable=orjson.dumps(grantable).decode(),
     )
     if rotated is None:
         stored = read(user_id, key_id)  # raises not_found
@@ -260,17 +263,17 @@ def rotate(user_id: int, key_id: int, most: Row, *, secret: str, overlap: int, v
     return rotated
 
 
-def delete(user_id: int, key_id: int, most: Row) -> None:
+def delete(user_id: int, key_id: int, grantable: Row) -> None:
     deleted = run(
         """
         DELETE FROM api_keys
          WHERE user_id = %(user_id)s AND id = %(key_id)s
-           AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(most)s::jsonb)
+           AND is_key_within(scopes, domains, own_only, expires, allowed_ips, %(grantable)s::jsonb)
         RETURNING id
         """,
         user_id=user_id,
         key_id=key_id,
-        most=orjson.dumps(most).decode(),
+        grantable=orjson.dumps(grantable).decode(),
     )
     if deleted is None:
         read(user_id, key_id)  # raises not_found

@@ -1,15 +1,14 @@
 """Bio pages."""
 
-from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 import orjson
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.errors import not_found
 from linkmgr.repository.names import run_with_name
 from linkmgr.repository.urls import with_random_alias
 from linkmgr.settings import settings
-from linkmgr.web.errors import not_found
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -28,11 +27,31 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     )
 
 
+def batch(user_id: int, after: int, limit: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, CASE WHEN custom THEN alias ELSE '' END AS custom, %(base)s::text || '/' || alias AS shorturl,
+               created AS date,
+               ARRAY(SELECT channel_id FROM channel_items i
+                       JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE i.user_id = bios.user_id AND i.bio_id = bios.id
+                      ORDER BY channel_id) AS channel
+          FROM bios
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=limit,
+        base=settings().base_url,
+    )
+
+
 def read(user_id: int, bio_id: int) -> Row:
     bio_page = row(
         """
-        SELECT id, name, alias, %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date,
-               xmin::text AS version
+        SELECT *, %(base)s::text || '/' || alias AS shorturl, created AS date, version::text
           FROM bios
          WHERE user_id = %(user_id)s AND id = %(bio_id)s
         """,
@@ -45,75 +64,55 @@ def read(user_id: int, bio_id: int) -> Row:
     return bio_page
 
 
-def add(
-    user_id: int,
-    *,
-    name: str,
-    alias: str | None = None,
-    custom: bool = True,
-    bio: str = "",
-    theme: str = "light",
-    links: Sequence[dict[str, Any]] = (),
-) -> Row:
-    """Store a bio page, under a random alias if `alias` is None. Return its `id`, `alias` and `shorturl`. `custom` is
-    False for an alias that was generated earlier."""
-    members = {"name": name, "bio": bio, "theme": theme, "links": orjson.dumps(links).decode()}
-    if alias is None:
-        added = with_random_alias(lambda alias: _add(user_id, alias, custom=False, **members))
+def add(user_id: int, members: Row) -> Row:
+    """Store a bio page, under a random alias if `alias` is None. `custom` is False for an alias that was generated
+    earlier. It needs the plan's feature too, since it may be any."""
+    if members["alias"] is None:
+        added = with_random_alias(lambda alias: _add(user_id, members | {"alias": alias, "custom": False}, named=False))
     else:
-        added = _add(user_id, alias, custom=custom, **members)
+        added = _add(user_id, {"custom": True} | members, named=True)
     assert added is not None
     return added
 
 
-def _add(user_id: int, alias: str, *, custom: bool, name: str, bio: str, theme: str, links: str) -> Row | None:
+def _add(user_id: int, members: Row, *, named: bool) -> Row | None:
     return run_with_name(
         """
         INSERT INTO bios (user_id, name, alias, custom, bio, theme, links)
-        VALUES (%(user_id)s, %(name)s, %(alias)s, %(custom)s, %(bio)s, %(theme)s, %(links)s)
-        RETURNING id, alias, %(base)s::text || '/' || alias AS shorturl
+        VALUES (%(user_id)s, %(name)s, %(alias)s,
+                %(custom)s OR %(named)s AND 'custom aliases' = ANY (lacking_features(%(user_id)s)),
+                %(bio)s, %(theme)s, %(links)s)
+        RETURNING *, %(base)s::text || '/' || alias AS shorturl, created AS date, version::text
         """,
         user_id=user_id,
-        name=name,
-        alias=alias,
-        custom=custom,
-        bio=bio,
-        theme=theme,
-        links=links,
+        named=named,
         base=settings().base_url,
+        **_encoded(members),
     )
 
 
-def update(
-    user_id: int,
-    bio_id: int,
-    *,
-    name: str | None = None,
-    alias: str | None = None,
-    bio: str | None = None,
-    theme: str | None = None,
-    links: Sequence[dict[str, Any]] | None = None,
-) -> Row:
+def _encoded(members: Row) -> Row:
+    links = members["links"]
+    return members | {"links": None if links is None else orjson.dumps(links).decode()}
+
+
+def update(user_id: int, bio_id: int, members: Row) -> Row:
     updated = run_with_name(
         """
         UPDATE bios
            SET name = coalesce(%(name)s, name),
                alias = coalesce(%(alias)s, alias),
+               custom = custom OR coalesce(%(alias)s <> alias, false),
                bio = coalesce(%(bio)s, bio),
                theme = coalesce(%(theme)s, theme),
                links = coalesce(%(links)s, links)
          WHERE user_id = %(user_id)s AND id = %(bio_id)s
-        RETURNING id, name, alias, %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date,
-                  xmin::text AS version
+        RETURNING *, %(base)s::text || '/' || alias AS shorturl, created AS date, version::text
         """,
         user_id=user_id,
         bio_id=bio_id,
-        name=name,
-        alias=alias,
-        bio=bio,
-        theme=theme,
-        links=None if links is None else orjson.dumps(links).decode(),
         base=settings().base_url,
+        **_encoded(members),
     )
     if updated is None:
         raise not_found("bio page")

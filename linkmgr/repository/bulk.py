@@ -11,10 +11,11 @@ import orjson
 import psycopg2
 
 from linkmgr.db.statements import Row, run
+from linkmgr.db.transaction import undoable
+from linkmgr.errors import RETRY_SECONDS, AppError, from_constraint
 from linkmgr.fields.links import new_alias
 from linkmgr.repository.names import release
 from linkmgr.settings import settings
-from linkmgr.web.errors import RETRY_SECONDS, AppError, from_constraint
 
 MAX_LINKS = 1000  # of one statement
 _MAX_TRIES = 4
@@ -31,7 +32,7 @@ def add_links(user_id: int, links: list[Row], *, atomic: bool = False) -> list[R
     members, for imports:
 
     - `created`: the time at which the link was created, with its time zone.
-    - `alias`: an alias that the user has not chosen. It needs no plan feature.
+    - `alias`: an alias that the user has not chosen. It needs the plan feature too, since it may be any.
     - `plain`: true for a link that is returned if its URL is shortened again.
     - `imported_clicks`: the number of clicks that another service counted. An existing link keeps its own.
     """
@@ -50,7 +51,10 @@ def _add_all(user_id: int, links: list[Row], atomic: bool) -> list[Row]:
     """Store links. Release the aliases of deleted users, which background jobs have not deleted yet."""
 
     def add(some: list[Row]) -> list[Row]:
-        return _to_results(some, _insert(user_id, some, atomic))
+        stored = _insert(user_id, some, atomic)
+        if some and not (stored["accepted"] or stored["refused"]):  # the user has been deleted
+            raise AppError("key_unknown")
+        return _to_results(some, stored)
 
     results = in_halves(links, add, atomic)
     orphaned = [n for n, result in enumerate(results) if result.pop("orphaned", False)]
@@ -72,7 +76,8 @@ def in_halves(
     violation: AppError | None = None
     for _ in range(tries):
         try:
-            return store(items)
+            with undoable():
+                return store(items)
         except psycopg2.IntegrityError as error:
             violation = _refusal_of(error)
     assert violation
@@ -104,6 +109,8 @@ def _to_record(link: Row) -> Row:
 
 
 def _to_results(links: list[Row], stored: Row) -> list[Row]:
+    if links and not (stored["accepted"] or stored["refused"]):
+        raise AppError("key_unknown")  # the user was deleted meanwhile
     existing = stored["existing"] or {}  # by URL
     results: list[Row] = [{} for _ in links]
     for number, link_id, short in stored["accepted"] or ():
@@ -131,16 +138,14 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
         """
         WITH plan AS MATERIALIZED (
             SELECT CASE WHEN NOT admin THEN nullif((limits ->> 'links')::bigint, 0) END AS links,
-                   NOT admin AND limits -> 'alias' ->> 'enabled' <> '1' AS no_alias,
-                   NOT admin AND limits -> 'device' ->> 'enabled' <> '1' AS no_device,
-                   NOT admin AND limits -> 'geo' ->> 'enabled' <> '1' AS no_geo,
-                   NOT admin AND limits -> 'parameters' ->> 'enabled' <> '1' AS no_parameters,
+                   lacking_features(id) AS lacking,
                    coalesce((SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'), 0) AS used,
                    ARRAY(SELECT host FROM live_domains WHERE host = ANY (%(hosts)s::text[])) AS branded
               FROM accounts
              WHERE id = %(user_id)s),
         sent AS MATERIALIZED (
             SELECT l.*, coalesce(d.id, 0) AS domain_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS host,
+                   denied_feature(lacking, NOT generated, devicetarget, geotarget, parameters) AS feature,
                    CASE WHEN l.plain AND plan.links IS NOT NULL
                         THEN (SELECT id FROM links o
                                WHERE o.user_id = %(user_id)s AND md5(o.url) = md5(l.url) AND o.plain LIMIT 1)
@@ -177,20 +182,14 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                               WHERE p.user_id = %(user_id)s AND p.id = ANY (sent.pixels)) THEN 'pixel_unknown'
                         WHEN cardinality(channel) > (SELECT count(*) FROM channels c
                               WHERE c.user_id = %(user_id)s AND c.id = ANY (sent.channel)) THEN 'channel_unknown'
-                        WHEN chosen AND no_alias OR devicetarget <> '{}' AND no_device
-                             OR geotarget <> '{}' AND no_geo OR parameters <> '[]' AND no_parameters
-                             THEN 'plan_feature'
+                        WHEN feature IS NOT NULL THEN 'plan_feature'
                         WHEN in_use IS NULL OR generated THEN NULL
                         WHEN (SELECT true FROM aliases a JOIN users ON users.id = coalesce(
                                      (SELECT user_id FROM links WHERE id = a.link_id),
                                      (SELECT user_id FROM bios WHERE id = a.bio_id))
                                WHERE a.alias = sent.alias AND a.domain_id = sent.domain_id LIMIT 1)
                              THEN 'alias_taken'
-                        ELSE 'alias_orphaned' END AS refusal,
-                   CASE WHEN chosen AND no_alias THEN 'custom aliases'
-                        WHEN devicetarget <> '{}' AND no_device THEN 'targets by device'
-                        WHEN geotarget <> '{}' AND no_geo THEN 'targets by country'
-                        ELSE 'link parameters' END AS feature
+                        ELSE 'alias_orphaned' END AS refusal
               FROM sent, plan),
         checked AS MATERIALIZED (
             SELECT l.*,
@@ -210,7 +209,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                         ELSE alias END AS free_alias
               FROM checked c, plan),
         accepted AS MATERIALIZED (
-            SELECT nextval('target_ids') AS id, c.*
+            SELECT nextval('tracked_ids') AS id, c.*
               FROM (SELECT * FROM counted WHERE code IS NULL ORDER BY n) c
              WHERE NOT (%(atomic)s::boolean AND EXISTS (SELECT FROM counted WHERE code IS NOT NULL))),
         added AS (

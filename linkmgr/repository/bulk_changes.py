@@ -3,10 +3,10 @@
 from typing import Any
 
 from linkmgr.db.statements import Row, run
+from linkmgr.errors import AppError, not_found
 from linkmgr.repository.bulk import failure, in_halves
 from linkmgr.repository.urls import to_params
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError, not_found
 
 
 def update_links(user_id: int, ids: list[int], *, atomic: bool, **members: Any) -> list[Row]:
@@ -35,10 +35,7 @@ def _update(ids: list[int], params: Row) -> Row:
     updated = run(
         """
         WITH plan AS MATERIALIZED (
-            SELECT NOT admin AND limits -> 'alias' ->> 'enabled' <> '1' AS no_alias,
-                   NOT admin AND limits -> 'device' ->> 'enabled' <> '1' AS no_device,
-                   NOT admin AND limits -> 'geo' ->> 'enabled' <> '1' AS no_geo,
-                   NOT admin AND limits -> 'parameters' ->> 'enabled' <> '1' AS no_parameters,
+            SELECT lacking_features(id) AS lacking,
                    ARRAY(SELECT host FROM live_domains
                           WHERE host = ANY (ARRAY(SELECT host_of(target)
                                                     FROM unnest(%(targets)s::text[]) AS target))) AS branded
@@ -84,21 +81,20 @@ def _update(ids: list[int], params: Row) -> Row:
                         WHEN new_host IN (SELECT host_of(url) FROM stored, unnest(urls) AS url WHERE stored.id = l.id)
                              THEN 'link_branded'
                         WHEN unknown.refusal IS NOT NULL THEN unknown.refusal
-                        WHEN new_alias <> alias AND no_alias
-                             OR NOT %(devicetarget)s::jsonb <@ devices AND no_device
-                             OR NOT %(geotarget)s::jsonb <@ locations AND no_geo
-                             OR NOT %(parameters)s::jsonb <@ parameters AND no_parameters
-                             THEN 'plan_feature'
+                        WHEN feature IS NOT NULL THEN 'plan_feature'
                         WHEN (new_alias, new_domain_id) IS DISTINCT FROM (alias, domain_id)
                              AND EXISTS (SELECT FROM aliases a
                                           WHERE a.alias = new_alias AND a.domain_id = coalesce(new_domain_id, 0))
                              THEN 'alias_taken' END AS refusal,
-                   CASE WHEN new_alias <> alias AND no_alias THEN 'custom aliases'
-                        WHEN NOT %(devicetarget)s <@ devices AND no_device THEN 'targets by device'
-                        WHEN NOT %(geotarget)s <@ locations AND no_geo THEN 'targets by country'
-                        ELSE 'link parameters' END AS feature,
-                   new_alias
-              FROM locked l, plan, unknown),
+                   feature, new_alias
+              FROM locked l, plan, unknown,
+                   LATERAL (SELECT denied_feature(
+                                lacking, new_alias <> alias,
+                                CASE WHEN NOT %(devicetarget)s::jsonb <@ devices THEN %(devicetarget)s::jsonb END,
+                                CASE WHEN NOT %(geotarget)s::jsonb <@ locations THEN %(geotarget)s::jsonb END,
+                                CASE WHEN NOT has_elements(l.parameters, %(parameters)s::jsonb)
+                                     THEN %(parameters)s::jsonb END
+                            ) AS feature) denied),
         compared AS MATERIALIZED (
             SELECT id, new_domain_id, feature,
                    CASE WHEN refusal IS NULL
@@ -139,14 +135,22 @@ def _update(ids: list[int], params: Row) -> Row:
                    metadescription = coalesce(%(metadescription)s::text, metadescription),
                    metaimage = coalesce(%(metaimage)s::text, metaimage),
                    deeplink = coalesce(%(deeplink)s::jsonb, deeplink),
-                   public = coalesce(%(public)s::boolean, public)
+                   public = coalesce(%(public)s::boolean, public),
+                   version = CASE WHEN ARRAY(SELECT unnest(%(pixels)s::bigint[]) ORDER BY 1)
+                                       <> ARRAY(SELECT pixel_id FROM link_pixels WHERE link_id = l.id ORDER BY 1)
+                                       AND %(pixels)s IS NOT NULL THEN random_version() ELSE version END
               FROM accepted
              WHERE l.user_id = %(user_id)s AND l.id = accepted.id
             RETURNING l.id, l.alias, l.domain_id),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
-            ON CONFLICT DO NOTHING)
+            ON CONFLICT DO NOTHING
+            RETURNING link_id),
+        recorded AS (
+            INSERT INTO outbox (user_id, type, object_id)
+            SELECT DISTINCT %(user_id)s::bigint, 'link.updated', link_id FROM channels_added
+             WHERE has_webhooks(%(user_id)s))
         SELECT (SELECT json_agg(json_build_array(id, refusal, feature)) FROM compared) AS checked,
                (SELECT json_agg(json_build_array(
                            u.id, coalesce((SELECT scheme || '://' || host FROM domains WHERE id = u.domain_id),

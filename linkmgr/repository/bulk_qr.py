@@ -4,11 +4,11 @@ import orjson
 import psycopg2
 
 from linkmgr.db.statements import Row, run
+from linkmgr.errors import AppError
 from linkmgr.fields.colors import readable
 from linkmgr.fields.qr import new_code
 from linkmgr.repository.bulk import failure, in_halves
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError
 
 
 def add(user_id: int, codes: list[Row], *, atomic: bool) -> list[Row]:
@@ -55,7 +55,7 @@ def _insert(user_id: int, codes: list[Row], atomic: bool) -> Row:
                    logo_source text, image integer)) WITH ORDINALITY
                    AS q (code, type, data, name, background, foreground, own_alias, logo_source, image, n)),
         accepted AS MATERIALIZED (
-            SELECT nextval('target_ids') AS id, c.*
+            SELECT nextval('tracked_ids') AS id, c.*
               FROM (SELECT * FROM checked WHERE refusal IS NULL ORDER BY n) c
              WHERE NOT (%(atomic)s::boolean AND EXISTS (SELECT FROM checked WHERE refusal IS NOT NULL))),
         added AS (

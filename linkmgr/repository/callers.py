@@ -10,9 +10,9 @@ from linkmgr.settings import settings
 from linkmgr.web import rate_limit
 
 
-def identify(key_digest: bytes, address: str) -> Row:
-    """Return the members of web.caller.Caller. If PostgreSQL keeps the counters, count the request and return `count`,
-    `until` and `now` too.
+def identify(key_digest: bytes, address: str, by: int) -> Row:
+    """Return the members of web.caller.Caller. If PostgreSQL keeps the counters, count `by` requests and return
+    `count`, `until` and `now` too.
 
     Requests without a valid key count against the IP address. The bucket of a user contains the plan's rate, so that
     a new rate begins a new window.
@@ -49,14 +49,15 @@ def identify(key_digest: bytes, address: str) -> Row:
                  WHERE key_digest = %(key_digest)s AND NOT key_off),
             counter AS (
                 INSERT INTO rate_windows AS w (bucket, count, until)
-                SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s), 1,
+                SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s),
+                       %(by)s::integer,
                        clock_timestamp() + make_interval(secs =>
                            CASE WHEN rate IS NULL THEN %(window)s::float8 ELSE %(plan_window)s::float8 END)
                   FROM (SELECT 1) always
                   LEFT JOIN caller ON true
                 ON CONFLICT (bucket) DO UPDATE
                    SET count = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
-                                    THEN w.count + 1 ELSE 1 END,
+                                    THEN w.count ELSE 0 END + excluded.count,
                        until = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
                                     THEN w.until ELSE excluded.until END
                 RETURNING bucket, count, date_part('epoch', until) AS until,
@@ -68,6 +69,7 @@ def identify(key_digest: bytes, address: str) -> Row:
             lifetime=settings().key_lifetime_days,
             window=window,
             plan_window=rate_limit.PLAN_WINDOW,
+            by=by,
         )
     assert caller is not None
     return caller

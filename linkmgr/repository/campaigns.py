@@ -1,18 +1,18 @@
 """Campaigns and their links."""
 
-from typing import Any, Unpack
+from typing import Unpack
 
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.errors import AppError, not_found
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError, not_found
 
 
 def _with_urls(campaign: Row) -> Row:
     """Add the URL of the rotator, or False without a slug, and the URL of the list."""
-    base, username, slug = settings().base_url, campaign.pop("username"), campaign.pop("slug")
+    base, username, slug = settings().base_url, campaign["username"], campaign["slug"]
     campaign["rotator"] = f"{base}/r/{slug}" if slug else False
     campaign["list"] = f"{base}/u/{username}/{slug or 'list'}-{campaign['id']}"
     return campaign
@@ -21,7 +21,7 @@ def _with_urls(campaign: Row) -> Row:
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     campaigns = page(
         """
-        SELECT c.id, name, public, slug, username
+        SELECT c.*, username
           FROM campaigns c
           JOIN users u ON u.id = c.user_id
          WHERE user_id = %(user_id)s AND c.id < %(after)s
@@ -35,10 +35,25 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return campaigns._replace(rows=[_with_urls(campaign) for campaign in campaigns.rows])
 
 
+def batch(user_id: int, after: int, limit: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, coalesce(slug, '') AS slug, created AS date
+          FROM campaigns
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=limit,
+    )
+
+
 def read(user_id: int, campaign_id: int) -> Row:
     campaign = row(
         """
-        SELECT c.id, name, coalesce(slug, '') AS slug, public, username, c.xmin::text AS version
+        SELECT c.*, coalesce(slug, '') AS slug, username, c.version::text
           FROM campaigns c
           JOIN users u ON u.id = c.user_id
          WHERE user_id = %(user_id)s AND c.id = %(campaign_id)s
@@ -48,7 +63,7 @@ def read(user_id: int, campaign_id: int) -> Row:
     )
     if campaign is None:
         raise not_found("campaign")
-    return {"slug": campaign["slug"]} | _with_urls(campaign)
+    return _with_urls(campaign)
 
 
 def _has_name(user_id: int, campaign_id: int, name: str) -> bool:
@@ -65,38 +80,36 @@ def _has_name(user_id: int, campaign_id: int, name: str) -> bool:
     return other is not None
 
 
-def _store(sql: str, user_id: int, campaign_id: int, name: str, **params: Any) -> Row | None:
+def _store(sql: str, user_id: int, campaign_id: int, members: Row) -> Row | None:
     """Run a create or an update. If name and slug are both taken, report the name.
 
     PostgreSQL reports only one violated constraint, in an order that it does not define.
     """
     try:
-        return run_with_name(sql, user_id=user_id, campaign_id=campaign_id, name=name, **params)
+        return run_with_name(sql, user_id=user_id, campaign_id=campaign_id, **members)
     except UniqueViolation as error:
-        if error.diag.constraint_name == "campaign_slug_taken" and _has_name(user_id, campaign_id, name):
+        if error.diag.constraint_name == "campaign_slug_taken" and _has_name(user_id, campaign_id, members["name"]):
             raise AppError("campaign_name_taken") from None
         raise
 
 
-def add(user_id: int, *, name: str, slug: str | None = None, public: bool = False) -> Row:
+def add(user_id: int, members: Row) -> Row:
     added = _store(
         """
         INSERT INTO campaigns (user_id, name, slug, public)
-        VALUES (%(user_id)s, %(name)s, %(slug)s, %(public)s)
-        RETURNING id, name AS domain, name AS campaign, public, slug,
+        VALUES (%(user_id)s, %(name)s, nullif(%(slug)s, ''), %(public)s)
+        RETURNING *, coalesce(slug, '') AS slug, created AS date, version::text,
                   (SELECT username FROM users WHERE users.id = user_id) AS username
         """,
         user_id,
         0,
-        name,
-        slug=slug,
-        public=public,
+        members,
     )
     assert added is not None
     return _with_urls(added)
 
 
-def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None, public: bool | None = None) -> Row:
+def update(user_id: int, campaign_id: int, members: Row) -> Row:
     """Change the members that are not None. An empty slug removes the slug, and the rotator with it."""
     updated = _store(
         """
@@ -105,18 +118,16 @@ def update(user_id: int, campaign_id: int, *, name: str, slug: str | None = None
                slug = nullif(coalesce(%(slug)s, slug), ''),
                public = coalesce(%(public)s, public)
          WHERE user_id = %(user_id)s AND id = %(campaign_id)s
-        RETURNING id, name, coalesce(slug, '') AS slug, public, xmin::text AS version,
+        RETURNING *, coalesce(slug, '') AS slug, version::text,
                   (SELECT username FROM users WHERE users.id = user_id) AS username
         """,
         user_id,
         campaign_id,
-        name,
-        slug=slug,
-        public=public,
+        members,
     )
     if updated is None:
         raise not_found("campaign")
-    return {"slug": updated["slug"]} | _with_urls(updated)
+    return _with_urls(updated)
 
 
 def assign(user_id: int, campaign_id: int, link_id: int) -> None:

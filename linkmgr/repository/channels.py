@@ -2,9 +2,9 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.errors import not_found
 from linkmgr.settings import settings
-from linkmgr.web.errors import not_found
 
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the API and their names in messages
 
@@ -12,7 +12,7 @@ ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the AP
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
-        SELECT id, name, description, color, starred
+        SELECT *
           FROM channels
          WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
@@ -24,10 +24,25 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     )
 
 
+def batch(user_id: int, after: int, limit: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, created AS date
+          FROM channels
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=limit,
+    )
+
+
 def read(user_id: int, channel_id: int) -> Row:
     channel = row(
         """
-        SELECT id, name, description, color, starred, xmin::text AS version
+        SELECT *, version::text
           FROM channels
          WHERE user_id = %(user_id)s AND id = %(channel_id)s
         """,
@@ -73,18 +88,15 @@ def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
     )
 
 
-def add(user_id: int, *, name: str, color: str, description: str = "", starred: bool = False) -> Row:
+def add(user_id: int, members: Row) -> Row:
     added = run(
         """
         INSERT INTO channels (user_id, name, description, color, starred)
         VALUES (%(user_id)s, %(name)s, %(description)s, %(color)s, %(starred)s)
-        RETURNING id, name, description, color, starred
+        RETURNING *, version::text
         """,
         user_id=user_id,
-        name=name,
-        description=description,
-        color=color,
-        starred=starred,
+        **members,
     )
     assert added is not None
     return added
@@ -126,15 +138,7 @@ def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  
         raise not_found(ITEMS[type])
 
 
-def update(
-    user_id: int,
-    channel_id: int,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    color: str | None = None,
-    starred: bool | None = None,
-) -> Row:
+def update(user_id: int, channel_id: int, members: Row) -> Row:
     updated = run(
         """
         UPDATE channels
@@ -143,14 +147,11 @@ def update(
                color = coalesce(%(color)s, color),
                starred = coalesce(%(starred)s, starred)
          WHERE user_id = %(user_id)s AND id = %(channel_id)s
-        RETURNING id, name, description, color, starred, xmin::text AS version
+        RETURNING *, version::text
         """,
         user_id=user_id,
         channel_id=channel_id,
-        name=name,
-        description=description,
-        color=color,
-        starred=starred,
+        **members,
     )
     if updated is None:
         raise not_found("channel")

@@ -5,8 +5,8 @@ from typing import Any
 from psycopg2.errors import CheckViolation
 
 from linkmgr.db.statements import Row, run
+from linkmgr.errors import AppError
 from linkmgr.fields.colors import readable
-from linkmgr.web.errors import AppError
 
 _CODES = ("colours_too_close", "overlay_colours_too_close")
 

@@ -6,7 +6,7 @@ _PRELUDE = f"{UNSYNCED}SET LOCAL statement_timeout = 0; "
 
 
 def add(user_id: int) -> None:
-    """Add visits to all links and QR codes of the user. The trigger on `visits` counts them in the rollups.
+    """Add visits to all links and QR codes of the user. They are pending until they are in the rollups.
 
     QR codes of Wi-Fi networks get none, because phones connect without this service.
 
@@ -55,7 +55,7 @@ def add(user_id: int) -> None:
                    LATERAL generate_series(1, (ARRAY[30, 62, 60, 58, 61, 55, 38])[
                        extract(dow FROM now() - make_interval(days => day))::int + 1] - day / 4) AS number),
         generated AS MATERIALIZED (
-            SELECT (labels ->> 'target')::bigint AS target_id,
+            SELECT (labels ->> 'target')::bigint AS tracked_id,
                    date_trunc('day', now(), 'UTC') - make_interval(days => day)
                    + make_interval(hours => (labels ->> 'hour')::int, secs => number * 977 %% 3600) AS at,
                    decode(md5(labels::text), 'hex') AS visitor, labels ->> 'country' AS country,
@@ -73,31 +73,27 @@ def add(user_id: int) -> None:
         people AS (
             SELECT * FROM past WHERE NOT bot),
         visits_added AS (
-            INSERT INTO visits (target_id, at, visitor, country, referrer, browser, os, device, language, bot)
-            SELECT target_id, at, visitor, country, referrer, browser, os, device, language, bot FROM past),
+            INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os, device, language, bot)
+            SELECT tracked_id, at, visitor, country, referrer, browser, os, device, language, bot FROM past),
         visitors_added AS (
-            INSERT INTO visitors (target_id, visitor) SELECT DISTINCT target_id, visitor FROM people
-            RETURNING target_id),
+            INSERT INTO visitors (tracked_id, visitor) SELECT DISTINCT tracked_id, visitor FROM people
+            RETURNING tracked_id),
         totals_added AS (
-            INSERT INTO totals (target_id, clicks, visitors)
-            SELECT target_id, count(*), count(DISTINCT visitor) FROM people GROUP BY target_id),
+            INSERT INTO totals (tracked_id, clicks, visitors)
+            SELECT tracked_id, count(*), count(DISTINCT visitor) FROM people GROUP BY tracked_id),
         usage_added AS (
-            INSERT INTO usage (user_id, kind, total)
+            INSERT INTO usage_parts (user_id, kind, total)
             SELECT %(user_id)s, CASE WHEN bot THEN 'bots ' ELSE 'visits ' END || to_char(now(), 'YYYY-MM'), count(*)
               FROM past
              WHERE at >= date_trunc('month', now(), 'UTC')
              GROUP BY bot
             ON CONFLICT DO NOTHING)
-        INSERT INTO target_breakdowns (target_id, dimension, label, total)
-        SELECT target_id, dimension, label, count(*)
-          FROM people,
-               LATERAL (VALUES ('country', country), ('referrer', referrer), ('browser', browser), ('os', os),
-                               ('social', CASE referrer WHEN 't.co' THEN 'twitter'
-                                                        WHEN 'm.facebook.com' THEN 'facebook'
-                                                        WHEN 'l.instagram.com' THEN 'instagram' END)
-                       ) AS dimensions (dimension, label)
-         WHERE label IS NOT NULL
-         GROUP BY target_id, dimension, label
+        INSERT INTO pending_visits (user_id, tracked_id, at, bot, country, city, referrer, browser, os, device,
+                                    language, social)
+        SELECT %(user_id)s, tracked_id, at, bot, country, 'Unknown', referrer, browser, os, device, language,
+               CASE WHEN bot THEN NULL WHEN referrer = 't.co' THEN 'twitter' WHEN referrer = 'm.facebook.com'
+                    THEN 'facebook' WHEN referrer = 'l.instagram.com' THEN 'instagram' END
+          FROM past
         """,
         {"user_id": user_id},
         idempotent=False,

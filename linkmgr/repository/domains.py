@@ -2,9 +2,9 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.errors import not_found
 from linkmgr.repository.names import run_with_name
-from linkmgr.web.errors import not_found
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -22,11 +22,26 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     )
 
 
+def batch(user_id: int, after: int, limit: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor
+          FROM domains
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=limit,
+    )
+
+
 def read(user_id: int, domain_id: int) -> Row:
     domain = row(
         """
         SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor,
-               domain_version(redirectroot, redirect404, brandname, brandlogo, brandcolor, logo_digest) AS version
+               version::text
           FROM domains
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
         """,
@@ -38,19 +53,8 @@ def read(user_id: int, domain_id: int) -> Row:
     return domain
 
 
-def add(
-    user_id: int,
-    *,
-    domain: str,
-    redirectroot: str = "",
-    redirect404: str = "",
-    brandname: str = "",
-    brandlogo: str = "",
-    brandcolor: str = "",
-    logo: bytes = b"",
-    is_checked: bool = False,
-) -> int:
-    """Add a domain. `logo` is the image of `brandlogo`, or b""."""
+def add(user_id: int, members: Row) -> Row:
+    """Add a domain. `logo` is the image of `brandlogo`, or b"". `is_checked` is True if it points to this service."""
     added = run_with_name(
         """
         INSERT INTO domains (user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo, brandcolor, logo,
@@ -58,33 +62,17 @@ def add(
         VALUES (%(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2),
                 %(redirectroot)s, %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
                 nullif(%(logo)s::bytea, ''), CASE WHEN %(is_checked)s THEN now() END)
-        RETURNING id
+        RETURNING id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor,
+                  version::text
         """,
         user_id=user_id,
-        domain=domain,
-        redirectroot=redirectroot,
-        redirect404=redirect404,
-        brandname=brandname,
-        brandlogo=brandlogo,
-        brandcolor=brandcolor,
-        logo=logo,
-        is_checked=is_checked,
+        **members,
     )
     assert added is not None
-    return int(added["id"])
+    return added
 
 
-def update(
-    user_id: int,
-    domain_id: int,
-    *,
-    redirectroot: str | None = None,
-    redirect404: str | None = None,
-    brandname: str | None = None,
-    brandlogo: str | None = None,
-    brandcolor: str | None = None,
-    logo: bytes | None = None,
-) -> Row:
+def update(user_id: int, domain_id: int, members: Row) -> Row:
     """Change a domain. `logo` is the image of `brandlogo`, or b""."""
     updated = run(
         """
@@ -97,16 +85,11 @@ def update(
                logo = nullif(coalesce(%(logo)s::bytea, logo), '')
          WHERE user_id = %(user_id)s AND id = %(domain_id)s
         RETURNING id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor,
-                  domain_version(redirectroot, redirect404, brandname, brandlogo, brandcolor, logo_digest) AS version
+                  version::text
         """,
         user_id=user_id,
         domain_id=domain_id,
-        redirectroot=redirectroot,
-        redirect404=redirect404,
-        brandname=brandname,
-        brandlogo=brandlogo,
-        brandcolor=brandcolor,
-        logo=logo,
+        **members,
     )
     if updated is None:
         raise not_found("domain")

@@ -7,9 +7,9 @@ added meanwhile may be missing.
 from collections.abc import Callable, Iterator
 
 from linkmgr.db.statements import Row, row, rows
+from linkmgr.errors import AppError
 from linkmgr.repository.url_details import targets
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError
 
 BATCH = 500  # rows in memory at a time
 Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
@@ -31,9 +31,8 @@ def require_feature(user_id: int) -> None:
         raise AppError("plan_feature", detail="exports")
 
 
-def batches(batch: Batch, user_id: int) -> Iterator[list[Row]]:
-    """Yield the batches of all rows of a user."""
-    after = 0
+def batches(batch: Batch, user_id: int, after: int = 0) -> Iterator[list[Row]]:
+    """Yield the batches of all rows of a user behind an id."""
     while records := batch(user_id, after):
         after = records[-1]["id"]
         yield records
@@ -57,7 +56,7 @@ def links(user_id: int, after: int) -> list[Row]:
                       ORDER BY channel_id) AS channels
           FROM links l
           LEFT JOIN domains d ON d.id = l.domain_id
-          LEFT JOIN totals t ON t.target_id = l.id
+          LEFT JOIN totals t ON t.tracked_id = l.id
          WHERE l.user_id = %(user_id)s AND l.id > %(after)s
          ORDER BY l.id
          LIMIT %(limit)s
@@ -93,7 +92,7 @@ def codes(user_id: int, after: int) -> list[Row]:
                       WHERE i.user_id = qrs.user_id AND i.qr_id = qrs.id
                       ORDER BY channel_id) AS channel
           FROM qrs
-          LEFT JOIN totals ON target_id = id
+          LEFT JOIN totals ON tracked_id = id
          WHERE user_id = %(user_id)s AND id > %(after)s
          ORDER BY id
          LIMIT %(limit)s
@@ -120,129 +119,15 @@ def logos(user_id: int, after: int) -> list[Row]:
     )
 
 
-def campaigns(user_id: int, after: int) -> list[Row]:
-    return rows(
+def domain_logos(user_id: int, ids: list[int]) -> dict[int, str]:
+    """The images of the logos of these domains, in base64."""
+    records = rows(
         """
-        SELECT id, name, coalesce(slug, '') AS slug, public, created AS date
-          FROM campaigns
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
-    )
-
-
-def channels(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT id, name, description, color, starred, created AS date
-          FROM channels
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
-    )
-
-
-def bio_pages(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT id, name, alias, CASE WHEN custom THEN alias ELSE '' END AS custom,
-               %(base)s::text || '/' || alias AS shorturl, bio, theme, links, created AS date,
-               ARRAY(SELECT channel_id FROM channel_items i
-                       JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
-                      WHERE i.user_id = bios.user_id AND i.bio_id = bios.id
-                      ORDER BY channel_id) AS channel
-          FROM bios
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
-        base=settings().base_url,
-    )
-
-
-def splash_pages(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT id, name, title, message, link, counter, banner, created AS date
-          FROM splash_pages
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
-    )
-
-
-def overlays(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT id, type, name, message, link, label, position, color, background, created AS date
-          FROM overlays
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
-    )
-
-
-def pixels(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT id, type, name, tag, created AS date
-          FROM pixels
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
-    )
-
-
-def domains_with_images(user_id: int, after: int) -> list[Row]:
-    """Return domains with the images of their logos in base64."""
-    return rows(
-        """
-        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor,
-               translate(encode(logo, 'base64'), chr(10), '') AS image
+        SELECT id, translate(encode(logo, 'base64'), chr(10), '') AS image
           FROM domains
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
+         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND logo IS NOT NULL
         """,
         user_id=user_id,
-        after=after,
-        limit=BATCH,
+        ids=ids,
     )
-
-
-def domains(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor
-          FROM domains
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
-    )
+    return {record["id"]: record["image"] for record in records}

@@ -3,17 +3,26 @@
 from collections.abc import Iterator
 
 from linkmgr.db.statements import Row, rows
-from linkmgr.repository.export import BATCH, batches, overlays
+from linkmgr.repository.export import BATCH, batches
 
 
 def answers(user_id: int) -> Iterator[list[Row]]:
     """Yield the answers to the overlays of a user, in the order of the overlays and of their arrival."""
-    for batch in batches(overlays, user_id):
+    for batch in batches(_overlays, user_id):
         for overlay in batch:
             after = 0
             while records := _answers(user_id, overlay["id"], after):
                 after = records[-1]["id"]
                 yield records
+
+
+def _overlays(user_id: int, after: int) -> list[Row]:
+    return rows(
+        "SELECT id FROM overlays WHERE user_id = %(user_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s",
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
 
 
 def _answers(user_id: int, overlay_id: int, after: int) -> list[Row]:
@@ -45,7 +54,7 @@ def visits(user_id: int) -> Iterator[list[Row]]:
 def _links(user_id: int, after: int) -> list[Row]:
     return rows(
         """
-        SELECT id, EXISTS (SELECT FROM visits WHERE target_id = links.id) AS visited
+        SELECT id, EXISTS (SELECT FROM visits WHERE tracked_id = links.id) AS visited
           FROM links
          WHERE user_id = %(user_id)s AND id > %(after)s
          ORDER BY id
@@ -60,7 +69,7 @@ def _links(user_id: int, after: int) -> list[Row]:
 def _codes(user_id: int, after: int) -> list[Row]:
     return rows(
         """
-        SELECT id, EXISTS (SELECT FROM visits WHERE target_id = qrs.id) AS visited
+        SELECT id, EXISTS (SELECT FROM visits WHERE tracked_id = qrs.id) AS visited
           FROM qrs
          WHERE user_id = %(user_id)s AND id > %(after)s
          ORDER BY id
@@ -72,27 +81,27 @@ def _codes(user_id: int, after: int) -> list[Row]:
     )
 
 
-def visits_of(target_id: int) -> Iterator[list[Row]]:
+def visits_of(tracked_id: int) -> Iterator[list[Row]]:
     """Yield the visits of a target, oldest first. A position is a time and the number of visits at that time."""
     time, skip = "-infinity", 0
-    while records := _visits(target_id, time, skip):
+    while records := _visits(tracked_id, time, skip):
         last = records[-1]["time"]
         skip = sum(record["time"] == last for record in records) + (skip if last == time else 0)
         time = last
         yield records
 
 
-def _visits(target_id: int, time: str, skip: int) -> list[Row]:
+def _visits(tracked_id: int, time: str, skip: int) -> list[Row]:
     return rows(
         """
-        SELECT target_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time, encode(visitor, 'hex') AS visitor,
+        SELECT tracked_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time, encode(visitor, 'hex') AS visitor,
                country, city, referrer, browser, os, device, language, bot
           FROM visits
-         WHERE target_id = %(target_id)s AND at >= %(time)s::timestamptz
+         WHERE tracked_id = %(tracked_id)s AND at >= %(time)s::timestamptz
          ORDER BY visits.at, visitor, country, city, referrer, browser, os, device, language, bot
          LIMIT %(limit)s OFFSET %(skip)s
         """,
-        target_id=target_id,
+        tracked_id=tracked_id,
         time=time,
         skip=skip,
         limit=BATCH,

@@ -2,6 +2,9 @@
 
 from linkmgr.db.statements import row, run, run_unsynced
 
+# Limits of each user. Beyond them, the oldest answers are dropped.
+MAX_NUMBER, MAX_BYTES = 20_000, 32 << 20
+
 
 def find(user_id: int, key: str) -> str | None:
     stored = row(
@@ -38,6 +41,26 @@ def store(user_id: int, key: str, answer: str) -> None:
         user_id=user_id,
         key=key,
         answer=answer,
+    )
+
+
+def trim(user_id: int) -> None:
+    """Delete the oldest answers of a user beyond its limits."""
+    run_unsynced(
+        """
+        DELETE FROM idempotency_keys
+         WHERE user_id = %(user_id)s
+           AND key IN (SELECT key
+                         FROM (SELECT key, row_number() OVER newest AS position,
+                                      sum(pg_column_size(answer)) OVER newest AS bytes
+                                 FROM idempotency_keys
+                                WHERE user_id = %(user_id)s
+                               WINDOW newest AS (ORDER BY created DESC, key)) answers
+                        WHERE position > %(max_number)s OR bytes > %(max_bytes)s)
+        """,
+        user_id=user_id,
+        max_number=MAX_NUMBER,
+        max_bytes=MAX_BYTES,
     )
 
 

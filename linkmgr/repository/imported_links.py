@@ -10,7 +10,7 @@ MAX_SUFFIX = 999
 
 def last_id() -> int:
     """Return an id above those of all links that exist, and below those that are made from now on."""
-    record = run("SELECT nextval('target_ids') AS id")
+    record = run("SELECT nextval('tracked_ids') AS id")
     assert record
     return int(record["id"])
 
@@ -145,18 +145,4 @@ def subtract_visits(user_id: int, visits: dict[int, int]) -> None:
         user_id=user_id,
         ids=[*visits],
         visits=[*visits.values()],
-    )
-
-
-def add_clicks(user_id: int, clicks: dict[int, int]) -> None:
-    """Add visits that were subtracted and not stored, by id of the link."""
-    run(
-        """
-        UPDATE links SET imported_clicks = coalesce(imported_clicks, 0) + counted.clicks
-          FROM unnest(%(ids)s::bigint[], %(clicks)s::bigint[]) AS counted (id, clicks)
-         WHERE links.user_id = %(user_id)s AND links.id = counted.id
-        """,
-        user_id=user_id,
-        ids=[*clicks],
-        clicks=[*clicks.values()],
     )

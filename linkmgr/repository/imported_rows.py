@@ -82,7 +82,16 @@ def own_ids(user_id: int, kind: str, ids: list[int]) -> dict[str, int]:
 
 def find_code(user_id: int, code: str) -> Row | None:
     """Return the id of the QR code, and whether it is the user's. Return None if the code is free."""
-    return row("SELECT id, user_id = %(user_id)s AS is_own FROM qrs WHERE code = %(code)s", user_id=user_id, code=code)
+    return row(
+        """
+        SELECT id, user_id = %(user_id)s AS is_own FROM qrs WHERE code = %(code)s
+         UNION ALL
+        SELECT NULL, false FROM retired_codes WHERE code = %(code)s AND owner_id <> %(user_id)s
+         LIMIT 1
+        """,
+        user_id=user_id,
+        code=code,
+    )
 
 
 def find_bio(user_id: int, alias: str) -> int | None:

@@ -1,16 +1,15 @@
-"""Imports: their state, their files and the rows that failed."""
+"""Imports: their state and their files."""
 
 from typing import Any, Unpack
 
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
-from linkmgr.web.errors import AppError, not_found
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
+from linkmgr.errors import AppError, not_found
 
 CHUNK_BYTES = 1 << 20
 MAX_UNFINISHED = 3  # of a user
-_MAX_COLUMNS = 1000  # of the rows that failed; each row of JSON can have other ones
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -18,12 +17,11 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
         """
         SELECT id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
                greatest(visits - visits_refused, 0) AS visits,
-               CASE WHEN state = 'running' AND bytes_read > 0
-                    THEN ceil(extract(epoch FROM now() - started) * (size - bytes_read) / bytes_read)::bigint END
-                   AS seconds_left,
-               CASE WHEN size > 0 THEN (100 * bytes_read / size)::integer END AS percent,
+               CASE WHEN state = 'running' AND part > 0
+                    THEN ceil(extract(epoch FROM now() - started) * (1 - part) / part)::bigint END AS seconds_left,
+               (100 * part)::integer AS percent,
                message, created, started, finished
-          FROM imports
+          FROM imports, import_part(imports) AS part
          WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
@@ -37,15 +35,14 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def read(user_id: int, import_id: int) -> Row:
     record = row(
         """
-        SELECT xmin::text AS version,
+        SELECT version::text,
                id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
                greatest(visits - visits_refused, 0) AS visits,
-               CASE WHEN state = 'running' AND bytes_read > 0
-                    THEN ceil(extract(epoch FROM now() - started) * (size - bytes_read) / bytes_read)::bigint END
-                   AS seconds_left,
-               CASE WHEN size > 0 THEN (100 * bytes_read / size)::integer END AS percent,
+               CASE WHEN state = 'running' AND part > 0
+                    THEN ceil(extract(epoch FROM now() - started) * (1 - part) / part)::bigint END AS seconds_left,
+               (100 * part)::integer AS percent,
                message, created, started, finished
-          FROM imports
+          FROM imports, import_part(imports) AS part
          WHERE user_id = %(user_id)s AND id = %(import_id)s
         """,
         user_id=user_id,
@@ -74,7 +71,7 @@ def add(user_id: int, *, state: str, source: str, on_conflict: str, **members: A
         SELECT %(user_id)s, %(state)s, %(source)s, %(on_conflict)s, %(name)s, %(mapping)s::jsonb, %(address)s,
                %(token)s, %(size)s::bigint
          WHERE (SELECT count(*) FROM imports
-                 WHERE user_id = %(user_id)s AND state IN ('queued', 'running')) < %(max_unfinished)s
+                 WHERE user_id = %(user_id)s AND state IN ('queued', 'running', 'paused')) < %(max_unfinished)s
         RETURNING id
         """,
         **(values | {"mapping": orjson.dumps(values["mapping"]).decode()}),
@@ -108,14 +105,22 @@ def delete_drafts(user_id: int) -> None:
 
 
 def delete_expired(limit: int) -> int:
-    """Delete drafts that are older than a day. Return their number."""
+    """Delete drafts that are older than a day. Cancel imports that have waited for their users for a week. Return the
+    number of drafts."""
     deleted = run(
         """
         WITH deleted AS (
             DELETE FROM imports
              WHERE id = ANY (ARRAY(SELECT id FROM imports
                                     WHERE state = 'draft' AND created < now() - interval '1 day' LIMIT %(limit)s))
-            RETURNING 1)
+            RETURNING 1),
+        cancelled AS (
+            UPDATE imports SET state = 'cancelled', finished = now(), token = NULL
+             WHERE state = 'paused' AND started < now() - interval '7 days'
+            RETURNING user_id, id),
+        cleaned AS (
+            INSERT INTO jobs (kind, argument)
+            SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM cancelled)
         SELECT count(*) AS number FROM deleted
         """,
         limit=limit,
@@ -146,11 +151,11 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
         WITH unfinished AS MATERIALIZED (
             SELECT count(*) < %(max_unfinished)s AS has_room
               FROM imports
-             WHERE user_id = %(user_id)s AND state IN ('queued', 'running')),
+             WHERE user_id = %(user_id)s AND state IN ('queued', 'running', 'paused')),
         begun AS (
             UPDATE imports
                SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb,
-                   first_id = nextval('target_ids')
+                   first_id = nextval('tracked_ids')
              WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
                AND (SELECT has_room FROM unfinished)
             RETURNING user_id, id),
@@ -172,7 +177,26 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
         raise not_found("import")
 
 
-# --- cancellation and errors
+def resume(user_id: int, import_id: int) -> None:
+    """Continue an import that waits for its user."""
+    resumed = run(
+        """
+        WITH resumed AS (
+            UPDATE imports SET state = 'running', message = ''
+             WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'paused'
+            RETURNING user_id, id)
+        INSERT INTO jobs (kind, argument)
+        SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM resumed
+        RETURNING id
+        """,
+        user_id=user_id,
+        import_id=import_id,
+    )
+    if resumed is None:
+        raise AppError("import_not_paused")
+
+
+# --- cancellation
 
 
 def delete(user_id: int, import_id: int) -> str:
@@ -183,17 +207,18 @@ def delete(user_id: int, import_id: int) -> str:
             SELECT id, state FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s FOR UPDATE),
         cancelled AS (
             UPDATE imports
-               SET state = 'cancelled', started = coalesce(started, now()), finished = now(), token = NULL,
-                   pending = NULL
-             WHERE id = (SELECT id FROM import WHERE state IN ('queued', 'running'))
+               SET state = 'cancelled', started = coalesce(started, now()), finished = now(), token = NULL
+             WHERE id = (SELECT id FROM import WHERE state IN ('queued', 'running', 'paused'))
             RETURNING user_id, id),
         cleaned AS (
             INSERT INTO jobs (kind, argument)
-            SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM cancelled),
+            SELECT 'import', jsonb_build_object('user_id', %(user_id)s::bigint, 'import_id', id)
+              FROM import
+             WHERE state <> 'draft'),
         chunks_deleted AS (
             DELETE FROM import_chunks WHERE import_id IN (SELECT id FROM cancelled)),
         deleted AS (
-            DELETE FROM imports WHERE id = (SELECT id FROM import WHERE state NOT IN ('queued', 'running')))
+            DELETE FROM imports WHERE id = (SELECT id FROM import WHERE state NOT IN ('queued', 'running', 'paused')))
         SELECT state FROM import
         """,
         user_id=user_id,
@@ -202,38 +227,3 @@ def delete(user_id: int, import_id: int) -> str:
     if record is None:
         raise not_found("import")
     return str(record["state"])
-
-
-def errors(user_id: int, import_id: int, *, after: int, limit: int) -> list[Row]:
-    """Return the next rows that failed, in the order of the source."""
-    return rows(
-        """
-        SELECT number, raw, code, message
-          FROM import_errors
-         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number > %(after)s
-         ORDER BY number
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        import_id=import_id,
-        after=after,
-        limit=limit,
-    )
-
-
-def error_columns(user_id: int, import_id: int) -> list[str]:
-    """Return the columns of the rows that failed, in the order of the source."""
-    columns = rows(
-        """
-        SELECT name
-          FROM import_errors, json_object_keys(raw) WITH ORDINALITY AS columns (name, place)
-         WHERE user_id = %(user_id)s AND import_id = %(import_id)s
-         GROUP BY name
-         ORDER BY min(place), name
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        import_id=import_id,
-        limit=_MAX_COLUMNS,
-    )
-    return [column["name"] for column in columns]

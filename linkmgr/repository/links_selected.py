@@ -31,7 +31,7 @@ def matching(
            AND id = ANY (ARRAY(
                SELECT l.id
                  FROM links l
-                 LEFT JOIN totals t ON t.target_id = l.id
+                 LEFT JOIN totals t ON t.tracked_id = l.id
                 WHERE l.user_id = %(user_id)s AND l.id < %(after)s
                   AND (%(q)s::text IS NULL
                        OR position(lower(%(q)s) IN search_text(url, alias, title)) > 0)

@@ -1,9 +1,12 @@
 """Sign-in links and browser sessions."""
 
+from linkmgr import keys
 from linkmgr.db.statements import Row, row, rows, run
+from linkmgr.errors import not_found
 from linkmgr.settings import settings
-from linkmgr.web import keys
-from linkmgr.web.errors import not_found
+from linkmgr.web import rate_limit
+
+MAX_SESSIONS = 100  # of a user; the next sign-in with a password ends the oldest
 
 
 def new_link(user_id: int) -> str:
@@ -69,11 +72,17 @@ def consume_link(digest: bytes, *, session: bytes, browser: str, system: str) ->
 def add_session(user_id: int, *, session: bytes, browser: str = "", system: str = "") -> None:
     run(
         """
-        WITH expired AS (DELETE FROM sessions WHERE created < now() - interval '30 days')
+        WITH expired AS (DELETE FROM sessions WHERE created < now() - interval '30 days'),
+        oldest AS (
+            DELETE FROM sessions
+             WHERE digest IN (SELECT digest FROM sessions
+                               WHERE user_id = %(user_id)s
+                               ORDER BY created DESC OFFSET %(others)s))
         INSERT INTO sessions (digest, user_id, by_link, browser, system)
         VALUES (%(session)s, %(user_id)s, false, %(browser)s, %(system)s)
         """,
         user_id=user_id,
+        others=MAX_SESSIONS - 1,
         session=session,
         browser=browser,
         system=system,
@@ -82,15 +91,30 @@ def add_session(user_id: int, *, session: bytes, browser: str = "", system: str 
 
 def find_session(session: bytes) -> Row | None:
     """Return the user of a session, or None if it is unknown or older than 30 days. `by_link` is True within an hour of
-    the sign-in link that created the session."""
+    the sign-in link that created the session. `count` is the number of pages of the user in the current window, with
+    this one, and `seconds` the time until the window ends. `used` has the number of rows of each kind."""
     return row(
         """
-        SELECT user_id, admin, timezone, by_link AND created > now() - interval '1 hour' AS by_link
-          FROM sessions
-          JOIN users ON users.id = user_id
-         WHERE digest = %(session)s AND created > now() - interval '30 days'
+        WITH session AS (
+            SELECT user_id, admin, timezone, by_link AND created > now() - interval '1 hour' AS by_link, plan, limits,
+                   (SELECT coalesce(json_object_agg(kind, total), '{}') FROM usage
+                     WHERE usage.user_id = accounts.id AND kind NOT LIKE 'visits %%') AS used
+              FROM sessions
+              JOIN accounts ON accounts.id = user_id
+             WHERE digest = %(session)s AND created > now() - interval '30 days'),
+        counter AS (
+            INSERT INTO rate_windows AS w (bucket, count, until)
+            SELECT 'pages:' || user_id, 1, clock_timestamp() + make_interval(secs => %(window)s::float8) FROM session
+            ON CONFLICT (bucket) DO UPDATE
+               SET count = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                THEN w.count + 1 ELSE 1 END,
+                   until = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                THEN w.until ELSE excluded.until END
+            RETURNING count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds)
+        SELECT * FROM session, counter
         """,
         session=session,
+        window=rate_limit.page_window(),
     )
 
 
@@ -107,10 +131,11 @@ def sessions(user_id: int, *, session: bytes) -> list[Row]:
           FROM sessions
          WHERE user_id = %(user_id)s AND created > now() - interval '30 days'
          ORDER BY current DESC, sessions.created DESC
-         LIMIT 100
+         LIMIT %(limit)s
         """,
         user_id=user_id,
         session=session,
+        limit=MAX_SESSIONS,
     )
 
 
@@ -134,13 +159,15 @@ def end_other_sessions(user_id: int, *, session: bytes) -> None:
 
 
 def find_credentials(email: str) -> Row:
-    """Return the id and password hash of the account, both None if it is unknown, and the bucket that counts its wrong
-    passwords. The bucket contains a digest, because e-mail addresses must not appear among the counters."""
+    """Return the id and password hash of the account with this e-mail address or name, both None if it is unknown, and
+    the bucket that counts its wrong passwords, with a digest, because e-mail addresses must not be in counters."""
     account = row(
         """
-        SELECT id, password_hash, 'account:' || encode(sha256(convert_to(lower(%(email)s), 'UTF8')), 'hex') AS bucket
+        SELECT id, password_hash,
+               'account:' || encode(sha256(convert_to(lower(coalesce(email, %(email)s)), 'UTF8')), 'hex') AS bucket
           FROM (SELECT 1) always
           LEFT JOIN users ON lower(email) = lower(%(email)s)
+                          OR (%(email)s NOT LIKE '%%@%%' AND lower(username) = lower(%(email)s))
         """,
         email=email,
     )

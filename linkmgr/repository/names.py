@@ -7,10 +7,11 @@ from typing import Any
 
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Row, run
+from linkmgr.db.statements import Row, rows, run
+from linkmgr.db.transaction import undoable
 
 # Statements by violated constraint. Each releases the name if its owner was deleted, and returns a row unless an
-# existing user has it. The tables are of the schema `public`, because limited keys do not see rows of deleted users.
+# existing user has it. The tables are of the schema `public`, because restricted keys do not see rows of deleted users.
 _RELEASES = {
     "alias_taken": """
         WITH holder AS (
@@ -61,8 +62,28 @@ def run_with_name(sql: str, **params: Any) -> Row | None:
     """Run a statement that stores the parameter alias, slug or domain, and return its first row. If the name belongs
     to a deleted user, release it and run the statement again."""
     try:
-        return run(sql, **params)
+        with undoable():
+            return run(sql, **params)
     except UniqueViolation as error:
         if not release(error.diag.constraint_name or "", **params):
             raise
-    return run(sql, **params)
+    with undoable():
+        return run(sql, **params)
+
+
+def links_with(words: list[str]) -> list[Row]:
+    """Return the `alias` of links that have one of these words, with the host of a branded domain or NULL, and the
+    name of their user."""
+    return rows(
+        """
+        SELECT a.alias, d.host, u.username
+          FROM aliases a
+          JOIN links l ON l.id = a.link_id
+          JOIN users u ON u.id = l.user_id
+          LEFT JOIN domains d ON d.id = a.domain_id
+         WHERE a.alias = ANY (%(words)s::text[])
+         ORDER BY a.alias, d.host
+         LIMIT 1000
+        """,
+        words=words,
+    )

@@ -1,11 +1,15 @@
-"""The way of an event: from the outbox to `events` and `deliveries`, to its receivers, and to its deletion."""
+"""Events: from the outbox to `events` and `deliveries`, and their deletion."""
 
 import orjson
 
 from linkmgr.db.statements import UNSYNCED, Row, database, row, rows, run, run_unsynced
 
-LEASE_SECONDS = 60
+MOVE_SECONDS = 10  # until another process may move events, if the one that does so dies
+# Limits of each user. Beyond them, the oldest events are dropped, with their deliveries.
 DAYS_KEPT = 30
+MAX_WAITING = MAX_EVENTS = 100_000
+MAX_BYTES = 256 << 20
+DELIVERY_BYTES = 1000  # that a delivery adds to the size of its event
 
 
 def has_work() -> bool:
@@ -25,11 +29,18 @@ def has_work() -> bool:
 
 
 def pending(limit: int) -> list[Row]:
-    """Return the oldest events. Owners take turns, so that many events of one do not delay the others."""
-    return rows(
+    """Return the oldest events, or none if another process is moving events. `move` ends the turn of this process.
+    Owners take turns, so that many events of one do not delay the others."""
+    return database().execute(
         """
-        WITH RECURSIVE owners AS (
-            SELECT min(user_id) AS user_id FROM outbox
+        WITH RECURSIVE turn AS MATERIALIZED (
+            UPDATE event_clock SET moving_until = now() + make_interval(secs => %(seconds)s)
+             WHERE ctid = (SELECT ctid FROM event_clock
+                            WHERE moving_until < now() AND EXISTS (SELECT FROM outbox)
+                              FOR NO KEY UPDATE SKIP LOCKED)
+            RETURNING 1),
+        owners AS (
+            SELECT min(user_id) AS user_id FROM outbox WHERE EXISTS (SELECT FROM turn)
              UNION ALL
             SELECT (SELECT min(o.user_id) FROM outbox o WHERE o.user_id > owners.user_id)
               FROM owners
@@ -43,7 +54,9 @@ def pending(limit: int) -> list[Row]:
          ORDER BY position, id
          LIMIT %(limit)s
         """,
-        limit=limit,
+        {"limit": limit, "seconds": MOVE_SECONDS},
+        idempotent=False,
+        prelude=UNSYNCED,
     )
 
 
@@ -99,14 +112,41 @@ def move(events: list[Row]) -> None:
                    id bigint, user_id bigint, type text, data jsonb, created timestamptz, stored boolean,
                    webhooks bigint[])
              WHERE EXISTS (SELECT FROM move_lock)),
+        turn_ended AS (
+            UPDATE event_clock SET moving_until = '-infinity' WHERE EXISTS (SELECT FROM move_lock)),
         taken AS (
             DELETE FROM outbox WHERE id IN (SELECT id FROM batch) RETURNING id),
         numbered AS MATERIALIZED (
             SELECT nextval(pg_get_serial_sequence('events', 'number')) AS number, ordered.*
-              FROM (SELECT batch.* FROM batch JOIN taken USING (id) WHERE stored ORDER BY id) ordered),
+              FROM (SELECT batch.*, octet_length(data::text) + %(delivery_bytes)s * cardinality(webhooks) AS size
+                      FROM batch
+                      JOIN taken USING (id)
+                     WHERE stored
+                     ORDER BY id) ordered),
+        counted AS MATERIALIZED (
+            SELECT n.*, row_number() OVER previous + coalesce(last.position, 0) AS position,
+                   sum(size) OVER previous + coalesce(last.bytes, 0) AS bytes
+              FROM numbered n
+              LEFT JOIN LATERAL (SELECT position, bytes FROM events e
+                                  WHERE e.user_id = n.user_id
+                                  ORDER BY number DESC
+                                  LIMIT 1) last ON true
+            WINDOW previous AS (PARTITION BY n.user_id ORDER BY number)),
         added AS (
-            INSERT INTO events (number, user_id, type, data, created) OVERRIDING SYSTEM VALUE
-            SELECT number, user_id, type, data, created FROM numbered)
+            INSERT INTO events (number, user_id, type, data, created, position, bytes) OVERRIDING SYSTEM VALUE
+            SELECT number, user_id, type, data, created, position, bytes FROM counted),
+        dropped AS (
+            DELETE FROM events
+             WHERE number IN (SELECT oldest.number
+                                FROM (SELECT user_id, max(position) AS position, max(bytes) AS bytes, count(*) AS added
+                                        FROM counted GROUP BY user_id) newest,
+                                     -- Small events are followed by large ones; a batch deletes a limited number.
+                                     LATERAL (SELECT number, position, bytes FROM events e
+                                               WHERE e.user_id = newest.user_id
+                                               ORDER BY number
+                                               LIMIT 20 * newest.added) oldest
+                               WHERE oldest.position <= newest.position - %(max_events)s
+                                  OR oldest.bytes <= newest.bytes - %(max_bytes)s))
         INSERT INTO deliveries (webhook_id, number)
         SELECT w.id, number
           FROM numbered,
@@ -116,89 +156,32 @@ def move(events: list[Row]) -> None:
            FOR KEY SHARE OF w
         """,
         events=orjson.dumps(events).decode(),
+        delivery_bytes=DELIVERY_BYTES,
+        max_events=MAX_EVENTS,
+        max_bytes=MAX_BYTES,
     )
 
 
-def claim(*, limit: int, per_webhook: int, running: list[int]) -> list[Row]:
-    """Take due deliveries, at most `per_webhook` of each webhook, so that none delays the others. A webhook whose last
-    attempt failed gets one. `running` has the webhook of each delivery that this process has not completed."""
-    return database().execute(
-        """
-        WITH ready AS MATERIALIZED (
-            SELECT id, CASE WHEN failures > 0 THEN 1 ELSE %(per_webhook)s - number END AS room
-              FROM webhooks w,
-                   LATERAL (SELECT cardinality(array_positions(%(running)s::bigint[], w.id)) AS number) run
-             WHERE active AND url <> '' AND coalesce(paused_until <= now(), true) AND number * 2 <= %(per_webhook)s
-               AND EXISTS (SELECT FROM deliveries d
-                            WHERE d.webhook_id = w.id AND state = 'waiting' AND due <= now())
-             ORDER BY random()
-             LIMIT %(limit)s
-               FOR NO KEY UPDATE OF w SKIP LOCKED),
-        paused AS (
-            UPDATE webhooks
-               SET paused_until = now() + make_interval(secs => %(lease)s),
-                   -- Attempts of a delivery are at most about a day apart. Without any, no week of failures passes.
-                   failing_since = CASE WHEN paused_until < now() - interval '2 days' THEN now() ELSE failing_since END
-             WHERE failures > 0 AND id IN (SELECT id FROM ready)),
-        claimed AS (
-            UPDATE deliveries
-               SET due = now() + make_interval(secs => %(lease)s), attempts = attempts + 1, attempted = now()
-             WHERE id = ANY (ARRAY(SELECT next.id
-                                     FROM ready,
-                                          LATERAL (SELECT id, due FROM deliveries d
-                                                    WHERE d.webhook_id = ready.id AND state = 'waiting'
-                                                      AND due <= now()
-                                                    ORDER BY due
-                                                    LIMIT ready.room
-                                                      FOR UPDATE SKIP LOCKED) next
-                                    LIMIT %(limit)s))
-            RETURNING id, webhook_id, number, attempts)
-        SELECT c.id, c.webhook_id, c.attempts, e.number, e.type, e.created, e.data, w.user_id, w.url,
-               w.secret_ciphertext,
-               CASE WHEN previous_until > now() THEN previous_ciphertext END AS previous_ciphertext
-          FROM claimed c
-          JOIN events e USING (number)
-          JOIN webhooks w ON w.id = c.webhook_id
-        """,
-        {"limit": limit, "per_webhook": per_webhook, "running": running, "lease": LEASE_SECONDS},
-        idempotent=False,
-        prelude=UNSYNCED,
-    )
-
-
-def store(results: list[Row]) -> None:
-    """Store the results of attempts. Each has `id`, `attempts`, `delivered`, `gone`, `status`, `response`,
-    `milliseconds` and `delay`, the seconds until the next attempt, or null if there is none."""
+def drop_excess() -> None:
+    """Delete all but the newest MAX_WAITING events of each user from the outbox."""
     run_unsynced(
         """
-        WITH results AS (
-            SELECT * FROM json_to_recordset(%(results)s) AS results (
-                   id bigint, attempts integer, delivered boolean, gone boolean, status integer, response text,
-                   milliseconds integer, delay float8)),
-        stored AS (
-            UPDATE deliveries d
-               SET state = CASE WHEN r.delivered THEN 'delivered' WHEN r.delay IS NULL THEN 'failed' ELSE 'waiting' END,
-                   due = now() + make_interval(secs => coalesce(r.delay, 0)),
-                   status = r.status, response = r.response, milliseconds = r.milliseconds
-              FROM results r
-             WHERE d.id = r.id AND d.attempts = r.attempts AND d.state = 'waiting'
-            RETURNING webhook_id, r.delivered, r.gone),
-        receivers AS (
-            SELECT webhook_id, bool_or(delivered) AS works, bool_or(gone) AS gone FROM stored GROUP BY webhook_id)
-        UPDATE webhooks w
-           SET failures = CASE WHEN works THEN 0 ELSE failures + 1 END,
-               failing_since = CASE WHEN NOT works THEN coalesce(failing_since, now()) END,
-               -- 2, 4, 8 ... seconds, at most a minute
-               paused_until = CASE WHEN NOT works
-                                   THEN now() + make_interval(secs => least(2 ^ least(failures + 1, 6), 60)) END,
-               active = active AND NOT gone AND (works OR coalesce(failing_since > now() - interval '7 days', true)),
-               reason = CASE WHEN gone THEN 'The receiver answered 410 Gone.'
-                             WHEN NOT works AND failing_since <= now() - interval '7 days'
-                             THEN 'No delivery succeeded for a week.' ELSE reason END
-          FROM receivers r
-         WHERE w.id = r.webhook_id AND (NOT works OR gone OR failures > 0)
+        WITH RECURSIVE owners AS (
+            SELECT min(user_id) AS user_id FROM outbox
+             UNION ALL
+            SELECT (SELECT min(o.user_id) FROM outbox o WHERE o.user_id > owners.user_id)
+              FROM owners
+             WHERE owners.user_id IS NOT NULL)
+        DELETE FROM outbox
+         USING owners,
+               LATERAL (SELECT id FROM outbox o
+                         WHERE o.user_id = owners.user_id
+                         ORDER BY id DESC
+                        OFFSET %(kept)s
+                         LIMIT 1) last
+         WHERE outbox.user_id = owners.user_id AND outbox.id <= last.id
         """,
-        results=orjson.dumps(results).decode(),
+        kept=MAX_WAITING,
     )
 
 
@@ -208,7 +191,7 @@ def announce_expired(limit: int) -> bool:
     batch = run(
         """
         WITH clock AS MATERIALIZED (
-            SELECT announced, link_id FROM expiry_clock
+            SELECT announced, link_id FROM event_clock
              WHERE announced < now() - interval '11 seconds'
                FOR UPDATE SKIP LOCKED),
         expired AS MATERIALIZED (
@@ -222,7 +205,7 @@ def announce_expired(limit: int) -> bool:
         last AS (
             SELECT expires, id FROM expired ORDER BY expires, id OFFSET %(limit)s - 1),
         advanced AS (
-            UPDATE expiry_clock
+            UPDATE event_clock
                SET announced = coalesce((SELECT expires FROM last), now() - interval '10 seconds'),
                    link_id = coalesce((SELECT id FROM last), 0)
              WHERE EXISTS (SELECT FROM clock)),

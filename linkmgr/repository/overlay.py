@@ -2,9 +2,9 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.errors import not_found
 from linkmgr.repository.colors import run_with_colors
-from linkmgr.web.errors import not_found
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -22,10 +22,25 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     )
 
 
+def batch(user_id: int, after: int, limit: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, created AS date
+          FROM overlays
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=limit,
+    )
+
+
 def read(user_id: int, overlay_id: int) -> Row:
     overlay = row(
         """
-        SELECT id, type, name, message, link, label, position, color, background, created AS date, xmin::text AS version
+        SELECT *, created AS date, version::text
           FROM overlays
          WHERE user_id = %(user_id)s AND id = %(overlay_id)s
         """,
@@ -60,54 +75,23 @@ def answers(user_id: int, overlay_id: int, **paging: Unpack[Paging]) -> Page:
     return sent
 
 
-def add(
-    user_id: int,
-    *,
-    type: str,  # noqa: A002 - the API's name
-    name: str,
-    message: str = "",
-    link: str = "",
-    label: str = "",
-    position: str = "bottom",
-    color: str = "#ffffff",
-    background: str = "#1d4ed8",
-) -> int:
+def add(user_id: int, members: Row) -> Row:
     added = run_with_colors(
         """
         INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
         VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
                 %(background)s)
-        RETURNING id
+        RETURNING *, created AS date, version::text
         """,
         user_id=user_id,
-        type=type,
-        name=name,
-        message=message,
-        link=link,
-        label=label,
-        position=position,
-        color=color,
-        background=background,
+        **members,
     )
     assert added is not None
-    return int(added["id"])
+    return added
 
 
-def update(
-    user_id: int,
-    overlay_id: int,
-    *,
-    type: str | None = None,  # noqa: A002 - the API's name
-    name: str | None = None,
-    message: str | None = None,
-    link: str | None = None,
-    label: str | None = None,
-    position: str | None = None,
-    color: str | None = None,
-    background: str | None = None,
-    checked: Row | None = None,
-) -> Row | None:
-    """Write the members that were sent. With `checked`, return None unless type and message are still its own."""
+def update(user_id: int, overlay_id: int, members: Row, *, checked: Row | None = None) -> Row:
+    """Write the members that were sent. With `checked`, return nothing unless type and message are still its own."""
     updated = run_with_colors(
         """
         UPDATE overlays
@@ -121,25 +105,17 @@ def update(
                background = coalesce(%(background)s, background)
          WHERE user_id = %(user_id)s AND id = %(overlay_id)s
            AND (type, message) = (coalesce(%(checked_type)s, type), coalesce(%(checked_message)s, message))
-        RETURNING id, type, name, message, link, label, position, color, background, created AS date,
-                  xmin::text AS version
+        RETURNING *, created AS date, version::text
         """,
         user_id=user_id,
         overlay_id=overlay_id,
-        type=type,
-        name=name,
-        message=message,
-        link=link,
-        label=label,
-        position=position,
-        color=color,
-        background=background,
+        **members,
         checked_type=checked and checked["type"],
         checked_message=checked and checked["message"],
     )
     if updated is None and checked is None:
         raise not_found("overlay")
-    return updated
+    return updated or {}
 
 
 def delete(user_id: int, overlay_id: int) -> None:

@@ -1,7 +1,7 @@
 """Answers of visitors to the form of an overlay."""
 
 from linkmgr.db.statements import Row, row, run
-from linkmgr.web.errors import AppError
+from linkmgr.errors import AppError
 
 MAX_ANSWERS = 100_000  # per overlay
 

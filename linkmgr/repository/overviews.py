@@ -6,121 +6,75 @@ from linkmgr.db.statements import Page, Paging, Row, page, replica_rows, row
 from linkmgr.settings import settings
 
 
-def of_account(
-    user_id: int, *, edges: str, split: str, previous: str, since: str, since_day: str, limit: int
-) -> list[Row]:
-    """Count the clicks in each bucket from the UTC day `previous` on, and from `since` on those of the top countries
-    and referrers.
-
-    The rows of buckets have an empty `dimension`, and the number of the bucket as label. Whole UTC days are stored. The
-    `split` days, which an edge divides, are counted by quarters of an hour, and so are the labels up to `since_day`.
-    """
-    return replica_rows(
-        """
-        WITH stored AS (
-            SELECT dimension, day::timestamp AT TIME ZONE 'UTC' AS at, label, visits
-              FROM current_account_days
-             WHERE user_id = %(user_id)s AND NOT bot
-               AND (dimension = '' AND day >= %(previous)s::date AND day <> ALL (%(split)s::date[])
-                 OR dimension IN ('country', 'referrer') AND day >= %(since_day)s::date)
-             UNION ALL
-            SELECT '', at, '', visits
-              FROM unnest(%(split)s::date[]) AS split (day),
-                   LATERAL (SELECT at, visits
-                              FROM current_account_rollups
-                             WHERE user_id = %(user_id)s AND dimension = '' AND NOT bot
-                               AND at >= split.day::timestamp AT TIME ZONE 'UTC'
-                               AND at < (split.day + 1)::timestamp AT TIME ZONE 'UTC'
-                            OFFSET 0) quarters
-             UNION ALL
-            SELECT dimension, at, label, visits
-              FROM current_account_rollups
-             WHERE user_id = %(user_id)s AND NOT bot AND dimension IN ('country', 'referrer')
-               AND at >= %(since)s::timestamptz AND at < %(since_day)s::date::timestamp AT TIME ZONE 'UTC'),
-        counts AS (
-            SELECT dimension, CASE WHEN dimension = '' THEN width_bucket(at, %(edges)s::timestamptz[])::text
-                                   ELSE label END AS label, sum(visits) AS clicks
-              FROM stored
-             GROUP BY 1, 2)
-        SELECT dimension, label, clicks::bigint
-          FROM (SELECT *, row_number() OVER (PARTITION BY dimension ORDER BY clicks DESC, label) AS rank
-                  FROM counts) ranked
-         WHERE dimension = '' OR rank <= %(limit)s
-         ORDER BY dimension, rank
-        """,
-        user_id=user_id,
-        edges=edges,
-        split=split,
-        previous=previous,
-        since=since,
-        since_day=since_day,
-        limit=limit,
-    )
-
-
-def of_links(user_id: int, ids: list[int], *, edges: str) -> list[Row]:
-    """Return the states of links, and in `days` the clicks by the number of the day."""
+def of_links(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]:
+    """Return the states of links, and in `days` the clicks by the number of the day. `days` are the times of
+    `periods.as_rollups`."""
     return replica_rows(
         """
         SELECT id, password_hash IS NOT NULL AS has_password, coalesce(expires <= now(), false) AS is_expired, type,
                public,
                (SELECT coalesce(jsonb_object_agg(day, clicks), '{}')
                   FROM (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS day, sum(visits) AS clicks
-                          FROM current_target_quarters
-                         WHERE target_id = links.id AND at >= (%(edges)s::timestamptz[])[1] AND NOT bot
+                          FROM tracked_counts(ARRAY[links.id], '{""}', %(since)s, %(until)s, %(split)s, '{f}')
                          GROUP BY 1) daily) AS days
           FROM links
          WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
         """,
         user_id=user_id,
         ids=ids,
-        edges=edges,
+        **days,
     )
 
 
-def of_codes(user_id: int, ids: list[int], *, edges: str) -> list[Row]:
+def of_codes(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]:
     """Return the types, data and colors of QR codes, and in `days` the scans by the number of the day."""
     return replica_rows(
         """
         SELECT id, type, data, foreground, background,
                (SELECT coalesce(jsonb_object_agg(day, scans), '{}')
                   FROM (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS day, sum(visits) AS scans
-                          FROM current_target_quarters
-                         WHERE target_id = qrs.id AND at >= (%(edges)s::timestamptz[])[1] AND NOT bot
+                          FROM tracked_counts(ARRAY[qrs.id], '{""}', %(since)s, %(until)s, %(split)s, '{f}')
                          GROUP BY 1) daily) AS days
           FROM qrs
          WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
         """,
         user_id=user_id,
         ids=ids,
-        edges=edges,
+        **days,
     )
 
 
-def of_campaign(user_id: int, campaign_id: int, *, edges: str, **paging: Unpack[Paging]) -> Page:
-    """List the links of a campaign by clicks, and in `days` the clicks by the number of the day."""
+def of_campaign(user_id: int, campaign_id: int, *, most: int, days: dict[str, str], **paging: Unpack[Paging]) -> Page:
+    """List the newest links of a campaign by clicks, at most `most`, and in `days` the clicks by the number of the
+    day. The total is at most one more."""
     return page(
         """
         SELECT *, (SELECT coalesce(jsonb_object_agg(day, visits), '{}')
                      FROM (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS day, sum(visits) AS visits
-                             FROM current_target_quarters
-                            WHERE target_id = members.id AND NOT bot
-                              AND at >= (%(edges)s::timestamptz[])[1]
-                            GROUP BY 1) daily) AS days
+                          FROM tracked_counts(ARRAY[members.id], '{""}', %(since)s, %(until)s, %(split)s, '{f}')
+                         GROUP BY 1) daily) AS days
           FROM (SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s::text) || '/' || alias AS shorturl,
                        url AS longurl, title, coalesce(clicks, 0) AS clicks, public,
                        coalesce(expires <= now(), false) AS is_expired
-                  FROM links l
+                  FROM (SELECT *
+                          FROM links
+                         WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s AND id < %(after)s
+                         ORDER BY id DESC
+                         LIMIT %(most)s) l
                   LEFT JOIN domains d ON d.id = l.domain_id
-                  LEFT JOIN totals ON target_id = l.id
-                 WHERE l.user_id = %(user_id)s AND campaign_id = %(campaign_id)s AND l.id < %(after)s
+                  LEFT JOIN totals ON tracked_id = l.id
                  ORDER BY clicks DESC NULLS LAST, l.id DESC
                  LIMIT %(limit)s OFFSET %(offset)s) members
         """,
-        "SELECT count(*) FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s",
+        """
+        SELECT count(*)
+          FROM (SELECT FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s
+                 LIMIT %(most)s + 1) counted
+        """,
         user_id=user_id,
         campaign_id=campaign_id,
-        edges=edges,
+        most=most,
+        **days,
         base=settings().base_url,
         **paging,
     )

@@ -1,15 +1,15 @@
-"""Pixels."""
+"""Pixels. linkmgr/resources/pixels.py says which columns are shown."""
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, run
-from linkmgr.web.errors import not_found
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.errors import not_found
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
-        SELECT id, type, name, tag, created AS date
+        SELECT *, created AS date
           FROM pixels
          WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
@@ -21,10 +21,25 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     )
 
 
+def batch(user_id: int, after: int, limit: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, created AS date
+          FROM pixels
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=limit,
+    )
+
+
 def read(user_id: int, pixel_id: int) -> Row:
     pixel = row(
         """
-        SELECT id, type, name, tag, created AS date, xmin::text AS version
+        SELECT *, created AS date, version::text
           FROM pixels
          WHERE user_id = %(user_id)s AND id = %(pixel_id)s
         """,
@@ -36,34 +51,31 @@ def read(user_id: int, pixel_id: int) -> Row:
     return pixel
 
 
-def add(user_id: int, *, type: str, name: str, tag: str) -> int:  # noqa: A002 - the API's name
+def add(user_id: int, members: Row) -> Row:
     added = run(
         """
         INSERT INTO pixels (user_id, type, name, tag)
         VALUES (%(user_id)s, %(type)s, %(name)s, %(tag)s)
-        RETURNING id
+        RETURNING *, created AS date, version::text
         """,
         user_id=user_id,
-        type=type,
-        name=name,
-        tag=tag,
+        **members,
     )
     assert added is not None
-    return int(added["id"])
+    return added
 
 
-def update(user_id: int, pixel_id: int, *, tag: str, name: str | None = None) -> Row:
+def update(user_id: int, pixel_id: int, members: Row) -> Row:
     updated = run(
         """
         UPDATE pixels
            SET name = coalesce(%(name)s, name), tag = %(tag)s
          WHERE user_id = %(user_id)s AND id = %(pixel_id)s
-        RETURNING id, type, name, tag, created AS date, xmin::text AS version
+        RETURNING *, created AS date, version::text
         """,
         user_id=user_id,
         pixel_id=pixel_id,
-        name=name,
-        tag=tag,
+        **members,
     )
     if updated is None:
         raise not_found("pixel")

@@ -4,7 +4,9 @@ import json
 from typing import Any
 
 from linkmgr.db.statements import Row, row, rows, run
-from linkmgr.web.errors import not_found
+from linkmgr.errors import not_found
+
+MAX_USERS = 1000  # in a batch
 
 
 def all_plans() -> list[Row]:
@@ -106,3 +108,34 @@ def edit(
     )
     if edited is None:
         raise not_found("plan")
+
+
+def note_retention(argument: Row) -> bool:
+    """Note for the next users of a plan when its former retention period began, and in the job how far it is. Return
+    True after the last one. `argument` is that of the job, with the id of the last user as `after`."""
+    noted = run(
+        """
+        WITH batch AS MATERIALIZED (
+            SELECT id FROM users WHERE id > %(after)s ORDER BY id LIMIT %(limit)s),
+        noted AS MATERIALIZED (
+            SELECT note_detailed_since(ARRAY(SELECT id FROM accounts
+                                              WHERE id IN (SELECT id FROM batch) AND planid = %(plan_id)s),
+                                       %(since)s::timestamptz)),
+        advanced AS (
+            UPDATE jobs
+               SET argument = argument || jsonb_build_object('after', (SELECT max(id) FROM batch))
+             WHERE kind = 'retention_changed' AND argument = %(argument)s::jsonb AND EXISTS (SELECT FROM batch))
+        SELECT (SELECT max(id) FROM batch) AS last, (SELECT count(*) FROM noted)
+        """,
+        **argument,
+        argument=json.dumps(argument),
+        limit=MAX_USERS,
+    )
+    assert noted is not None
+    if noted["last"] is None:
+        return True
+    argument["after"] = noted["last"]
+    return False
+
+
+HANDLERS = {"retention_changed": note_retention}

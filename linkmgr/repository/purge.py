@@ -1,5 +1,4 @@
-"""The purge of expired visits, of visitors without visits, of request counters, and of responses stored for
-Idempotency-Key.
+"""The purge of expired visits, of visitors without visits, and of other expired rows.
 
 The number of rows does not affect how long locks are held: the purge selects rows without locks and deletes them in
 batches of one transaction each. It drops partitions one at a time, with a short lock timeout.
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import UNSYNCED, Row, database, run_unsynced
-from linkmgr.repository import callers, cleanup, idempotency, imports, outbox, rollups
+from linkmgr.repository import cleanup, expiry, rollups
 from linkmgr.repository.visits import create_partitions
 
 MAX_ROWS = 5000
@@ -30,29 +29,23 @@ class Purged(NamedTuple):
 
 def purge() -> Purged:
     """Delete visits past their owner's retention period, and visitors without visits. Drop the months that no owner
-    retains. The totals and rollups of the statistics remain; old rollups are folded."""
+    retains. The totals of links and the rollups by day remain."""
     create_partitions()
     months = sum(_drop_partition(partition) for partition in _expired_months())
     visits = sum(_delete_expired(since, until) for since, until in _partly_expired_months())
     _delete_orphans()
-    rollups.fold()
+    rollups.roll_up()
+    rollups.delete_quarters()
     if visits or months:
         _delete_visitors()
     run_unsynced(
         """
-        DELETE FROM usage
+        DELETE FROM usage_parts
          WHERE kind LIKE 'visits %%' AND kind < 'visits ' || to_char(now(), 'YYYY-MM')
             OR kind LIKE 'bots %%' AND kind < 'bots ' || to_char(now(), 'YYYY-MM')
         """
     )
-    for delete_expired in (
-        callers.delete_expired,
-        idempotency.delete_expired,
-        imports.delete_expired,
-        outbox.delete_expired,
-    ):
-        while delete_expired(MAX_ROWS) == MAX_ROWS:
-            pass
+    expiry.delete()
     return Purged(visits, months + sum(_drop_partition(partition, if_empty=True) for partition in _empty_months()))
 
 
@@ -145,13 +138,13 @@ def _delete_batch(since: str, until: str, after: int) -> Row:
     [batch] = database().execute(
         """
         WITH RECURSIVE visited AS (
-            SELECT (SELECT target_id FROM visits
-                     WHERE target_id > %(after)s AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
-                     ORDER BY target_id LIMIT 1) AS id, 1 AS number
+            SELECT (SELECT tracked_id FROM visits
+                     WHERE tracked_id > %(after)s AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
+                     ORDER BY tracked_id LIMIT 1) AS id, 1 AS number
             UNION ALL
-            SELECT (SELECT target_id FROM visits
-                     WHERE target_id > visited.id AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
-                     ORDER BY target_id LIMIT 1), number + 1
+            SELECT (SELECT tracked_id FROM visits
+                     WHERE tracked_id > visited.id AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
+                     ORDER BY tracked_id LIMIT 1), number + 1
               FROM visited
              WHERE id IS NOT NULL AND number < %(max_targets)s),
         retained AS MATERIALIZED (
@@ -168,7 +161,7 @@ def _delete_batch(since: str, until: str, after: int) -> Row:
              WHERE ctid = ANY (ARRAY(SELECT expired.ctid
                                        FROM retained,
                                             LATERAL (SELECT ctid FROM visits
-                                                      WHERE target_id = retained.id AND at < retained.since
+                                                      WHERE tracked_id = retained.id AND at < retained.since
                                                         AND at >= %(since)s::timestamptz
                                                         AND at < %(until)s::timestamptz
                                                       LIMIT %(max_rows)s) expired
@@ -192,24 +185,24 @@ def _target_batches() -> Iterator[list[Row]]:
     after = 0
     while targets := _rows(
         """
-        SELECT target_id, NOT EXISTS (SELECT FROM links WHERE id = target_id)
-                          AND NOT EXISTS (SELECT FROM qrs WHERE id = target_id) AS orphaned
+        SELECT tracked_id, NOT EXISTS (SELECT FROM links WHERE id = tracked_id)
+                          AND NOT EXISTS (SELECT FROM qrs WHERE id = tracked_id) AS orphaned
           FROM totals
-         WHERE target_id > %(after)s
-         ORDER BY target_id
+         WHERE tracked_id > %(after)s
+         ORDER BY tracked_id
          LIMIT %(limit)s
         """,
         after=after,
         limit=MAX_TARGETS,
     ):
         yield targets
-        after = targets[-1]["target_id"]
+        after = targets[-1]["tracked_id"]
 
 
 def _delete_orphans() -> None:
     """Delete visits that were stored after their target was deleted."""
     for targets in _target_batches():
-        ids = [target["target_id"] for target in targets if target["orphaned"]]
+        ids = [target["tracked_id"] for target in targets if target["orphaned"]]
         while ids and not cleanup.targets({"ids": ids}):
             pass
 
@@ -223,24 +216,24 @@ def _delete_visitors() -> None:
     for targets in _target_batches():
         while visitors := _rows(
             """
-            SELECT target_id, visitor FROM visitors WHERE target_id = ANY (%(ids)s::bigint[])
+            SELECT tracked_id, visitor FROM visitors WHERE tracked_id = ANY (%(ids)s::bigint[])
             EXCEPT
-            SELECT target_id, visitor FROM visits WHERE target_id = ANY (%(ids)s::bigint[])
+            SELECT tracked_id, visitor FROM visits WHERE tracked_id = ANY (%(ids)s::bigint[])
              LIMIT 100000
             """,
-            ids=[target["target_id"] for target in targets],
+            ids=[target["tracked_id"] for target in targets],
         ):
             for start in range(0, len(visitors), MAX_ROWS):
                 batch = visitors[start : start + MAX_ROWS]
                 run_unsynced(
                     """
                     DELETE FROM visitors
-                     USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS stale (target_id, visitor)
-                     WHERE visitors.target_id = stale.target_id AND visitors.visitor = stale.visitor
+                     USING unnest(%(ids)s::bigint[], %(visitors)s::bytea[]) AS stale (tracked_id, visitor)
+                     WHERE visitors.tracked_id = stale.tracked_id AND visitors.visitor = stale.visitor
                        AND NOT EXISTS (SELECT FROM visits v  -- since they were read
-                                        WHERE v.target_id = stale.target_id AND v.visitor = stale.visitor
+                                        WHERE v.tracked_id = stale.tracked_id AND v.visitor = stale.visitor
                                           AND v.at > now() - interval '1 hour')
                     """,
-                    ids=[visitor["target_id"] for visitor in batch],
+                    ids=[visitor["tracked_id"] for visitor in batch],
                     visitors=[visitor["visitor"] for visitor in batch],
                 )

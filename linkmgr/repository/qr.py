@@ -6,18 +6,18 @@ from typing import Any, Unpack
 import orjson
 
 from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, run
+from linkmgr.errors import AppError, not_found
 from linkmgr.repository import visits
 from linkmgr.repository.colors import run_with_colors
 from linkmgr.settings import settings
-from linkmgr.web.errors import AppError, not_found
 
 _QR_CODE = """
-    SELECT qrs.xmin::text AS version, id, %(base)s::text || '/qr/' || code AS link,
+    SELECT qrs.version::text, id, %(base)s::text || '/qr/' || code AS link,
            coalesce(clicks, 0) AS scans, name, created AS date, type, data, background, foreground,
            CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo,
-           clicks, t.statistics
+           clicks, visitors, counted, top_labels
       FROM qrs
-      LEFT JOIN totals t ON target_id = id
+      LEFT JOIN totals t ON tracked_id = id
      WHERE user_id = %(user_id)s AND id = %(qr_id)s
 """
 
@@ -26,7 +26,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, %(base)s::text || '/qr/' || code AS link,
-               coalesce((SELECT clicks FROM totals WHERE target_id = qrs.id), 0) AS scans,
+               coalesce((SELECT clicks FROM totals WHERE tracked_id = qrs.id), 0) AS scans,
                name, created AS date
           FROM qrs
          WHERE user_id = %(user_id)s AND id < %(after)s
@@ -54,7 +54,7 @@ def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int) -> Row:
     code = fetch(_QR_CODE, user_id=user_id, qr_id=qr_id, base=settings().base_url)
     if code is None:
         raise not_found("QR code")
-    return code | {"statistics": visits.current_statistics(fetch, qr_id, code.pop("clicks"), code["statistics"])}
+    return code | {"statistics": visits.statistics(fetch, qr_id, {name: code.pop(name) for name in visits.TOTALS})}
 
 
 def find_fixed(user_id: int, qr_id: int) -> Row:

@@ -1,9 +1,9 @@
-"""Splash pages."""
+"""Splash pages. linkmgr/resources/splash.py says which columns are shown."""
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, run
-from linkmgr.web.errors import not_found
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.errors import not_found
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -21,10 +21,25 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     )
 
 
+def batch(user_id: int, after: int, limit: int) -> list[Row]:
+    return rows(
+        """
+        SELECT *, created AS date
+          FROM splash_pages
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=limit,
+    )
+
+
 def read(user_id: int, splash_id: int) -> Row:
     splash_page = row(
         """
-        SELECT id, name, title, message, link, counter, banner, created AS date, xmin::text AS version
+        SELECT *, created AS date, version::text
           FROM splash_pages
          WHERE user_id = %(user_id)s AND id = %(splash_id)s
         """,
@@ -36,45 +51,21 @@ def read(user_id: int, splash_id: int) -> Row:
     return splash_page
 
 
-def add(
-    user_id: int,
-    *,
-    name: str,
-    title: str = "",
-    message: str = "",
-    link: str = "",
-    counter: int = 5,
-    banner: str = "",
-) -> int:
+def add(user_id: int, members: Row) -> Row:
     added = run(
         """
         INSERT INTO splash_pages (user_id, name, title, message, link, counter, banner)
         VALUES (%(user_id)s, %(name)s, %(title)s, %(message)s, %(link)s, %(counter)s, %(banner)s)
-        RETURNING id
+        RETURNING *, created AS date, version::text
         """,
         user_id=user_id,
-        name=name,
-        title=title,
-        message=message,
-        link=link,
-        counter=counter,
-        banner=banner,
+        **members,
     )
     assert added is not None
-    return int(added["id"])
+    return added
 
 
-def update(
-    user_id: int,
-    splash_id: int,
-    *,
-    name: str | None = None,
-    title: str | None = None,
-    message: str | None = None,
-    link: str | None = None,
-    counter: int | None = None,
-    banner: str | None = None,
-) -> Row:
+def update(user_id: int, splash_id: int, members: Row) -> Row:
     updated = run(
         """
         UPDATE splash_pages
@@ -85,16 +76,11 @@ def update(
                counter = coalesce(%(counter)s, counter),
                banner = coalesce(%(banner)s, banner)
          WHERE user_id = %(user_id)s AND id = %(splash_id)s
-        RETURNING id, name, title, message, link, counter, banner, created AS date, xmin::text AS version
+        RETURNING *, created AS date, version::text
         """,
         user_id=user_id,
         splash_id=splash_id,
-        name=name,
-        title=title,
-        message=message,
-        link=link,
-        counter=counter,
-        banner=banner,
+        **members,
     )
     if updated is None:
         raise not_found("splash page")

@@ -1,7 +1,7 @@
 """Reports of statistics: select the source, count, fill empty buckets, and sort."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -10,15 +10,21 @@ from typing import NamedTuple
 from psycopg2.errors import QueryCanceled
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.periods import Bucket, Range, as_array, as_days, buckets, checked, start_of_day
+from linkmgr.errors import AppError, not_found
+from linkmgr.fields.periods import Bucket, Range, as_array, as_rollups, buckets, checked, start_of_day
 from linkmgr.fields.stats import BOTS, DIMENSIONS, MAX_ROWS, Query
-from linkmgr.repository import clicks, stats_counts, stats_scope
+from linkmgr.repository import stats_counts, stats_scope
 from linkmgr.repository.stats_scope import Owner, Scope
-from linkmgr.web.errors import AppError, not_found
+from linkmgr.web.slots import Slots
 
 RETRY_SECONDS = 60
 LIVE_MINUTES = 30
 _MAX_CACHED = timedelta(days=100)
+# Days, times the links and QR codes that are counted, of a query that needs a slot. Visits take longer to count than
+# their sums.
+MAX_VISIT_DAYS, MAX_SUM_DAYS = 400, 4000
+ACCOUNT = 10  # the account counts as this many links
+slots = Slots(2, "stats_busy")
 
 
 class Report(NamedTuple):
@@ -113,7 +119,7 @@ def _compute_times(span: Range, unit: str | None, days_before: date) -> _Times:
     periods = buckets(span, unit)
     starts = [period.start for period in periods]
     times = {"edges": as_array(starts), "since": span.since.isoformat(), "until": span.until.isoformat()}
-    return _Times(periods, times, as_days(span, starts, days_before))
+    return _Times(periods, times, as_rollups(span, starts, days_before))
 
 
 _cached_times = lru_cache(maxsize=16)(_compute_times)
@@ -131,23 +137,21 @@ def _params(count: _Count) -> Row:
 
 
 def _count_rollups(count: _Count) -> list[Row]:
-    owner, query, scope = count.owner, count.query, count.scope
+    owner, query = count.owner, count.query
     dimension = next(iter({*query.dimensions, *query.filters}), "")
     label_filter = query.filters.get(dimension)
-    params = _params(count) | count.times.rollups
-    if scope.targets is None:
-        params |= {"dimension": dimension}
-    else:
-        params |= {"targets": scope.targets, "days_before": scope.days_before.isoformat()}
-        if not dimension:
-            return clicks.of_targets(owner.user_id, **params)
-        by_target = dimension == "target"  # no dimension of the rollups of targets
-        params |= {"dimension": "" if by_target else dimension, "by_target": by_target}
-    params |= {"included": label_filter and label_filter.included, "excluded": label_filter and label_filter.excluded}
-    params |= {"shown": dimension in query.dimensions}
-    if scope.targets is None:
-        return stats_counts.of_account(owner.user_id, everyone=owner.everyone, **params)
-    return stats_counts.of_targets(owner.user_id, **params)
+    return stats_counts.of_rollups(
+        owner.user_id,
+        everyone=owner.everyone,
+        targets=count.scope.targets,
+        dimension=dimension,
+        by_target=dimension == "target",
+        shown=dimension in query.dimensions,
+        included=label_filter and label_filter.included,
+        excluded=label_filter and label_filter.excluded,
+        **_params(count),
+        **count.times.rollups,
+    )
 
 
 def _count_visits(count: _Count) -> list[Row]:
@@ -228,10 +232,20 @@ def _meta(count: _Count, labels: int) -> Row:
     }
 
 
-def report(owner: Owner, query: Query) -> Report:
+def _is_heavy(count: _Count) -> bool:
+    targets, span = count.scope.targets, count.query.range
+    number = ACCOUNT if targets is None else targets.count(",") + 1
+    days = (span.until - count.query.since) / timedelta(days=1) * number
+    if count.source == "visits":
+        return days > MAX_VISIT_DAYS
+    return days > MAX_SUM_DAYS and bool({*count.query.dimensions, *count.query.filters})
+
+
+def report(caller_id: int, owner: Owner, query: Query) -> Report:
     with _bounded():
         count = _plan(owner, query)
-        counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
+        with slots.occupied(caller_id) if _is_heavy(count) else nullcontext():
+            counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
     [totals] = [row for row in counted if row["bucket"] is None]
     rows = _sorted(count.query, _filled(count, [row for row in counted if row["bucket"] is not None]))
     columns = query.columns

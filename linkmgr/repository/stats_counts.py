@@ -1,12 +1,10 @@
 """Statistics over time: clicks from the rollups, and clicks and visitors from the visits themselves.
 
-The three statements that count return the same columns: a row per bucket and labels, for the labels with the most
-clicks, and one row without a bucket, which has the totals and in `labels` the number of different labels. Buckets are
-numbered from 1. `edges` are their starts, and `day_edges` the first UTC days that belong to them. `targets` is an array
-of ids as text, as linkmgr/repository/stats_scope.py returns it. With `everyone`, the rows of all users are counted.
-
-OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user or target by the index. Otherwise it may read the
-rows of all and join them afterwards.
+The two statements that count return the same columns: a row per bucket and labels, for the labels with the most clicks,
+and one row without a bucket, which has the totals and in `labels` the number of different labels. Buckets are numbered
+from 1. `edges` are their starts, and `split` the UTC days that they divide (linkmgr/fields/periods.py). `targets` is an
+array of ids as text, as linkmgr/repository/stats_scope.py returns it, or None for all links and QR codes, also deleted
+ones. With `everyone`, the rows of all users are counted.
 """
 
 from typing import Any
@@ -14,41 +12,32 @@ from typing import Any
 from linkmgr.db.statements import Row, replica_rows, rows
 
 
-def of_account(user_id: int, *, everyone: bool, **query: Any) -> list[Row]:
-    """Count the clicks of all links and QR codes, deleted ones too, by at most one dimension.
-
-    Whole UTC days are stored, so most ranges read few rows. Only the `split` days, which contain the start of a bucket,
-    are counted by quarters of an hour.
-    """
+def of_rollups(user_id: int, *, everyone: bool, targets: str | None, **query: Any) -> list[Row]:
+    """Count the clicks by at most one dimension."""
     return replica_rows(
         """
         WITH owners AS (
-            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s
+            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(targets)s::text IS NULL
              UNION ALL
             SELECT id FROM users WHERE %(everyone)s),
+        tracked AS (
+            SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+                          UNION ALL
+                         SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])) AS ids
+             WHERE %(targets)s::text IS NOT NULL),
         counts AS MATERIALIZED (
-            SELECT bucket, CASE WHEN %(shown)s THEN label ELSE '' END COLLATE "C" AS a, sum(visits) AS clicks
-              FROM (SELECT width_bucket(day, %(day_edges)s::date[]) AS bucket, label, visits
+            SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
+                   CASE WHEN %(by_target)s THEN coalesce(tracked_id::text, label)
+                        WHEN %(shown)s THEN label ELSE '' END COLLATE "C" AS a,
+                   sum(visits) AS clicks
+              FROM (SELECT NULL::bigint AS tracked_id, at, label, visits
                       FROM owners,
-                           LATERAL (SELECT day, label, visits
-                                      FROM current_account_days
-                                     WHERE user_id = owners.id AND dimension = %(dimension)s
-                                       AND day >= %(since_day)s::date AND day < %(until_day)s::date
-                                       AND bot = ANY (%(bots)s::boolean[])
-                                    OFFSET 0) stored
-                     WHERE day <> ALL (%(split)s::date[])
+                           account_counts(id, ARRAY[%(dimension)s], %(since)s, %(until)s, %(split)s, %(bots)s)
                      UNION ALL
-                    SELECT width_bucket(at, %(edges)s::timestamptz[]), label, visits
-                      FROM owners, unnest(%(split)s::date[]) AS split (day),
-                           LATERAL (SELECT at, label, visits
-                                      FROM current_account_rollups
-                                     WHERE user_id = owners.id AND dimension = %(dimension)s
-                                       AND at >= greatest(split.day::timestamp AT TIME ZONE 'UTC',
-                                                          %(since)s::timestamptz)
-                                       AND at < least((split.day + 1)::timestamp AT TIME ZONE 'UTC',
-                                                      %(until)s::timestamptz)
-                                       AND bot = ANY (%(bots)s::boolean[])
-                                    OFFSET 0) stored) stored
+                    SELECT tracked_id, at, label, visits
+                      FROM tracked,
+                           tracked_counts(ids, ARRAY[CASE WHEN %(by_target)s THEN '' ELSE %(dimension)s END], %(since)s,
+                                          %(until)s, %(split)s, %(bots)s)) counted
              WHERE (%(included)s::text[] IS NULL OR lower(label) = ANY (%(included)s::text[]))
                AND (%(excluded)s::text[] IS NULL OR lower(label) <> ALL (%(excluded)s::text[]))
              GROUP BY 1, 2),
@@ -61,83 +50,6 @@ def of_account(user_id: int, *, everyone: bool, **query: Any) -> list[Row]:
         """,
         user_id=user_id,
         everyone=everyone,
-        **query,
-    )
-
-
-def of_targets(user_id: int, *, targets: str, **query: Any) -> list[Row]:
-    """Count the clicks of the targets, by at most one dimension.
-
-    Busy targets also have whole UTC days, as accounts have. Days before `days_before` may be folded.
-    """
-    return replica_rows(
-        """
-        WITH owned AS MATERIALIZED (
-            SELECT id, EXISTS (SELECT FROM busy_days WHERE target_id = id) AS busy
-              FROM (SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
-                     UNION ALL
-                    SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])) targets),
-        spans AS MATERIALIZED (
-            SELECT id, %(since)s::timestamptz AS since,
-                   CASE WHEN busy THEN least(%(until)s::timestamptz, %(days_before)s::timestamp AT TIME ZONE 'UTC')
-                        ELSE %(until)s::timestamptz END AS until
-              FROM owned
-             UNION ALL
-            SELECT id, greatest(%(since)s::timestamptz, day::timestamp AT TIME ZONE 'UTC'),
-                   least(%(until)s::timestamptz, (day + 1)::timestamp AT TIME ZONE 'UTC')
-              FROM owned, unnest(%(split)s::date[]) AS split (day)
-             WHERE busy),
-        stored AS NOT MATERIALIZED (
-            SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket, target_id, visits, labels
-              FROM spans,
-                   LATERAL (SELECT * FROM target_quarters
-                             WHERE target_id = spans.id AND at >= spans.since AND at < spans.until
-                               AND bot = ANY (%(bots)s::boolean[])
-                            OFFSET 0) quarters
-             UNION ALL
-            SELECT width_bucket(day, %(day_edges)s::date[]), target_id, visits, labels
-              FROM owned,
-                   LATERAL (SELECT * FROM busy_days
-                             WHERE target_id = owned.id AND day >= greatest(%(since_day)s::date, %(days_before)s::date)
-                               AND day < %(until_day)s::date AND bot = ANY (%(bots)s::boolean[])
-                            OFFSET 0) days
-             WHERE busy AND day <> ALL (%(split)s::date[])
-             UNION ALL
-            SELECT width_bucket(day, %(day_edges)s::date[]), target_id, visits, labels
-              FROM owned,
-                   LATERAL (SELECT * FROM target_folds
-                             WHERE target_id = owned.id AND day >= %(since_day)s::date AND day < %(until_day)s::date
-                               AND bot = ANY (%(bots)s::boolean[])
-                            OFFSET 0) days),
-        labelled AS NOT MATERIALIZED (
-            SELECT bucket, target_id, '' AS label, visits
-              FROM stored
-             WHERE %(dimension)s = ''
-             UNION ALL
-            SELECT bucket, target_id, key, value::bigint
-              FROM stored, jsonb_each_text(labels -> %(dimension)s)
-             WHERE %(dimension)s <> ''
-             UNION ALL
-            SELECT width_bucket(at, %(edges)s::timestamptz[]), target_id, label, visits
-              FROM owned JOIN pending_rollups ON target_id = owned.id
-             WHERE dimension = %(dimension)s AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
-               AND bot = ANY (%(bots)s::boolean[])),
-        counts AS MATERIALIZED (
-            SELECT bucket, CASE WHEN %(by_target)s THEN target_id::text WHEN %(shown)s THEN label ELSE '' END
-                               COLLATE "C" AS a,
-                   sum(visits) AS clicks
-              FROM labelled
-             WHERE (%(included)s::text[] IS NULL OR lower(label) = ANY (%(included)s::text[]))
-               AND (%(excluded)s::text[] IS NULL OR lower(label) <> ALL (%(excluded)s::text[]))
-             GROUP BY 1, 2),
-        labels AS (SELECT a, sum(clicks) AS clicks FROM counts GROUP BY a)
-        SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors, NULL::bigint AS labels
-          FROM (SELECT a FROM labels ORDER BY clicks DESC, a LIMIT %(limit)s) top
-          JOIN counts USING (a)
-         UNION ALL
-        SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint, NULL, count(*) FROM labels
-        """,
-        user_id=user_id,
         targets=targets,
         **query,
     )
@@ -164,11 +76,10 @@ def of_visits(user_id: int, *, everyone: bool, targets: str | None, **query: Any
             SELECT label::bigint
               FROM owners,
                    LATERAL (SELECT DISTINCT label
-                              FROM current_account_days
-                             WHERE user_id = owners.id AND dimension = 'target'
-                               AND day >= (%(since)s::timestamptz AT TIME ZONE 'UTC')::date
-                               AND day <= (%(until)s::timestamptz AT TIME ZONE 'UTC')::date
-                               AND %(targets)s::text IS NULL) visited),
+                              FROM account_counts(owners.id, '{target}',
+                                                  date_trunc('day', %(since)s::timestamptz, 'UTC'), %(until)s, '{}',
+                                                  %(bots)s)
+                             WHERE %(targets)s::text IS NULL) visited),
         visited AS MATERIALIZED (
             SELECT stored.*
               FROM owned,
@@ -176,17 +87,17 @@ def of_visits(user_id: int, *, everyone: bool, targets: str | None, **query: Any
                                    CASE %(a)s WHEN 'country' THEN country WHEN 'city' THEN city
                                               WHEN 'referrer' THEN referrer WHEN 'browser' THEN browser
                                               WHEN 'os' THEN os WHEN 'device' THEN device
-                                              WHEN 'language' THEN language WHEN 'target' THEN target_id::text
+                                              WHEN 'language' THEN language WHEN 'target' THEN tracked_id::text
                                               ELSE '' END AS a,
                                    CASE %(b)s WHEN 'country' THEN country WHEN 'city' THEN city
                                               WHEN 'referrer' THEN referrer WHEN 'browser' THEN browser
                                               WHEN 'os' THEN os WHEN 'device' THEN device
-                                              WHEN 'language' THEN language WHEN 'target' THEN target_id::text
+                                              WHEN 'language' THEN language WHEN 'target' THEN tracked_id::text
                                               ELSE '' END AS b,
                                    CASE WHEN %(count_visitors)s THEN nullif(visitor, '') END AS visitor,
                                    count(*) AS clicks
                               FROM visits
-                             WHERE target_id = owned.id
+                             WHERE tracked_id = owned.id
                                AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
                                AND bot = ANY (%(bots)s::boolean[])
                                AND (%(country)s::text[] IS NULL OR lower(country) = ANY (%(country)s))
@@ -237,14 +148,17 @@ def live(user_id: int, *, everyone: bool, minutes: int, bots: list[bool]) -> lis
         visited AS (
             SELECT DISTINCT label::bigint AS id
               FROM bounds, owners,
-                   LATERAL (SELECT label FROM current_account_rollups
-                             WHERE user_id = owners.id AND dimension = 'target'
-                               AND at > since - interval '15 minutes') recent),
+                   LATERAL (SELECT label FROM account_rollups
+                             WHERE user_id = owners.id AND dimension = 'target' AND unit = 'quarter'
+                               AND at > since - interval '15 minutes'
+                             UNION ALL
+                            SELECT tracked_id::text FROM pending_visits
+                             WHERE user_id = owners.id AND at >= since) recent),
         counts AS (
             SELECT date_trunc('minute', at) AS time, count(*) AS clicks
               FROM bounds
              CROSS JOIN visited
-              JOIN visits ON target_id = visited.id AND at >= since
+              JOIN visits ON tracked_id = visited.id AND at >= since
              WHERE at >= now() - make_interval(mins => %(minutes)s)  -- a constant, so that old partitions are skipped
                AND bot = ANY (%(bots)s::boolean[])
              GROUP BY 1)

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from linkmgr.db.statements import Row, row
+from linkmgr.errors import AppError, not_found
 from linkmgr.fields.stats import Selection
 from linkmgr.fields.urls import is_own_host
 from linkmgr.repository.rollups import DETAILED_DAYS
-from linkmgr.web.errors import AppError, not_found
 
 
 class Owner(NamedTuple):
@@ -91,19 +91,23 @@ def _first_visit(user_id: int, *, everyone: bool, targets: str | None) -> Row:
         owners AS (
             SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(targets)s::text IS NULL
              UNION ALL
-            SELECT id FROM users WHERE %(everyone)s)
-        SELECT min(day) AS day, min(quarter) AS quarter
-          FROM (SELECT (SELECT day FROM current_account_days
-                         WHERE user_id = owners.id AND dimension = '' ORDER BY day LIMIT 1) AS day,
-                       (SELECT at FROM current_account_rollups
-                         WHERE user_id = owners.id AND dimension = '' ORDER BY at LIMIT 1) AS quarter
-                  FROM owners
+            SELECT id FROM users WHERE %(everyone)s),
+        units (unit) AS (
+            VALUES ('day'), ('quarter'))
+        SELECT min(at) FILTER (WHERE unit = 'day') AS day, min(at) FILTER (WHERE unit = 'quarter') AS quarter
+          FROM (SELECT unit, (SELECT at FROM account_rollups r
+                               WHERE user_id = owners.id AND dimension = '' AND r.unit = units.unit
+                               ORDER BY at LIMIT 1) AS at
+                  FROM owners, units
                  UNION ALL
-                SELECT (SELECT day FROM target_days
-                         WHERE target_id = owned.id AND dimension = '' ORDER BY day LIMIT 1),
-                       (SELECT at FROM target_rollups
-                         WHERE target_id = owned.id AND dimension = '' ORDER BY at LIMIT 1)
-                  FROM owned) firsts
+                SELECT unit, (SELECT at FROM tracked_rollups r
+                               WHERE tracked_id = owned.id AND r.unit = units.unit AND r.bot = kinds.bot
+                               ORDER BY at LIMIT 1)
+                  FROM owned, units, (VALUES (false), (true)) AS kinds (bot)
+                 UNION ALL
+                SELECT unit, CASE unit WHEN 'day' THEN date_trunc('day', at, 'UTC') ELSE at END
+                  FROM pending_visits p, units
+                 WHERE p.user_id IN (SELECT id FROM owners) OR p.tracked_id IN (SELECT id FROM owned)) firsts
         """,
         user_id=user_id,
         everyone=everyone,
@@ -175,6 +179,6 @@ def first_day(owner: Owner, scope: Scope, zone: ZoneInfo) -> date:
     days = [datetime.now(zone).date()]
     if first["quarter"]:
         days.append(_parsed(first["quarter"]).astimezone(zone).date())
-    if first["day"] and (day := date.fromisoformat(first["day"])) < scope.days_before:
+    if first["day"] and (day := _parsed(first["day"]).date()) < scope.days_before:
         days.append(day)
     return min(days)

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from linkmgr.db.statements import Row, replica_row, row
+from linkmgr.errors import not_found
 from linkmgr.repository import visits
 from linkmgr.settings import settings
-from linkmgr.web.errors import not_found
 
 # `related` is None for the many links that refer to no other rows.
 _LINK = """
-    SELECT l.xmin::text AS version, l.id, alias, url AS longurl, title, description, locations AS location,
+    SELECT l.version::text, l.id, alias, url AS longurl, title, description, locations AS location,
            devices AS device, expires AS expiry, created AS date, imported_clicks, url,
-           t.clicks, t.statistics,
+           t.clicks, t.visitors, t.counted, t.top_labels,
            CASE WHEN custom THEN alias ELSE '' END AS custom, password_hash IS NOT NULL AS haspassword, type,
            languages, parameters, title AS metatitle, metadescription, metaimage, deeplink,
            CASE WHEN public THEN 'public' ELSE 'private' END AS status,
@@ -21,7 +21,7 @@ _LINK = """
                   OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
                 THEN link_references(l.user_id, l.id) END AS related
       FROM links l
-      LEFT JOIN totals t ON t.target_id = l.id
+      LEFT JOIN totals t ON t.tracked_id = l.id
      WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
 """
 _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []}
@@ -41,7 +41,7 @@ def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int) -> Row:
     link = fetch(_LINK, user_id=user_id, link_id=link_id)
     if link is None:
         raise not_found("link")
-    data = visits.current_statistics(fetch, link_id, link.pop("clicks"), link.pop("statistics"))
+    data = visits.statistics(fetch, link_id, {name: link.pop(name) for name in visits.TOTALS})
     related = link.pop("related") or _UNRELATED
     return _with_members(link | related | {"data": data})
 

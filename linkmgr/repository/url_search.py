@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, page
+from linkmgr.db.statements import Page, Paging, page, run_unsynced
 from linkmgr.settings import settings
 
 
@@ -36,7 +36,7 @@ def search_by_clicks(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
                    clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
               FROM link_records
              WHERE user_id = %(user_id)s
-               AND id = ANY (ARRAY(SELECT id FROM matches, unnest(ids) AS id LEFT JOIN totals ON target_id = id
+               AND id = ANY (ARRAY(SELECT id FROM matches, unnest(ids) AS id LEFT JOIN totals ON tracked_id = id
                                     WHERE id < %(after)s
                                     ORDER BY coalesce(clicks, 0) DESC, id DESC LIMIT %(limit)s OFFSET %(offset)s))
              ORDER BY clicks DESC, id DESC
@@ -74,3 +74,8 @@ def by_clicks(user_id: int, **paging: Unpack[Paging]) -> Page:
 def _without_cursor(links: Page) -> Page:
     """Remove the cursor, because the clicks of a link change while a client reads the list."""
     return links._replace(next=None)
+
+
+def empty_pending_list() -> None:
+    """Move the entries of new links into the index, because each search reads the list of those that wait."""
+    run_unsynced("SELECT gin_clean_pending_list(to_regclass('links_search'))")

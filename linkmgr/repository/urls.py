@@ -1,7 +1,7 @@
 """Short links.
 
 One statement stores a link with its pixels and its channels. If it stores nothing and no constraint was violated, it
-returns an error code of error_codes.CATALOGUE as `refusal`.
+returns an error code of errors.CATALOGUE as `refusal`.
 """
 
 from collections.abc import Callable
@@ -11,12 +11,13 @@ import orjson
 from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Page, Paging, Row, page, replica_row, run
+from linkmgr.db.transaction import undoable
+from linkmgr.errors import RETRY_SECONDS, AppError, not_found
 from linkmgr.fields.links import new_alias
 from linkmgr.fields.short_urls import ShortUrl
-from linkmgr.repository import plain_links
+from linkmgr.repository import url_only
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
-from linkmgr.web.errors import RETRY_SECONDS, AppError, not_found
 
 _TRIES = 5  # random aliases of 35 bits, until one is free
 
@@ -54,7 +55,7 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
 def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
     """Return the user's link with this short URL as lists have it, or None.
 
-    `public.domains`, because a limited key may not use the domain of its link.
+    `public.domains`, because a restricted key may not use the domain of its link.
     """
     return replica_row(
         """
@@ -91,7 +92,8 @@ def with_random_alias(store: Callable[[str], Row | None]) -> Row | None:
     """Return the row of `store`, called with random aliases until one is free."""
     for _ in range(_TRIES - 1):
         try:
-            return store(new_alias())
+            with undoable():
+                return store(new_alias())
         except UniqueViolation as error:
             if error.diag.constraint_name != "alias_taken":
                 raise
@@ -101,7 +103,7 @@ def with_random_alias(store: Callable[[str], Row | None]) -> Row | None:
 def add(user_id: int, *, url: str, **members: Any) -> Row:
     """Store a link and return its `id`, `shorturl` and `short`, and as `is_new` if there was none like it."""
     if not members.keys() - {"hosts"}:
-        return _added(_add_plain(user_id, url, members.get("hosts", [])))
+        return _added(_add_url_only(user_id, url, members.get("hosts", [])))
     params = to_params({"url": url} | members)
     if params["custom"]:
         return _added(_add(user_id, params["custom"], params))
@@ -112,14 +114,14 @@ def _added(link: Row | None) -> Row:
     return _to_result(link) | {"is_new": link is None or link.get("is_new", True)}
 
 
-def _add_plain(user_id: int, url: str, hosts: list[str]) -> Row | None:
+def _add_url_only(user_id: int, url: str, hosts: list[str]) -> Row | None:
     """Store a link of a URL alone, or return the existing one, which is not written, so that it keeps its version."""
     for _ in range(_TRIES):
-        link = with_random_alias(lambda alias: plain_links.add(user_id, alias, url, hosts))
-        if link := link or plain_links.find(user_id, url, hosts):
+        link = with_random_alias(lambda alias: url_only.add(user_id, alias, url, hosts))
+        if link := link or url_only.find(user_id, url, hosts):
             if link["id"] or link["refusal"]:
                 return link
-            return with_random_alias(lambda alias: plain_links.add_own(user_id, alias, url, hosts))
+            return with_random_alias(lambda alias: url_only.add_own(user_id, alias, url, hosts))
     raise AppError("busy", seconds=RETRY_SECONDS)  # each time, the existing link was deleted before it was read
 
 
@@ -221,14 +223,22 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
                    metadescription = coalesce(%(metadescription)s, metadescription),
                    metaimage = coalesce(%(metaimage)s, metaimage),
                    deeplink = coalesce(%(deeplink)s, deeplink),
-                   public = coalesce(%(public)s, public)
+                   public = coalesce(%(public)s, public),
+                   version = CASE WHEN ARRAY(SELECT unnest(%(pixels)s::bigint[]) ORDER BY 1)
+                                       <> ARRAY(SELECT pixel_id FROM link_pixels WHERE link_id = l.id ORDER BY 1)
+                                       AND %(pixels)s IS NOT NULL THEN random_version() ELSE version END
               FROM checked
              WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL
             RETURNING l.id, l.alias, l.domain_id),
         channel_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
-            ON CONFLICT DO NOTHING)
+            ON CONFLICT DO NOTHING
+            RETURNING link_id),
+        recorded AS (
+            INSERT INTO outbox (user_id, type, object_id)
+            SELECT DISTINCT %(user_id)s::bigint, 'link.updated', link_id FROM channel_added
+             WHERE has_webhooks(%(user_id)s))
         SELECT updated.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal,
                CASE WHEN %(pixels)s::bigint[] IS NOT NULL AND updated.id IS NOT NULL
                     THEN replace_link_pixels(%(user_id)s, updated.id, %(pixels)s) END

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from linkmgr import keys
 from linkmgr.db.statements import Row, row, rows, run
+from linkmgr.errors import AppError, not_found
 from linkmgr.settings import settings
-from linkmgr.web import keys
-from linkmgr.web.errors import AppError, not_found
 
 BATCH_SIZE = 500  # users in memory at a time while all are listed
 

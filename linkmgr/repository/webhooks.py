@@ -2,9 +2,9 @@
 
 from typing import Any, Unpack
 
+from linkmgr import keys
 from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
-from linkmgr.web import keys
-from linkmgr.web.errors import AppError, not_found
+from linkmgr.errors import AppError, not_found
 
 MAX_EXAMINED = 10_000  # events, of which a request selects those of its types
 
@@ -29,7 +29,7 @@ def read(user_id: int, webhook_id: int) -> Row:
     webhook = row(
         """
         SELECT id, name, url, events, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, active,
-               reason, created AS date, webhook_version(webhooks) AS version
+               reason, created AS date, version::text
           FROM webhooks
          WHERE user_id = %(user_id)s AND id = %(webhook_id)s
         """,
@@ -92,7 +92,7 @@ def update(user_id: int, webhook_id: int, **changes: Any) -> Row:
                paused_until = CASE WHEN %(active)s THEN NULL ELSE paused_until END
          WHERE user_id = %(user_id)s AND id = %(webhook_id)s
         RETURNING id, name, url, events, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, active,
-                  reason, created AS date, webhook_version(webhooks) AS version
+                  reason, created AS date, version::text
         """,
         user_id=user_id,
         webhook_id=webhook_id,

@@ -17,6 +17,15 @@ for (const link of document.querySelectorAll("[data-dialog]")) {
   });
 }
 
+// Enter sends the form of a text with data-enter. Shift and Enter begin a line.
+for (const text of document.querySelectorAll("[data-enter]")) {
+  text.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    text.form.requestSubmit();
+  });
+}
+
 // A form is sent once, also after a second click on a slow connection. It can be sent again after a preview, after a button
 // with data-download, after Back, and, because a user may have stopped the request, after ten seconds.
 let sent = new Set();
@@ -25,7 +34,7 @@ addEventListener("pageshow", () => {
 });
 document.addEventListener("submit", (event) => {
   const { target: form, submitter } = event;
-  if (form.method !== "post" || submitter?.formTarget || submitter?.matches("[data-download]") || event.defaultPrevented) return;
+  if (form.method !== "post" || submitter?.formTarget || submitter?.matches("[data-download], [formmethod=dialog]") || event.defaultPrevented) return;
   if (sent.has(form)) {
     event.preventDefault();
     return;
@@ -68,6 +77,11 @@ const showSelectAll = () => {
       const boxes = [...button.form.querySelectorAll("input[name=id]")];
       const checked = !boxes.every((box) => box.checked);
       for (const box of boxes) box.checked = checked;
+      button.form.dispatchEvent(new Event("change"));
+    });
+    button.form.addEventListener("change", () => {
+      const number = button.form.querySelectorAll("input[name=id]:checked").length;
+      button.form.querySelector("[data-selected]").textContent = `${number} selected`;
     });
   }
 };

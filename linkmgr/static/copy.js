@@ -5,7 +5,7 @@
       button.hidden = false;
       button.addEventListener("click", async () => {
         const source = document.getElementById(button.dataset.copy);
-        getSelection().selectAllChildren(source);
+        if (!source.hidden) getSelection().selectAllChildren(source);
         try {
           await navigator.clipboard.writeText(source.textContent);
         } catch {

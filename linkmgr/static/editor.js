@@ -79,6 +79,22 @@ rows?.addEventListener("pointerdown", (event) => {
 });
 for (const grip of document.querySelectorAll(".grip")) grip.hidden = false;
 
+// Rows of two controls are added without sending the form.
+for (const button of document.querySelectorAll("[data-add-row]")) {
+  button.hidden = false;
+  button.addEventListener("click", (event) => {
+    event.preventDefault();
+    const last = button.closest("fieldset").querySelector(".pair:last-of-type");
+    const row = last.cloneNode(true);
+    for (const control of row.children) {
+      control.value = "";
+      control.removeAttribute("aria-invalid");
+    }
+    last.after(row);
+    row.firstElementChild.focus();
+  });
+}
+
 // An image that is larger than an upload may be becomes smaller.
 const MAX_UPLOAD = 32768, SIDE = 320;
 const file = document.getElementById("logo.file");

@@ -6,7 +6,7 @@ import ua_parser
 from crawlerdetect.providers import crawlers, exclusions
 from ua_parser_rs import UserAgentExtractor
 
-# HTTP libraries and link previews that crawlerdetect does not list.
+# HTTP libraries, link previews and load generators that crawlerdetect does not list.
 _MORE_BOTS = (
     "cardyb",
     "insomnia/",
@@ -15,6 +15,8 @@ _MORE_BOTS = (
     "powershell/",
     "preview",
     "^(?:bun|deno)/",
+    "^(?:ab|autocannon|dirb|feroxbuster|ffuf|gatling|hey|locust|oha|wfuzz|wrk|xh)\\b",
+    "^(?:grafana )?k6/",
     "^node$",
 )
 # Names of bots in statistics, by a part of the user agent. The list is fixed, because bots can send any name.
@@ -27,7 +29,6 @@ _NAMES = (
     "Yahoo! Slurp", "YandexBot",
 )  # fmt: skip
 _OTHER_BOT = "Other bot"
-_APPS = (r"\bokhttp/[\d.]+",)  # a bot for crawlerdetect, but mobile apps use this library
 
 
 def _lower(pattern: str) -> str:
@@ -43,7 +44,7 @@ _RUST_MATCHER = UserAgentExtractor(
     (pattern, "bot", None, None, None, None) for pattern in _PATTERNS if pattern not in _LOOKAROUND
 )
 # Common parts of browser names, some of which match a pattern. Like crawlerdetect, remove them first.
-_BROWSER_WORDS = re.compile("|".join((*exclusions.data, *_APPS)), re.IGNORECASE)
+_BROWSER_WORDS = re.compile("|".join(exclusions.data), re.IGNORECASE)
 
 
 def name(agent: str) -> str:

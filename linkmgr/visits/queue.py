@@ -41,7 +41,7 @@ _INVALID = (psycopg2.DataError, psycopg2.IntegrityError, ValueError)
 class Visit:
     """An element of the array that repository.visits.add stores."""
 
-    target_id: int
+    tracked_id: int
     user_id: int
     at: float  # seconds since the epoch
     visitor: str

@@ -63,19 +63,19 @@ def init_app(app: Flask) -> None:
     app.extensions["linkmgr_visit_queue"] = VisitQueue(app)
 
 
-def record(environ: Environ, target_id: int, user_id: int) -> None:
+def record(environ: Environ, tracked_id: int, user_id: int) -> None:
     """Record the request as a visit of the user's target, unless it is a HEAD request or a prefetch."""
     if environ["REQUEST_METHOD"] == "HEAD" or _is_prefetch(environ):
         return
     try:
         queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
-        queue.add(_visit(environ, target_id, user_id))
+        queue.add(_visit(environ, tracked_id, user_id))
     except Exception as error:  # a bug here must not prevent the redirect
         metrics.count("visits_lost")
-        this_app().logger.warning("a visit of %s was not recorded", target_id, exc_info=error)
+        this_app().logger.warning("a visit of %s was not recorded", tracked_id, exc_info=error)
 
 
-def _visit(environ: Environ, target_id: int, user_id: int) -> Visit:
+def _visit(environ: Environ, tracked_id: int, user_id: int) -> Visit:
     agent = environ.get("HTTP_USER_AGENT", "")[:MAX_AGENT]
     client = _client(agent)
     private = _wants_privacy(environ)
@@ -84,10 +84,10 @@ def _visit(environ: Environ, target_id: int, user_id: int) -> Visit:
     location = geoip.Location() if private else geoip.find_location(address)
     at = time.time()
     return Visit(
-        target_id=target_id,
+        tracked_id=tracked_id,
         user_id=user_id,
         at=at,
-        visitor="" if private else _visitor(target_id, address, agent, at),
+        visitor="" if private else _visitor(tracked_id, address, agent, at),
         country=_label(location.country.name),
         referrer=referrer or DIRECT,
         browser=client.browser,
@@ -101,7 +101,7 @@ def _visit(environ: Environ, target_id: int, user_id: int) -> Visit:
 
 
 def imported(
-    target_id: int, user_id: int, *, at: float, agent: str, referrer: str, country: str, address: str
+    tracked_id: int, user_id: int, *, at: float, agent: str, referrer: str, country: str, address: str
 ) -> dict[str, Any]:
     """Return a visit that another service recorded. `country` is an ISO code, or empty. Without an IP address, it has
     no visitor."""
@@ -109,10 +109,10 @@ def imported(
     client, host = _client(agent), _host(referrer) if referrer else None
     return asdict(
         Visit(
-            target_id=target_id,
+            tracked_id=tracked_id,
             user_id=user_id,
             at=at,
-            visitor=_visitor(target_id, address, agent, at) if address else "",
+            visitor=_visitor(tracked_id, address, agent, at) if address else "",
             country=_label(NAMES[country][0] if country in NAMES else None),
             referrer=host or DIRECT,
             browser=client.browser,
@@ -172,12 +172,12 @@ def _visitor_key(secret: str, period: str) -> bytes:
     return HKDF(hashes.SHA256(), length=32, salt=None, info=info).derive(secret.encode())
 
 
-def _visitor(target_id: int, address: str, agent: str, at: float) -> str:
+def _visitor(tracked_id: int, address: str, agent: str, at: float) -> str:
     """Return a keyed digest that is the same for all visits of a target with the same IP address (IPv6: /64 network)
     and user agent, in the period of the setting VISITOR_SALT."""
     period = time.strftime(_SALT_PERIODS[settings().visitor_salt], time.gmtime(at))
     key = _visitor_key(this_app().config["SECRET_KEY"], period)
-    identity = f"{target_id} {client_address.network_of(address)} {agent}".encode("utf-8", "surrogatepass")
+    identity = f"{tracked_id} {client_address.network_of(address)} {agent}".encode("utf-8", "surrogatepass")
     return blake2b(identity, key=key, digest_size=16).hexdigest()
 
 

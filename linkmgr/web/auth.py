@@ -5,24 +5,27 @@ The rate limit is checked before the key, so that it also limits clients that gu
 
 import ipaddress
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from flask import Flask, request
 
-from linkmgr.db import confined
+from linkmgr import keys
+from linkmgr.db import restricted
+from linkmgr.errors import AppError
 from linkmgr.settings import this_app
-from linkmgr.web import client_address, keys, middleware, rate_limit, scopes
+from linkmgr.web import client_address, middleware, rate_limit, recent_callers, scopes
 from linkmgr.web import request as web_request
 from linkmgr.web.caller import Caller, Key
-from linkmgr.web.errors import AppError
 
 ADMINISTRATION = ("plans", "users")  # blueprints for administrators only
 PUBLIC_BLUEPRINTS = scopes.PUBLIC  # need no key; their requests are counted like all others
 
-# (key digest, client network) -> the members of Caller, and `count`, `until` and `now` if PostgreSQL counts requests
-Identify = Callable[[bytes, str], dict[str, Any]]
+# (key digest, client network, number of requests to count) -> the members of Caller, and `count`, `until` and `now` if
+# PostgreSQL counts requests
+Identify = Callable[[bytes, str, int], dict[str, Any]]
 # The same for scoped keys. The third argument is the IP address, or None if a proxy sent some other text.
-IdentifyScoped = Callable[[bytes, str, str | None], dict[str, Any]]
+IdentifyScoped = Callable[[bytes, str, str | None, int], dict[str, Any]]
 
 
 class Lookups(NamedTuple):
@@ -42,16 +45,22 @@ def _key(request: web_request.Request) -> str | None:
             return None
 
 
-def _scoped(lookups: Lookups, key: str) -> dict[str, Any]:
-    """Return the row of a scoped key. A mistyped key is not looked up."""
+def _identify(key: str | None) -> tuple[Caller, rate_limit.Window | None]:
+    lookups: Lookups = this_app().extensions["linkmgr_lookups"]
     network = client_address.network()
-    if not keys.is_well_formed(key):
-        return lookups.identify(keys.digest(""), network)
+    if key is None or not key.startswith(keys.SCOPED_PREFIX):
+        return recent_callers.identify(lookups.identify, keys.digest(key or ""), network)
+    if not keys.is_well_formed(key):  # a mistyped key is not looked up
+        return recent_callers.identify(lookups.identify, keys.digest(""), network)
     try:
         address = str(ipaddress.ip_address(client_address.address()))
     except ValueError:
         address = None
-    row = lookups.identify_scoped(keys.digest(key), network, address)
+    return recent_callers.identify(partial(_identify_scoped, lookups), keys.digest(key), network, address)
+
+
+def _identify_scoped(lookups: Lookups, digest: bytes, network: str, address: str | None, by: int) -> dict[str, Any]:
+    row = lookups.identify_scoped(digest, network, address, by)
     if row["key"] is not None:
         row["key"] = Key(**row["key"])
     if row["count"] is None:
@@ -64,14 +73,9 @@ def authenticate() -> None:
     if not request.is_api:
         return
     key = _key(request)
-    lookups: Lookups = this_app().extensions["linkmgr_lookups"]
-    if key is not None and key.startswith(keys.SCOPED_PREFIX):
-        row = _scoped(lookups, key)
-    else:
-        row = lookups.identify(keys.digest(key or ""), client_address.network())
-    window = rate_limit.local_window(row.pop("count"), row.pop("until"), row.pop("now")) if "count" in row else None
-    request.caller = caller = Caller(**row)
-    middleware.log_user(caller.id)
+    caller, window = _identify(key)
+    request.caller = caller
+    middleware.set_log_user(caller.id)
     rate_limit.enforce(caller.bucket, caller.rate, window)
     if request.blueprint in PUBLIC_BLUEPRINTS:
         return
@@ -82,7 +86,7 @@ def authenticate() -> None:
     if not (caller.api or caller.admin):
         raise AppError("plan_feature", detail="the API")
     if caller.key is not None:
-        _use(lookups, caller.key)
+        _use(caller.key)
     if request.blueprint in ADMINISTRATION and not caller.admin:
         raise AppError("administrators_only")
 
@@ -93,19 +97,20 @@ def _refusal(caller: Caller) -> AppError:
     return AppError("key_expired" if caller.key_valid is False else "key_unknown")
 
 
-def _use(lookups: Lookups, key: Key) -> None:
-    """Check that a scoped key allows the request, and confine its statements to the rows that it may use."""
+def _use(key: Key) -> None:
+    """Check that a scoped key allows the request, and restrict its statements to the rows that it may use."""
     if key.is_first_use:
-        lookups.record_use(key.id, client_address.address())
+        this_app().extensions["linkmgr_lookups"].record_use(key.id, client_address.address())
     if request.endpoint:  # otherwise the answer is a 404 or a 405
         scopes.require(key)
-    if key.is_confined:
-        confined.confine(key.id, own_only=key.own_only, domains=key.domains)
+    if key.is_restricted:
+        restricted.restrict(key.id, own_only=key.own_only, domains=key.domains)
 
 
 def init_app(app: Flask, lookups: Lookups) -> None:
     app.extensions["linkmgr_lookups"] = lookups
     app.before_request(authenticate)
+    recent_callers.init_app(app)
 
 
 def caller() -> Caller:

@@ -17,7 +17,7 @@ class Key(NamedTuple):
     is_first_use: bool  # in this minute
 
     @property
-    def is_confined(self) -> bool:
+    def is_restricted(self) -> bool:
         """Return True if the key can use only some rows of its user."""
         return self.own_only or self.domains is not None
 

@@ -9,12 +9,11 @@ from werkzeug.exceptions import MethodNotAllowed
 
 from linkmgr.web import request as web_request
 
-# The headers that the API reads, and those of its responses that browsers would hide from scripts.
-_READ = ("Accept", "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "X-Request-Id")
+# The headers of responses that browsers would hide from scripts.
 _EXPOSED = (
-    "ETag", "Idempotency-Replayed", "Link", "RateLimit", "RateLimit-Policy", "Retry-After", "X-RateLimit-Limit",
-    "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Rows-Limit", "X-RateLimit-Rows-Remaining",
-    "X-RateLimit-Rows-Reset", "X-Request-Id",
+    "Content-Disposition", "ETag", "Idempotency-Replayed", "Link", "RateLimit", "RateLimit-Policy", "Retry-After",
+    "WWW-Authenticate", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Rows-Limit",
+    "X-RateLimit-Rows-Remaining", "X-RateLimit-Rows-Reset", "X-Request-Id",
 )  # fmt: skip
 _METHODS = ("DELETE", "GET", "POST", "PUT")
 _MAX_AGE = 7200  # seconds that browsers keep the response to a preflight; the maximum of Chromium
@@ -38,7 +37,8 @@ def _answer_preflight() -> Response | None:
     methods = set(error.valid_methods or ()) if isinstance(error, MethodNotAllowed) else set(_METHODS)
     headers = {
         "Access-Control-Allow-Methods": ", ".join(sorted(methods - {"HEAD"})),
-        "Access-Control-Allow-Headers": ", ".join(_READ),
+        # All that are asked for: those that the API does not read do no harm. `*` would not include Authorization.
+        "Access-Control-Allow-Headers": request.headers.get("Access-Control-Request-Headers", "Authorization"),
         "Access-Control-Max-Age": str(_MAX_AGE),
     }
     return Response(status=204, headers=headers)

@@ -1,6 +1,7 @@
 """Streamed downloads: CSV, JSON, JSON lines, or a zip of JSON lines.
 
-Each request occupies a thread until its client has everything, so their number is limited.
+Each request occupies a thread until its client has everything, so their number is limited, and a user has one at a time
+in each process. The worker closes connections that read more slowly than 20 KiB/s.
 """
 
 import threading
@@ -13,8 +14,8 @@ from typing import Any
 import orjson
 from flask import Response, request, stream_with_context
 
+from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.web import csv
-from linkmgr.web.errors import RETRY_SECONDS, AppError
 
 Row = dict[str, Any]
 MAX_CONCURRENT = 2  # of a worker's 4 threads
@@ -26,11 +27,13 @@ _ACCEPTED = {
     "application/x-ndjson": "jsonl",
 }
 _BLOCK = 64 << 10  # bytes of a zip that are collected before they are sent
-_slots = threading.BoundedSemaphore(MAX_CONCURRENT)
+_lock = threading.Lock()
+_running: set[int] = set()  # the users that have an export in this process
 
 
 def preferred() -> str:
     """Return the format that the Accept header prefers. Without a preference it is JSON."""
+    csv.vary_by_accept()
     return _ACCEPTED[request.accept_mimetypes.best_match(list(_ACCEPTED)) or "application/json"]
 
 
@@ -95,14 +98,22 @@ def streamed(batches: Iterable[list[Row]]) -> Response:
     return Response(stream_with_context(chain([next(chunks)], chunks)), mimetype="application/json")
 
 
-def download(chunks: Generator[bytes], mimetype: str, name: str) -> Response:
-    """Stream chunks as a file. An error before the first chunk becomes an ordinary error response. A later error
-    closes the connection, so the client sees an incomplete response. If the client disconnects, the generator is
-    closed."""
-    if not _slots.acquire(blocking=False):
-        raise AppError("export_busy", seconds=RETRY_SECONDS)
+def _begin(user_id: int) -> None:
+    with _lock:
+        if user_id in _running:
+            raise AppError("own_export_busy", seconds=RETRY_SECONDS)
+        if len(_running) == MAX_CONCURRENT:
+            raise AppError("export_busy", seconds=RETRY_SECONDS)
+        _running.add(user_id)
+
+
+def download(user_id: int, chunks: Generator[bytes], mimetype: str, name: str) -> Response:
+    """Stream chunks to a user as a file. An error before the first chunk becomes an ordinary error response. A later
+    error closes the connection, so the client sees an incomplete response. If the client disconnects, the generator
+    is closed."""
+    _begin(user_id)
     with ExitStack() as stack:
-        stack.callback(_slots.release)
+        stack.callback(_running.discard, user_id)
         stack.enter_context(closing(chunks))
         first = next(chunks, b"")
         work = stack.pop_all()

@@ -13,7 +13,8 @@ from typing import Any
 from flask import Flask, has_request_context
 from flask.logging import default_handler
 
-from linkmgr.web import cors, keys, rate_limit, security_headers
+from linkmgr import keys
+from linkmgr.web import cors, rate_limit, security_headers
 from linkmgr.web import request as web_request
 from linkmgr.web.metrics import Metrics
 
@@ -59,7 +60,7 @@ class RequestIdFormatter(logging.Formatter):
         return f"{message} [request {web_request.current().id}]" if has_request_context() else message
 
 
-def log_user(user_id: int | None) -> None:
+def set_log_user(user_id: int | None) -> None:
     """Store the user id for the access log."""
     web_request.current().environ[USER_ID] = user_id
 

@@ -6,10 +6,10 @@ The ETag of a record is `"<version>-<hash>"`. Only the version is compared.
 import re
 from collections.abc import Callable
 
+from linkmgr.errors import AppError
 from linkmgr.settings import this_app
 from linkmgr.web import request as web_request
 from linkmgr.web.auth import user_id
-from linkmgr.web.errors import AppError
 
 HEADER = "If-Match"
 METHODS = ("PUT", "DELETE")

@@ -19,10 +19,11 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+from linkmgr.db.statements import Row
+from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.settings import settings, this_app
 from linkmgr.web import metrics
 from linkmgr.web import request as web_request
-from linkmgr.web.errors import RETRY_SECONDS, AppError
 
 Headers = list[tuple[str, str]]
 
@@ -92,6 +93,18 @@ def window() -> int | None:
     return None if settings().rate_limit_storage else parse_rate(settings().rate_limit).get_expiry()
 
 
+def page_window() -> int:
+    """Return the window of PAGE_RATE_LIMIT in seconds."""
+    return parse_rate(settings().page_rate_limit).get_expiry()
+
+
+def enforce_pages(counter: Row) -> None:
+    """Raise `pages_limited` if more pages were opened in the current window than PAGE_RATE_LIMIT allows."""
+    limit = parse_rate(settings().page_rate_limit)
+    if counter["count"] > limit.amount:
+        raise AppError("pages_limited", limit=limit.amount, per=period(limit), seconds=max(1, counter["seconds"]))
+
+
 def init_app(app: Flask) -> None:
     if url := settings().rate_limit_storage:
         app.extensions["linkmgr_rate_counter"] = RedisCounter(url)
@@ -130,12 +143,21 @@ def _headers(limit: RateLimitItem, remaining: int, reset: float, seconds: int) -
     ]
 
 
+def _limit(rate: int | None) -> RateLimitItem:
+    return parse_rate(f"{rate} per minute" if rate else settings().rate_limit)
+
+
+def left(rate: int | None, window: Window) -> int:
+    """Return the number of requests that the window still allows."""
+    return max(0, _limit(rate).amount - window.requests)
+
+
 def enforce(bucket: str, rate: int | None, window: Window | None) -> None:
     """Raise `rate_limited` if the caller has exceeded its limit.
 
     `rate` is the plan's requests per minute, or None for RATE_LIMIT. `window` is None if Redis counts.
     """
-    limit = parse_rate(f"{rate} per minute" if rate else settings().rate_limit)
+    limit = _limit(rate)
     if window is None:
         counter: RedisCounter = this_app().extensions["linkmgr_rate_counter"]
         window = counter.hit(bucket, limit)

@@ -90,7 +90,7 @@ def warn(sentence: str) -> None:
         current().warnings += (sentence,)
 
 
-def keep_fixed(name: str, value: Any) -> None:
+def note_ignored_member(name: str, value: Any) -> None:
     """Keep a member that a write cannot change, for a warning if the record has another value."""
     if flask.has_request_context():
         current().fixed += ((name, value),)

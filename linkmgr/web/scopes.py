@@ -8,9 +8,9 @@ from typing import Any
 
 from flask import Flask, request
 
+from linkmgr.errors import AppError
 from linkmgr.settings import this_app
 from linkmgr.web.caller import Caller, Key
-from linkmgr.web.errors import AppError
 
 ALL, ADMIN = "*", "admin"
 READ, CREATE, WRITE = "read", "create", "write"
@@ -43,10 +43,10 @@ WORDS = {
 # Scopes of operations that the rule does not describe. The export of the account has everything.
 EXCEPTIONS = {("account.read", "POST"): f"account:{READ}", ("export.account", "GET"): ALL}
 
-# Keys with `own_only` or `domains` can use the views of these names, whose statements work in the schema `confined`
-# (schema.sql). A new view is refused until it has been checked and added.
-CONFINED_VIEWS = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
-CONFINED_BLUEPRINTS = WORDS.keys() - {
+# Keys with `own_only` or `domains` can use the views of these names, whose statements work on views of the same names
+# as the tables (schema.sql). A new view is refused until it has been checked and added.
+RESTRICTED_VIEWS = {"index", "read", "add", "update", "delete", "assign", "visits", "answers", "rotate"}
+RESTRICTED_BLUEPRINTS = WORDS.keys() - {
     "account", "bulk", "default_key", "export", "imports", "plans", "users", "webhooks",
 }  # fmt: skip
 _SELECTIONS = ("ids", "campaign", "channel", "domain")  # of statistics
@@ -109,18 +109,18 @@ def require(key: Key) -> None:
     scope = of(request.endpoint, request.method)
     if not _has(key, scope):
         raise AppError("scope_missing", scope=scope)
-    if key.is_confined:
-        _require_confined(key, *request.endpoint.split("."))
+    if key.is_restricted:
+        _require_restricted(key, *request.endpoint.split("."))
 
 
-def _require_confined(key: Key, blueprint: str, view: str) -> None:
+def _require_restricted(key: Key, blueprint: str, view: str) -> None:
     """Refuse operations that do not know the limits of the key, and those that change what other rows depend on."""
     limited, remedy = (
         "the rows that it created" if key.domains is None else "some of your branded domains",
         "Use another key.",
     )
     is_read = request.method in ("GET", "HEAD")
-    is_allowed = blueprint in CONFINED_BLUEPRINTS and view in CONFINED_VIEWS
+    is_allowed = blueprint in RESTRICTED_BLUEPRINTS and view in RESTRICTED_VIEWS
     if key.domains is not None and not is_read:
         is_allowed = is_allowed and blueprint in ("urls", "keys")
     if (blueprint, view) == ("stats", "read") and not any(request.args.get(name) for name in _SELECTIONS):
@@ -129,7 +129,7 @@ def _require_confined(key: Key, blueprint: str, view: str) -> None:
         raise AppError("key_confined", limited=limited, remedy=remedy)
 
 
-def most(caller: Caller | None, *, is_admin: bool) -> dict[str, Any]:
+def grantable(caller: Caller | None, *, is_admin: bool) -> dict[str, Any]:
     """Return the limits of keys that a caller may make: those of its own key. None is a user without a key."""
     key = caller and caller.key
     if key is None:
@@ -150,7 +150,7 @@ def is_unlimited(caller: Caller) -> bool:
     return key is None or (
         ALL in key.scopes
         and (ADMIN in key.scopes or not key.is_admin)
-        and not key.is_confined
+        and not key.is_restricted
         and key.expires is None
         and key.allowed_ips is None
     )

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from flask import Flask, Response, request
 
+from linkmgr.errors import AppError
 from linkmgr.settings import settings
 from linkmgr.web import request as web_request
-from linkmgr.web.errors import AppError
 
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; "

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from flask import Flask, Request, Response, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 
+from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.settings import settings, this_app
-from linkmgr.web import keys, middleware
+from linkmgr.web import middleware
 
 _TOKEN = "token"  # noqa: S105 - the name of the token in the cookie
 LIFETIME = timedelta(days=30)
@@ -73,7 +74,7 @@ def current() -> Row | None:
     token_digest = digest()
     row = None if token_digest is None else _store().find(token_digest)
     if row:
-        middleware.log_user(row["user_id"])
+        middleware.set_log_user(row["user_id"])
     return row
 
 

@@ -1,7 +1,7 @@
 """Uploaded files, which are streamed to the disk.
 
-deploy/worker.py reads only small bodies in its event loop. A larger one is read here, by a thread that waits for the
-client, so their number and duration are limited. A proxy that buffers requests keeps slow clients away.
+deploy/worker.py calls the application when a small body has arrived. A larger one is read here, by a thread that waits
+for the client, so their number and duration are limited. A proxy that buffers requests keeps slow clients away.
 """
 
 import errno
@@ -18,9 +18,9 @@ from flask import Response, after_this_request, current_app
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
 
+from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.settings import settings
 from linkmgr.web import request as web_request
-from linkmgr.web.errors import RETRY_SECONDS, AppError
 
 if TYPE_CHECKING:
     from werkzeug.formparser import TStreamFactory

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.faults import attacks, deployment, events, injection
+from tests.faults import attacks, beside, deployment, events, injection, one_user
 from tests.faults.deployment import Database, Deployment
 from tests.faults.injection import Fault
 from tests.faults.run import HEAD, Row, run
@@ -57,7 +57,7 @@ def _attack_all(database: Database) -> Iterator[attacks.Row]:
     slow = attacks.SLOW if shutil.which("slowhttptest") else ()
     if not slow:
         print("Slow clients are skipped: slowhttptest is missing (apt-get install slowhttptest).", file=sys.stderr)
-    for attack in (*slow, attacks.IMAGES):
+    for attack in (*slow, attacks.IMAGES, attacks.STATISTICS):
         with deployment.service(database) as target:
             yield attacks.run(target, attack)
 
@@ -95,9 +95,14 @@ def main() -> int:
         for result in _attack_all(database):
             print(result, flush=True)
             problems += [f"{result.title}: {problem}" for problem in result.problems]
+        print(f"\n{beside.HEAD}")
+        for attack in one_user.ATTACKS:
+            beside_it = beside.run(database, attack)
+            print(beside_it, flush=True)
+            problems += [f"{beside_it.title}: {problem}" for problem in beside_it.problems]
         print(f"\n{events.HEAD}")
         for kills in (False, True):
-            with deployment.service(database, webhook_networks="127.0.0.0/8") as target:
+            with deployment.service(database, private_networks="127.0.0.0/8") as target:
                 delivered = events.run(target, kills=kills)
                 print(delivered, flush=True)
                 problems += delivered.problems

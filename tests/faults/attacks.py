@@ -1,4 +1,4 @@
-"""Attacks by slow clients and with requests for large images, and the limits that the service must keep."""
+"""Attacks by slow clients and with requests that take long, and the limits that the service must keep."""
 
 import json
 import secrets
@@ -8,10 +8,10 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
 from typing import NamedTuple
 
 from PIL import Image
@@ -19,10 +19,12 @@ from PIL import Image
 from linkmgr.qr import logos
 from tests.faults.deployment import Deployment
 from tests.faults.load import CLIENTS, Load
+from tests.support.servers import resident
 
 SECONDS = 6  # duration of an attack
 CONNECTIONS = 400
 IMAGE_CLIENTS = 32
+STATISTICS_CLIENTS = 30
 MAX_HEALTH = 1.0  # seconds
 MAX_MEMORY = 250  # MiB per worker
 HEAD = (
@@ -34,6 +36,8 @@ HEAD = (
 class Attack(NamedTuple):
     title: str
     inject: Callable[[Deployment], None]
+    max_health: float = MAX_HEALTH
+    prepare: Callable[[Deployment], None] = lambda _: None  # before others are measured
 
 
 @dataclass
@@ -43,13 +47,14 @@ class Row:
     failed: int
     waits: tuple[float, ...]
     memory: float
+    max_health: float
 
     @property
     def problems(self) -> list[str]:
         health = self.waits[0]
         return (
             [f"{self.failed} requests of normal clients failed"] * bool(self.failed)
-            + [f"/healthz took {health:.1f} s; the limit is {MAX_HEALTH} s"] * (health > MAX_HEALTH)
+            + [f"/healthz took {health:.1f} s; the limit is {self.max_health} s"] * (health > self.max_health)
             + [f"a worker uses {self.memory:.0f} MiB; the limit is {MAX_MEMORY} MiB"] * (self.memory > MAX_MEMORY)
         )
 
@@ -82,24 +87,19 @@ class _Monitor:
             with suppress(OSError), urllib.request.urlopen(f"{self.deployment.base}/healthz", timeout=30) as response:
                 response.read()
             self.max_wait = max(self.max_wait, time.monotonic() - began)
-            self.memory = max(self.memory, *(_resident(pid) for pid in self.deployment.workers()))
-
-
-def _resident(pid: int) -> float:
-    """Return the resident memory of a process in MiB."""
-    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    return int(status["VmRSS"].split()[0]) / 1024
+            self.memory = max(self.memory, *(resident(pid) for pid in self.deployment.workers()))
 
 
 def run(deployment: Deployment, attack: Attack) -> Row:
     tag = secrets.token_hex(8)
     deployment.link(tag)
+    attack.prepare(deployment)
     load, monitor = Load(deployment.base, deployment.key, tag, tag), _Monitor(deployment)
     with load.running(), monitor.running():
         attack.inject(deployment)
     failed = sum(not response.succeeded for response in load.responses)
     waits = (monitor.max_wait, *(load.outage(kind) for kind in CLIENTS))
-    return Row(attack.title, len(load.responses) - failed, failed, waits, monitor.memory)
+    return Row(attack.title, len(load.responses) - failed, failed, waits, monitor.memory, attack.max_health)
 
 
 def _slow_clients(kind: str) -> Callable[[Deployment], None]:
@@ -144,6 +144,44 @@ def _request_images(deployment: Deployment) -> None:
         client.join()
 
 
+_VISITS = """
+    INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os, city)
+    SELECT id, now() - random() * interval '360 days', '', 'Country ' || n %% 150, '', '', '', 'City ' || n %% 997
+      FROM links, generate_series(1, 3000) n
+     WHERE user_id = %(user_id)s AND alias LIKE 'stats-%%'
+"""
+_VISITED = """
+    SELECT string_agg(id::text, ',') FROM links WHERE user_id = %(user_id)s AND alias LIKE 'stats-%%'
+"""
+
+
+def _add_visits(deployment: Deployment) -> None:
+    for number in range(100):
+        deployment.link(f"stats-{secrets.token_hex(8)}-{number}")
+    deployment.database.query(
+        "SELECT create_partition(now() - make_interval(days => 30 * n)) FROM generate_series(0, 12) n"
+    )
+    deployment.database.query(_VISITS, user_id=deployment.user_id)
+
+
+def _request_statistics(deployment: Deployment) -> None:
+    """Count 300,000 visits of 100 links by country and city from many clients at once."""
+    [(ids,)] = deployment.database.query(_VISITED, user_id=deployment.user_id)
+    url = f"{deployment.base}/api/stats?ids={ids}&by=country,city&period=12mo"
+    headers = {"Authorization": f"Bearer {deployment.key}"}
+
+    def request(_: int) -> None:
+        asked = urllib.request.Request(url, headers=headers)
+        with suppress(urllib.error.HTTPError), urllib.request.urlopen(asked, timeout=30) as response:  # most: 503
+            response.read()
+
+    with ThreadPoolExecutor(STATISTICS_CLIENTS) as clients:
+        list(clients.map(request, range(STATISTICS_CLIENTS)))
+
+
+STATISTICS = Attack(
+    f"{STATISTICS_CLIENTS} queries of statistics over 12 months", _request_statistics, 0.5, prepare=_add_visits
+)
 IMAGES = Attack(f"{IMAGE_CLIENTS} clients request large images", _request_images)
 SLOW = tuple(
     Attack(f"{CONNECTIONS} slow connections: {title}", _slow_clients(kind))

@@ -18,11 +18,10 @@ import psycopg2
 from psycopg2.extensions import parse_dsn
 
 from bench.servers import gunicorn
-from linkmgr import create_app
+from linkmgr import create_app, keys
 from linkmgr.db import embedded, migrations
 from linkmgr.db.embedded import Server
 from linkmgr.repository import users
-from linkmgr.web import keys
 from tests.faults.proxy import Proxy, between
 
 TARGET = "https://example.com/"
@@ -123,7 +122,7 @@ def postgres(where: Path) -> Iterator[Database]:
         yield database
 
 
-def _register(database: Database) -> tuple[int, str]:
+def register(database: Database) -> tuple[int, str]:
     with create_app(**settings(database)).app_context():
         user_id = users.next_id()
         name = f"user-{user_id}"
@@ -135,7 +134,7 @@ def _register(database: Database) -> tuple[int, str]:
 
 @contextmanager
 def service(database: Database, app: str = "app:app", **options: str) -> Iterator[Deployment]:
-    user_id, key = _register(database)
+    user_id, key = register(database)
     with gunicorn(app, "--workers", "2", **(settings(database) | options)) as (base, master):
         for _ in range(_CALLS):
             with urllib.request.urlopen(f"{base}/healthz", timeout=30):

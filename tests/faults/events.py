@@ -8,7 +8,7 @@ import urllib.request
 from dataclasses import dataclass
 
 from tests.faults.deployment import TARGET, Deployment
-from tests.receivers import Receiver, receiving
+from tests.support.receivers import Receiver, receiving
 
 HEAD = "| Events | Fault | Delivered | Repeated | Lost | Seconds |\n|--:|---|--:|--:|--:|--:|"
 NUMBER = 10_000

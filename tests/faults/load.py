@@ -13,7 +13,7 @@ from itertools import count, pairwise
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from tests.targets import FIREFOX
+from tests.support.targets import FIREFOX
 
 CLIENTS = {"writes": 6, "reads": 2, "visits": 2}
 _PAUSE = 0.001  # seconds between requests of a client, so that the machine is not overloaded

@@ -13,15 +13,18 @@ _BEFORE, _AFTER = 1.5, 1.0  # seconds of load before and after the fault
 _MAX_RECOVERY = 30  # seconds
 _MAX_DELAY = 15  # seconds until visits are stored
 _STORED = "SELECT url, count(*) FROM links WHERE url LIKE %(prefix)s GROUP BY url"
-_CLICKS = "SELECT coalesce(sum(clicks), 0)::int FROM totals WHERE target_id = %(link)s"
+_CLICKS = "SELECT coalesce(sum(clicks), 0)::int FROM totals WHERE tracked_id = %(link)s"
 # The link's clicks, its statistics, its rollups and its visits.
 _NUMBERS = """
-    SELECT clicks, (SELECT (data ->> 'clicks')::bigint FROM statistics s WHERE s.target_id = t.target_id),
-           (SELECT coalesce(sum(visits), 0)::bigint FROM current_target_quarters q
-             WHERE q.target_id = t.target_id AND NOT bot),
-           (SELECT count(*) FROM visits v WHERE v.target_id = t.target_id AND NOT bot)
+    SELECT clicks,
+           (SELECT coalesce(sum(visits), 0)::bigint FROM tracked_rollups r
+             WHERE r.tracked_id = t.tracked_id AND unit = 'all' AND NOT bot)
+           + (SELECT count(*) FROM pending_visits p WHERE p.tracked_id = t.tracked_id AND NOT bot),
+           (SELECT coalesce(sum(visits), 0)::bigint
+              FROM tracked_counts(ARRAY[t.tracked_id], '{""}', '-infinity', 'infinity', '{}', '{f}')),
+           (SELECT count(*) FROM visits v WHERE v.tracked_id = t.tracked_id AND NOT bot)
       FROM totals t
-     WHERE target_id = %(link)s
+     WHERE tracked_id = %(link)s
 """
 _DRIFT = """
     SELECT total - (SELECT count(*) FROM links WHERE user_id = %(user_id)s)

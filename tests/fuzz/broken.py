@@ -7,10 +7,10 @@ from flask import Flask
 
 from linkmgr import create_app
 from linkmgr.db.statements import Row, row
+from linkmgr.errors import AppError
 from linkmgr.fields import base, strict_json
 from linkmgr.repository import pixels
 from linkmgr.web import auth
-from linkmgr.web.errors import AppError
 from linkmgr.web.request import current
 
 
@@ -25,7 +25,7 @@ def _owner(_app: Flask) -> None:
 
     def read(user_id: int, pixel_id: int) -> Row:
         found = row(
-            "SELECT id, type, name, tag, created AS date, xmin::text AS version FROM pixels WHERE id = %(id)s",
+            "SELECT id, type, name, tag, created AS date, version::text FROM pixels WHERE id = %(id)s",
             id=pixel_id,
         )
         return found or own(user_id, pixel_id)

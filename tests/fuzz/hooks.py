@@ -13,8 +13,8 @@ from schemathesis.generation.case import Case
 from schemathesis.hooks import HookContext
 
 from linkmgr.web import idempotency
-from tests.document import document, validator
 from tests.fuzz.run import FIRST_USER
+from tests.support.document import document, validator
 
 AnyCase = Case[Any]
 

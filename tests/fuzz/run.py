@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from linkmgr import create_app
+from linkmgr import create_app, keys
 from linkmgr.db import embedded, migrations, statements
 from linkmgr.repository import users
-from linkmgr.web import keys, passwords
+from linkmgr.web import passwords
 from tests.conftest import MANY, ROOT
-from tests.servers import free_port, serving
+from tests.support.servers import free_port, serving
 
 CAST = ("alice", "bob", "admin")  # two tenants and an administrator
 # High ids, so that generated ids never match: the administrator would delete these users.

@@ -3,15 +3,14 @@
 from typing import Any
 
 from linkmgr.api import export
+from linkmgr.fields.base import MAX_ID
 from linkmgr.openapi.model import Operation, Resource, parameter
 from linkmgr.openapi.operations import urls
 from linkmgr.openapi.schemas import (
-    COLOR,
     ID,
     TIMESTAMP,
     JsonSchema,
     array_of,
-    flag,
     number,
     or_null,
     own_url,
@@ -19,9 +18,15 @@ from linkmgr.openapi.schemas import (
     ref,
     success,
     text,
-    url,
-    url_or_empty,
 )
+from linkmgr.openapi.usual import name_of
+from linkmgr.resources.bio import BioPage
+from linkmgr.resources.campaigns import Campaign
+from linkmgr.resources.channels import Channel
+from linkmgr.resources.domains import Domain
+from linkmgr.resources.overlay import Overlay
+from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.splash import Splash
 from linkmgr.web import csv
 from linkmgr.web.export import FORMATS
 
@@ -31,6 +36,13 @@ _FORMAT = parameter(
     type="string",
     enum=list(FORMATS),
     default="json",
+)
+_AFTER = parameter(
+    "after",
+    "Only rows behind this id: the last one of an interrupted export.",
+    type="integer",
+    minimum=0,
+    maximum=MAX_ID,
 )
 _RGB = text("rgb(0,0,0)")
 _CHANNEL = array_of(ID) | {"examples": [[17]]}
@@ -54,47 +66,27 @@ _RECORDS: dict[str, JsonSchema] = {
         name=text("Poster"), background=_RGB, foreground=_RGB, logo=text("logo.png"), date=TIMESTAMP, scans=number(12),
         uniquescans=number(9), channel=_CHANNEL,
     ),
-    "CampaignExported": record(id=ID, name=text("Summer"), slug=text("summer"), public=flag(True), date=TIMESTAMP),
-    "ChannelExported": record(
-        id=ID, name=text("Newsletter"), description=text(""), color=COLOR, starred=flag(False), date=TIMESTAMP
-    ),
-    "BioExported": record(
-        id=ID, name=text("About"), alias=text("about-me"), custom=text("about-me"), shorturl=own_url("about-me"),
-        bio=text("Hello"), theme=text("light"), links=array_of(record(title=text("Blog"), url=url("https://example.com"))),
-        date=TIMESTAMP, channel=_CHANNEL,
-    ),
-    "SplashExported": record(
-        id=ID, name=text("Welcome"), title=text("Hello"), message=text("Please wait"), link=url_or_empty(""),
-        counter=number(5), banner=url_or_empty(""), date=TIMESTAMP,
-    ),
-    "OverlayExported": record(
-        id=ID, type=text("newsletter"), name=text("News"), message=text("Subscribe"), link=url_or_empty(""),
-        label=text("Send"), position=text("bottom"), color=COLOR, background=COLOR, date=TIMESTAMP,
-    ),
     "AnswerExported": record(
         id=ID, overlay=ID, name=text("News"), answer={"examples": [{"email": "visitor@example.com"}]}, date=TIMESTAMP
-    ),
-    "PixelExported": record(id=ID, type=text("bing"), name=text("Shop"), tag=text("1"), date=TIMESTAMP),
-    "DomainExported": record(
-        id=ID,
-        domain=url("https://go.example.com"),
-        redirectroot=url_or_empty(""),
-        redirect404=url_or_empty(""),
-        brandname=text("Example Shop"),
-        brandlogo=text("https://example.com/logo.png"),
-        brandcolor=text("#c2410c"),
     ),
 }  # fmt: skip
 
 
-def _export(path: str, summary: str, name: str, columns: export.Columns, description: str = "") -> Operation:
+def _export(
+    path: str,
+    summary: str,
+    name: str,
+    columns: export.Columns,
+    *query: JsonSchema,
+    description: str = "",
+) -> Operation:
     return Operation(
         "GET",
         path,
         summary,
         success(data=array_of(ref(name))),
-        query=(_FORMAT,),
-        codes=("export_busy", "plan_feature"),
+        query=(_FORMAT, *query),
+        codes=("export_busy", "own_export_busy", "plan_feature"),
         description=description,
         csv=csv.lines([[*columns]]).decode(),
         lines=True,
@@ -102,7 +94,7 @@ def _export(path: str, summary: str, name: str, columns: export.Columns, descrip
 
 
 def _of(path: str, what: str, name: str, kind: export.Kind, **others: Any) -> Operation:
-    return _export(path, f"Export {what}", name, kind.columns, **others)
+    return _export(path, f"Export {what}", name, kind.columns, _AFTER, **others)
 
 
 RESOURCE = Resource(
@@ -115,8 +107,9 @@ that are added or changed meanwhile may be exported in either state.
 In a CSV, a cell that a spreadsheet would take for a formula begins with `'`, and arrays and objects are JSON. No export
 has passwords, except that of the account.
 
-Exports need the plan feature `export`. At most two run at the same time in a process of the service; others are a 503
-with `Retry-After`.""",
+Exports need the plan feature `export`. At most two run at the same time in a process of the service, and one of each
+user; others are a 503 with `Retry-After`. A client that reads more slowly than 20 KiB per second is disconnected. Rows
+are in the order of their ids: continue an interrupted export with the last id that you have as `after`.""",
     records=_RECORDS,
     operations=(
         _of(
@@ -127,14 +120,14 @@ with `Retry-After`.""",
             description="The first columns of the CSV, `Long URL` to `Tags`, are those that Shlink imports.",
         ),
         _of("/api/qr/export", "QR codes", "CodeExported", export.QR),
-        _of("/api/campaigns/export", "campaigns", "CampaignExported", export.CAMPAIGNS),
-        _of("/api/channels/export", "channels", "ChannelExported", export.CHANNELS),
-        _of("/api/bio/export", "bio pages", "BioExported", export.BIO),
-        _of("/api/splash/export", "splash pages", "SplashExported", export.SPLASH),
-        _of("/api/overlay/export", "overlays", "OverlayExported", export.OVERLAY),
+        _of("/api/campaigns/export", "campaigns", name_of(Campaign, "export"), export.CAMPAIGNS),
+        _of("/api/channels/export", "channels", name_of(Channel, "export"), export.CHANNELS),
+        _of("/api/bio/export", "bio pages", name_of(BioPage, "export"), export.BIO),
+        _of("/api/splash/export", "splash pages", name_of(Splash, "export"), export.SPLASH),
+        _of("/api/overlay/export", "overlays", name_of(Overlay, "export"), export.OVERLAY),
         _export("/api/overlay/answers/export", "Export answers to overlays", "AnswerExported", export.ANSWERS),
-        _of("/api/pixels/export", "pixels", "PixelExported", export.PIXELS),
-        _of("/api/domains/export", "domains", "DomainExported", export.DOMAINS),
+        _of("/api/pixels/export", "pixels", name_of(Pixel, "export"), export.PIXELS),
+        _of("/api/domains/export", "domains", name_of(Domain, "export"), export.DOMAINS),
         _export("/api/url/{link_id}/visits/export", "Export the visits of a link", "Visit", export.VISITS),
         _export("/api/qr/{qr_id}/visits/export", "Export the visits of a QR code", "Visit", export.VISITS),
         Operation(
@@ -142,7 +135,7 @@ with `Retry-After`.""",
             "/api/account/export",
             "Export an account",
             success(),
-            codes=("export_busy", "plan_feature"),
+            codes=("export_busy", "own_export_busy", "plan_feature"),
             description="""\
 A zip of JSON lines with everything that the account owns: `links.jsonl`, `qr.jsonl`, `logos.jsonl`, `bio.jsonl`,
 `campaigns.jsonl`, `channels.jsonl`, `domains.jsonl`, `splash.jsonl`, `overlays.jsonl`, `answers.jsonl`, `pixels.jsonl`

@@ -3,8 +3,8 @@
 from linkmgr.api import imports
 from linkmgr.imports import requests
 from linkmgr.imports.bodies import MAX_CHANNELS
-from linkmgr.imports.cells import CUT, MAX_TEXT
-from linkmgr.imports.streams import MAX_COLUMNS
+from linkmgr.imports.cells import CUT, MAX_TEXT, REMOVED
+from linkmgr.imports.files.text import MAX_COLUMNS
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
 from linkmgr.openapi.schemas import (
     ID,
@@ -23,10 +23,10 @@ from linkmgr.openapi.schemas import (
     success,
     text,
 )
-from linkmgr.repository.import_batches import MAX_ERRORS
+from linkmgr.repository.import_rows import ERROR_DAYS, MAX_ERROR_BYTES, MAX_ERRORS
 from linkmgr.repository.imports import MAX_UNFINISHED
 
-_STATES = ("queued", "running", "done", "failed", "cancelled", "draft")
+_STATES = ("queued", "running", "paused", "done", "failed", "cancelled", "draft")
 _FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
 _FORM: JsonSchema = {
     "schema": {
@@ -101,7 +101,7 @@ fail do not stop it.""",
             created=or_null(text("2024-01-31 10:00:00")),
             clicks=or_null(number(1204)),
             visits=number(0),
-            problem=or_null(text("custom must be 3 to 50 letters, digits, '_' or '-'.")),
+            problem=or_null(text("custom must be 1 to 50 letters, digits, '_' or '-'.")),
         ),
         "ImportError": record(
             number=number(17, 1),
@@ -133,8 +133,9 @@ fail do not stop it.""",
             ),
             description=f"""\
 The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized and the first
-{requests.PREVIEW_ROWS} rows as they would be stored. A user can have at most {MAX_UNFINISHED} unfinished imports. The
-parameters can also be fields of the form. A row has at most {MAX_CHANNELS} tags, which become channels.
+{requests.PREVIEW_ROWS} rows as they would be stored, among the first 64 KiB of a file or the first page of a
+service. A user can have at most {MAX_UNFINISHED} unfinished imports. The parameters can also be fields of the form. A
+row has at most {MAX_CHANNELS} tags, which become channels.
 
 `on_conflict` is about the aliases of links. Other rows in the zip of an account are skipped if you have them already,
 and the imported links use yours, which are not changed: domains with the same URL, campaigns and channels with the same
@@ -182,21 +183,24 @@ the slug of a campaign or the custom alias of a bio page that is in use is a fai
             reading("Import"),
             tagged=True,
             description="""\
-`read` is the number of rows read so far: the sum of `made`, `updated`, `skipped`, `failed` and those that have only
-visits. `percent` is the part of a file that was read. `seconds_left` is an estimate while the import is running.
-`message` is the reason if it failed.""",
+A file or service is read first; then its rows are stored. `read` is the number of rows stored so far: the sum of
+`made`, `updated`, `skipped`, `failed` and those that have only visits, in the zip of an account also only a logo or an
+answer. `percent` is the part that is done; reading a file is the first half. `seconds_left` is an estimate while the
+import is running. `message` is the reason if it failed or is paused, or a note: for example, titles that were cut.""",
         ),
         Operation(
             "GET",
             "/api/imports/{import_id}/errors",
             "Read the rows that failed",
             success(data=array_of(ref("ImportError"))),
-            codes=("export_busy",),
+            codes=("export_busy", "own_export_busy"),
             description=f"""\
 A CSV of the failed rows with the columns of the source and the reason, or JSON with the header
-`Accept: application/json`. Correct the rows and send the file again; the column `error` is ignored. At most about
-{MAX_ERRORS:,} rows are kept. Members of objects in JSON are columns such as `meta.validUntil`. A row has at most
-{MAX_TEXT:,} characters here: the long cells of others are cut, and end with `{CUT}`.
+`Accept: application/json`. Correct the rows and send the file again; the column `error` is ignored. A password is
+`{REMOVED}`: fill it in again. At most {MAX_ERRORS:,} rows of an import and {MAX_ERROR_BYTES >> 20} MiB of all
+imports are kept, for {ERROR_DAYS} days; those of the oldest imports are deleted first. Members of objects in JSON are
+columns such as `meta.validUntil`. A row has at most {MAX_TEXT:,} characters here: the long cells of others are cut, and
+end with `{CUT}`.
 
 After the import of an account, the columns are `file`, such as `links.jsonl`, and `line`, the JSON object of the row:
 for example, change its `alias` if it was in use. Ids in it, such as `campaign` and `pixels`, are those of your account.
@@ -204,12 +208,22 @@ Visits of a link or QR code that failed are not imported; its `clicks` become `i
             csv="Short URL,Long URL,error\r\nsale,ftp://example.com,url must be a URL that begins with http:// or https://.",
         ),
         Operation(
+            "POST",
+            "/api/imports/{import_id}/continue",
+            "Continue an import",
+            done("Import has been continued."),
+            codes=("import_not_paused",),
+            description="""\
+An import from a service that does not respond asks it again after increasing pauses, and then waits in the state
+`paused`. This continues it where it stopped. After a week it is cancelled.""",
+        ),
+        Operation(
             "DELETE",
             "/api/imports/{import_id}",
             "Cancel an import, or delete its record",
-            done("Import has been deleted successfully."),
+            done("Import has been cancelled."),
             description="""\
-An import that is queued or running is cancelled; the links that it created remain. For one that has ended, the
+An import that is queued, running or paused is cancelled; the links that it created remain. For one that has ended, the
 record and the failed rows are deleted.""",
         ),
     ),

@@ -1,6 +1,7 @@
 """/api/keys and /api/key"""
 
 from linkmgr.api import keys
+from linkmgr.keys import SCOPED_PATTERN
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource
 from linkmgr.openapi.schemas import (
     ID,
@@ -18,7 +19,6 @@ from linkmgr.openapi.schemas import (
     success,
     text,
 )
-from linkmgr.web.keys import SCOPED_PATTERN
 
 _SECRET = text("lmk_...", pattern="^lmk_")
 _PREFIX = text("lmk_Ab3d")
@@ -124,7 +124,7 @@ A mistyped key is refused without being looked up.""",
             "/api/key/add",
             "Add an API key",
             success(id=ID, key=_SECRET),
-            keys.NewKey,
+            keys.KeyCreate,
             {"name": "Newsletter", "scopes": ["links:create", "stats:read"], "expires": "2030-12-31 23:59:59"},
             codes=("key_exceeded", "keys_full", "admin_scope", "domains_unknown"),
         ),
@@ -133,7 +133,7 @@ A mistyped key is refused without being looked up.""",
             "/api/key/{key_id}/update",
             "Change an API key",
             changed("API key has been updated successfully.", "Key"),
-            keys.KeyChanges,
+            keys.KeyUpdate,
             {"scopes": ["links:create"]},
             codes=("key_exceeded", "admin_scope", "domains_unknown"),
             tagged=True,
@@ -143,7 +143,7 @@ A mistyped key is refused without being looked up.""",
             "/api/key/default/update",
             "Turn the default key on or off",
             done("The default key has been turned on."),
-            keys.DefaultKeyChanges,
+            keys.DefaultKeyUpdate,
             {"active": True},
             codes=("key_exceeded", "default_key_only"),
             description="It can be turned off while there is another valid key. This needs a key without limits. It "

@@ -19,9 +19,8 @@ from linkmgr.openapi.schemas import (
     success,
     text,
 )
-from linkmgr.repository.rollups import DETAILED_DAYS
-from linkmgr.repository.stats import LIVE_MINUTES
-from linkmgr.repository.visits import MAX_LABELS, OTHER
+from linkmgr.repository.rollups import DETAILED_DAYS, MAX_LABELS, OTHER
+from linkmgr.repository.stats import ACCOUNT, LIVE_MINUTES, MAX_SUM_DAYS, MAX_VISIT_DAYS
 
 _TIME = "2026-10-24T00:00:00+02:00"
 _DATE_OR_TIME = f"^{DATE_OR_TIME}$"
@@ -60,11 +59,11 @@ _USER = parameter(
     pattern=f"^(?:[0-9]+|{EVERYONE})$",
 )
 _QUERY = (
-    parameter("by", f"Up to {MAX_BY} names, at most one of them a time.", shown="time:day,country", type="string",
-              pattern=f"^(?:{'|'.join(BY)})(?:,(?:{'|'.join(BY)}))*$", default="time:day",
-              examples=["time:day,country"]),
-    parameter("metrics", "The numbers in a row.", type="string", pattern=_list_of(*METRICS), default="clicks",
-              examples=["clicks,visitors"]),
+    parameter("by", f"Up to {MAX_BY} names, at most one of them a time.", shown="time:day,country", type="array",
+              items={"type": "string", "enum": list(BY)}, minItems=1, maxItems=MAX_BY, default=["time:day"],
+              examples=[["time:day", "country"]]),
+    parameter("metrics", "The numbers in a row.", type="array", items={"type": "string", "enum": list(METRICS)},
+              minItems=1, default=["clicks"], examples=[["clicks", "visitors"]]),
     parameter("period", "A range that ends today.", shown="7d", type="string", enum=list(PERIODS),
               default=DEFAULT_PERIOD),
     parameter("from", "The start of the range, instead of `period`.", type="string", maxLength=255,
@@ -122,6 +121,10 @@ or QR code (`target`).
   `utc_days_before`, are sums of UTC days: each counts as the day of the same date in `timezone`. Sums count the labels
   beyond the {MAX_LABELS:,} of a link or QR code as `{OTHER}`; visits have all labels. Only sums count
   deleted links and QR codes.
+- **Long queries.** The days of the range, times the number of links and QR codes (the whole account counts as
+  {ACCOUNT}), say how long a query takes. Above {MAX_VISIT_DAYS:,} if visits are counted, or {MAX_SUM_DAYS:,} if sums
+  by a label are, a process of the service computes one query of a user and two of all users at a time. Others get the
+  error `stats_busy` (503) with `Retry-After`.
 - **CSV.** With the header `Accept: text/csv` the rows are returned as CSV (RFC 4180), with the names of the columns in
   the first line. Cells that a spreadsheet would read as a formula begin with `'`.
 
@@ -188,7 +191,7 @@ More examples: `/api/stats?by=country&period=12mo&limit=10` (the countries with 
             "Read statistics over time",
             success(data=record(rows=array_of(ref("StatsRow")), totals=ref("StatsTotals")), meta=ref("StatsMeta")),
             query=_QUERY,
-            codes=("administrators_only", "address_too_long", "domain_unknown", "missing", "too_slow"),
+            codes=("administrators_only", "address_too_long", "domain_unknown", "missing", "stats_busy", "too_slow"),
             csv="time,country,clicks\r\n2026-10-24,Germany,12\r\n",
             description="A parameter or a name that does not exist is a 400 that lists those that do.",
         ),

@@ -6,21 +6,20 @@ from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
 from linkmgr.openapi.operations.stats import visits_of
 from linkmgr.openapi.schemas import (
     ID,
+    RECORDS,
     STATISTICS,
     TIMESTAMP,
     JsonSchema,
     array_of,
     choice,
     done,
-    failure,
+    example_of,
     flag,
     listing,
-    listing_members,
     map_of,
     number,
     or_null,
     own_url,
-    page_of,
     record,
     ref,
     success,
@@ -61,7 +60,6 @@ MEMBERS: dict[str, JsonSchema] = {  # of the body, in the form in which they are
     "deeplink": {
         "type": "object",
         "properties": {"auto": flag(True), "apple": _TARGET, "google": _TARGET},
-        "additionalProperties": False,
     },
     "status": choice("public", "private"),
 }
@@ -75,9 +73,29 @@ _LOOKUP = """\
 With `short`, the response is the one of `GET /api/url/{link_id}`: `id`, `details`, and the statistics in `data`. In
 addition, `data` has the members of a list, with the link in `urls`. If you have no link with this short URL, the
 response has the status 200, `error` 1, the code `short_url_unknown` and no `data`."""
-_FOUND = success(
-    id=ID, details=ref("Link"), data=page_of(STATISTICS["properties"] | listing_members("urls", "LinkListed"))
+_LISTED = record(
+    **_LINK,
+    clicks=number(12),
+    uniqueclicks=number(9),
+    domain=url("https://go.example.org"),
+    campaign=or_null(ID),
+    channel=array_of(ID) | {"examples": [[17]]},
 )
+_LIST = success(
+    data={
+        "allOf": [
+            ref("Page"),
+            record(urls=array_of(ref("LinkListed"))),
+            record(**STATISTICS["properties"]) | {"required": [], "description": "With `short` only."},
+        ]
+    },
+    id=ID | {"description": "With `short` only."},
+    details=ref("Link"),
+    code=text("short_url_unknown", description="If no link has this `short`, with the `message`, and `error` 1."),
+    message=text("You have no link with this short URL."),
+) | {"required": ["error"]}
+_LIST["properties"]["error"] = number(0)
+_LIST["examples"] = [example_of(listing("urls", "LinkListed"), RECORDS | {"LinkListed": _LISTED})]
 
 RESOURCE = Resource(
     name="Links",
@@ -145,14 +163,7 @@ and host of the short URL.""",
         "status": Member("private", "`private` hides the link in the public list of its campaign.", "public"),
     },
     records={
-        "LinkListed": record(
-            **_LINK,
-            clicks=number(12),
-            uniqueclicks=number(9),
-            domain=url("https://go.example.org"),
-            campaign=or_null(ID),
-            channel=array_of(ID) | {"examples": [[17]]},
-        ),
+        "LinkListed": _LISTED,
         "Link": record(
             **_LINK,
             location=map_of(url("https://example.de/"), "germany"),
@@ -167,7 +178,7 @@ and host of the short URL.""",
             "GET",
             "/api/urls",
             "List links",
-            {"anyOf": [listing("urls", "LinkListed"), _FOUND, failure("short_url_unknown")]},
+            _LIST,
             codes=("address_too_long",),
             description=_LOOKUP,
             query=(
@@ -181,6 +192,8 @@ and host of the short URL.""",
                     examples=["click"],
                 ),
                 parameter("q", "A part of the URL, the alias or the title.", type="string", maxLength=MAX_URL),
+                parameter("alias", "The alias of one link, as with `short`.", type="string", examples=["summer"]),
+                parameter("domain", "The branded domain of `alias`.", type="string", maxLength=MAX_URL),
                 parameter(
                     "short",
                     "The short URL of one link. The scheme can be omitted, and for this service also the host.",
@@ -204,7 +217,7 @@ and host of the short URL.""",
             "/api/url/add",
             "Shorten a URL",
             success(**_SHORT),
-            urls.NewLink,
+            urls.LinkCreate,
             {
                 "url": "https://example.com/sale",
                 "custom": "summer",
@@ -224,7 +237,7 @@ and host of the short URL.""",
                 details=ref("Link"),
                 data=ref("Statistics"),
             ),
-            urls.LinkChanges,
+            urls.LinkUpdate,
             {"url": "https://example.com/winter", "metatitle": "Winter sale"},
             codes=_CODES,
             tagged=True,

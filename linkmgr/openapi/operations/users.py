@@ -49,7 +49,7 @@ RESOURCE = Resource(
             "/api/user/add",
             "Register a user",
             success(message=text("User has been registered."), data=ref("UserAdded")),
-            users.NewUser,
+            users.UserCreate,
             {"username": "carol", "email": "carol@example.com", "password": "correct horse"},
             codes=("username_taken", "email_taken", "plan_not_premium"),
             access=Access.ADMINISTRATOR,

@@ -2,9 +2,9 @@
 
 from flask import Blueprint, g
 
+from linkmgr.errors import AppError
 from linkmgr.pages import signed_in
 from linkmgr.web import security_headers
-from linkmgr.web.errors import AppError
 
 bp = Blueprint("administration", __name__, url_prefix="/console/administration")
 bp.before_request(signed_in.require_session)

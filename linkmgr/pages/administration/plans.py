@@ -1,103 +1,135 @@
 """Plans, for administrators: what the commands `plans` can do."""
 
+from collections.abc import Callable
 from typing import Any
 
-from flask import flash, redirect, render_template, request, url_for
-from flask.typing import ResponseReturnValue
+from flask import render_template
 from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import load, problems
+from linkmgr.errors import AppError
+from linkmgr.fields.base import Boolean, New
 from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED, UNLIMITED, PlanLimits, PlanName, PlanNumbers
 from linkmgr.pages.administration.blueprint import bp
-from linkmgr.pages.console.forms import FormData, lines, to_number
+from linkmgr.pages.console.forms import Form, FormData, lines, to_number
 from linkmgr.repository import administration as repository
 from linkmgr.repository import plans as stored_plans
-from linkmgr.web.errors import AppError
+from linkmgr.settings import settings
 
-LABELS = {
-    "name": "Name", "monthly": "Price per month", "yearly": "Price per year", "lifetime": "Lifetime price",
-    "rate": "API requests per minute", "links": "Links", "clicks": "Clicks per month", "retention": "Retention",
-    "domain": "Branded domains", "pixels": "Pixels", "splash": "Splash pages", "overlay": "Overlays",
-    "team": "Team members (not used)", "custom": "Custom splash pages (not used)",
-    "multiple": "Multiple domains (not used)",
-    "alias": "Custom aliases", "device": "Targets by device", "geo": "Targets by country", "bundle": "Campaigns",
-    "parameters": "Link parameters", "export": "Exports", "api": "API",
-}  # fmt: skip
+_UNUSED = ("team", "custom", "multiple")  # limits that no feature has; their values are kept
 _PRICES = ("monthly", "yearly", "lifetime")
 _TEXTS = ("name", *_PRICES, "rate")
+_SHOWN = [name for name in (*COUNTED, *SWITCHED) if name not in _UNUSED]
+LABELS: dict[str, Any] = {
+    "name": "Name",
+    "free": ("A free plan, without prices and without an end", "Users without another plan have the first free plan."),
+    "monthly": "Price per month",
+    "yearly": "Price per year",
+    "lifetime": "Lifetime price",
+    "rate": "API requests per minute",
+    "links": "Links",
+    "clicks": "Clicks per month",
+    "retention": "Retention in days",
+    "domain": "Branded domains",
+    "pixels": "Pixels",
+    "splash": "Splash pages",
+    "overlay": "Overlays",
+    "alias": "Custom aliases",
+    "device": "Targets by device",
+    "geo": "Targets by country",
+    "bundle": "Campaigns",
+    "parameters": "Link parameters",
+    "export": "Exports",
+    "api": "API",
+}
 
 
-def _limits(form: FormData) -> Row:
+class NewPlan(New, PlanName, PlanNumbers, PlanLimits):  # type: ignore[misc, valid-type]
+    free = Boolean()
+
+
+class PlanChanges(New, PlanName, PlanNumbers, PlanLimits):  # type: ignore[misc, valid-type]
+    pass
+
+
+def _from_form(form: FormData) -> Row:
     def number(name: str) -> str:
         return form.get(name, "").strip() or "0"
 
-    switches = {name: {"enabled": "1" if form.get(f"{name}.enabled") else "0"} for name in (*COUNTED, *SWITCHED)}
+    switches: Row = {name: {"enabled": "1" if form.get(f"{name}.enabled") else "0"} for name in (*COUNTED, *SWITCHED)}
     for name in COUNTED:
         switches[name]["count"] = number(f"{name}.count")
-    return {name: to_number(number(name)) for name in NUMBERS} | switches
+    if not form:
+        return dict.fromkeys(_TEXTS, "") | {"free": False} | UNLIMITED
+    record = {name: lines(form.get(name, "")).strip() for name in _TEXTS} | {"free": "free" in form} | switches
+    return record | {name: to_number(number(name)) for name in NUMBERS}
 
 
-def _page(record: Row, row: Row | None, messages: dict[str, str]) -> str:
+def _from_row(row: Row) -> Row:
+    record: Row = {name: row[name] for name in _TEXTS} | row["limits"]
+    return record | {"free": row["free"], "rate": str(row["rate"] or "")}
+
+
+def _changes(record: Row, stored: Row) -> Row:
+    """Return all members, with the stored values of those that the form does not have."""
+    return record | {name: stored[name] for name in ("free", *_UNUSED)}
+
+
+def _check(members: Row) -> dict[str, str]:
+    has_price = any(members[name].strip("0.") for name in _PRICES)
+    return {"free": "A free plan has no prices."} if members["free"] and has_price else {}
+
+
+def _values(members: Row) -> Row:
+    limits = {name: value for name, value in members.items() if name in UNLIMITED}
+    prices = {name: float(members.get(name) or 0) for name in _PRICES}
+    return {"name": members["name"], "limits": limits, "rate": int(members.get("rate") or 0)} | prices
+
+
+def _store(write: Callable[[], int | None]) -> int | None:
+    try:
+        return write()
+    except UniqueViolation:
+        raise AppError("plan_name_taken") from None
+
+
+def _add(_: int, members: Row) -> Row:
+    values = _values(members)
+    values["rate"] = values["rate"] or None
+    return {"id": _store(lambda: stored_plans.add(free=members.get("free", False), **values))}
+
+
+def _change(_: int, plan_id: int, members: Row) -> None:
+    _store(lambda: stored_plans.edit(plan_id, **_values(members)))
+
+
+def _show_list() -> str:
     return render_template(
-        "administration/plan_form.html",
-        record=record,
-        plan=row,
-        problems=messages,
-        labels=LABELS,
-        noun="plan",
-        numbers=NUMBERS,
-        counted=COUNTED,
-        switched=SWITCHED,
+        "administration/plans.html", form=FORM, plans=repository.plans(), labels=LABELS, shown=_SHOWN
     )
 
 
-def _submit(row: Row | None) -> ResponseReturnValue:
-    texts: Any = {name: lines(request.form.get(name, "")).strip() for name in _TEXTS}
-    limits, numbers = _limits(request.form), {name: texts[name] or "0" for name in _TEXTS[1:]}
-    refused = (
-        problems(PlanName, {"name": texts["name"]}) | problems(PlanNumbers, numbers) | problems(PlanLimits, limits)
-    )
-    messages = {name: f"{LABELS[name]} {problem}." for name, problem in refused.items()}
-    is_free = row["free"] if row else bool(request.form.get("free"))
-    if is_free and any(float(numbers[name]) for name in _PRICES if name not in messages):
-        messages["free"] = "A free plan has no prices."
-    if not messages:
-        prices: Any = {name: float(numbers[name]) for name in _PRICES}
-        values: Any = {"limits": load(PlanLimits, limits)} | prices
-        try:
-            if row:
-                stored_plans.edit(row["id"], name=texts["name"], rate=int(numbers["rate"]), **values)
-            else:
-                stored_plans.add(texts["name"], free=is_free, rate=int(numbers["rate"]) or None, **values)
-            flash("Changes saved." if row else "Plan created.", "success")
-            return redirect(url_for("administration.plans"), code=303)
-        except UniqueViolation:
-            messages["name"] = AppError("plan_name_taken").message
-    return _page(texts | {"free": is_free, "limits": limits}, row, messages), 400
-
-
-@bp.get("/plans")
-def plans() -> str:
-    return render_template("administration/plans.html", plans=repository.plans(), labels=LABELS)
-
-
-@bp.get("/plans/new")
-def plan_new() -> str:
-    return _page(dict.fromkeys(_TEXTS, "") | {"free": False, "limits": UNLIMITED}, None, {})
-
-
-@bp.post("/plans/new")
-def plan_add() -> ResponseReturnValue:
-    return _submit(None)
-
-
-@bp.get("/plans/<id:row_id>/edit")
-def plan_edit(row_id: int) -> str:
-    row = repository.plan(row_id)
-    return _page(row | {"rate": row["rate"] or ""}, row, {})
-
-
-@bp.post("/plans/<id:row_id>/edit")
-def plan_save(row_id: int) -> ResponseReturnValue:
-    return _submit(repository.plan(row_id))
+FORM = Form(
+    name="plan",
+    plural="plans",
+    noun="plan",
+    heading="Plans",
+    bp=bp,
+    blueprint="plans",
+    id_name="plan_id",
+    new=NewPlan,
+    changed=PlanChanges,
+    from_form=_from_form,
+    from_row=_from_row,
+    read=lambda _, plan_id: repository.plan(plan_id),
+    add=_add,
+    change=_change,
+    delete=lambda _, plan_id: None,
+    labels=LABELS,
+    fields={"plan_name_taken": "name"},
+    changes=_changes,
+    check=_check,
+    choices=lambda: {"numbers": NUMBERS, "switches": _SHOWN, "default_rate": settings().rate_limit},
+    show_list=_show_list,
+    after="plans",
+).register()

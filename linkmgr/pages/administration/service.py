@@ -10,7 +10,7 @@ from linkmgr.pages.administration.blueprint import bp
 from linkmgr.repository import administration as repository
 from linkmgr.repository import stats
 from linkmgr.repository.stats_scope import Owner
-from linkmgr.settings import PREFIX, settings
+from linkmgr.settings import PREFIX, RELEASE, settings
 from linkmgr.visits import spool
 
 _SECRET = ("url", "secret", "token", "storage")  # parts of the names of settings whose values are not shown
@@ -38,8 +38,12 @@ def service() -> str:
         "administration/service.html",
         state=state,
         waiting=spool.count_waiting(settings().folder / "visits", state["spools"]),
+        version=RELEASE,
         python=platform.python_version(),
-        settings={PREFIX + field.name.upper(): _setting(field.name) for field in fields(settings())},
+        settings=[
+            (PREFIX + field.name.upper(), _setting(field.name), field.metadata["doc"], field.default)
+            for field in fields(settings())
+        ],
         has_clicks=any(bucket.clicks for bucket in buckets),
         chart=charts.chart(buckets, unit="minute", period=f"the last {stats.LIVE_MINUTES} minutes"),
     )

@@ -2,84 +2,116 @@
 
 from typing import Any
 
-from flask import flash, g, redirect, render_template, request, url_for
+from flask import g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
-from psycopg2 import IntegrityError
 
+from linkmgr import keys
 from linkmgr.api.plans import Subscription
-from linkmgr.api.users import NewUser, create
+from linkmgr.api.users import UserCreate, create
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import load, problems
+from linkmgr.errors import AppError
+from linkmgr.fields.base import Changes, Email, Password, load, problems
 from linkmgr.fields.query import page_number, query_text
-from linkmgr.pages import account as account_page
-from linkmgr.pages import signed_in
+from linkmgr.pages import plan_use, signed_in
+from linkmgr.pages.account import password_problem
 from linkmgr.pages.administration.blueprint import bp
-from linkmgr.pages.console.forms import flash_with_warnings, lines, to_number
+from linkmgr.pages.console.forms import Form, FormData, flash_with_warnings, lines, to_number
 from linkmgr.repository import account as accounts
 from linkmgr.repository import administration as repository
 from linkmgr.repository import login, plans
 from linkmgr.repository import users as stored_users
-from linkmgr.web import errors, keys
-from linkmgr.web.errors import AppError
 
 PER_PAGE = 15
-_USER = {"username": "Name", "email": "E-mail address", "password": "Password", "planid": "Plan", "expiration": "End"}
+_USER: dict[str, str | tuple[str, str]] = {
+    "username": ("Name", "3 to 50 letters, digits, _, . or -"),
+    "email": "E-mail address",
+    "password": ("Password", "At least 5 characters. Leave it empty to get a sign-in link for the user."),
+    "planid": "Plan",
+    "expiration": ("End", "The end of the plan. Without it, the plan has no end."),
+}
 _PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
-_FIELDS = {"username_taken": "username", "email_taken": "email", "plan_not_premium": "planid"}
 
 
-@bp.get("/users")
-def users() -> str:
+def _show_list() -> str:
     q = query_text("q")
     page = repository.users(q=q, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("administration/users.html", page=page, q=q)
+    return render_template("administration/users.html", form=FORM, page=page, searched=q)
 
 
-def _user_form(record: Row, messages: dict[str, str]) -> str:
-    return render_template(
-        "administration/user_form.html",
-        record=record,
-        problems=messages,
-        labels=_USER,
-        noun="user",
-        plans=[plan for plan in plans.all_plans() if not plan["free"]],
-    )
+def _from_form(form: FormData) -> Row:
+    record: Row = {name: lines(form.get(name, "")) for name in _USER}
+    return record | {"planid": to_number(record["planid"]), "expiration": signed_in.from_control(record["expiration"])}
 
 
-@bp.get("/users/new")
-def user_new() -> str:
-    return _user_form(dict.fromkeys(_USER, ""), {})
+def _add(_: int, members: Row) -> Row:
+    """Add a user. One without a password gets a sign-in link, which is shown once."""
+    has_password = "password" in members
+    row = create({"password": keys.new_token()} | members)
+    return row | {"login_link": "" if has_password else login.new_link(row["id"])}
 
 
-@bp.post("/users/new")
-def user_add() -> ResponseReturnValue:
-    record: Any = {name: lines(request.form.get(name, "")) for name in _USER}
-    sent = record | {
-        "password": record["password"] or keys.new_token(),
-        "planid": to_number(record["planid"]),
-        "expiration": signed_in.from_control(record["expiration"]),
-    }
-    messages = {name: f"{_USER[name]} {problem}." for name, problem in problems(NewUser, sent).items()}
-    if not messages:
-        try:
-            user_id = create(load(NewUser, sent))["id"]
-        except (AppError, IntegrityError) as error:
-            app_error = errors.as_app_error(error)
-            if app_error is None or app_error.code not in _FIELDS:
-                raise
-            messages = {_FIELDS[app_error.code]: app_error.message}
-        else:
-            flash("User created. Create a sign-in link below to let the user in without a password.", "success")
-            return redirect(url_for("administration.user", row_id=user_id), code=303)
-    return _user_form(record, messages), 400
+def _options() -> dict[str, dict[str, str]]:
+    premium = {str(plan["id"]): plan["name"] for plan in plans.all_plans() if not plan["free"]}
+    return {"planid": {"": "Free plan"} | premium}
+
+
+class UserChanges(Changes):
+    email = Email()
+
+
+class InvitedUser(UserCreate):
+    password = Password()
+
+
+class UserForm(Form):
+    def added(self, row: Row) -> ResponseReturnValue:
+        if not row["login_link"]:
+            return super().added(row)
+        return _user_page(row["id"], login_link=row["login_link"])
+
+
+FORM = UserForm(
+    name="user",
+    plural="users",
+    noun="user",
+    heading="Users",
+    bp=bp,
+    blueprint="users",
+    id_name="user_id",
+    new=InvitedUser,
+    changed=UserChanges,
+    from_form=_from_form,
+    from_row=lambda row: {name: row.get(name) or "" for name in _USER},
+    read=lambda _, row_id: accounts.overview(row_id) | {"id": row_id},
+    add=_add,
+    change=lambda _, row_id, members: accounts.update(row_id, **members),
+    delete=lambda user_id, row_id: stored_users.delete(row_id, by=user_id),
+    labels=_USER,
+    fields={"username_taken": "username", "email_taken": "email", "plan_not_premium": "planid"},
+    changes=lambda record, stored: {"email": record["email"]} if record["email"] != stored["email"] else {},
+    check=lambda _: password_problem(),
+    options=_options,
+    show_list=_show_list,
+    after="user",
+    typed="username",
+    can_duplicate=False,
+    consequence="This deletes the user, all links and everything else that the user owns. Visitors of their short URLs "
+    "will see a page that says they do not exist.",
+).register()
 
 
 def _user_page(row_id: int, **values: Any) -> str:
-    account = accounts.overview(row_id)
-    usage = account_page.usage(account)
+    account = accounts.overview(row_id) | {"id": row_id}
+    usage = plan_use.usage(account)
     values = {"record": dict.fromkeys(_PLAN, ""), "problems": {}} | values
     return render_template(
-        "administration/user.html", row_id=row_id, account=account, usage=usage, plans=plans.all_plans(), **values
+        "administration/user.html",
+        form=FORM,
+        row_id=row_id,
+        account=account,
+        usage=usage,
+        plans=plans.all_plans(),
+        **values,
     )
 
 
@@ -102,29 +134,16 @@ def user_plan(row_id: int) -> ResponseReturnValue:
                 raise
             messages = {"plan": "New plan must be one of the plans."}  # a user who is missing is a 404 of the page
         else:
-            flash_with_warnings("Plan changed.")
+            flash_with_warnings("Plan changed.", _PLAN)
             return redirect(url_for("administration.user", row_id=row_id), code=303)
     return _user_page(row_id, record=record, problems=messages), 400
 
 
 @bp.post("/users/<id:row_id>/login")
-def user_login(row_id: int) -> str:
-    """Show a sign-in link once: only its digest is stored."""
+def user_login(row_id: int) -> ResponseReturnValue:
+    """Show a sign-in link once: only its digest is stored. A link for oneself would replace the password."""
+    if row_id == g.user_id:
+        raise AppError("own_login_link")
+    if messages := password_problem():
+        return _user_page(row_id, problems=messages), 400
     return _user_page(row_id, login_link=login.new_link(row_id))
-
-
-@bp.route("/users/<id:row_id>/delete", methods=["GET", "POST"])
-def user_delete(row_id: int) -> ResponseReturnValue:
-    account, message = accounts.overview(row_id), ""
-    if request.method == "POST":
-        message = "Type the name of the user exactly as it is shown."
-        if request.form.get("name", "") == account["username"]:
-            try:
-                stored_users.delete(row_id, by=g.user_id)
-            except AppError as error:
-                message = error.message
-            else:
-                flash(f"{account['username']} has been deleted.", "success")
-                return redirect(url_for("administration.users"), code=303)
-    page = render_template("administration/user_delete.html", row_id=row_id, account=account, message=message)
-    return page, 400 if message else 200

@@ -4,23 +4,20 @@ import re
 
 from flask import g, render_template
 
-from linkmgr.api import bio as api
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import problems
 from linkmgr.pages import bio as bio_page
 from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import AGAIN, FormData, lines
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import bio
+from linkmgr.resources.bio import THEMES, BioLink, BioPage
 from linkmgr.settings import settings
-
-LABELS = {"name": "Name", "alias": "Alias", "bio": "About", "theme": "Theme", "links": "Links"}
 
 
 @bp.get("/bios/<id:row_id>")
 def bio_row(row_id: int) -> str:
-    row = bio.read(g.user_id, row_id)
-    return render_template("console/bio.html", row=row, preview=_preview)
+    row = BioPage.read(g.user_id, row_id)
+    return render_template("console/bio.html", form=FORM, row=row, preview=_preview)
 
 
 def _from_form(form: FormData) -> Row:
@@ -42,18 +39,24 @@ def _from_form(form: FormData) -> Row:
 
 def _preview(record: Row) -> str:
     """Return the page of what was typed, without the links that are not valid yet."""
-    links = [link for link in record["links"] if not problems(api.BioLink, link)]
+    links = [link for link in record["links"] if not problems(BioLink, link)]
     texts = {"name": record["name"].strip() or "Your name", "alias": record["alias"] or "preview"}
     return bio_page.render(record | texts | {"links": links})
 
 
-FORM = resources.resource(
-    "bio", bio, api.NewBio, api.BioChanges,
-    noun="bio page",
+FORM = resources.declared(
+    BioPage,
+    plural="bios",
     from_form=_from_form,
-    from_row=lambda row: {name: row[name] for name in LABELS},
-    labels=LABELS,
+    from_row=lambda row: {name: row[name] for name in BioPage.controls()},
     fields={"alias_taken": "alias"},
-    choices=lambda: {"themes": api.THEMES, "preview": _preview, "base_url": settings().base_url},
+    choices=lambda: {"themes": THEMES, "preview": _preview, "base_url": settings().base_url},
     after="bio_row",
-)  # fmt: skip
+    heading="Bio pages",
+    used="link",
+    counted="bios",
+    unique=("alias",),
+    example="A bio page shows all that you do under one URL: a name, a few words and your links. For example, /dana "
+    "can be the only link in your profiles.",
+    consequence="Visitors of {shorturl} will see a page that says it does not exist. Its links remain.",
+)

@@ -5,7 +5,6 @@ from typing import Any
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from linkmgr.api import campaigns as api
 from linkmgr.fields.query import page_number
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.pages import charts
@@ -14,6 +13,7 @@ from linkmgr.pages.console.forms import lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import campaigns as repository
 from linkmgr.repository import overviews, urls
+from linkmgr.resources.campaigns import Campaign
 from linkmgr.settings import settings
 
 MAX_LINK = 2048
@@ -25,15 +25,24 @@ def campaign(row_id: int) -> str:
 
 
 def _page(row_id: int, typed: str = "", problem: str = "") -> str:
-    """Show a campaign. Statements: the campaign, its numbers, and its links."""
-    row = repository.read(g.user_id, row_id)
+    """Show a campaign. Statements: the campaign, its numbers, and its links: those of its newest links, because each
+    link has rows of its own, which are read."""
+    row = Campaign.read(g.user_id, row_id)
     paging: Any = {"limit": resources.PER_PAGE, "number": page_number(), "after": None}
-    page = overviews.of_campaign(g.user_id, row_id, edges=charts.spark_edges(g.zone), **paging)
+    page = overviews.of_campaign(g.user_id, row_id, most=resources.MANY, days=charts.spark_days(g.zone), **paging)
+    links, page = page.total, page._replace(total=min(page.total, resources.MANY))
     for link in page.rows:
         charts.add_spark(link, link["days"])
-    numbers = periods.numbers(campaign_id=row_id)
     return render_template(
-        "console/campaign.html", row=row, page=page, numbers_of=numbers, typed=typed, problem=problem
+        "console/campaign.html",
+        form=FORM,
+        row=row,
+        page=page,
+        links=links,
+        many=resources.MANY,
+        numbers_of=periods.numbers(campaign_id=row_id, most=resources.MANY),
+        typed=typed,
+        problem=problem,
     )
 
 
@@ -57,9 +66,15 @@ def campaign_remove(row_id: int, link_id: int) -> ResponseReturnValue:
     return redirect(url_for("console.campaign", row_id=row_id), code=303)
 
 
-FORM = resources.resource(
-    "campaign", repository, api.NewCampaign, api.CampaignChanges,
-    labels={"name": "Name", "slug": "Rotator", "public": "List"},
+FORM = resources.declared(
+    Campaign,
+    heading="Campaigns",
+    used="link",
+    counted="campaigns",
+    unique=("slug",),
+    example="A campaign groups links: see their clicks together, share the list of them, or let one URL redirect to a "
+    "random one of them. For example, all links of a summer sale.",
+    consequence="Its links remain, and its rotator and its list stop working.",
     fields={"campaign_name_taken": "name", "campaign_slug_taken": "slug"},
     after="campaign",
-)  # fmt: skip
+)

@@ -3,33 +3,37 @@
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from linkmgr.api import channels as api
 from linkmgr.fields.query import page_number
 from linkmgr.fields.short_urls import parse_item_url
 from linkmgr.pages.console import resources
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import channels, overviews
+from linkmgr.resources.channels import Channel
 
 _PROPOSED = 30  # of each kind
 _PAGES = {"links": "link", "bio": "bio_row", "qr": "qr_code"}  # endpoints by type of item
 
-FORM = resources.resource(
-    "channel", channels, api.NewChannel, api.ChannelChanges,
-    labels={"name": "Name", "description": "Description", "color": "Color", "starred": "Starred"},
+FORM = resources.declared(
+    Channel,
+    heading="Channels",
+    used="item",
+    counted="channels",
+    example="A channel groups links, bio pages and QR codes. For example, a channel for each newsletter, or one for "
+    "each customer.",
+    consequence="Its links, bio pages and QR codes remain.",
     fields={"channel_name_taken": "name"},
-    defaults={"color": api.DEFAULT_COLOR},
     after="channel",
-)  # fmt: skip
+)
 
 
 @bp.get("/channels/<id:row_id>")
 def channel(row_id: int, typed: str = "", problem: str = "") -> str:
     """Show a channel. Statements: the channel, its items, and the rows that the field proposes."""
-    row = channels.read(g.user_id, row_id)
+    row = Channel.read(g.user_id, row_id)
     items = channels.items(g.user_id, row_id, limit=resources.PER_PAGE, number=page_number(), after=None)
     texts = {"typed": typed, "problem": problem, "kinds": channels.ITEMS, "pages": _PAGES}
     proposed = overviews.assignable(g.user_id, limit=_PROPOSED)
-    return render_template("console/channel.html", row=row, page=items, proposed=proposed, **texts)
+    return render_template("console/channel.html", form=FORM, row=row, page=items, proposed=proposed, **texts)
 
 
 @bp.post("/channels/<id:row_id>")

@@ -7,27 +7,30 @@ stand for two UTC times. The field `version` stands for the header If-Match.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from http import HTTPStatus
 from typing import Any
 
 import psycopg2
-from flask import flash, g, redirect, render_template, request, url_for
+from flask import Blueprint, flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
 from werkzeug.datastructures import MultiDict
 
+from linkmgr import errors
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields.base import Timestamp, load, problems
 from linkmgr.fields.links import Expiry
-from linkmgr.pages import signed_in
-from linkmgr.pages.console.frame import bp
+from linkmgr.pages import plan_use, signed_in
+from linkmgr.pages.console import frame
+from linkmgr.pages.console.controls import Control, control
+from linkmgr.pages.plan_use import Usage
 from linkmgr.repository import versions
-from linkmgr.web import errors
 from linkmgr.web import request as web_request
-from linkmgr.web.errors import AppError
 
 FormData = MultiDict[str, str]
 
@@ -46,11 +49,13 @@ def to_number(text: str) -> int | str:
     return int(text) if re.fullmatch("[0-9]{1,18}", text) else text
 
 
-def flash_with_warnings(sentence: str) -> None:
-    """Show a sentence on the next page, and the warnings of the API."""
+def flash_with_warnings(sentence: str, labels: Mapping[str, str | tuple[str, str]]) -> None:
+    """Show a sentence on the next page, and the warnings of the API with the words of the form."""
     flash(sentence, "success")
     for warning in web_request.current().warnings:
-        flash(warning, "warning")
+        name, mark, rest = warning.partition(": ")
+        label = _texts(labels[name])[0] if mark and name in labels else name
+        flash(f"{label}{mark}{rest}", "warning")
 
 
 def differing(record: Row, stored: Row) -> Row:
@@ -73,11 +78,16 @@ def _kept(typed: Any, stored: Any, *, one_line: bool = False) -> Any:
     return typed
 
 
-@dataclass(frozen=True, kw_only=True)
+def _texts(label: str | tuple[str, str]) -> tuple[str, str]:
+    """Return a label, and what the form says about the control."""
+    return (label, "") if isinstance(label, str) else label
+
+
+@dataclass(kw_only=True)
 class Form:
     """The form of a resource. Its endpoints are `<name>_new`, `<name>_add`, `<name>_edit`, `<name>_save`,
-    `<name>_delete` and `<name>_delete_now`, and `<plural>` is that of the list. Its templates are
-    `console/<name>_form.html` and `console/<name>_delete.html`. They get the stored row as `row`."""
+    `<name>_delete` and `<name>_delete_now`, and `<plural>` is that of the list. Its template is
+    `console/<name>_form.html`, or else that of all forms, which shows all controls."""
 
     name: str
     plural: str
@@ -92,17 +102,31 @@ class Form:
     add: Callable[[int, Row], Row]  # (user_id, members) -> the new row with its id
     change: Callable[[int, int, Row], Any]  # (user_id, id, members)
     delete: Callable[[int, int], None]  # (user_id, id)
-    labels: dict[str, str]  # by member
+    labels: dict[str, str | tuple[str, str]]  # by member: the label, and perhaps what the form says about it
     fields: dict[str, str] = field(default_factory=dict)  # members by code of the errors that are about them
     changes: Callable[[Row, Row], Row] = differing
     always: tuple[str, ...] = ()  # members that the API needs with any change
     check: Callable[[Row], dict[str, str]] = lambda _: {}  # messages by member, besides those of the API
     choices: Callable[[], Row] = dict  # further values for the template
     after: str = ""  # the endpoint that shows a stored row; by default the page with its form
+    bp: Blueprint = frame.bp
+    consequence: str = ""  # what a delete does to others; `{name}` is that member of the row
+    typed: str = ""  # the member of the row that must be typed before a delete
+    unique: tuple[str, ...] = ()  # members that a duplicate leaves out
+    options: Callable[[], dict[str, dict[str, str]]] = dict  # by member: the labels of its values
+    example: str = ""  # what the resource is for, shown while there is none
+    used: str = ""  # the noun of what uses a row
+    heading: str = ""  # of the list
+    show_list: Callable[[], str] | None = None
+    counted: str = ""  # what plans limit: a kind of `plan_use`
+    has_preview: bool = False
+    can_duplicate: bool = True
 
     def register(self) -> "Form":
         """Add the routes."""
         row = f"/{self.plural}/<id:row_id>"
+        if self.show_list:
+            self.bp.add_url_rule(f"/{self.plural}", self.plural, self.show_list)
         for rule, action, method, view in (
             (f"/{self.plural}/new", "new", "GET", self._new),
             (f"/{self.plural}/new", "add", "POST", self._add),
@@ -111,27 +135,69 @@ class Form:
             (f"{row}/delete", "delete", "GET", self._delete),
             (f"{row}/delete", "delete_now", "POST", self._delete_now),
         ):
-            bp.add_url_rule(rule, f"{self.name}_{action}", view, methods=[method])
+            if self.consequence or not action.startswith("delete"):
+                self.bp.add_url_rule(rule, f"{self.name}_{action}", view, methods=[method])
         return self
+
+    @cached_property
+    def called(self) -> str:
+        """The noun as it begins a sentence."""
+        return f"{self.noun[0].upper()}{self.noun[1:]}"
+
+    @cached_property
+    def controls(self) -> dict[str, Control]:
+        fields, texts = self.new().fields, {name: _texts(text) for name, text in self.labels.items()}
+        return {name: control(fields.get(name), *texts[name]) for name in texts}
+
+    @cached_property
+    def fixed(self) -> set[str]:
+        """The members that cannot be changed."""
+        return self.new().fields.keys() - self.changed().fields.keys()
+
+    def url(self, action: str, row: Row | None = None) -> str:
+        """Return the URL of an action, of the page of a row for "page", or of the list for ""."""
+        if not action:
+            return url_for(f"{self.bp.name}.{self.plural}")
+        endpoint = self.after if action == "page" and self.after else f"{self.name}_{action.replace('page', 'edit')}"
+        return url_for(f"{self.bp.name}.{endpoint}", **({"row_id": row["id"]} if row else {}))
+
+    def title(self, row: Row) -> str:
+        """Return the name of a row."""
+        return str(row.get("title") or row.get("name") or row.get("host") or row.get("alias") or row["username"])
+
+    @property
+    def use(self) -> Usage | None:
+        """Use of the plan, or None if it sets no limit."""
+        use = plan_use.use_of(g.account, self.counted) if self.counted else None
+        return use if use and use.limit is not None else None
+
+    def question(self, row: Row) -> str:
+        """Return what a delete does."""
+        return f"{self.consequence.format_map(row)} This cannot be undone."
 
     def _render(
         self, record: Row, *, row: Row | None = None, messages: dict[str, str] | None = None, stored: Row | None = None
     ) -> str:
         """Render the form. `stored` is what is stored now, if it has changed since the form was opened."""
         return render_template(
-            f"console/{self.name}_form.html",
+            [f"console/{self.name}_form.html", "console/form.html"],
+            form=self,
             noun=self.noun,
             row=row,
             record=record,
             problems=messages or {},
             stored=stored,
-            labels=self.labels,
+            options=self.options(),
             **self.choices(),
         )
 
     def _new(self) -> str:
-        """Show the empty form, or one that is filled in from the query."""
-        return self._render(self.from_form(request.args))
+        """Show the form: empty, filled in from the query, or with the members of the row `from`."""
+        record = self.from_form(request.args)
+        if original := request.args.get("from", 0, int):
+            copied = self.from_row(self.read(g.user_id, original))
+            record |= {name: value for name, value in copied.items() if name not in self.unique}
+        return self._render(record)
 
     def _add(self) -> ResponseReturnValue:
         added: Row = {}
@@ -142,10 +208,12 @@ class Form:
         if messages:
             return self._render(record, messages=messages), 400
         is_new = added.get("is_new", True)  # a link of a URL alone may be one that there was
-        flash_with_warnings(
-            f"{self.noun[0].upper()}{self.noun[1:]} created." if is_new else f"You already have this {self.noun}."
-        )
-        return redirect(self._url(added["id"]), code=303)
+        flash_with_warnings(f"{self.called} created." if is_new else f"You already have this {self.noun}.", self.labels)
+        return self.added(added)
+
+    def added(self, row: Row) -> ResponseReturnValue:
+        """Show a new row."""
+        return redirect(self.url("page", row), code=303)
 
     def _edit(self, row_id: int) -> str:
         row = self.read(g.user_id, row_id)
@@ -153,14 +221,14 @@ class Form:
 
     def _save(self, row_id: int) -> ResponseReturnValue:
         row = self.read(g.user_id, row_id)
-        stored, version = self.from_row(row), request.form.get("version", "")
+        stored, version = self.from_row(row), request.form.get("version")
         record = self._typed(stored)
         if AGAIN in request.form:
             return self._render(record, row=row | {"version": version})
         changes = self.changes(record, stored)
         try:
             messages = {}
-            if version != row["version"]:
+            if version != row.get("version"):
                 raise AppError("changed_meanwhile")
             if changes:
                 changes |= {name: record[name] for name in self.always}
@@ -172,8 +240,8 @@ class Form:
             return self._render(record, row=row, stored=self.from_row(row)), 412
         if messages:
             return self._render(record, row=row, messages=messages), 400
-        flash_with_warnings("Changes saved.")
-        return redirect(self._url(row_id), code=303)
+        flash_with_warnings("Changes saved.", self.labels)
+        return redirect(self.url("page", row), code=303)
 
     def _typed(self, stored: Row) -> Row:
         """Return the record of what was typed, with the stored values of the controls that were left as they were."""
@@ -185,21 +253,22 @@ class Form:
 
     def _delete(self, row_id: int, problem: str = "") -> str:
         """Ask whether to delete the row, for browsers that do not open the dialog."""
-        row = self.read(g.user_id, row_id)
-        return render_template(f"console/{self.name}_delete.html", noun=self.noun, row=row, problem=problem)
+        return render_template("console/delete.html", form=self, row=self.read(g.user_id, row_id), problem=problem)
 
     def _delete_now(self, row_id: int) -> ResponseReturnValue:
+        if self.typed and request.form.get("typed", "").strip() != (name := self.read(g.user_id, row_id)[self.typed]):
+            return self._delete(row_id, f"Type {name} to delete this {self.noun}."), 400
         messages = self._refusal(lambda: self.delete(g.user_id, row_id))
         if messages:
             return self._delete(row_id, *messages.values()), 400
-        flash(f"{self.noun[0].upper()}{self.noun[1:]} deleted.", "success")
-        return redirect(url_for(f"console.{self.plural}"), code=303)
+        flash(f"{self.called} deleted.", "success")
+        return redirect(self.url(""), code=303)
 
-    def _url(self, row_id: int) -> str:
-        return url_for(f"console.{self.after or self.name + '_edit'}", row_id=row_id)
-
-    def _store(self, row_id: int, version: str, members: Row) -> None:
+    def _store(self, row_id: int, version: str | None, members: Row) -> None:
         """Change the row if it still has the version that the form was opened with, as If-Match does."""
+        if version is None:  # users and plans have none
+            self.change(g.user_id, row_id, members)
+            return
 
         def check() -> None:
             if versions.lock(g.user_id, self.blueprint, {self.id_name: row_id}) not in (version, None):
@@ -211,7 +280,8 @@ class Form:
 
     def _submit(self, schema: type[Schema], members: Row, store: Callable[[Row], Any]) -> dict[str, str]:
         """Check the members and store them. Return the messages by field; without any, the members are stored."""
-        messages = {name: f"{self.labels[name]} {problem}." for name, problem in problems(schema, members).items()}
+        refused = problems(schema, members).items()
+        messages = {name: f"{_texts(self.labels[name])[0]} {problem}." for name, problem in refused}
         messages |= self.check(members)
         if messages:
             return messages

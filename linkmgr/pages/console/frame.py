@@ -5,7 +5,7 @@ from typing import NamedTuple
 from flask import Blueprint, g, request
 from werkzeug.wrappers import Response
 
-from linkmgr.pages import signed_in
+from linkmgr.pages import plan_use, signed_in
 from linkmgr.web import security_headers
 
 bp = Blueprint("console", __name__, url_prefix="/console")
@@ -73,4 +73,5 @@ def _navigation() -> dict[str, list[tuple[Entry, bool]]]:
 def _add_helpers(state: object) -> None:
     app = state.app  # type: ignore[attr-defined]
     app.add_template_global(_navigation, "navigation")
+    app.add_template_global(lambda feature: plan_use.is_included(g.account, feature), "included")
     signed_in.init_app(app)

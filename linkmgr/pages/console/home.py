@@ -1,29 +1,27 @@
-"""The first page: shorten URLs, and the clicks of the last 30 days."""
+"""The first page: shorten URLs, and the clicks of the last 28 days."""
 
 import re
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import NamedTuple
 
 import psycopg2
 from flask import g, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from linkmgr import errors
 from linkmgr.api import urls as api
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields.base import load, problems
-from linkmgr.fields.periods import as_array, parse_range, split_days, start_of_day, utc_day_of
-from linkmgr.fields.periods import buckets as buckets_of
-from linkmgr.pages import account as account_page
-from linkmgr.pages import charts
+from linkmgr.fields.periods import as_rollups, compared, parse_range
+from linkmgr.pages import charts, plan_use
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
-from linkmgr.repository import overviews, top_targets
+from linkmgr.repository import console_stats
 from linkmgr.settings import settings
-from linkmgr.web import errors
-from linkmgr.web.errors import AppError
 
-DAYS = 30
+DAYS = 28  # four weeks, so that weekdays lie above weekdays
 MAX_LINES = 50  # of one form
 _TABLES = {"target": "Top links", "country": "Countries", "referrer": "Referrers"}
 _TOP = 6
@@ -41,10 +39,10 @@ class Shortened(NamedTuple):
 
 def _shorten(line: str) -> Row:
     url = f"https://{line}" if _BARE.fullmatch(line) else line
-    if messages := problems(api.NewLink, {"url": url}):
+    if messages := problems(api.LinkCreate, {"url": url}):
         raise AppError("invalid", problems=f"The URL {messages['url']}")
     try:
-        return api.create(g.user_id, load(api.NewLink, {"url": url})) | {"url": url}
+        return api.create(g.user_id, load(api.LinkCreate, {"url": url})) | {"url": url}
     except psycopg2.IntegrityError as error:
         app_error = errors.from_constraint(error)
         if app_error is None:
@@ -66,29 +64,23 @@ def _shorten_all(text: str) -> Shortened:
 
 def _numbers(targets: int) -> Row:
     """Return the chart and the tables of the account, which has this number of links and QR codes."""
-    span = parse_range(g.zone, datetime.now(UTC), since=None, until=None, period=f"{DAYS}d")
-    assert span.since
-    first = start_of_day(span.since.astimezone(g.zone).date() - timedelta(days=DAYS), g.zone)
-    edges = [bucket.start for bucket in buckets_of(replace(span, since=first), "day")]
-    since, since_day = span.since.isoformat(), utc_day_of(span.since, g.zone, date.min).isoformat()
-    rows = overviews.of_account(
+    now = datetime.now(UTC)
+    span = parse_range(g.zone, now, since=None, until=None, period=f"{DAYS}d")
+    starts, before = compared(span, "day", now)
+    edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
+    labels = as_rollups(span, [], date.min)
+    rows = console_stats.overview(
         g.user_id,
-        edges=as_array(edges),
-        split=as_array(split_days(edges, first, span.until, date.min)),
-        previous=first.date().isoformat(),
-        since=since,
-        since_day=since_day,
+        dimensions=[name for name in _TABLES if name != "target"],
         limit=_TOP,
+        buckets=as_rollups(replace(span, since=edges[0]), edges, date.min),
+        labels=labels,
     )
-    counts = {int(row["label"]): row["clicks"] for row in rows if not row["dimension"]}
-    buckets = [
-        charts.Bucket(edge.astimezone(g.zone), counts.get(number, 0), counts.get(number - DAYS, 0))
-        for number, edge in list(enumerate(edges, 1))[-DAYS:]
-    ]
+    buckets = charts.buckets(rows, starts, before)
     total = sum(bucket.clicks for bucket in buckets)
     is_large = min(total, targets * DAYS) > _MAX_COMPARED
     busiest = max(buckets, key=lambda bucket: bucket.clicks).start.isoformat() if is_large else None
-    rows += top_targets.read(g.user_id, since=since, since_day=since_day, busiest=busiest, limit=_TOP)
+    rows += console_stats.top_tracked(g.user_id, busiest=busiest, limit=_TOP, **labels)
     return {
         "chart": charts.chart(buckets, unit="day", period=f"the last {DAYS} days"),
         "total": total,
@@ -106,7 +98,7 @@ def _name(row: Row) -> tuple[str, str]:
 
 def _page(shortened: Shortened | None = None) -> str:
     account = accounts.overview(g.user_id)
-    usage = [] if account["admin"] else account_page.usage(account)
+    usage = [] if account["admin"] else plan_use.usage(account)
     return render_template(
         "console/home.html",
         near=[item for item in usage if item.limit and item.used >= _NEAR * item.limit],

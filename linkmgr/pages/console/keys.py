@@ -4,18 +4,19 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
+from linkmgr import keys as web_keys
 from linkmgr.api import keys as api
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields.base import load
 from linkmgr.fields.query import page_number
 from linkmgr.pages import signed_in
-from linkmgr.pages.account import confirm_password
+from linkmgr.pages.account import confirm_password, password_problem
+from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import Form, FormData, differing, lines, to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import api_keys, overviews
-from linkmgr.web import keys as web_keys
 from linkmgr.web import scopes
-from linkmgr.web.errors import AppError
 
 PER_PAGE = 15
 MAX_CHOICES = 200
@@ -26,16 +27,12 @@ _LABELS = {  # of the words of scopes; the others are their own
 }  # fmt: skip
 
 
-@bp.get("/keys")
-def keys() -> str:
-    page = api_keys.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/keys.html", page=page, default=api_keys.default(g.user_id))
-
-
 @bp.post("/keys/default")
 def key_default() -> Response:
     active = request.form.get("active") == "1"
     try:
+        if active:
+            confirm_password()
         api_keys.set_default(g.user_id, active=active)
         flash(f"The default key has been turned {'on' if active else 'off'}.", "success")
     except AppError as error:
@@ -70,15 +67,6 @@ def _changes(record: Row, stored: Row) -> Row:
     return differing(record | {"own_only": stored["own_only"]}, stored)
 
 
-def _check_password(_members: Row) -> dict[str, str]:
-    """Ask for the current password, because a key gives lasting access."""
-    try:
-        confirm_password()
-    except AppError as error:
-        return {"current_password": error.message}
-    return {}
-
-
 def _scope_table() -> list[tuple[str, list[str]]]:
     """Return the words with their scopes, by action; "" if an action has none. Links come first."""
     names = scopes.names()
@@ -87,47 +75,61 @@ def _scope_table() -> list[tuple[str, list[str]]]:
     return [(label, [name if name in names else "" for name in row]) for label, row in table]
 
 
-def _choices() -> Row:
-    rows, owner = overviews.choices(g.user_id, limit=MAX_CHOICES), api_keys.owner(g.user_id)
-    domains = [row for row in rows if row["kind"] == "domain"]
-    return {"table": _scope_table(), "is_admin": owner["admin"], "email": owner["email"], "domains": domains}
+def _domains() -> dict[str, dict[str, str]]:
+    rows = overviews.choices(g.user_id, limit=MAX_CHOICES)
+    return {"domains": {str(row["id"]): row["name"] for row in rows if row["kind"] == "domain"}}
+
+
+def _show_list() -> str:
+    page = api_keys.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+    return resources.show_rows(FORM, page, default=api_keys.default(g.user_id))
 
 
 def _add(user_id: int, members: Row) -> Row:
-    g.secret = web_keys.new_scoped_key()
-    return {"id": api_keys.add(user_id, api_keys.most_of(user_id), secret=g.secret, **members)}
+    secret = web_keys.new_scoped_key()
+    return {"id": api_keys.add(user_id, api_keys.most_of(user_id), secret=secret, **members), "secret": secret}
 
 
 class KeyForm(Form):
-    def _add(self) -> ResponseReturnValue:
+    def added(self, row: Row) -> ResponseReturnValue:
         """Show the new key in the response to the form, so that no URL of the browser's history shows it."""
-        answer = super()._add()
-        is_added = isinstance(answer, Response)
-        return render_template("console/key_made.html", secret=g.secret) if is_added else answer
+        return render_template("console/key_made.html", secret=row["secret"])
 
 
-KeyForm(
+FORM = KeyForm(
     name="key",
     plural="keys",
     noun="API key",
     blueprint="keys",
     id_name="key_id",
-    new=api.NewKey,
-    changed=api.KeyChanges,
+    new=api.KeyCreate,
+    changed=api.KeyUpdate,
     from_form=_from_form,
     from_row=_from_key,
     read=api_keys.read,
     add=_add,
     change=lambda user_id, key_id, members: api_keys.update(user_id, key_id, api_keys.most_of(user_id), **members),
     delete=lambda user_id, key_id: api_keys.delete(user_id, key_id, api_keys.most_of(user_id)),
+    show_list=_show_list,
+    heading="API keys",
+    can_duplicate=False,
     labels={
-        "name": "Name", "scopes": "Scopes", "domains": "Domains", "own_only": "Own rows only", "expires": "Expiry",
-        "allowed_ips": "IP addresses", "current_password": "Current password",
+        "name": ("Name", "The program that will use the key."),
+        "scopes": "Scopes",
+        "own_only": "Only the links, QR codes and other rows that it creates",
+        "domains": "Domains",
+        "expires": "Expiry",
+        "allowed_ips": ("IP addresses", "Addresses or networks such as 192.0.2.0/24, one per line. Leave it empty to "
+                        "allow all."),
     },
+    example="Give each program its own key, which allows only what the program needs. For example, a key can create "
+    "links and do nothing else.",
+    consequence="Programs that use it stop working at once.",
     fields={"domains_unknown": "domains", "admin_scope": "scopes"},
     changes=_changes,
-    check=_check_password,
-    choices=_choices,
+    check=lambda _members: password_problem(),  # a key gives lasting access
+    options=_domains,
+    choices=lambda: {"table": _scope_table(), "email": api_keys.owner(g.user_id)["email"]},
     after="keys",
 ).register()  # fmt: skip
 
@@ -143,10 +145,8 @@ def key_rotate(row_id: int, problem: str = "", *, has_changed: bool = False) -> 
 
 @bp.post("/keys/<id:row_id>/rotate")
 def key_rotate_now(row_id: int) -> ResponseReturnValue:
-    try:
-        confirm_password()
-    except AppError as error:
-        return key_rotate(row_id, error.message), error.status
+    if messages := password_problem():
+        return key_rotate(row_id, messages["current_password"]), 400
     rotation = load(api.KeyRotation, {"overlap": request.form.get("overlap", 0, int)})
     secret, version = web_keys.new_scoped_key(), request.form.get("version")
     try:

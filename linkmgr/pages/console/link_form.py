@@ -3,10 +3,16 @@
 A form and a stored link become the same record: the body that the API takes, with all members and with ids as text.
 """
 
-from flask import request
+from datetime import UTC, datetime, timedelta
 
+from flask import flash, g, request
+
+from linkmgr.api import urls as api
 from linkmgr.db.statements import Row
-from linkmgr.pages import signed_in
+from linkmgr.fields.base import problems
+from linkmgr.fields.countries import NAMES
+from linkmgr.fields.languages import LANGUAGES
+from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.console import forms
 from linkmgr.pages.console.forms import FormData, lines
 
@@ -21,12 +27,45 @@ PAIRS = {
     "parameters": ("name", "value"),
 }
 STORES = ("apple", "google")  # of the member `deeplink`
-LABELS = {
-    "url": "Target", "custom": "Alias", "domain": "Domain", "password": "Password", "expiry": "Expiry", "type": "Type",
-    "geotarget": "Countries", "devicetarget": "Devices", "languagetarget": "Languages", "parameters": "Parameters",
-    "metatitle": "Title", "metadescription": "Preview text", "metaimage": "Preview image", "description": "Note",
-    "pixels": "Pixels", "campaign": "Campaign", "channel": "Channels", "deeplink": "App links", "status": "Status",
-}  # fmt: skip
+LABELS: dict[str, str | tuple[str, str]] = {
+    "url": "Target",
+    "custom": "Alias",
+    "domain": "Domain",
+    "password": "Password",
+    "expiry": "Expiry",
+    "type": "How the target is shown",
+    "geotarget": "Countries",
+    "devicetarget": "Devices",
+    "languagetarget": "Languages",
+    "parameters": "Parameters",
+    "metatitle": ("Title", "The name of the link here, and in previews of chats and social networks."),
+    "metadescription": "Preview text",
+    "metaimage": ("Preview image", "The URL of an image for previews."),
+    "description": ("Note", "Only you see it."),
+    "pixels": "Pixels",
+    "campaign": "Campaign",
+    "channel": "Channels",
+    "deeplink": "App links",
+    "status": ("Status", "A private link works, but does not appear on the pages of campaigns."),
+}
+DEVICES = {
+    name.lower(): name
+    for name in (
+        "iPhone",
+        "iPad",
+        "Android",
+        "Mac",
+        "Windows",
+        "Linux",
+        "ChromeOS",
+        "Phone",
+        "Tablet",
+        "Mobile",
+        "Desktop",
+    )
+}
+COUNTRIES = {name.lower(): name for name in sorted(names[0] for names in NAMES.values())}
+NAMES_OF_LANGUAGES = {name.lower(): name.capitalize() for name in sorted(LANGUAGES.values())}
 # The fields of errors that the database reports.
 FIELDS = {
     "alias_taken": "custom", "domain_unknown": "domain", "link_branded": "url", "campaign_unknown": "campaign",
@@ -70,14 +109,46 @@ def changes(record: Row, stored: Row) -> Row:
     return forms.differing(record, stored) | ({"password": ""} if request.form.get("password.remove") else {})
 
 
-def half_filled(record: Row) -> dict[str, str]:
-    """Return the messages about rows that lack something. The API ignores such elements."""
-    pairs = {member: names for member, names in PAIRS.items() if member != "parameters"}
-    messages = {
-        member: f"Fill in both {first} and {second}, or neither."
-        for member, (first, second) in pairs.items()
-        if not all(row[first] and row[second] for row in record.get(member, ()))
+def check(record: Row) -> dict[str, str]:
+    """Return the messages about rows that lack something, which the API ignores, and mark the rows that are wrong."""
+    wrong = {
+        (member, number)
+        for member in PAIRS
+        for number, row in enumerate(record.get(member, ()))
+        if _lacks(member, row) or problems(api.LinkUpdate, {member: [row]})
     }
-    if not all(row["name"] for row in record.get("parameters", ())):
-        messages["parameters"] = "Fill in the name of each parameter, or clear its value."
-    return messages
+    g.wrong_rows = wrong
+    return {
+        member: "Fill in the name of each parameter, or clear its value." if member == "parameters"
+        else f"Fill in both {names[0]} and {names[1]}, or neither."
+        for member, names in PAIRS.items()
+        if any(_lacks(member, row) for row in record.get(member, ()))
+    }  # fmt: skip
+
+
+def _lacks(member: str, row: Row) -> bool:
+    first, second = PAIRS[member]
+    return not (row[first] and (row[second] or member == "parameters"))
+
+
+def warn_expired(members: Row) -> None:
+    if (expiry := members.get("expiry")) and signed_in.parse_utc(expiry) <= datetime.now(UTC):
+        flash("The expiry is in the past: visitors see a page that says the link has expired.", "warning")
+
+
+def choices() -> Row:
+    """Return what the form offers: names for targets, presets of the expiry, and what the plan lacks."""
+    today = datetime.now(g.zone).replace(hour=23, minute=59)
+    presets = {"Tonight": 0, "In a week": 7, "In 30 days": 30, "In a year": 365}
+    return {
+        "devices": DEVICES,
+        "countries": COUNTRIES,
+        "languages": NAMES_OF_LANGUAGES,
+        "pairs": PAIRS,
+        "expiries": {f"{today + timedelta(days=days):%Y-%m-%dT%H:%M}": label for label, days in presets.items()},
+        "lacks": {
+            name: "" if plan_use.is_included(g.account, name) else "not in your plan"
+            for name in ("alias", "geo", "device", "parameters")
+        },
+        "wrong_rows": g.get("wrong_rows", ()),
+    }

@@ -9,19 +9,20 @@ from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page, Row
+from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number, query_choice, query_id, query_text
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.pages import charts
 from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import to_number
 from linkmgr.pages.console.frame import bp
+from linkmgr.pages.console.links import FORM, MAX_CHOICES
 from linkmgr.repository import export, links_selected, overviews, url_search, urls
 from linkmgr.settings import settings
 from linkmgr.web import csv
-from linkmgr.web.errors import AppError
 
-MAX_CHOICES = 200  # of a kind
 MAX_SELECTED = 100
+SIZES = ("15", "50", "100")  # rows of a page
 _ROWS = ("domain", "campaign", "channel")  # filters whose values are ids of rows
 # By filter with fixed values: its label, and the labels of its values.
 FILTERS = {
@@ -30,7 +31,7 @@ FILTERS = {
     "password": ("Password", {"yes": "With a password", "no": "Without a password"}),
 }
 _YES = "yes"
-_NAMES = ("q", *_ROWS, *FILTERS, "order")
+_NAMES = ("q", *_ROWS, *FILTERS, "order", "per")
 _CSV = ["shorturl", "longurl", "title", "description", "campaign", "channels", "status", "expiry", "password", "clicks",
         "uniqueclicks", "date"]  # fmt: skip
 
@@ -43,7 +44,8 @@ class Chip(NamedTuple):
 
 
 def _page(query: dict[str, Any]) -> Page:
-    paging: Any = {"limit": resources.PER_PAGE, "number": page_number(), "after": None}
+    limit = int(query.pop("per") or resources.PER_PAGE)
+    paging: Any = {"limit": limit, "number": page_number(), "after": None}
     if not any(query.values()):
         return urls.index(g.user_id, **paging)
     if query["q"] and not any(query[name] for name in (*_ROWS, *FILTERS)):
@@ -69,6 +71,7 @@ def _query() -> dict[str, Any]:
         | {name: query_id(name) for name in _ROWS}
         | {name: query_choice(name, tuple(values)) for name, (_, values) in FILTERS.items()}
         | {"order": "click" if query_choice("order", ("date", "click")) == "click" else None}
+        | {"per": query_choice("per", SIZES)}
     )
 
 
@@ -89,10 +92,10 @@ def links() -> str:
     """Show one page of the list. Statements: the list with its total, states and clicks of its links, and the names of
     what they can belong to."""
     query = _query()
-    page = _page(query)
+    page = _page(dict(query))
     ids = [row["id"] for row in page.rows]
-    edges = charts.spark_edges(g.zone)
-    states = {row["id"]: row for row in overviews.of_links(g.user_id, ids, edges=edges)} if ids else {}
+    days = charts.spark_days(g.zone)
+    states = {row["id"]: row for row in overviews.of_links(g.user_id, ids, days=days)} if ids else {}
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "public": True})
         charts.add_spark(row, row["state"].get("days", {}))
@@ -100,8 +103,10 @@ def links() -> str:
     choices = {kind: [row for row in rows if row["kind"] == kind] for kind in _ROWS}
     return render_template(
         "console/links.html",
+        form=FORM,
         page=page,
         query=query,
+        sizes=SIZES,
         chips=_chips(query, choices),
         choices=choices,
         filters=FILTERS,

@@ -11,13 +11,14 @@ from linkmgr.pages import qr as qr_page
 from linkmgr.pages import signed_in
 from linkmgr.pages.console import link_form, periods, resources
 from linkmgr.pages.console.frame import bp
-from linkmgr.pages.console.link_list import MAX_CHOICES
 from linkmgr.qr import image as qr_image
 from linkmgr.qr.cache import image_cache
 from linkmgr.repository import overviews, url_details, urls, visit_list
 from linkmgr.settings import settings
 
+MAX_CHOICES = 200  # of a kind
 _LATEST = 10
+_KINDS = ("domain", "campaign", "channel", "pixel", "splash", "overlay")  # what a link can refer to
 
 
 @bp.get("/links/<id:row_id>")
@@ -27,10 +28,12 @@ def link(row_id: int) -> str:
     visits = visit_list.index(g.user_id, row_id, what="link", limit=_LATEST, after=None, bots=[False])
     return render_template(
         "console/link.html",
+        form=FORM,
+        base_url=settings().base_url,
         link=record,
         is_expired=bool(record["expiry"]) and signed_in.parse_utc(record["expiry"]) <= datetime.now(UTC),
         visits=visits.rows,
-        numbers_of=periods.numbers(target_id=row_id),
+        numbers_of=periods.numbers(tracked_id=row_id),
     )
 
 
@@ -42,33 +45,54 @@ def link_qr(row_id: int) -> Response:
     spec = qr_image.image_spec(record["shorturl"], "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=size)
     response = qr_page.image_response(spec, image_cache().get(spec.tag) or qr_page.render(spec, None))
     if query_text("download"):
-        response.headers["Content-Disposition"] = f'attachment; filename="{record["alias"]}.{form}"'
+        response.headers["Content-Disposition"] = f'attachment; filename="qr-{record["alias"]}.{form}"'
     return response
 
 
-def _choices() -> Row:
-    """Return the rows that a link can refer to, by kind."""
+def _options() -> dict[str, dict[str, str]]:
+    """Return the rows that a link can refer to, and fixed values, by member."""
     rows = overviews.choices(g.user_id, limit=MAX_CHOICES)
-    kinds = ("domain", "campaign", "channel", "pixel", "splash", "overlay")
+    named = {kind: {str(row["id"]): row["name"] for row in rows if row["kind"] == kind} for kind in _KINDS}
+    own = settings().base_url
     return {
-        "choices": {kind: [row for row in rows if row["kind"] == kind] for kind in kinds},
-        "pairs": link_form.PAIRS,
-        "base_url": settings().base_url,
+        "domain": {own: own} | {name: name for name in named["domain"].values()},
+        "campaign": {"": "None"} | named["campaign"],
+        "channel": named["channel"],
+        "pixels": named["pixel"],
+        "type": {"direct": "Directly", "frame": "In a frame", "splash": "After a plain splash page"}
+        | {row_id: f"After the splash page {name}" for row_id, name in named["splash"].items()}
+        | {f"overlay-{row_id}": f"Below the overlay {name}" for row_id, name in named["overlay"].items()},
+        "status": {"public": "Public", "private": "Private"},
     }
 
 
+def _add(user_id: int, members: Row) -> Row:
+    link_form.warn_expired(members)
+    return api.create(user_id, members)
+
+
+def _change(user_id: int, link_id: int, members: Row) -> None:
+    link_form.warn_expired(members)
+    api.change(user_id, link_id, members)
+
+
 FORM = resources.form(
-    urls, api.NewLink, api.LinkChanges,
+    urls, api.LinkCreate, api.LinkUpdate,
     name="link",
     from_form=link_form.from_form,
     from_row=link_form.from_link,
     read=url_details.read_current,
-    add=api.create,
-    change=api.change,
+    add=_add,
+    change=_change,
     labels=link_form.LABELS,
     fields=link_form.FIELDS,
     changes=link_form.changes,
-    check=link_form.half_filled,
-    choices=_choices,
+    check=link_form.check,
+    options=_options,
+    choices=lambda: link_form.choices() | {"base_url": settings().base_url},
     after="link",
+    heading="Links",
+    counted="links",
+    unique=("custom", "password"),
+    consequence="Visitors of {shorturl} will see a page that says it does not exist.",
 )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from flask import Response, g, render_template
 
-from linkmgr.api import overlay as api
 from linkmgr.db.statements import Row
 from linkmgr.fields.overlays import answer_columns
 from linkmgr.fields.query import page_number
@@ -10,6 +9,7 @@ from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import differing
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import export, overlay
+from linkmgr.resources.overlay import Overlay
 from linkmgr.web import csv
 
 PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
@@ -24,21 +24,26 @@ def _changes(record: Row, stored: Row) -> Row:
     return changes | together if changes.keys() & together.keys() else changes
 
 
-FORM = resources.resource(
-    "overlay", overlay, api.NewOverlay, api.OverlayChanges,
-    labels={"type": "Type", "name": "Name", "message": "Text", "link": "Link", "label": "Label",
-            "position": "Position", "color": "Text color", "background": "Background color"},
+FORM = resources.declared(
+    Overlay,
+    plural="overlays",
+    noun="overlay",
+    heading="Overlays",
+    used="link",
+    counted="overlays",
+    example="An overlay appears above the target of a link. For example, it shows a coupon, asks a question, or "
+    "collects e-mail addresses for a newsletter.",
+    consequence="Links that show it redirect directly from then on, and its answers are deleted.",
     fields={"overlay_colours_too_close": "color"},
-    defaults={"type": "message", "position": "bottom", "color": "#ffffff", "background": "#1d4ed8"},
+    defaults=Overlay.defaults() | {"type": "message"},
     changes=_changes,
-    choices=lambda: {"types": api.TYPES, "positions": api.POSITIONS},
-)  # fmt: skip
+)
 resources.add_preview(FORM, "overlay")
 
 
 @bp.get("/overlays/<id:row_id>/answers")
 def overlay_answers(row_id: int) -> str:
-    row = overlay.read(g.user_id, row_id)
+    row = Overlay.read(g.user_id, row_id)
     page = overlay.answers(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     columns = answer_columns([answer["answer"] for answer in page.rows])
     return render_template("console/overlay_answers.html", row=row, page=page, columns=columns, max_rows=MAX_ROWS)

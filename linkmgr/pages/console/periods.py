@@ -7,12 +7,13 @@ from typing import NamedTuple
 from flask import g
 
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields.countries import NAMES
 from linkmgr.fields.periods import (
     MAX_DAYS,
     UNITS,
     Range,
-    as_days,
+    as_rollups,
     checked,
     compared,
     parse_range,
@@ -20,9 +21,8 @@ from linkmgr.fields.periods import (
 )
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.pages import charts
-from linkmgr.repository import target_overview
+from linkmgr.repository import console_stats
 from linkmgr.repository.rollups import DETAILED_DAYS
-from linkmgr.web.errors import AppError
 
 _TOP = 8
 _CODES = {names[0]: code for code, names in NAMES.items()}
@@ -35,15 +35,19 @@ _DIMENSIONS = {
     "device": "Devices",
     "language": "Languages",
 }
-# By period: its name, and the units of its chart, the first of which is the default.
+# By period: its label, its name in a sentence, and the units of its chart, the first of which is the default.
 PERIODS = {
-    "24h": ("the last 24 hours", ("hour",)),
-    "7d": ("the last 7 days", ("day", "hour")),
-    "30d": ("the last 30 days", ("day", "week")),
-    "90d": ("the last 90 days", ("day", "week", "month")),
-    "12mo": ("the last 12 months", ("month", "week")),
+    "24h": ("24h", "the last 24 hours", ("hour",)),
+    "7d": ("7d", "the last 7 days", ("day", "hour")),
+    "28d": ("28d", "the last 28 days", ("day", "week")),
+    "90d": ("90d", "the last 90 days", ("day", "week", "month")),
+    "12mo": ("12mo", "the last 12 months", ("month", "week")),
+    "week": ("This week", "the current week", ("day", "hour")),
+    "last-week": ("Last week", "the previous week", ("day", "hour")),
+    "month": ("This month", "the current month", ("day", "week")),
+    "last-month": ("Last month", "the previous month", ("day", "week")),
 }
-DEFAULT = "30d"
+DEFAULT = "28d"
 _FIRST = date(2000, 1, 1)  # of a custom period
 # By unit: the least and the greatest number of days of a custom period that is shown by it.
 _CUSTOM_UNITS = {"day": (3, 120), "hour": (1, 7), "week": (21, 800), "month": (90, MAX_DAYS)}
@@ -86,51 +90,41 @@ def _period(now: datetime) -> Period:
         return custom
     period = query_choice("period", tuple(PERIODS)) or DEFAULT
     span = parse_range(g.zone, now, since=None, until=None, period=period)
-    return Period(span, PERIODS[period][0], {"period": period}, PERIODS[period][1])
+    _, name, units = PERIODS[period]
+    return Period(span, name, {"period": period}, units)
 
 
-def numbers(*, target_id: int | None = None, campaign_id: int | None = None, noun: str = "click") -> Row:
-    """Count the visits of a link or QR code, or of the links of a campaign, in the period of the query."""
+def numbers(
+    *, tracked_id: int | None = None, campaign_id: int | None = None, most: int = 0, noun: str = "click"
+) -> Row:
+    """Count the visits of a link or QR code, or of the `most` newest links of a campaign, in the period of the
+    query."""
     now = datetime.now(UTC)
     span, name, query, units = _period(now)
     unit = query_choice("by", UNITS)
     if unit not in units:
         unit = units[0]
     assert span.since
-    edges = [edge.astimezone(UTC) for edge in compared(span, unit)]
+    starts, before = compared(span, unit, now)
+    edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
     days_before = now.date() - timedelta(days=DETAILED_DAYS)
-    days, label_days = as_days(replace(span, since=edges[0]), edges, days_before), as_days(span, [], days_before)
-    rows = target_overview.read(
+    rows = console_stats.overview(
         g.user_id,
-        target_id=target_id,
+        tracked_id=tracked_id,
         campaign_id=campaign_id,
+        most=most,
+        dimensions=list(_DIMENSIONS),
         limit=_TOP,
-        edges=days["edges"],
-        day_edges=days["day_edges"],
-        days_before=days_before.isoformat(),
-        previous=days["since"],
-        previous_day=days["since_day"],
-        since=label_days["since"],
-        since_day=label_days["since_day"],
-        until=days["until"],
-        until_day=days["until_day"],
-        split=days["split"],
-        label_split=label_days["split"],
+        buckets=as_rollups(replace(span, since=edges[0]), edges, days_before),
+        labels=as_rollups(span, [], days_before),
     )
-    number = len(edges) // 2
-    counts = {int(row["label"]): row["clicks"] for row in rows if not row["dimension"]}
-    buckets = [
-        charts.Bucket(start.astimezone(g.zone), counts.get(number + place, 0), counts.get(place, 0))
-        for place, start in enumerate(edges[number:], 1)
-    ]
+    buckets = charts.buckets(rows, starts, before)
     total = sum(bucket.clicks for bucket in buckets)
     drawn = [bucket for bucket in buckets if bucket.start <= now]
-    chart = charts.chart(drawn, unit=unit, period=name, noun=noun, is_current=span.until > now)
     has_cities = any(row["dimension"] == "city" and row["label"] not in ("", "Unknown") for row in rows)
     dimensions = {key: heading for key, heading in _DIMENSIONS.items() if key != "city" or has_cities}
     return {
-        # The sentence compares whole periods, whatever the unit, although hours to come are not drawn.
-        "chart": chart._replace(title=charts.title(buckets, name, noun)),
+        "chart": charts.chart(drawn, unit=unit, period=name, noun=noun, is_current=span.until > now),
         "total": total,
         "tables": charts.tables(rows, total, dimensions, _label),
         "period": query.get("period"),

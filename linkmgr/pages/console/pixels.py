@@ -1,11 +1,15 @@
 """Pixels."""
 
-from linkmgr.api import pixels as api
 from linkmgr.pages.console import resources
-from linkmgr.repository import pixels
+from linkmgr.resources.pixels import SERVICES, Pixel
 
-FORM = resources.resource(
-    "pixel", pixels, api.NewPixel, api.PixelChanges,
-    labels={"type": "Service", "name": "Name", "tag": "Id"},
-    choices=lambda: {"types": api.SERVICES},
-)  # fmt: skip
+FORM = resources.declared(
+    Pixel,
+    heading="Pixels",
+    used="link",
+    counted="pixels",
+    options=lambda: {"type": SERVICES},
+    example="A pixel reports the visitors of your links to an advertising or analytics service. For example, Google "
+    "Analytics with the id G-ABC1234567.",
+    consequence="Links that use it no longer report their visitors to the service.",
+)

@@ -8,6 +8,7 @@ from flask import Response, g, render_template, request, url_for
 
 from linkmgr.api import qr as api
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields import colors
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import problems
@@ -20,7 +21,6 @@ from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
 from linkmgr.repository import overviews, qr, visit_list
-from linkmgr.web.errors import AppError
 
 MAX_LOGO = 32 << 10  # bytes of an upload, so that the form with its text is below the limit of a body
 _LATEST = 10
@@ -29,8 +29,14 @@ _GRAY_PIXEL = base64.b64decode(
 )
 TYPES = {"link": "Link", "text": "Text", "vcard": "Contact", "email": "E-mail", "phone": "Phone", "sms": "SMS",
          "wifi": "Wi-Fi"}  # fmt: skip
-LABELS = {"type": "Type", "data": "Content", "name": "Name", "foreground": "Code", "background": "Background",
-          "logo": "Logo"}  # fmt: skip
+LABELS = {
+    "type": "Type",
+    "data": "Content",
+    "name": ("Name", "Only you see it."),
+    "foreground": "Code",
+    "background": "Background",
+    "logo": ("Logo", "The URL of a PNG or JPEG image, which is fetched once."),
+}
 FIELDS = {"colours_too_close": "foreground", "short_link_unknown": "data.link.link", "link_branded": "data.link.link"}
 
 
@@ -38,14 +44,14 @@ FIELDS = {"colours_too_close": "foreground", "short_link_unknown": "data.link.li
 def qrs() -> str:
     """Show one page of the list. Statements: the list with its total, and data and scans of its codes."""
     page = qr.index(g.user_id, limit=resources.PER_PAGE, number=page_number(), after=None)
-    edges, ids = charts.spark_edges(g.zone), [row["id"] for row in page.rows]
-    codes = {row["id"]: row for row in overviews.of_codes(g.user_id, ids, edges=edges)} if ids else {}
+    days, ids = charts.spark_days(g.zone), [row["id"] for row in page.rows]
+    codes = {row["id"]: row for row in overviews.of_codes(g.user_id, ids, days=days)} if ids else {}
     for row in page.rows:
         if code := codes.get(row["id"]):  # else it was deleted since
             content = qr_data.default_name(code["type"], code["data"])
             row |= {"type": code["type"], "content": content, "image": qr_page.thumbnail(_code(row), code)}
             charts.add_spark(row, code["days"])
-    return render_template("console/qrs.html", page=page, form=FORM, types=TYPES)
+    return resources.show_rows(FORM, page)
 
 
 @bp.get("/qrs/<id:row_id>")
@@ -55,6 +61,7 @@ def qr_code(row_id: int) -> str:
     visits = visit_list.index(g.user_id, row_id, what="QR code", limit=_LATEST, after=None, bots=[False])
     return render_template(
         "console/qr.html",
+        form=FORM,
         row=row,
         path=url_for("qr_image.image", code=_code(row)),  # on the host of the console, whatever the base URL is
         content=qr_data.default_name(row["type"], row["data"]),
@@ -62,7 +69,7 @@ def qr_code(row_id: int) -> str:
         formats=qr_image.FORMATS,
         sizes=(qr_image.MIN_SIZE, qr_image.MAX_SIZE),
         visits=visits.rows,
-        numbers_of=periods.numbers(target_id=row_id, noun="scan"),
+        numbers_of=periods.numbers(tracked_id=row_id, noun="scan"),
     )
 
 
@@ -127,7 +134,7 @@ def _check(members: Row) -> dict[str, str]:
 
 def _preview(record: Row, row: Row | None) -> Row:
     """Return the image of what was typed, and the contrast of its colors."""
-    wrong = problems(api.NewQr, record) | _check(record)
+    wrong = problems(api.QrCodeCreate, record) | _check(record)
     if {"foreground", "background"} & wrong.keys():
         return {"image": "", "contrast": 0}
     code = _code(row) if row else "x" * qr_data.CODE_LENGTH
@@ -155,7 +162,7 @@ def _choices() -> Row:
 
 
 FORM = resources.form(
-    qr, api.NewQr, api.QrChanges,
+    qr, api.QrCodeCreate, api.QrCodeUpdate,
     name="qr",
     noun="QR code",
     from_form=_from_form,
@@ -169,4 +176,10 @@ FORM = resources.form(
     check=_check,
     choices=_choices,
     after="qr_code",
+    heading="QR codes",
+    counted="qrs",
+    example="A QR code on a poster or a package opens a page, a contact or a Wi-Fi network. Except for Wi-Fi, you can "
+    "change the content after the code is printed, and see how often it is scanned.",
+    consequence="People who scan a printed copy will see a page that says the code does not exist. Only a printed "
+    "Wi-Fi code still works.",
 )  # fmt: skip

@@ -1,13 +1,12 @@
 """Resources that are alike: one control for each member, a list of names, and perhaps a preview beside the form."""
 
-from types import ModuleType
 from typing import Any
 
 from flask import g, render_template, request
 from marshmallow import Schema
 from werkzeug.wrappers import Response
 
-from linkmgr.db.statements import Row
+from linkmgr.db.statements import Page, Row
 from linkmgr.fields.base import Boolean, Color, Integer
 from linkmgr.fields.colors import to_hex
 from linkmgr.fields.query import page_number
@@ -15,6 +14,7 @@ from linkmgr.pages import interstitial
 from linkmgr.pages.console.forms import Form, FormData, lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import overviews
+from linkmgr.resources.resource import Resource
 from linkmgr.web import security_headers
 
 PER_PAGE = 15
@@ -30,7 +30,22 @@ def _typed(field: Any, name: str, form: FormData, default: str) -> Any:
     return int(text[:20]) if isinstance(field, Integer) and text.isascii() and text.isdecimal() else text
 
 
-def form(rows: ModuleType, new: type[Schema], changed: type[Schema], **members: Any) -> Form:
+def declared(kind: type[Resource], **members: Any) -> Form:
+    """Add the list and the form of a resource whose members have labels."""
+    usual: Row = {
+        "name": kind.path,
+        "plural": kind.plural,
+        "noun": kind.noun,
+        "id_name": kind.id_name(),
+        "labels": {name: (f.metadata["label"], f.metadata["description"]) for name, f in kind.controls().items()},
+        "defaults": {name: str(value) for name, value in kind.defaults().items()},
+        "add": kind.create,
+        "change": kind.change,
+    }
+    return resource(kind.path, kind, kind.creates(), kind.updates(), **(usual | members))
+
+
+def form(rows: Any, new: type[Schema], changed: type[Schema], **members: Any) -> Form:
     """Add the form of a resource. `rows` is its module of `repository`, which has the name of its blueprint, and
     `defaults` are the values of an empty form."""
     fields, changeable, defaults = new().fields, changed().fields, members.pop("defaults", {})
@@ -51,14 +66,23 @@ def form(rows: ModuleType, new: type[Schema], changed: type[Schema], **members: 
         return {name: row[name] for name in fields} | colors
 
     name = members["name"]
-    usual: Row = {"plural": f"{name}s", "noun": name, "blueprint": rows.__name__.rpartition(".")[2]}
+    usual: Row = {
+        "plural": f"{name}s",
+        "noun": name,
+        "blueprint": rows.__module__.rpartition(".")[2] if isinstance(rows, type) else rows.__name__.rpartition(".")[2],
+    }
     usual |= {"id_name": f"{name}_id", "from_form": from_form, "from_row": from_row, "changes": changes, "add": add}
     usual |= {verb: getattr(rows, verb) for verb in ("read", "delete") if verb not in members}
     usual["change"] = lambda user_id, row_id, values: rows.update(user_id, row_id, **values)
     return Form(new=new, changed=changed, **(usual | members)).register()
 
 
-def resource(kind: str, rows: ModuleType, new: type[Schema], changed: type[Schema], **members: Any) -> Form:
+def show_rows(form: Form, page: Page, **values: Any) -> str:
+    """Render the list of a resource."""
+    return render_template(f"console/{form.plural}.html", page=page, form=form, **(values | form.choices()))
+
+
+def resource(kind: str, rows: Any, new: type[Schema], changed: type[Schema], **members: Any) -> Form:
     """Add the list and the form of a resource. `kind` is its name in `overviews.uses`."""
     resource_form = form(rows, new, changed, **({"name": kind, "id_name": f"{kind}_id"} | members))
 
@@ -67,8 +91,7 @@ def resource(kind: str, rows: ModuleType, new: type[Schema], changed: type[Schem
         ids = [row["id"] for row in page.rows]
         uses = {row["id"]: row for row in overviews.uses(g.user_id, ids, kind=kind, limit=MANY + 1)} if ids else {}
         page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
-        template = f"console/{resource_form.plural}.html"
-        return render_template(template, page=page, form=resource_form, **({"many": MANY} | resource_form.choices()))
+        return show_rows(resource_form, page, many=MANY)
 
     bp.add_url_rule(f"/{resource_form.plural}", resource_form.plural, show_list)
     return resource_form
@@ -85,6 +108,7 @@ def add_preview(form: Form, kind: str) -> None:
 
     bp.add_url_rule(f"/{form.plural}/preview", f"{form.name}_typed", typed, methods=["GET", "POST"])
     bp.add_url_rule(f"/{form.plural}/<id:row_id>/preview", f"{form.name}_preview", stored)
+    form.has_preview = True
     _framing.add(f"console.{form.name}")
 
 

@@ -1,16 +1,16 @@
 """Splash pages."""
 
-from linkmgr.api import splash as api
 from linkmgr.pages.console import resources
-from linkmgr.repository import splash
+from linkmgr.resources.splash import Splash
 
-FORM = resources.resource(
-    "splash", splash, api.NewSplash, api.SplashChanges,
+FORM = resources.declared(
+    Splash,
     name="splash_page",
-    plural="splash",
-    noun="splash page",
-    labels={"name": "Name", "title": "Heading", "message": "Text", "link": "Button link", "counter": "Seconds",
-            "banner": "Image"},
-    defaults={"counter": "5"},
-)  # fmt: skip
+    heading="Splash pages",
+    used="link",
+    counted="splash_pages",
+    example="A splash page appears for some seconds before the target of a link. For example, it announces a sale, or "
+    "thanks a sponsor.",
+    consequence="Links that show it redirect directly from then on.",
+)
 resources.add_preview(FORM, "splash")

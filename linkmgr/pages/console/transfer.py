@@ -1,5 +1,6 @@
 """Import and export."""
 
+from datetime import datetime
 from typing import Any
 
 from flask import flash, g, redirect, render_template, request, url_for
@@ -7,15 +8,15 @@ from werkzeug.wrappers import Response
 
 from linkmgr.api import imports as api
 from linkmgr.api.export import URLS
+from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number
-from linkmgr.imports import readers, requests
+from linkmgr.imports import export_account, requests, services
 from linkmgr.imports.rows import MEMBERS
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import export, export_account
+from linkmgr.repository import export, import_rows
 from linkmgr.repository import imports as repository
 from linkmgr.web import export as web_export
 from linkmgr.web import uploads
-from linkmgr.web.errors import AppError
 
 PER_PAGE, _FAILURES = 15, 20  # rows of the list, and failed rows of an import
 
@@ -23,7 +24,7 @@ PER_PAGE, _FAILURES = 15, 20  # rows of the list, and failed rows of an import
 @bp.get("/imports")
 def imports() -> str:
     page = repository.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/imports.html", page=page, services=readers.SERVICES, rules=api.RULES)
+    return render_template("console/imports.html", page=page, services=services.SERVICES, rules=api.RULES)
 
 
 @bp.post("/imports/new")
@@ -50,7 +51,7 @@ def import_page(row_id: int) -> str:
         mapping = {name: column for name, column in request.args.items() if name in MEMBERS and column}
         preview = requests.preview(g.user_id, requests.draft(g.user_id, row_id, mapping))
         return render_template("console/import_draft.html", row=row, preview=preview, rules=api.RULES)
-    errors = repository.errors(g.user_id, row_id, after=-1, limit=_FAILURES) if row["failed"] else []
+    errors = import_rows.errors(g.user_id, row_id, after=-1, limit=_FAILURES) if row["failed"] else []
     return render_template("console/import.html", row=row, errors=errors)
 
 
@@ -68,6 +69,16 @@ def import_begin(row_id: int) -> Response:
     return redirect(url_for("console.import_page", row_id=row_id), code=303)
 
 
+@bp.post("/imports/<id:row_id>/continue")
+def import_continue(row_id: int) -> Response:
+    repository.read(g.user_id, row_id)
+    try:
+        repository.resume(g.user_id, row_id)
+    except AppError as error:
+        flash(error.message, "error")
+    return redirect(url_for("console.import_page", row_id=row_id), code=303)
+
+
 @bp.get("/imports/<id:row_id>/errors")
 def import_errors(row_id: int) -> Response:
     repository.read(g.user_id, row_id)
@@ -76,7 +87,7 @@ def import_errors(row_id: int) -> Response:
 
 @bp.post("/imports/<id:row_id>/delete")
 def import_delete(row_id: int) -> Response:
-    cancelled = repository.delete(g.user_id, row_id) in ("queued", "running")
+    cancelled = repository.delete(g.user_id, row_id) in ("queued", "running", "paused")
     flash(f"Import {'cancelled' if cancelled else 'deleted'}. The links that it created remain.", "success")
     return redirect(url_for("console.imports"), code=303)
 
@@ -85,11 +96,13 @@ def import_delete(row_id: int) -> Response:
 def export_links() -> Response:
     export.require_feature(g.user_id)
     batches = export.batches(URLS.batch, g.user_id)
-    return web_export.download(web_export.encode("csv", URLS.columns, batches), "text/csv", "links.csv")
+    chunks, name = web_export.encode("csv", URLS.columns, batches), f"links-{datetime.now(g.zone):%Y-%m-%d}.csv"
+    return web_export.download(g.user_id, chunks, "text/csv", name)
 
 
 @bp.get("/export/account.zip")
 def export_everything() -> Response:
     export.require_feature(g.user_id)
     chunks = web_export.zipped(export_account.files(g.user_id))
-    return web_export.download(chunks, "application/zip", "linkmgr-account.zip")
+    name = f"linkmgr-account-{datetime.now(g.zone):%Y-%m-%d}.zip"
+    return web_export.download(g.user_id, chunks, "application/zip", name)

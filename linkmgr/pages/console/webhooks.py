@@ -9,32 +9,42 @@ from flask.typing import ResponseReturnValue
 
 from linkmgr.api import webhooks as api
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number
 from linkmgr.fields.times import iso
-from linkmgr.fields.webhooks import OF_USERS, PATTERNS, TYPES, users_problem
+from linkmgr.fields.webhooks import OF_USERS, PATTERNS, users_problem
 from linkmgr.outbound.webhooks import new_secret
+from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import Form, FormData, lines, to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import overviews, webhooks
-from linkmgr.web.errors import AppError
 
 PER_PAGE = 15
 _FILTERS = ("campaign", "channel", "domain")
 _MAX_CHOICES = 200  # of a kind
+_HEADINGS = {"*": "Everything", "qr": "QR codes", "bio": "Bio pages"}
 
 
-def _choices() -> list[str]:
-    """Return the patterns that the user can use, the types of a kind behind its prefix."""
-    groups: dict[str, list[str]] = {name.partition(".")[0]: [] for name in ("*", *TYPES)}
+def _groups() -> dict[str, list[str]]:
+    """Return the patterns that the user can use, by the heading of their kind."""
+    groups: dict[str, list[str]] = {}
     for name in PATTERNS:
         if g.admin or not name.startswith(OF_USERS):
-            groups[name.partition(".")[0]].append(name)
-    return [name for group in groups.values() for name in group]
+            groups.setdefault(_HEADINGS.get(kind := name.partition(".")[0], kind.capitalize()), []).append(name)
+    return groups
 
 
 def _label(pattern: str) -> str:
     """Return the name of a type or a prefix on pages."""
     return "all events" if pattern == "*" else f"all {pattern[:-2]} events" if pattern.endswith("*") else pattern
+
+
+def _options() -> dict[str, dict[str, str]]:
+    """Return what a webhook can be limited to, by kind."""
+    rows = overviews.choices(g.user_id, limit=_MAX_CHOICES)
+    return {
+        name: {"0": "All"} | {str(row["id"]): row["name"] for row in rows if row["kind"] == name} for name in _FILTERS
+    }
 
 
 def _indented(value: Any) -> str:
@@ -50,7 +60,8 @@ def _id(text: str) -> int:
 def _from_form(form: FormData) -> Row:
     texts = {name: lines(form.get(name, "")).strip() for name in ("name", "url")}
     filters = {name: _id(form.get(name, "")) for name in _FILTERS}
-    return texts | filters | {"events": form.getlist("events"), "active": "active" in form or not form}
+    events = form.getlist("events") if form else ["*"]
+    return texts | filters | {"events": events, "active": "active" in form or not form}
 
 
 def _from_row(row: Row) -> Row:
@@ -64,37 +75,57 @@ def _check(members: Row) -> dict[str, str]:
 
 def _add(user_id: int, members: Row) -> Row:
     """Add an active webhook. Its form does not have the field `active`."""
-    return {"id": webhooks.add(user_id, secret=new_secret(), **members | {"active": True})}
+    secret = new_secret()
+    return {"id": webhooks.add(user_id, secret=secret, **members | {"active": True}), "secret": secret}
 
 
-FORM = Form(
+class WebhookForm(Form):
+    def added(self, row: Row) -> ResponseReturnValue:
+        """Show the secret in the response to the form, so that no URL of the browser's history shows it."""
+        return webhook(row["id"], row["secret"])
+
+
+def _show_list() -> str:
+    page = webhooks.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+    return resources.show_rows(FORM, page)
+
+
+FORM = WebhookForm(
     name="webhook",
     plural="webhooks",
     noun="webhook",
     blueprint="webhooks",
     id_name="webhook_id",
-    new=api.NewWebhook,
-    changed=api.WebhookChanges,
+    new=api.WebhookCreate,
+    changed=api.WebhookUpdate,
+    show_list=_show_list,
     from_form=_from_form,
     from_row=_from_row,
     read=webhooks.read,
     add=_add,
     change=lambda user_id, row_id, members: webhooks.update(user_id, row_id, **members),
     delete=webhooks.delete,
-    labels={"name": "Name", "url": "URL", "events": "Events", "campaign": "Campaign", "channel": "Channel",
-            "domain": "Domain", "active": "Active"},
+    heading="Webhooks",
+    labels={
+        "name": "Name",
+        "url": ("URL", "The receiver of the events. Leave it empty to only record events, which programs then read "
+                "with the API."),
+        "events": "Events",
+        "campaign": "Campaign",
+        "channel": "Channel",
+        "domain": "Domain",
+        "active": "Active",
+    },
+    options=_options,
+    can_duplicate=False,
+    example="A webhook tells another program when something happens: a link is created, a visitor clicks, an overlay "
+    "is answered. For example, https://example.com/hooks gets every visit.",
+    consequence="The receiver gets no further events, and the deliveries are deleted.",
     check=_check,
     fields={"campaign_unknown": "campaign", "channel_unknown": "channel", "domain_unknown": "domain"},
-    choices=lambda: {"patterns": _choices(), "label_of": _label,
-                     "rows": overviews.choices(g.user_id, limit=_MAX_CHOICES)},
+    choices=lambda: {"groups": _groups(), "label_of": _label},
     after="webhook",
 ).register()  # fmt: skip
-
-
-@bp.get("/webhooks", endpoint="webhooks")
-def show_list() -> str:
-    page = webhooks.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    return render_template("console/webhooks.html", page=page, label_of=_label)
 
 
 @bp.get("/webhooks/<id:row_id>")
@@ -104,11 +135,15 @@ def webhook(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
     page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     return render_template(
         "console/webhook.html",
+        form=FORM,
         row=row,
         page=page,
         secret=secret,
         secret_version=webhooks.secret_version(g.user_id, row_id),
         has_changed=has_changed,
+        is_new=request.endpoint == "console.webhook_add",
+        is_waiting=request.method == "GET"
+        and any(row["state"] == "waiting" and not row["attempts"] for row in page.rows),
         iso=iso,
         indented=_indented,
         label_of=_label,
@@ -143,7 +178,7 @@ def _send(row_id: int, send: Callable[[], str]) -> ResponseReturnValue:
 def webhook_test(row_id: int) -> ResponseReturnValue:
     def send() -> str:
         has_url = webhooks.test(g.user_id, row_id)
-        return f"{api.TESTED[has_url]}{' Reload this page to see the result.' if has_url else ''}"
+        return api.TESTED[has_url]
 
     return _send(row_id, send)
 

@@ -1,0 +1,56 @@
+"""The operations that most resources have: list, read, add, update and delete."""
+
+from functools import partial
+from typing import Any
+
+from flask import Blueprint, Response
+
+from linkmgr.fields.base import body, changes_of
+from linkmgr.fields.query import paging
+from linkmgr.resources.resource import Resource
+from linkmgr.web.auth import user_id
+from linkmgr.web.responses import Json, listing, ok, updated, versioned
+
+Kind = type[Resource]
+
+
+def _index(kind: Kind) -> Json:
+    return listing(kind.list_key or kind.plural, kind.index(user_id(), **paging()))
+
+
+def _read(kind: Kind, **ids: int) -> Response:
+    record = kind.read(user_id(), *ids.values())
+    return versioned(record.pop("version"), data=record)
+
+
+def _add(kind: Kind) -> Json:
+    return ok(id=kind.create(user_id(), body(kind.creates()))["id"])
+
+
+def _update(kind: Kind, **ids: int) -> Response:
+    [row_id] = ids.values()
+    changes = changes_of(kind.updates(), lambda: kind.read(user_id(), row_id))
+    record = kind.change(user_id(), row_id, changes)
+    return updated(f"{kind.subject()} has been updated successfully.", record.pop("version"), data=record)
+
+
+def _delete(kind: Kind, **ids: int) -> Json:
+    kind.delete(user_id(), *ids.values())
+    return ok(f"{kind.subject()} has been deleted successfully.")
+
+
+_ROUTES: dict[str, tuple[str, str, Any]] = {
+    "index": ("GET", "/{plural}", _index),
+    "read": ("GET", "/{path}/<id:{id_name}>", _read),
+    "add": ("POST", "/{path}/add", _add),
+    "update": ("PUT", "/{path}/<id:{id_name}>/update", _update),
+    "delete": ("DELETE", "/{path}/<id:{id_name}>/delete", _delete),
+}
+
+
+def add_routes(bp: Blueprint, kind: Kind, *verbs: str) -> None:
+    """Add the routes of a resource: all five, or only these."""
+    for verb in verbs or _ROUTES:
+        method, rule, view = _ROUTES[verb]
+        rule = rule.format(plural=kind.plural, path=kind.path, id_name=kind.id_name())
+        bp.add_url_rule(rule, verb, partial(view, kind), methods=[method])

@@ -1,0 +1,56 @@
+"""Connections for API keys that may use only some rows of their user: see "Restricted keys" in schema.sql."""
+
+import copy
+
+from flask import Flask
+
+from linkmgr.db import session
+from linkmgr.db.statements import Database, database, executor
+from linkmgr.settings import this_app
+
+OWN, DOMAINS = "restricted_own", "restricted_domains"  # the schemas
+
+
+class RestrictedDatabase(Database):
+    """A pool of its own, because the prepared statements and the plans of functions depend on the search path."""
+
+    may_lag = False  # a replica has no settings of the key
+
+    def __init__(self, primary: Database, schema: str) -> None:
+        super().__init__(primary.dsn, primary.prepare, primary.on_connect)
+        primary.pools.append(self)
+        self.pools = primary.pools
+        self.schema = schema
+        if self.prepare:
+            path = f" -c search_path={schema},public"
+            self.options = self.options | {"options": session.STARTUP_OPTIONS + path}
+        else:
+            self.prelude += f"SET LOCAL search_path = {schema}, public; "
+
+    def of_key(self, key_id: int, domains: list[int] | None) -> "RestrictedDatabase":
+        """Return the same pool with the settings of a key, which each statement sets for its transaction."""
+        restricted = copy.copy(self)
+        ids = "" if domains is None else f"{{{','.join(map(str, domains))}}}"
+        # The last value fails if the schema is missing: PostgreSQL would skip it in the search path and use the tables.
+        restricted.prelude += (
+            f"SELECT set_config('linkmgr.key_id', '{key_id:d}', true), set_config('linkmgr.domains', '{ids}', true), "
+            f"'{self.schema}.links'::regclass; "
+        )
+        return restricted
+
+
+def restrict(key_id: int, *, own_only: bool, domains: list[int] | None) -> None:
+    """Execute the statements of the current request in the schema of the key."""
+    pools: dict[str, RestrictedDatabase] = this_app().extensions["linkmgr_restricted"]
+    executor.set(pools[OWN if own_only else DOMAINS].of_key(key_id, domains))
+
+
+def _release(_error: BaseException | None) -> None:
+    # Threads serve other requests in the same context.
+    if executor.get() is not None:
+        executor.set(None)
+
+
+def init_app(app: Flask) -> None:
+    app.extensions["linkmgr_restricted"] = {schema: RestrictedDatabase(database(), schema) for schema in (OWN, DOMAINS)}
+    app.teardown_request(_release)

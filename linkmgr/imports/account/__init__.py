@@ -1,0 +1,72 @@
+"""Exported accounts: their zip, and the CSV of their lines that an import could not store.
+
+That CSV can be mended and imported itself. Its columns are `file`, `line` and `error`. The ids in the lines are those
+of the account, no longer those of the zip.
+"""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import BinaryIO
+
+from linkmgr.db.statements import Row
+from linkmgr.imports.account import zip_file
+from linkmgr.imports.account.zip_file import FILES, Line
+from linkmgr.imports.files import text
+from linkmgr.imports.files.csv_file import csv_records
+from linkmgr.imports.sources import normalize
+
+SOURCE = "account"
+# Visits and answers follow the rows that the import of the zip made.
+_MENDED = tuple(name for name in FILES if name not in ("answers", "visits"))
+
+
+def has_columns(columns: list[str]) -> bool:
+    return {"file", "line"} <= set(map(normalize, columns))
+
+
+def read(stream: BinaryIO) -> Iterator[Line | None]:
+    """Read the lines of a zip or of the CSV, and return None after parts without one."""
+    start = stream.read(text.HEAD)
+    stream.seek(0)
+    if zip_file.is_zip(start):
+        yield from zip_file.read_zip(stream)
+        return
+    number = 0
+    for record in csv_records(text.Lines(text.pieces(stream, text.head(start)[1]))):
+        number += record is not None
+        yield record and _line(number, record)
+
+
+def _line(number: int, record: text.Record) -> Line:
+    values = {normalize(name): value for name, value in record.values.items()}
+    kind, line = values.get("file", "").strip().removesuffix(".jsonl"), values.get("line", "")
+    members: Row = {}
+    if record.problem:
+        problem: str | None = f"Row {number} {record.problem}"
+    elif kind not in _MENDED:
+        problem = f"Row {number} must have one of these files: {', '.join(f'{name}.jsonl' for name in _MENDED)}."
+    else:
+        members, problem = zip_file.parse(line.encode() or b"[]")  # an empty text would stand for a long line
+        problem = problem and f"The line of row {number} {problem}"
+    return Line(number, kind, members, problem, "" if '"password"' in line else line, is_mended=True)
+
+
+def first_rows(stream: BinaryIO, limit: int) -> list[Row]:
+    """Return the first rows of the CSV, or the first links of a zip, for a preview."""
+    start = stream.read(text.HEAD)
+    stream.seek(0)
+    lines = zip_file.read_file(zip_file.check(stream), "links", 0) if zip_file.is_zip(start) else read(stream)
+    return [_describe(line) for line in islice(lines, 10 * limit) if line][:limit]
+
+
+def _describe(line: Line) -> Row:
+    record = line.record
+    return {
+        "number": line.number,
+        "link": {name: str(record.get(name) or "") for name in ("url", "custom", "metatitle")},
+        "channels": [],
+        "created": record.get("date") if isinstance(record.get("date"), str) else None,
+        "clicks": clicks if isinstance(clicks := record.get("clicks"), int) and clicks >= 0 else None,
+        "visits": 0,
+        "problem": line.problem,
+    }

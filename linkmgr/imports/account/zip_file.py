@@ -1,0 +1,129 @@
+"""The zip of GET /api/account/export (linkmgr/imports/export_account.py describes its files)."""
+
+import io
+import json
+import lzma
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import IO, NamedTuple
+
+from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
+from linkmgr.fields import strict_json
+from linkmgr.imports.files import text
+from linkmgr.imports.rows import ReadError
+
+# In an order in which a line refers to earlier lines only.
+FILES = ("domains", "campaigns", "channels", "pixels", "splash", "overlays", "answers", "links", "qr", "logos", "bio",
+         "visits")  # fmt: skip
+_MAX_DIRECTORY = 256 << 10  # bytes that name the files
+_MAX_LINE = 128 << 10  # bytes; a body of the API has at most 64 KiB
+_MAX_LOGO = 4 << 20  # bytes; a logo has at most 1 MiB, and a third more in base64
+_NO_ARCHIVE = "This zip is not an export of an account. Unpack it, and send one of its files."
+# Errors of zipfile and of the libraries that it uses: also of encrypted files, and of offsets outside the zip.
+_UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, RuntimeError, ValueError, OverflowError,
+               EOFError, OSError)  # fmt: skip
+
+
+class Line(NamedTuple):
+    """A line of a file of the zip."""
+
+    number: int  # from 1, over all files
+    kind: str  # of FILES
+    record: Row
+    problem: str | None = None
+    text: str = ""  # the line itself, if it has a problem
+    is_mended: bool = False  # its ids are those of the account, see linkmgr/imports/account/__init__.py
+
+    @property
+    def raw(self) -> Row:
+        record = {name: value for name, value in self.record.items() if name != "password"}
+        line = self.text if self.problem else json.dumps(record, ensure_ascii=False)
+        if len(line) > _MAX_LINE and "image" in record:  # a logo, which can be added later
+            line = json.dumps(record | {"image": None}, ensure_ascii=False)
+        return {"file": f"{self.kind}.jsonl", "line": line[:_MAX_LINE]}
+
+
+def is_zip(head: bytes) -> bool:
+    return head.startswith(b"PK\x03\x04")
+
+
+class _Stream(io.BufferedIOBase):
+    """A zip. Until `is_listed`, a long read fails: it would load a long list of files into memory."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
+        self._stream = stream
+        self.is_listed = False
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def read(self, size: int | None = -1) -> bytes:
+        if not self.is_listed and (size or 0) > _MAX_DIRECTORY:
+            raise ReadError("This zip has too many files. Export the account again.")
+        return self._stream.read(-1 if size is None else size)
+
+
+def check(file: IO[bytes]) -> zipfile.ZipFile:
+    """Return the zip. Raise ReadError if it is not the one of an account, or unpacks to far more than it is."""
+    stream = _Stream(file)
+    try:
+        archive = zipfile.ZipFile(stream)
+        stream.is_listed = True
+        infos = {info.filename: info for info in archive.infolist()}
+    except _UNREADABLE:
+        raise ReadError("This zip is damaged. Export the account again.") from None
+    if "manifest.json" not in infos or "links.jsonl" not in infos:
+        raise ReadError(_NO_ARCHIVE)
+    size = file.seek(0, io.SEEK_END)
+    text.check_ratio(size, sum(info.file_size for info in infos.values()), "zip")
+    return archive
+
+
+def read_zip(stream: IO[bytes]) -> Iterator[Line | None]:
+    """Read the lines, and return None after parts without one."""
+    archive, number = check(stream), 0
+    names = set(archive.namelist())
+    for name in FILES:
+        if f"{name}.jsonl" in names:
+            for line in read_file(archive, name, number):
+                number = line.number if line else number
+                yield line
+
+
+def read_file(archive: zipfile.ZipFile, kind: str, number: int) -> Iterator[Line | None]:
+    limit, place, is_skipped = _MAX_LOGO if kind in ("domains", "logos") else _MAX_LINE, 0, False
+    try:
+        with archive.open(f"{kind}.jsonl") as file:
+            while line := file.readline(limit):
+                is_part, was_skipped = len(line) >= limit and not line.endswith(b"\n"), is_skipped
+                is_skipped = is_part
+                if was_skipped or not line.strip():  # the rest of a long line, or an empty one
+                    yield None
+                    continue
+                number, place = number + 1, place + 1
+                record, problem = parse(b"" if is_part else line, limit)
+                sentence = problem and f"Line {place} of {kind}.jsonl {problem}"
+                shown = line.decode(errors="replace").strip() if problem and not is_part else ""
+                yield Line(number, kind, record, sentence, "" if '"password"' in shown else shown)
+    except _UNREADABLE as error:
+        raise ReadError(f"{kind}.jsonl in this zip cannot be read. Export the account again.") from error
+
+
+def parse(line: bytes, limit: int = _MAX_LINE) -> tuple[Row, str | None]:
+    """Return the members of a line, and a problem or None. An empty text stands for a line that is too long."""
+    if not line:
+        return {}, f"is longer than {limit >> 10} KiB."
+    try:
+        return strict_json.parse(line), None
+    except (strict_json.NotJson, AppError):
+        return {}, "is not a valid JSON object."

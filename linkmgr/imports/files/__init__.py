@@ -1,0 +1,145 @@
+"""Recognize an import file by its first bytes, and read its rows one by one."""
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, NamedTuple
+
+from linkmgr.imports.cells import flatten
+from linkmgr.imports.files import text
+from linkmgr.imports.files.csv_file import csv_records, header
+from linkmgr.imports.files.json_file import first_records, json_elements, json_lines
+from linkmgr.imports.files.sql_file import LINKS, Table, sql_records
+from linkmgr.imports.files.text import Lines, Record
+from linkmgr.imports.rows import MEMBERS, ImportRow, ReadError
+from linkmgr.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
+from linkmgr.imports.values import Converter, visit_row
+
+SOURCES = ("bitly", "dub", "kutt", "linkmgr", "rebrandly", "shlink", "shortio", "yourls")
+HEAD_BYTES = text.HEAD  # recognize() needs at most so many
+
+_SQL = re.compile(rb"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)
+_MAX_SHOWN = 50  # columns of a file in a message, and characters of each
+
+
+class Form(NamedTuple):
+    """The form of a file, recognized by its first bytes."""
+
+    format: str  # csv, json, jsonl or sql
+    columns: list[str]  # as the file has them
+    encoding: str
+    source: Source | None  # None: a mapping is required
+
+    @property
+    def mapping(self) -> dict[str, str]:
+        """Return the column of each member; guesses, if there is no source."""
+        return mapping_of(self.source, self.columns)
+
+
+def recognize(start: bytes) -> Form:
+    """Return the form of a file, which may be packed with gzip. Raise ReadError if it is not supported."""
+    content, encoding = text.head(start)
+    stripped = content.removeprefix("\ufeff".encode()).lstrip()
+    if _SQL.match(stripped):
+        return Form("sql", list(LINKS), encoding, BY_NAME["yourls"])
+    if stripped.startswith((b"{", b"[")):
+        file_format, records = first_records(content, _has_target)
+        columns = list(dict.fromkeys(name for record in records for name in record))
+        flat = list(dict.fromkeys(name for record in records for name in flatten(record)))
+        return Form(file_format, columns, encoding, recognize_source(flat))
+    columns, _ = header(Lines(iter([_whole_lines(content)])))
+    return Form("csv", columns, encoding, recognize_source(columns))
+
+
+def _has_target(record: dict[str, Any]) -> bool:
+    return "url" in mapping_of(recognize_source(flatten(record)), list(record))
+
+
+def _whole_lines(content: bytes) -> bytes:
+    """Return the text without a last line that may continue behind it."""
+    if len(content) < HEAD_BYTES:
+        return content
+    end = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
+    if not content[:end].strip():
+        raise ReadError("The first line with a text is not in the first 64 KiB, or is longer. Correct the file.")
+    return content[:end]
+
+
+def read(stream: BinaryIO, source: str = "", mapping: Mapping[str, str] | None = None) -> Iterator[ImportRow | None]:
+    """Read the rows of a file, and None after each piece of it. `mapping` replaces columns of the source.
+
+    The stream must support read(n) and seek(n). Raise ReadError for a file that cannot be read any further.
+    """
+    stream.seek(0)
+    form = recognize(stream.read(HEAD_BYTES))
+    if not form.columns:  # an array without a link
+        form = form._replace(source=BY_NAME["linkmgr"])
+    if source in BY_NAME:
+        form = form._replace(source=BY_NAME[source])
+    columns = _columns(form, mapping or {})
+    shown = form.mapping | dict(mapping or {})
+    converter = Converter(
+        form.source, columns, shown.get("url", "url"), names=form.columns if form.format == "csv" else ()
+    )
+    texts, number = text.pieces(stream, form.encoding), 0
+    for table, record in _records(form.format, texts):
+        if record is None:
+            yield None
+        elif table is None or table.has_links:
+            number += 1
+            yield converter.row(number, record)
+        else:
+            number += 1
+            yield visit_row(number, record)
+    if form.format == "sql" and not number:
+        raise ReadError("The SQL file has no rows of YOURLS. Export its tables yourls_url and yourls_log.")
+
+
+def _records(file_format: str, texts: Iterator[bytes]) -> Iterator[tuple[Table | None, Record | None]]:
+    if file_format == "sql":
+        for item in sql_records(texts):
+            yield item or (None, None)
+        return
+    if file_format == "json":
+        records = json_elements(texts)
+    else:
+        records = (json_lines if file_format == "jsonl" else csv_records)(Lines(texts))
+    for record in records:
+        yield None, record
+
+
+def first_rows(start: bytes, source: str, mapping: Mapping[str, str], limit: int) -> list[ImportRow]:
+    """Return the first rows among the first bytes of a file. The work does not depend on the size of the file."""
+    content, _ = text.head(start)
+    rows: list[ImportRow] = []
+    try:
+        for row in read(io.BytesIO(content), source, mapping):
+            if row is not None:
+                rows.append(row)
+            if len(rows) == limit:
+                return rows
+    except ReadError:
+        if len(content) < HEAD_BYTES and not rows:
+            raise
+    return rows if len(content) < HEAD_BYTES else rows[:-1]  # the last one may be cut
+
+
+def _columns(form: Form, mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the normalized columns of each member, the best first."""
+    if unknown := next((member for member in mapping if member not in MEMBERS), None):
+        raise ReadError(f"'{unknown}' in the mapping is not a member of a link. Use: {', '.join(MEMBERS)}.")
+    names = ", ".join(f"'{column[:_MAX_SHOWN]}'" for column in form.columns[:_MAX_SHOWN])
+    available = {normalize(column) for column in form.columns}
+    candidates = dict(form.source.columns) if form.source else {}
+    for member, column in mapping.items():
+        if normalize(column) not in available and form.format == "csv":
+            raise ReadError(f"The file has no column '{column}'. Its columns are: {names}.")
+        if normalize(column) not in candidates.get(member, ()):
+            candidates[member] = (normalize(column),)
+    if not form.source and "url" not in candidates:
+        raise ReadError(
+            f"In the mapping, set url to the name of the column that contains the target. The columns are: {names}."
+        )
+    if form.format == "csv" and not available & set(candidates["url"]):
+        raise ReadError(f"This is not an export of {form.source and form.source.name}. Its columns are: {names}.")
+    return candidates

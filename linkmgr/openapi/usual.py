@@ -1,0 +1,110 @@
+"""The sections of resources: members, records, and the operations that most of them have."""
+
+from typing import Any
+
+from marshmallow import Schema, fields, missing
+
+from linkmgr.openapi.model import PAGING, Member, Members, Operation, Resource
+from linkmgr.openapi.schemas import CREATED, JsonSchema, changed, done, listing, reading
+from linkmgr.openapi.types import allow_empty, schema_of
+from linkmgr.resources.resource import Resource as Declared
+
+Kind = type[Declared]
+Codes = tuple[str, ...]
+KINDS: list[Kind] = []  # all of section()
+
+
+def members_of(schema: type[Schema]) -> Members:
+    """Return the members of a body."""
+    return {
+        name: Member(field.metadata["examples"][0], field.metadata["description"], _default(field))
+        for name, field in schema().fields.items()
+    }
+
+
+def _default(field: fields.Field[Any]) -> Any:
+    default = field.load_default
+    return None if default in (missing, "") or callable(default) else default
+
+
+def _shown(field: fields.Field[Any]) -> JsonSchema:
+    """Return the schema of a member in a record: without the bounds of what may be sent."""
+    schema = schema_of(field, None)
+    if getattr(field, "allow_empty", False):
+        schema = allow_empty(schema)
+    kept = {name: schema[name] for name in ("type", "enum", "minimum", "pattern", "items", "anyOf") if name in schema}
+    return kept | {"examples": field.metadata["examples"]}
+
+
+def record(kind: Kind, place: str = "record") -> JsonSchema:
+    """Return the schema of a record, or of one in a list or an export."""
+    members = {name: _shown(kind().fields[name]) for name in kind.shown(place)}
+    return {"type": "object", "properties": members, "required": list(members)}
+
+
+def operations(
+    kind: Kind,
+    *,
+    example: Any,
+    change: Any,
+    codes: Codes = (),
+    added: Codes = (),
+    refused: Codes = (),
+    deleted: str = "",
+    paged: str = "",
+    responses: dict[str, JsonSchema] | None = None,
+) -> tuple[Operation, ...]:
+    """Return the operations that most resources have.
+
+    `codes` are errors of create and update, `added` further ones of the create, and `refused` those of the delete,
+    which `deleted` describes. `paged` is the summary of a read that has a list too. `responses` are those that are
+    special, by the names of the endpoints."""
+    name, row = kind.__name__, f"/api/{kind.path}/{{{kind.id_name()}}}"
+    called = f"{'an' if kind.noun[0] in 'aeiou' else 'a'} {kind.noun}"
+    message = f"{kind.subject()} has been {{}} successfully."
+    usual = {
+        "index": listing(kind.list_key or kind.plural, name_of(kind, "list")),
+        "read": reading(name),
+        "add": CREATED,
+        "update": changed(message.format("updated"), name),
+        "delete": done(message.format("deleted")),
+    } | (responses or {})
+    new, changes = kind.creates(), kind.updates()
+    return (
+        Operation("GET", f"/api/{kind.plural}", f"List {kind.noun}s", usual["index"], query=PAGING),
+        Operation("GET", row, paged or f"Read {called}", usual["read"], query=PAGING if paged else (), tagged=True),
+        Operation("POST", f"/api/{kind.path}/add", f"Add {called}", usual["add"], new, example, (*added, *codes)),
+        Operation("PUT", f"{row}/update", f"Change {called}", usual["update"], changes, change, codes, tagged=True),
+        Operation("DELETE", f"{row}/delete", f"Delete {called}", usual["delete"], codes=refused, description=deleted),
+    )
+
+
+def records_of(kind: Kind) -> dict[str, JsonSchema]:
+    """Return the schemas of the record, and of those in lists and exports if they differ, by name."""
+    return {name_of(kind, place): record(kind, place) for place in ("list", "export", "record")}
+
+
+def name_of(kind: Kind, place: str = "record") -> str:
+    suffix = {"list": "Listed", "export": "Exported"}.get(place, "")
+    return kind.__name__ + (suffix if kind.shown(place) != kind.shown() else "")
+
+
+def section(
+    kind: Kind,
+    title: str,
+    *,
+    others: tuple[Operation, ...] = (),
+    records: dict[str, JsonSchema] | None = None,
+    nested: dict[type[Schema], Members] | None = None,
+    **about: Any,
+) -> Resource:
+    """Return the section of a resource that has the usual operations, and `others`."""
+    KINDS.append(kind)
+    return Resource(
+        title,
+        (*operations(kind, **about), *others),
+        kind.about,
+        members_of(kind.creates()),
+        nested or {},
+        records_of(kind) | (records or {}),
+    )

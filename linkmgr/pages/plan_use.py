@@ -1,0 +1,71 @@
+"""Use of the limits of a plan. An account is a row with `admin`, `limits` and `used`."""
+
+import re
+from typing import NamedTuple
+
+from linkmgr.db.statements import Row
+from linkmgr.settings import settings
+
+# Label, kind in the table `usage`, and the member of the plan's limits that limits it.
+USAGE_KINDS = (
+    ("Links", "links", "links"),
+    ("Clicks this month", "clicks", "clicks"),
+    ("QR codes", "qrs", None),
+    ("Bio pages", "bios", None),
+    ("Branded domains", "domains", "domain"),
+    ("Pixels", "pixels", "pixels"),
+    ("Splash pages", "splash_pages", "splash"),
+    ("Overlays", "overlays", "overlay"),
+    ("Campaigns", "campaigns", "bundle"),
+    ("Channels", "channels", None),
+)
+FEATURES = {
+    "api": "API",
+    "alias": "Custom aliases",
+    "geo": "Targets by country",
+    "device": "Targets by device",
+    "parameters": "Link parameters",
+    "export": "Exports",
+}
+
+
+class Usage(NamedTuple):
+    """Usage of one kind of object. The limit is None if there is none, and 0 if the plan excludes the kind."""
+
+    label: str
+    used: int
+    limit: int | None
+
+
+def _limit(limits: Row, member: str | None) -> int | None:
+    limit = 0 if member is None else limits.get(member, 0)
+    if isinstance(limit, dict):
+        if limit["enabled"] != "1":
+            return 0
+        limit = int(limit.get("count", 0))
+    return limit or None
+
+
+def usage(account: Row) -> list[Usage]:
+    return [use_of(account, kind) for _, kind, _ in USAGE_KINDS]
+
+
+def use_of(account: Row, kind: str) -> Usage:
+    """Return how much of a kind an account uses."""
+    label, _, member = next(row for row in USAGE_KINDS if row[1] == kind)
+    limit = None if account["admin"] else _limit(account["limits"], member)
+    return Usage(label, account["used"].get(kind, 0), limit)
+
+
+def is_included(account: Row, feature: str) -> bool:
+    """Return True if the plan has a feature. Administrators have all."""
+    return bool(account["admin"] or account["limits"].get(feature, {}).get("enabled") == "1")
+
+
+def features(account: Row) -> dict[str, bool]:
+    return {label: is_included(account, member) for member, label in FEATURES.items()}
+
+
+def rate(account: Row) -> str:
+    rate = f"{account['rate']} per minute" if account["rate"] else settings().rate_limit
+    return re.sub("[0-9]+", lambda number: f"{int(number[0]):,}", rate)

@@ -1,0 +1,226 @@
+"""Rows of imports: those that wait, those that failed, and those to which others refer."""
+
+import orjson
+
+from linkmgr.db.statements import Row, rows, run
+
+MAX_ERRORS = 10_000  # of an import that are kept
+MAX_ERROR_BYTES = 16 << 20  # of all imports of a user
+ERROR_DAYS = 30
+_MAX_COLUMNS = 1000  # of the rows that failed; each row of JSON can have other ones
+_MAX_BYTES = 4 << 20  # of waiting rows that are read at once
+_CLEANED = 5000  # rows that one statement deletes
+
+
+def add(user_id: int, import_id: int, added: list[Row]) -> None:
+    """Store rows that wait, with `number`, `place`, `kind`, `name`, `lines` and `content`."""
+    run(
+        """
+        INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, content)
+        SELECT %(user_id)s, %(import_id)s, number, place, kind, name, lines, content
+          FROM json_to_recordset(%(rows)s) AS added (
+               number bigint, place smallint, kind text, name text, lines integer, content text)
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        rows=orjson.dumps(added).decode(),
+    )
+
+
+def names(user_id: int, import_id: int, kind: str, sent: list[str]) -> set[str]:
+    """Return those of the names that rows of the import have."""
+    records = rows(
+        """
+        SELECT DISTINCT name
+          FROM import_rows
+         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND kind = %(kind)s
+           AND name = ANY (%(names)s::text[])
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        kind=kind,
+        names=sent,
+    )
+    return {record["name"] for record in records}
+
+
+def waiting(user_id: int, import_id: int, *, limit: int, lines: int) -> list[Row]:
+    """Return the next rows that wait: at most `limit` of the same place, with few more than `lines` rows of the
+    source."""
+    return rows(
+        """
+        SELECT number, kind, name, lines, content
+          FROM (SELECT *, place = first_value(place) OVER following AS is_first,
+                       sum(octet_length(content)) OVER following - octet_length(content) AS bytes_before,
+                       sum(lines) OVER following - lines AS lines_before
+                  FROM (SELECT number, kind, name, lines, content, place
+                          FROM import_rows
+                         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND content IS NOT NULL
+                         ORDER BY place, number
+                         LIMIT %(limit)s) next_rows
+                WINDOW following AS (ORDER BY place, number)) numbered
+         WHERE is_first AND bytes_before < %(max_bytes)s AND lines_before < %(lines)s
+         ORDER BY number
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        limit=limit,
+        lines=lines,
+        max_bytes=_MAX_BYTES,
+    )
+
+
+def finish(user_id: int, import_id: int, *, errors: list[Row], kept: list[Row], done: list[int]) -> int:
+    """Keep rows that failed, with `number`, `raw`, `code` and `message`, and rows to which others may refer, with
+    `number`, `row_id` and `made`. Delete the others. Return the number of bytes that were kept of those that failed."""
+    result = run(
+        """
+        WITH deleted AS (
+            DELETE FROM import_rows
+             WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number = ANY (%(done)s::bigint[])),
+        kept AS (
+            UPDATE import_rows r
+               SET content = NULL, row_id = k.row_id, made = k.made
+              FROM json_to_recordset(%(kept)s) AS k (number bigint, row_id bigint, made boolean)
+             WHERE r.user_id = %(user_id)s AND r.import_id = %(import_id)s AND r.number = k.number),
+        failed AS (
+            UPDATE import_rows r
+               SET content = NULL, raw = e.raw, code = e.code, message = e.message
+              FROM json_to_recordset(%(errors)s) AS e (number bigint, raw json, code text, message text)
+             WHERE r.user_id = %(user_id)s AND r.import_id = %(import_id)s AND r.number = e.number
+            RETURNING octet_length(e.raw::text) + octet_length(e.message) AS size)
+        SELECT coalesce(sum(size), 0)::bigint AS bytes FROM failed
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        errors=orjson.dumps(errors).decode(),
+        kept=orjson.dumps(kept).decode(),
+        done=done,
+    )
+    return int(result["bytes"]) if result else 0
+
+
+def references(user_id: int, import_id: int, kind: str, sent: list[str], *, made: bool) -> dict[str, int]:
+    """Return the ids of stored rows by their names in the source. With `made`, only of those that the import made."""
+    records = rows(
+        """
+        SELECT DISTINCT ON (name) name, row_id
+          FROM import_rows
+         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND kind = %(kind)s
+           AND name = ANY (%(names)s::text[]) AND row_id IS NOT NULL AND (made OR NOT %(made)s)
+         ORDER BY name, number
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        kind=kind,
+        names=sent,
+        made=made,
+    )
+    return {record["name"]: record["row_id"] for record in records}
+
+
+def clear(user_id: int, import_id: int, *, also_errors: bool = False) -> bool:
+    """Delete some of the rows of an import, except those that failed. Return True if there are no more."""
+    result = run(
+        """
+        WITH deleted AS (
+            DELETE FROM import_rows
+             WHERE ctid = ANY (ARRAY(SELECT ctid FROM import_rows
+                                      WHERE import_id = %(import_id)s AND (code IS NULL OR %(also_errors)s)
+                                      LIMIT %(limit)s))
+               AND user_id = %(user_id)s
+            RETURNING 1)
+        SELECT count(*) AS deleted FROM deleted
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        also_errors=also_errors,
+        limit=_CLEANED,
+    )
+    return result is None or result["deleted"] < _CLEANED
+
+
+# --- rows that failed
+
+
+def drop_old_errors(user_id: int, import_id: int) -> None:
+    """Delete the failed rows of the user's oldest imports while those of all imports are larger than
+    MAX_ERROR_BYTES."""
+    run(
+        """
+        WITH old AS (
+            UPDATE imports
+               SET error_bytes = 0
+             WHERE user_id = %(user_id)s AND error_bytes > 0 AND id <> %(import_id)s
+               AND id IN (SELECT id
+                            FROM (SELECT id, sum(error_bytes) OVER (ORDER BY id = %(import_id)s DESC, id DESC) AS bytes
+                                    FROM imports WHERE user_id = %(user_id)s) newer
+                           WHERE bytes > %(max_bytes)s)
+            RETURNING id)
+        DELETE FROM import_rows
+         WHERE user_id = %(user_id)s AND import_id IN (SELECT id FROM old) AND code IS NOT NULL
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        max_bytes=MAX_ERROR_BYTES,
+    )
+
+
+def delete_expired(limit: int) -> int:
+    """Delete failed rows of imports that ended ERROR_DAYS ago. Return their number."""
+    deleted = run(
+        """
+        WITH deleted AS (
+            DELETE FROM import_rows
+             WHERE ctid = ANY (ARRAY(SELECT r.ctid
+                                       FROM imports i
+                                       JOIN import_rows r ON r.import_id = i.id
+                                      WHERE i.finished < now() - make_interval(days => %(days)s) AND i.error_bytes > 0
+                                      LIMIT %(limit)s))
+            RETURNING import_id),
+        emptied AS (
+            UPDATE imports SET error_bytes = 0
+             WHERE finished < now() - make_interval(days => %(days)s) AND error_bytes > 0
+               AND NOT EXISTS (SELECT FROM deleted))
+        SELECT count(*) AS number FROM deleted
+        """,
+        days=ERROR_DAYS,
+        limit=limit,
+    )
+    return int(deleted["number"]) if deleted else 0
+
+
+def errors(user_id: int, import_id: int, *, after: int, limit: int) -> list[Row]:
+    """Return the next rows that failed, in the order of the source."""
+    return rows(
+        """
+        SELECT number, raw, code, message
+          FROM import_rows
+         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number > %(after)s AND code IS NOT NULL
+         ORDER BY number
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        after=after,
+        limit=limit,
+    )
+
+
+def error_columns(user_id: int, import_id: int) -> list[str]:
+    """Return the columns of the rows that failed, in the order of the source."""
+    columns = rows(
+        """
+        SELECT name
+          FROM (SELECT raw FROM import_rows
+                 WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND code IS NOT NULL) failed,
+               json_object_keys(raw) WITH ORDINALITY AS columns (name, place)
+         GROUP BY name
+         ORDER BY min(place), name
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        limit=_MAX_COLUMNS,
+    )
+    return [column["name"] for column in columns]

@@ -1,0 +1,50 @@
+"""/api/campaigns and /api/campaign"""
+
+import secrets
+
+from linkmgr.fields.base import Boolean, Matching, Shown, Text
+from linkmgr.repository import campaigns
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, member, row_id
+
+SLUG = "[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'"
+_ROTATOR = {"anyOf": [{"type": "string", "pattern": "^https?://"}, {"type": "boolean", "enum": [False]}]}
+
+
+def _generate_name() -> str:
+    return f"Campaign {secrets.token_hex(6)}"
+
+
+class Campaign(Resource):
+    about = """\
+`rotator` redirects each visitor to one of the campaign's links, chosen at random. `list` is a page with its
+links, except those with the status `private`. Both work only while the campaign is `public`. Responses to create
+and update contain the name as `domain` and as `campaign`."""
+    noun = path = "campaign"
+    plural = "campaigns"
+    also_shown = ("domain", "campaign")
+    rows = campaigns
+
+    id = row_id()
+    name = member(
+        Text(load_default=_generate_name),
+        "Unique among your campaigns. Without it, the service generates one on create.",
+        "Summer",
+        label="Name",
+        needed=True,
+    )
+    slug = member(
+        Matching(*SLUG, allow_empty=True),
+        "The last part of the rotator's URL, unique over all users. Without it there is no rotator.",
+        "summer",
+        label="Rotator",
+        shown=DETAIL,
+    )
+    public = member(
+        Boolean(load_default=False),
+        "Publishes the rotator and the list. The list never shows private links.",
+        True,
+        label="Everyone may open the rotator and the list of its links",
+    )
+    rotator = member(Shown(_ROTATOR), "`false` without a slug.", "https://go.example.org/r/summer", shown=READ)
+    list = member(Shown({"type": "string"}), "", "https://go.example.org/u/dana/summer-17", shown=READ)
+    date = created(shown=EXPORT)

@@ -1,0 +1,23 @@
+"""/api/channels and /api/channel"""
+
+from linkmgr.fields.base import Boolean, Color, Text
+from linkmgr.repository import channels
+from linkmgr.resources.resource import EXPORT, Resource, created, member, row_id
+
+
+class Channel(Resource):
+    about = """\
+A channel collects links, bio pages and QR codes. Items are listed in the order in which they were added to the
+channel, newest first. `date` is the day on which the item itself was created."""
+    noun = path = "channel"
+    plural = "channels"
+    rows = channels
+
+    id = row_id()
+    name = member(Text(required=True), "Unique among your channels.", "Reading", label="Name")
+    description = member(
+        Text(1000, multiline=True, allow_empty=True), "A note for yourself.", "For the train", label="Description"
+    )
+    color = member(Color(load_default="#3b82f6"), "Marks the channel in lists.", "#f59e0b", label="Color")
+    starred = member(Boolean(load_default=False), "Marks the channel as a favorite.", True, label="Starred")
+    date = created(shown=EXPORT)

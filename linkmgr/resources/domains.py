@@ -1,0 +1,125 @@
+"""/api/domains and /api/domain"""
+
+from marshmallow import ValidationError
+
+from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
+from linkmgr.fields import accents
+from linkmgr.fields.base import Color, Target, Text
+from linkmgr.fields.urls import MAX_URL, normalize_domain
+from linkmgr.outbound import domain_check
+from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT
+from linkmgr.qr import logos
+from linkmgr.repository import domains
+from linkmgr.resources.resource import Resource, member, row_id
+
+MAX_NAME = 60
+
+
+class DomainUrl(Text):
+    """A host name with http:// or https://."""
+
+    def clean(self, text: str) -> str:
+        return normalize_domain(text)
+
+
+class BrandColor(Color):
+    """A color in which text on light pages is readable. A lighter one is derived for dark pages."""
+
+    def clean(self, text: str) -> str:
+        if text and (problem := accents.problem(super().clean(text))):
+            raise ValidationError(problem)
+        return text
+
+
+class Domain(Resource):
+    about = f"""\
+Point the domain to the server of this service before you add it. The service then fetches
+`http://<domain>{domain_check.CHALLENGE_PATH}<token>` and compares the response with the one that only this service can
+compute. A redirect to the same URL under `https` is followed. The IP address must be public, and the response must
+arrive within {DEADLINE:g} seconds. A process of the service fetches at most {MAX_CONCURRENT} URLs at a time; beyond
+that, the response is a 503.
+
+A branded domain has its own aliases. `/` redirects to `redirectroot`, and unknown paths redirect to `redirect404`.
+Sign-in, account pages and avatars exist only on the host of this service; on a branded domain they are unknown paths.
+The API, `/healthz` and `/metrics` are always a 404 there.
+
+The pages of a branded domain show nothing of the operator of this service. `brandname`, `brandlogo` and `brandcolor`
+give them a name, a logo and a color of their own."""
+    noun, called = "branded domain", "Domain"
+    path = "domain"
+    plural = "domains"
+    rows = domains
+
+    id = row_id()
+    domain = member(
+        DomainUrl(required=True),
+        "Scheme and host name, without a port or a path.",
+        "https://go.example.com",
+        label="Domain",
+        fixed=True,
+    )
+    redirectroot = member(
+        Target(allow_empty=True), "The target of visits to `/`.", "https://example.com/", label="Start page"
+    )
+    redirect404 = member(
+        Target(allow_empty=True),
+        "The target of visits to unknown paths.",
+        "https://example.com/missing",
+        label="Page for unknown URLs",
+    )
+    brandname = member(
+        Text(MAX_NAME, allow_empty=True),
+        "The name on the pages of the domain. Without it, they show its host name.",
+        "Example",
+        label="Name",
+    )
+    brandlogo = member(
+        Text(MAX_URL, allow_empty=True),
+        "The logo on the pages of the domain: a URL that is fetched once, or the name of a file in the folder `logos/` "
+        "of the service. PNG or JPEG, at most 1 MiB and 4 megapixels. An update with the same `brandlogo` keeps the "
+        "stored image.",
+        "https://example.com/logo.png",
+        label="Logo",
+        synonyms="image picture thumbnail",
+    )
+    brandcolor = member(
+        BrandColor(allow_empty=True),
+        "The color of links and buttons on the pages of the domain. It needs a contrast of at least 4.5 to 1 on light "
+        "pages. A lighter color is derived for dark pages.",
+        "#14713d",
+        label="Color",
+    )
+
+    @classmethod
+    def create(cls, user_id: int, members: Row) -> Row:
+        """Check that the domain points to this service, and add it."""
+        return cls.add_checked(user_id, members, is_checked=domain_check.check(members["domain"]))
+
+    @classmethod
+    def add_checked(cls, user_id: int, members: Row, *, is_checked: bool, image: bytes | None = None) -> Row:
+        """Add a domain. `image` is its logo if it need not be fetched."""
+        logo = image if image is not None else logos.load(members["brandlogo"], member="brandlogo")
+        return cls.record(domains.add(user_id, cls.complete(members) | {"logo": logo, "is_checked": is_checked}))
+
+    @classmethod
+    def change(cls, user_id: int, row_id: int, members: Row) -> Row:
+        logo = None
+        if "brandlogo" in members and members["brandlogo"] != cls.read(user_id, row_id)["brandlogo"]:
+            logo = logos.load(members["brandlogo"], member="brandlogo")
+        return cls.record(domains.update(user_id, row_id, cls.complete(members) | {"logo": logo}))
+
+    @classmethod
+    def check_now(cls, user_id: int, row_id: int) -> str | None:
+        """Check that the domain points to this service, and store the problem, or "". Return it, or None if checks are
+        off."""
+        problem = ""
+        try:
+            if not domain_check.check(cls.read(user_id, row_id)["domain"]):
+                return None
+        except AppError as error:
+            if error.code != "domain_unproven":
+                raise
+            problem = error.message
+        domains.store_check(user_id, row_id, problem=problem)
+        return problem

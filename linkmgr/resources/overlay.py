@@ -1,0 +1,105 @@
+"""/api/overlay"""
+
+from typing import Any
+
+from marshmallow import ValidationError, validates_schema
+
+from linkmgr.db.statements import Row
+from linkmgr.errors import RETRY_SECONDS, AppError
+from linkmgr.fields import overlays
+from linkmgr.fields.base import Choice, Color, Target, Text
+from linkmgr.repository import overlay
+from linkmgr.repository.overlay_answers import MAX_ANSWERS
+from linkmgr.resources.resource import DETAIL, Resource, created, member, row_id
+
+TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
+POSITIONS = ("top", "bottom", "left", "right", "center")
+_TRIES = 5  # while concurrent requests change the type or the message
+
+
+class Overlay(Resource):
+    about = f"""\
+An overlay is shown above the target of a link. Send its id in the `type` of a link: `overlay-17`. The meaning of
+`message` depends on the type:
+
+- `contact`, `newsletter`, `message`: the text above the form or the button.
+- `poll`: the first line is the question, and each further line is a choice, at most {overlays.MAX_CHOICES}. Without
+  choices they are Yes and No.
+- `image`: the first line is the URL of the image, and the rest is its caption.
+- `coupon`: the text above the code, which is the `label`.
+
+If an update has only the type or only the message, it must fit the stored value of the other. To change the type of an
+overlay whose message the new type cannot show, send both.
+
+Visitors answer a `contact`, `newsletter` or `poll` overlay with a form, which the page sends to `/o/answer`. A form is
+valid for a day. An IP address can send 10 answers in 10 minutes; beyond that, the response is a 429. An overlay keeps
+at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones is a 403."""
+    noun, called = "CTA overlay", "Overlay"
+    path = plural = "overlay"
+    list_key = "cta"
+    rows = overlay
+
+    id = row_id()
+    type = member(Choice(TYPES, required=True), "The type of the overlay.", "message", label="Type")
+    name = member(Text(required=True), "Its name in lists. Visitors do not see it.", "Sale", label="Name")
+    message = member(
+        Text(2000, multiline=True, allow_empty=True),
+        "The text. Its first line is the heading, or what the type needs.",
+        "Everything must go.",
+        label="Text",
+        shown=DETAIL,
+    )
+    link = member(
+        Target(allow_empty=True),
+        "The URL that the button or the image opens.",
+        "https://example.com/sale",
+        label="Link",
+        shown=DETAIL,
+    )
+    label = member(
+        Text(allow_empty=True),
+        "The text of the button, the code of a `coupon`, or the alternative text of an `image`.",
+        "Have a look",
+        label="Label",
+        shown=DETAIL,
+    )
+    position = member(
+        Choice(POSITIONS, load_default="bottom"), "Where the overlay is shown.", "top", label="Position", shown=DETAIL
+    )
+    color = member(Color(load_default="#ffffff"), "The color of the text.", "#ffffff", label="Text color", shown=DETAIL)
+    background = member(
+        Color(load_default="#1d4ed8"),
+        "The color behind the text. The contrast must be at least 3 to 1; the error names colors that do.",
+        "#1d4ed8",
+        label="Background color",
+        shown=DETAIL,
+    )
+    date = created()
+
+    @validates_schema
+    def check_message(self, data: dict[str, Any], **_: Any) -> None:
+        overlays.check_message(data.get("type"), data.get("message"))
+
+    @classmethod
+    def change(cls, user_id: int, row_id: int, members: Row) -> Row:
+        """If only a type or only a message was sent, write it to the overlay that it was checked with."""
+        is_partial = ("type" in members) != ("message" in members)
+        for _ in range(_TRIES):
+            stored = cls.read(user_id, row_id) if is_partial else None
+            if stored:
+                _check_with_stored(members, stored)
+            if row := overlay.update(user_id, row_id, cls.complete(members), checked=stored):
+                return cls.record(row)
+        raise AppError("busy", seconds=RETRY_SECONDS)
+
+
+def _check_with_stored(changes: Row, stored: Row) -> None:
+    """Check a new type with the stored message, or a new message with the stored type. What is stored already remains
+    valid."""
+    after = stored | changes
+    if (after["type"], after["message"]) == (stored["type"], stored["message"]):
+        return
+    try:
+        overlays.check_message(after["type"], after["message"])
+    except ValidationError as error:
+        raise AppError("invalid", problems=f"message {error.messages[0]}") from None

@@ -1,0 +1,46 @@
+"""/api/pixels and /api/pixel"""
+
+from linkmgr.fields.base import Choice, Matching, Text
+from linkmgr.repository import pixels
+from linkmgr.resources.resource import Resource, created, member, row_id
+
+SERVICES = {
+    "gtmpixel": "Google Tag Manager",
+    "gapixel": "Google Analytics",
+    "fbpixel": "Facebook",
+    "adwordspixel": "Google Ads",
+    "linkedinpixel": "LinkedIn",
+    "twitterpixel": "X (Twitter)",
+    "adrollpixel": "AdRoll",
+    "quorapixel": "Quora",
+    "pinterest": "Pinterest",
+    "bing": "Bing",
+    "snapchat": "Snapchat",
+    "reddit": "Reddit",
+    "tiktok": "TikTok",
+}
+TYPES = tuple(SERVICES)
+TAG = "[A-Za-z0-9_.:/-]{1,100}", "1 to 100 letters, digits, '_', '.', ':', '/' or '-'"
+
+
+class Pixel(Resource):
+    about = """\
+Pixels fire before the visitor of a link is redirected. Send their ids as the `pixels` of a link."""
+    noun = path = "pixel"
+    plural = "pixels"
+    rows = pixels
+
+    id = row_id()
+    type = member(
+        Choice(TYPES, required=True),
+        "The network that the pixel reports to. It cannot be changed.",
+        "gtmpixel",
+        label="Service",
+        fixed=True,
+        options=SERVICES,
+    )
+    name = member(Text(required=True), "Its name in lists.", "Shop", label="Name")
+    tag = member(
+        Matching(*TAG, required=True), "The id that the network assigned to you.", "GTM-ABC123", label="Id", needed=True
+    )
+    date = created()

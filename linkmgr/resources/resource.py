@@ -1,0 +1,189 @@
+"""Members are declared once, as fields of a marshmallow schema. Whatever needs to know them asks here.
+
+A subclass of `Resource` declares all members in the order of its records. Fields with `dump_only` are shown only, those
+with `load_only` are sent only. Parsing is in the fields; what else there is to say of a member is in `member()`.
+"""
+
+from functools import cache
+from typing import Any, ClassVar, Protocol, Self, TypeVar, Unpack, cast
+
+from marshmallow import fields, missing, pre_load
+
+from linkmgr.db.statements import Page, Paging, Row
+from linkmgr.fields.base import Id, New, Timestamp, load
+
+# The places that show a member, if it is not shown everywhere
+READ, DETAIL, EXPORT = "record list", "record export", "export"
+BATCH = 500  # records of an export in memory at a time
+
+
+class Rows(Protocol):
+    """A module of linkmgr/repository. Its rows have at least the members of the resource, and `version`."""
+
+    def index(self, user_id: int, **paging: Unpack[Paging]) -> Page: ...
+    def read(self, user_id: int, row_id: int, /) -> Row: ...
+    def add(self, user_id: int, members: Row, /) -> Row: ...
+    def update(self, user_id: int, row_id: int, members: Row, /) -> Row: ...
+    def delete(self, user_id: int, row_id: int, /) -> None: ...
+    def batch(self, user_id: int, after: int, limit: int) -> list[Row]: ...
+
+
+F = TypeVar("F", bound=fields.Field[Any])
+
+
+def member(
+    field: F,
+    about: str,
+    example: Any,
+    *,
+    label: str = "",
+    fixed: bool = False,
+    needed: bool = False,
+    shown: str = "record list export",
+    options: dict[str, str] | None = None,
+    synonyms: str = "",
+) -> F:
+    """Declare a member. `label` puts it into forms. One that is `fixed` is not changed, and one that is `needed` is
+    required on update too. `shown` says where it is shown. `options` are the labels of choices in forms. A text that
+    may be empty is empty by default. `synonyms` are the names that other services use."""
+    if getattr(field, "allow_empty", False) and field.load_default is missing:
+        field.load_default = ""
+    marks: Row = {"label": label, "fixed": fixed, "needed": needed, "options": options, "synonyms": synonyms.split()}
+    marks["shown"] = () if field.load_only else shown.split()
+    field.metadata = {"description": about, "examples": [example], **marks}
+    return field
+
+
+def row_id() -> Id:
+    return member(Id(dump_only=True), "", 17)
+
+
+def created(shown: str = "record list export") -> Timestamp:
+    return member(Timestamp(dump_only=True), "", "2026-11-21 09:30:00", shown=shown)
+
+
+class Resource(New):
+    noun: ClassVar[str]  # in sentences
+    called: ClassVar[str] = ""  # in responses, if not the noun
+    about: ClassVar[str]
+    path: ClassVar[str]  # after /api/, of one
+    plural: ClassVar[str]  # after /api/, of the list
+    list_key: ClassVar[str] = ""  # of the list in its response, if it is not `plural`
+    also_shown: ClassVar[tuple[str, ...]] = ()  # in responses to writes; a client may send them back
+    rows: Rows
+    sent_on: ClassVar[str] = ""  # "create" or "update" in the schemas of bodies
+
+    def __init__(self) -> None:
+        declared: dict[str, Any] = self._declared_fields
+        is_update = self.sent_on == "update"
+        left_out = [
+            name
+            for name, field in declared.items()
+            if self.sent_on and (field.dump_only or (is_update and field.metadata["fixed"]))
+        ]
+        super().__init__(exclude=left_out)
+
+    def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
+        if self.sent_on == "update":
+            field_obj.required, field_obj.load_default = field_obj.metadata["needed"], missing
+
+    @pre_load
+    def drop_unsent(self, data: Row, **_: Any) -> Row:
+        """null means not sent. On create "" does too; on update it clears a text."""
+        unsent = (None,) if self.sent_on == "update" else (None, "")
+        return {name: value for name, value in data.items() if value not in unsent}
+
+    @classmethod
+    def subject(cls) -> str:
+        """Return the noun as it begins a sentence."""
+        return cls.called or cls.noun[0].upper() + cls.noun[1:]
+
+    @classmethod
+    def id_name(cls) -> str:
+        return f"{cls.path}_id"
+
+    @classmethod
+    @cache
+    def creates(cls) -> type[Self]:
+        """Return the schema of the body of a create."""
+        return cast("type[Self]", type(f"{cls.__name__}Create", (cls,), {"sent_on": "create"}))
+
+    @classmethod
+    @cache
+    def updates(cls) -> type[Self]:
+        """Return the schema of the body of an update."""
+        return cast("type[Self]", type(f"{cls.__name__}Update", (cls,), {"sent_on": "update"}))
+
+    @classmethod
+    @cache
+    def defaults(cls) -> Row:
+        """Return the values that members have if a create does not send them."""
+        fields = cls.creates()().fields.items()
+        return {
+            name: field.load_default
+            for name, field in fields
+            if not (field.load_default is missing or callable(field.load_default))
+        }
+
+    @classmethod
+    @cache
+    def controls(cls) -> dict[str, fields.Field[Any]]:
+        """Return the members of forms: those that have a label."""
+        return {name: field for name, field in cls.creates()().fields.items() if field.metadata["label"]}
+
+    @classmethod
+    @cache
+    def shown(cls, place: str = "record") -> tuple[str, ...]:
+        """Return the names of the members of a record, or of one in a list or an export."""
+        return tuple(name for name, field in cls().fields.items() if place in field.metadata["shown"])
+
+    @classmethod
+    def record(cls, row: Row) -> Row:
+        """Return what is shown of a row, and its version."""
+        return {name: row[name] for name in (*cls.shown(), "version")}
+
+    @classmethod
+    @cache
+    def _unsent(cls) -> Row:
+        return dict.fromkeys(cls.creates()().fields)
+
+    @classmethod
+    def complete(cls, members: Row) -> Row:
+        """Return the members with NULL for those that were not sent."""
+        return cls._unsent() | members
+
+    # --- what the API, the console, bulk requests and imports do with rows
+
+    @classmethod
+    def index(cls, user_id: int, **paging: Unpack[Paging]) -> Page:
+        page = cls.rows.index(user_id, **paging)
+        names = cls.shown("list")
+        page.rows[:] = [{name: row[name] for name in names} for row in page.rows]
+        return page
+
+    @classmethod
+    def read(cls, user_id: int, row_id: int) -> Row:
+        return cls.record(cls.rows.read(user_id, row_id))
+
+    @classmethod
+    def add(cls, user_id: int, body: Row) -> int:
+        """Check the body of a create, store it, and return the id."""
+        return int(cls.create(user_id, load(cls.creates(), body))["id"])
+
+    @classmethod
+    def create(cls, user_id: int, members: Row) -> Row:
+        return cls.record(cls.rows.add(user_id, cls.complete(members)))
+
+    @classmethod
+    def change(cls, user_id: int, row_id: int, members: Row) -> Row:
+        return cls.record(cls.rows.update(user_id, row_id, cls.complete(members)))
+
+    @classmethod
+    def delete(cls, user_id: int, row_id: int) -> None:
+        cls.rows.delete(user_id, row_id)
+
+    @classmethod
+    def batch(cls, user_id: int, after: int) -> list[Row]:
+        """Return the records behind an id, oldest first, for exports."""
+        names = cls.shown("export")
+        return [{name: row[name] for name in names} for row in cls.rows.batch(user_id, after, BATCH)]

@@ -1,0 +1,100 @@
+"""Idempotency-Key and If-Match on all writes of the API.
+
+The views are wrapped, so they know nothing of these headers. With one of them, the writes of a view are one
+transaction, which also stores the answer. It is committed before the answer is sent. Authentication and the rate limit
+come before the view, so their errors are not stored.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from http import HTTPStatus
+from typing import Any
+
+from flask import Flask, Response, current_app
+
+from linkmgr.db import transaction
+from linkmgr.db.transaction import Transaction
+from linkmgr.web import idempotency, preconditions
+from linkmgr.web import request as web_request
+from linkmgr.web.idempotency import IdempotencyKey, Replay
+
+METHODS = {"POST", "PUT", "DELETE"}
+
+View = Callable[..., Any]
+
+
+def _respond(view: View, arguments: dict[str, Any]) -> Response:
+    """Return the response of the view, or the error response to its exception."""
+    try:
+        result = view(**arguments)
+    except Replay:
+        raise
+    except Exception as error:
+        result = current_app.handle_user_exception(error)
+    return current_app.make_response(result)
+
+
+def _finish(writes: Transaction, key: IdempotencyKey | None, response: Response) -> None:
+    """Commit the writes and the answer. If the view failed, undo its writes and store the answer only."""
+    failed = response.status_code >= HTTPStatus.BAD_REQUEST
+    if not idempotency.is_stored(response.status_code) or (failed and key is None):
+        return
+    if not writes.began:
+        writes.begin(key.begin if failed and key else None)  # the preconditions do not matter to a request that failed
+    elif failed:
+        writes.undo()
+    if key:
+        key.store(response)
+    writes.commit()
+    if key:
+        key.trim()
+
+
+def _write(view: View, arguments: dict[str, Any]) -> Any:
+    key, versions = idempotency.parse(), preconditions.versions()
+    if key is None and versions is None:
+        return view(**arguments)
+
+    def begin() -> None:
+        if key:
+            key.begin()
+        if versions is not None:
+            preconditions.check(versions)
+
+    try:
+        if key:
+            key.replay()
+        if versions is not None:  # before the body is validated (RFC 9110), and again in the transaction
+            preconditions.check(versions)
+        with transaction.lazily(begin) as writes:
+            response = _respond(view, arguments)
+            _finish(writes, key, response)
+            return response
+    except Replay as replay:
+        return replay.response
+
+
+def _wrap(view: View) -> View:
+    @wraps(view)
+    def wrapped(**arguments: Any) -> Any:
+        request = web_request.current()
+        environ = request.environ
+        # Without these headers, this is all that a request costs.
+        if ("HTTP_IDEMPOTENCY_KEY" in environ or "HTTP_IF_MATCH" in environ) and request.method in METHODS:
+            return _write(view, arguments)
+        return view(**arguments)
+
+    return wrapped
+
+
+def init_app(app: Flask, store: idempotency.Store, lock_version: preconditions.LockVersion) -> None:
+    """Call this after all routes are registered."""
+    app.extensions["linkmgr_idempotency"] = store
+    app.extensions["linkmgr_lock_version"] = lock_version
+    endpoints = {
+        rule.endpoint
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/api/") and not METHODS.isdisjoint(rule.methods or ())
+    }
+    for endpoint in endpoints:
+        app.view_functions[endpoint] = _wrap(app.view_functions[endpoint])

@@ -1,0 +1,60 @@
+"""Exports of accounts, and archives made of them."""
+
+import io
+import json
+import zipfile
+from typing import Any
+
+from tests.conftest import Client
+
+Files = dict[str, list[dict[str, Any]]]
+
+
+# Members that refer to rows, and the files of those.
+REFERENCES = {
+    "links": {"campaign": "campaigns", "pixels": "pixels", "channel": "channels"},
+    "qr": {"channel": "channels"},
+    "bio": {"channel": "channels"},
+    "answers": {"overlay": "overlays"},
+}
+
+
+def export(client: Client) -> bytes:
+    answer = client.get("/api/account/export")
+    assert answer.status_code == 200
+    return bytes(answer.data)
+
+
+def normalized(archive: bytes) -> Files:
+    """Return the files with each id replaced by the number of its line."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        files: Files = {
+            name.removesuffix(".jsonl"): [json.loads(line) for line in opened.read(name).splitlines()]
+            for name in opened.namelist()
+            if name.endswith(".jsonl")
+        }
+    places = {kind: {line.get("id"): place for place, line in enumerate(lines)} for kind, lines in files.items()}
+    for kind, lines in files.items():
+        for place, line in enumerate(lines):
+            line["id"] = places["qr"][line["id"]] if kind == "logos" else place
+            for member, other in REFERENCES.get(kind, {}).items():
+                value = line[member]
+                line[member] = [places[other][row] for row in value] if isinstance(value, list) else (
+                    places[other].get(value)
+                )  # fmt: skip
+            if kind == "links" and isinstance(line["type"], int):
+                line["type"] = places["splash"][line["type"]]
+            if kind == "links" and str(line["type"]).startswith("overlay-"):
+                line["type"] = f"overlay {places['overlays'][int(line['type'].removeprefix('overlay-'))]}"
+    targets = places["links"] | {row: -1 - place for row, place in places["qr"].items()}
+    for line in files["visits"]:
+        line["target"] = targets[line["target"]]
+    return files
+
+
+def zipped(**files: str) -> bytes:
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name.replace("__", "."), text)
+    return output.getvalue()

@@ -1,0 +1,79 @@
+"""Links that refer to one row, and background jobs that are killed between two batches."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from linkmgr.db import jobs
+from tests.support.factories import Sql
+
+MANY = 2_500
+BATCH = 10_000  # rows that a batch may read and write, cascades included
+VISITS = """
+    WITH visited AS (
+        INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
+        SELECT %(id)s, now(), sha256(int4send(n)), '', '', '', '' FROM generate_series(1, %(many)s) n),
+    known AS (
+        INSERT INTO visitors SELECT %(id)s, sha256(int4send(n)) FROM generate_series(1, %(many)s) n),
+    rollups AS (
+        INSERT INTO tracked_rollups
+        SELECT %(id)s, 'quarter', false, now() - n * interval '15 minutes', 1 FROM generate_series(1, 1000) n)
+    INSERT INTO totals VALUES (%(id)s, %(many)s, %(many)s) RETURNING 1
+"""
+STATISTICS = """
+    SELECT tracked_id FROM visits UNION ALL SELECT tracked_id FROM visitors
+     UNION ALL SELECT tracked_id FROM tracked_rollups UNION ALL SELECT tracked_id FROM totals
+"""
+
+
+@pytest.fixture
+def links(sql: Sql, alice: Any) -> list[int]:
+    """Add many links of alice."""
+    made = sql(
+        """
+        INSERT INTO links (user_id, alias, url)
+        SELECT %(owner)s, 'link-' || n, 'https://example.com/' FROM generate_series(1, %(many)s) n
+        RETURNING id
+        """,
+        owner=alice.id,
+        many=MANY,
+    )
+    return [link["id"] for link in made]
+
+
+@pytest.fixture
+def run_jobs(app: Flask) -> Callable[[], None]:
+    """Run the background jobs that are due, and the jobs that they enqueue."""
+
+    def run() -> None:
+        with app.app_context():
+            while jobs.run_next(lambda _: False):
+                pass
+
+    return run
+
+
+@pytest.fixture
+def one_batch(app: Flask, sql: Sql) -> Callable[[], bool]:
+    """Run one batch of a job in a process that is then killed, and let its lease expire."""
+
+    def run() -> bool:
+        with app.app_context():
+            try:
+                return jobs.run_next(_killed)
+            except KeyboardInterrupt:
+                sql("UPDATE jobs SET due = now() RETURNING 1")
+                return True
+
+    return run
+
+
+def _killed(_: float) -> bool:
+    raise KeyboardInterrupt  # not caught by any exception handler
+
+
+def go(app: Flask, path: str, host: str = "127.0.0.1:5000") -> TestResponse:
+    return app.test_client().get(path, headers={"Host": host})

@@ -1,0 +1,111 @@
+"""The OpenAPI document, and the check that it describes a response."""
+
+from functools import cache
+from typing import Any
+
+import jsonschema_rs
+from flask import Flask
+from werkzeug.exceptions import HTTPException
+from werkzeug.test import TestResponse
+
+from linkmgr import create_app
+from linkmgr.openapi.document import PAGES, build, path_of
+
+BASE_URL = "http://127.0.0.1:5000"
+ELSEWHERE = (
+    "no_such_operation",
+    "unknown_host",
+    "bad_request",
+)  # errors of paths and hosts, raised before an operation is selected
+
+
+@cache
+def app() -> Flask:
+    """The service, used for its route table only."""
+    return create_app(secret_key="unused" * 6, database_url="postgresql://unused")
+
+
+@cache
+def document() -> dict[str, Any]:
+    with app().app_context():
+        return build(app(), BASE_URL)
+
+
+@cache
+def validator(name: str) -> jsonschema_rs.Draft202012Validator:
+    """Return the validator of a named schema of the document."""
+    return validator_of({"$ref": f"#/components/schemas/{name}"})
+
+
+def _strict(schema: Any) -> Any:
+    """Return a schema of responses that allows no other members, so that tests find those that are not documented."""
+    if isinstance(schema, list):
+        return [_strict(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "allOf" in schema:  # its parts have no other members together
+        return schema | {"unevaluatedProperties": False}
+    inner = {name: _strict(value) for name, value in schema.items()}
+    is_object = schema.get("type") == "object" and "properties" in schema
+    return {"additionalProperties": False} | inner if is_object else inner
+
+
+@cache
+def _strict_schemas() -> dict[str, Any]:
+    schemas = document()["components"]["schemas"]
+    return {name: schema if name == "Page" else _strict(schema) for name, schema in schemas.items()}
+
+
+def validator_of(schema: dict[str, Any], *, strict: bool = False) -> jsonschema_rs.Draft202012Validator:
+    components = {"components": {"schemas": _strict_schemas() if strict else document()["components"]["schemas"]}}
+    return jsonschema_rs.Draft202012Validator(schema | components, validate_formats=True)
+
+
+@cache
+def property_validators(name: str) -> dict[str, jsonschema_rs.Draft202012Validator]:
+    """Return a validator for each member of a named schema."""
+    return {
+        member: validator_of(schema)
+        for member, schema in document()["components"]["schemas"][name]["properties"].items()
+    }
+
+
+def _described(path: str, method: str, status: int) -> dict[str, Any]:
+    response: dict[str, Any] = document()["paths"][path][method.lower()]["responses"][str(status)]
+    if "$ref" in response:
+        response = document()["components"]["responses"][response["$ref"].rpartition("/")[2]]
+    return response
+
+
+@cache
+def _answers(path: str, method: str, status: int, mimetype: str) -> jsonschema_rs.Draft202012Validator:
+    return validator_of(_strict(_described(path, method, status)["content"][mimetype]["schema"]), strict=True)
+
+
+@cache
+def _path(path: str, method: str) -> str | None:
+    """Return the path in the document, or None if there is no such operation."""
+    try:
+        rule, _ = app().url_map.bind("").match(path, method, return_rule=True)
+    except HTTPException:
+        return None
+    return path_of(rule) if rule.endpoint not in PAGES and rule.rule.startswith("/api/") else None
+
+
+def check(response: TestResponse) -> None:
+    """Check that the document describes this response: its operation, ETag, error code and members."""
+    method, status = response.request.method, response.status_code
+    path = _path(response.request.path, method)
+    if path is None or method == "HEAD":
+        return
+    if response.mimetype == "application/zip":
+        assert "application/zip" in _described(path, method, status)["content"]
+        return
+    contents: Any = response.get_json() if response.is_json else response.text
+    if response.is_json and contents.get("code") in ELSEWHERE:
+        return
+    assert ("ETag" in response.headers) == ("ETag" in _described(path, method, status)["headers"])
+    if status >= 400:
+        assert f"- `{contents['code']}`" in _described(path, method, status)["description"]
+    if status != 304:
+        _answers(path, method, status, response.mimetype).validate(contents)

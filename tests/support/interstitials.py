@@ -1,0 +1,174 @@
+"""Links with an interstitial page, and helpers that read their pages."""
+
+import html
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.serving import make_server
+from werkzeug.test import TestResponse
+
+from linkmgr.errors import AppError
+from linkmgr.pages.interstitial import pixel_page, respond
+from linkmgr.repository import overlay as overlays
+from linkmgr.repository import splash as splash_pages
+from tests.support.factories import Sql
+from tests.support.servers import free_port
+
+TARGET = "https://shop.example.com/sale?a=1&b='2'"
+OVERLAY = {
+    "name": "Talk to us",
+    "message": "What do you think?",
+    "link": "",
+    "label": "",
+    "position": "bottom",
+    "color": "#ffffff",
+    "background": "#1d4ed8",
+}
+
+
+def splash(sql: Sql, user_id: int, **members: Any) -> int:
+    given = {"title": "", "message": "", "link": "", "counter": 5, "banner": ""} | members
+    added = sql(
+        """
+        INSERT INTO splash_pages (user_id, name, title, message, link, counter, banner)
+        VALUES (%(user_id)s, 'Splash', %(title)s, %(message)s, %(link)s, %(counter)s, %(banner)s)
+        RETURNING id
+        """,
+        user_id=user_id,
+        **given,
+    )
+    return int(added[0]["id"])
+
+
+def overlay(sql: Sql, user_id: int, kind: str, **members: Any) -> int:
+    added = sql(
+        """
+        INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
+        VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
+                %(background)s)
+        RETURNING id
+        """,
+        user_id=user_id,
+        type=kind,
+        **(OVERLAY | members),
+    )
+    return int(added[0]["id"])
+
+
+@contextmanager
+def run_service(make_app: Callable[..., Flask]) -> Iterator[str]:
+    """Serve the service on a port of this process for a whole test module, and return its base URL."""
+    port = free_port()
+    base = f"http://127.0.0.1:{port}"
+    server = make_server("127.0.0.1", port, make_app(base_url=base), threaded=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield base
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def add_link(sql: Sql, user_id: int, kind: str, url: str, pixels: tuple[tuple[str, str], ...] = (), **ids: int) -> str:
+    """Add a link with its pixels, given as pairs of type and tag, and return its alias."""
+    alias = "visited"
+    [made] = sql(
+        """
+        INSERT INTO links (user_id, alias, url, type, splash_id, overlay_id)
+        VALUES (%(user_id)s, %(alias)s, %(url)s, %(type)s, %(splash_id)s, %(overlay_id)s)
+        RETURNING id
+        """,
+        user_id=user_id,
+        alias=alias,
+        url=url,
+        type=kind,
+        **({"splash_id": None, "overlay_id": None} | ids),
+    )
+    for type_, tag in pixels:
+        sql(
+            """
+            WITH pixel AS (
+                INSERT INTO pixels (user_id, type, name, tag) VALUES (%(user_id)s, %(type)s, 'Shop', %(tag)s)
+                RETURNING id)
+            INSERT INTO link_pixels (user_id, link_id, pixel_id) SELECT %(user_id)s, %(link_id)s, id FROM pixel
+            RETURNING 1
+            """,
+            user_id=user_id,
+            link_id=made["id"],
+            type=type_,
+            tag=tag,
+        )
+    return alias
+
+
+def link(user_id: int, kind: str = "direct", **members: Any) -> dict[str, Any]:
+    """Return the link as the query of the redirect returns it."""
+    ids: dict[str, Any] = {"splash_id": None, "overlay_id": None, "pixels": [], "password_hash": None}
+    return {"id": 1, "alias": "visited", "user_id": user_id, "type": kind, "url": TARGET, "title": ""} | ids | members
+
+
+def _overlaid(row: dict[str, Any]) -> dict[str, Any]:
+    """The splash page and the overlay of a link, as the statement for short links reads them."""
+    members: dict[str, Any] = {"splash": None, "overlay": None}
+    for name, read in (("splash", splash_pages.read), ("overlay", overlays.read)):
+        with suppress(AppError):
+            members[name] = read(row["user_id"], row[f"{name}_id"])
+    return members
+
+
+Show = Callable[..., TestResponse]
+
+
+@pytest.fixture(scope="session")
+def app_with_page(make_app: Callable[..., Flask]) -> Callable[..., Flask]:
+    """Return a function that makes the service with these settings once, and a page whose view a test replaces."""
+
+    @cache
+    def make(**settings: str) -> Flask:
+        made = make_app(**settings)
+        made.add_url_rule("/shown", "shown")
+        return made
+
+    return make
+
+
+def link_page(
+    app_with_page: Callable[..., Flask], row: dict[str, Any], target: str = TARGET, **settings: str
+) -> TestResponse:
+    """Return the page of a link, as its short URL serves it."""
+    made = app_with_page(**settings)
+    made.view_functions["shown"] = lambda: respond(row | _overlaid(row), target)
+    return made.test_client().get("/shown")
+
+
+@pytest.fixture
+def show(app_with_page: Callable[..., Flask], app: Flask) -> Show:
+    return partial(link_page, app_with_page)
+
+
+def pixels_page(app_with_page: Callable[..., Flask], row: dict[str, Any]) -> TestResponse:
+    """Return the page of a link's pixels, as the frame in the link's page loads it."""
+    made = app_with_page()
+    made.view_functions["shown"] = lambda: pixel_page(row)
+    return made.test_client().get("/shown")
+
+
+def policy(answer: TestResponse) -> dict[str, list[str]]:
+    directives = answer.headers["Content-Security-Policy"].split("; ")
+    return {name: sources for name, *sources in map(str.split, directives)}
+
+
+def refresh(answer: TestResponse) -> tuple[int, str]:
+    """Return the target of the page's refresh for browsers without scripts, and its delay in seconds."""
+    [found] = re.findall(r'<noscript><meta http-equiv="refresh" content="(\d+); url=(.+?)"></noscript>', answer.text)
+    return int(found[0]), html.unescape(found[1])
+
+
+def hrefs(answer: TestResponse) -> list[str]:
+    return [html.unescape(found) for found in re.findall(r'<a [^>]*?href="(.+?)"', answer.text, re.DOTALL)]

@@ -1,0 +1,65 @@
+"""Clients with API keys, for the tests of keys."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from flask import Flask
+
+from tests.support import factories
+from tests.support.factories import Sql
+
+if TYPE_CHECKING:
+    from tests.conftest import Client
+
+URL = "https://example.com/page"
+ADD = {
+    "url": {"url": URL},
+    "bio": {"name": "Dana"},
+    "qr": {"type": "text", "data": "hello"},
+    "campaign": {"name": "Spring"},
+    "channel": {"name": "News"},
+    "domain": {"domain": "https://own.example.com"},
+    "pixel": {"type": "bing", "name": "Shop", "tag": "1"},
+    "overlay": {"type": "newsletter", "name": "News"},
+    "splash": {"name": "Welcome"},
+}
+
+Make = Callable[..., "Client"]
+
+
+def code(answer: Any) -> tuple[int, str]:
+    return answer.status_code, answer.get_json().get("code", "")
+
+
+def branded(sql: Sql, owner: "Client") -> tuple[int, str]:
+    """Return the id and the URL of a new domain."""
+    domain_id = factories.domain(sql, owner.id)
+    [domain] = sql("SELECT scheme || '://' || host AS url FROM domains WHERE id = %(id)s", id=domain_id)
+    return domain_id, domain["url"]
+
+
+@pytest.fixture
+def make_key() -> Make:
+    """Make a key with the key of a client, and return a client with it. Its id is the one of the key."""
+
+    def make(owner: "Client", *scopes: str, **limits: Any) -> "Client":
+        answer = owner.post("/api/key/add", {"name": "Shop", "scopes": scopes or ["*"]} | limits)
+        assert answer.status_code == 200, answer.text
+        added = answer.get_json()
+        return type(owner)(owner.http, added["key"], added["id"], owner.username)
+
+    return make
+
+
+@pytest.fixture(params=["1", "0"], ids=["prepared", "pooler"])
+def make_restricted(request: pytest.FixtureRequest, make_app: Callable[..., Flask], make_key: Make) -> Make:
+    """Make a key with all scopes and the given limits, and return a client with it."""
+    service = make_app(prepare=request.param)
+
+    def make(owner: "Client", **limits: Any) -> "Client":
+        client = make_key(owner, **limits)
+        client.http = service.test_client()
+        return client
+
+    return make

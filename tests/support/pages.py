@@ -1,0 +1,140 @@
+"""Browsers of the test client, and what they read on pages of the console."""
+
+import json
+import re
+import urllib.request
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import Any
+
+from flask import Flask
+from flask.testing import FlaskClient
+
+from tests.conftest import PASSWORD, Client
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.visited import Visited
+
+ROWS: dict[str, factories.Make] = {
+    "bios": factories.bio, "campaigns": factories.campaign, "channels": factories.channel, "domains": factories.domain,
+    "links": factories.link, "overlays": factories.overlay, "pixels": factories.pixel, "qrs": factories.qr,
+    "splash": factories.splash, "webhooks": factories.webhook, "imports": factories.an_import,
+    "keys": factories.key,
+}  # fmt: skip
+
+
+def signed_in(app: Flask, email: str = "alice@example.com", password: str = PASSWORD) -> FlaskClient:
+    browser = app.test_client()
+    assert browser.post("/login", data={"email": email, "password": password}).status_code == 303
+    return browser
+
+
+def by_link(app: Flask, admin: Client, user: Client) -> FlaskClient:
+    browser = app.test_client()
+    token = admin.get(f"/api/user/login/{user.id}").get_json()["url"].rsplit("/", 1)[1]
+    browser.post(f"/login/{token}")
+    return browser
+
+
+def send(browser: FlaskClient, path: str, **fields: str) -> str:
+    """Send a form and return the page that it redirects to."""
+    answer = browser.post(path, data=fields)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
+    return browser.get("/account").text
+
+
+def words(page: str) -> str:
+    return " ".join(page.split())
+
+
+def get(browser: FlaskClient, path: str) -> str:
+    answer = browser.get(path)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+def visit(tracked_id: int, days: int = 0, **labels: str) -> Visited:
+    return Visited(tracked_id, datetime.now(UTC) - timedelta(days=days), **labels)  # type: ignore[arg-type]
+
+
+def console_rules(app: Flask) -> list[tuple[str, str]]:
+    """Return the method and the rule of each route."""
+    return [
+        (method, rule.rule)
+        for rule in app.url_map.iter_rules()
+        if rule.rule.startswith("/console")
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    ]
+
+
+def fields(page: str) -> dict[str, list[str]]:
+    """Return the values that a browser sends with the form of the page, by name."""
+    form = page.split('<form method="post" class="form"')[1].split("</form>", maxsplit=1)[0]
+    sent: dict[str, list[str]] = {}
+    for tag, name in re.findall(r'(<(?:input|select|textarea)\b[^>]*\bname="([^"]+)"[^>]*>)', form):
+        box = re.search('type="(checkbox|radio)"', tag)
+        value = re.search(' value="([^"]*)"', tag)
+        if tag.startswith("<textarea"):
+            value = re.match(r"\n(.*?)</textarea>", form.split(tag)[1], re.DOTALL)
+        if tag.startswith("<select"):
+            options = form.split(tag)[1].split("</select>")[0]
+            value = re.search('value="([^"]*)" selected', options) or re.search('value="([^"]*)"', options)
+        if not box or " checked" in tag:
+            sent.setdefault(name, []).append(unescape(value[1]) if value else "")
+    return sent
+
+
+def names(page: str) -> set[str]:
+    form = page.split('<form method="post" class="form"')[1]
+    return {name.split(".")[0] for name in re.findall(r'\bname="([^"]+)"', form)}
+
+
+def message(page: str, name: str) -> str:
+    found = re.search(f'id="{name}-error"[^>]*>([^<]+)<', page)
+    return words(found[1]) if found else ""
+
+
+def details(client: Client, link_id: int) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"/api/url/{link_id}").get_json()["details"]
+    return found
+
+
+def pages(app: Flask, sql: Sql, user_id: int) -> Iterator[str]:
+    """Yield the path of each page, with the id of a row of the user."""
+    ids: dict[str, int] = {}
+    for method, rule in console_rules(app):
+        if method != "GET" or "/export/" in rule:  # files of any size are streamed
+            continue
+        word = rule.split("/")[2] if rule.count("/") > 1 else ""
+        if "<" in rule and word not in ids:
+            ids[word] = ROWS[word](sql, user_id) if word in ROWS else user_id
+        if "/plans/<" in rule:
+            ids[word] = sql("SELECT min(id) AS id FROM plans")[0]["id"]
+        yield re.sub("<[^>]+>", str(ids.get(word)), rule)
+        ids.pop("administration", None)
+
+
+def login_link(base: str, admin: Client, user: Client) -> str:
+    """Return a login link from the API of the running service."""
+    headers = {"Authorization": f"Bearer {admin.key}"}
+    call = urllib.request.Request(f"{base}/api/user/login/{user.id}", headers=headers)
+    with urllib.request.urlopen(call, timeout=10) as answer:
+        return str(json.load(answer)["url"])
+
+
+def seen(page: str) -> str:
+    """Return the text of a page."""
+    return words(re.sub("<[^>]*>", " ", page))
+
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+
+def luminance(color: str) -> float:
+    parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

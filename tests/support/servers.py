@@ -1,0 +1,117 @@
+"""Servers that tests start: the service under gunicorn, and Redis."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+ROOT = Path(__file__).parents[2]
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def resident(pid: int) -> float:
+    """Return the resident memory of a process in MiB."""
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return int(status["VmRSS"].split()[0]) / 1024
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def serving(
+    port: int, log: Path, *options: str, application: str = "app:app", stop: str = "TERM", **settings: str
+) -> Iterator[str]:
+    """Run the service under gunicorn, as `make run` does, and return its base URL."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LINKMGR_")}
+    environment |= {f"LINKMGR_{name.upper()}": value for name, value in settings.items()} | {"PORT": str(port)}
+    with log.open("ab") as output:
+        gunicorn = subprocess.Popen(
+            [sys.executable, "-m", "gunicorn", "--config", "deploy/gunicorn.conf.py", *options, application],
+            cwd=ROOT,
+            env=environment,
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        base = f"http://127.0.0.1:{port}"
+        for _ in range(200):
+            with suppress(OSError), urllib.request.urlopen(f"{base}/healthz", timeout=5):
+                break
+            assert gunicorn.poll() is None, log.read_text()
+            time.sleep(0.05)
+        yield base
+    finally:
+        gunicorn.send_signal(signal.Signals[f"SIG{stop}"])
+        gunicorn.wait(40)
+
+
+def service(app: Flask, dsn: str, folder: Path, *options: str, **settings: str) -> AbstractContextManager[str]:
+    """Run the service on the database of the tests."""
+    port = free_port()
+    data_dir = app.extensions["linkmgr_settings"].data_dir
+    defaults = {"database_url": dsn, "data_dir": data_dir, "base_url": f"http://127.0.0.1:{port}"}
+    defaults |= {"private_networks": "127.0.0.0/8"}
+    # A graceful stop would wait for the connections that browsers keep open.
+    return serving(port, folder / f"gunicorn-{port}.log", *options, stop="QUIT", **(defaults | settings))
+
+
+@pytest.fixture
+def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """Start the service under gunicorn, for this test only."""
+    with ExitStack() as running:
+        yield lambda *options, **settings: running.enter_context(service(app, dsn, tmp_path, *options, **settings))
+
+
+@pytest.fixture(scope="module")  # no longer: it would do the jobs of the tests that follow
+def base(app: Flask, dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of a service that the tests of a module share: its start takes a second."""
+    with service(app, dsn, tmp_path_factory.mktemp("service"), "--workers", "1", "--graceful-timeout", "0") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def unlimited(app: Flask, dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The base URL of a shared service without rate limit and checks of domains."""
+    settings = {"rate_limit": "1000000 per minute", "domain_check": "off"}
+    with service(app, dsn, tmp_path_factory.mktemp("service"), "--workers", "1", **settings) as url:
+        yield url
+
+
+@contextmanager
+def redis(folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Start a Redis server for the test and return its URL and its process."""
+    if not shutil.which("redis-server"):
+        pytest.skip("redis-server is missing: apt-get install redis-server")
+    port = free_port()
+    with subprocess.Popen(["redis-server", "--port", str(port), "--save", "", "--dir", folder]) as server:
+        for _ in range(100):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.05)
+        yield f"redis://127.0.0.1:{port}/0", server
+        server.send_signal(signal.SIGCONT)
+        server.terminate()
+
+
+@pytest.fixture
+def redis_url(tmp_path: Path) -> Iterator[str]:
+    with redis(tmp_path) as (url, _):
+        yield url

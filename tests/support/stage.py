@@ -1,0 +1,73 @@
+"""Rows of every kind, for tests that call every operation."""
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from linkmgr.db import statements
+from linkmgr.openapi.model import Access
+from tests.support import factories
+from tests.support.operations import ITEM, Call
+
+if TYPE_CHECKING:
+    from tests.conftest import Client
+
+Sql = Callable[..., list[statements.Row]]
+
+LOGOS = ("logo", "brandlogo")  # members whose examples are fetched
+
+
+class Stage:
+    """Alice with one row of each kind and a channel with an item of each type, and an administrator."""
+
+    def __init__(self, alice: "Client", admin: "Client", sql: Sql) -> None:
+        self.alice, self.admin = alice, admin
+        self.ids = {name: make(sql, alice.id) for name, make in factories.ALL.items()}
+        self.ids["user"] = alice.id
+        self.ids["plan"] = int(sql("SELECT id FROM plans WHERE name = 'Pro'")[0]["id"])
+        factories.answer(sql, alice.id)
+        for target in ("link", "qr"):
+            factories.visit(sql, self.ids[target])
+        for kind, row in ITEM.items():
+            assigned = alice.post(f"/api/channel/{self.ids['channel']}/assign/{kind}/{self.ids[row]}")
+            assert assigned.status_code == 200
+        targets = {
+            f"{kind}target": [{selector: name, "link": "https://example.com/"}]
+            for kind, selector, name in (
+                ("geo", "location", "fr"), ("device", "device", "ipad"), ("language", "language", "fr")
+            )
+        }  # fmt: skip
+        lists = targets | {"pixels": [self.ids["pixel"]], "parameters": [{"name": "ref", "value": "api"}]}
+        assert alice.put(f"/api/url/{self.ids['link']}/update", lists).status_code == 200
+        self.domain = sql("SELECT host FROM domains WHERE id = %(id)s", id=self.ids["domain"])[0]["host"]
+
+    def caller(self, call: Call) -> "Client":
+        return self.admin if call.operation.access is Access.ADMINISTRATOR else self.alice
+
+    def path(self, call: Call, **instead: int) -> str:
+        ids = self.ids | instead
+        return re.sub(r"{(\w+)_id}", lambda found: str(ids[found[1]]), call.path)
+
+    def bodies(self, call: Call) -> list[dict[str, Any] | None]:
+        """Return the bodies of a call, with existing ids in place of those of the examples."""
+        existing: dict[str, Any] = {"planid": self.ids["plan"]}
+        if call.path.startswith("/api/urls/bulk"):
+            existing["ids"] = [self.ids["link"]]
+        if call.path.startswith("/api/url/"):
+            existing |= {name: self.ids[name] for name in ("campaign", "channel")}
+            existing |= {"pixels": [self.ids["pixel"]], "type": f"overlay-{self.ids['overlay']}", "domain": self.domain}
+        if call.path.startswith("/api/key/"):
+            existing["domains"] = [self.ids["domain"]]
+        if call.path.startswith("/api/webhook"):
+            existing |= {name: self.ids[name] for name in ("campaign", "channel", "domain")}
+        return [
+            body and {name: existing.get(name, value) for name, value in body.items() if name not in LOGOS}
+            for body in call.bodies()
+        ]
+
+
+@pytest.fixture
+def stage(alice: "Client", admin: "Client", sql: Sql) -> Stage:
+    return Stage(alice, admin, sql)

@@ -1,0 +1,93 @@
+"""The world of the access matrix: rows of each kind of two users and an administrator, and all rows of the database."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import psycopg2
+import pytest
+from flask import Flask
+from psycopg2 import sql as composed
+from werkzeug.test import TestResponse
+
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.operations import Call
+
+if TYPE_CHECKING:
+    from tests.conftest import Client
+
+
+class World:
+    """Alice with one row of each kind, and other users who must not reach them."""
+
+    def __init__(self, app: Flask, register: Callable[..., "Client"], sql: Sql) -> None:
+        self.app, self.register, self.sql = app, register, sql
+        self.clients = {
+            "owner": register("alice", via=app),
+            "other": register("bob", via=app),
+            "administrator": register("admin", admin=True, via=app),
+        }
+        self.made: dict[tuple[str, str], int] = {}
+
+    def id(self, what: str, actor: str) -> int:
+        """Return the id of a row of the actor, created on first use."""
+        if (what, actor) not in self.made:
+            self.made[what, actor] = self._make(what, self.clients[actor])
+        return self.made[what, actor]
+
+    def ids(self, call: Call, actor: str) -> list[int]:
+        return [self.id(what, actor) for what in call.rows]
+
+    def fill(self, actor: str) -> None:
+        for what in factories.ALL:
+            self.id(what, actor)
+
+    def _make(self, what: str, client: "Client") -> int:
+        match what:
+            case "user":
+                return client.id
+            case "plan":
+                return int(self.sql("SELECT id FROM plans WHERE name = 'Pro'")[0]["id"])
+            case _:
+                return factories.ALL[what](self.sql, client.id)
+
+
+@pytest.fixture(scope="module")
+def aging(make_app: Callable[..., Flask]) -> Flask:
+    """The service with expiring keys."""
+    return make_app(key_lifetime_days="30")
+
+
+@pytest.fixture
+def world(aging: Flask, register: Callable[..., "Client"], sql: Sql) -> World:
+    return World(aging, register, sql)
+
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture
+def dump(raw: psycopg2.extensions.connection) -> Callable[[], Rows]:
+    """Every row of every table except the rate limit counters."""
+
+    def read() -> Rows:
+        with raw.cursor() as cursor:
+            cursor.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'rate_windows'"
+            )
+            found = {}
+            for (table,) in cursor.fetchall():
+                cursor.execute(composed.SQL("SELECT to_jsonb(t) FROM {} t").format(composed.Identifier(table)))
+                found[table] = sorted((row for (row,) in cursor), key=lambda row: json.dumps(row, sort_keys=True))
+            return found
+
+    return read
+
+
+def over(calls: list[Call]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("call", calls, ids=str)
+
+
+def ask(client: "Client", call: Call, ids: list[int]) -> TestResponse:
+    return client.call(call.method, call.path_of(ids), call.example)

@@ -1,0 +1,87 @@
+"""Hints to the caller besides the result: warnings, problems by member, and headers."""
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.conftest import Client
+from tests.support import factories
+from tests.support.factories import Sql
+
+URL = "https://example.com/page"
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("/api/urls?limt=5", " Did you mean 'limit'?"),
+        ("/api/pixels?colour=red", ""),
+        ("/api/account?x=1", ""),
+    ],
+)
+def test_an_unknown_query_parameter_is_named(alice: Client, path: str, hint: str) -> None:
+    answer = alice.get(path)
+    name = path.partition("?")[2].partition("=")[0]
+    assert answer.get_json()["warnings"] == [f"The query parameter '{name}' is unknown and was ignored.{hint}"]
+    assert "warnings" not in alice.get(path.partition("?")[0]).get_json()
+
+
+def test_a_link_is_found_by_its_alias(alice: Client, bob: Client, sql: Sql) -> None:
+    [domain] = sql(
+        "SELECT scheme || '://' || host AS name FROM domains WHERE id = %(id)s", id=factories.domain(sql, alice.id)
+    )
+    own = alice.add("/api/url/add", {"url": URL, "custom": "summer"})
+    branded = alice.add("/api/url/add", {"url": URL, "custom": "summer", "domain": domain["name"]})
+    assert alice.get("/api/urls?alias=summer").get_json()["id"] == own
+    assert alice.get(f"/api/urls?alias=summer&domain={domain['name']}").get_json()["id"] == branded
+    assert alice.get(f"/api/urls?alias=summer&domain={domain['name']}/").get_json()["id"] == branded
+    assert alice.get("/api/urls?domain=go.example.com").get_json()["warnings"] == [
+        "domain was ignored: it goes with alias."
+    ]
+    for client, alias in ((bob, "summer"), (alice, "winter"), (alice, "x/summer")):
+        assert client.get(f"/api/urls?alias={alias}").get_json()["code"] == "short_url_unknown"
+
+
+@pytest.mark.parametrize(
+    ("expiry", "stored"), [("2036/11/24", "2036-11-24 23:59:59"), ("2036-11-24T10:00:00Z", "2036-11-24 10:00:00")]
+)
+def test_more_forms_of_an_expiry_are_read(alice: Client, expiry: str, stored: str) -> None:
+    answer = alice.post("/api/url/add", {"url": URL, "expiry": expiry}).get_json()
+    assert "warnings" not in answer
+    assert alice.get(f"/api/url/{answer['id']}").get_json()["details"]["expiry"] == stored
+
+
+def test_a_past_expiry_is_stored_with_a_warning(alice: Client) -> None:
+    answer = alice.post("/api/url/add", {"url": URL, "expiry": "2020/1/2"}).get_json()
+    assert answer["warnings"] == ["The member 'expiry' is in the past, so the link has expired."]
+
+
+@pytest.mark.parametrize(
+    ("body", "fields"),
+    [
+        ({"metatitle": 5}, {"url", "metatitle"}),
+        ({"url": "nonsense"}, {"url"}),
+    ],
+)
+def test_problems_are_listed_by_member(alice: Client, body: dict[str, Any], fields: set[str]) -> None:
+    answer = alice.post("/api/url/add", body).get_json()
+    assert answer["code"] == "invalid"
+    assert {error["field"] for error in answer["errors"]} == fields
+    assert all(error["code"] == "invalid" for error in answer["errors"])
+    for error in answer["errors"]:
+        assert error["message"].removesuffix(".") in answer["message"]
+
+
+def test_what_is_negotiated_varies_by_accept(alice: Client) -> None:
+    for path in ("/api/channels/export", "/api/stats"):
+        assert "Accept" in alice.get(path).headers["Vary"]
+    assert "Accept" not in alice.get("/api/channels").headers.get("Vary", "")
+
+
+def test_the_paths_of_the_browser_extension_answer(app: Flask, alice: Client) -> None:
+    alice.add("/api/url/add", {"url": URL, "custom": "summer"})
+    http = app.test_client()
+    with http.get("/summer/ico") as icon:
+        assert (icon.status_code, icon.mimetype) == (200, "image/vnd.microsoft.icon")
+    assert (http.get("/user").status_code, http.get("/user").location) == (302, "/console")

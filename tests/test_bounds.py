@@ -1,0 +1,118 @@
+"""The bound of each table: in number, bytes or age. Expired rows are deleted while the service runs."""
+
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+
+from tests.conftest import ROOT, Client
+from tests.support.factories import Sql
+from tests.support.targets import wait_until
+
+SCHEMA, REPOSITORY = "schema.sql", "linkmgr/repository"
+RATE = ("a row for each request or row of a bulk request", "linkmgr/settings.py", "bulk_rows: str")
+PLAN = ("the number of the plan", SCHEMA, "PERFORM require_plan(")
+PARENT = "what it belongs to"
+# The bound of each table, the file that enforces it, and text of that place.
+BOUNDS = {
+    "account_rollups": (
+        "quarters 400 days; days by target and label",
+        f"{REPOSITORY}/rollups.py",
+        "DETAILED_DAYS = 400",
+    ),
+    "aliases": (f"{PARENT}: links and bio pages", SCHEMA, "CHECK (num_nonnulls(link_id, bio_id) = 1)"),
+    "api_key_uses": (f"{PARENT}: a key", SCHEMA, "PRIMARY KEY REFERENCES api_keys ON DELETE CASCADE"),
+    "api_keys": ("100", SCHEMA, "limit_rows(100, 'keys_full')"),
+    "bios": RATE,
+    "campaigns": RATE,
+    "channel_items": (f"{PARENT}, at most once a channel", SCHEMA, "UNIQUE NULLS NOT DISTINCT (channel_id"),
+    "channels": RATE,
+    "deliveries": (
+        "1000 bytes of its event each",
+        f"{REPOSITORY}/outbox.py",
+        "%(delivery_bytes)s * cardinality(webhooks)",
+    ),
+    "detailed_since": ("1", SCHEMA, "user_id bigint      PRIMARY KEY REFERENCES users ON DELETE CASCADE"),
+    "domains": PLAN,
+    "event_clock": ("1 row of the service", SCHEMA, "INSERT INTO event_clock VALUES (now())"),
+    "events": (
+        "100,000, 256 MiB and 30 days",
+        f"{REPOSITORY}/outbox.py",
+        "oldest.bytes <= newest.bytes - %(max_bytes)s",
+    ),
+    "idempotency_keys": ("20,000, 32 MiB and 24 hours", f"{REPOSITORY}/idempotency.py", "bytes > %(max_bytes)s"),
+    "import_chunks": ("3 unfinished imports", f"{REPOSITORY}/imports.py", "MAX_UNFINISHED = 3"),
+    "import_rows": (
+        "waiting: 1 GiB an import; failed: 10,000 an import, 16 MiB and 30 days",
+        f"{REPOSITORY}/import_rows.py",
+        "MAX_ERROR_BYTES = 16 << 20",
+    ),
+    "imports": RATE,
+    "jobs": ("one for 1000 deleted rows", SCHEMA, "row_number() OVER (PARTITION BY user_id) / 1000 AS batch"),
+    "link_pixels": (f"{PARENT}, once a pixel", SCHEMA, "PRIMARY KEY (link_id, pixel_id)"),
+    "links": PLAN,
+    "login_links": ("an hour", f"{REPOSITORY}/login.py", "login_links WHERE created < now() - interval '1 hour'"),
+    "outbox": ("100,000, with webhooks only", f"{REPOSITORY}/outbox.py", "kept=MAX_WAITING"),
+    "overlay_answers": ("100,000 an overlay", f"{REPOSITORY}/overlay_answers.py", "MAX_ANSWERS = 100_000"),
+    "overlays": PLAN,
+    "pending_visits": ("moved every few seconds", f"{REPOSITORY}/rollups.py", "DELETE FROM pending_visits"),
+    "pixels": PLAN,
+    "plans": ("administrators only", "linkmgr/pages/administration/plans.py", "bp"),
+    "qrs": RATE,
+    "rate_windows": ("an hour after the window", f"{REPOSITORY}/callers.py", "WHERE until < now() - interval '1 hour'"),
+    "retired_codes": ("a row for each deleted QR code", SCHEMA, "INSERT INTO retired_codes"),
+    "schema_version": ("1 row of the service", SCHEMA, "INSERT INTO schema_version"),
+    "sessions": ("100 and 30 days", f"{REPOSITORY}/login.py", "MAX_SESSIONS = 100"),
+    "splash_pages": PLAN,
+    "totals": (f"{PARENT}: a link or QR code", SCHEMA, "tracked_id bigint PRIMARY KEY,\n    clicks"),
+    "tracked_rollups": ("quarters 400 days; 1000 labels", f"{REPOSITORY}/rollups.py", "MAX_LABELS = 1000"),
+    "usage_parts": ("32 parts of each table, and a row a month", SCHEMA, "own    integer := pg_backend_pid() % 32"),
+    "users": ("administrators only", "linkmgr/pages/administration/users.py", "bp"),
+    "visit_spools": ("a file of a process or import", f"{REPOSITORY}/visits.py", "DELETE FROM visit_spools"),
+    "visitors": ("a row for each visitor with visits", f"{REPOSITORY}/purge.py", "def _delete_visitors"),
+    "visits": ("the plan's clicks a month and retention", f"{REPOSITORY}/purge.py", "def _delete_expired"),
+    "webhooks": ("20", SCHEMA, "limit_rows(20, 'webhooks_full')"),
+}
+TABLES = """
+    SELECT relname FROM pg_class
+     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+"""
+EXPIRED = """
+    WITH answer AS (
+        INSERT INTO idempotency_keys (user_id, key, answer, created)
+        VALUES (%(owner)s, 'expired', 'x', now() - interval '25 hours')),
+    window_ended AS (
+        INSERT INTO rate_windows (bucket, count, until) VALUES ('expired', 1, now() - interval '2 hours')),
+    failed AS (
+        INSERT INTO imports (user_id, state, source, on_conflict, finished, error_bytes)
+        VALUES (%(owner)s, 'done', 'csv', 'skip', now() - interval '31 days', 1) RETURNING id),
+    failed_row AS (
+        INSERT INTO import_rows (user_id, import_id, number, place, kind, name, lines, raw, code, message)
+        SELECT %(owner)s, id, 1, 0, 'links', '', 1, '{}', 'invalid', 'wrong' FROM failed),
+    draft AS (
+        INSERT INTO imports (user_id, state, source, on_conflict, created)
+        VALUES (%(owner)s, 'draft', 'csv', 'skip', now() - interval '2 days'))
+    INSERT INTO events (user_id, type, data, created)
+    VALUES (%(owner)s, 'link.created', '{}', now() - interval '31 days') RETURNING number
+"""
+LEFT = """
+    SELECT FROM idempotency_keys
+     UNION ALL SELECT FROM rate_windows WHERE bucket = 'expired'
+     UNION ALL SELECT FROM import_rows
+     UNION ALL SELECT FROM imports WHERE state = 'draft'
+     UNION ALL SELECT FROM events
+"""
+
+
+def test_each_table_has_a_bound(app: Flask, sql: Sql) -> None:
+    assert {table["relname"] for table in sql(TABLES)} == BOUNDS.keys()
+    missing = [name for name, (_, file, place) in BOUNDS.items() if place not in (ROOT / file).read_text()]
+    assert missing == []
+
+
+@pytest.mark.slow
+def test_expired_rows_are_deleted_while_the_service_runs(serve: Callable[..., str], alice: Client, sql: Sql) -> None:
+    sql(EXPIRED, owner=alice.id)
+    assert len(sql(LEFT)) == 5
+    serve("--workers=1")
+    wait_until(lambda: not sql(LEFT))

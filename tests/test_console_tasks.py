@@ -1,0 +1,229 @@
+"""The frequent tasks in the console, in Chromium, with the number of clicks, texts and keys that each takes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
+
+from tests.conftest import Client
+from tests.support import factories
+from tests.support.browser import Browser
+from tests.support.console_pages import signed_in_browser  # noqa: F401 - a fixture
+from tests.support.factories import Sql
+from tests.support.pages import login_link, visit
+from tests.support.receivers import Receiver
+from tests.support.visited import Store
+
+pytestmark = pytest.mark.browser
+
+
+class Person:
+    """Uses a browser and counts: a click, a text in a field, a choice and a key are one step each."""
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser, self.steps = browser, 0
+
+    def click(self, text: str, path: str = "") -> None:
+        self.steps += 1
+        self.browser.click(text)
+        if path:
+            self.browser.wait_for(path)
+
+    def press(self, *keys: str) -> None:
+        """Type a text into the field with the focus, or press a key."""
+        self.steps += 1
+        self.browser.press(*keys)
+
+    def fill(self, selector: str, text: str) -> None:
+        self.steps += 1
+        self.browser.find(selector).send_keys(text)
+
+    def choose(self, selector: str, value: str) -> None:
+        self.steps += 1
+        Select(self.browser.find(selector)).select_by_value(value)
+
+    def set(self, selector: str, value: str) -> None:
+        """Set a control that the driver cannot type into, such as a color or a time."""
+        self.steps += 1
+        self.browser.driver.execute_script(
+            "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', {bubbles: true}))",
+            self.browser.find(selector),
+            value,
+        )
+
+    def mark(self, selector: str) -> None:
+        self.steps += 1
+        found = self.browser.find(selector)
+        self.browser.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
+        found.click()
+
+
+@pytest.fixture
+def person(signed_in: Browser) -> Person:
+    return Person(signed_in)
+
+
+def test_three_urls_at_once(person: Person, alice: Client) -> None:
+    person.browser.wait_for_focus("urls")
+    person.browser.driver.execute_script(
+        "document.activeElement.value = 'https://example.com/a\\nhttps://example.com/b\\nexample.org'"
+    )
+    person.steps += 1  # pasted
+    person.press(Keys.ENTER)
+    person.browser.wait_for_text("3 links created")
+    assert person.steps <= 2
+    person.browser.find("[data-copy=made-all]").click()
+    person.browser.wait_for_text("Copied")
+    assert alice.get("/api/urls").get_json()["data"]["result"] == 3
+
+
+def test_a_link_with_alias_password_expiry_and_device_target(person: Person, alice: Client) -> None:
+    person.click("New link with options", "/console/links/new")
+    person.browser.wait_for_focus("url")
+    person.press("https://example.com/page")
+    person.fill("#custom", "summer")
+    person.mark("details:has(#password) > summary")
+    person.fill("#password", "secret")
+    person.set("#expiry", "2030-12-31T23:59")
+    person.mark("details:has([name='devicetarget.device']) > summary")
+    person.choose("[name='devicetarget.device']", "iphone")
+    person.fill("[name='devicetarget.link']", "https://example.com/app")
+    person.press(Keys.ENTER)
+    person.browser.wait_for_text("Link created.")
+    assert person.steps <= 10
+    [link] = alice.get("/api/urls").get_json()["data"]["urls"]
+    details = alice.get(f"/api/url/{link['id']}").get_json()["details"]
+    assert (details["alias"], details["haspassword"], details["expiry"]) == ("summer", True, "2030-12-31 23:59:00")
+    assert details["devicetarget"] == [{"device": "iphone", "link": "https://example.com/app"}]
+    assert {"password", "1 device target"} <= {badge.text for badge in person.browser.all(".options .badge")}
+
+
+def test_a_row_is_added_without_saving(person: Person) -> None:
+    person.browser.open(person.browser.driver.current_url + "/links/new")
+    person.mark("details:has([name='geotarget.location']) > summary")
+    person.browser.run("document.querySelector('fieldset:has([name=\"geotarget.location\"]) [data-add-row]').click()")
+    assert len(person.browser.all("[name='geotarget.location']")) == 2
+    assert person.browser.path == "/console/links/new"
+
+
+def test_a_code_with_colors_and_a_logo_as_svg(person: Person, tmp_path: Path) -> None:
+    logo = tmp_path / "logo.png"
+    Image.new("RGB", (64, 64), "#c2410c").save(logo)
+    person.click("QR codes", "/console/qrs")
+    person.click("Create your first QR code", "/console/qrs/new")
+    person.fill("[name='data.link.link']", "https://example.com/menu")
+    person.set("#foreground", "#1d4ed8")
+    person.mark("details:has([name='logo.file']) > summary")
+    person.fill("[name='logo.file']", str(logo))
+    person.mark(".actions .button")
+    person.browser.wait_for_text("QR code created.")
+    person.mark("[aria-label='Download SVG']")
+    assert person.steps <= 8
+
+
+def test_a_bio_page_of_four_links(person: Person, alice: Client) -> None:
+    person.click("Bio pages", "/console/bios")
+    person.click("Create your first bio page", "/console/bios/new")
+    person.browser.wait_for_focus("name")
+    person.press("Dana")
+    titles, urls = person.browser.all("[name='links.title']"), person.browser.all("[name='links.url']")
+    for number in range(4):
+        titles[number].send_keys(f"Page {number}")
+        urls[number].send_keys(f"https://example.com/{number}")
+        person.steps += 2
+    person.press(Keys.ENTER)
+    person.browser.wait_for_text("Bio page created.")
+    assert person.steps <= 12
+    [page] = alice.get("/api/bio").get_json()["data"]["bios"]
+    assert len(alice.get(f"/api/bio/{page['id']}").get_json()["data"]["links"]) == 4
+
+
+def test_a_user_is_created_and_signed_in(browser: Browser, base: str, admin: Client) -> None:
+    browser.open(login_link(base, admin, admin))
+    browser.wait_for("/console")
+    person = Person(browser)
+    person.click("Users", "/console/administration/users")
+    person.click("New user", "/console/administration/users/new")
+    browser.wait_for_focus("username")
+    person.press("carol")
+    person.fill("#email", "carol@example.com")
+    person.press(Keys.ENTER)
+    browser.wait_for_text("This link signs carol in")
+    person.click("Copy sign-in link")
+    assert person.steps <= 6
+    link = browser.find("#login-link").text
+    browser.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    browser.open(link)
+    browser.wait_for("/console")
+
+
+def test_a_scoped_key(person: Person, alice: Client) -> None:
+    person.click("API keys", "/console/keys")
+    person.click("Create your first API key", "/console/keys/new")
+    person.browser.wait_for_focus("name")
+    person.press("Shop")
+    person.mark("[value='links:create']")
+    person.mark(".actions .button")
+    person.browser.wait_for_text("Your new API key")
+    assert person.steps <= 5
+
+
+def test_a_webhook_with_its_first_delivery(person: Person, receiver: Receiver, deliver: Callable[[], None]) -> None:
+    person.click("Webhooks", "/console/webhooks")
+    person.click("Create your first webhook", "/console/webhooks/new")
+    person.browser.wait_for_focus("name")
+    person.press("Shop")
+    person.fill("#url", receiver.url)
+    person.press(Keys.ENTER)
+    person.browser.wait_for_text("It is shown only now.")
+    person.click("Send a test event")
+    deliver()
+    person.browser.wait_for_text("delivered")  # without a reload
+    assert person.steps <= 6
+
+
+def test_the_top_country_of_a_link_in_the_last_week(person: Person, alice: Client, sql: Sql, store: Store) -> None:
+    link_id = factories.link(sql, alice.id, title="Sale")
+    store([visit(link_id, 1, country="Peru"), visit(link_id, 20, country="Chile")])
+    person.browser.open(person.browser.driver.current_url + "/links")
+    person.mark(f"a[href='/console/links/{link_id}']")
+    person.browser.wait_for(f"/console/links/{link_id}")
+    person.mark("[href$='period=7d']")
+    person.browser.wait_for_text("Peru (PE)")
+    assert "Chile" not in person.browser.find(".tables").text
+    assert person.steps <= 2
+
+
+def test_20_links_are_deleted(person: Person, alice: Client, sql: Sql) -> None:
+    for _ in range(20):
+        factories.link(sql, alice.id)
+    person.click("Links", "/console/links")
+    person.mark("[href*='per=50']")
+    person.browser.wait_for_text("Select all 20")
+    person.mark("[data-select-all]")
+    person.browser.wait_for_text("20 selected")
+    person.mark("[name=action][value=ask]")
+    person.browser.wait_for_text("Delete 20 links?")
+    person.mark("[name=action][value=delete]")
+    person.browser.wait_for_text("20 links deleted.")
+    assert person.steps <= 5
+
+
+def test_a_limit_of_a_plan_is_changed(browser: Browser, base: str, admin: Client, sql: Sql) -> None:
+    before = sql("SELECT id, limits::text FROM plans WHERE name = 'Pro'")[0]
+    browser.open(login_link(base, admin, admin))
+    browser.wait_for("/console")
+    person = Person(browser)
+    person.click("Plans", "/console/administration/plans")
+    person.click("Edit Pro", f"/console/administration/plans/{before['id']}/edit")
+    browser.find("#links").clear()
+    person.fill("#links", "77")
+    person.press(Keys.ENTER)
+    browser.wait_for_text("Changes saved.")
+    assert person.steps <= 4
+    after = sql("SELECT limits ->> 'links' AS links FROM plans WHERE name = 'Pro'")
+    sql("UPDATE plans SET limits = %(limits)s::json WHERE id = %(id)s RETURNING 1", **before)
+    assert after == [{"links": "77"}]

@@ -1,0 +1,255 @@
+"""Keys with `own_only` or `domains`: rows that they may not use do not exist for them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg2
+import pytest
+from flask import Flask
+
+from linkmgr.db import restricted, statements, transaction
+from linkmgr.openapi.model import Access
+from tests.conftest import Client
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.keyring import ADD, URL, Make, branded, code
+from tests.support.operations import KEYED, Call
+from tests.support.races import at_once
+from tests.support.schemas import execute
+from tests.support.worlds import Rows, World, ask, over
+
+USES: Rows = {"api_key_uses": [], "idempotency_keys": []}  # tables that requests of a key change
+OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]
+LISTS = {
+    "/api/urls": "urls", "/api/bio": "bios", "/api/qr": "qrs", "/api/campaigns": "campaigns", "/api/keys": "keys",
+    "/api/channels": "channels", "/api/domains": "domains", "/api/pixels": "pixels", "/api/overlay": "cta",
+    "/api/splash": "splash",
+}  # fmt: skip
+
+
+# --- the schema
+
+
+def test_every_table_of_users_is_restricted(sql: Sql) -> None:
+    """A new table needs a view in both schemas, or must be known to be out of the reach of restricted keys."""
+    unrestricted = {
+        "login_links", "sessions",  # for browsers
+        "webhooks", "outbox", "events",  # whose blueprint refuses restricted keys
+        "imports", "import_chunks", "import_rows",  # the same
+        "account_rollups",  # read without a selection only, which restricted keys must send
+        "pending_visits", "pending_labels",  # of targets that statements look up before (tests/test_keys_stats.py)
+        "detailed_since",  # has no numbers
+        "usage_parts",  # which triggers write
+        "idempotency_keys",  # whose answers belong to a key
+        "link_pixels",  # of links and pixels that statements look up before
+        "live_domains",  # compared with targets, and shown to no client
+    }  # fmt: skip
+    tables = sql(
+        """
+        SELECT c.relname AS name, to_regclass('restricted_domains.' || c.relname) IS NOT NULL AS restricted
+          FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+         WHERE attname = 'user_id' AND c.relkind IN ('r', 'v') AND c.relnamespace = 'public'::regnamespace
+        """
+    )
+    assert {table["name"] for table in tables if not table["restricted"]} == unrestricted, (
+        "see schema.sql, Restricted keys"
+    )
+
+
+def test_every_restricted_view_has_all_columns_of_its_table(sql: Sql) -> None:
+    missing = sql(
+        """
+        SELECT v.table_schema, t.table_name, t.column_name FROM information_schema.columns t
+          JOIN information_schema.views v ON v.table_schema LIKE 'restricted%%' AND v.table_name = t.table_name
+         WHERE t.table_schema = 'public' AND t.table_name <> 'usage'
+           AND NOT EXISTS (SELECT FROM information_schema.columns c
+                            WHERE c.table_schema = v.table_schema AND c.table_name = t.table_name
+                              AND c.column_name = t.column_name)
+        """
+    )
+    assert missing == []
+
+
+@pytest.mark.slow
+def test_an_upgrade_adds_new_columns_to_the_restricted_views(
+    empty: str, fresh: Flask, flask: Callable[..., Any], migrate: Callable[..., None]
+) -> None:
+    flask("database", "create")
+    migrate(novel="ALTER TABLE links ADD COLUMN novel boolean;")
+    assert flask("database", "upgrade").exit_code == 0
+    names = (
+        "SELECT count(*) FROM information_schema.columns"
+        " WHERE table_schema LIKE 'restricted%' AND column_name = 'novel'"
+    )
+    assert execute(empty, names) == [(2,)]
+
+
+@pytest.mark.parametrize("schema", ["restricted_own", "restricted_domains"])
+def test_without_a_key_the_restricted_views_fail(sql: Sql, schema: str) -> None:
+    with pytest.raises(Exception, match="unrecognized configuration parameter"):
+        sql(f"SELECT count(*) FROM {schema}.links")
+
+
+def test_without_the_views_a_restricted_key_is_refused(alice: Client, raw: psycopg2.extensions.connection) -> None:
+    """PostgreSQL ignores a schema in the search path that does not exist."""
+    added = alice.post("/api/key/add", {"name": "Own", "scopes": ["*"], "own_only": True}).get_json()
+    headers = {"Authorization": f"Bearer {added['key']}"}
+    assert alice.http.get("/api/urls", headers=headers).status_code == 200
+    with raw.cursor() as cursor:
+        cursor.execute("DROP SCHEMA restricted_own CASCADE")
+        try:
+            assert alice.http.get("/api/urls", headers=headers).status_code == 500
+        finally:
+            cursor.execute("SELECT create_restricted_views()")
+    assert alice.http.get("/api/urls", headers=headers).status_code == 200
+
+
+# --- own_only
+
+
+@over(OF_USERS)
+def test_rows_of_other_keys_do_not_exist(world: World, dump: Callable[[], Rows], sql: Sql, call: Call) -> None:
+    owner = world.clients["owner"]
+    world.fill("owner")
+    added = owner.post("/api/key/add", {"name": "Own", "scopes": ["*"], "own_only": True}).get_json()
+    client, ids, before = Client(owner.http, added["key"]), world.ids(call, "owner"), dump() | USES
+    answer = ask(client, call, ids)
+    if call.rows:
+        assert code(answer) in {(404, "missing"), (403, "key_confined")}
+        assert answer.data == ask(client, call, [2**62] * len(ids)).data
+    elif call.method == "GET" and answer.status_code == 200:
+        assert answer.get_json()["data"]["result"] == 0
+    elif not call.path.endswith("/add"):
+        assert code(answer) in {(403, "key_confined"), (403, "key_exceeded")}
+    after = dump() | USES
+    for table, rows in before.items():
+        assert [row for row in rows if row not in after[table] and table != "usage_parts"] == [], table
+
+
+def test_a_key_has_the_rows_that_it_made(alice: Client, make_restricted: Make) -> None:
+    first, second = make_restricted(alice, own_only=True), make_restricted(alice, own_only=True)
+    for word, body in ADD.items():
+        row_id = first.add(f"/api/{word}/add", body)
+        assert first.get(f"/api/{word}/{row_id}").status_code == 200
+        assert second.get(f"/api/{word}/{row_id}").status_code == 404
+        assert alice.get(f"/api/{word}/{row_id}").status_code == 200
+        assert second.put(f"/api/{word}/{row_id}/update", body | {"name": "Changed"}).status_code == 404
+        assert first.put(f"/api/{word}/{row_id}/update", body | {"name": "Changed"}).status_code == 200
+        assert second.delete(f"/api/{word}/{row_id}/delete").status_code == 404
+    for path, key in LISTS.items():
+        totals = [client.get(path).get_json()["data"]["result"] for client in (alice, first, second)]
+        assert totals == ([2, 0, 0] if key == "keys" else [1, 1, 0]), path
+        assert len(first.get(path).get_json()["data"][key]) == totals[1]
+
+
+def test_a_key_refers_to_its_own_rows_only(alice: Client, make_restricted: Make, sql: Sql) -> None:
+    client = make_restricted(alice, own_only=True)
+    make = {
+        kind: getattr(factories, kind)(sql, alice.id) for kind in ("campaign", "pixel", "channel", "splash", "overlay")
+    }
+    _, domain = branded(sql, alice)
+    references: dict[str, tuple[Any, str]] = {
+        "campaign": (make["campaign"], "campaign_unknown"),
+        "pixels": ([make["pixel"]], "pixel_unknown"),
+        "channel": ([make["channel"]], "channel_unknown"),
+        "type": (f"overlay-{make['overlay']}", "overlay_unknown"),
+        "domain": (domain, "domain_unknown"),
+    }
+    link = client.add("/api/url/add", {"url": URL, "custom": "mine"})
+    for member, (value, error) in references.items():
+        assert code(client.post("/api/url/add", {"url": URL, member: value})) == (400, error)
+        assert code(client.put(f"/api/url/{link}/update", {member: value})) == (400, error)
+    assert code(client.post("/api/url/add", {"url": URL, "type": make["splash"]})) == (400, "splash_unknown")
+    assert code(client.post(f"/api/campaign/{make['campaign']}/assign/{link}")) == (404, "missing")
+    assert code(client.post(f"/api/channel/{make['channel']}/assign/links/{link}")) == (404, "missing")
+    own = client.add("/api/channel/add", {"name": "Own"})
+    assert client.post(f"/api/channel/{own}/assign/links/{link}").status_code == 200
+    foreign = factories.link(sql, alice.id)
+    assert code(client.post(f"/api/channel/{own}/assign/links/{foreign}")) == (404, "missing")
+    alice.post(f"/api/channel/{own}/assign/links/{foreign}")
+    assert [item["id"] for item in client.get(f"/api/channel/{own}").get_json()["data"]["items"]] == [link]
+    campaign = client.add("/api/campaign/add", {"name": "Own"})
+    assert client.post("/api/url/add", {"url": URL, "campaign": campaign, "channel": own}).status_code == 200
+
+
+def test_a_url_that_another_key_has_shortened_becomes_a_new_link(alice: Client, make_restricted: Make) -> None:
+    client, existing = make_restricted(alice, own_only=True), alice.add("/api/url/add", {"url": URL})
+    first = client.add("/api/url/add", {"url": URL})
+    assert first != existing
+    assert alice.add("/api/url/add", {"url": URL}) == existing
+    own = client.add("/api/url/add", {"url": URL + "2"})
+    assert client.add("/api/url/add", {"url": URL + "2"}) == own, "its own link is returned again"
+
+
+def test_a_key_shortens_a_url_of_another_key_once(alice: Client, make_restricted: Make, sql: Sql) -> None:
+    client, other = make_restricted(alice, own_only=True), make_restricted(alice, own_only=True)
+    existing = alice.add("/api/url/add", {"url": URL})
+    clients = [Client(client.http.application.test_client(), client.key) for _ in range(4)]
+    [link] = set(at_once(8, lambda n: clients[n % 4].add("/api/url/add", {"url": URL}), threads=4))
+    assert other.add("/api/url/add", {"url": URL}) not in {link, existing}
+    body = {"url": URL, "status": "public", "campaign": 0, "custom": ""}
+    assert client.post("/api/url/add", body).get_json() == client.post("/api/url/add", {"url": URL}).get_json()
+    client.put(f"/api/url/{link}/update", {"metatitle": "Mine"})
+    changed = client.add("/api/url/add", {"url": URL})
+    assert changed != link, "a changed link is not returned"
+    alice.put(f"/api/url/{changed}/update", {"channel": factories.channel(sql, alice.id)})
+    assert client.add("/api/url/add", {"url": URL}) not in {link, changed}
+
+
+def test_a_reference_that_its_owner_made_is_not_shown(alice: Client, make_restricted: Make, sql: Sql) -> None:
+    client, campaign = make_restricted(alice, own_only=True), factories.campaign(sql, alice.id)
+    link = client.add("/api/url/add", {"url": URL})
+    alice.post(f"/api/campaign/{campaign}/assign/{link}")
+    assert client.get(f"/api/url/{link}").get_json()["details"]["campaign"] is None
+
+
+def test_repeated_and_conditional_requests_are_restricted_too(alice: Client, make_restricted: Make, sql: Sql) -> None:
+    client, foreign = make_restricted(alice, own_only=True), factories.pixel(sql, alice.id)
+    headers = {"Idempotency-Key": "once", "If-Match": alice.get(f"/api/pixel/{foreign}").headers["ETag"]}
+    assert code(client.put(f"/api/pixel/{foreign}/update", {"tag": "2"}, headers=headers)) == (404, "missing")
+    answers = [client.post("/api/pixel/add", ADD["pixel"], headers={"Idempotency-Key": "add"}) for _ in range(2)]
+    [added] = {answer.get_json()["id"] for answer in answers}
+    etag = client.get(f"/api/pixel/{added}").headers["ETag"]
+    for status in (200, 412):
+        answer = client.put(f"/api/pixel/{added}/update", {"tag": "2"}, headers={"If-Match": etag})
+        assert answer.status_code == status
+
+
+def test_the_next_request_of_a_thread_is_not_restricted(app: Flask, alice: Client) -> None:
+    added = alice.post("/api/key/add", {"name": "Own", "scopes": ["*"], "own_only": True}).get_json()
+    alice.add("/api/url/add", {"url": URL})
+    client = Client(alice.http, added["key"])
+    for path in ("/api/urls", "/api/url/17", "/api/users", "/api/nothing", "/api/stats"):
+        client.get(path)
+        assert alice.get("/api/urls").get_json()["data"]["result"] == 1
+
+
+def test_a_conditional_request_of_a_restricted_key_never_reads_a_replica(app: Flask) -> None:
+    """A replica has neither the settings nor the search path of the key."""
+    with app.test_request_context():
+        restricted.restrict(1, own_only=True, domains=None)
+        with transaction.lazily(lambda: None):
+            executor = statements.executor.get()
+            assert executor
+            assert not executor.may_lag
+
+
+def test_redirects_of_domains_are_checked_one_after_another(
+    app: Flask, alice: Client, make_restricted: Make, raw: psycopg2.extensions.connection
+) -> None:
+    """The lock of all other keys is also that of a restricted key."""
+    client = make_restricted(alice, own_only=True)
+    raw.autocommit = False
+    with raw, raw.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock('public.domains'::regclass::oid::bigint)")
+        body = {"domain": "https://own.example.com", "redirectroot": URL}
+        assert code(client.post("/api/domain/add", body)) == (503, "busy")
+
+
+def test_plan_limits_count_the_rows_of_all_keys(register: Callable[..., Client], make_restricted: Make) -> None:
+    alice = register("alice", plan="Free")
+    client = make_restricted(alice, own_only=True)
+    for _ in range(2):
+        alice.add("/api/pixel/add", ADD["pixel"])
+    client.add("/api/pixel/add", ADD["pixel"])
+    assert code(client.post("/api/pixel/add", ADD["pixel"])) == (400, "plan_limit")

@@ -1,0 +1,93 @@
+"""Imports run downward through the packages, without cycles (CONTRIBUTING, "Layout")."""
+
+import ast
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import linkmgr
+from tests.conftest import ROOT
+
+PACKAGE = Path(linkmgr.__file__).parent
+# A module imports only modules of its own package and of the layers above it in this list.
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("errors", "setting_types"),
+    ("settings",),
+    ("keys",),
+    ("db",),
+    ("web",),
+    ("fields",),
+    ("repository", "outbound"),
+    ("qr",),
+    ("resources",),
+    ("visits", "events"),
+    ("imports",),
+    ("api",),
+    ("pages",),
+    ("openapi",),
+    ("cli", "demo"),
+    ("__init__",),
+    ("__main__", "launch"),
+)
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+
+def package_of(module: str) -> str:
+    return module.split(".", maxsplit=1)[0]
+
+
+def modules() -> dict[str, ast.Module]:
+    """Return the syntax tree of each module by its dotted name below linkmgr."""
+    trees = {}
+    for path in PACKAGE.rglob("*.py"):
+        name = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        trees[name.removesuffix(".__init__")] = ast.parse(path.read_text())
+    return trees
+
+
+def imports(tree: ast.Module, names: set[str]) -> set[str]:
+    """Return the modules that a module imports, inside functions and under TYPE_CHECKING too."""
+    used = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            assert all(package_of(alias.name) != "linkmgr" for alias in node.names), "write: from linkmgr import ..."
+        if isinstance(node, ast.ImportFrom):
+            assert not node.level, "write absolute imports"
+            path = (node.module or "").split(".")
+            if path[0] == "linkmgr":
+                base = ".".join(path[1:])
+                members = [f"{base}.{alias.name}".lstrip(".") for alias in node.names]
+                used |= {member if member in names else base or "__init__" for member in members}
+    return used
+
+
+@cache
+def graph() -> dict[str, set[str]]:
+    trees = modules()
+    return {name: imports(tree, set(trees)) for name, tree in trees.items()}
+
+
+def test_every_module_belongs_to_a_layer() -> None:
+    assert set(map(package_of, graph())) == set(LEVEL)
+
+
+def test_imports_run_downward() -> None:
+    wrong = [
+        f"{module} imports {used}"
+        for module, all_used in graph().items()
+        for used in sorted(all_used)
+        if package_of(module) != package_of(used) and LEVEL[package_of(module)] <= LEVEL[package_of(used)]
+    ]
+    assert wrong == []
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    try:
+        TopologicalSorter(graph()).prepare()
+    except CycleError as error:
+        raise AssertionError(f"cycle: {' <- '.join(error.args[1])}") from None
+
+
+def test_no_test_file_imports_from_another() -> None:
+    statement = "from tests." + "test_"
+    assert [path.name for path in ROOT.glob("tests/**/*.py") if statement in path.read_text()] == []
