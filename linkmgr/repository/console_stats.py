@@ -80,7 +80,7 @@ def top_tracked(
     """
     return replica_rows(
         """
-        WITH compared AS (
+        WITH compared AS MATERIALIZED (
             SELECT ARRAY(SELECT label::bigint
                            FROM account_rollups
                           WHERE user_id = %(user_id)s AND dimension = 'target' AND unit = 'quarter' AND NOT bot
