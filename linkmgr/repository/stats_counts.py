@@ -20,7 +20,7 @@ def of_rollups(user_id: int, *, everyone: bool, targets: str | None, **query: An
             SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(targets)s::text IS NULL
              UNION ALL
             SELECT id FROM users WHERE %(everyone)s),
-        tracked AS (
+        tracked AS MATERIALIZED (
             SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
                           UNION ALL
                          SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])) AS ids
