@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from linkmgr.db.transaction import Transaction
 from linkmgr.imports import storing
 from linkmgr.web import passwords
 from tests.conftest import Client
@@ -118,3 +119,29 @@ def test_an_update_from_our_own_export_counts_no_clicks_twice(
         exported = alice.get(path).data
         assert counts(run_import(alice, exported, "?on_conflict=update")) == ("done", 1, 0, 1, 0, 0)
         assert details(alice, "sale")["imported_clicks"] == 100
+
+
+@pytest.mark.parametrize("kind", ["links", "splash"])
+def test_an_import_leaves_few_subtransactions_in_a_transaction(
+    alice: Client, run_import: Import, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """With more than 64, PostgreSQL looks them up on disk whenever another transaction reads their rows."""
+    names = [f"row-{n}" for n in range(100)]
+    rows = [{"url": "https://example.com", "custom": name, "alias": name, "name": name} for name in names]
+    if kind == "links":
+        run_import(alice, zipped(manifest__json="{}", links__jsonl="\n".join(map(json.dumps, rows))))
+    lines = "\n".join(json.dumps(row | {"description": "New"}) for row in rows)
+    file = zipped(manifest__json="{}", **({"links__jsonl": ""} | {f"{kind}__jsonl": lines}))
+    numbers: list[int] = []
+    commit = Transaction.commit
+
+    def count(self: Transaction) -> None:
+        sql = "SELECT (pg_stat_get_backend_subxact(id)).subxact_count AS number, pg_stat_get_backend_pid(id) AS pid"
+        backends = self.execute(f"{sql} FROM pg_stat_get_backend_idset() id", {}, idempotent=False)
+        [backend] = self.execute("SELECT pg_backend_pid() AS pid", {}, idempotent=False)
+        numbers.extend(row["number"] for row in backends if row["pid"] == backend["pid"])
+        commit(self)
+
+    monkeypatch.setattr(Transaction, "commit", count)
+    assert counts(run_import(alice, file, "?on_conflict=update"))[0] == "done"
+    assert 30 <= max(numbers) < 64

@@ -18,6 +18,9 @@ MAX_ROWS = 500  # of a batch, and about as many visits
 CHECK_SECONDS = 0.5  # of checking the rows of a batch; the hash of a password takes 30 ms
 LOCKED_SECONDS = 0.5  # until the next try, while another import of the user stores a batch of an account
 TOO_SLOW = "This row takes too long to store. Try again, or give it fewer channels and shorter texts."
+# Rows of which each has a subtransaction. PostgreSQL keeps 64 of a transaction in memory, and with more it slows down
+# the queries of all.
+MAX_SUBTRANSACTIONS = 30
 _ALONE = ("domains", "logos")  # lines that are a batch of their own: a request to another host, or much memory
 
 
@@ -54,7 +57,10 @@ class Prepared(ABC):
 
 def prepare(context: Context, waiting: list[Row]) -> Prepared:
     is_account, kind = context.details["source"] == account.SOURCE, waiting[0]["kind"]
-    waiting = waiting[:1] if kind in _ALONE else waiting
+    if kind in _ALONE:
+        waiting = waiting[:1]
+    elif kind not in ("links", "visits", "answers") or context.rule.on_conflict == "update":
+        waiting = waiting[:MAX_SUBTRANSACTIONS]
     rows = [*staged.unpack(context.user_id, waiting, is_account=is_account)]
     if is_account:
         return _Lines(context, waiting, rows)
