@@ -4,9 +4,11 @@ Clients compare codes, so codes are stable. An error that the database detects h
 code (schema.sql).
 """
 
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg2
+
+T = TypeVar("T")
 
 RETRY_SECONDS = 2  # Retry-After of every 503; a restart of the database takes about as long
 
@@ -281,6 +283,13 @@ class AppError(Exception):
 def not_found(what: str) -> AppError:
     """Return the same 404 for a missing row and for another tenant's row."""
     return AppError("missing", what=what)
+
+
+def existing(row: T | None, what: str) -> T:
+    """Return the row. If there is none, raise not_found."""
+    if row is None:
+        raise not_found(what)
+    return row
 
 
 def as_json(code: str, message: str) -> dict[str, Any]:

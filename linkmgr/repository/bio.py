@@ -1,94 +1,46 @@
 """Bio pages."""
 
-from typing import Unpack
-
 import orjson
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
-from linkmgr.errors import not_found
+from linkmgr.db.statements import Row
 from linkmgr.repository.names import run_with_name
+from linkmgr.repository.tables import Table
 from linkmgr.repository.urls import with_random_alias
-from linkmgr.settings import settings
 
-
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
-    return page(
-        """
-        SELECT id, name, alias, %(base)s::text || '/' || alias AS shorturl, created AS date
-          FROM bios
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'bios'",
-        user_id=user_id,
-        base=settings().base_url,
-        **paging,
-    )
-
-
-def batch(user_id: int, after: int, limit: int) -> list[Row]:
-    return rows(
-        """
-        SELECT *, CASE WHEN custom THEN alias ELSE '' END AS custom, %(base)s::text || '/' || alias AS shorturl,
-               created AS date,
-               ARRAY(SELECT channel_id FROM channel_items i
-                       JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
-                      WHERE i.user_id = bios.user_id AND i.bio_id = bios.id
-                      ORDER BY channel_id) AS channel
-          FROM bios
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=limit,
-        base=settings().base_url,
-    )
-
-
-def read(user_id: int, bio_id: int) -> Row:
-    bio_page = row(
-        """
-        SELECT *, %(base)s::text || '/' || alias AS shorturl, created AS date, version::text
-          FROM bios
-         WHERE user_id = %(user_id)s AND id = %(bio_id)s
-        """,
-        user_id=user_id,
-        bio_id=bio_id,
-        base=settings().base_url,
-    )
-    if bio_page is None:
-        raise not_found("bio page")
-    return bio_page
+BIOS = Table(
+    "bios",
+    "bio page",
+    """
+    *, CASE WHEN custom THEN alias ELSE '' END AS custom, %(base)s::text || '/' || alias AS shorturl,
+    ARRAY(SELECT channel_id FROM channel_items i
+            JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+           WHERE i.user_id = bios.user_id AND i.bio_id = bios.id
+           ORDER BY channel_id) AS channel,
+    created AS date, version::text
+    """,
+    write=run_with_name,
+)
+index, batch, read, delete = BIOS.index, BIOS.batch, BIOS.read, BIOS.delete
 
 
 def add(user_id: int, members: Row) -> Row:
     """Store a bio page, under a random alias if `alias` is None. `custom` is False for an alias that was generated
     earlier. It needs the plan's feature too, since it may be any."""
     if members["alias"] is None:
-        added = with_random_alias(lambda alias: _add(user_id, members | {"alias": alias, "custom": False}, named=False))
-    else:
-        added = _add(user_id, {"custom": True} | members, named=True)
-    assert added is not None
-    return added
+        return with_random_alias(
+            lambda alias: _add(user_id, members | {"alias": alias, "custom": False, "named": False})
+        )
+    return _add(user_id, {"custom": True, "named": True} | members)
 
 
-def _add(user_id: int, members: Row, *, named: bool) -> Row | None:
-    return run_with_name(
-        """
+def _add(user_id: int, members: Row) -> Row:
+    sql = """
         INSERT INTO bios (user_id, name, alias, custom, bio, theme, links)
         VALUES (%(user_id)s, %(name)s, %(alias)s,
                 %(custom)s OR %(named)s AND 'custom aliases' = ANY (lacking_features(%(user_id)s)),
                 %(bio)s, %(theme)s, %(links)s)
-        RETURNING *, %(base)s::text || '/' || alias AS shorturl, created AS date, version::text
-        """,
-        user_id=user_id,
-        named=named,
-        base=settings().base_url,
-        **_encoded(members),
-    )
+    """
+    return BIOS.add(sql, user_id, _encoded(members))
 
 
 def _encoded(members: Row) -> Row:
@@ -97,8 +49,7 @@ def _encoded(members: Row) -> Row:
 
 
 def update(user_id: int, bio_id: int, members: Row) -> Row:
-    updated = run_with_name(
-        """
+    sql = """
         UPDATE bios
            SET name = coalesce(%(name)s, name),
                alias = coalesce(%(alias)s, alias),
@@ -106,24 +57,6 @@ def update(user_id: int, bio_id: int, members: Row) -> Row:
                bio = coalesce(%(bio)s, bio),
                theme = coalesce(%(theme)s, theme),
                links = coalesce(%(links)s, links)
-         WHERE user_id = %(user_id)s AND id = %(bio_id)s
-        RETURNING *, %(base)s::text || '/' || alias AS shorturl, created AS date, version::text
-        """,
-        user_id=user_id,
-        bio_id=bio_id,
-        base=settings().base_url,
-        **_encoded(members),
-    )
-    if updated is None:
-        raise not_found("bio page")
-    return updated
-
-
-def delete(user_id: int, bio_id: int) -> None:
-    deleted = run(
-        "DELETE FROM bios WHERE user_id = %(user_id)s AND id = %(bio_id)s RETURNING id",
-        user_id=user_id,
-        bio_id=bio_id,
-    )
-    if deleted is None:
-        raise not_found("bio page")
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """
+    return BIOS.change(sql, user_id, bio_id, _encoded(members))

@@ -1,133 +1,70 @@
 """Campaigns and their links."""
 
-from typing import Unpack
+from typing import Any
 
 from psycopg2.errors import UniqueViolation
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
-from linkmgr.errors import AppError, not_found
+from linkmgr.db.statements import Row, row, run
+from linkmgr.errors import AppError, existing, not_found
 from linkmgr.repository.names import run_with_name
-from linkmgr.settings import settings
+from linkmgr.repository.tables import Table
 
 
-def _with_urls(campaign: Row) -> Row:
-    """Add the URL of the rotator, or False without a slug, and the URL of the list."""
-    base, username, slug = settings().base_url, campaign["username"], campaign["slug"]
-    campaign["rotator"] = f"{base}/r/{slug}" if slug else False
-    campaign["list"] = f"{base}/u/{username}/{slug or 'list'}-{campaign['id']}"
-    return campaign
-
-
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
-    campaigns = page(
-        """
-        SELECT c.*, username
-          FROM campaigns c
-          JOIN users u ON u.id = c.user_id
-         WHERE user_id = %(user_id)s AND c.id < %(after)s
-         ORDER BY c.id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'campaigns'",
-        user_id=user_id,
-        **paging,
-    )
-    return campaigns._replace(rows=[_with_urls(campaign) for campaign in campaigns.rows])
-
-
-def batch(user_id: int, after: int, limit: int) -> list[Row]:
-    return rows(
-        """
-        SELECT *, coalesce(slug, '') AS slug, created AS date
-          FROM campaigns
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=limit,
-    )
-
-
-def read(user_id: int, campaign_id: int) -> Row:
-    campaign = row(
-        """
-        SELECT c.*, coalesce(slug, '') AS slug, username, c.version::text
-          FROM campaigns c
-          JOIN users u ON u.id = c.user_id
-         WHERE user_id = %(user_id)s AND c.id = %(campaign_id)s
-        """,
-        user_id=user_id,
-        campaign_id=campaign_id,
-    )
-    if campaign is None:
-        raise not_found("campaign")
-    return _with_urls(campaign)
-
-
-def _has_name(user_id: int, campaign_id: int, name: str) -> bool:
+def _has_name(user_id: int, name: str, row_id: int = 0, **_: Any) -> bool:
     """Return True if another campaign of the user has this name."""
     other = row(
-        """
-        SELECT id FROM campaigns
-         WHERE user_id = %(user_id)s AND id <> %(campaign_id)s AND name = %(name)s
-        """,
+        "SELECT id FROM campaigns WHERE user_id = %(user_id)s AND id <> %(row_id)s AND name = %(name)s",
         user_id=user_id,
-        campaign_id=campaign_id,
+        row_id=row_id,
         name=name,
     )
     return other is not None
 
 
-def _store(sql: str, user_id: int, campaign_id: int, members: Row) -> Row | None:
+def _store(sql: str, **params: Any) -> Row | None:
     """Run a create or an update. If name and slug are both taken, report the name.
 
     PostgreSQL reports only one violated constraint, in an order that it does not define.
     """
     try:
-        return run_with_name(sql, user_id=user_id, campaign_id=campaign_id, **members)
+        return run_with_name(sql, **params)
     except UniqueViolation as error:
-        if error.diag.constraint_name == "campaign_slug_taken" and _has_name(user_id, campaign_id, members["name"]):
+        if error.diag.constraint_name == "campaign_slug_taken" and _has_name(**params):
             raise AppError("campaign_name_taken") from None
         raise
 
 
+CAMPAIGNS = Table(
+    "campaigns",
+    "campaign",
+    """
+    *, coalesce(slug, '') AS slug, coalesce(to_json(%(base)s::text || '/r/' || slug), 'false') AS rotator,
+    %(base)s::text || '/u/' || (SELECT username FROM users WHERE users.id = user_id)
+        || '/' || coalesce(slug, 'list') || '-' || id AS list, created AS date, version::text
+    """,
+    write=_store,
+)
+index, batch, read, delete = CAMPAIGNS.index, CAMPAIGNS.batch, CAMPAIGNS.read, CAMPAIGNS.delete
+
+
 def add(user_id: int, members: Row) -> Row:
-    added = _store(
-        """
+    sql = """
         INSERT INTO campaigns (user_id, name, slug, public)
         VALUES (%(user_id)s, %(name)s, nullif(%(slug)s, ''), %(public)s)
-        RETURNING *, coalesce(slug, '') AS slug, created AS date, version::text,
-                  (SELECT username FROM users WHERE users.id = user_id) AS username
-        """,
-        user_id,
-        0,
-        members,
-    )
-    assert added is not None
-    return _with_urls(added)
+    """
+    return CAMPAIGNS.add(sql, user_id, members)
 
 
 def update(user_id: int, campaign_id: int, members: Row) -> Row:
     """Change the members that are not None. An empty slug removes the slug, and the rotator with it."""
-    updated = _store(
-        """
+    sql = """
         UPDATE campaigns
            SET name = %(name)s,
                slug = nullif(coalesce(%(slug)s, slug), ''),
                public = coalesce(%(public)s, public)
-         WHERE user_id = %(user_id)s AND id = %(campaign_id)s
-        RETURNING *, coalesce(slug, '') AS slug, version::text,
-                  (SELECT username FROM users WHERE users.id = user_id) AS username
-        """,
-        user_id,
-        campaign_id,
-        members,
-    )
-    if updated is None:
-        raise not_found("campaign")
-    return _with_urls(updated)
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """
+    return CAMPAIGNS.change(sql, user_id, campaign_id, members)
 
 
 def assign(user_id: int, campaign_id: int, link_id: int) -> None:
@@ -169,16 +106,4 @@ def remove(user_id: int, campaign_id: int, link_id: int) -> None:
         campaign_id=campaign_id,
         link_id=link_id,
     )
-    if removed is None:
-        raise not_found("link")
-
-
-def delete(user_id: int, campaign_id: int) -> None:
-    """Delete a campaign. Its links remain."""
-    deleted = run(
-        "DELETE FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign_id)s RETURNING id",
-        user_id=user_id,
-        campaign_id=campaign_id,
-    )
-    if deleted is None:
-        raise not_found("campaign")
+    existing(removed, "link")

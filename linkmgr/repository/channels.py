@@ -2,56 +2,15 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.db.statements import Page, Paging, Row, page, run
 from linkmgr.errors import not_found
+from linkmgr.repository.tables import Table
 from linkmgr.settings import settings
 
+CHANNELS = Table("channels", "channel")
+index, batch, read, delete = CHANNELS.index, CHANNELS.batch, CHANNELS.read, CHANNELS.delete
+
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the API and their names in messages
-
-
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
-    return page(
-        """
-        SELECT *
-          FROM channels
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'channels'",
-        user_id=user_id,
-        **paging,
-    )
-
-
-def batch(user_id: int, after: int, limit: int) -> list[Row]:
-    return rows(
-        """
-        SELECT *, created AS date
-          FROM channels
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=limit,
-    )
-
-
-def read(user_id: int, channel_id: int) -> Row:
-    channel = row(
-        """
-        SELECT *, version::text
-          FROM channels
-         WHERE user_id = %(user_id)s AND id = %(channel_id)s
-        """,
-        user_id=user_id,
-        channel_id=channel_id,
-    )
-    if channel is None:
-        raise not_found("channel")
-    return channel
 
 
 def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
@@ -89,17 +48,11 @@ def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
 
 
 def add(user_id: int, members: Row) -> Row:
-    added = run(
-        """
+    sql = """
         INSERT INTO channels (user_id, name, description, color, starred)
         VALUES (%(user_id)s, %(name)s, %(description)s, %(color)s, %(starred)s)
-        RETURNING *, version::text
-        """,
-        user_id=user_id,
-        **members,
-    )
-    assert added is not None
-    return added
+    """
+    return CHANNELS.add(sql, user_id, members)
 
 
 def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  # noqa: A002 - the API's name
@@ -139,31 +92,12 @@ def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  
 
 
 def update(user_id: int, channel_id: int, members: Row) -> Row:
-    updated = run(
-        """
+    sql = """
         UPDATE channels
            SET name = coalesce(%(name)s, name),
                description = coalesce(%(description)s, description),
                color = coalesce(%(color)s, color),
                starred = coalesce(%(starred)s, starred)
-         WHERE user_id = %(user_id)s AND id = %(channel_id)s
-        RETURNING *, version::text
-        """,
-        user_id=user_id,
-        channel_id=channel_id,
-        **members,
-    )
-    if updated is None:
-        raise not_found("channel")
-    return updated
-
-
-def delete(user_id: int, channel_id: int) -> None:
-    """Delete a channel. Its items remain."""
-    deleted = run(
-        "DELETE FROM channels WHERE user_id = %(user_id)s AND id = %(channel_id)s RETURNING id",
-        user_id=user_id,
-        channel_id=channel_id,
-    )
-    if deleted is None:
-        raise not_found("channel")
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """
+    return CHANNELS.change(sql, user_id, channel_id, members)

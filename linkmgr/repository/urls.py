@@ -5,7 +5,7 @@ returns an error code of errors.CATALOGUE as `refusal`.
 """
 
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 import orjson
 from psycopg2.errors import UniqueViolation
@@ -19,6 +19,7 @@ from linkmgr.repository import url_only
 from linkmgr.repository.names import run_with_name
 from linkmgr.settings import settings
 
+T = TypeVar("T")
 _TRIES = 5  # random aliases of 35 bits, until one is free
 
 # Members of a body that are parameters of the statements. A parameter is None if its member was not sent.
@@ -88,8 +89,8 @@ def _to_result(link: Row | None) -> Row:
     return {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
 
 
-def with_random_alias(store: Callable[[str], Row | None]) -> Row | None:
-    """Return the row of `store`, called with random aliases until one is free."""
+def with_random_alias(store: Callable[[str], T]) -> T:
+    """Return the result of `store`, called with random aliases until one is free."""
     for _ in range(_TRIES - 1):
         try:
             with undoable():

@@ -88,8 +88,11 @@ at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones 
             stored = cls.read(user_id, row_id) if is_partial else None
             if stored:
                 _check_with_stored(members, stored)
-            if row := overlay.update(user_id, row_id, cls.complete(members), checked=stored):
-                return cls.record(row)
+            try:
+                return cls.record(overlay.update(user_id, row_id, cls.complete(members), checked=stored))
+            except AppError as error:
+                if stored is None or error.code != "missing":
+                    raise
         raise AppError("busy", seconds=RETRY_SECONDS)
 
 

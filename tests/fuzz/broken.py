@@ -23,12 +23,12 @@ def _nul(_app: Flask) -> None:
 def _owner(_app: Flask) -> None:
     """Read a pixel by its id alone."""
 
-    def read(user_id: int, pixel_id: int) -> Row:
+    def read(user_id: int, row_id: int) -> Row:
         found = row(
             "SELECT id, type, name, tag, created AS date, version::text FROM pixels WHERE id = %(id)s",
-            id=pixel_id,
+            id=row_id,
         )
-        return found or own(user_id, pixel_id)
+        return found or own(user_id, row_id)
 
     own, pixels.read = pixels.read, read
 
