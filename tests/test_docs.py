@@ -17,7 +17,7 @@ from linkmgr.openapi.operations import RESOURCES
 from tests.conftest import ROOT, Client
 from tests.support.browser import PHONE, Browser
 from tests.support.document import document
-from tests.support.operations import CALLS
+from tests.support.operations import CALLS, examples
 from tests.support.pages import POLICY
 from tests.support.stage import Stage
 
@@ -74,12 +74,14 @@ def test_over_the_rate_limit_a_browser_gets_a_page_and_a_program_json(
 def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page: str) -> None:
     for resource in RESOURCES:
         anchor = resource.name.lower().replace(" ", "-")
-        for name, member in resource.members.items():
+        bodies = [operation.body for operation in resource.operations if operation.body]
+        members = {name: example for body in bodies for name, example in examples(body).items()}
+        for name, example in members.items():
             [row] = re.findall(f'<tr id="{anchor}-{name}">(.*?)</tr>', page, re.DOTALL)
             kind = re.findall('<td class="kind">(.*?)</td>', row, re.DOTALL)[0]
             assert kind
-            example = re.findall('<span class="example">Example: <code>(.*?)</code>', row, re.DOTALL)[0]
-            assert json.loads(html.unescape(example)) == member.example
+            shown = re.findall('<span class="example">Example: <code>(.*?)</code>', row, re.DOTALL)[0]
+            assert json.loads(html.unescape(shown)) == example
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 from flask import Flask
 
-from linkmgr.fields import links
+from linkmgr.fields import aliases
 from tests.conftest import BASE_URL, Client
 from tests.support.factories import Sql
 from tests.support.shortlinks import PAGE, refused
@@ -38,7 +38,7 @@ def test_the_first_words_of_all_paths_are_reserved(app: Flask, alice: Client) ->
 
 
 def test_generated_aliases_are_valid_as_chosen_ones(alice: Client) -> None:
-    made = {links.new_alias() for _ in range(50)}
+    made = {aliases.new_alias() for _ in range(50)}
     assert len(made) == 50
     for alias in made:
         alice.add("/api/url/add", {"url": PAGE, "custom": alias})

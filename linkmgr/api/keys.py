@@ -2,7 +2,7 @@
 
 import ipaddress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from flask import Blueprint, Response
 from marshmallow import ValidationError, fields
@@ -11,6 +11,7 @@ from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import MAX_ID, Boolean, Changes, Integer, New, Text, Timestamp, body, changes_of
+from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.query import paging
 from linkmgr.repository import api_keys
 from linkmgr.web import scopes
@@ -35,9 +36,19 @@ class Items(fields.Field[list[Any]]):
     }
     description = ""
 
-    def __init__(self, *, allow_empty: bool = True, **kwargs: Any) -> None:
+    @property
+    def item(self) -> JsonSchema:
+        """The schema of a value."""
+        raise NotImplementedError
+
+    def __init__(self, *, least: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.allow_empty = allow_empty
+        self.least = least
+
+    @property
+    def json(self) -> JsonSchema:
+        bounds = {"minItems": self.least} if self.least else {}
+        return {"type": "array", "items": self.item, "maxItems": MAX_ITEMS, **bounds}
 
     def parse(self, value: Any) -> Any:
         """Return the value in canonical form, or raise ValueError."""
@@ -50,13 +61,17 @@ class Items(fields.Field[list[Any]]):
             items = list(dict.fromkeys(map(self.parse, value)))
         except ValueError:
             raise self.make_error("invalid", maximum=MAX_ITEMS, description=self.description) from None
-        if not (items or self.allow_empty):
+        if len(items) < self.least:
             raise self.make_error("empty")
         return items
 
 
 class Scopes(Items):
     description = "scopes"
+
+    @property
+    def item(self) -> JsonSchema:
+        return {"type": "string", "enum": scopes.names()}
 
     def parse(self, value: Any) -> str:
         if value not in scopes.names():
@@ -67,6 +82,7 @@ class Scopes(Items):
 
 class DomainIds(Items):
     description = "ids of your branded domains"
+    item: ClassVar[JsonSchema] = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
 
     def parse(self, value: Any) -> int:
         if type(value) is not int or not 0 < value <= MAX_ID:
@@ -76,6 +92,7 @@ class DomainIds(Items):
 
 class Networks(Items):
     description = "IP addresses or networks such as 192.0.2.7 or 2001:db8::/32"
+    item: ClassVar[JsonSchema] = {"type": "string", "pattern": "^[0-9A-Fa-f.:/]+$"}
 
     def parse(self, value: Any) -> str:
         if not isinstance(value, str) or "%" in value:  # PostgreSQL has no zones such as fe80::1%eth0
@@ -96,7 +113,7 @@ class FutureTime(Timestamp):
 
 class KeyCreate(New):
     name = Text(required=True)
-    scopes = Scopes(required=True, allow_empty=False)
+    scopes = Scopes(required=True, least=1)
     domains = DomainIds()
     own_only = Boolean()
     expires = FutureTime()
@@ -105,7 +122,7 @@ class KeyCreate(New):
 
 class KeyUpdate(Changes):
     name = Text()
-    scopes = Scopes(allow_empty=False)
+    scopes = Scopes(least=1)
     domains = DomainIds()
     expires = Timestamp(allow_empty=True)
     allowed_ips = Networks()

@@ -1,6 +1,6 @@
 """/api/qr"""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from flask import Blueprint, Response
 from marshmallow import fields
@@ -8,6 +8,7 @@ from marshmallow import fields
 from linkmgr.api.stats import list_visits
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import Changes, Choice, Matching, New, Text, body
+from linkmgr.fields.member import JsonSchema, ref
 from linkmgr.fields.query import paging
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
@@ -33,6 +34,12 @@ class Data(fields.Raw):
     """Any value. The handler validates it, because its form depends on the type."""
 
     default_error_messages = {"required": "is required"}
+    nested = tuple(qr_data.OBJECTS.values())
+    json: ClassVar[JsonSchema] = {
+        "anyOf": [{"type": "string", "minLength": 1, "maxLength": 4096}, *map(ref, nested)],
+        "description": "A string for text, link and phone; an object for vcard, email, sms and wifi. For email and sms "
+        "also the recipient alone.",
+    }
 
 
 class QrCodeCreate(New):

@@ -8,9 +8,9 @@ from marshmallow import Schema, post_load
 from linkmgr.api.stats import list_visits
 from linkmgr.db.statements import Page
 from linkmgr.errors import AppError
+from linkmgr.fields.aliases import Alias
 from linkmgr.fields.base import Changes, Choice, New, Target, Text, Url, body, changes_of
 from linkmgr.fields.links import (
-    Alias,
     DeepLink,
     Expiry,
     IdOrIds,
@@ -61,9 +61,15 @@ class Members(Schema):
     password = LinkPassword(allow_empty=True)
     expiry = Expiry(allow_empty=True)
     type = LinkType()
-    geotarget = Targets("location", labels.country_problem)
-    devicetarget = Targets("device", labels.device_problem)
-    languagetarget = Targets("language", labels.language_problem)
+    geotarget = Targets("location", labels.country_problem, "A country: its English name or its ISO code.", "Germany")
+    devicetarget = Targets(
+        "device",
+        labels.device_problem,
+        "A device: a model, a maker, a system with or without its version (`iphone`, `windows 10`, `android tablet`, "
+        "`mac`), or `phone`, `tablet` or `desktop`.",
+        "iphone",
+    )
+    languagetarget = Targets("language", labels.language_problem, "A language: its code or its English name.", "fr")
     parameters = Parameters()
     metatitle = Text(allow_empty=True)
     metadescription = Text(MAX_DESCRIPTION, allow_empty=True, multiline=True)

@@ -12,8 +12,8 @@ from flask import Flask, current_app
 from linkmgr.cli import keys, links_export, users, webhooks
 from linkmgr.cli.group import Group
 from linkmgr.db import backup, migrations
+from linkmgr.fields.aliases import words_of_routes
 from linkmgr.fields.base import MAX_ID, load
-from linkmgr.fields.links import words_of_routes
 from linkmgr.fields.plan_limits import MAX_RATE, PRICE, UNLIMITED, PlanLimits, PlanName
 from linkmgr.repository import names, plans, purge
 

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, pre_load, validate
 
 from linkmgr.db.statements import MAX_BIGINT
 from linkmgr.errors import AppError
 from linkmgr.fields import strict_json
+from linkmgr.fields.member import JsonSchema, url_json
+from linkmgr.fields.problems import errors, join_problems
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import normalize_target, split_ascii
 from linkmgr.web import request as web_request
@@ -22,6 +24,9 @@ from linkmgr.web import request as web_request
 MAX_ID = MAX_BIGINT
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# In JSON Schema, the characters that a text on one line and a multiline text must not contain
+_NOT_IN_LINE, _NOT_IN_LINES = "\\u0000-\\u001f\\u007f", "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f"
+_TIME = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]) (?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 
 
 # --- the body
@@ -39,31 +44,6 @@ def _parse_body() -> dict[str, Any]:
         if is_form:
             raise AppError("not_json") from None
         raise AppError("invalid", problems=str(error)) from None
-
-
-def join_problems(messages: dict[str, Any]) -> str:
-    """Join the messages of a marshmallow error, each after the name of its member."""
-    return "; ".join(
-        f"{'' if member == '_schema' else member + ' '}{problem}"
-        for member, problems in messages.items()
-        for problem in (problems if isinstance(problems, list) else [join_problems(problems)])
-    )
-
-
-def _errors(messages: dict[str, Any], path: str = "") -> list[dict[str, str]]:
-    """Return each problem of a marshmallow error with the path of its member, such as `geotarget.0.link`."""
-    return [
-        error
-        for member, problems in messages.items()
-        for field in [path if member == "_schema" else f"{path}.{member}".removeprefix(".")]
-        for error in (
-            _errors(problems, field)
-            if isinstance(problems, dict)
-            else [
-                {"field": field, "code": "invalid", "message": f"{field} {problem}.".lstrip()} for problem in problems
-            ]
-        )
-    ]
 
 
 def body(schema: type[Schema]) -> dict[str, Any]:
@@ -100,7 +80,7 @@ def load(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
         loaded: dict[str, Any] = _instance(schema).load(members)
     except ValidationError as error:
         messages = dict(error.messages_dict)
-        raise AppError("invalid", problems=join_problems(messages), errors=_errors(messages)) from None
+        raise AppError("invalid", problems=join_problems(messages), errors=errors(messages)) from None
     defined = _instance(schema).fields
     if not members.keys() <= defined.keys():
         warn_unknown(schema, defined, members)
@@ -149,6 +129,12 @@ class Text(fields.String):
         super().__init__(**kwargs)
         self.max_length, self.allow_empty, self.multiline = max_length, allow_empty, multiline
 
+    @property
+    def json(self) -> JsonSchema:
+        excluded = _NOT_IN_LINES if self.multiline else _NOT_IN_LINE
+        pattern = f"^[^{excluded}]*[^\\s{excluded}][^{excluded}]*$"
+        return {"type": "string", "maxLength": self.max_length, "pattern": pattern}
+
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)
         if text == "" and self.allow_empty:
@@ -172,6 +158,11 @@ class Matching(Text):
         super().__init__(**kwargs)
         self.pattern, self.description = re.compile(pattern, re.ASCII), description
 
+    @property
+    def json(self) -> JsonSchema:
+        about = f"{self.description[0].upper()}{self.description[1:]}."
+        return {"type": "string", "pattern": f"^(?:{self.pattern.pattern})$", "description": about}
+
     def clean(self, text: str) -> str:
         if not self.pattern.fullmatch(text):
             raise ValidationError(f"must be {self.description}")
@@ -182,6 +173,10 @@ class Choice(Text):
     def __init__(self, choices: tuple[str, ...], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.choices = choices
+
+    @property
+    def json(self) -> JsonSchema:
+        return {"type": "string", "enum": list(self.choices)}
 
     def clean(self, text: str) -> str:
         if text not in self.choices:
@@ -195,6 +190,10 @@ class Color(Matching):
 
 
 class Email(Text):
+    @property
+    def json(self) -> JsonSchema:
+        return {"type": "string", "format": "email", "maxLength": self.max_length}
+
     def clean(self, text: str) -> str:
         return str(validate.Email(error="must be a valid e-mail address")(super().clean(text)))
 
@@ -202,12 +201,16 @@ class Email(Text):
 class Password(Text):
     """Any characters, blank ones too. The specification sets the length (section 8)."""
 
+    json: ClassVar[JsonSchema] = {"type": "string", "format": "password", "minLength": 5, "maxLength": 1024}
+
     def clean(self, text: str) -> str:
         return str(validate.Length(5, 1024, error="must be {min} to {max} characters")(text))
 
 
 class Timestamp(Text):
     """A time in UTC as YYYY-MM-DD HH:MM:SS."""
+
+    json: ClassVar[JsonSchema] = {"type": "string", "pattern": f"^{_TIME}$", "description": "UTC."}
 
     def clean(self, text: str) -> str:
         # strptime also accepts "2030-1-1 1:2:3" and non-ASCII digits, so compare with its own output.
@@ -233,13 +236,14 @@ class Expiration(Timestamp):
 class Shown(fields.Raw):
     """A member that is only shown, with its JSON Schema."""
 
-    def __init__(self, json: dict[str, Any]) -> None:
+    def __init__(self, json: JsonSchema) -> None:
         super().__init__(dump_only=True)
         self.json = json
 
 
 class Boolean(fields.Field[bool]):
     default_error_messages = {"required": "is required", "invalid": "must be true or false"}
+    json: ClassVar[JsonSchema] = {"type": "boolean"}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> bool:
         if not isinstance(value, bool):
@@ -255,12 +259,14 @@ class Integer(fields.Integer):
         in_range = validate.Range(minimum, maximum, error=problem)
         super().__init__(strict=True, validate=in_range, error_messages={"invalid": problem}, **kwargs)
         self.minimum, self.maximum = minimum, maximum
+        self.json: JsonSchema = {"type": "integer", "minimum": minimum, "maximum": maximum}
 
 
 class Id(fields.Integer):
     """An id in a body. An id that no row can have becomes 0, so that it is not found."""
 
     default_error_messages = {"required": "is required", "invalid": "must be an integer"}
+    json: ClassVar[JsonSchema] = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(strict=True, **kwargs)
@@ -273,12 +279,16 @@ class Id(fields.Integer):
 class Url(Text):
     """An absolute http or https URL, in ASCII, which may be on this service."""
 
+    json: ClassVar[JsonSchema] = url_json("An absolute http or https URL.")
+
     def clean(self, text: str) -> str:
         return split_ascii(text).geturl()
 
 
 class Target(Text):
     """The target of a redirect: an absolute http or https URL, in ASCII, that is not on this service."""
+
+    json: ClassVar[JsonSchema] = url_json("An absolute http or https URL that is not on this service.")
 
     def clean(self, text: str) -> str:
         return normalize_target(text)

@@ -1,16 +1,21 @@
 """Members of bulk requests. Their elements are validated one by one, so that an invalid one fails alone."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields
 
 from linkmgr.errors import AppError
 from linkmgr.fields.base import load
 from linkmgr.fields.links import parse_id
+from linkmgr.fields.member import JsonSchema, ref
 from linkmgr.web import request as web_request
 
 MAX_ELEMENTS = 1000
+
+
+def _array(items: JsonSchema) -> JsonSchema:
+    return {"type": "array", "items": items, "minItems": 1, "maxItems": MAX_ELEMENTS}
 
 
 class Elements(fields.Field[list[Any]]):
@@ -23,7 +28,8 @@ class Elements(fields.Field[list[Any]]):
 
     def __init__(self, element: type[Schema], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.element = element
+        self.element, self.nested = element, (element,)
+        self.json = _array(ref(element))
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
         if not (isinstance(value, list) and 1 <= len(value) <= MAX_ELEMENTS):
@@ -36,6 +42,10 @@ class ManyIds(fields.Field[list[int]]):
         "required": "is required",
         "invalid": f"must be an array of 1 to {MAX_ELEMENTS} ids such as [17, 18]",
     }
+    # Any integer: an id of no row fails alone.
+    json: ClassVar[JsonSchema] = _array(
+        {"type": ["integer", "string"], "pattern": "^[0-9]{1,20}$", "description": "An id, also as a string."}
+    )
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
         if not (isinstance(value, list) and 1 <= len(value) <= MAX_ELEMENTS):
@@ -53,7 +63,8 @@ class Body(fields.Field[dict[str, Any]]):
 
     def __init__(self, element: type[Schema], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.element = element
+        self.element, self.nested = element, (element,)
+        self.json = ref(element)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
         if not isinstance(value, dict):

@@ -4,22 +4,18 @@ Malformed elements of arrays are ignored, as clients expect. A target that is no
 owner does not believe that it works.
 """
 
-import math
-import os
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlencode, urlsplit
 
-from flask import current_app
 from marshmallow import Schema, ValidationError, fields, validate
-from werkzeug.routing import Map
 
-from linkmgr.fields.base import MAX_ID, Matching, Text
-from linkmgr.fields.times import parse_time
+from linkmgr.fields.base import MAX_ID, Target, Text
+from linkmgr.fields.member import JsonSchema, url_json
+from linkmgr.fields.times import parse_time, pattern
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import MAX_URL, is_own_host, normalize_target, split_http, strict_host
 from linkmgr.settings import settings
@@ -27,52 +23,12 @@ from linkmgr.web.request import MAX_WARNINGS, can_warn, warn
 
 NO_ID = -1  # replaces an id that no row can have
 MAX_NAME = 100
-
-# --- aliases
-
-# Without vowels, characters that look like vowels or like each other, and three letters in a row, so that generated
-# aliases do not spell words.
-_LETTERS, _DIGITS = "bcdfghkmnpqrtvwxzBCDFGHKMNPQRTVWXZ", "256789"
-_ALIAS_PATTERN = (_LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS, _DIGITS, _LETTERS, _LETTERS)
-_ALIASES = math.prod(map(len, _ALIAS_PATTERN))
-
-# Paths that visitors and programs expect on a web site, besides those of the service itself.
-_WELL_KNOWN = re.compile(
-    "about|admin|administrator|assets|blog|contact|dashboard|docs|favicon|help|home|index|legal|logout|mail|openapi|"
-    "privacy|register|robots|root|security|settings|signin|signup|sitemap|status|support|terms|user|users|www"
-)
-
-
-def new_alias() -> str:
-    """Return an alias of 35 random bits, from one system call. 64 bits make the remainder even enough."""
-    number, alias = int.from_bytes(os.urandom(8)) % _ALIASES, ""
-    for characters in _ALIAS_PATTERN:
-        number, index = divmod(number, len(characters))
-        alias += characters[index]
-    return alias
-
-
-@lru_cache(maxsize=1)  # reading all routes would be most of the time of checking an imported link
-def words_of_routes(routes: Map) -> set[str]:
-    return {route.rule.split("/", 2)[1].lower() for route in routes.iter_rules()}
-
-
-def _is_reserved(alias: str) -> bool:
-    word = alias.lower()
-    return bool(_WELL_KNOWN.fullmatch(word)) or word in words_of_routes(current_app.url_map)
-
-
-class Alias(Matching):
-    """A custom alias of a link or a bio page."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__("[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'", **kwargs)
-
-    def clean(self, text: str) -> str:
-        if _is_reserved(super().clean(text)):
-            raise ValidationError(f"'{text}' is reserved: choose another alias")
-        return text
-
+_ID: JsonSchema = {
+    "type": ["integer", "string"],
+    "minimum": 0,
+    "pattern": "^[0-9]{0,20}$",
+    "description": "An id, also as a string.",
+}
 
 # --- ids
 
@@ -90,6 +46,7 @@ class IdOrString(fields.Field[int]):
     """An id, also as a numeric string. 0 and "" mean none."""
 
     default_error_messages = {"invalid": "must be an id such as 17"}
+    json: ClassVar[JsonSchema] = _ID | {"description": "An id, also as a string. 0 means none."}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
         row_id = 0 if value == "" else parse_id(value)
@@ -100,6 +57,7 @@ class IdOrString(fields.Field[int]):
 
 class Ids(fields.Field[list[int]]):
     default_error_messages = {"invalid": "must be an array of ids such as [17, 18]"}
+    json: ClassVar[JsonSchema] = {"type": "array", "items": _ID}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
         if not isinstance(value, list):
@@ -114,6 +72,7 @@ class IdOrIds(Ids):
     """One id or an array of ids. 0 and "" mean none."""
 
     default_error_messages = {"invalid": "must be an id such as 17, or an array of ids such as [17, 18]"}
+    json: ClassVar[JsonSchema] = {"anyOf": [{"type": "array", "items": _ID}, _ID]}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
         ids = value if isinstance(value, list) else [] if value == "" else [parse_id(value)]
@@ -126,6 +85,11 @@ class LinkType(fields.Field[dict[str, Any]]):
     """direct, frame, splash, the id of a splash page, or overlay-<id>, as the three columns that store it."""
 
     default_error_messages = {"invalid": "must be direct, frame, splash, the id of a splash page, or overlay-<id>"}
+    json: ClassVar[JsonSchema] = {
+        "type": ["integer", "string"],
+        "minimum": 0,
+        "pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$",
+    }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
         columns = {"type": value or "direct", "splash_id": None, "overlay_id": None}
@@ -141,6 +105,15 @@ class LinkType(fields.Field[dict[str, Any]]):
 
 
 # --- targets
+
+
+def _array(about: dict[str, JsonSchema]) -> JsonSchema:
+    """Return the schema of an array of objects. The service ignores elements that do not have this form."""
+    return {"type": "array", "items": {"type": "object", "properties": about, "required": list(about)}}
+
+
+def _name(example: str, **about: str) -> JsonSchema:
+    return {"type": "string", "minLength": 1, "maxLength": MAX_NAME, "examples": [example], **about}
 
 
 def _normalize_link(url: str) -> str:
@@ -161,10 +134,12 @@ class Targets(fields.Field[dict[str, str]]):
 
     default_error_messages = {"invalid": "must be an array of objects with {selector} and link"}
 
-    def __init__(self, selector: str, problem: Callable[[str], str | None], **kwargs: Any) -> None:
+    def __init__(self, selector: str, problem: Callable[[str], str | None], about: str, example: str) -> None:
         """`problem` returns the reason why a label matches no visitor, or None."""
-        super().__init__(**kwargs)
+        super().__init__()
         self.selector, self.problem = selector, problem
+        link = Target.json | {"examples": [f"https://example.com/{example.lower()}"]}
+        self.json = _array({selector: _name(example, description=f"{about} Case does not matter."), "link": link})
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, str]:
         if not isinstance(value, list):
@@ -189,6 +164,12 @@ class Parameters(fields.Field[list[list[str]]]):
         "invalid": "must be an array of objects with name and value",
         "long": f"must make a query string of at most {MAX_URL} characters",
     }
+    _VALUE: ClassVar[JsonSchema] = {
+        "type": ["string", "number"],
+        "description": "A number becomes text.",
+        "examples": ["newsletter"],
+    }
+    json: ClassVar[JsonSchema] = _array({"name": _name("utm_source"), "value": _VALUE})
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[list[str]]:
         if not isinstance(value, list):
@@ -217,6 +198,16 @@ class DeepLink(fields.Field[dict[str, Any]]):
         "invalid": "must be an object with auto, apple and google",
         "auto": "must be an object whose auto is true or false",
         "store": "must be an object whose {store} is a URL",
+    }
+    json: ClassVar[JsonSchema] = {
+        "type": "object",
+        "properties": {
+            "auto": {"type": "boolean", "description": "false keeps the URLs without using them.", "examples": [True]},
+            "apple": url_json("The app in the App Store, for iPhone and iPad.")
+            | {"examples": ["https://apps.apple.com/app/id1"]},
+            "google": url_json("The app in Google Play, for Android.")
+            | {"examples": ["https://play.google.com/store"]},
+        },
     }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
@@ -256,6 +247,12 @@ def hosts_of(targets: list[str]) -> list[str]:
 class OwnDomain(Text):
     """The host of a branded domain, with or without its scheme. "" is the host of this service."""
 
+    json: ClassVar[JsonSchema] = {
+        "type": "string",
+        "maxLength": MAX_URL,
+        "description": "One of your branded domains, with or without its scheme.",
+    }
+
     def clean(self, text: str) -> str:
         if text.rstrip("/") in (settings().base_url, urlsplit(settings().base_url).netloc):
             return ""
@@ -265,12 +262,22 @@ class OwnDomain(Text):
 
 
 class LinkPassword(Text):
+    json: ClassVar[JsonSchema] = {"type": "string", "format": "password", "minLength": 1, "maxLength": 1024}
+
     def clean(self, text: str) -> str:
         return str(validate.Length(1, 1024, error="must be {min} to {max} characters")(text))
 
 
 class Expiry(Text):
     """A time in any form of `times`. A time in the past is allowed and ends the link."""
+
+    json: ClassVar[JsonSchema] = {
+        "type": "string",
+        "pattern": f"^(?:{pattern()})$",
+        "description": "UTC unless it names a time zone. A date alone means the end of that day. Also the forms that "
+        "programming languages print: `2030-12-31T23:59:59Z`, `Tue, 31 Dec 2030 23:59:59 +0000`, "
+        "`2030-12-31 23:59:59.015843052 +0000 UTC`.",
+    }
 
     def clean(self, text: str) -> str:
         try:

@@ -6,12 +6,13 @@ that were not sent.
 
 import os
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, post_load
 
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Email, Matching, New, Target, Text
+from linkmgr.fields.member import JsonSchema
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import MAX_URL, split_http
@@ -69,6 +70,8 @@ class LinkTarget(Target):
 class Site(Text):
     """The URL of a web site, with or without its scheme."""
 
+    json: ClassVar[JsonSchema] = {"type": "string", "maxLength": MAX_URL, "pattern": r"^[^\s\\@]+$"}
+
     def clean(self, text: str) -> str:
         return split_http(text if "://" in text else f"https://{text}").geturl()
 
@@ -83,6 +86,8 @@ class Sized(Text):
 
 
 class Encryption(Text):
+    json: ClassVar[JsonSchema] = {"type": "string", "enum": ["WPA", "WEP", "nopass"]}
+
     def clean(self, text: str) -> str:
         try:
             return _ENCRYPTIONS[text.lower()]

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields
 
 from linkmgr.fields.base import MAX_ID, Integer
+from linkmgr.fields.member import JsonSchema
 
 KINDS = ("link", "qr", "campaign", "channel", "bio", "domain", "splash", "overlay", "pixel")
 TEST = "webhook.test"  # delivered to the tested webhook only
@@ -48,6 +49,7 @@ class Events(fields.Field[list[str]]):
         "invalid": "must be a non-empty array of event types such as ['link.created', 'visit'], or prefixes such as"
         " ['link.*'] and ['*']",
     }
+    json: ClassVar[JsonSchema] = {"type": "array", "items": {"type": "string", "enum": list(PATTERNS)}, "minItems": 1}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[str]:
         if not isinstance(value, list) or not value:

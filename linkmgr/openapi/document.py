@@ -1,19 +1,18 @@
 """Builder of the OpenAPI document."""
 
 import re
+from collections import defaultdict
 from collections.abc import Container, Iterator
 from typing import Any
 
-from apispec import APISpec
-from apispec.ext.marshmallow import MarshmallowPlugin
 from flask import Flask
-from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from linkmgr.fields.webhooks import TYPES
-from linkmgr.openapi import properties, responses, usual
+from linkmgr.openapi import responses, usual
+from linkmgr.openapi.bodies import body_of, with_nested
 from linkmgr.openapi.model import Access, Operation, Resource
-from linkmgr.openapi.operations import RECORDS, RESOURCES
+from linkmgr.openapi.operations import OPERATIONS, RECORDS, RESOURCES
 from linkmgr.openapi.schemas import ID, JsonSchema, record, ref, text
 from linkmgr.repository.channels import ITEMS
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
@@ -130,14 +129,9 @@ _HEADERS: tuple[tuple[JsonSchema, Container[str]], ...] = (
 )
 
 
-def _name(schema: type[Schema] | Schema) -> str:
-    kind = schema if isinstance(schema, type) else type(schema)
-    return kind.__name__
-
-
 def _body(operation: Operation) -> JsonSchema:
     assert operation.body
-    content: JsonSchema = {"schema": operation.body, "example": operation.example}
+    content: JsonSchema = {"schema": ref(operation.body.__name__), "example": operation.example}
     required = any(field.required for field in operation.body().fields.values())
     return {"required": required, "content": {"application/json": content, **operation.also}}
 
@@ -222,9 +216,11 @@ def _events() -> JsonSchema:
 
 
 def _entry(resource: Resource, operation: Operation, operation_id: str, rule: Rule) -> JsonSchema:
-    headers = [header["name"] for header, methods in _HEADERS if operation.method in methods]
-    if operation.many and preconditions.HEADER in headers:
-        headers.remove(preconditions.HEADER)
+    headers = [
+        {"$ref": f"#/components/parameters/{header['name']}"}
+        for header, methods in _HEADERS
+        if operation.method in methods and not (operation.many and header["name"] == preconditions.HEADER)
+    ]
     headers += [IF_NONE_MATCH] if operation.conditional else []
     is_public = operation.access is Access.PUBLIC
     parameters = [*_path_parameters(operation), *operation.query, *headers]
@@ -250,47 +246,44 @@ def _links(resource: Resource, ids: dict[Operation, str]) -> JsonSchema:
     }
 
 
-def _empty(base_url: str) -> APISpec:
-    """Return a document without operations."""
-    plugin = MarshmallowPlugin(schema_name_resolver=_name)
-    spec = APISpec(
-        "linkmgr",
-        RELEASE,
-        "3.1.0",
-        [plugin],
-        info={"description": DESCRIPTION},
-        servers=[{"url": base_url}],
-        security=[{"key": []}],
-        tags=[
-            {"name": resource.name, **({"description": resource.description} if resource.description else {})}
-            for resource in RESOURCES
-        ],
-    )
-    assert plugin.converter
-    plugin.converter.add_attribute_function(properties.property_of)  # type: ignore[no-untyped-call]
-    about = "An API key. The names listed with it are scopes: a key created with POST /api/key/add needs them."
-    spec.components.security_scheme("key", {"type": "http", "scheme": "bearer", "description": about})
-    return spec
-
-
-def build(app: Flask, base_url: str) -> JsonSchema:
-    spec = _empty(base_url)
-    responses.add_components(spec.components)
-    for header, _ in _HEADERS:
-        spec.components.parameter(header["name"], "header", header)
-    for name, schema in RECORDS.items():
-        spec.components.schema(name, schema)
-    routes = rules(app)
+def _paths(app: Flask) -> JsonSchema:
+    routes, paths = rules(app), defaultdict[str, JsonSchema](dict)
     for resource in RESOURCES:
         ids = {
             operation: _operation_id(routes[operation.method, operation.path], operation)
             for operation in resource.operations
         }
         for operation, operation_id in ids.items():
-            rule = routes[operation.method, operation.path]
-            entry = _entry(resource, operation, operation_id, rule)
+            entry = _entry(resource, operation, operation_id, routes[operation.method, operation.path])
             if operation.path.endswith("/add"):
                 entry["responses"]["200"]["links"] = _links(resource, ids)
-            spec.path(operation.path, operations={operation.method.lower(): entry})
-    document: JsonSchema = _with_formats(spec.to_dict() | {"webhooks": _events()})
+            paths[operation.path][operation.method.lower()] = entry
+    return dict(paths)
+
+
+def _schemas() -> JsonSchema:
+    bodies = {schema for operation in OPERATIONS if operation.body for schema in with_nested(operation.body)}
+    return RECORDS | responses.errors() | {schema.__name__: body_of(schema) for schema in bodies}
+
+
+def build(app: Flask, base_url: str) -> JsonSchema:
+    about = "An API key. The names listed with it are scopes: a key created with POST /api/key/add needs them."
+    document: JsonSchema = _with_formats(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "linkmgr", "version": RELEASE, "description": DESCRIPTION},
+            "servers": [{"url": base_url}],
+            "security": [{"key": []}],
+            "tags": [{"name": resource.name, "description": resource.description} for resource in RESOURCES],
+            "paths": _paths(app),
+            "webhooks": _events(),
+            "components": {
+                "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "description": about}},
+                "headers": responses.headers(),
+                "parameters": {header["name"]: header for header, _ in _HEADERS},
+                "responses": responses.shared(),
+                "schemas": _schemas(),
+            },
+        }
+    )
     return document

@@ -3,8 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from apispec.core import Components
-
 from linkmgr.errors import CATALOGUE
 from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import OPERATIONS, RECORDS
@@ -193,24 +191,32 @@ def codes_of(operation: Operation) -> list[str]:
 def of(operation: Operation) -> JsonSchema:
     """Return the responses by status."""
     errors = {
-        str(status): _NAMES.get((status, tuple(group))) or _error_response(status, group)
+        str(status): _ref(_NAMES[status, tuple(group)])
+        if (status, tuple(group)) in _NAMES
+        else _error_response(status, group)
         for status, group in _by_status(codes_of(operation)).items()
     }
-    unchanged = {"304": "NotModified"} if operation.conditional else {}
+    unchanged = {"304": _ref("NotModified")} if operation.conditional else {}
     return {"200": _success(operation), **unchanged, **errors}
 
 
-def add_components(components: Components) -> None:
-    for name, description in (_LIMITS | _RETRY | _ID | _TAG).items():
-        is_number = name.startswith("X-RateLimit-") or name in _RETRY
-        schema: JsonSchema = {"type": "integer", "minimum": 0} if is_number else {"type": "string"}
-        components.header(name, {"description": description, "required": True, "schema": schema})
-    for name, description in _REPLAYED.items():
-        components.header(name, {"description": description, "schema": {"type": "string", "enum": ["true"]}})
-    for name, description in _ROWS.items():
-        components.header(name, {"description": description, "schema": {"type": "integer", "minimum": 0}})
-    for name, description in _LINK.items():
-        components.header(name, {"description": description, "schema": {"type": "string"}})
+def _ref(name: str) -> JsonSchema:
+    return {"$ref": f"#/components/responses/{name}"}
+
+
+def headers() -> JsonSchema:
+    number: JsonSchema = {"type": "integer", "minimum": 0}
+    schemas = {name: number for name in _LIMITS | _RETRY | _ROWS if not name.startswith("RateLimit")}
+    schemas |= {name: {"type": "string", "enum": ["true"]} for name in _REPLAYED}
+    always = {name: {"required": True} for name in _LIMITS | _RETRY | _ID | _TAG}
+    return {
+        name: {"description": description, "schema": schemas.get(name, {"type": "string"}), **always.get(name, {})}
+        for name, description in (_LIMITS | _RETRY | _ID | _TAG | _REPLAYED | _ROWS | _LINK).items()
+    }
+
+
+def errors() -> dict[str, JsonSchema]:
+    """Return the schemas of errors."""
     codes_of_all = {code for operation in OPERATIONS for code in codes_of(operation)} | {"short_url_unknown"}
     error = record(
         error={"type": "integer", "enum": [1]},
@@ -219,9 +225,11 @@ def add_components(components: Components) -> None:
     )
     problem = record(field=text("url"), code=text("invalid"), message=text("url is required."))
     error["properties"]["errors"] = array_of(problem) | {"description": "The problems of the members of a body."}
-    components.schema("Error", error)
     results = {"results": array_of(ref("BulkFailure"))}
-    components.schema("BulkError", error | {"properties": error["properties"] | results})
-    for (status, codes), name in sorted(_NAMES.items()):
-        components.response(name, _error_response(status, [*codes]))
-    components.response("NotModified", _not_modified())
+    return {"Error": error, "BulkError": error | {"properties": error["properties"] | results}}
+
+
+def shared() -> dict[str, JsonSchema]:
+    """Return the responses that several operations have."""
+    refusals = {name: _error_response(status, [*codes]) for (status, codes), name in sorted(_NAMES.items())}
+    return refusals | {"NotModified": _not_modified()}

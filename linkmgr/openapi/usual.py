@@ -4,9 +4,9 @@ from typing import Any
 
 from marshmallow import Schema, fields, missing
 
+from linkmgr.openapi.bodies import json_of
 from linkmgr.openapi.model import PAGING, Member, Members, Operation, Resource
 from linkmgr.openapi.schemas import CREATED, JsonSchema, changed, done, listing, reading
-from linkmgr.openapi.types import allow_empty, schema_of
 from linkmgr.resources.resource import Resource as Declared
 
 Kind = type[Declared]
@@ -29,9 +29,7 @@ def _default(field: fields.Field[Any]) -> Any:
 
 def _shown(field: fields.Field[Any]) -> JsonSchema:
     """Return the schema of a member in a record: without the bounds of what may be sent."""
-    schema = schema_of(field, None)
-    if getattr(field, "allow_empty", False):
-        schema = allow_empty(schema)
+    schema = json_of(field)
     kept = {name: schema[name] for name in ("type", "enum", "minimum", "pattern", "items", "anyOf") if name in schema}
     return kept | {"examples": field.metadata["examples"]}
 

@@ -13,7 +13,7 @@ import psycopg2
 from linkmgr.db.statements import Row, run
 from linkmgr.db.transaction import undoable
 from linkmgr.errors import RETRY_SECONDS, AppError, from_constraint
-from linkmgr.fields.links import new_alias
+from linkmgr.fields.aliases import new_alias
 from linkmgr.repository.names import release
 from linkmgr.settings import settings
 

@@ -13,7 +13,7 @@ from psycopg2.errors import UniqueViolation
 from linkmgr.db.statements import Page, Paging, Row, page, replica_row, run
 from linkmgr.db.transaction import undoable
 from linkmgr.errors import RETRY_SECONDS, AppError, not_found
-from linkmgr.fields.links import new_alias
+from linkmgr.fields.aliases import new_alias
 from linkmgr.fields.short_urls import ShortUrl
 from linkmgr.repository import url_only
 from linkmgr.repository.names import run_with_name

@@ -1,15 +1,17 @@
 """/api/bio"""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import Choice, New, Shown, Text, Url, join_problems
-from linkmgr.fields.links import Alias
+from linkmgr.fields.aliases import Alias
+from linkmgr.fields.base import Choice, New, Shown, Text, Url
+from linkmgr.fields.member import JsonSchema, member, ref
+from linkmgr.fields.problems import join_problems
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.repository import bio
-from linkmgr.resources.resource import DETAIL, EXPORT, Resource, created, member, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, Resource, created, row_id
 
 THEMES = ("auto", "light", "dark", "ocean", "forest", "sunset", "candy")  # linkmgr/static/bio.css
 MAX_LINKS = 100
@@ -23,6 +25,8 @@ class BioLink(New):
 class Links(fields.Field[list[Row]]):
     """An array of {title, url}. Messages name the number of a link, from 1."""
 
+    nested = (BioLink,)
+    json: ClassVar[JsonSchema] = {"type": "array", "items": ref(BioLink), "maxItems": MAX_LINKS}
     default_error_messages = {
         "invalid": "must be an array of objects with title and url",
         "many": "must have at most {maximum} links",

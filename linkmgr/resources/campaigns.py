@@ -3,8 +3,9 @@
 import secrets
 
 from linkmgr.fields.base import Boolean, Matching, Shown, Text
+from linkmgr.fields.member import member
 from linkmgr.repository import campaigns
-from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, member, row_id
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, row_id
 
 SLUG = "[A-Za-z0-9_-]{1,50}", "1 to 50 letters, digits, '_' or '-'"
 _ROTATOR = {"anyOf": [{"type": "string", "pattern": "^https?://"}, {"type": "boolean", "enum": [False]}]}

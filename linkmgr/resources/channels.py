@@ -1,8 +1,9 @@
 """/api/channels and /api/channel"""
 
 from linkmgr.fields.base import Boolean, Color, Text
+from linkmgr.fields.member import member
 from linkmgr.repository import channels
-from linkmgr.resources.resource import EXPORT, Resource, created, member, row_id
+from linkmgr.resources.resource import EXPORT, Resource, created, row_id
 
 
 class Channel(Resource):

@@ -1,23 +1,30 @@
 """/api/domains and /api/domain"""
 
+from typing import ClassVar
+
 from marshmallow import ValidationError
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import accents
 from linkmgr.fields.base import Color, Target, Text
+from linkmgr.fields.member import JsonSchema, member, url_json
 from linkmgr.fields.urls import MAX_URL, normalize_domain
 from linkmgr.outbound import domain_check
 from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT
 from linkmgr.qr import logos
 from linkmgr.repository import domains
-from linkmgr.resources.resource import Resource, member, row_id
+from linkmgr.resources.resource import Resource, row_id
 
 MAX_NAME = 60
 
 
 class DomainUrl(Text):
     """A host name with http:// or https://."""
+
+    json: ClassVar[JsonSchema] = url_json(
+        "A public host name that points to this service, with http:// or https://."
+    ) | {"pattern": r"^https?://[^\s\\@:/?#]+/?$"}
 
     def clean(self, text: str) -> str:
         return normalize_domain(text)

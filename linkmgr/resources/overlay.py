@@ -8,9 +8,10 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.fields import overlays
 from linkmgr.fields.base import Choice, Color, Target, Text
+from linkmgr.fields.member import member
 from linkmgr.repository import overlay
 from linkmgr.repository.overlay_answers import MAX_ANSWERS
-from linkmgr.resources.resource import DETAIL, Resource, created, member, row_id
+from linkmgr.resources.resource import DETAIL, Resource, created, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")
 POSITIONS = ("top", "bottom", "left", "right", "center")

@@ -1,8 +1,9 @@
 """/api/pixels and /api/pixel"""
 
 from linkmgr.fields.base import Choice, Matching, Text
+from linkmgr.fields.member import member
 from linkmgr.repository import pixels
-from linkmgr.resources.resource import Resource, created, member, row_id
+from linkmgr.resources.resource import Resource, created, row_id
 
 SERVICES = {
     "gtmpixel": "Google Tag Manager",

@@ -5,12 +5,13 @@ with `load_only` are sent only. Parsing is in the fields; what else there is to 
 """
 
 from functools import cache
-from typing import Any, ClassVar, Protocol, Self, TypeVar, Unpack, cast
+from typing import Any, ClassVar, Protocol, Self, Unpack, cast
 
 from marshmallow import fields, missing, pre_load
 
 from linkmgr.db.statements import Page, Paging, Row
 from linkmgr.fields.base import Id, New, Timestamp, load
+from linkmgr.fields.member import member
 
 # The places that show a member, if it is not shown everywhere
 READ, DETAIL, EXPORT = "record list", "record export", "export"
@@ -26,32 +27,6 @@ class Rows(Protocol):
     def update(self, user_id: int, row_id: int, members: Row, /) -> Row: ...
     def delete(self, user_id: int, row_id: int, /) -> None: ...
     def batch(self, user_id: int, after: int, limit: int) -> list[Row]: ...
-
-
-F = TypeVar("F", bound=fields.Field[Any])
-
-
-def member(
-    field: F,
-    about: str,
-    example: Any,
-    *,
-    label: str = "",
-    fixed: bool = False,
-    needed: bool = False,
-    shown: str = "record list export",
-    options: dict[str, str] | None = None,
-    synonyms: str = "",
-) -> F:
-    """Declare a member. `label` puts it into forms. One that is `fixed` is not changed, and one that is `needed` is
-    required on update too. `shown` says where it is shown. `options` are the labels of choices in forms. A text that
-    may be empty is empty by default. `synonyms` are the names that other services use."""
-    if getattr(field, "allow_empty", False) and field.load_default is missing:
-        field.load_default = ""
-    marks: Row = {"label": label, "fixed": fixed, "needed": needed, "options": options, "synonyms": synonyms.split()}
-    marks["shown"] = () if field.load_only else shown.split()
-    field.metadata = {"description": about, "examples": [example], **marks}
-    return field
 
 
 def row_id() -> Id:
@@ -86,6 +61,8 @@ class Resource(New):
     def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
         if self.sent_on == "update":
             field_obj.required, field_obj.load_default = field_obj.metadata["needed"], missing
+        elif getattr(field_obj, "allow_empty", False) and field_obj.load_default is missing:
+            field_obj.load_default = ""
 
     @pre_load
     def drop_unsent(self, data: Row, **_: Any) -> Row:

@@ -1,8 +1,9 @@
 """/api/splash"""
 
 from linkmgr.fields.base import Integer, Target, Text
+from linkmgr.fields.member import member
 from linkmgr.repository import splash
-from linkmgr.resources.resource import DETAIL, Resource, created, member, row_id
+from linkmgr.resources.resource import DETAIL, Resource, created, row_id
 
 
 class Splash(Resource):

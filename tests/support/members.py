@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from marshmallow import Schema, fields
 
 from linkmgr.api import keys, qr
-from linkmgr.fields import base, links
+from linkmgr.fields import aliases, base, links
 from linkmgr.fields.qr import VcardData
 from linkmgr.resources import bio, domains
 from tests.conftest import BASE_URL
@@ -85,7 +85,7 @@ _EXPIRIES = [
 
 # By the type of the field, the most specific first. A strategy may depend on the field and on existing rows.
 STRATEGIES: dict[type[fields.Field[Any]], Callable[[Any, Stage], Pairs]] = {
-    links.Alias: lambda _field, _: unique("alias-{}"),
+    aliases.Alias: lambda _field, _: unique("alias-{}"),
     links.OwnDomain: lambda _field, stage: st.sampled_from(
         [(stage.domain, f"https://{stage.domain}"), ("", BASE_URL), (BASE_URL, BASE_URL)]
     ),

@@ -5,11 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from marshmallow import Schema
+
 from linkmgr.openapi.model import Access, Operation
-from linkmgr.openapi.operations import OPERATIONS, member
+from linkmgr.openapi.operations import OPERATIONS
 from linkmgr.repository.channels import ITEMS
 
 ITEM = {"links": "link", "bio": "bio", "qr": "qr"}  # maps item types to the rows of tests/support/factories.py
+
+
+def examples(schema: type[Schema]) -> dict[str, Any]:
+    return {name: field.metadata["examples"][0] for name, field in schema().fields.items()}
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class Call:
     def complete(self) -> dict[str, Any]:
         schema = self.operation.body
         assert schema
-        return {name: member(schema, name).example for name in schema().fields}
+        return examples(schema)
 
 
 def _calls() -> Iterator[Call]:

@@ -3,10 +3,9 @@
 The OpenAPI document, /api/docs, and the route list, access matrix and contract of the tests derive from these entries.
 """
 
-from marshmallow import Schema
-
+from linkmgr.fields.member import member
 from linkmgr.openapi import schemas
-from linkmgr.openapi.model import Member, Members
+from linkmgr.openapi.bodies import with_nested
 from linkmgr.openapi.operations import (
     account,
     bio,
@@ -52,18 +51,11 @@ RESOURCES = (
 )
 OPERATIONS = tuple(operation for resource in RESOURCES for operation in resource.operations)
 RECORDS = schemas.RECORDS | {name: record for resource in RESOURCES for name, record in resource.records.items()}
-_MEMBERS: dict[type[Schema], Members] = {
-    schema: members
-    for resource in RESOURCES
-    for schema, members in [
-        *((operation.body, resource.members) for operation in resource.operations if operation.body),
-        *resource.nested.items(),
-    ]
-}
-
-
-def member(schema: type[Schema], name: str) -> Member:
-    try:
-        return _MEMBERS[schema][name]
-    except KeyError:
-        raise KeyError(f"{schema.__name__}.{name} has no description in linkmgr/openapi/operations") from None
+for resource in RESOURCES:
+    for operation in resource.operations:
+        if operation.body:
+            for schema in with_nested(operation.body):
+                for name, field in schema._declared_fields.items():
+                    told = resource.nested.get(schema, resource.members).get(name)
+                    if not field.metadata and told:
+                        member(field, told.description, told.example, default=told.default)
