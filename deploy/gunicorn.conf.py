@@ -38,19 +38,10 @@ _SECRETS = re.compile(
     re.IGNORECASE,
 )
 _MICROSECOND = timedelta(microseconds=1)
-_MIN_SECRET_LENGTH = len("login/") + 16
-_SAFE = "/:@!$&()*+,;="  # besides letters, digits and _.-~: not percent-encoded in the log
-_PLAIN = re.compile(rf"[A-Za-z0-9_.~{re.escape(_SAFE)}-]*")
 
 
 def _without_secrets(text: str) -> str:
     return _SECRETS.sub(lambda match: "login/-" if match["login"] else "-", text)
-
-
-def _path(decoded: str) -> str:
-    """Return the path for the log: percent-encoded and without secrets."""
-    path = decoded if _PLAIN.fullmatch(decoded) else quote(decoded, _SAFE, encoding="latin-1")
-    return _without_secrets(path) if len(path) > _MIN_SECRET_LENGTH else path
 
 
 class _RedactingFormatter(logging.Formatter):
@@ -78,10 +69,11 @@ class _Logger(Logger):  # type: ignore[misc]
     def access(self, resp: Any, req: Any, environ: dict[str, Any], request_time: timedelta) -> None:
         if not (self.access_log_enabled and hasattr(resp, "status_code")):
             return  # the application sent no response; the worker sends and logs one
+        path = environ["PATH_INFO"]
         line = {
             "time": datetime.now(UTC),
             "method": environ["REQUEST_METHOD"],
-            "path": environ["PATH_INFO"] and _path(environ["PATH_INFO"]),
+            "path": path and _without_secrets(quote(path, "/:@!$&()*+,;=", encoding="latin-1")),
             "status": resp.status_code,
             "microseconds": request_time // _MICROSECOND,
             "user": environ.get("linkmgr.user_id"),

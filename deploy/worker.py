@@ -14,8 +14,6 @@ import time
 from collections.abc import Generator
 from contextlib import suppress
 from datetime import datetime, timedelta
-from email.utils import formatdate
-from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,21 +34,20 @@ _STATUSES = {
     errors.LimitRequestLine: 414, errors.LimitRequestHeaders: 431, errors.NoMoreData: 431, OverflowError: 413,
     errors.ExpectationFailed: 417, errors.UnsupportedTransferCoding: 501, TimeoutError: 408, EOFError: 400,
 }  # fmt: skip
-_Steps = Generator[int, None, None]
+_Steps = Generator[int]
 
 
 class Connection:
     """A client. gunicorn uses it as a socket: it reads from `received` and writes to `unsent`."""
 
     event = 0  # that it waits for
-    head = held = 0  # bytes of a parsed head; bytes that the worker counts
+    head = held = 0  # bytes of a parsed head; bytes in memory while it waits
     is_partial = False  # the application reads or refuses the rest of the body
 
     def __init__(self, worker: "Worker", listener: Any) -> None:
         self.sock, self.address = listener.accept()
         self.sock.setblocking(False)
         self.fd, self.server = self.sock.fileno(), listener.getsockname()
-        self.parser = get_parser(worker.cfg, self, self.address)
         self.received, self.unsent = bytearray(), bytearray()
         self.steps = worker.converse(self)
         self.limit(SECONDS)
@@ -63,19 +60,19 @@ class Connection:
         data = None
         while data is None:
             yield select.EPOLLIN
-            with suppress(BlockingIOError):  # the event was that of a closed connection
+            with suppress(BlockingIOError):  # the event was that of a closed connection with the same number
                 data = self.sock.recv(_BLOCK)
         if not data:
             raise EOFError("the client stopped sending")
-        if not self.received and not self.head:
-            self.limit(SECONDS)
         self.received += data
 
     def read_head(self) -> _Steps:
         start = 0
-        while self.received.find(b"\r\n\r\n", start) < 0 and len(self.received) <= _MAX_HEAD:
-            start = max(0, len(self.received) - 3)
+        while self.received.find(b"\r\n\r\n", start) < 0 and (start := len(self.received)) <= _MAX_HEAD:
             yield from self.read()
+            if start == 0:
+                self.limit(SECONDS)
+            start = max(0, start - 3)
 
     def read_body(self, headers: dict[str, str], limit: int) -> _Steps:
         """Read until the body is complete, larger than `limit`, or malformed: gunicorn refuses it then."""
@@ -136,21 +133,6 @@ class Connection:
         return True
 
 
-@lru_cache(1)
-def _date(second: int) -> str:
-    return formatdate(second, usegmt=True)
-
-
-class _Response(wsgi.Response):  # type: ignore[misc]
-    """gunicorn formats the date for each response, in 8 % of the time of a read."""
-
-    def default_headers(self) -> list[str]:
-        connection = "close" if self.should_close() else "keep-alive"
-        headers = [f"HTTP/{self.req.version[0]}.{self.req.version[1]} {self.status}", f"Server: {self.version}"]
-        headers += [f"Date: {_date(int(time.time()))}", f"Connection: {connection}"]
-        return [f"{line}\r\n" for line in headers + ["Transfer-Encoding: chunked"] * self.chunked]
-
-
 class Worker(base.Worker):  # type: ignore[misc]
     alive: bool
 
@@ -161,7 +143,7 @@ class Worker(base.Worker):  # type: ignore[misc]
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # 1024 may be too few
         self.malformed, self.epoll, self.lock, self.held = malformed, select.epoll(), threading.Lock(), 0
         self.connections: dict[int, Connection] = {}
-        self.waiting: dict[Connection, bool] = {}  # the thread that succeeds in removing a connection owns it
+        self.waiting: dict[Connection, bool] = {}  # those in it are armed; the thread that removes one owns it
         self.listeners = {listener.fileno(): listener for listener in self.sockets}
         for fd, listener in self.listeners.items():
             listener.setblocking(False)
@@ -188,51 +170,61 @@ class Worker(base.Worker):  # type: ignore[misc]
         self.notify()
         for connection in list(self.waiting):
             if connection.is_late():
-                self._drop(connection)
+                self._continue(connection, TimeoutError("timeout"))
 
     def _work(self) -> None:
         while True:
-            for fd, _ in self.epoll.poll(maxevents=1):
+            try:
+                [(fd, _)] = self.epoll.poll(maxevents=1)
                 if listener := self.listeners.get(fd):
                     self._accept(listener)
-                elif (connection := self.connections.get(fd)) and self.waiting.pop(connection, False):
+                elif connection := self.connections.get(fd):
                     self._continue(connection)
+            except Exception:
+                self.log.exception("Error in a thread")
 
     def _accept(self, listener: Any) -> None:
         try:
             while connection := Connection(self, listener):
                 self.connections[connection.fd] = connection
-                self.epoll.register(connection.fd, 0)
-                self._continue(connection)
+                self.epoll.register(connection.fd, select.EPOLLONESHOT)
+                self._advance(connection)
         except BlockingIOError:
             pass
         except OSError:  # such as too many open files
             time.sleep(_CHECK_SECONDS)
-        with suppress(OSError, ValueError):  # the worker is stopping
-            self.epoll.modify(listener.fileno(), select.EPOLLIN | select.EPOLLONESHOT)
+        finally:
+            with suppress(OSError, ValueError):  # the worker is stopping
+                self.epoll.modify(listener.fileno(), select.EPOLLIN | select.EPOLLONESHOT)
 
     def _continue(self, connection: Connection, error: Exception | None = None) -> None:
+        """Let a connection that waits advance, unless another thread does."""
+        with self.lock:
+            is_waiting = self.waiting.pop(connection, False)
+        if is_waiting:
+            self._advance(connection, error)
+
+    def _advance(self, connection: Connection, error: Exception | None = None) -> None:
         """Let a connection advance to its next event, or to its end."""
         event = size = 0
         try:
             event = connection.steps.throw(error) if error else next(connection.steps)
             size = connection.head + len(connection.received) + len(connection.unsent)
-        except (StopIteration, OSError):  # OSError: the client has disconnected
+        except (StopIteration, EOFError, OSError):  # the client has disconnected
             pass
         except Exception:
             self.log.exception("Error on a connection")
         with self.lock:
             self.held += size - connection.held
-            connection.held = size
-        if not event:
-            del self.connections[connection.fd], connection.parser  # the parser refers to the connection
+            connection.held, connection.event = size, event
+            if event:
+                self.waiting[connection] = True
+                self.epoll.modify(connection.fd, event | select.EPOLLONESHOT)
+        if event:
+            self._make_room()
+        else:
+            del self.connections[connection.fd]
             connection.sock.close()
-            return
-        connection.event = event
-        self.waiting[connection] = True
-        with suppress(OSError, ValueError):  # another thread has closed it
-            self.epoll.modify(connection.fd, event | select.EPOLLONESHOT)
-        self._make_room()
 
     def _make_room(self) -> None:
         """Close the connections that have waited longest, while there are too many or their buffers are too large."""
@@ -240,26 +232,28 @@ class Worker(base.Worker):  # type: ignore[misc]
             candidates = [connection for connection in list(self.waiting) if connection.held or not full]
             if not candidates:
                 return
-            self._drop(min(candidates, key=lambda connection: connection.since))
-
-    def _drop(self, connection: Connection) -> None:
-        if self.waiting.pop(connection, False):
-            self._continue(connection, TimeoutError("timeout"))
+            longest = min(candidates, key=lambda connection: connection.since)
+            self._continue(longest, TimeoutError("timeout"))
 
     def converse(self, connection: Connection) -> _Steps:
         """Serve the requests of a connection, one after the other."""
-        keep = True
+        parser, keep = get_parser(self.cfg, connection, connection.address), True
         try:
             while keep:
                 yield from connection.read_head()
-                request, response, environ = self._parse(connection)
+                connection.head, connection.is_partial = len(connection.received), False
+                request = next(parser)
+                connection.received[:0] = parser.unreader.take_buffered()
+                connection.head -= len(connection.received)
+                response, environ = wsgi.create(request, connection, connection.address, connection.server, self.cfg)
+                connection.flush()  # 100 Continue
                 yield from connection.read_body(dict(request.headers), self.malformed.body_limit(environ["PATH_INFO"]))
-                keep = self._serve(connection, request, response, environ)
+                keep = self._serve(connection, parser, response, environ)
                 connection.limit(_SEND_SECONDS)
                 while connection.unsent:
                     yield select.EPOLLOUT
                     connection.flush()
-                connection.received[:0] = connection.parser.unreader.take_buffered()
+                connection.received[:0] = parser.unreader.take_buffered()
                 connection.head = 0
                 connection.limit(SECONDS if connection.received else self.cfg.keepalive)
                 if connection.received and keep:
@@ -277,23 +271,14 @@ class Worker(base.Worker):  # type: ignore[misc]
             connection.received.clear()
             connection.sock.shutdown(socket.SHUT_WR)
             connection.limit(_CLOSE_SECONDS)
-            yield select.EPOLLIN
-            while connection.sock.recv(_BLOCK) and not connection.is_late():
-                yield select.EPOLLIN
+            while time.monotonic() < connection.deadline:
+                yield from connection.read()
+                connection.received.clear()
 
-    def _parse(self, connection: Connection) -> tuple[Any, Any, dict[str, Any]]:
-        connection.head, connection.is_partial = len(connection.received), False
-        request = next(connection.parser)
-        connection.received[:0] = connection.parser.unreader.take_buffered()
-        connection.head -= len(connection.received)
-        client, server = connection.address, connection.server
-        response, environ = wsgi.create(request, connection, client, server, self.cfg, response_class=_Response)
-        connection.flush()  # 100 Continue
-        return request, response, environ | {"gunicorn.socket": connection.sock, "wsgi.multithread": True}
-
-    def _serve(self, connection: Connection, request: Any, response: Any, environ: dict[str, Any]) -> bool:
+    def _serve(self, connection: Connection, parser: Any, response: Any, environ: dict[str, Any]) -> bool:
         """Return True if the connection stays open."""
         started = datetime.now()
+        environ |= {"gunicorn.socket": connection.sock, "wsgi.multithread": True}
         self.nr += 1
         if self.nr >= self.max_requests:
             self.alive = False
@@ -308,9 +293,6 @@ class Worker(base.Worker):  # type: ignore[misc]
                 connection.flush()
             finally:
                 getattr(body, "close", bool)()
-            with suppress(errors.ParseException, OSError):  # nothing read the body, and it is malformed
-                return not response.should_close() and connection.parser.finish_body()
-            return False
         except (ConnectionError, TimeoutError):
             raise
         except Exception:
@@ -319,7 +301,10 @@ class Worker(base.Worker):  # type: ignore[misc]
                 self._refuse(connection, 500)
             return False
         finally:
-            self.log.access(response, request, environ, datetime.now() - started)
+            self.log.access(response, parser.mesg, environ, datetime.now() - started)
+        with suppress(errors.ParseException, OSError):  # nothing read the body, and it is malformed
+            return not response.should_close() and parser.finish_body()
+        return False
 
     def _refuse(self, connection: Connection, status: int) -> None:
         data, environ = self.malformed.response(status)
