@@ -6,7 +6,7 @@ import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,7 @@ from tests.support import nginx
 from tests.support.clusters import eventually
 from tests.support.factories import Sql
 from tests.support.nginx import BRANDED, OWN, SERVED, Nginx
-from tests.support.operations import KEYED, Call
 from tests.support.servers import free_port, serving
-from tests.support.stage import Stage
 
 pytestmark = pytest.mark.services
 
@@ -54,24 +52,6 @@ def port(app: Flask, dsn: str, log: Path) -> Iterator[int]:
 def front(port: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nginx]:
     with nginx.running(tmp_path_factory.mktemp("nginx"), port) as started:
         yield started
-
-
-@pytest.fixture
-def through(front: Nginx) -> Callable[[Client], Client]:
-    """Return the same client, connected through nginx."""
-    return lambda client: Client(front, client.key, client.id, client.username)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("call", KEYED, ids=str)
-def test_the_contract_holds_through_nginx(
-    through: Callable[[Client], Client], alice: Client, admin: Client, sql: Sql, call: Call
-) -> None:
-    stage = Stage(alice, admin, sql)
-    caller = through(stage.caller(call))
-    answer = caller.call(call.method, stage.path(call), stage.bodies(call)[-1])
-    assert answer.status_code == 200
-    refused = Client(caller.http).call(call.method, stage.path(call))
-    assert refused.status_code == 401
 
 
 def failed(answer: TestResponse, status: int, code: str) -> None:
