@@ -29,8 +29,16 @@ def _add(kind: Kind) -> Json:
 
 def _update(kind: Kind, **ids: int) -> Response:
     [row_id] = ids.values()
-    changes = changes_of(kind.updates(), lambda: kind.read(user_id(), row_id))
-    record = kind.change(user_id(), row_id, changes)
+    return change(kind, row_id, changes(kind, row_id))
+
+
+def changes(kind: Kind, row_id: int) -> Json:
+    """Return the members of the body of an update."""
+    return changes_of(kind.updates(), lambda: kind.read(user_id(), row_id))
+
+
+def change(kind: Kind, row_id: int, members: Json) -> Response:
+    record = kind.change(user_id(), row_id, members)
     return updated(f"{kind.subject()} has been updated successfully.", record.pop("version"), data=record)
 
 
@@ -42,7 +50,7 @@ def _delete(kind: Kind, **ids: int) -> Json:
 _ROUTES: dict[str, tuple[str, str, Any]] = {
     "index": ("GET", "/{plural}", _index),
     "read": ("GET", "/{path}/<id:{id_name}>", _read),
-    "add": ("POST", "/{path}/add", _add),
+    "add": ("POST", "/{adds}", _add),
     "update": ("PUT", "/{path}/<id:{id_name}>/update", _update),
     "delete": ("DELETE", "/{path}/<id:{id_name}>/delete", _delete),
 }
@@ -52,5 +60,5 @@ def add_routes(bp: Blueprint, kind: Kind, *verbs: str) -> None:
     """Add the routes of a resource: all five, or only these."""
     for verb in verbs or _ROUTES:
         method, rule, view = _ROUTES[verb]
-        rule = rule.format(plural=kind.plural, path=kind.path, id_name=kind.id_name())
+        rule = rule.format(plural=kind.plural, path=kind.path, adds=kind.adds(), id_name=kind.id_name())
         bp.add_url_rule(rule, verb, partial(view, kind), methods=[method])

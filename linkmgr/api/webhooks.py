@@ -1,21 +1,20 @@
 """/api/webhooks, /api/webhook, /api/delivery and /api/events"""
 
-from urllib.parse import urlsplit
-
 from flask import Blueprint, Response
-from marshmallow import ValidationError
 
+from linkmgr.api import usual
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Boolean, Changes, Integer, New, Text, Url, body, changes_of
+from linkmgr.fields.base import Integer, New, body
+from linkmgr.fields.member import member
 from linkmgr.fields.query import paging, query_text
 from linkmgr.fields.times import iso
-from linkmgr.fields.urls import MAX_URL
-from linkmgr.fields.webhooks import OF_USERS, PATTERNS, Events, Filter, match_users, users_problem
-from linkmgr.outbound.webhooks import is_refused, new_secret
+from linkmgr.fields.webhooks import OF_USERS, PATTERNS, match_users, users_problem
+from linkmgr.outbound.webhooks import new_secret
 from linkmgr.repository import webhooks
+from linkmgr.resources.webhooks import Webhook
 from linkmgr.web import scopes
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.responses import Json, listing, ok, updated, versioned
+from linkmgr.web.responses import Json, listing, ok
 
 bp = Blueprint("webhooks", __name__)
 
@@ -26,40 +25,12 @@ TESTED = {
 }
 
 
-class ReceiverUrl(Url):
-    def clean(self, text: str) -> str:
-        url = super().clean(text)
-        parts = urlsplit(url)
-        if is_refused(parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)):
-            raise ValidationError(
-                "must not contain an IP address or port that webhooks do not call. Use a public IP address and port 80 "
-                "or 443, or ask an administrator to add the network to LINKMGR_PRIVATE_NETWORKS"
-            )
-        return url
-
-
-class WebhookCreate(New):
-    name = Text(required=True)
-    url = ReceiverUrl(MAX_URL)
-    events = Events(required=True)
-    campaign = Filter()
-    channel = Filter()
-    domain = Filter()
-    active = Boolean()
-
-
-class WebhookUpdate(Changes):
-    name = Text()
-    url = ReceiverUrl(MAX_URL, allow_empty=True)
-    events = Events()
-    campaign = Filter()
-    channel = Filter()
-    domain = Filter()
-    active = Boolean()
-
-
 class Rotation(New):
-    overlap = Integer(0, MAX_OVERLAP, load_default=DEFAULT_OVERLAP)
+    overlap = member(
+        Integer(0, MAX_OVERLAP, load_default=DEFAULT_OVERLAP),
+        "The seconds for which deliveries are also signed with the previous secret.",
+        3600,
+    )
 
 
 def _may_read_users() -> bool:
@@ -80,31 +51,23 @@ def _require_admin_for(webhook_id: int) -> None:
         _require_admin(webhooks.read(user_id(), webhook_id)["events"])
 
 
-@bp.get("/webhooks")
-def index() -> Json:
-    return listing("webhooks", webhooks.index(user_id(), **paging()))
+usual.add_routes(bp, Webhook, "index", "read", "delete")
 
 
 @bp.post("/webhooks")
 def add() -> Json:
-    new, secret = body(WebhookCreate), new_secret()
-    _require_admin(new["events"])
-    return ok(id=webhooks.add(user_id(), secret=secret, **new), secret=secret)
-
-
-@bp.get("/webhook/<id:webhook_id>")
-def read(webhook_id: int) -> Response:
-    webhook = webhooks.read(user_id(), webhook_id)
-    return versioned(webhook.pop("version"), data=webhook)
+    members = body(Webhook.creates())
+    _require_admin(members["events"])
+    webhook = Webhook.create(user_id(), members)
+    return ok(id=webhook["id"], secret=webhook["secret"])
 
 
 @bp.put("/webhook/<id:webhook_id>/update")
 def update(webhook_id: int) -> Response:
-    changes = changes_of(WebhookUpdate, lambda: webhooks.read(user_id(), webhook_id))
+    changes = usual.changes(Webhook, webhook_id)
     _require_admin(changes.get("events", []))
     _require_admin_for(webhook_id)
-    webhook = webhooks.update(user_id(), webhook_id, **changes)
-    return updated("Webhook has been updated successfully.", webhook.pop("version"), data=webhook)
+    return usual.change(Webhook, webhook_id, changes)
 
 
 @bp.post("/webhook/<id:webhook_id>/rotate")
@@ -117,12 +80,6 @@ def rotate(webhook_id: int) -> Json:
 @bp.post("/webhook/<id:webhook_id>/test")
 def test(webhook_id: int) -> Json:
     return ok(TESTED[webhooks.test(user_id(), webhook_id)])
-
-
-@bp.delete("/webhook/<id:webhook_id>/delete")
-def delete(webhook_id: int) -> Json:
-    webhooks.delete(user_id(), webhook_id)
-    return ok("Webhook has been deleted successfully.")
 
 
 @bp.get("/webhook/<id:webhook_id>/deliveries")

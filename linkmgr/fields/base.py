@@ -251,6 +251,10 @@ class Boolean(fields.Field[bool]):
         return value
 
 
+class Array(fields.Field[list[Any]]):
+    """An array of distinct values."""
+
+
 class Integer(fields.Integer):
     default_error_messages = {"required": "is required", "null": "must not be null"}
 

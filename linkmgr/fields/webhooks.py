@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError
 
-from linkmgr.fields.base import MAX_ID, Integer
+from linkmgr.fields.base import MAX_ID, Array, Integer
 from linkmgr.fields.member import JsonSchema
 
 KINDS = ("link", "qr", "campaign", "channel", "bio", "domain", "splash", "overlay", "pixel")
@@ -43,7 +43,7 @@ def users_problem(patterns: Iterable[str]) -> str | None:
     return refused and f"must not contain {refused!r}, which only administrators receive. Remove it"
 
 
-class Events(fields.Field[list[str]]):
+class Events(Array):
     default_error_messages = {
         "required": "is required",
         "invalid": "must be a non-empty array of event types such as ['link.created', 'visit'], or prefixes such as"
@@ -64,4 +64,4 @@ class Filter(Integer):
     """The id of a row whose events pass. 0 means all."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(0, MAX_ID, **kwargs)
+        super().__init__(0, MAX_ID, load_default=0, allow_none=True, **kwargs)

@@ -6,7 +6,7 @@ from marshmallow import Schema, fields, missing
 
 from linkmgr.openapi.bodies import json_of
 from linkmgr.openapi.model import PAGING, Member, Members, Operation, Resource
-from linkmgr.openapi.schemas import CREATED, JsonSchema, changed, done, listing, reading
+from linkmgr.openapi.schemas import CREATED, JsonSchema, changed, done, listing, or_null, reading
 from linkmgr.resources.resource import Resource as Declared
 
 Kind = type[Declared]
@@ -31,7 +31,10 @@ def _shown(field: fields.Field[Any]) -> JsonSchema:
     """Return the schema of a member in a record: without the bounds of what may be sent."""
     schema = json_of(field)
     kept = {name: schema[name] for name in ("type", "enum", "minimum", "pattern", "items", "anyOf") if name in schema}
-    return kept | {"examples": field.metadata["examples"]}
+    shown = kept | {"examples": field.metadata["examples"]}
+    if field.dump_only and (description := field.metadata["description"]):
+        shown["description"] = description
+    return or_null(shown) if field.allow_none else shown
 
 
 def record(kind: Kind, place: str = "record") -> JsonSchema:
@@ -48,15 +51,16 @@ def operations(
     codes: Codes = (),
     added: Codes = (),
     refused: Codes = (),
+    adding: str = "",
     deleted: str = "",
     paged: str = "",
     responses: dict[str, JsonSchema] | None = None,
 ) -> tuple[Operation, ...]:
     """Return the operations that most resources have.
 
-    `codes` are errors of create and update, `added` further ones of the create, and `refused` those of the delete,
-    which `deleted` describes. `paged` is the summary of a read that has a list too. `responses` are those that are
-    special, by the names of the endpoints."""
+    `codes` are errors of create and update, `added` further ones of the create, and `refused` those of the delete.
+    `adding` and `deleted` describe the create and the delete. `paged` is the summary of a read that has a list too.
+    `responses` are those that are special, by the names of the endpoints."""
     name, row = kind.__name__, f"/api/{kind.path}/{{{kind.id_name()}}}"
     called = f"{'an' if kind.noun[0] in 'aeiou' else 'a'} {kind.noun}"
     message = f"{kind.subject()} has been {{}} successfully."
@@ -67,11 +71,11 @@ def operations(
         "update": changed(message.format("updated"), name),
         "delete": done(message.format("deleted")),
     } | (responses or {})
-    new, changes = kind.creates(), kind.updates()
+    add, new, changes = f"/api/{kind.adds()}", kind.creates(), kind.updates()
     return (
         Operation("GET", f"/api/{kind.plural}", f"List {kind.noun}s", usual["index"], query=PAGING),
         Operation("GET", row, paged or f"Read {called}", usual["read"], query=PAGING if paged else (), tagged=True),
-        Operation("POST", f"/api/{kind.path}/add", f"Add {called}", usual["add"], new, example, (*added, *codes)),
+        Operation("POST", add, f"Add {called}", usual["add"], new, example, (*added, *codes), description=adding),
         Operation("PUT", f"{row}/update", f"Change {called}", usual["update"], changes, change, codes, tagged=True),
         Operation("DELETE", f"{row}/delete", f"Delete {called}", usual["delete"], codes=refused, description=deleted),
     )
@@ -98,11 +102,14 @@ def section(
 ) -> Resource:
     """Return the section of a resource that has the usual operations, and `others`."""
     KINDS.append(kind)
+    members = members_of(kind.creates())
+    for operation in others:
+        members |= members_of(operation.body) if operation.body else {}
     return Resource(
         title,
         (*operations(kind, **about), *others),
         kind.about,
-        members_of(kind.creates()),
+        members,
         nested or {},
         records_of(kind) | (records or {}),
     )

@@ -10,7 +10,7 @@ from linkmgr.settings import settings
 
 class Table:
     """The rows of users in a table. `columns` are the columns of a record and its `version`. `write` executes the
-    statements that store a row."""
+    statements that store a row. Triggers count the rows of a table that `has_usage`."""
 
     def __init__(
         self,
@@ -18,13 +18,17 @@ class Table:
         noun: str,
         columns: str = "*, created AS date, version::text",
         write: Callable[..., Row | None] = run,
+        *,
+        has_usage: bool = True,
     ) -> None:
         self._noun, self._write = noun, write
         self._index = f"""
             SELECT {columns} FROM {name} WHERE user_id = %(user_id)s AND id < %(after)s
              ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s
         """  # noqa: S608 - static SQL
-        self._total = f"SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = '{name}'"  # noqa: S608
+        self._total = f"SELECT count(*) FROM {name} WHERE user_id = %(user_id)s"  # noqa: S608
+        if has_usage:
+            self._total = f"SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = '{name}'"  # noqa: S608
         self._batch = f"""
             SELECT {columns} FROM {name} WHERE user_id = %(user_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
         """  # noqa: S608

@@ -1,83 +1,38 @@
 """Webhooks and their deliveries."""
 
-from typing import Any, Unpack
+from typing import Unpack
 
 from linkmgr import keys
 from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
 from linkmgr.errors import AppError, not_found
+from linkmgr.repository.tables import Table
 
 MAX_EXAMINED = 10_000  # events, of which a request selects those of its types
 
 
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
-    return page(
-        """
-        SELECT id, name, url, events, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, active,
-               reason, created AS date
-          FROM webhooks
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        "SELECT count(*) FROM webhooks WHERE user_id = %(user_id)s",
-        user_id=user_id,
-        **paging,
-    )
+WEBHOOKS = Table(
+    "webhooks",
+    "webhook",
+    "*, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date, version::text",
+    has_usage=False,
+)
+index, batch, read, delete = WEBHOOKS.index, WEBHOOKS.batch, WEBHOOKS.read, WEBHOOKS.delete
 
 
-def read(user_id: int, webhook_id: int) -> Row:
-    webhook = row(
-        """
-        SELECT id, name, url, events, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, active,
-               reason, created AS date, version::text
-          FROM webhooks
-         WHERE user_id = %(user_id)s AND id = %(webhook_id)s
-        """,
-        user_id=user_id,
-        webhook_id=webhook_id,
-    )
-    if webhook is None:
-        raise not_found("webhook")
-    return webhook
-
-
-def add(
-    user_id: int,
-    *,
-    name: str,
-    events: list[str],
-    secret: str,
-    url: str = "",
-    active: bool = True,
-    **filters: int | None,
-) -> int:
-    added = run(
-        """
+def add(user_id: int, members: Row) -> Row:
+    """Store a webhook with its `secret`, which is encrypted."""
+    sql = """
         INSERT INTO webhooks
                (user_id, name, url, events, campaign_id, channel_id, domain_id, active, secret_ciphertext)
-        VALUES (%(user_id)s, %(name)s, %(url)s, %(events)s, %(campaign)s, %(channel)s, %(domain)s, %(active)s,
-                %(ciphertext)s)
-        RETURNING id
-        """,
-        user_id=user_id,
-        name=name,
-        url=url,
-        events=events,
-        campaign=filters.get("campaign") or None,
-        channel=filters.get("channel") or None,
-        domain=filters.get("domain") or None,
-        active=active,
-        ciphertext=keys.seal(user_id, secret),
-    )
-    assert added is not None
-    return int(added["id"])
+        VALUES (%(user_id)s, %(name)s, %(url)s, %(events)s, nullif(%(campaign)s, 0), nullif(%(channel)s, 0),
+                nullif(%(domain)s, 0), %(active)s, %(ciphertext)s)
+    """
+    return WEBHOOKS.add(sql, user_id, members | {"ciphertext": keys.seal(user_id, members["secret"])})
 
 
-def update(user_id: int, webhook_id: int, **changes: Any) -> Row:
+def update(user_id: int, webhook_id: int, members: Row) -> Row:
     """Write the members that were sent. 0 removes a filter. A webhook that is turned on starts without failures."""
-    names = ("name", "url", "events", "campaign", "channel", "domain", "active")
-    updated = run(
-        """
+    sql = """
         UPDATE webhooks
            SET name = coalesce(%(name)s, name),
                url = coalesce(%(url)s, url),
@@ -90,17 +45,9 @@ def update(user_id: int, webhook_id: int, **changes: Any) -> Row:
                failures = CASE WHEN %(active)s THEN 0 ELSE failures END,
                failing_since = CASE WHEN %(active)s THEN NULL ELSE failing_since END,
                paused_until = CASE WHEN %(active)s THEN NULL ELSE paused_until END
-         WHERE user_id = %(user_id)s AND id = %(webhook_id)s
-        RETURNING id, name, url, events, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, active,
-                  reason, created AS date, version::text
-        """,
-        user_id=user_id,
-        webhook_id=webhook_id,
-        **{name: changes.get(name) for name in names},
-    )
-    if updated is None:
-        raise not_found("webhook")
-    return updated
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """
+    return WEBHOOKS.change(sql, user_id, webhook_id, members)
 
 
 def secret_version(user_id: int, webhook_id: int) -> str:
@@ -141,16 +88,6 @@ def rotate(user_id: int, webhook_id: int, *, secret: str, overlap: int, version:
     if rotated is None:
         secret_version(user_id, webhook_id)  # raises not_found
         raise AppError("changed_meanwhile")
-
-
-def delete(user_id: int, webhook_id: int) -> None:
-    deleted = run(
-        "DELETE FROM webhooks WHERE user_id = %(user_id)s AND id = %(webhook_id)s RETURNING id",
-        user_id=user_id,
-        webhook_id=webhook_id,
-    )
-    if deleted is None:
-        raise not_found("webhook")
 
 
 def test(user_id: int, webhook_id: int) -> bool:

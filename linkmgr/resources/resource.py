@@ -43,6 +43,7 @@ class Resource(New):
     about: ClassVar[str]
     path: ClassVar[str]  # after /api/, of one
     plural: ClassVar[str]  # after /api/, of the list
+    path_of_add: ClassVar[str] = ""  # after /api/, if it is not <path>/add
     list_key: ClassVar[str] = ""  # of the list in its response, if it is not `plural`
     also_shown: ClassVar[tuple[str, ...]] = ()  # in responses to writes; a client may send them back
     rows: Rows
@@ -74,6 +75,11 @@ class Resource(New):
     def subject(cls) -> str:
         """Return the noun as it begins a sentence."""
         return cls.called or cls.noun[0].upper() + cls.noun[1:]
+
+    @classmethod
+    def adds(cls) -> str:
+        """Return the path of a create, after /api/."""
+        return cls.path_of_add or f"{cls.path}/add"
 
     @classmethod
     def id_name(cls) -> str:

@@ -45,9 +45,8 @@ def _from_form(form: FormData) -> Row:
 
 def _add(_: int, members: Row) -> Row:
     """Add a user. One without a password gets a sign-in link, which is shown once."""
-    has_password = "password" in members
     row = create({"password": keys.new_token()} | members)
-    return row | {"login_link": "" if has_password else login.new_link(row["id"])}
+    return row if "password" in members else row | {"secret": login.new_link(row["id"])}
 
 
 def _options() -> dict[str, dict[str, str]]:
@@ -63,14 +62,7 @@ class InvitedUser(UserCreate):
     password = Password()
 
 
-class UserForm(Form):
-    def added(self, row: Row) -> ResponseReturnValue:
-        if not row["login_link"]:
-            return super().added(row)
-        return _user_page(row["id"], login_link=row["login_link"])
-
-
-FORM = UserForm(
+FORM = Form(
     name="user",
     plural="users",
     noun="user",
@@ -92,6 +84,7 @@ FORM = UserForm(
     check=lambda _: password_problem(),
     options=_options,
     show_list=_show_list,
+    show_secret=lambda row: _user_page(row["id"], login_link=row["secret"]),
     after="user",
     typed="username",
     can_duplicate=False,

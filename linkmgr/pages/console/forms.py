@@ -109,6 +109,7 @@ class Form:
     check: Callable[[Row], dict[str, str]] = lambda _: {}  # messages by member, besides those of the API
     choices: Callable[[], Row] = dict  # further values for the template
     after: str = ""  # the endpoint that shows a stored row; by default the page with its form
+    show_secret: Callable[[Row], ResponseReturnValue] = lambda _: ""  # of a new row with the member `secret`
     bp: Blueprint = frame.bp
     consequence: str = ""  # what a delete does to others; `{name}` is that member of the row
     typed: str = ""  # the member of the row that must be typed before a delete
@@ -209,11 +210,9 @@ class Form:
             return self._render(record, messages=messages), 400
         is_new = added.get("is_new", True)  # a link of a URL alone may be one that there was
         flash_with_warnings(f"{self.called} created." if is_new else f"You already have this {self.noun}.", self.labels)
-        return self.added(added)
-
-    def added(self, row: Row) -> ResponseReturnValue:
-        """Show a new row."""
-        return redirect(self.url("page", row), code=303)
+        if "secret" in added:  # shown in this response, so that no URL of the browser's history shows it
+            return self.show_secret(added)
+        return redirect(self.url("page", added), code=303)
 
     def _edit(self, row_id: int) -> str:
         row = self.read(g.user_id, row_id)

@@ -90,13 +90,7 @@ def _add(user_id: int, members: Row) -> Row:
     return {"id": api_keys.add(user_id, api_keys.most_of(user_id), secret=secret, **members), "secret": secret}
 
 
-class KeyForm(Form):
-    def added(self, row: Row) -> ResponseReturnValue:
-        """Show the new key in the response to the form, so that no URL of the browser's history shows it."""
-        return render_template("console/key_made.html", secret=row["secret"])
-
-
-FORM = KeyForm(
+FORM = Form(
     name="key",
     plural="keys",
     noun="API key",
@@ -130,6 +124,7 @@ FORM = KeyForm(
     check=lambda _members: password_problem(),  # a key gives lasting access
     options=_domains,
     choices=lambda: {"table": _scope_table(), "email": api_keys.owner(g.user_id)["email"]},
+    show_secret=lambda row: render_template("console/key_made.html", secret=row["secret"]),
     after="keys",
 ).register()  # fmt: skip
 

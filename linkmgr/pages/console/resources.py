@@ -7,11 +7,11 @@ from marshmallow import Schema
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page, Row
-from linkmgr.fields.base import Boolean, Color, Integer
+from linkmgr.fields.base import Array, Boolean, Color, Integer
 from linkmgr.fields.colors import to_hex
 from linkmgr.fields.query import page_number
 from linkmgr.pages import interstitial
-from linkmgr.pages.console.forms import Form, FormData, lines
+from linkmgr.pages.console.forms import Form, FormData, lines, to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import overviews
 from linkmgr.resources.resource import Resource
@@ -22,11 +22,13 @@ MANY = 1000  # uses of a row; more are not counted
 _framing: set[str] = set()  # beginnings of the endpoints whose pages show a preview in a frame
 
 
-def _typed(field: Any, name: str, form: FormData, default: str) -> Any:
+def _typed(field: Any, name: str, form: FormData, default: Any) -> Any:
     """Return a value of the type that the API takes. Other text in place of an integer is kept for its message."""
     if isinstance(field, Boolean):
         return name in form
-    text = lines(form.get(name, default))
+    if isinstance(field, Array):
+        return [to_number(text) for text in form.getlist(name)] if form else default or []
+    text = lines(form.get(name, str(default)))
     return int(text[:20]) if isinstance(field, Integer) and text.isascii() and text.isdecimal() else text
 
 
@@ -38,7 +40,7 @@ def declared(kind: type[Resource], **members: Any) -> Form:
         "noun": kind.noun,
         "id_name": kind.id_name(),
         "labels": {name: (f.metadata["label"], f.metadata["description"]) for name, f in kind.controls().items()},
-        "defaults": {name: str(value) for name, value in kind.defaults().items()},
+        "defaults": kind.defaults(),
         "add": kind.create,
         "change": kind.change,
     }
@@ -89,7 +91,8 @@ def resource(kind: str, rows: Any, new: type[Schema], changed: type[Schema], **m
     def show_list() -> str:
         page = rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
         ids = [row["id"] for row in page.rows]
-        uses = {row["id"]: row for row in overviews.uses(g.user_id, ids, kind=kind, limit=MANY + 1)} if ids else {}
+        used = ids and resource_form.used
+        uses = {row["id"]: row for row in overviews.uses(g.user_id, ids, kind=kind, limit=MANY + 1)} if used else {}
         page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
         return show_rows(resource_form, page, many=MANY)
 

@@ -15,9 +15,10 @@ from linkmgr.fields.times import iso
 from linkmgr.fields.webhooks import OF_USERS, PATTERNS, users_problem
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import Form, FormData, lines, to_number
+from linkmgr.pages.console.forms import to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import overviews, webhooks
+from linkmgr.resources.webhooks import Webhook
 
 PER_PAGE = 15
 _FILTERS = ("campaign", "channel", "domain")
@@ -57,81 +58,15 @@ def _id(text: str) -> int:
     return number if isinstance(number, int) else 0
 
 
-def _from_form(form: FormData) -> Row:
-    texts = {name: lines(form.get(name, "")).strip() for name in ("name", "url")}
-    filters = {name: _id(form.get(name, "")) for name in _FILTERS}
-    events = form.getlist("events") if form else ["*"]
-    return texts | filters | {"events": events, "active": "active" in form or not form}
-
-
-def _from_row(row: Row) -> Row:
-    return {name: row[name] for name in ("name", "url", "events", "active")} | {n: row[n] or 0 for n in _FILTERS}
-
-
 def _check(members: Row) -> dict[str, str]:
     problem = None if g.admin else users_problem(members.get("events", []))
     return {"events": f"Events {problem}."} if problem else {}
 
 
-def _add(user_id: int, members: Row) -> Row:
-    """Add an active webhook. Its form does not have the field `active`."""
-    secret = new_secret()
-    return {"id": webhooks.add(user_id, secret=secret, **members | {"active": True}), "secret": secret}
-
-
-class WebhookForm(Form):
-    def added(self, row: Row) -> ResponseReturnValue:
-        """Show the secret in the response to the form, so that no URL of the browser's history shows it."""
-        return webhook(row["id"], row["secret"])
-
-
-def _show_list() -> str:
-    page = webhooks.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-    return resources.show_rows(FORM, page)
-
-
-FORM = WebhookForm(
-    name="webhook",
-    plural="webhooks",
-    noun="webhook",
-    blueprint="webhooks",
-    id_name="webhook_id",
-    new=api.WebhookCreate,
-    changed=api.WebhookUpdate,
-    show_list=_show_list,
-    from_form=_from_form,
-    from_row=_from_row,
-    read=webhooks.read,
-    add=_add,
-    change=lambda user_id, row_id, members: webhooks.update(user_id, row_id, **members),
-    delete=webhooks.delete,
-    heading="Webhooks",
-    labels={
-        "name": "Name",
-        "url": ("URL", "The receiver of the events. Leave it empty to only record events, which programs then read "
-                "with the API."),
-        "events": "Events",
-        "campaign": "Campaign",
-        "channel": "Channel",
-        "domain": "Domain",
-        "active": "Active",
-    },
-    options=_options,
-    can_duplicate=False,
-    example="A webhook tells another program when something happens: a link is created, a visitor clicks, an overlay "
-    "is answered. For example, https://example.com/hooks gets every visit.",
-    consequence="The receiver gets no further events, and the deliveries are deleted.",
-    check=_check,
-    fields={"campaign_unknown": "campaign", "channel_unknown": "channel", "domain_unknown": "domain"},
-    choices=lambda: {"groups": _groups(), "label_of": _label},
-    after="webhook",
-).register()  # fmt: skip
-
-
 @bp.get("/webhooks/<id:row_id>")
 def webhook(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
     """Show a webhook. Statements: the webhook, its deliveries, and the version of its secret."""
-    row = webhooks.read(g.user_id, row_id)
+    row = Webhook.read(g.user_id, row_id)
     page = webhooks.deliveries(g.user_id, row_id, limit=PER_PAGE, number=page_number(), after=None)
     return render_template(
         "console/webhook.html",
@@ -148,6 +83,25 @@ def webhook(row_id: int, secret: str = "", *, has_changed: bool = False) -> str:
         indented=_indented,
         label_of=_label,
     )
+
+
+FORM = resources.declared(
+    Webhook,
+    heading="Webhooks",
+    defaults=Webhook.defaults() | {"events": ["*"]},
+    from_row=lambda row: {name: 0 if row[name] is None else row[name] for name in Webhook.controls()},
+    options=_options,
+    can_duplicate=False,
+    example="A webhook tells another program when something happens: a link is created, a visitor clicks, an overlay "
+    "is answered. For example, https://example.com/hooks gets every visit.",
+    consequence="The receiver gets no further events, and the deliveries are deleted.",
+    check=_check,
+    fields={"campaign_unknown": "campaign", "channel_unknown": "channel", "domain_unknown": "domain"},
+    choices=lambda: {"groups": _groups(), "label_of": _label},
+    after="webhook",
+    add=lambda user_id, members: Webhook.create(user_id, members | {"active": True}),  # the form of a new one lacks it
+    show_secret=lambda row: webhook(row["id"], row["secret"]),
+)
 
 
 @bp.post("/webhooks/<id:row_id>/secret")
