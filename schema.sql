@@ -93,7 +93,7 @@ CREATE INDEX ON login_links (user_id);
 CREATE INDEX ON login_links (created);
 
 -- Browser sessions. Only the digest of the token in the cookie is stored. `by_link` is true for a session that a login
--- link created. `browser` and `system` are the names that the user agent gives at sign-in, or empty.
+-- link created, until it sets a password. `browser` and `system` are what the user agent gives at sign-in, or empty.
 CREATE TABLE sessions (
     digest  bytea       PRIMARY KEY,
     user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,

@@ -98,9 +98,15 @@ def test_an_unattended_browser_does_not_reveal_the_key(
     assert alice.get("/api/account").status_code == 200
 
 
-def test_a_login_link_used_within_an_hour_shows_the_key(app: Flask, admin: Client, alice: Client) -> None:
+@pytest.mark.parametrize("path", ["/account/key", "/account/key/replace"])
+def test_a_session_of_a_login_link_needs_the_password_for_the_key(
+    app: Flask, admin: Client, alice: Client, path: str
+) -> None:
+    answer = by_link(app, admin, alice).post(path)
+    assert answer.status_code == 400
     assert alice.key
-    assert alice.key in by_link(app, admin, alice).post("/account/key").text
+    assert alice.key not in answer.text
+    assert alice.get("/api/account").status_code == 200
 
 
 def test_a_replaced_key_works_and_the_old_one_does_not(browser: FlaskClient, alice: Client) -> None:
@@ -175,11 +181,18 @@ def test_a_user_who_forgot_the_password_sets_a_new_one_by_a_link(
     app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]
 ) -> None:
     browser = by_link(app, admin, alice)
-    assert "Current password" not in browser.get("/account").text
+    assert "password-password" not in browser.get("/account").text
     assert "has been changed" in send(browser, "/account/password", password="remembered")
     signed_in(app, password="remembered")
+    assert "password-password" in browser.get("/account").text
+    assert "Your current password is wrong." in send(browser, "/account/password", password="taken over")
+
+
+def test_a_session_of_a_login_link_sets_no_password_after_an_hour(
+    app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]
+) -> None:
+    browser = by_link(app, admin, alice)
     sql("UPDATE sessions SET created = created - interval '1 hour' RETURNING 1")
-    assert "Current password" in browser.get("/account").text
     assert "Your current password is wrong." in send(browser, "/account/password", password="taken over")
 
 

@@ -49,10 +49,12 @@ def test_a_login_link_opens_the_account_where_the_key_is_replaced(
     assert alice.key
     assert alice.key not in browser.driver.page_source
 
+    browser.find("#key-password").send_keys(PASSWORD)
     browser.click("Show key")
     browser.wait_for("/account/key")
     assert browser.find("#api-key").text == alice.key
     browser.click("Replace key")
+    browser.find("#replace-password").send_keys(PASSWORD)
     browser.click("Replace key now")
     browser.wait_for_text("This is your new API key.")
     key = browser.find("#api-key").text
@@ -176,6 +178,7 @@ def test_every_page_fits_a_phone_and_labels_its_controls(
     browser.open(login_link(base, admin, longest))
     browser.wait_for("/console")
     look("/account")
+    browser.find("#key-password").send_keys(PASSWORD)
     browser.click("Show key")
     browser.wait_for("/account/key")
     measure("/account/key")
@@ -183,6 +186,7 @@ def test_every_page_fits_a_phone_and_labels_its_controls(
 
 
 def test_the_key_is_copied(alices: Browser, alice: Client) -> None:
+    alices.find("#key-password").send_keys(PASSWORD)
     alices.click("Show key")
     alices.wait_for("/account/key")
     alices.click("Copy key")
@@ -198,6 +202,7 @@ def test_it_works_over_plain_http_where_browsers_send_no_sec_fetch_site(
     browser.open(login_link(local, admin, alice).replace("links.test", f"links.test:{port}"))
     browser.wait_for("/console")
     browser.open(f"http://links.test:{port}/account")
+    browser.find("#key-password").send_keys(PASSWORD)
     browser.click("Show key")
     browser.wait_for("/account/key")
     browser.click("Copy key")

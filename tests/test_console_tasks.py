@@ -8,7 +8,7 @@ from PIL import Image
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
-from tests.conftest import Client
+from tests.conftest import PASSWORD, Client
 from tests.support import factories
 from tests.support.browser import Browser
 from tests.support.console_pages import signed_in_browser  # noqa: F401 - a fixture
@@ -150,6 +150,7 @@ def test_a_user_is_created_and_signed_in(browser: Browser, base: str, admin: Cli
     browser.wait_for_focus("username")
     person.press("carol")
     person.fill("#email", "carol@example.com")
+    browser.find("#current_password").send_keys(PASSWORD)  # no step: password managers do it
     person.press(Keys.ENTER)
     browser.wait_for_text("This link signs carol in")
     person.click("Copy sign-in link")
@@ -166,6 +167,7 @@ def test_a_scoped_key(person: Person, alice: Client) -> None:
     person.browser.wait_for_focus("name")
     person.press("Shop")
     person.mark("[value='links:create']")
+    person.browser.find("#current_password").send_keys(PASSWORD)  # no step: password managers do it
     person.mark(".actions .button")
     person.browser.wait_for_text("Your new API key")
     assert person.steps <= 5

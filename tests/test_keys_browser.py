@@ -20,7 +20,6 @@ def test_a_key_is_made_copied_used_rotated_and_deleted(
 ) -> None:
     browser.open(login_link(base, admin, alice))
     browser.wait_for("/console")
-    sql("UPDATE sessions SET by_link = false RETURNING 1")  # so that forms ask for the password
     browser.open(f"{base}/console/keys")
     check(browser, "empty", tmp_path)
     factories.domain(sql, alice.id)

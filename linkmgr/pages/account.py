@@ -87,13 +87,8 @@ def _flash_result(form: str, view: Callable[[], str]) -> Callable[[], Response]:
 
 
 def confirm_password() -> None:
-    """Check the current password, so that nobody can take over the account with an unattended browser.
-
-    Users who forgot their password use a sign-in link: for an hour, its session needs no password. Wrong passwords are
-    limited per session, not per account, so that strangers cannot lock out the owner.
-    """
-    if g.by_link:
-        return
+    """Check the current password, so that nobody can take over the account with an unattended browser. Wrong passwords
+    are limited per session, not per account, so that strangers cannot lock out the owner."""
     password = request.form.get("current_password", "")
     limits = attempts.by_client(), Limit(f"session:{g.session.hex()}")
     if not attempts.matches(password, accounts.password_hash(g.user_id), *limits):
@@ -164,8 +159,10 @@ def change_email() -> str:
 @bp.post("/password")
 @partial(_flash_result, "password")
 def change_password() -> str:
+    """Change the password. Users who forgot it use a sign-in link: its session can set one, once and within an hour."""
     changes = load(NewPassword, request.form.to_dict())
-    confirm_password()
+    if not g.by_link:
+        confirm_password()
     password_hash = passwords.hashed(changes["password"])
     accounts.update(g.user_id, password_hash=password_hash, session=g.session)
     known_browsers.remember(g.user_id, password_hash)
