@@ -301,7 +301,7 @@ def from_constraint(error: psycopg2.IntegrityError) -> AppError | None:
     name = error.diag.constraint_name or ""
     if name == "login_links_user_id_fkey":  # an administrator creates a sign-in link for another user
         return not_found("user")
-    if name.endswith("_user_id_fkey") or name == "api_key_uses_key_id_fkey":  # the caller or its key was deleted
+    if name.endswith("_user_id_fkey"):  # the caller was deleted
         return AppError("key_unknown")
     return AppError(name, detail=error.diag.message_detail) if name in CATALOGUE else None
 

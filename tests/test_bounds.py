@@ -21,7 +21,6 @@ BOUNDS = {
         "DETAILED_DAYS = 400",
     ),
     "aliases": (f"{PARENT}: links and bio pages", SCHEMA, "CHECK (num_nonnulls(link_id, bio_id) = 1)"),
-    "api_key_uses": (f"{PARENT}: a key", SCHEMA, "PRIMARY KEY REFERENCES api_keys ON DELETE CASCADE"),
     "api_keys": ("100", SCHEMA, "limit_rows(100, 'keys_full')"),
     "bios": RATE,
     "campaigns": RATE,
@@ -32,7 +31,6 @@ BOUNDS = {
         f"{REPOSITORY}/outbox.py",
         "%(delivery_bytes)s * cardinality(webhooks)",
     ),
-    "detailed_since": ("1", SCHEMA, "user_id bigint      PRIMARY KEY REFERENCES users ON DELETE CASCADE"),
     "domains": PLAN,
     "event_clock": ("1 row of the service", SCHEMA, "INSERT INTO event_clock VALUES (now())"),
     "events": (

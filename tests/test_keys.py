@@ -104,7 +104,7 @@ def test_the_last_use_is_stored_to_the_minute(alice: Client, make_key: Make, sql
     key = alice.get(f"/api/key/{client.id}").get_json()["data"]
     assert key["last_used"].endswith(":00")
     assert key["last_address"] == "127.0.0.1"
-    sql("UPDATE api_key_uses SET at = at - interval '1 hour', address = '192.0.2.1' RETURNING 1")
+    sql("UPDATE api_keys SET last_used = last_used - interval '1 hour', last_address = '192.0.2.1' RETURNING 1")
     client.get("/api/account")
     assert alice.get(f"/api/key/{client.id}").get_json()["data"] == key
 

@@ -34,7 +34,6 @@ TABLES = {
 DERIVED = {
     "usage_parts",
     "retired_codes",
-    "api_key_uses",
     "jobs",
     "totals",
     "aliases",

@@ -18,7 +18,7 @@ from tests.support.races import at_once
 from tests.support.schemas import execute
 from tests.support.worlds import Rows, World, ask, over
 
-USES: Rows = {"api_key_uses": [], "idempotency_keys": []}  # tables that requests of a key change
+USES: Rows = {"idempotency_keys": []}  # which requests of a key change
 OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]
 LISTS = {
     "/api/urls": "urls", "/api/bio": "bios", "/api/qr": "qrs", "/api/campaigns": "campaigns", "/api/keys": "keys",
@@ -38,7 +38,6 @@ def test_every_table_of_users_is_restricted(sql: Sql) -> None:
         "imports", "import_chunks", "import_rows",  # the same
         "account_rollups",  # read without a selection only, which restricted keys must send
         "pending_visits", "pending_labels",  # of targets that statements look up before (tests/test_keys_stats.py)
-        "detailed_since",  # has no numbers
         "usage_parts",  # which triggers write
         "idempotency_keys",  # whose answers belong to a key
         "link_pixels",  # of links and pixels that statements look up before

@@ -27,10 +27,9 @@ def identify(key_digest: bytes, network: str, address: str | None, by: int) -> R
                    json_build_object(
                        'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only, 'expires', k.expires,
                        'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,
-                       'is_first_use', (u.at = date_trunc('minute', now())) IS NOT TRUE) AS key
+                       'is_first_use', (last_used = date_trunc('minute', now())) IS NOT TRUE) AS key
               FROM api_keys k
-              JOIN accounts a ON a.id = k.user_id
-              LEFT JOIN api_key_uses u ON u.key_id = k.id,
+              JOIN accounts a ON a.id = k.user_id,
                    LATERAL (SELECT (least(k.expires, k.created + make_interval(days => %(lifetime)s)) > now())
                                    IS NOT FALSE AS is_current,
                                    allowed_ips IS NULL
@@ -76,9 +75,8 @@ def record_use(key_id: int, address: str) -> None:
     """Store the time and the IP address of a use. The first request of each minute calls this."""
     run_unsynced(
         """
-        INSERT INTO api_key_uses AS u (key_id, at, address)
-        SELECT id, date_trunc('minute', now()), %(address)s FROM api_keys WHERE id = %(key_id)s
-        ON CONFLICT (key_id) DO UPDATE SET at = excluded.at, address = excluded.address WHERE u.at < excluded.at
+        UPDATE api_keys SET last_used = date_trunc('minute', now()), last_address = %(address)s
+         WHERE id = %(key_id)s AND (last_used >= date_trunc('minute', now())) IS NOT TRUE
         """,
         key_id=key_id,
         address=address,
@@ -89,11 +87,9 @@ def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     return page(
         """
         SELECT id, name, prefix, scopes, coalesce(domains, '{}') AS domains, own_only, expires,
-               coalesce(allowed_ips::text[], '{}') AS allowed_ips, created, u.at AS last_used,
-               u.address AS last_address,
+               coalesce(allowed_ips::text[], '{}') AS allowed_ips, created, last_used, last_address,
                CASE WHEN previous_until > now() THEN previous_until END AS previous_until
-          FROM api_keys k
-          LEFT JOIN api_key_uses u ON u.key_id = k.id
+          FROM api_keys
          WHERE user_id = %(user_id)s AND id < %(after)s
          ORDER BY id DESC
          LIMIT %(limit)s OFFSET %(offset)s
@@ -125,11 +121,9 @@ def read(user_id: int, key_id: int) -> Row:
     key = row(
         """
         SELECT id, name, prefix, scopes, coalesce(domains, '{}') AS domains, own_only, expires,
-               coalesce(allowed_ips::text[], '{}') AS allowed_ips, created, u.at AS last_used,
-               u.address AS last_address,
-               CASE WHEN previous_until > now() THEN previous_until END AS previous_until, k.version::text
-          FROM api_keys k
-          LEFT JOIN api_key_uses u ON u.key_id = k.id
+               coalesce(allowed_ips::text[], '{}') AS allowed_ips, created, last_used, last_address,
+               CASE WHEN previous_until > now() THEN previous_until END AS previous_until, version::text
+          FROM api_keys
          WHERE user_id = %(user_id)s AND id = %(key_id)s
         """,
         user_id=user_id,

@@ -117,15 +117,15 @@ def note_retention(argument: Row) -> bool:
         """
         WITH batch AS MATERIALIZED (
             SELECT id FROM users WHERE id > %(after)s ORDER BY id LIMIT %(limit)s),
-        noted AS MATERIALIZED (
-            SELECT note_detailed_since(ARRAY(SELECT id FROM accounts
-                                              WHERE id IN (SELECT id FROM batch) AND planid = %(plan_id)s),
-                                       %(since)s::timestamptz)),
+        noted AS (
+            UPDATE users SET detailed_since = later_detail(users, %(since)s::timestamptz)
+             WHERE id = ANY (ARRAY(SELECT id FROM accounts
+                                    WHERE id IN (SELECT id FROM batch) AND planid = %(plan_id)s))),
         advanced AS (
             UPDATE jobs
                SET argument = argument || jsonb_build_object('after', (SELECT max(id) FROM batch))
              WHERE kind = 'retention_changed' AND argument = %(argument)s::jsonb AND EXISTS (SELECT FROM batch))
-        SELECT (SELECT max(id) FROM batch) AS last, (SELECT count(*) FROM noted)
+        SELECT max(id) AS last FROM batch
         """,
         **argument,
         argument=json.dumps(argument),

@@ -63,10 +63,10 @@ def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
                %(own_domain)s OR EXISTS (SELECT FROM domains
                                           WHERE user_id = %(user_id)s AND host = %(domain)s) AS domain,
                CASE WHEN %(everyone)s
-                    THEN greatest((SELECT max(since) FROM detailed_since),
+                    THEN greatest((SELECT max(detailed_since) FROM users),
                                   (SELECT now() - make_interval(days => min(nullif((limits ->> 'retention')::int, 0)))
                                      FROM plans))
-                    ELSE greatest((SELECT since FROM detailed_since WHERE user_id = accounts.id),
+                    ELSE greatest(detailed_since,
                                   now() - make_interval(days => nullif((limits ->> 'retention')::int, 0)))
                     END AS detailed_since,
                (now() AT TIME ZONE 'UTC')::date - %(detailed_days)s::int AS days_before
@@ -123,8 +123,8 @@ def _read_ids(user_id: int, *, ids: list[int] | None) -> Row | None:
     return row(
         """
         SELECT targets::text, cardinality(targets) AS ids,
-               greatest((SELECT since FROM detailed_since WHERE user_id = accounts.id),
-                        now() - make_interval(days => nullif((limits ->> 'retention')::int, 0))) AS detailed_since,
+               greatest(detailed_since, now() - make_interval(days => nullif((limits ->> 'retention')::int, 0)))
+                   AS detailed_since,
                (now() AT TIME ZONE 'UTC')::date - %(detailed_days)s::int AS days_before
           FROM accounts,
                (SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
