@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from linkmgr.imports import files
-from linkmgr.imports.files import csv_file, json_file, sql_file, text
+from linkmgr.imports.files import text
 from linkmgr.imports.rows import ReadError
 from tests.support.reading import outcome, problem, read
 
@@ -111,8 +111,7 @@ ELEMENT = b'{"longUrl": "https://example.com", "shortCode": "a"}'
 def test_a_row_that_never_ends_is_not_held_in_memory(
     monkeypatch: pytest.MonkeyPatch, start: bytes, repeated: bytes
 ) -> None:
-    for module in (csv_file, json_file, sql_file, text):
-        monkeypatch.setattr(module, "MAX_RECORD", 1 << 17)
+    monkeypatch.setattr(text, "MAX_RECORD", 1 << 17)
     tracemalloc.start()
     try:
         for _ in islice(files.read(Endless(start, repeated)), 5):  # type: ignore[arg-type]

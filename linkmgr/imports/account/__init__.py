@@ -32,9 +32,10 @@ def read(stream: BinaryIO) -> Iterator[Line | None]:
         yield from zip_file.read_zip(stream)
         return
     number = 0
-    for record in csv_records(text.Lines(text.pieces(stream, text.head(start)[1]))):
-        number += record is not None
-        yield record and _line(number, record)
+    with text.open_text(stream) as file:
+        for record in csv_records(text.lines(file)):
+            number += record is not None
+            yield record and _line(number, record)
 
 
 def _line(number: int, record: text.Record) -> Line:

@@ -3,14 +3,15 @@
 import io
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO, NamedTuple
+from itertools import islice
+from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from linkmgr.imports.cells import flatten
 from linkmgr.imports.files import text
-from linkmgr.imports.files.csv_file import csv_records, header
+from linkmgr.imports.files.csv_file import csv_records, read_header
 from linkmgr.imports.files.json_file import first_records, json_elements, json_lines
 from linkmgr.imports.files.sql_file import LINKS, Table, sql_records
-from linkmgr.imports.files.text import Lines, Record
+from linkmgr.imports.files.text import Head, Record
 from linkmgr.imports.rows import MEMBERS, ImportRow, ReadError
 from linkmgr.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
 from linkmgr.imports.values import Converter, visit_row
@@ -18,7 +19,7 @@ from linkmgr.imports.values import Converter, visit_row
 SOURCES = ("bitly", "dub", "kutt", "linkmgr", "rebrandly", "shlink", "shortio", "yourls")
 HEAD_BYTES = text.HEAD  # recognize() needs at most so many
 
-_SQL = re.compile(rb"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)
+_SQL = re.compile(r"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)
 _MAX_SHOWN = 50  # columns of a file in a message, and characters of each
 
 
@@ -27,7 +28,6 @@ class Form(NamedTuple):
 
     format: str  # csv, json, jsonl or sql
     columns: list[str]  # as the file has them
-    encoding: str
     source: Source | None  # None: a mapping is required
 
     @property
@@ -38,31 +38,31 @@ class Form(NamedTuple):
 
 def recognize(start: bytes) -> Form:
     """Return the form of a file, which may be packed with gzip. Raise ReadError if it is not supported."""
-    content, encoding = text.head(start)
-    stripped = content.removeprefix("\ufeff".encode()).lstrip()
+    head = text.head(start)
+    stripped = head.text.lstrip()
     if _SQL.match(stripped):
-        return Form("sql", list(LINKS), encoding, BY_NAME["yourls"])
-    if stripped.startswith((b"{", b"[")):
-        file_format, records = first_records(content, _has_target)
+        return Form("sql", list(LINKS), BY_NAME["yourls"])
+    if stripped.startswith(("{", "[")):
+        file_format, records = first_records(head, _has_target)
         columns = list(dict.fromkeys(name for record in records for name in record))
         flat = list(dict.fromkeys(name for record in records for name in flatten(record)))
-        return Form(file_format, columns, encoding, recognize_source(flat))
-    columns, _ = header(Lines(iter([_whole_lines(content)])))
-    return Form("csv", columns, encoding, recognize_source(columns))
+        return Form(file_format, columns, recognize_source(flat))
+    columns, _ = read_header(text.lines(io.StringIO(_whole_lines(head), newline="")))
+    return Form("csv", columns, recognize_source(columns))
 
 
 def _has_target(record: dict[str, Any]) -> bool:
     return "url" in mapping_of(recognize_source(flatten(record)), list(record))
 
 
-def _whole_lines(content: bytes) -> bytes:
+def _whole_lines(head: Head) -> str:
     """Return the text without a last line that may continue behind it."""
-    if len(content) < HEAD_BYTES:
-        return content
-    end = max(content.rfind(b"\n"), content.rfind(b"\r")) + 1
-    if not content[:end].strip():
+    if head.is_whole:
+        return head.text
+    end = max(head.text.rfind("\n"), head.text.rfind("\r")) + 1
+    if not head.text[:end].strip():
         raise ReadError("The first line with a text is not in the first 64 KiB, or is longer. Correct the file.")
-    return content[:end]
+    return head.text[:end]
 
 
 def read(stream: BinaryIO, source: str = "", mapping: Mapping[str, str] | None = None) -> Iterator[ImportRow | None]:
@@ -81,47 +81,42 @@ def read(stream: BinaryIO, source: str = "", mapping: Mapping[str, str] | None =
     converter = Converter(
         form.source, columns, shown.get("url", "url"), names=form.columns if form.format == "csv" else ()
     )
-    texts, number = text.pieces(stream, form.encoding), 0
-    for table, record in _records(form.format, texts):
-        if record is None:
-            yield None
-        elif table is None or table.has_links:
-            number += 1
-            yield converter.row(number, record)
-        else:
-            number += 1
-            yield visit_row(number, record)
+    number = 0
+    with text.open_text(stream) as file:
+        for table, record in _records(form.format, file):
+            number += record is not None
+            if record is None:
+                yield None
+            elif table is None or table.has_links:
+                yield converter.row(number, record)
+            else:
+                yield visit_row(number, record)
     if form.format == "sql" and not number:
         raise ReadError("The SQL file has no rows of YOURLS. Export its tables yourls_url and yourls_log.")
 
 
-def _records(file_format: str, texts: Iterator[bytes]) -> Iterator[tuple[Table | None, Record | None]]:
-    if file_format == "sql":
-        for item in sql_records(texts):
-            yield item or (None, None)
-        return
-    if file_format == "json":
-        records = json_elements(texts)
-    else:
-        records = (json_lines if file_format == "jsonl" else csv_records)(Lines(texts))
-    for record in records:
-        yield None, record
+def _records(file_format: str, file: TextIO) -> Iterator[tuple[Table | None, Record | None]]:
+    match file_format:
+        case "sql":
+            yield from (item or (None, None) for item in sql_records(file))
+        case "json":
+            yield from ((None, record) for record in json_elements(file))
+        case "jsonl":
+            yield from ((None, record) for record in json_lines(text.lines(file)))
+        case _:
+            yield from ((None, record) for record in csv_records(text.lines(file)))
 
 
 def first_rows(start: bytes, source: str, mapping: Mapping[str, str], limit: int) -> list[ImportRow]:
     """Return the first rows among the first bytes of a file. The work does not depend on the size of the file."""
-    content, _ = text.head(start)
-    rows: list[ImportRow] = []
+    head, rows = text.head(start), list[ImportRow]()
+    content = io.BytesIO(head.text.encode(errors="surrogateescape"))
     try:
-        for row in read(io.BytesIO(content), source, mapping):
-            if row is not None:
-                rows.append(row)
-            if len(rows) == limit:
-                return rows
+        rows += islice(filter(None, read(content, source, mapping)), limit)
     except ReadError:
-        if len(content) < HEAD_BYTES and not rows:
+        if head.is_whole and not rows:
             raise
-    return rows if len(content) < HEAD_BYTES else rows[:-1]  # the last one may be cut
+    return rows if head.is_whole or len(rows) == limit else rows[:-1]  # the last one may be cut
 
 
 def _columns(form: Form, mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:

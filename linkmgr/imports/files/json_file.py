@@ -1,14 +1,15 @@
 """Records of a JSON file: an array of objects, or one object on each line."""
 
-import codecs
+import io
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TextIO
 
 import orjson
 
-from linkmgr.imports.files.text import CHUNK, HEAD, MAX_RECORD, Lines, Record, decode
+from linkmgr.imports.files import text
+from linkmgr.imports.files.text import HEAD, Buffer, Head, Record, mended
 from linkmgr.imports.rows import ReadError
 
 _MAX_SHOWN = 500  # characters of a malformed record
@@ -19,9 +20,9 @@ _NO_BRACKETS = re.compile(r"[^\[\]{},]+")
 _decode = json.JSONDecoder().raw_decode
 
 
-def parse(text: bytes) -> Record:
+def parse(text: str) -> Record:
     """Return the members of an object, or a problem."""
-    shown = decode(text).strip()
+    shown = mended(text.strip())
     try:
         value = orjson.loads(shown)
     except orjson.JSONDecodeError:
@@ -31,18 +32,13 @@ def parse(text: bytes) -> Record:
     return Record(value)
 
 
-def json_lines(lines: Lines) -> Iterator[Record | None]:
-    """Yield the records, and None after each piece of the file."""
-    while lines.ready or not lines.ended:
-        while lines.ready:
-            line = lines.ready.popleft()
-            if line is None:
-                yield Record({}, "is longer than 1 MiB. Shorten it.")
-            elif text := line.removeprefix(codecs.BOM_UTF8).strip():
-                yield parse(text)
-        if not lines.ended:
-            lines.fill()
-            yield None
+def json_lines(lines: Iterator[str]) -> Iterator[Record | None]:
+    """Yield the records, and None for each line that is empty."""
+    for line in lines:
+        if len(line) > text.MAX_RECORD:
+            yield Record({}, "is longer than 1 MiB. Shorten it.")
+        else:
+            yield parse(line) if line.strip() else None
 
 
 def array_start(text: str) -> int:
@@ -59,44 +55,9 @@ def array_start(text: str) -> int:
     return 0
 
 
-class _Buffer:
-    """Text of the file from a position on."""
-
-    def __init__(self, texts: Iterator[bytes]) -> None:
-        self._texts, self._decoder = texts, codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        self.text, self.at, self.ended = "", 0, False
-
-    def grow(self) -> None:
-        piece = next(self._texts, b"")
-        self.ended = not piece
-        if self.at > CHUNK:
-            self.text, self.at = self.text[self.at :], 0
-        self.text += self._decoder.decode(piece, final=self.ended)
-
-    @property
-    def waiting(self) -> int:
-        return len(self.text) - self.at
-
-    def cut(self, end: int) -> bytes:
-        """Remove and return the text up to `end`."""
-        start, self.at = self.at, end
-        return self.text[start:end].encode(errors="surrogateescape")
-
-    def end_of_element(self) -> int:
-        """Return the end of the element at the position, also of a malformed one, or 0 if it does not end here."""
-        if other := _NO_BRACKETS.match(self.text, self.at):
-            return other.end() if other.end() < len(self.text) else 0
-        depth = 0
-        for token in _TOKEN.finditer(self.text, self.at):
-            depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
-            if not depth or token[0] == '"':
-                return 0 if token[0] == '"' else token.end()
-        return 0
-
-
-def json_elements(texts: Iterator[bytes]) -> Iterator[Record | None]:
+def json_elements(file: TextIO) -> Iterator[Record | None]:
     """Yield the elements of an array, and None after each piece of the file."""
-    buffer = _Buffer(texts)
+    buffer = Buffer(file)
     while buffer.waiting < HEAD and not buffer.ended:
         buffer.grow()
         yield None
@@ -109,46 +70,62 @@ def json_elements(texts: Iterator[bytes]) -> Iterator[Record | None]:
         if buffer.waiting and buffer.text[buffer.at] in "]}":
             return
         end = _end(buffer)
-        if end < len(buffer.text) or buffer.ended:
-            if not buffer.waiting:
-                return
-            if not end:
-                break
-            yield parse(buffer.cut(end))
-        else:
+        if end == len(buffer.text) and not buffer.ended:  # the element may continue
             buffer.grow()
             yield None
-    problem = "is incomplete, because the file ends inside it. Send the whole file."
-    yield Record({"row": decode(buffer.cut(buffer.at + _MAX_SHOWN))}, problem)
+        elif not buffer.waiting:
+            return
+        elif end:
+            yield parse(buffer.text[buffer.at : end])
+            buffer.at = end
+        else:
+            shown = buffer.text[buffer.at : buffer.at + _MAX_SHOWN]
+            yield Record(
+                {"row": mended(shown.strip())}, "is incomplete, because the file ends inside it. Send the whole file."
+            )
+            return
 
 
-def _end(buffer: _Buffer) -> int:
+def _end(buffer: Buffer) -> int:
     """Return the end of the next element, the end of the buffer if it may continue behind it, or 0 if the file ends
     inside the element."""
     try:
         return int(_decode(buffer.text, buffer.at)[1])
     except (ValueError, RecursionError):
-        end = buffer.end_of_element()
+        end = _end_of_malformed(buffer)
     if end or buffer.ended:
         return end
-    if buffer.waiting > MAX_RECORD:
+    if buffer.waiting > text.MAX_RECORD:
         raise ReadError("A row is longer than 1 MiB, or has a string that is never closed. Correct the file.")
     return len(buffer.text)
 
 
-def first_records(head: bytes, has_target: Callable[[dict[str, Any]], bool]) -> tuple[str, list[dict[str, Any]]]:
-    """Return the format, and the records in the first bytes of a file that begins with a bracket."""
-    objects = [record.values for record in json_lines(Lines(iter([head]))) if record and not record.problem]
-    first_line = head.removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0].strip()
-    is_object = first_line.startswith(b"{") and first_line.endswith(b"}") and objects
-    if is_object and (len(objects) > 1 or has_target(objects[0]) or not array_start(decode(head))):
+def _end_of_malformed(buffer: Buffer) -> int:
+    """Return the end of the element at the position, or 0 if it does not end in the buffer."""
+    if other := _NO_BRACKETS.match(buffer.text, buffer.at):
+        return other.end() if other.end() < len(buffer.text) else 0
+    depth = 0
+    for token in _TOKEN.finditer(buffer.text, buffer.at):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if not depth or token[0] == '"':
+            return 0 if token[0] == '"' else token.end()
+    return 0
+
+
+def first_records(head: Head, has_target: Callable[[dict[str, Any]], bool]) -> tuple[str, list[dict[str, Any]]]:
+    """Return the format, and the records in the first text of a file that begins with a bracket."""
+    lines = [*text.lines(io.StringIO(head.text, newline=""))]
+    objects = [record.values for record in json_lines(iter(lines)) if record and not record.problem]
+    first_line = next(filter(str.strip, lines)).strip()
+    is_object = first_line.startswith("{") and first_line.endswith("}") and objects
+    if is_object and (len(objects) > 1 or has_target(objects[0]) or not array_start(head.text)):
         return "jsonl", objects
     elements: list[dict[str, Any]] = []
     try:
-        elements += (record.values for record in json_elements(iter([head])) if record and not record.problem)
+        elements += (record.values for record in json_elements(io.StringIO(head.text)) if record and not record.problem)
     except ReadError:
-        if len(head) < HEAD:
+        if head.is_whole:
             raise
-    if not elements and len(head) >= HEAD:
+    if not elements and not head.is_whole:
         raise ReadError("The file has no link in its first 64 KiB. Import an array of links.")
     return "json", elements

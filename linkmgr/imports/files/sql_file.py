@@ -1,37 +1,39 @@
 """Rows of the INSERT statements of an SQL dump, as mysqldump, phpMyAdmin and Adminer write it."""
 
 import re
-from collections.abc import Generator, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TextIO
 
-from linkmgr.imports.files.text import CHUNK, MAX_COLUMNS, MAX_RECORD, Record, decode
+from linkmgr.imports.files import text
+from linkmgr.imports.files.text import MAX_COLUMNS, Buffer, Record, mended
 
-_STRING = rb"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'"
-_NAME = rb"(?:`[^`]*`\.|\"[^\"]*\"\.|\w+\.)?(?:`([^`]*)`|\"([^\"]*)\"|(\w+))"
+# Parts of strings, names and comments that end with the pattern behind them.
+_PARTS = (
+    (r"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+", "'"),
+    (r'"[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+', '"'),
+    (r"`[^`]*+", "`"),
+    (r"(?:--(?=\s)|#)[^\n]*+", r"(?:\n|\Z)"),
+    (r"/\*(?:[^*]++|\*(?=[^/]))*+", r"\*/"),
+)
 _FLAGS = re.DOTALL | re.IGNORECASE
+_LEXEME = re.compile("|".join(part + end for part, end in _PARTS) + r"|[^'\"`#/;()-]++|[;()]|/(?!\*)|-(?!-\s)", _FLAGS)
+_PART = re.compile("|".join(part for part, _ in _PARTS), _FLAGS)
+_OPENERS = {"-": "-- ", "/": "/*"}
+_STRING = "".join(_PARTS[0])
+_NAME = r"(?:`[^`]*`\.|\"[^\"]*\"\.|\w+\.)?(?:`([^`]*)`|\"([^\"]*)\"|(\w+))"
 # Repetitions of spaces are possessive (*+): with backtracking, two beside each other take quadratic time.
 _INSERT = re.compile(
-    rb"(?:INSERT|REPLACE)\s+(?:(?:IGNORE|DELAYED|LOW_PRIORITY|HIGH_PRIORITY)\s+)*INTO\s+" + _NAME
-    + rb"\s*+(?:\(([^()']*)\))?+\s*+VALUES\s*+(?=\()", _FLAGS)  # fmt: skip
-_CREATE = re.compile(rb"CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?" + _NAME + rb"\s*+\(", _FLAGS)
-_COLUMN = re.compile(rb"^[^\S\n]*+(?:`([^`]+)`|\"([^\"]+)\"|(\w++))\s++\w", re.MULTILINE)
-_ROW = re.compile(rb"\((?:[^'()]++|" + _STRING + rb")*+\)", re.DOTALL)
+    r"\s*+(?:INSERT|REPLACE)\s++(?:(?:IGNORE|DELAYED|LOW_PRIORITY|HIGH_PRIORITY)\s++)*+INTO\s++" + _NAME
+    + r"\s*+(?:\(([^()']*)\))?+\s*+VALUES", _FLAGS)  # fmt: skip
+_CREATE = re.compile(r"\s*+CREATE\s++TABLE\s++(?:IF\s++NOT\s++EXISTS\s++)?+" + _NAME + r"\s*+\(", _FLAGS)
+_COLUMN = re.compile(r"^[^\S\n]*+(?:`([^`]+)`|\"([^\"]+)\"|(\w++))\s++\w", re.MULTILINE)
 _VALUE = re.compile(
-    rb"\s*+(?:(?:_\w+\s*+)?(?:(" + _STRING + rb")|0x([0-9a-f]+)|x'([0-9a-f]*)')|([-+.\w]++))\s*+([,)])", _FLAGS
+    r"\s*+(?:(?:_\w+\s*+)?(?:(" + _STRING + r")|0x([0-9a-f]+)|x'([0-9a-f]*)')|([-+.\w]++))\s*+([,)])", _FLAGS
 )
-_GAP = re.compile(rb"(?:[\s;]++|--[^\n]*+\n|#[^\n]*+\n|/\*.*?\*/)*+", re.DOTALL)
-_ROW_GAP = re.compile(rb"(?:[\s,]++|--[^\n]*+\n|#[^\n]*+\n|/\*.*?\*/)*+", re.DOTALL)
-_COMMENT = re.compile(rb"--|#|/\*")
-_OPENER = re.compile(rb"[;'\"`#]|--\s|/\*")
-_ROW_OPENER = re.compile(rb"[;()'\"`]")
-_ENDS = {
-    opener: re.compile(end, re.DOTALL)
-    for opener, end in (
-        (b"'", rb"\\.|'"), (b'"', rb"\\.|\""), (b"`", rb"`"), (b"#", rb"\n"), (b"-", rb"\n"), (b"/", rb"\*/"),
-    )
-}  # fmt: skip
-_ESCAPE = re.compile(rb"''|\\(.)", re.DOTALL)
-_ESCAPES = {b"0": b"\0", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"\b", b"Z": b"\x1a", b"%": b"\\%", b"_": b"\\_"}
+_ESCAPE = re.compile(r"''|\\(.)", re.DOTALL)
+_ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_KEYS = {"PRIMARY", "KEY", "UNIQUE", "INDEX", "FULLTEXT", "CONSTRAINT", "FOREIGN"}
+_TOO_LONG = "\0"
 _MAX_SHOWN = 500  # characters of a malformed row
 _MAX_TABLES = 100  # with links or visits; those of other tables are not kept
 
@@ -59,164 +61,129 @@ class Table(NamedTuple):
 Rows = Iterator[tuple[Table, Record] | None]
 
 
-class _Dump:
-    """Text of the dump from a position on."""
-
-    def __init__(self, texts: Iterator[bytes]) -> None:
-        self._texts, self.text, self.at, self.ended = texts, b"", 0, False
-
-    @property
-    def waiting(self) -> int:
-        return len(self.text) - self.at
-
-    def grow(self) -> None:
-        piece = next(self._texts, b"")
-        self.ended = not piece
-        self.text, self.at = self.text[self.at :] + piece, 0
-
-    def skip(self, pattern: re.Pattern[bytes]) -> bytes:
-        """Move behind a match here. Return the next byte, or nothing at the end of the text."""
-        if match := pattern.match(self.text, self.at):
-            self.at = match.end()
-        return self.text[self.at : self.at + 1]
-
-    def find(self, pattern: re.Pattern[bytes]) -> Generator[None, None, bytes]:
-        """Move behind the next match, and return it, or nothing at the end of the file."""
-        while not (match := pattern.search(self.text, self.at)):
-            self.at = len(self.text) if self.ended else max(self.at, len(self.text) - 2)  # a match may begin there
-            if self.ended:
-                return b""
-            self.grow()
-            yield
-        self.at = match.end()
-        return match[0]
-
-    def skip_rest(self, opener: bytes) -> Generator[None, None, None]:
-        """Move behind the end of a string or a comment."""
-        while (yield from self.find(_ENDS[opener[:1]])).startswith(b"\\"):
-            pass
-
-    def skip_statement(self) -> Generator[None, None, None]:
-        while (opener := (yield from self.find(_OPENER))) not in (b";", b""):
-            yield from self.skip_rest(opener)
-
-    def skip_row(self) -> Generator[None, None, bytes]:
-        """Move behind a malformed row. Return its last byte, or nothing if the file ends before."""
-        depth = 0
-        while opener := (yield from self.find(_ROW_OPENER)):
-            depth += {b"(": 1, b")": -1}.get(opener, 0)
-            if opener == b";" or (opener == b")" and depth <= 0):
-                break
-            if opener in b"'\"`":
-                yield from self.skip_rest(opener)
-        return opener
-
-
-def sql_records(texts: Iterator[bytes]) -> Rows:
-    """Yield the rows of all tables of YOURLS, and None after each piece of the file."""
-    dump, tables = _Dump(texts), dict[str, Table]()
-    while True:
-        if dump.waiting < CHUNK and not dump.ended:  # the part of an INSERT before its rows must be complete
-            dump.grow()
+def _lexemes(buffer: Buffer) -> Iterator[str | None]:
+    """Yield strings, names, brackets, semicolons and the text between them, and None for a comment and after each piece
+    of the file. _TOO_LONG stands for one that is longer than a row can be."""
+    is_too_long = False
+    while buffer.waiting or not buffer.ended:
+        lexeme = _LEXEME.match(buffer.text, buffer.at)
+        if not buffer.ended and (not lexeme or lexeme.end() + 2 > len(buffer.text)):  # it may continue
+            if buffer.waiting > text.MAX_RECORD:
+                is_too_long = True
+                _cut(buffer)
+            buffer.grow()
             yield None
-            continue
-        if not dump.skip(_GAP):
-            if dump.ended:
-                return
-            continue
-        if opener := _COMMENT.match(dump.text, dump.at):
-            dump.at = opener.end()
-            yield from dump.skip_rest(opener[0])
-        elif create := _CREATE.match(dump.text, dump.at):
-            created = _created(dump.text, create.end())
-            if (created.has_links or created.has_visits) and len(tables) < _MAX_TABLES:
-                tables[_first(create.groups())] = created
-            yield from dump.skip_statement()
-        elif (insert := _INSERT.match(dump.text, dump.at)) and (table := _inserted(insert, tables)):
-            dump.at = insert.end()
-            yield from _rows(dump, table)
+        elif not lexeme:
+            return
         else:
-            yield from dump.skip_statement()
+            buffer.at = lexeme.end()
+            is_comment = lexeme[0].startswith(("--", "#", "/*"))
+            yield None if is_comment else _TOO_LONG if is_too_long else lexeme[0]
+            is_too_long = False
 
 
-def _created(text: bytes, start: int) -> Table:
-    """Return the columns of CREATE TABLE, each of which begins a line."""
-    keys = {"PRIMARY", "KEY", "UNIQUE", "INDEX", "FULLTEXT", "CONSTRAINT", "FOREIGN"}
-    end = text.find(b";", start)
-    names = [_first(column.groups()) for column in _COLUMN.finditer(text[start : max(end, start)])]
-    return Table([name for name in names if name.upper() not in keys])
+def _cut(buffer: Buffer) -> None:
+    """Shorten a lexeme that is not complete."""
+    if part := _PART.match(buffer.text, buffer.at):
+        buffer.text = _OPENERS.get(part[0][0], part[0][0]) + buffer.text[part.end() :]
+    else:
+        buffer.text = buffer.text[-2:]
+    buffer.at = 0
 
 
-def _inserted(insert: re.Match[bytes], tables: dict[str, Table]) -> Table | None:
+def sql_records(file: TextIO) -> Rows:
+    """Yield the rows of all tables of YOURLS, and None after each piece of the file."""
+    lexemes, tables, statement = _lexemes(Buffer(file)), dict[str, Table](), ""
+    for lexeme in lexemes:
+        if lexeme is None:
+            yield None
+        elif lexeme == ";":
+            if len(tables) < _MAX_TABLES:
+                tables |= _created(statement)
+            statement = ""
+        elif lexeme == "(" and statement.rstrip()[-6:].upper() == "VALUES":
+            if table := _inserted(statement, tables):
+                yield from _rows(lexemes, table)
+                statement = ""
+            else:
+                statement += lexeme
+        elif len(statement) < text.CHUNK:
+            statement += lexeme
+
+
+def _created(statement: str) -> dict[str, Table]:
+    """Return the table of a CREATE TABLE by its name, if it has links or visits. Each column begins a line."""
+    if not (create := _CREATE.match(statement)):
+        return {}
+    names = [_first(column.groups()) for column in _COLUMN.finditer(statement, create.end())]
+    table = Table([name for name in names if name.upper() not in _KEYS])
+    return {_first(create.groups()): table} if table.has_links or table.has_visits else {}
+
+
+def _inserted(statement: str, tables: dict[str, Table]) -> Table | None:
     """Return the table of an INSERT, or None if it has neither links nor visits."""
+    if not (insert := _INSERT.fullmatch(statement.rstrip())):
+        return None
     *names, columns = insert.groups()
     name = _first(tuple(names))
     default = Table(list(LINKS if name.endswith("url") else LOG if name.endswith("log") else ()))
-    table = (
-        Table([decode(n.strip(b'`" \t\r\n')) for n in columns.split(b",")]) if columns else tables.get(name, default)
-    )
+    table = Table([name.strip('`" \t\r\n') for name in columns.split(",")]) if columns else tables.get(name, default)
     return table if table.has_links or table.has_visits else None
 
 
-def _first(groups: tuple[bytes | None, ...]) -> str:
-    return decode(next((group for group in groups if group is not None), b""))
+def _first(groups: tuple[str | None, ...]) -> str:
+    return next((group for group in groups if group is not None), "")
 
 
-def _rows(dump: _Dump, table: Table) -> Rows:
-    while True:
-        if dump.waiting < CHUNK and not dump.ended:
-            dump.grow()
+def _rows(lexemes: Iterator[str | None], table: Table) -> Rows:
+    """Yield the rows of an INSERT, the first of which has begun."""
+    row, depth = "(", 1
+    for lexeme in lexemes:
+        if lexeme is None:
             yield None
             continue
-        following = dump.skip(_ROW_GAP)
-        if not following and not dump.ended:
-            continue
-        if opener := _COMMENT.match(dump.text, dump.at):
-            dump.at = opener.end()
-            yield from dump.skip_rest(opener[0])
-            continue
-        if following != b"(":
-            yield from dump.skip_statement()
+        depth += {"(": 1, ")": -1}.get(lexeme, 0)
+        if (row and len(row) <= text.MAX_RECORD) or lexeme == "(":
+            row += lexeme
+        if row and (depth <= 0 or lexeme == ";"):
+            yield table, _record(table, row)
+            row, depth = "", 0
+        elif not row and lexeme.strip(", \t\r\n"):  # the rest of the statement has no rows
             return
-        row = _ROW.match(dump.text, dump.at)
-        if not row and not dump.ended and dump.waiting <= MAX_RECORD:
-            dump.grow()
-            yield None
-            continue
-        shown, values = {"row": decode(dump.text[dump.at : dump.at + _MAX_SHOWN])}, _values(row[0]) if row else None
-        if row is None or values is None:
-            end = yield from dump.skip_row()
-            problem = "is not a row of values." if end else "is incomplete, because the file ends inside it."
-            yield table, Record(dict(shown), problem)
-            if end == b";":
-                return
-            continue
-        dump.at = row.end()
-        if len(values) == len(table.columns):
-            yield table, Record(dict[str, Any](zip(table.columns, values, strict=True)))
-        else:
-            yield table, Record(dict(shown), f"has {len(values)} values instead of {len(table.columns)}.")
+        if lexeme == ";":
+            return
+    if row:
+        yield table, Record({"row": mended(row[:_MAX_SHOWN])}, "is incomplete, because the file ends inside it.")
 
 
-def _values(row: bytes) -> list[str | None] | None:
+def _record(table: Table, row: str) -> Record:
+    values = _values(row)
+    if values is None:
+        problem = "is not a row of values."
+    elif len(values) != len(table.columns):
+        problem = f"has {len(values)} values instead of {len(table.columns)}."
+    else:
+        return Record(dict[str, Any](zip(table.columns, values, strict=True)))
+    return Record({"row": mended(row[:_MAX_SHOWN])}, problem)
+
+
+def _values(row: str) -> list[str | None] | None:
     """Return the values of a row, or None if it is malformed."""
     values: list[str | None] = []
     at = 1
     while value := _VALUE.match(row, at):
         values.append(_decode(value))
         at = value.end()
-        if value[5] == b")":
+        if value[5] == ")":
             return values if at == len(row) else None
     return None
 
 
-def _decode(value: re.Match[bytes]) -> str | None:
-    string, *digits, word, _ = value.groups()
+def _decode(value: re.Match[str]) -> str | None:
+    string, hex_digits, hex_string, word, _ = value.groups()
     if string is not None:
-        return decode(
-            _ESCAPE.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]) if escape[1] else b"'", string[1:-1])
-        )
+        return mended(_ESCAPE.sub(lambda escape: _ESCAPES.get(escape[1], escape[1] or "'"), string[1:-1]))
     if word is not None:
-        return None if word.upper() == b"NULL" else decode(word)
-    text = digits[0] or digits[1] or b""
-    return decode(bytes.fromhex(text.decode().zfill(len(text) + len(text) % 2)))
+        return None if word.upper() == "NULL" else word
+    digits = hex_digits or hex_string or ""
+    return mended(bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2)).decode(errors="surrogateescape"))

@@ -1,16 +1,18 @@
-"""Text of an import file: unpacked, in UTF-8 or a single-byte encoding, in bounded pieces."""
+"""Text of an import file: unpacked, decoded, and read in bounded pieces."""
 
 import codecs
+import gzip
+import io
 import zlib
-from collections import deque
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from contextlib import contextmanager
+from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from linkmgr.imports.rows import ReadError
 
 HEAD = 1 << 16  # bytes from which a file is recognized, and that a preview reads
-CHUNK = 1 << 16  # bytes that are read at a time
-MAX_RECORD = 1 << 20  # bytes of a row
+CHUNK = 1 << 16  # characters that are read at a time
+MAX_RECORD = 1 << 20  # characters of a row
 MAX_COLUMNS = 500
 MAX_UNPACKED = 1 << 30
 MAX_RATIO = 250  # texts of links reach about 50
@@ -18,7 +20,6 @@ RATIO_APPLIES = 1 << 22  # a short text of repetitions is no attack
 
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _GZIP_WINDOW = 31  # zlib: the largest window, with a header of gzip
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 class Record(NamedTuple):
@@ -28,8 +29,15 @@ class Record(NamedTuple):
     problem: str | None = None  # the end of a sentence that begins with "Row 7"
 
 
-def head(start: bytes) -> tuple[bytes, str]:
-    """Return the first bytes of a file, unpacked and transcoded as `pieces` does, and the encoding of the file."""
+class Head(NamedTuple):
+    """The first bytes of a file."""
+
+    text: str
+    encoding: str
+    is_whole: bool  # the file has no more
+
+
+def head(start: bytes) -> Head:
     if start.startswith(_ZIP):
         raise ReadError("This is a ZIP archive. Unpack it, and import the files in it one by one.")
     if start.startswith(_GZIP):
@@ -41,74 +49,63 @@ def head(start: bytes) -> tuple[bytes, str]:
         if not (start or inflate.eof):
             raise _incomplete()
     encoding = _encoding(start)
-    text = codecs.getincrementaldecoder(encoding)("replace").decode(start).encode() if _is_wide(encoding) else start
-    return text[:HEAD], encoding
+    text = codecs.getincrementaldecoder(encoding)(_errors(encoding)).decode(start)
+    return Head(text, encoding, len(start) < HEAD)
 
 
 def _encoding(start: bytes) -> str:
-    for bom, encoding in _BOMS:
-        if start.startswith(bom):
-            return encoding
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
     zeros = start[:1000].count(0)
     if zeros > len(start[:1000]) // 4:  # UTF-16 without its mark, if the text is mostly ASCII
         return "utf-16-le" if start[1:1000:2].count(0) > zeros // 2 else "utf-16-be"
+    return "utf-8-sig"
+
+
+def _errors(encoding: str) -> str:
+    return "surrogateescape" if encoding == "utf-8-sig" else "replace"
+
+
+def mended(text: str) -> str:
+    """Return a line whose bytes are not UTF-8 in windows-1252: some files have lines from another encoding."""
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(start)  # which allows a character that is cut off
-    except UnicodeDecodeError:
-        return "windows-1252"
-    return "utf-8"
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="surrogateescape").decode("windows-1252", "replace")
+    return text
 
 
-def _is_wide(encoding: str) -> bool:
-    return encoding.startswith("utf-16")
-
-
-def decode(text: bytes) -> str:
-    """Decode a line of a file: some files have lines that were pasted from another encoding."""
+@contextmanager
+def open_text(stream: BinaryIO) -> Iterator[TextIO]:
+    """Give the text of a file, in which lines keep their ends. The file itself is not closed."""
+    stream.seek(0)
+    start = stream.read(HEAD)
+    stream.seek(0)
+    file = _Unpacked(stream) if start.startswith(_GZIP) else stream
+    encoding = head(start).encoding
+    opened = io.TextIOWrapper(file, encoding, _errors(encoding), newline="")
     try:
-        return text.decode()
-    except UnicodeDecodeError:
-        return text.decode("windows-1252", "replace")
+        yield opened
+    finally:
+        opened.detach()
 
 
-def pieces(stream: BinaryIO, encoding: str) -> Iterator[bytes]:
-    """Yield the bytes of a file: unpacked, and as UTF-8 if the encoding has wide characters."""
-    stream.seek(0)
-    packed = stream.read(2) == _GZIP
-    stream.seek(0)
-    texts = _unpack(stream) if packed else iter(lambda: stream.read(CHUNK), b"")
-    if not _is_wide(encoding):
-        yield from texts
-        return
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    for text in texts:
-        yield decoder.decode(text).encode() or b" "  # an empty piece would end the file
+class _Unpacked(gzip.GzipFile):
+    """A file that was packed with gzip. What unpacks to far more than it is, is refused."""
 
+    def __init__(self, packed: BinaryIO) -> None:
+        super().__init__(fileobj=packed)
+        self._packed = packed
 
-def _unpack(stream: BinaryIO) -> Iterator[bytes]:
-    """Unpack gzip, also several files of gzip one after the other. Refuse what unpacks to far more than it is."""
-    inflate, received, unpacked = zlib.decompressobj(_GZIP_WINDOW), 0, 0
-    pending = b""
-    while pending or (pending := stream.read(CHUNK)):
-        received += len(pending)
-        if inflate.eof:
-            if not pending.startswith(_GZIP[: len(pending)]):  # padding
-                return
-            inflate = zlib.decompressobj(_GZIP_WINDOW)
+    def read1(self, size: int | None = -1) -> bytes:
         try:
-            text = inflate.decompress(pending, CHUNK)
-        except zlib.error:
+            text = super().read1(-1 if size is None else size)
+        except EOFError:
+            raise _incomplete() from None
+        except (gzip.BadGzipFile, zlib.error):
             raise _damaged() from None
-        pending = inflate.unconsumed_tail or inflate.unused_data
-        received -= len(pending)
-        unpacked += len(text)
-        check_ratio(received, unpacked, "gzip file")
-        if text:
-            yield text
-    if rest := inflate.flush():
-        yield rest
-    if received and not inflate.eof:
-        raise _incomplete()
+        check_ratio(self._packed.tell(), self.tell(), "gzip file")
+        return text
 
 
 def check_ratio(packed: int, unpacked: int, name: str) -> None:
@@ -126,27 +123,26 @@ def _damaged() -> ReadError:
     return ReadError("The gzip file is damaged. Pack it again, or send it unpacked.")
 
 
-class Lines:
-    """The lines of a file with their ends (CR, LF or CRLF). None stands for one that is longer than MAX_RECORD."""
+def lines(text: TextIO) -> Iterator[str]:
+    """Yield the lines with their ends (CR, LF or CRLF). Of one that is longer than MAX_RECORD, the start is yielded,
+    which is longer too, and then an empty text for each part."""
+    is_rest = False
+    while line := text.readline(MAX_RECORD + 1):
+        yield "" if is_rest else line if line.isascii() else mended(line)
+        is_rest = not line.endswith(("\r", "\n"))
 
-    def __init__(self, texts: Iterator[bytes]) -> None:
-        self._texts, self._rest, self._skips, self.ended = texts, b"", False, False
-        self.ready: deque[bytes | None] = deque()
 
-    def fill(self) -> None:
-        """Read another piece, and add the lines that it completes."""
-        text = next(self._texts, b"")
-        self.ended = not text
-        if self._skips and text:
-            first = text.splitlines(keepends=True)[0]
-            if not first.endswith((b"\n", b"\r")):
-                return
-            self._skips, text = False, text[len(first) :]
-        lines = (self._rest + text).splitlines(keepends=True)
-        self._rest = b""
-        if lines and not self.ended and not lines[-1].endswith(b"\n"):  # a CR at the end may belong to CRLF
-            self._rest = lines.pop()
-        self.ready.extend(lines)
-        if len(self._rest) > MAX_RECORD:
-            self._rest, self._skips = b"", True
-            self.ready.append(None)
+class Buffer:
+    """Text of a file from a position on."""
+
+    def __init__(self, text: TextIO) -> None:
+        self._file, self.text, self.at, self.ended = text, "", 0, False
+
+    @property
+    def waiting(self) -> int:
+        return len(self.text) - self.at
+
+    def grow(self) -> None:
+        piece = self._file.read(CHUNK)
+        self.ended = not piece
+        self.text, self.at = self.text[self.at :] + piece, 0
