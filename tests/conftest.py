@@ -32,6 +32,7 @@ from tests.support.interstitials import app_with_page, show  # noqa: F401 - fixt
 from tests.support.keyring import make_key, make_restricted  # noqa: F401 - fixtures
 from tests.support.markers import pytest_collection_modifyitems  # noqa: F401 - a hook
 from tests.support.receivers import deliver, receiver  # noqa: F401 - fixtures
+from tests.support.refusals import refusal  # noqa: F401 - a fixture
 from tests.support.reports import bob_link, free, link, visited  # noqa: F401 - fixtures
 from tests.support.schemas import _empty, drop_past_months, empty, emptying, flask, fresh, migrate  # noqa: F401 - fixtures
 from tests.support.searched import stock  # noqa: F401 - fixtures

@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from flask import Flask
@@ -83,27 +82,10 @@ def test_a_new_password_ends_the_sessions_and_a_new_email_does_not(app: Flask, a
         assert login.find_session(b"digest") is None
 
 
-@pytest.mark.parametrize(
-    ("sent", "message"),
-    [
-        ({}, "Send email, password or both."),
-        ({"email": None, "password": None}, "Send email, password or both."),
-        ({"email": ""}, "email must not be empty."),
-        ({"email": "nobody"}, "email must be a valid e-mail address."),
-        ({"email": "a@b.example\n"}, "email must not contain control characters."),
-        ({"email": 5}, "email must be a string."),
-        ({"email": "x" * 250 + "@example.com"}, "email must be at most 255 characters."),
-        ({"password": "1234"}, "password must be 5 to 1024 characters."),
-        ({"password": ""}, "password must be 5 to 1024 characters."),
-        ({"password": "x" * 1025}, "password must be 5 to 1024 characters."),
-        ({"email": "BOB@example.com"}, "This e-mail address is already in use."),
-    ],
-)
-def test_an_invalid_update_changes_nothing(
-    alice: Client, bob: Client, sql: Callable[..., list[statements.Row]], sent: dict[str, Any], message: str
+def test_the_email_of_another_user_is_refused_and_changes_nothing(
+    alice: Client, bob: Client, sql: Callable[..., list[statements.Row]]
 ) -> None:
     before = sql("SELECT * FROM users ORDER BY id")
-    answer = alice.put("/api/account/update", sent)
-    assert (answer.status_code, answer.get_json()["message"]) == (400, message)
+    answer = alice.put("/api/account/update", {"email": bob.get("/api/account").get_json()["data"]["email"].upper()})
+    assert answer.get_json()["message"] == "This e-mail address is already in use."
     assert sql("SELECT * FROM users ORDER BY id") == before
-    assert bob.get("/api/account").status_code == 200

@@ -43,41 +43,9 @@ def test_a_campaign_needs_no_members_and_is_then_private_without_a_rotator(alice
     assert answer["list"] == f"{BASE_URL}/u/alice/list-{answer['id']}"
 
 
-def test_one_campaign_is_returned_as_it_is_listed_with_its_slug(alice: Client) -> None:
-    first, _ = (alice.add("/api/campaign/add", {"name": name, "slug": name}) for name in ("one", "two"))
-    listed = alice.get("/api/campaigns").get_json()["data"]["campaigns"][1]
-    assert alice.get(f"/api/campaign/{first}").get_json() == {"error": 0, "data": listed | {"slug": "one"}}
-
-
 def test_campaigns_without_a_name_do_not_collide(alice: Client) -> None:
     names = {alice.post("/api/campaign/add").get_json()["domain"] for _ in range(5)}
     assert len(names) == 5
-
-
-@pytest.mark.parametrize(
-    ("sent", "message"),
-    [
-        ({"name": 5}, "name must be a string."),
-        ({"name": " "}, "name must not be empty."),
-        ({"name": "x" * 256}, "name must be at most 255 characters."),
-        ({"name": "a\nb"}, "name must not contain control characters."),
-        ({"slug": "a b"}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
-        ({"slug": "../x"}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
-        ({"slug": "été"}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
-        ({"slug": "x\n"}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
-        ({"slug": "x" * 51}, "slug must be 1 to 50 letters, digits, '_' or '-'."),
-        ({"slug": 7}, "slug must be a string."),
-        ({"public": "true"}, "public must be true or false."),
-        ({"public": 1}, "public must be true or false."),
-    ],
-)
-def test_an_invalid_campaign_is_rejected(alice: Client, sent: dict[str, Any], message: str) -> None:
-    created = alice.post("/api/campaign/add", sent)
-    assert (created.status_code, created.get_json()["message"]) == (400, message)
-    campaign_id = alice.add("/api/campaign/add", {"name": "Spring"})
-    updated = alice.put(f"/api/campaign/{campaign_id}/update", {"name": "Summer"} | sent)
-    assert (updated.status_code, updated.get_json()["message"]) == (400, message)
-    assert [campaign["name"] for campaign in listed(alice)] == ["Spring"]
 
 
 def test_an_update_changes_only_what_was_sent_and_responds_like_a_create(alice: Client) -> None:
@@ -104,13 +72,6 @@ def test_an_empty_slug_removes_the_rotator_and_frees_the_slug(alice: Client, bob
     answer = alice.put(f"/api/campaign/{campaign_id}/update", {"name": "Spring", "slug": ""}).get_json()
     assert (answer["rotator"], answer["list"]) == (False, f"{BASE_URL}/u/alice/list-{campaign_id}")
     assert bob.post("/api/campaign/add", {"slug": "spring"}).status_code == 200
-
-
-@pytest.mark.parametrize("sent", [{}, {"slug": "x"}, {"name": None}])
-def test_an_update_needs_the_name(alice: Client, sent: dict[str, Any]) -> None:
-    campaign_id = alice.add("/api/campaign/add", {"name": "Spring"})
-    answer = alice.put(f"/api/campaign/{campaign_id}/update", sent)
-    assert (answer.status_code, answer.get_json()["message"]) == (400, "name is required.")
 
 
 def test_names_are_unique_per_user_and_slugs_over_all_users(alice: Client, bob: Client) -> None:

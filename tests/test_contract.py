@@ -2,6 +2,7 @@
 checks the form of errors. This module causes each kind of error for each operation."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tests.conftest import BASE_URL
 from tests.support.document import document, property_validators
 from tests.support.operations import KEYED, Call
 from tests.support.stage import Stage
+from tests.support.worlds import Rows
 
 with_body = pytest.mark.parametrize("call", [call for call in KEYED if call.operation.body], ids=str)
 BODIES = [
@@ -74,9 +76,11 @@ def test_each_required_member_is_named_when_it_is_missing(stage: Stage, call: Ca
 
 
 @with_body
-def test_each_value_that_the_document_forbids_is_rejected_with_the_name_of_its_member(stage: Stage, call: Call) -> None:
+def test_each_value_that_the_document_forbids_is_rejected_and_changes_nothing(
+    stage: Stage, call: Call, dump: Callable[[], Rows]
+) -> None:
     assert call.operation.body
-    body = stage.bodies(call)[0] or {}
+    body, before = stage.bodies(call)[0] or {}, dump()
     for name, validator in property_validators(call.operation.body.__name__).items():
         values = [value for value in UNSUITABLE if not validator.is_valid(value) and not is_lenient(name, value)]
         assert values
@@ -84,6 +88,16 @@ def test_each_value_that_the_document_forbids_is_rejected_with_the_name_of_its_m
             answer = stage.caller(call).call(call.method, stage.path(call), body | {name: value})
             assert answer.status_code == 400, (name, value)
             assert name in answer.get_json()["message"]
+    assert dump() == before
+
+
+@pytest.mark.parametrize("call", [call for call in KEYED if call.path.endswith("_id}/delete")], ids=str)
+def test_a_deleted_row_is_unknown(stage: Stage, call: Call) -> None:
+    client, path = stage.caller(call), stage.path(call)
+    assert client.delete(path).status_code == 200
+    for answer in (client.get(path.removesuffix("/delete")), client.delete(path)):
+        assert answer.status_code == 404
+        assert re.fullmatch(r"There is no [\w ]+ with this id\.", answer.get_json()["message"])
 
 
 def is_lenient(name: str, value: Any) -> bool:

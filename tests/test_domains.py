@@ -6,8 +6,8 @@ import pytest
 from flask import Flask
 
 from tests.conftest import Client
-from tests.support.factories import PLAIN
 from tests.support.races import during
+from tests.support.refusals import Refusal, schemas
 
 DOMAIN = {"domain": "https://go.example.com"}
 ABOUT, LOST = "https://www.example.com/about", "https://www.example.com/lost"
@@ -19,60 +19,10 @@ def listed(client: Client) -> list[dict[str, Any]]:
     return domains
 
 
-def refusal(client: Client, **sent: Any) -> str:
+def refused(client: Client, **sent: Any) -> str:
     answer = client.post("/api/domain/add", sent)
     assert answer.status_code == 400
     return str(answer.get_json()["message"])
-
-
-def test_a_domain_is_listed_as_it_was_sent(alice: Client) -> None:
-    answer = alice.post("/api/domain/add", DOMAIN | {"redirectroot": ABOUT, "redirect404": LOST})
-    assert answer.status_code == 200
-    domain_id = answer.get_json()["id"]
-    assert answer.get_json() == {"error": 0, "id": domain_id}
-    assert alice.get("/api/domains").get_json() == {
-        "error": 0,
-        "data": {
-            "result": 1,
-            "perpage": 15,
-            "currentpage": 1,
-            "nextpage": 0,
-            "maxpage": 1,
-            "domains": [{"id": domain_id, **DOMAIN, "redirectroot": ABOUT, "redirect404": LOST} | PLAIN],
-        },
-    }
-
-
-def test_one_domain_is_returned_as_it_is_listed(alice: Client) -> None:
-    first, _ = (alice.add("/api/domain/add", {"domain": f"https://{name}.example.com"}) for name in ("one", "two"))
-    listed = alice.get("/api/domains").get_json()["data"]["domains"][1]
-    assert alice.get(f"/api/domain/{first}").get_json() == {"error": 0, "data": listed}
-
-
-def test_a_domain_needs_no_redirects(alice: Client) -> None:
-    domain_id = alice.add("/api/domain/add", DOMAIN | {"redirectroot": "", "redirect404": None})
-    assert listed(alice) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""} | PLAIN]
-
-
-def test_an_update_changes_only_what_was_sent(alice: Client) -> None:
-    domain_id = alice.add("/api/domain/add", DOMAIN | {"redirectroot": ABOUT, "redirect404": LOST})
-    path = f"/api/domain/{domain_id}/update"
-    answer = alice.put(path, {"redirectroot": "https://www.example.com/new", "domain": "https://other.example.com"})
-    record = alice.get(f"/api/domain/{domain_id}").get_json()["data"]
-    assert answer.get_json() == {
-        "error": 0,
-        "message": "Domain has been updated successfully.",
-        "warnings": ["The member 'domain' cannot be changed and was ignored."],
-        "data": record,
-    }
-    changed = {"id": domain_id, **DOMAIN, "redirectroot": "https://www.example.com/new", "redirect404": LOST}
-    changed |= PLAIN
-    assert listed(alice) == [changed]
-    assert alice.put(path, {"redirectroot": None}).status_code == 200
-    assert alice.put(path, {}).status_code == 200
-    assert listed(alice) == [changed]
-    assert alice.put(path, {"redirectroot": "", "redirect404": ""}).status_code == 200
-    assert listed(alice) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""} | PLAIN]
 
 
 def test_a_deleted_domain_is_free_for_other_users(alice: Client, bob: Client) -> None:
@@ -88,7 +38,7 @@ def test_a_name_belongs_to_one_user_in_any_spelling(alice: Client, bob: Client) 
     alice.add("/api/domain/add", DOMAIN)
     for client in (alice, bob):
         for domain in ("https://go.example.com", "http://GO.example.com", "https://go.example.com./"):
-            assert refusal(client, domain=domain) == "This domain is already in use."
+            assert refused(client, domain=domain) == "This domain is already in use."
 
 
 @pytest.mark.parametrize(
@@ -121,9 +71,6 @@ INVALID = "domain must contain a valid host name."
 @pytest.mark.parametrize(
     ("domain", "message"),
     [
-        (None, "domain is required."),
-        ("", "domain is required."),
-        (5, "domain must be a string."),
         *((f"https://go.exa{character}mple.com", CHARACTERS) for character in "\t\n\r\v \x7f\\\u00a0\u2028"),
         ("go.example.com", SCHEME),
         ("//go.example.com", SCHEME),
@@ -152,9 +99,8 @@ INVALID = "domain must contain a valid host name."
         (f"https://{'a' * 3000}.com", "domain must be at most 2048 characters."),
     ],
 )
-def test_a_name_that_cannot_be_a_branded_domain_is_rejected(alice: Client, domain: Any, message: str) -> None:
-    assert refusal(alice, domain=domain) == message
-    assert listed(alice) == []
+def test_a_name_that_cannot_be_a_branded_domain_is_rejected(refusal: Refusal, domain: str, message: str) -> None:
+    assert refusal(schemas("domain")[0], {"domain": domain}) == message
 
 
 @pytest.mark.parametrize("host", ["go.example.org", "GO.example.org.", "my.go.example.org"])
@@ -163,32 +109,12 @@ def test_the_names_of_the_service_itself_are_rejected(
 ) -> None:
     alice = register("alice", via=make_app(base_url="https://go.example.org", serve_loopback="1"))
     assert (
-        refusal(alice, domain=f"https://{host}") == "domain must not be the host of this service or a subdomain of it."
+        refused(alice, domain=f"https://{host}") == "domain must not be the host of this service or a subdomain of it."
     )
     alice.add("/api/domain/add", {"domain": "https://notgo.example.org"})
 
 
 # --- redirects
-
-OURS = ("127.0.0.1", "127.0.0.1.", "\uff11\uff12\uff17.0.0.1", "127\u30020.0.1\u3002")
-
-
-@pytest.mark.parametrize("member", ["redirectroot", "redirect404"])
-@pytest.mark.parametrize(
-    ("sent", "message"),
-    [
-        (5, "{} must be a string."),
-        ("www.example.com", "{} must be a URL that begins with http:// or https://."),
-        ("javascript:alert(1)", "{} must be a URL that begins with http:// or https://."),
-        ("https://a\r\nb", "{} must not contain spaces, control characters or backslashes."),
-        *((f"http://{host}:5000/x", "{} must not point to this service.") for host in OURS),
-    ],
-)
-def test_an_invalid_redirect_is_rejected(alice: Client, member: str, sent: Any, message: str) -> None:
-    assert refusal(alice, **DOMAIN, **{member: sent}) == message.format(member)
-    domain_id = alice.add("/api/domain/add", DOMAIN | {member: ABOUT})
-    assert alice.put(f"/api/domain/{domain_id}/update", {member: sent}).status_code == 400
-    assert listed(alice)[0][member] == ABOUT
 
 
 @pytest.mark.parametrize("member", ["redirectroot", "redirect404"])
@@ -196,8 +122,8 @@ def test_an_invalid_redirect_is_rejected(alice: Client, member: str, sent: Any, 
 def test_a_redirect_to_a_branded_domain_is_rejected(alice: Client, bob: Client, member: str, form: str) -> None:
     bob.add("/api/domain/add", {"domain": "https://bob.example.com"})
     own, bobs = ({member: form.format(host)} for host in ("GO.example.com", "bob.example.com"))
-    assert refusal(alice, **DOMAIN, **own) == CIRCLE
-    assert refusal(alice, **DOMAIN, **bobs) == CIRCLE
+    assert refused(alice, **DOMAIN, **own) == CIRCLE
+    assert refused(alice, **DOMAIN, **bobs) == CIRCLE
     assert listed(alice) == []
     domain_id = alice.add("/api/domain/add", DOMAIN | {member: ABOUT})
     for sent in (own, bobs):
@@ -211,7 +137,7 @@ def test_a_redirect_to_a_later_branded_domain_does_not_block_other_changes(
     alice: Client, member: str, other: str
 ) -> None:
     domain_id = alice.add("/api/domain/add", DOMAIN | {member: "https://shop.example.com/"})
-    assert refusal(alice, domain="https://shop.example.com", **{member: "https://go.example.com/"}) == CIRCLE
+    assert refused(alice, domain="https://shop.example.com", **{member: "https://go.example.com/"}) == CIRCLE
     alice.add("/api/domain/add", {"domain": "https://shop.example.com"})
     assert alice.put(f"/api/domain/{domain_id}/update", {other: LOST}).status_code == 200
     assert listed(alice)[1][other] == LOST

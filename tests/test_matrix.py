@@ -79,11 +79,6 @@ def test_a_route_without_an_id_uses_only_the_callers_rows(
     assert call.operation.file or not lists_rows(answer.get_json().get("data"))
 
 
-@over(OF_USERS)
-def test_the_owner_is_allowed(world: World, call: Call) -> None:
-    assert ask(world.clients["owner"], call, world.ids(call, "owner")).status_code == 200
-
-
 @pytest.mark.parametrize("actor", ["other", "administrator"])
 def test_each_id_of_another_user_is_the_same_404_as_an_id_that_never_existed(
     world: World, dump: Callable[[], Rows], actor: str
@@ -112,11 +107,6 @@ def test_administration_is_forbidden_to_users_even_for_themselves(
         assert answer.status_code == 403, call
         assert comparable(answer) == comparable(ask(client, call, [GHOST] * len(ids))), call
     assert dump() == before
-
-
-@over(OF_ADMINISTRATORS)
-def test_administrators_are_allowed(world: World, call: Call) -> None:
-    assert ask(world.clients["administrator"], call, world.ids(call, "owner")).status_code == 200
 
 
 def test_an_administrator_who_names_a_missing_row_changes_nothing(world: World, dump: Callable[[], Rows]) -> None:

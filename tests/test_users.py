@@ -75,49 +75,25 @@ def test_a_status_that_the_user_does_not_get_causes_a_warning(admin: Client) -> 
         assert (answer.status_code, answer.get_json().get("warnings")) == (200, warnings)
 
 
-def test_a_plan_that_has_ended_causes_a_warning(admin: Client) -> None:
-    answer = admin.post("/api/user/add", NEW | {"planid": premium(admin), "expiration": "2001-01-01 00:00:00"})
-    added = answer.get_json()
-    assert added["warnings"] == ["expiration is in the past, so the user has the free plan."]
-    record = admin.get(f"/api/user/{added['data']['id']}").get_json()["data"]
-    assert (record["status"], record["expires"]) == ("free", "2001-01-01 00:00:00")
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"username": None, "email": None, "password": None},
-         "username is required; email is required; password is required."),
-        ({"username": "ab"}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
-        ({"username": "x" * 51}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
-        ({"username": "a b c"}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
-        ({"username": "carol\n"}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
-        ({"username": "cäröl"}, "username must be 3 to 50 letters, digits, '_', '.' or '-'."),
         ({"username": "ALICE"}, "This username is already in use."),
         ({"email": "Alice@Example.com"}, "This e-mail address is already in use."),
-        ({"email": "carol@"}, "email must be a valid e-mail address."),
-        ({"password": "1234"}, "password must be 5 to 1024 characters."),
-        ({"password": 12345}, "password must be a string."),
-        ({"planid": "2"}, "planid must be an integer."),
-        ({"planid": True}, "planid must be an integer."),
         ({"planid": 10**30}, "planid must be the id of a premium plan."),
         ({"planid": -1}, "planid must be the id of a premium plan."),
-        ({"expiration": "tomorrow"}, "expiration must be a time such as 2030-12-31 23:59:59."),
+        ({"planid": "Free"}, "planid must be the id of a premium plan."),
     ],
-)  # fmt: skip
-def test_an_invalid_user_is_rejected(
+)
+def test_a_user_who_cannot_be_stored_is_rejected(
     admin: Client, alice: Client, sql: Sql, changed: dict[str, Any], message: str
 ) -> None:
+    if changed.get("planid") == "Free":
+        changed = {"planid": sql("SELECT id FROM plans WHERE free")[0]["id"]}
     answer = admin.post("/api/user/add", NEW | changed)
     assert (answer.status_code, answer.get_json()["message"]) == (400, message)
-    assert sql("SELECT count(*) AS n FROM users") == [{"n": 2}]
+    assert sql("SELECT username FROM users ORDER BY id") == [{"username": "admin"}, {"username": "alice"}]
     assert alice.get("/api/account").status_code == 200
-
-
-def test_a_free_plan_is_not_a_premium_plan(admin: Client) -> None:
-    free = next(plan["id"] for plan in admin.get("/api/plans").get_json()["data"] if plan["free"])
-    answer = admin.post("/api/user/add", NEW | {"planid": free})
-    assert answer.get_json()["message"] == "planid must be the id of a premium plan."
 
 
 @pytest.mark.parametrize(
@@ -195,15 +171,6 @@ def test_the_login_link_uses_the_base_url_and_not_the_host_header(admin: Client,
     assert answer["url"].startswith(f"{BASE_URL}/login/")
     assert len(answer["url"].rsplit("/", 1)[1]) == 43  # 256 bits
     assert admin.get("/api/user/login/1000000").status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [("GET", "/api/user/1000000"), ("DELETE", "/api/user/1000000/delete"), ("GET", "/api/user/login/1000000")],
-)
-def test_a_missing_user_is_not_found(admin: Client, method: str, path: str) -> None:
-    answer = admin.call(method, path)
-    assert (answer.status_code, answer.get_json()["message"]) == (404, "There is no user with this id.")
 
 
 def test_keys_of_another_secret_are_reported_in_one_sentence(make_app: Callable[..., Flask], admin: Client) -> None:

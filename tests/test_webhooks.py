@@ -31,13 +31,8 @@ def test_a_test_event_goes_to_the_tested_webhook_only(alice: Client, receiver: R
 @pytest.mark.parametrize(
     ("members", "problem"),
     [
-        ({"events": []}, "events must be a non-empty array"),
         ({"events": ["link.moved"]}, "events must not contain 'link.moved'. Possible values: *, answer.*, "),
-        ({"events": "*"}, "events must be a non-empty array"),
-        ({"url": "ftp://example.com/"}, "url must"),
-        ({"url": "https://user:secret@example.com/"}, "url must not contain a user name"),
         ({"campaign": 999}, "campaign must be the id of one of your campaigns"),
-        ({"active": "no"}, "active must be true or false"),
     ],
 )
 def test_an_invalid_webhook_is_refused(alice: Client, members: dict[str, Any], problem: str) -> None:
