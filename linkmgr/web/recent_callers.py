@@ -16,6 +16,7 @@ from linkmgr.settings import this_app
 from linkmgr.web import rate_limit
 from linkmgr.web import request as web_request
 from linkmgr.web.caller import Caller
+from linkmgr.web.rate_limit import Window
 
 KEEP_SECONDS = 1  # during which a change by another process has no effect
 _MAX_BLOCK = 64  # requests to count with one statement
@@ -27,52 +28,57 @@ _changes = 0  # of users, keys and plans by this process
 
 class Entry(NamedTuple):
     caller: Caller
-    until: float  # end of the window
+    counter: tuple[str, float | None]  # the bucket, and the end of its window by the clock of PostgreSQL
+    window: Window | None  # with the requests that were counted, or None if Redis counts
+    ends: float  # the window, by the monotonic clock
     numbers: deque[int]  # of the requests in the window that were counted in advance
-    block: int  # requests to count with the next statement
     changes: int
     stale_at: float
 
 
-def identify(lookup: Callable[..., Row], *arguments: Any) -> tuple[Caller, rate_limit.Window | None]:
+def identify(lookup: Callable[..., Row], *arguments: Any) -> tuple[Caller, Window | None]:
     """Return the caller and its window, in which this request is counted. The window is None if Redis counts."""
     entries: dict[tuple[Any, ...], Entry] = this_app().extensions["linkmgr_recent_callers"]
-    changes, entry = _changes, entries.get(arguments)
-    number = _take(entry) if entry else None
-    if entry and entry.changes == changes and time.monotonic() < entry.stale_at:
-        if number:
-            return entry.caller, rate_limit.Window(number, entry.until)
-        if rate_limit.window() is None:
+    entry, changes, began = entries.get(arguments), _changes, time.monotonic()
+    number = _take(entry, began)
+    if entry and entry.changes == changes and began < entry.stale_at:
+        if entry.window is None:
             return entry.caller, None
-    counted = 0 if number else entry.block if entry else 1
-    row = lookup(*arguments, counted)
-    window = rate_limit.local_window(row.pop("count"), row.pop("until"), row.pop("now")) if "count" in row else None
+        if number:
+            return entry.caller, entry.window._replace(requests=number)
+    by = 0 if number else _block(entry)
+    row = lookup(*arguments, by)
+    count, until, now = row.pop("count", 0), row.pop("until", None), row.pop("now", 0)
     caller = Caller(**row)
-    until, numbers, block = 0.0, deque[int](), 1
-    if window:
-        if entry and (entry.caller.bucket, entry.until) == (caller.bucket, window.until):
-            numbers = entry.numbers
-        elif number:  # it was counted in another window
-            entries.pop(arguments, None)
-            return identify(lookup, *arguments)
-        until, block = window.until, rate_limit.left(caller.rate, window) // _MAX_BLOCK + 1
-        numbers.extend(range(window.requests - counted + 2, window.requests + 1))
-        window = window._replace(requests=number or window.requests - counted + 1)
+    counter, numbers = (caller.bucket, until), deque[int]()
+    if entry and entry.counter == counter:
+        numbers = entry.numbers
+    elif number:  # it was counted in another window
+        entries.pop(arguments, None)
+        return identify(lookup, *arguments)
+    window = None if until is None else rate_limit.local_window(count, until, now)
+    numbers.extend(range(count - by + 2, count + 1))
     if caller.id is not None:
         if len(entries) >= _MAX_ENTRIES:
             entries.clear()
         kept = caller._replace(key=caller.key._replace(is_first_use=False)) if caller.key else caller
-        stale_at = time.monotonic() + KEEP_SECONDS
-        entries[arguments] = Entry(kept, until, numbers, min(block, _MAX_BLOCK), changes, stale_at)
-    return caller, window
+        ends = began + (until or 0) - now
+        entries[arguments] = Entry(kept, counter, window, ends, numbers, changes, began + KEEP_SECONDS)
+    return caller, window and window._replace(requests=number or count - by + 1)
 
 
-def _take(entry: Entry) -> int | None:
+def _take(entry: Entry | None, now: float) -> int | None:
     """Return the number of a request that was counted in advance, or None if there is none."""
     try:
-        return entry.numbers.popleft() if time.time() < entry.until else None
+        return entry.numbers.popleft() if entry and now < entry.ends else None
     except IndexError:
         return None
+
+
+def _block(entry: Entry | None) -> int:
+    """Return the number of requests to count: in advance only while many are left."""
+    left = rate_limit.left(entry.caller.rate, entry.window) if entry and entry.window else 0
+    return min(left // _MAX_BLOCK + 1, _MAX_BLOCK)
 
 
 def forget() -> None:
