@@ -14,7 +14,7 @@ from linkmgr.fields import unknown
 from linkmgr.imports import job
 from linkmgr.pages import brand, branded, fast_redirect
 from linkmgr.qr import cache
-from linkmgr.repository import api_keys, callers, cleanup, expiry, idempotency, login, plans, url_search, versions
+from linkmgr.repository import cleanup, expiry, plans, url_search
 from linkmgr.web import (
     auth,
     conditional_writes,
@@ -28,9 +28,7 @@ from linkmgr.web import (
     security_headers,
     sessions,
 )
-from linkmgr.web import idempotency as web_idempotency
 from linkmgr.web import request as web_request
-from linkmgr.web.auth import Lookups
 
 __version__ = settings.RELEASE
 
@@ -72,17 +70,16 @@ def create_app(**overrides: str) -> Flask:
         error_handlers.init_app(app, path_hint=suggestions.hint, method_hint=suggestions.method_hint)
         cors.init_app(app)
         security_headers.init_app(app)
-        auth.init_app(app, Lookups(callers.identify, api_keys.identify, api_keys.record_use))
+        auth.init_app(app)
         rate_limit.init_app(app)
-        sessions.init_app(app, sessions.Store(find=login.find_session, end=login.delete_session))
+        sessions.init_app(app)
         cache.init_app(app)
         api.init_app(app)
         scopes.init_app(app)  # needs all routes of the API
         openapi.init_app(app)
         unknown.init_app(app, shown=openapi.shown_members, query=openapi.query_names)
         pages.init_app(app)
-        stored = web_idempotency.Store(idempotency.find, idempotency.lock, idempotency.store, idempotency.trim)
-        conditional_writes.init_app(app, stored, lock_version=versions.lock)  # needs all routes
+        conditional_writes.init_app(app)  # needs all routes
         cli.init_app(app)
         metrics.init_app(app)  # needs all routes
         fast_redirect.init_app(app)  # needs all routes

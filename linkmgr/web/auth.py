@@ -4,34 +4,20 @@ The rate limit is checked before the key, so that it also limits clients that gu
 """
 
 import ipaddress
-from collections.abc import Callable
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from flask import Flask, request
 
 from linkmgr import keys
 from linkmgr.db import restricted
 from linkmgr.errors import AppError
-from linkmgr.settings import this_app
+from linkmgr.repository import api_keys, callers
 from linkmgr.web import client_address, middleware, rate_limit, recent_callers, scopes
 from linkmgr.web import request as web_request
 from linkmgr.web.caller import Caller, Key
 
 ADMINISTRATION = ("plans", "users")  # blueprints for administrators only
 PUBLIC_BLUEPRINTS = scopes.PUBLIC  # need no key; their requests are counted like all others
-
-# (key digest, client network, number of requests to count) -> the members of Caller, and `count`, `until` and `now` if
-# PostgreSQL counts requests
-Identify = Callable[[bytes, str, int], dict[str, Any]]
-# The same for scoped keys. The third argument is the IP address, or None if a proxy sent some other text.
-IdentifyScoped = Callable[[bytes, str, str | None, int], dict[str, Any]]
-
-
-class Lookups(NamedTuple):
-    identify: Identify
-    identify_scoped: IdentifyScoped
-    record_use: Callable[[int, str], None]  # of the scoped key with this id, from this IP address
 
 
 def _key(request: web_request.Request) -> str | None:
@@ -46,21 +32,20 @@ def _key(request: web_request.Request) -> str | None:
 
 
 def _identify(key: str | None) -> tuple[Caller, rate_limit.Window | None]:
-    lookups: Lookups = this_app().extensions["linkmgr_lookups"]
     network = client_address.network()
     if key is None or not key.startswith(keys.SCOPED_PREFIX):
-        return recent_callers.identify(lookups.identify, keys.digest(key or ""), network)
+        return recent_callers.identify(callers.identify, keys.digest(key or ""), network)
     if not keys.is_well_formed(key):  # a mistyped key is not looked up
-        return recent_callers.identify(lookups.identify, keys.digest(""), network)
+        return recent_callers.identify(callers.identify, keys.digest(""), network)
     try:
         address = str(ipaddress.ip_address(client_address.address()))
     except ValueError:
         address = None
-    return recent_callers.identify(partial(_identify_scoped, lookups), keys.digest(key), network, address)
+    return recent_callers.identify(_identify_scoped, keys.digest(key), network, address)
 
 
-def _identify_scoped(lookups: Lookups, digest: bytes, network: str, address: str | None, by: int) -> dict[str, Any]:
-    row = lookups.identify_scoped(digest, network, address, by)
+def _identify_scoped(digest: bytes, network: str, address: str | None, by: int) -> dict[str, Any]:
+    row = api_keys.identify(digest, network, address, by)
     if row["key"] is not None:
         row["key"] = Key(**row["key"])
     if row["count"] is None:
@@ -100,15 +85,14 @@ def _refusal(caller: Caller) -> AppError:
 def _use(key: Key) -> None:
     """Check that a scoped key allows the request, and restrict its statements to the rows that it may use."""
     if key.is_first_use:
-        this_app().extensions["linkmgr_lookups"].record_use(key.id, client_address.address())
+        api_keys.record_use(key.id, client_address.address())
     if request.endpoint:  # otherwise the answer is a 404 or a 405
         scopes.require(key)
     if key.is_restricted:
         restricted.restrict(key.id, own_only=key.own_only, domains=key.domains)
 
 
-def init_app(app: Flask, lookups: Lookups) -> None:
-    app.extensions["linkmgr_lookups"] = lookups
+def init_app(app: Flask) -> None:
     app.before_request(authenticate)
     recent_callers.init_app(app)
 

@@ -87,10 +87,8 @@ def _wrap(view: View) -> View:
     return wrapped
 
 
-def init_app(app: Flask, store: idempotency.Store, lock_version: preconditions.LockVersion) -> None:
+def init_app(app: Flask) -> None:
     """Call this after all routes are registered."""
-    app.extensions["linkmgr_idempotency"] = store
-    app.extensions["linkmgr_lock_version"] = lock_version
     endpoints = {
         rule.endpoint
         for rule in app.url_map.iter_rules()

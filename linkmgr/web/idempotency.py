@@ -10,14 +10,14 @@ import re
 import zlib
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from flask import Response, current_app
 
 from linkmgr import keys
 from linkmgr.errors import AppError
-from linkmgr.settings import this_app
+from linkmgr.repository import idempotency
 from linkmgr.web import request as web_request
 from linkmgr.web import uploads
 from linkmgr.web.auth import caller, user_id
@@ -36,13 +36,6 @@ _QUOTED = r'"((?:[ !#-[\]-~]|\\["\\])+)"'  # a string of RFC 8941
 PATTERN = f"^(?:{_BARE}|{_QUOTED})$"
 
 
-class Store(NamedTuple):
-    find: Callable[[int, str], str | None]
-    lock: Callable[[int, str], bool]
-    store: Callable[[int, str, str], None]
-    trim: Callable[[int], None]  # drop the oldest answers of a user beyond its limits
-
-
 class Replay(Exception):
     """The request was answered before."""
 
@@ -56,11 +49,10 @@ class IdempotencyKey:
     def __init__(self, text: str) -> None:
         self.text = text
         self.request_hash = _request_hash()
-        self._store: Store = this_app().extensions["linkmgr_idempotency"]
 
     def replay(self) -> None:
         """Raise Replay if the request was answered before."""
-        sealed = self._store.find(user_id(), self.text)
+        sealed = idempotency.find(user_id(), self.text)
         if sealed is None:
             return
         request_hash, status, content_type, etag, body, small = orjson.loads(
@@ -76,7 +68,7 @@ class IdempotencyKey:
 
     def begin(self) -> None:
         """Lock the key until the transaction ends, and check again that there is no answer."""
-        if not self._store.lock(user_id(), self.text):
+        if not idempotency.lock(user_id(), self.text):
             raise AppError("idempotency_key_in_use")
         self.replay()
 
@@ -86,12 +78,12 @@ class IdempotencyKey:
         packed = zlib.compress(orjson.dumps([*head, body.decode(), None]))
         if len(packed) > MAX_STORED:
             packed = zlib.compress(orjson.dumps([*head, None, [_small_members(body), _digest(body)]]))
-        self._store.store(user_id(), self.text, keys.seal_bytes(user_id(), packed))
+        idempotency.store(user_id(), self.text, keys.seal_bytes(user_id(), packed))
 
     def trim(self) -> None:
         """Now and then, drop the oldest answers of the user beyond its limits."""
         if random.randrange(_TRIM_EVERY) == 0:  # noqa: S311
-            self._store.trim(user_id())
+            idempotency.trim(user_id())
 
 
 def _digest(body: bytes) -> str:

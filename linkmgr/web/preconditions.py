@@ -4,10 +4,9 @@ The ETag of a record is `"<version>-<hash>"`. Only the version is compared.
 """
 
 import re
-from collections.abc import Callable
 
 from linkmgr.errors import AppError
-from linkmgr.settings import this_app
+from linkmgr.repository import versions as stored_versions
 from linkmgr.web import request as web_request
 from linkmgr.web.auth import user_id
 
@@ -17,9 +16,6 @@ _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 _TAGS = rf"{_TAG}(?:[ \t]*,[ \t]*{_TAG})*"
 PATTERN = rf"^(?:\*|{_TAGS})$"
 _VERSION = re.compile(r'(?<!W/)"([0-9]+)-[^"]*"')
-
-# (user_id, blueprint, ids in the path) -> the version of the addressed row, which it locks, or None if there is none
-LockVersion = Callable[[int, str, dict[str, int]], str | None]
 
 
 def versions() -> list[str] | None:
@@ -36,7 +32,6 @@ def versions() -> list[str] | None:
 def check(accepted: list[str]) -> None:
     """Raise changed_meanwhile if the row has another version. The view returns the 404 for a missing row."""
     request = web_request.current()
-    lock: LockVersion = this_app().extensions["linkmgr_lock_version"]
-    version = lock(user_id(), request.blueprint or "", request.view_args or {})
+    version = stored_versions.lock(user_id(), request.blueprint or "", request.view_args or {})
     if version is not None and version not in accepted:
         raise AppError("changed_meanwhile")

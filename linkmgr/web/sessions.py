@@ -1,15 +1,14 @@
 """Browser sessions. Flask's signed cookie contains a random token; the session itself is a row."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from typing import NamedTuple
 
 from flask import Flask, Request, Response, session
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionMixin
 
 from linkmgr import keys
 from linkmgr.db.statements import Row
-from linkmgr.settings import settings, this_app
+from linkmgr.repository import login
+from linkmgr.settings import settings
 from linkmgr.web import middleware
 
 _TOKEN = "token"  # noqa: S105 - the name of the token in the cookie
@@ -30,20 +29,7 @@ class _Interface(SecureCookieSessionInterface):
             super().save_session(app, session, response)
 
 
-class Store(NamedTuple):
-    """The queries on stored sessions. Both take the digest of the session's token."""
-
-    find: Callable[[bytes], Row | None]
-    end: Callable[[bytes], None]
-
-
-def _store() -> Store:
-    store: Store = this_app().extensions["linkmgr_sessions"]
-    return store
-
-
-def init_app(app: Flask, store: Store) -> None:
-    app.extensions["linkmgr_sessions"] = store
+def init_app(app: Flask) -> None:
     app.session_interface = _Interface()
     secure = settings().base_url.startswith("https://")
     app.config.update(
@@ -72,7 +58,7 @@ def digest() -> bytes | None:
 def current() -> Row | None:
     """Return the session of the cookie as a row, or None if it has ended."""
     token_digest = digest()
-    row = None if token_digest is None else _store().find(token_digest)
+    row = None if token_digest is None else login.find_session(token_digest)
     if row:
         middleware.set_log_user(row["user_id"])
     return row
@@ -82,4 +68,4 @@ def end() -> None:
     token_digest = digest()
     session.clear()
     if token_digest is not None:
-        _store().end(token_digest)
+        login.delete_session(token_digest)
