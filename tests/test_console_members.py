@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 from marshmallow import Schema
 
-from linkmgr.api import qr, urls
+from linkmgr.api import urls
 from linkmgr.fields.base import Choice
 from linkmgr.pages import console
 from linkmgr.pages.console.forms import Form
@@ -18,6 +18,7 @@ from linkmgr.resources.channels import Channel
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.qr import QrCode
 from linkmgr.resources.splash import Splash
 from tests.conftest import Client
 from tests.support import factories
@@ -25,7 +26,7 @@ from tests.support.factories import Sql
 from tests.support.pages import get, signed_in
 
 BODIES: dict[str, type[Schema]] = {
-    "link": urls.LinkCreate, "qr": qr.QrCodeCreate, "campaign": Campaign.creates(), "channel": Channel.creates(),
+    "link": urls.LinkCreate, "qr": QrCode.creates(), "campaign": Campaign.creates(), "channel": Channel.creates(),
     "bio": BioPage.creates(), "splash": Splash.creates(), "overlay": Overlay.creates(), "pixel": Pixel.creates(),
     "domain": Domain.creates(),
 }  # fmt: skip

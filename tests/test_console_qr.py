@@ -8,8 +8,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.api.qr import QrCodeCreate, QrCodeUpdate
 from linkmgr.fields import qr as qr_data
+from linkmgr.resources.qr import QrCode
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -98,9 +98,9 @@ def test_a_code_is_deleted_after_a_question(browser: FlaskClient, alice: Client,
 
 
 def test_the_form_has_the_members_of_the_bodies_of_the_api(browser: FlaskClient, alice: Client) -> None:
-    assert names(get(browser, NEW)) == {*QrCodeCreate().fields, "again"}
+    assert names(get(browser, NEW)) == {*QrCode.creates()().fields, "again"}
     code = alice.add("/api/qr/add", {"type": "link", "data": DATA["link"]})
-    assert names(get(browser, f"/console/qrs/{code}/edit")) == {*QrCodeUpdate().fields, "type", "version", "again"}
+    assert names(get(browser, f"/console/qrs/{code}/edit")) == {*QrCode.updates()().fields, "type", "version", "again"}
     assert set(qr_data.LABELS) == set(qr_data.TYPES)
     assert "Without a name, it is named after its content." in get(browser, NEW)
     assert "named after its content" not in get(browser, f"/console/qrs/{code}/edit"), "there it cannot be cleared"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from linkmgr.api import qr as qr_api
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import qr as qr_data
@@ -17,6 +16,7 @@ from linkmgr.resources.channels import Channel
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.qr import QrCode
 from linkmgr.resources.splash import Splash
 
 
@@ -36,13 +36,13 @@ def _domain(user_id: int, record: Row) -> int:
 
 def _qr(user_id: int, record: Row) -> int:
     """Add a QR code under the same code, unless it is None. The image of its logo follows."""
-    new = load(qr_api.QrCodeCreate, record | {"logo": None})
+    new = load(QrCode.creates(), record | {"logo": None})
     source = record.get("logo")
     if isinstance(source, str) and len(source) > MAX_URL:
         raise AppError("invalid", problems=f"logo must be at most {MAX_URL:,} characters")
     code = record["code"] or qr_data.new_code()
     logo_source = source if isinstance(source, str) else None
-    return int(qr.add(user_id, code=code, logo_source=logo_source, **qr_api.to_row(new))["id"])
+    return int(qr.add(user_id, code=code, logo_source=logo_source, **QrCode.to_row(new))["id"])
 
 
 def _bio(user_id: int, record: Row) -> int:

@@ -11,7 +11,7 @@ from flask import Blueprint
 from flask import request as current_request
 from marshmallow import Schema, ValidationError
 
-from linkmgr.api import qr, row_budget, urls
+from linkmgr.api import row_budget, urls
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, as_json
 from linkmgr.fields.base import Boolean, New, Target, body
@@ -20,6 +20,7 @@ from linkmgr.fields.links import hosts_of
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import bulk, bulk_changes, bulk_qr
+from linkmgr.resources.qr import QrCode
 from linkmgr.web import passwords
 from linkmgr.web import request as web_request
 from linkmgr.web.auth import user_id
@@ -57,7 +58,7 @@ class LinkIds(New):
 
 
 class QrCodesCreate(New):
-    qrs = Elements(qr.QrCodeCreate, required=True)
+    qrs = Elements(QrCode.creates(), required=True)
     atomic = Boolean(load_default=False)
 
 
@@ -93,7 +94,7 @@ def delete_links() -> Answer:
 @bp.post("/qr/bulk")
 def add_qrs() -> Answer:
     sent = _body(QrCodesCreate, "qrs")
-    codes = _prepare_codes(_load_all("qrs", sent["qrs"], lambda element: load_element(qr.QrCodeCreate, element)))
+    codes = _prepare_codes(_load_all("qrs", sent["qrs"], lambda element: load_element(QrCode.creates(), element)))
     return _store(codes, sent["atomic"], lambda rows: bulk_qr.add(user_id(), rows, atomic=sent["atomic"]))
 
 
@@ -160,7 +161,7 @@ def _to_row(link: Row, hashes: dict[str, str]) -> Row:
 
 def _prepare_codes(loaded: list[Row | AppError]) -> list[Row | AppError]:
     """Convert QR codes to the rows of the repository. A logo of several codes is loaded once."""
-    sent = {code["logo"] for code in loaded if not isinstance(code, AppError) and "logo" in code}
+    sent = {code["logo"] for code in loaded if not isinstance(code, AppError) and code["logo"]}
     if sum("://" in logo for logo in sent) > MAX_LOGO_URLS:
         raise AppError("invalid", problems=f"qrs must not contain more than {MAX_LOGO_URLS} different URLs of logos")
     if len(sent) > MAX_LOGOS:
@@ -177,11 +178,11 @@ def _load_logo(logo: str) -> bytes | AppError:
 
 
 def _prepare_code(members: Row, images: dict[str, bytes | AppError]) -> Row | AppError:
-    image = images.get(members.get("logo", ""))
+    image = images.get(members["logo"])
     if isinstance(image, AppError):
         return image
     try:
-        return qr.to_row(members, image)
+        return QrCode.to_row(members, image)
     except AppError as error:
         return error
 

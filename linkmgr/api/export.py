@@ -15,6 +15,7 @@ from linkmgr.resources.channels import Channel
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.qr import QrCode
 from linkmgr.resources.resource import Resource
 from linkmgr.resources.splash import Splash
 from linkmgr.settings import settings
@@ -61,9 +62,7 @@ def _kind(name: str, resource: type[Resource]) -> Kind:
 
 
 URLS = Kind("links", export.links, _LINKS)
-QR = Kind(
-    "qr", export.codes, columns("id link name type data background foreground logo date scans uniquescans channel")
-)
+QR = Kind("qr", export.codes, columns(tuple(name for name in QrCode.shown("export") if name != "code")))
 CAMPAIGNS = _kind("campaigns", Campaign)
 CHANNELS = _kind("channels", Channel)
 BIO = _kind("bio", BioPage)

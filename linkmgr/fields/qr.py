@@ -12,7 +12,7 @@ from marshmallow import Schema, ValidationError, post_load
 
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Email, Matching, New, Target, Text
-from linkmgr.fields.member import JsonSchema
+from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import MAX_URL, split_http
@@ -20,19 +20,6 @@ from linkmgr.settings import settings
 from linkmgr.web.request import warn
 
 TYPES = ("text", "vcard", "link", "email", "phone", "sms", "wifi")
-
-# For forms. By type: the members of the data with their labels. A type that is a text has one member with its own name.
-LABELS = {
-    "link": {"link": "Target"},
-    "text": {"text": "Text"},
-    "vcard": {"fname": "First name", "lname": "Last name", "org": "Organization", "phone": "Phone", "cell": "Mobile",
-              "fax": "Fax", "email": "E-mail", "site": "Website", "street": "Street", "city": "City",
-              "state": "State", "zip": "Postal code", "country": "Country"},
-    "email": {"email": "Recipient", "subject": "Subject", "body": "Message"},
-    "phone": {"phone": "Phone number"},
-    "sms": {"phone": "Phone number", "message": "Message"},
-    "wifi": {"ssid": "Network", "encryption": "Security", "password": "Password"},
-}  # fmt: skip
 
 CODE_LENGTH = 12  # 68 random bits
 _CODE_ALPHABET = "0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz"  # no vowels, so that codes do not spell words
@@ -96,19 +83,21 @@ class Encryption(Text):
 
 
 class VcardData(New):
-    fname = Text(load_default="")
-    lname = Text(load_default="")
-    org = Text(load_default="")
-    phone = Phone(load_default="")
-    cell = Phone(load_default="")
-    fax = Phone(load_default="")
-    email = Email(load_default="")
-    site = Site(MAX_URL, load_default="")
-    street = Text(load_default="")
-    city = Text(load_default="")
-    state = Text(load_default="")
-    zip = Text(load_default="")
-    country = Text(load_default="")
+    fname = member(Text(load_default=""), "First name. It, `lname` or `org` is required.", "Dana", label="First name")
+    lname = member(Text(load_default=""), "Last name.", "Miller", label="Last name")
+    org = member(Text(load_default=""), "Organization.", "Example Ltd", label="Organization")
+    phone = member(Phone(load_default=""), "", "+49 30 123456", label="Phone")
+    cell = member(Phone(load_default=""), "Mobile phone.", "+49 170 123456", label="Mobile")
+    fax = member(Phone(load_default=""), "", "+49 30 123457", label="Fax")
+    email = member(Email(load_default=""), "", "dana@example.com", label="E-mail")
+    site = member(
+        Site(MAX_URL, load_default=""), "Website, with or without its scheme.", "https://example.com", label="Website"
+    )
+    street = member(Text(load_default=""), "", "Main Street 1", label="Street")
+    city = member(Text(load_default=""), "", "Berlin", label="City")
+    state = member(Text(load_default=""), "", "Berlin", label="State")
+    zip = member(Text(load_default=""), "", "10115", label="Postal code")
+    country = member(Text(load_default=""), "", "Germany", label="Country")
 
     @post_load
     def has_name(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -118,20 +107,29 @@ class VcardData(New):
 
 
 class EmailData(New):
-    email = Email(required=True)
-    subject = Text(load_default="")
-    body = Text(2000, multiline=True, load_default="")
+    email = member(Email(required=True), "The recipient.", "dana@example.com", label="Recipient")
+    subject = member(Text(load_default=""), "", "Hello", label="Subject")
+    body = member(Text(2000, multiline=True, load_default=""), "", "How are you?", label="Message")
 
 
 class SmsData(New):
-    phone = Phone(required=True)
-    message = Text(1600, multiline=True, load_default="")
+    phone = member(Phone(required=True), "The recipient.", "+49 170 123456", label="Phone number")
+    message = member(Text(1600, multiline=True, load_default=""), "", "I am here.", label="Message")
 
 
 class WifiData(New):
-    ssid = Sized(_MAX_SSID, required=True)
-    encryption = Encryption(load_default=None)
-    password = Sized(_MAX_WIFI_PASSWORD, load_default="")
+    ssid = member(
+        Sized(_MAX_SSID, required=True), "The name of the network, at most 32 bytes.", "Guests", label="Network"
+    )
+    encryption = member(
+        Encryption(load_default=None), "Without it: `WPA` with a password, else `nopass`.", "WPA", label="Security"
+    )
+    password = member(
+        Sized(_MAX_WIFI_PASSWORD, load_default=""),
+        "At most 64 bytes. Required unless `encryption` is `nopass`.",
+        "correct horse",
+        label="Password",
+    )
 
     @post_load
     def set_encryption(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -150,6 +148,10 @@ class WifiData(New):
 
 _TEXTS: dict[str, Text] = {"text": Text(4096, multiline=True), "link": LinkTarget(MAX_URL), "phone": Phone()}
 OBJECTS: dict[str, type[Schema]] = {"vcard": VcardData, "email": EmailData, "sms": SmsData, "wifi": WifiData}
+# For forms, by type: the members of the data with their labels. A type that is a text has one member with its own name.
+LABELS = {"link": {"link": "Target"}, "text": {"text": "Text"}, "phone": {"phone": "Phone number"}} | {
+    kind: {name: field.metadata["label"] for name, field in schema().fields.items()} for kind, schema in OBJECTS.items()
+}
 _MAIN_MEMBER = {"email": "email", "sms": "phone"}  # the member that a plain string means
 
 

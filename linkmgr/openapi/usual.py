@@ -29,7 +29,7 @@ def _default(field: fields.Field[Any]) -> Any:
 
 def _shown(field: fields.Field[Any]) -> JsonSchema:
     """Return the schema of a member in a record: without the bounds of what may be sent."""
-    schema = json_of(field)
+    schema = getattr(field, "json_shown", None) or json_of(field)
     kept = {name: schema[name] for name in ("type", "enum", "minimum", "pattern", "items", "anyOf") if name in schema}
     shown = kept | {"examples": field.metadata["examples"]}
     if field.dump_only and (description := field.metadata["description"]):
@@ -98,6 +98,7 @@ def section(
     others: tuple[Operation, ...] = (),
     records: dict[str, JsonSchema] | None = None,
     nested: dict[type[Schema], Members] | None = None,
+    tables: dict[str, str] | None = None,
     **about: Any,
 ) -> Resource:
     """Return the section of a resource that has the usual operations, and `others`."""
@@ -112,4 +113,5 @@ def section(
         members,
         nested or {},
         records_of(kind) | (records or {}),
+        tables or {},
     )

@@ -11,10 +11,10 @@ from typing import Any
 from hypothesis import strategies as st
 from marshmallow import Schema, fields
 
-from linkmgr.api import keys, qr
+from linkmgr.api import keys
 from linkmgr.fields import aliases, base, links
 from linkmgr.fields.qr import VcardData
-from linkmgr.resources import bio, domains
+from linkmgr.resources import bio, domains, qr
 from tests.conftest import BASE_URL
 from tests.support.stage import LOGOS, Stage
 

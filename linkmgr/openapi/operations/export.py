@@ -26,6 +26,7 @@ from linkmgr.resources.channels import Channel
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.qr import QrCode
 from linkmgr.resources.splash import Splash
 from linkmgr.web import csv
 from linkmgr.web.export import FORMATS
@@ -44,9 +45,6 @@ _AFTER = parameter(
     minimum=0,
     maximum=MAX_ID,
 )
-_RGB = text("rgb(0,0,0)")
-_CHANNEL = array_of(ID) | {"examples": [[17]]}
-_ANY: JsonSchema = {"description": "As in a single read.", "examples": ["https://example.com/"]}
 _RECORDS: dict[str, JsonSchema] = {
     "LinkExported": record(
         id=ID,
@@ -60,11 +58,6 @@ _RECORDS: dict[str, JsonSchema] = {
         clicks=number(12),
         uniqueclicks=number(9),
         imported_clicks=or_null(number(1204)),
-    ),
-    "CodeExported": record(
-        id=ID, code=text("bcd234fgh567"), link=own_url("qr/bcd234fgh567"), type=text("link"), data=_ANY,
-        name=text("Poster"), background=_RGB, foreground=_RGB, logo=text("logo.png"), date=TIMESTAMP, scans=number(12),
-        uniquescans=number(9), channel=_CHANNEL,
     ),
     "AnswerExported": record(
         id=ID, overlay=ID, name=text("News"), answer={"examples": [{"email": "visitor@example.com"}]}, date=TIMESTAMP
@@ -119,7 +112,7 @@ are in the order of their ids: continue an interrupted export with the last id t
             export.URLS,
             description="The first columns of the CSV, `Long URL` to `Tags`, are those that Shlink imports.",
         ),
-        _of("/api/qr/export", "QR codes", "CodeExported", export.QR),
+        _of("/api/qr/export", "QR codes", name_of(QrCode, "export"), export.QR),
         _of("/api/campaigns/export", "campaigns", name_of(Campaign, "export"), export.CAMPAIGNS),
         _of("/api/channels/export", "channels", name_of(Channel, "export"), export.CHANNELS),
         _of("/api/bio/export", "bio pages", name_of(BioPage, "export"), export.BIO),

@@ -6,7 +6,6 @@ from contextlib import suppress
 
 from flask import Response, g, render_template, request, url_for
 
-from linkmgr.api import qr as api
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import colors
@@ -21,6 +20,7 @@ from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
 from linkmgr.repository import overviews, qr, visit_list
+from linkmgr.resources.qr import BLACK, WHITE, QrCode
 
 MAX_LOGO = 32 << 10  # bytes of an upload, so that the form with its text is below the limit of a body
 _LATEST = 10
@@ -94,8 +94,8 @@ def _from_form(form: FormData) -> Row:
         "type": lines(kind),
         "data": {name: lines(form.get(f"data.{kind}.{name}", "")) for name in qr_data.LABELS.get(kind, ())},
         "name": lines(form.get("name", "")),
-        "background": colors.to_rgb(lines(form.get("background") or api.WHITE)),
-        "foreground": colors.to_rgb(lines(form.get("foreground") or api.BLACK)),
+        "background": colors.to_rgb(lines(form.get("background") or WHITE)),
+        "foreground": colors.to_rgb(lines(form.get("foreground") or BLACK)),
         "logo": _logo(form),
     }
 
@@ -134,7 +134,7 @@ def _check(members: Row) -> dict[str, str]:
 
 def _preview(record: Row, row: Row | None) -> Row:
     """Return the image of what was typed, and the contrast of its colors."""
-    wrong = problems(api.QrCodeCreate, record) | _check(record)
+    wrong = problems(QrCode.creates(), record) | _check(record)
     if {"foreground", "background"} & wrong.keys():
         return {"image": "", "contrast": 0}
     code = _code(row) if row else "x" * qr_data.CODE_LENGTH
@@ -162,14 +162,14 @@ def _choices() -> Row:
 
 
 FORM = resources.form(
-    qr, api.QrCodeCreate, api.QrCodeUpdate,
+    qr, QrCode.creates(), QrCode.updates(),
     name="qr",
     noun="QR code",
     from_form=_from_form,
     from_row=_from_row,
     read=qr.read_current,
-    add=lambda user_id, members: api.create(user_id, members, _image()),
-    change=lambda user_id, row_id, members: api.change(user_id, row_id, members, _image()),
+    add=lambda user_id, members: QrCode.create(user_id, members, _image()),
+    change=lambda user_id, row_id, members: QrCode.change(user_id, row_id, members, _image()),
     labels=LABELS,
     fields=FIELDS | dict.fromkeys(logos.ERRORS, "logo"),
     always=("type",),

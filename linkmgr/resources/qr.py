@@ -1,0 +1,134 @@
+"""/api/qr"""
+
+from typing import Any, ClassVar
+
+from marshmallow import fields
+
+from linkmgr.db.statements import Row
+from linkmgr.fields import qr as qr_data
+from linkmgr.fields.base import Choice, Matching, Shown, Text
+from linkmgr.fields.member import JsonSchema, member, ref
+from linkmgr.fields.urls import MAX_URL
+from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT, MAX_REDIRECTS
+from linkmgr.qr import logos
+from linkmgr.qr.image import DEFAULT_SIZE, MAX_SIZE, MIN_SIZE
+from linkmgr.repository import qr
+from linkmgr.resources.resource import DETAIL, EXPORT, Resource, created, row_id
+
+WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
+_PART = " *(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]) *"
+_COUNT = {"type": "integer", "minimum": 0}
+
+
+class Rgb(Matching):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(rf"rgb\({_PART},{_PART},{_PART}\)", "a color such as rgb(255,128,0)", **kwargs)
+
+    def clean(self, text: str) -> str:
+        return super().clean(text).replace(" ", "")
+
+
+class Data(fields.Raw):
+    """Any value. `to_row` and `QrCode.change` validate it, because its form depends on the type."""
+
+    default_error_messages = {"required": "is required"}
+    nested = tuple(qr_data.OBJECTS.values())
+    json: ClassVar[JsonSchema] = {
+        "anyOf": [{"type": "string", "minLength": 1, "maxLength": 4096}, *map(ref, nested)],
+        "description": "A string for text, link and phone; an object for vcard, email, sms and wifi. For email and sms "
+        "also the recipient alone.",
+    }
+    json_shown: ClassVar[JsonSchema] = {"type": ["string", "object"]}
+
+
+class QrCode(Resource):
+    about = f"""\
+`link` is the URL of the image: a PNG of at most {DEFAULT_SIZE} pixels. `?size=` ({MIN_SIZE} to {MAX_SIZE} pixels) and
+`?format=svg` or `?format=pdf` change that; a PDF has 96 pixels per inch. Each module of the code is a whole number
+of pixels, so the image can be smaller than `size`. A `size` that is too small for the code is a 400 that names the
+smallest one.
+
+The image encodes a URL of this service that counts the scan and then acts by type, so an update also reaches printed
+codes. Only an image of the type `wifi` encodes the data itself.
+
+A logo is fetched from public IP addresses only, from port 80 or 443, within {DEADLINE:g} seconds and over at most
+{MAX_REDIRECTS} redirects. A process of the service fetches at most {MAX_CONCURRENT} URLs and renders one image at a
+time. If more are requested, the response can be a 503.
+
+The form of `data` depends on the type:
+
+- `text`: a string of at most 4096 characters.
+- `link`: a URL. On this service and on branded domains only the short URL of a link or bio page, such as the `shorturl`
+  of `POST /api/url/add`.
+- `phone`: a phone number of 2 to 40 digits, spaces and `+ * # ( ) . / -`.
+- `vcard`, `email`, `sms`, `wifi`: an object, see below. `email` and `sms` also take the recipient alone."""
+    noun = "QR code"
+    path = plural = "qr"
+    list_key = "qrs"
+
+    id = row_id()
+    code = member(Shown({"type": "string"}), "", "bcd234fgh567", shown=EXPORT)
+    link = member(Shown({"type": "string", "pattern": "^https?://"}), "", "https://go.example.org/qr/bcd234fgh567")
+    name = member(Text(), "Its name in lists. Without it, the name is derived from the data.", "Poster", label="Name")
+    type = member(
+        Choice(qr_data.TYPES, required=True),
+        "The type of the data. It cannot be changed.",
+        "text",
+        label="Type",
+        fixed=True,
+        shown=DETAIL,
+    )
+    data = member(Data(required=True), "The content of the code.", "Hello", label="Content", needed=True, shown=DETAIL)
+    background = member(
+        Rgb(load_default=WHITE),
+        "The color behind the code. The contrast must be at least 3 to 1; the error names colors that do.",
+        WHITE,
+        label="Background",
+        shown=DETAIL,
+    )
+    foreground = member(Rgb(load_default=BLACK), "The color of the code.", "rgb(0,0,128)", label="Code", shown=DETAIL)
+    logo = member(
+        Text(MAX_URL, allow_empty=True, allow_none=True),
+        "An image for the center: a URL that is fetched once, or the name of a file in the folder `logos/` of the "
+        "service. PNG or JPEG, at most 1 MiB and 4 megapixels. An update with the same `logo` keeps the stored image. "
+        "A logo that was uploaded in the console has a name such as `upload:0f3a`. It is read as it was sent, or as "
+        "`null` if it was stored before the service kept this.",
+        "https://example.com/logo.png",
+        label="Logo",
+        shown=DETAIL,
+    )
+    date = created()
+    scans = member(Shown(_COUNT), "", 12)
+    uniquescans = member(Shown(_COUNT), "", 9, shown=EXPORT)
+    channel = member(
+        Shown({"type": "array", "items": {"type": "integer"}}), "The ids of its channels.", [17], shown=EXPORT
+    )
+
+    @classmethod
+    def create(cls, user_id: int, members: Row, image: bytes | None = None) -> Row:
+        """Store a QR code. `image` is the logo if it was uploaded; `logo` is then its name."""
+        return qr.add(user_id, code=qr_data.new_code(), **cls.to_row(members, image))
+
+    @classmethod
+    def change(cls, user_id: int, row_id: int, members: Row, image: bytes | None = None) -> Row:
+        stored = qr.find_fixed(user_id, row_id)
+        if members.get("logo") == stored["logo"]:
+            members.pop("logo", None)  # keep the image instead of fetching it again
+        qr.update(user_id, row_id, **_prepare(stored["type"], members, image))
+        return {"id": row_id}
+
+    @classmethod
+    def to_row(cls, new: Row, image: bytes | None = None) -> Row:
+        """Return the arguments of `qr.add` for the body of a create."""
+        sent = {name: value for name, value in new.items() if name != "logo" or value}
+        prepared = _prepare(new["type"], sent, image)
+        return {"name": qr_data.default_name(new["type"], prepared["data"])} | prepared
+
+
+def _prepare(kind: str, members: Row, image: bytes | None = None) -> Row:
+    """Replace the data by its stored form, and the logo by its image."""
+    data = qr_data.normalize(kind, members["data"])
+    prepared = members | {"data": data, "own_alias": qr_data.own_alias(kind, data)}
+    if "logo" in members:
+        prepared |= {"logo": image or logos.load(members["logo"]), "logo_source": members["logo"]}
+    return prepared
