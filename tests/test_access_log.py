@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,9 @@ MADE = re.compile("[0-9a-f]{16}")
 
 
 class Log:
-    def __init__(self, base: str, folder: Path) -> None:
-        self.base, self.folder = base, folder
+    def __init__(self, base: str, file: Path) -> None:
+        self.base, self.file = base, file
+        self.before = len(file.read_text())
 
     def ask(self, path: str, **headers: str) -> tuple[int, dict[str, str]]:
         lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
@@ -29,15 +29,16 @@ class Log:
         return status, answered
 
     def lines(self) -> list[dict[str, Any]]:
-        """Return the lines after the start. gunicorn writes each before it closes the connection."""
-        [log] = self.folder.glob("gunicorn-*.log")
-        found = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+        """Return the lines of the test. gunicorn writes each before it closes the connection."""
+        written = self.file.read_text()[self.before :]
+        found = [json.loads(line) for line in written.splitlines() if line.startswith("{")]
         return [line for line in found if line["path"] != "/healthz"]
 
 
 @pytest.fixture
-def log(serve: Callable[..., str], tmp_path: Path) -> Log:
-    return Log(serve("--workers", "1"), tmp_path)
+def log(base: str, logs: Path) -> Log:
+    [file] = logs.iterdir()
+    return Log(base, file)
 
 
 def test_a_line_describes_the_request_and_the_response(log: Log, alice: Client) -> None:

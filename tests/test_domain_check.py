@@ -60,9 +60,9 @@ def unproven(found: str) -> str:
 
 
 def test_a_domain_that_points_to_the_service_passes(
-    checked: Client, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    checked: Client, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(monkeypatch, {"go.example.com:80": urlsplit(serve()).port or 0})
+    publish(monkeypatch, {"go.example.com:80": urlsplit(base).port or 0})
     domain_id = checked.add("/api/domain/add", DOMAIN)
     assert listed(checked) == [{"id": domain_id, **DOMAIN, "redirectroot": "", "redirect404": ""} | PLAIN]
 
@@ -70,10 +70,8 @@ def test_a_domain_that_points_to_the_service_passes(
 def test_another_installation_does_not_pass(
     checked: Client, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish(
-        monkeypatch,
-        {"go.example.com:80": urlsplit(serve(secret_key="that of another installation than ours")).port or 0},
-    )
+    other = serve("--workers", "1", secret_key="that of another installation than ours")
+    publish(monkeypatch, {"go.example.com:80": urlsplit(other).port or 0})
     assert refusal(checked) == unproven("resolves to 127.0.0.1, where another server responded")
 
 
@@ -94,20 +92,19 @@ def test_a_foreign_server_that_echoes_the_request_does_not_pass(checked: Client,
 
 @pytest.mark.parametrize("towards", ["go.example.org", "relay.example.com"])
 def test_a_foreign_server_that_redirects_to_the_service_does_not_pass(
-    checked: Client, web: Web, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch, towards: str
+    checked: Client, web: Web, base: str, monkeypatch: pytest.MonkeyPatch, towards: str
 ) -> None:
     """Redirect to the service's own name, and proxy the request under the name of the domain."""
-    ours = serve()
 
     def send_on(request: BaseHTTPRequestHandler) -> None:
         if request.headers["Host"] == "go.example.com":
             answering(b"", 302, Location=f"http://{towards}{request.path}")(request)
         else:
-            with urlopen(Request(ours + request.path, headers={"Host": "go.example.com"})) as answer:
+            with urlopen(Request(base + request.path, headers={"Host": "go.example.com"})) as answer:
                 answering(answer.read())(request)
 
     port = web(send_on)
-    ports = {"go.example.com:80": port, "relay.example.com:80": port, "go.example.org:80": urlsplit(ours).port or 0}
+    ports = {"go.example.com:80": port, "relay.example.com:80": port, "go.example.org:80": urlsplit(base).port or 0}
     publish(monkeypatch, ports)
     assert refusal(checked) == unproven("resolves to 127.0.0.1, where another server responded")
 

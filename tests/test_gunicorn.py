@@ -3,22 +3,21 @@
 import json
 import socket
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from linkmgr.errors import CATALOGUE
-from tests.conftest import MANY, Client, check_quota
+from tests.conftest import Client, check_quota
 from tests.support.raw_http import LARGEST, PIXEL, TOKEN, chunk, send
 
 pytestmark = pytest.mark.services
 
 
-@pytest.fixture
-def base(serve: Callable[..., str]) -> str:
-    return serve("--workers", "1", rate_limit="50 per minute")
+@pytest.fixture(scope="module")
+def base(shared: Callable[..., str]) -> str:
+    return shared("--workers", "1", rate_limit="50 per minute")
 
 
 def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
@@ -44,25 +43,12 @@ def test_malformed_http_has_the_envelope_and_the_headers(base: str) -> None:
         assert "RateLimit-Policy" in headers["Access-Control-Expose-Headers"]
 
 
-def test_a_malformed_body_that_nothing_reads_gets_one_response_and_is_no_error_of_ours(
-    base: str, tmp_path: Path
-) -> None:
+def test_a_malformed_body_that_nothing_reads_gets_one_response_and_is_no_error_of_ours(base: str, logs: Path) -> None:
     head = b"POST /api/url/add HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
     for body in (b"5\r\nabcde\r\n0\r\nmalformed trailer\r\n\r\n", b"5\r\nabcdeXX0\r\n\r\n", b"-1\r\n\r\n\r\n"):
         status, _, answer = send(base, head + body)
         assert (status, json.loads(answer)["code"]) == (401, "key_missing")
-    [log] = tmp_path.glob("gunicorn-*.log")
-    assert "ERROR" not in log.read_text()
-
-
-def test_clients_that_send_half_a_request_do_not_block_others(serve: Callable[..., str]) -> None:
-    base = serve("--workers", "1", "--threads", "4")
-    half = b"POST /api/url/add HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{"
-    with ExitStack() as stack:
-        for _ in range(3):
-            slow = stack.enter_context(socket.create_connection(("127.0.0.1", urlsplit(base).port or 0), timeout=10))
-            slow.sendall(half)
-            assert send(base, b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")[0] == 200
+    assert "ERROR" not in "".join(log.read_text() for log in logs.glob("gunicorn-*.log"))
 
 
 def test_a_page_works_with_a_long_query(base: str) -> None:
@@ -82,8 +68,8 @@ HEADERS = (
 )  # fmt: skip
 
 
-def test_no_secret_is_in_a_log(serve: Callable[..., str], tmp_path: Path) -> None:
-    base = serve("--workers", "1", rate_limit=MANY)
+def test_no_secret_is_in_a_log(unlimited: str, logs: Path) -> None:
+    base = unlimited
     key = f"linkmgr_{TOKEN}"
     paths = [
         f"/login/{TOKEN}",
@@ -113,8 +99,7 @@ def test_no_secret_is_in_a_log(serve: Callable[..., str], tmp_path: Path) -> Non
     for method in (f"{key[:20].upper()}", TOKEN):
         send(base, f"{method} / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
     send(base, b"GET /healthz?hidden HTTP/1.1\r\nConnection: close\r\n\r\n")
-    [log] = tmp_path.glob("gunicorn-*.log")
-    lines = log.read_text().splitlines()
+    lines = "".join(log.read_text() for log in logs.glob("gunicorn-*.log")).splitlines()
     assert any('"path":"/login/-"' in line for line in lines)
     assert any('"path":"/healthz","status":200,' in line for line in lines)
     assert any("Invalid request from ip=" in line for line in lines)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import count
 
+import psycopg2
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -12,7 +13,9 @@ from linkmgr.db.statements import Row
 from linkmgr.pages import attempts
 from linkmgr.web import passwords
 from tests.conftest import PASSWORD, Client
+from tests.support.factories import Sql
 from tests.support.pages import by_link, send
+from tests.support.races import during
 from tests.support.shortlinks import Make
 
 REFUSED = "Too many wrong passwords for this e-mail address."
@@ -178,3 +181,19 @@ def test_a_login_link_has_no_limit_over_all_addresses(short: Make) -> None:
         answer = link.ask(method="POST", data={"password": "guess"}, address=f"198.51.100.{number}")
         assert answer.status_code == 401
     assert link.ask(method="POST", data={"password": "open sesame"}, address="203.0.113.1").status_code == 303
+
+
+@pytest.mark.usefixtures("alice")
+@pytest.mark.parametrize(("bucket", "limit"), [("login:127.0.0.1", 10), ("account:%", 50)])
+def test_a_correct_password_is_refused_after_the_last_wrong_one_is_counted(
+    app: Flask, raw: psycopg2.extensions.connection, sql: Sql, bucket: str, limit: int
+) -> None:
+    """Compare both passwords at the same time: the order in which they are counted decides."""
+
+    def attempt(password: str) -> int:
+        return sign_in(app.test_client(), password=password, address="127.0.0.1").status_code
+
+    assert attempt("guess") == 401
+    assert sql("UPDATE rate_windows SET count = %(n)s WHERE bucket LIKE %(b)s RETURNING 1", n=limit - 1, b=bucket)
+    last = f"UPDATE rate_windows SET count = count + 1 WHERE bucket LIKE '{bucket}'"
+    assert during(raw, last, lambda: attempt(PASSWORD)) == 429

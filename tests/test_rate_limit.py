@@ -1,13 +1,11 @@
 """The rate limit: one counter per user over all of /api, exact over workers, with headers on every response."""
 
-import http.client
 import os
 import signal
 import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from urllib.parse import urlsplit
 
 import psycopg2
 import pytest
@@ -16,8 +14,7 @@ from redis import Redis
 
 from linkmgr.db import statements
 from linkmgr.repository import callers
-from linkmgr.web import recent_callers
-from tests.conftest import MANY, Client, structured_list
+from tests.conftest import Client, structured_list
 from tests.support.pages import signed_in
 
 LIMIT = 30
@@ -190,56 +187,6 @@ def test_expired_counters_are_deleted(app: Flask, sql: Callable[..., list[statem
     assert sql("SELECT bucket FROM rate_windows") == [{"bucket": "address:b"}]
 
 
-# --- over several workers
-
-
-def fetch(base: str, key: str) -> tuple[int, bool]:
-    """Return the status, and True if the response has all three headers."""
-    connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=30)
-    connection.request("GET", "/api/account", headers={"Authorization": f"Bearer {key}"})
-    answer = connection.getresponse()
-    headers = {name.lower() for name, _ in answer.getheaders()}
-    answer.read()
-    connection.close()
-    return answer.status, {"x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"} <= headers
-
-
-def send_concurrent_calls(base: str, key: str, requests: int = 200) -> Counter[tuple[int, bool]]:
-    with ThreadPoolExecutor(40) as pool:
-        return Counter(pool.map(lambda _: fetch(base, key), range(requests)))
-
-
-EXACTLY_30 = {(200, True): 30, (429, True): 170}
-
-
-def test_of_200_concurrent_requests_to_4_workers_postgresql_admits_exactly_30(
-    serve: Callable[..., str], register: Callable[..., Client]
-) -> None:
-    alice = register("alice", plan="Free")
-    assert alice.key
-    assert send_concurrent_calls(serve("--workers", "4"), alice.key) == EXACTLY_30
-
-
-def test_two_processes_that_count_in_advance_admit_no_request_more_and_few_less(
-    serve: Callable[..., str], register: Callable[..., Client]
-) -> None:
-    alice = register("alice", plan="Free")
-    assert alice.key
-    answers = send_concurrent_calls(serve("--workers", "2", rate_limit="200 per hour"), alice.key, 260)
-    assert 190 <= answers[200, True] <= 200
-
-
-def test_a_revoked_key_is_refused_by_every_process_after_a_second(serve: Callable[..., str], alice: Client) -> None:
-    base = serve("--workers", "2", rate_limit=MANY)
-    key = alice.post("/api/key/add", {"name": "n", "scopes": ["account:read"]}).get_json()
-    assert set(send_concurrent_calls(base, key["key"], 40)) == {(200, True)}
-    assert alice.delete(f"/api/key/{key['id']}/delete").status_code == 200
-    deleted = time.monotonic()
-    while time.monotonic() < deleted + recent_callers.KEEP_SECONDS:
-        send_concurrent_calls(base, key["key"], 40)
-    assert set(send_concurrent_calls(base, key["key"], 40)) == {(401, True)}
-
-
 def test_a_busy_key_needs_no_statement_of_its_own(
     app: Flask, alice: Client, sql: Callable[..., list[statements.Row]]
 ) -> None:
@@ -251,14 +198,6 @@ def test_a_busy_key_needs_no_statement_of_its_own(
     for _ in range(3):
         alice.get("/api/account")
     assert sql(bucket) == [counted]
-
-
-def test_of_200_concurrent_requests_to_4_workers_redis_admits_exactly_30(
-    serve: Callable[..., str], register: Callable[..., Client], redis_url: str
-) -> None:
-    alice = register("alice", plan="Free")
-    assert alice.key
-    assert send_concurrent_calls(serve("--workers", "4", rate_limit_storage=redis_url), alice.key) == EXACTLY_30
 
 
 # --- when the storage is unavailable

@@ -66,8 +66,7 @@ def test_rejected_bodies_that_never_end_do_not_block_others(base: str) -> None:
             assert {responses(each, 1)[0][0] for each in sockets} == {401}
 
 
-def test_clients_that_do_not_close_do_not_block_others(serve: Callable[..., str]) -> None:
-    base = serve("--workers", "1")
+def test_clients_that_do_not_close_do_not_block_others(base: str) -> None:
     with many(base, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 48) as sockets:
         assert seconds_for(f"{base}/healthz") < BOUND
         assert {responses(each, 1)[0][0] for each in sockets} == {200}

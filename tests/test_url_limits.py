@@ -1,11 +1,8 @@
 """Links under plan limits and under concurrency."""
 
-import http.client
-import json
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 from flask import Flask
@@ -24,8 +21,6 @@ FEATURES: dict[str, tuple[str, dict[str, Any]]] = {
     "parameters": ("link parameters", {"parameters": [{"name": "a", "value": "b"}]}),
 }
 
-Post = Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]
-
 
 @pytest.fixture
 def on_plan(app: Flask, register: Callable[..., Client]) -> Callable[..., Client]:
@@ -35,40 +30,6 @@ def on_plan(app: Flask, register: Callable[..., Client]) -> Callable[..., Client
         return register("carol", plan="Own", admin=admin)
 
     return make
-
-
-@pytest.fixture
-def post(serve: Callable[..., str], alice: Client) -> Post:
-    """Return a function that sends a link of alice to four gunicorn workers."""
-    netloc = urlsplit(serve("--workers", "4", rate_limit="1000000 per minute")).netloc
-    headers = {"Authorization": f"Bearer {alice.key}", "Content-Type": "application/json"}
-
-    def call(members: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        connection = http.client.HTTPConnection(netloc, timeout=30)
-        connection.request("POST", "/api/url/add", json.dumps(members), headers)
-        answer = connection.getresponse()
-        body = json.loads(answer.read())
-        connection.close()
-        return answer.status, body
-
-    return call
-
-
-def test_of_50_concurrent_posts_of_one_alias_exactly_one_succeeds(post: Post, alice: Client) -> None:
-    answers = at_once(50, lambda n: post({"url": f"{PAGE}/{n}", "custom": "Spring"}), threads=50)
-    assert Counter(status for status, _ in answers) == {200: 1, 400: 49}
-    assert {body["message"] for status, body in answers if status == 400} == {
-        "This alias is already in use. Choose another one."
-    }
-    assert alice.get("/api/urls").get_json()["data"]["result"] == 1
-
-
-def test_50_concurrent_posts_of_one_url_create_one_link(post: Post, alice: Client, sql: Sql) -> None:
-    answers = at_once(50, lambda _: post({"url": PAGE}), threads=50)
-    assert {status for status, _ in answers} == {200}
-    assert len({(body["id"], body["shorturl"]) for _, body in answers}) == 1
-    assert alice.get("/api/urls").get_json()["data"]["result"] == 1
-    assert sql("SELECT count(*) AS n FROM links") == [{"n": 1}]
 
 
 def test_of_50_concurrent_posts_below_a_limit_of_5_exactly_5_succeed(

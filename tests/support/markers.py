@@ -2,7 +2,7 @@
 
 import pytest
 
-MARKERS = {"chromium": "browser", "serve": "services", "unlimited": "services", "redis_url": "services"}  # by fixture
+MARKERS = {"chromium": "browser", "serve": "services", "shared": "services", "redis_url": "services"}  # by fixture
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses by markers

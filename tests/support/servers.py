@@ -10,6 +10,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -80,19 +81,29 @@ def serve(app: Flask, dsn: str, tmp_path: Path) -> Iterator[Callable[..., str]]:
         yield lambda *options, **settings: running.enter_context(service(app, dsn, tmp_path, *options, **settings))
 
 
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the logs of shared services."""
+    return tmp_path_factory.mktemp("service")
+
+
 @pytest.fixture(scope="module")  # no longer: it would do the jobs of the tests that follow
-def base(app: Flask, dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The base URL of a service that the tests of a module share: its start takes a second."""
-    with service(app, dsn, tmp_path_factory.mktemp("service"), "--workers", "1", "--graceful-timeout", "0") as url:
-        yield url
+def shared(app: Flask, dsn: str, logs: Path) -> Iterator[Callable[..., str]]:
+    """Start a service once for all tests of a module that use it with the same options and settings."""
+    with ExitStack() as running:
+        yield cache(lambda *options, **settings: running.enter_context(service(app, dsn, logs, *options, **settings)))
 
 
 @pytest.fixture(scope="module")
-def unlimited(app: Flask, dsn: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def base(shared: Callable[..., str]) -> str:
+    """The base URL of a shared service."""
+    return shared("--workers", "1", "--graceful-timeout", "0")
+
+
+@pytest.fixture(scope="module")
+def unlimited(shared: Callable[..., str]) -> str:
     """The base URL of a shared service without rate limit and checks of domains."""
-    settings = {"rate_limit": "1000000 per minute", "domain_check": "off"}
-    with service(app, dsn, tmp_path_factory.mktemp("service"), "--workers", "1", **settings) as url:
-        yield url
+    return shared("--workers", "1", rate_limit="1000000 per minute", domain_check="off")
 
 
 @contextmanager
