@@ -73,14 +73,17 @@ def identify(key_digest: bytes, network: str, address: str | None, by: int) -> R
 
 def record_use(key_id: int, address: str) -> None:
     """Store the time and the IP address of a use. The first request of each minute calls this."""
-    run_unsynced(
+    used = run_unsynced(
         """
         UPDATE api_keys SET last_used = date_trunc('minute', now()), last_address = %(address)s
-         WHERE id = %(key_id)s AND (last_used >= date_trunc('minute', now())) IS NOT TRUE
+         WHERE id = %(key_id)s
+        RETURNING id
         """,
         key_id=key_id,
         address=address,
     )
+    if used is None:  # deleted meanwhile
+        raise AppError("key_unknown")
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
