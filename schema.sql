@@ -913,7 +913,8 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
 -- works on them. `batch` is the number of batches of both. `cursor` is the next page of a service, `found` the number of
 -- rows read, and `waiting_bytes` their size. `token` is encrypted, and deleted with the chunks when everything is read.
 -- `size` is that of the file in bytes, or null for a service. `missing` are links that a service counts and has not
--- sent, `cut` those whose title was cut, `failures` the requests in a row that a service did not answer.
+-- sent, `cut` those whose title was cut, `failures` the requests in a row that a service did not answer, and
+-- `failing_since` the time of the first one, or of the first that it asked to repeat later.
 -- `visits_refused` are those of `visits` that are beyond the clicks of the plan. `first_id` is below the ids of the links
 -- that the import makes. `problem` is the reason for which reading ended early. `error_bytes` is the size of the rows
 -- that failed and are kept.
@@ -936,6 +937,7 @@ CREATE TABLE imports (
     found       bigint      NOT NULL DEFAULT 0,
     waiting_bytes bigint    NOT NULL DEFAULT 0,
     failures    integer     NOT NULL DEFAULT 0,
+    failing_since timestamptz,
     problem     text        NOT NULL DEFAULT '',
     missing     bigint      NOT NULL DEFAULT 0,
     cut         bigint      NOT NULL DEFAULT 0,

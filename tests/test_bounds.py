@@ -45,7 +45,7 @@ BOUNDS = {
         f"{REPOSITORY}/import_rows.py",
         "MAX_ERROR_BYTES = 16 << 20",
     ),
-    "imports": RATE,
+    "imports": ("3 unfinished, 1000 that have ended", f"{REPOSITORY}/imports.py", "MAX_KEPT = 1000"),
     "jobs": ("one for 1000 deleted rows", SCHEMA, "row_number() OVER (PARTITION BY user_id) / 1000 AS batch"),
     "link_pixels": (f"{PARENT}, once a pixel", SCHEMA, "PRIMARY KEY (link_id, pixel_id)"),
     "links": PLAN,

@@ -12,6 +12,7 @@ from flask import Flask
 from linkmgr.db import session
 from linkmgr.imports import job, links, storing
 from linkmgr.imports.visits import spool
+from linkmgr.repository import imports
 from linkmgr.visits import queue
 from linkmgr.web import passwords
 from tests.conftest import Client
@@ -104,6 +105,15 @@ def test_a_user_has_a_limited_number_of_unfinished_imports(alice: Client, bob: C
     answers = at_once(5, lambda _: send(alice, file).status_code)
     assert sorted(answers) == [200, 200, 200, 409, 409]
     assert send(bob, file).status_code == 200
+
+
+def test_a_user_keeps_a_limited_number_of_imports_that_have_ended(
+    alice: Client, run_import: Import, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(imports, "MAX_KEPT", 2)
+    ids = [run_import(alice, shlink(sale("no alias")))["id"] for _ in range(4)]
+    assert [row["id"] for row in sql("SELECT id FROM imports ORDER BY id")] == ids[1:]
+    assert sql("SELECT DISTINCT import_id AS id FROM import_rows ORDER BY 1") == [{"id": n} for n in ids[1:]]
 
 
 def test_the_token_of_a_service_is_encrypted_and_deleted_at_the_end(

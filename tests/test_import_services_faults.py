@@ -104,6 +104,26 @@ def test_an_import_from_a_service_that_does_not_answer_waits_until_its_user_cont
     assert alice.post(continued).get_json()["code"] == "import_not_paused"
 
 
+def test_a_service_that_asks_to_wait_for_a_day_is_left_until_its_user_continues_the_import(
+    *, serve: Serve, alice: Client, run_jobs: Callable[[], None], sql: Sql
+) -> None:
+    serve(lambda *_: 503)
+    import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+    for _ in range(2):
+        assert details(alice, import_id)["state"] in ("queued", "running")
+        run_jobs()
+        sql("UPDATE jobs SET due = now()")
+        sql("UPDATE imports SET failing_since = failing_since - interval '25 hours'")
+    found = details(alice, import_id)
+    assert (found["state"], found["message"]) == (
+        "paused", "The service asks to wait (status 503). Try again in 30 seconds."
+    )  # fmt: skip
+    serve(shlink)
+    assert alice.post(f"/api/imports/{import_id}/continue").status_code == 200
+    run_jobs()
+    assert (details(alice, import_id)["state"], details(alice, import_id)["made"]) == ("done", LINKS)
+
+
 @pytest.mark.parametrize("unsent", [0, 2])
 def test_links_that_yourls_drops_at_the_borders_of_its_pages_are_found_or_reported(
     serve: Serve, alice: Client, run_jobs: Callable[[], None], *, unsent: int

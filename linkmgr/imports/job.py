@@ -35,7 +35,7 @@ READ_SECONDS = 0.3  # of a batch of reading; a piece of the file is the least
 MAX_READ = 500  # rows of a batch of reading
 MAX_STAGED = 1 << 30  # bytes of the rows of an import
 MAX_READINGS = 20  # files that a process has open
-MAX_WAIT = 3600  # seconds for a service that asks to be left alone
+MAX_FAILING_HOURS = 24  # in which a service may ask again and again to be left alone
 PAUSES = (5, 10, 20, 40, 80, 160)  # seconds after which a service that does not respond is asked again
 _IDLE = 3 * jobs.LEASE_SECONDS  # seconds after which another process has the import
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTransactionSessionTimeout)
@@ -181,21 +181,16 @@ def _take(reading: _Reading) -> tuple[list[Any], str, bool]:
 
 
 def _read_service(user_id: int, import_id: int, details: Row) -> None:
-    """Read a page. A service that does not respond is asked again, and the import then waits for the user."""
+    """Read a page."""
     try:
         token = keys.unseal(user_id, details["token"])
         service = services.connect(details["source"], details["address"], token)
         page = service.page(details["cursor"], details["found"])
     except ReadError as error:
-        if error.retry_after:
-            raise jobs.Later(min(error.retry_after, MAX_WAIT)) from error
-        if not error.is_temporary:
-            _save(user_id, import_id, details, [], problem=error.message, is_last=True)
-        elif details["failures"] < len(PAUSES):
-            import_job.save_failure(user_id, import_id, details["batch"])
-            raise jobs.Later(PAUSES[details["failures"]]) from error
+        if error.retry_after or error.is_temporary:
+            _ask_again(user_id, import_id, details, error)
         else:
-            import_job.pause(user_id, import_id, details["batch"], error.message)
+            _save(user_id, import_id, details, [], problem=error.message, is_last=True)
         return
     rows = service.rows(page, details["found"] + 1)
     sent = [name for row in rows if not row.is_visits and (name := staged.name_of(row))]
@@ -204,6 +199,16 @@ def _read_service(user_id: int, import_id: int, details: Row) -> None:
     missing = max(0, page.missing and page.missing + len(page.links) - len(rows))
     numbered = [row._replace(number=details["found"] + n) for n, row in enumerate(rows, 1)]
     _save(user_id, import_id, details, numbered, cursor=page.following, is_last=page.following is None, missing=missing)
+
+
+def _ask_again(user_id: int, import_id: int, details: Row, error: ReadError) -> None:
+    """Ask the service again later, or let the import wait for the user."""
+    pauses = [error.retry_after] if error.retry_after else PAUSES[details["failures"] :]
+    hours = import_job.save_failure(user_id, import_id, details["batch"], failures=0 if error.retry_after else 1)
+    if not pauses or hours > MAX_FAILING_HOURS:
+        import_job.pause(user_id, import_id, details["batch"], error.message)
+        return
+    raise jobs.Later(pauses[0]) from error
 
 
 def _save(

@@ -71,8 +71,9 @@ def save_read(user_id: int, import_id: int, *, cursor: Any, is_last: bool, probl
         WITH saved AS (
             UPDATE imports
                SET state = 'running', started = coalesce(started, now()), batch = batch + 1, failures = 0,
-                   cursor = %(cursor)s::jsonb, found = found + %(found)s, waiting_bytes = waiting_bytes + %(bytes)s,
-                   bytes_read = greatest(bytes_read, %(bytes_read)s), missing = %(missing)s, problem = %(problem)s,
+                   failing_since = NULL, cursor = %(cursor)s::jsonb, found = found + %(found)s,
+                   waiting_bytes = waiting_bytes + %(bytes)s, bytes_read = greatest(bytes_read, %(bytes_read)s),
+                   missing = %(missing)s, problem = %(problem)s,
                    stage = CASE WHEN %(is_last)s THEN 'store' ELSE 'read' END,
                    token = CASE WHEN NOT %(is_last)s THEN token END
              WHERE user_id = %(user_id)s AND id = %(import_id)s)
@@ -87,24 +88,27 @@ def save_read(user_id: int, import_id: int, *, cursor: Any, is_last: bool, probl
     )
 
 
-def save_failure(user_id: int, import_id: int, batch: int) -> None:
-    """Count a request that the service did not answer."""
-    run(
+def save_failure(user_id: int, import_id: int, batch: int, *, failures: int) -> float:
+    """Count requests that the service did not answer. Return the hours in which it has not answered any."""
+    record = run(
         """
-        UPDATE imports SET failures = failures + 1
+        UPDATE imports SET failures = failures + %(failures)s, failing_since = coalesce(failing_since, now())
          WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND state IN ('queued', 'running')
+        RETURNING (extract(epoch FROM now() - failing_since) / 3600)::float8 AS hours
         """,
         user_id=user_id,
         import_id=import_id,
         batch=batch,
+        failures=failures,
     )
+    return float(record["hours"]) if record else 0
 
 
 def pause(user_id: int, import_id: int, batch: int, message: str) -> None:
     """Let the import wait until the user continues it."""
     run(
         """
-        UPDATE imports SET state = 'paused', failures = 0, message = %(message)s
+        UPDATE imports SET state = 'paused', failures = 0, failing_since = NULL, message = %(message)s
          WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND state IN ('queued', 'running')
         """,
         user_id=user_id,

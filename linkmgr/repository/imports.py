@@ -10,6 +10,7 @@ from linkmgr.errors import AppError, not_found
 
 CHUNK_BYTES = 1 << 20
 MAX_UNFINISHED = 3  # of a user
+MAX_KEPT = 1000  # of a user that have ended
 
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
@@ -64,6 +65,7 @@ def _lock(user_id: int) -> None:
 def add(user_id: int, *, state: str, source: str, on_conflict: str, **members: Any) -> int:
     """Store an import and return its id."""
     _lock(user_id)
+    _delete_oldest(user_id)
     values = {"name": "", "mapping": {}, "address": "", "token": None, "size": None} | members
     added = run(
         """
@@ -84,6 +86,23 @@ def add(user_id: int, *, state: str, source: str, on_conflict: str, **members: A
     if added is None:
         raise AppError("imports_full", number=MAX_UNFINISHED)
     return int(added["id"])
+
+
+def _delete_oldest(user_id: int) -> None:
+    """Delete imports that have ended, except the newest ones. Their jobs delete the rows that failed."""
+    run(
+        """
+        WITH deleted AS (
+            DELETE FROM imports
+             WHERE id IN (SELECT id FROM imports WHERE user_id = %(user_id)s AND finished IS NOT NULL
+                           ORDER BY id DESC OFFSET %(max_kept)s)
+            RETURNING user_id, id)
+        INSERT INTO jobs (kind, argument)
+        SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM deleted
+        """,
+        user_id=user_id,
+        max_kept=MAX_KEPT,
+    )
 
 
 def add_chunk(user_id: int, import_id: int, number: int, data: bytes) -> None:
@@ -116,7 +135,7 @@ def delete_expired(limit: int) -> int:
             RETURNING 1),
         cancelled AS (
             UPDATE imports SET state = 'cancelled', finished = now(), token = NULL
-             WHERE state = 'paused' AND started < now() - interval '7 days'
+             WHERE state = 'paused' AND coalesce(started, created) < now() - interval '7 days'
             RETURNING user_id, id),
         cleaned AS (
             INSERT INTO jobs (kind, argument)

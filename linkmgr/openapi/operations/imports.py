@@ -5,6 +5,7 @@ from linkmgr.imports import requests
 from linkmgr.imports.bodies import MAX_CHANNELS
 from linkmgr.imports.cells import CUT, MAX_TEXT, REMOVED
 from linkmgr.imports.files.text import MAX_COLUMNS
+from linkmgr.imports.job import MAX_FAILING_HOURS
 from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
 from linkmgr.openapi.schemas import (
     ID,
@@ -23,8 +24,9 @@ from linkmgr.openapi.schemas import (
     success,
     text,
 )
+from linkmgr.outbound.service_api import DEADLINE
 from linkmgr.repository.import_rows import ERROR_DAYS, MAX_ERROR_BYTES, MAX_ERRORS
-from linkmgr.repository.imports import MAX_UNFINISHED
+from linkmgr.repository.imports import MAX_KEPT, MAX_UNFINISHED
 
 _STATES = ("queued", "running", "paused", "done", "failed", "cancelled", "draft")
 _FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
@@ -134,7 +136,8 @@ fail do not stop it.""",
             description=f"""\
 The response has the `id` of the import, or with `dry_run=1` only `data`: what was recognized and the first
 {requests.PREVIEW_ROWS} rows as they would be stored, among the first 64 KiB of a file or the first page of a
-service. A user can have at most {MAX_UNFINISHED} unfinished imports. The parameters can also be fields of the form. A
+service, which has {2 * DEADLINE:.0f} seconds. A user can have at most {MAX_UNFINISHED} unfinished imports;
+of those that have ended, the newest {MAX_KEPT:,} are kept. The parameters can also be fields of the form. A
 row has at most {MAX_CHANNELS} tags, which become channels.
 
 `on_conflict` is about the aliases of links. Other rows in the zip of an account are skipped if you have them already,
@@ -213,9 +216,10 @@ Visits of a link or QR code that failed are not imported; its `clicks` become `i
             "Continue an import",
             done("Import has been continued."),
             codes=("import_not_paused",),
-            description="""\
+            description=f"""\
 An import from a service that does not respond asks it again after increasing pauses, and then waits in the state
-`paused`. This continues it where it stopped. After a week it is cancelled.""",
+`paused`; so does one whose service has asked to wait (status 429 or 503) for {MAX_FAILING_HOURS} hours. This continues
+it where it stopped. After a week it is cancelled.""",
         ),
         Operation(
             "DELETE",
