@@ -43,15 +43,6 @@ def test_a_link_is_found_by_its_alias(alice: Client, bob: Client, sql: Sql) -> N
         assert client.get(f"/api/urls?alias={alias}").get_json()["code"] == "short_url_unknown"
 
 
-@pytest.mark.parametrize(
-    ("expiry", "stored"), [("2036/11/24", "2036-11-24 23:59:59"), ("2036-11-24T10:00:00Z", "2036-11-24 10:00:00")]
-)
-def test_more_forms_of_an_expiry_are_read(alice: Client, expiry: str, stored: str) -> None:
-    answer = alice.post("/api/url/add", {"url": URL, "expiry": expiry}).get_json()
-    assert "warnings" not in answer
-    assert alice.get(f"/api/url/{answer['id']}").get_json()["details"]["expiry"] == stored
-
-
 def test_a_past_expiry_is_stored_with_a_warning(alice: Client) -> None:
     answer = alice.post("/api/url/add", {"url": URL, "expiry": "2020/1/2"}).get_json()
     assert answer["warnings"] == ["The member 'expiry' is in the past, so the link has expired."]

@@ -181,6 +181,7 @@ PHONE = "must be a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -."
         ("text", "x" * 4097, "data must be at most 4096 characters."),
         ("link", {"url": "https://example.com"}, "data must be a string for the type link."),
         ("link", "javascript:alert(1)", "data must be a URL that begins with http:// or https://."),
+        ("link", "http://example.com:0", "data must have a port from 1 to 65535."),
         ("link", f"{BASE_URL}/q/x", "data must not point to this service."),
         ("phone", "call me", f"data {PHONE}"),
         ("email", "ada", "data.email must be a valid e-mail address."),

@@ -9,7 +9,7 @@ from linkmgr.db import statements
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.shortlinks import BRANDED, TARGET, Make, Short
+from tests.support.shortlinks import BRANDED, FACEBOOK, TARGET, Make, Short
 
 OURS = "127.0.0.1:5000"
 
@@ -135,30 +135,10 @@ def test_head_and_prefetch_redirect_and_are_not_counted(short: Make) -> None:
     assert link.clicks == 0
 
 
-@pytest.mark.parametrize(
-    "agent",
-    [
-        "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",
-        "Twitterbot/1.0",
-        "LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)",
-        "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)",
-        "WhatsApp/2.23.20.0",
-        "TelegramBot (like TwitterBot)",
-        "Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)",
-        "http.rb/5.1.1 (Mastodon/4.2.0; +https://social.example/)",
-        "Iframely/1.3.1 (+https://iframely.com/docs/about)",
-        "Mozilla/5.0 (compatible; Embedly/0.2; +http://support.embed.ly/)",
-        "Bluesky Cardyb/1.1; +mailto:support@bsky.app",
-        "Mozilla/5.0 (compatible; vkShare; +http://vk.com/dev/Share)",
-        "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5",
-        "Mozilla/5.0 (compatible; redditbot/1.0; +http://www.reddit.com/feedback)",
-        "Mozilla/5.0 (compatible; Pinterestbot/1.0; +https://www.pinterest.com/bot.html)",
-        "Googlebot/2.1 (+http://www.google.com/bot.html)",
-    ],
-)
-def test_crawlers_are_redirected_and_not_counted(short: Make, agent: str) -> None:
+def test_crawlers_are_redirected_and_not_counted(short: Make) -> None:
     link = short()
-    assert link.redirect_target(agent=agent) == TARGET
+    for agent in (FACEBOOK, "Googlebot/2.1 (+http://www.google.com/bot.html)"):
+        assert link.redirect_target(agent=agent) == TARGET
     assert link.clicks == 0
 
 

@@ -49,6 +49,7 @@ URLS = [
     *same("must have a port from 1 to 65535", "http://example.com:0", "https://example.com:00000/", "http://[::5]:0/"),
     ("https://example.com/" + "x" * 2048, "must be at most 2048 characters"),
 ]
+TARGETS = [*URLS, *same(OURS, f"{BASE_URL}/x", "http://127.0.0.1.:5000", "http://127\u30020.0.1\u3002/")]
 # By the name of the type of a member, or of one that it is derived from
 BY_TYPE: dict[str, Callable[[Any], Wrong]] = {
     "LinkPassword": lambda _: [("x" * 1025, "must be 1 to 1024 characters")],
@@ -67,10 +68,7 @@ BY_TYPE: dict[str, Callable[[Any], Wrong]] = {
     "Matching": lambda field: same(f"must be {field.description}", "a b", "x\n", "x" * 101, "été", "{}"),
     "Choice": lambda field: same(f"must be one of {', '.join(field.choices)}", "other", field.choices[0].upper()),
     "Url": lambda _: URLS,
-    "Target": lambda _: [
-        *URLS,
-        *same(OURS, f"{BASE_URL}/x", "http://127.0.0.1.:5000", "http://127\u30020.0.1\u3002/"),
-    ],
+    "Target": lambda _: TARGETS,
     "Boolean": lambda _: same("must be true or false", "true", "yes", 1, 0, []),
     "Integer": lambda field: same(
         f"must be an integer from {field.minimum} to {field.maximum}",
@@ -99,14 +97,14 @@ OF_A_LINK: dict[str, Wrong] = {
     "expiry": [(1767225600, "must be a string"), ("tomorrow", TIME)],  # test_times.py has more
     "geotarget": [
         (5, "must be an array of objects with location and link"),
-        *(([{"location": "fr", "link": url}], f"contains an invalid link: it {problem}") for url, problem in URLS),
+        *(([{"location": "fr", "link": url}], f"contains an invalid link: it {problem}") for url, problem in TARGETS),
     ],
     "devicetarget": same("must be an array of objects with device and link", "x"),
     "languagetarget": same("must be an array of objects with language and link", {"en": SITE}),
     "parameters": same("must be an array of objects with name and value", {"a": "b"}),
     "deeplink": [
         *same(DEEP_LINK, "x", [1]),
-        *(({"apple": url}, f"contains an invalid link: it {problem}") for url, problem in URLS),
+        *(({"apple": url}, f"contains an invalid link: it {problem}") for url, problem in TARGETS),
         *(({"auto": auto, "other": 1}, "must be an object whose auto is true or false") for auto in NO_BOOLEANS),
         *(
             (members | {store: url}, f"must be an object whose {store} is a URL")

@@ -170,30 +170,6 @@ def test_no_ip_address_is_stored(target: Target, raw: psycopg2.extensions.connec
 
 # --- requests that are not counted
 
-PROGRAMS = [
-    "",
-    " ",
-    "curl/8.14.1",
-    "Wget/1.21.4",
-    "python-requests/2.32.5",
-    "Python-urllib/3.13",
-    "python-httpx/0.28.1",
-    "Python/3.13 aiohttp/3.12.15",
-    "Go-http-client/2.0",
-    "libwww-perl/6.78",
-    "Java/17.0.2",
-    "node-fetch/1.0 (+https://github.com/bitinn/node-fetch)",
-    "axios/1.12.2",
-    "Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5 skype-url-preview@microsoft.com",
-    "Mozilla/5.0 (compatible; vkShare; +http://vk.com/dev/Share)",
-    "Iframely/1.3.1 (+https://iframely.com/docs/about)",
-    "Mozilla/5.0 (compatible; Embedly/0.2; +http://support.embed.ly/)",
-    "http.rb/5.2.0 (Mastodon/4.3.0; +https://mastodon.example/)",
-    "Mozilla/5.0 (compatible; Cardyb/1.1; mailto:support@bsky.app)",
-    "Something that crawls",
-    "A link preview",
-]
-
 
 @pytest.mark.parametrize(
     "headers",
@@ -204,12 +180,10 @@ PROGRAMS = [
         {"Purpose": "prefetch"},
         {"X_Purpose": "preview"},
         {"X_Moz": "prefetch"},
-        {"agent": "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"},
-        {"agent": "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)"},
-        {"agent": "WhatsApp/2.23.20.0"},
-        {"agent": "Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)"},
+        {"agent": ""},
+        {"agent": " "},
         {"agent": "some-unheard-of-crawler/1.0"},
-        *({"agent": agent} for agent in PROGRAMS),
+        {"agent": "A link preview"},
     ],
 )
 def test_requests_by_programs_and_prefetches_are_not_counted(target: Target, headers: dict[str, str]) -> None:

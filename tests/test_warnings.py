@@ -12,9 +12,7 @@ from linkmgr.web.request import MAX_WARNINGS
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.operations import KEYED, Call
 from tests.support.shortlinks import PAGE
-from tests.support.stage import Stage
 
 PIXEL = {"type": "bing", "name": "n", "tag": "t"}
 
@@ -94,26 +92,6 @@ def test_a_member_of_the_data_of_a_qr_code_is_named_with_its_path(alice: Client)
 def test_members_that_were_not_sent_or_are_defined_cause_no_warning(alice: Client) -> None:
     link = alice.post("/api/url/add", {"url": PAGE, "alias": None, "slug": "", "description": "x"}).get_json()
     assert "warnings" not in link
-
-
-@pytest.mark.parametrize("call", [call for call in KEYED if call.operation.body], ids=str)
-def test_the_documented_examples_cause_no_warning(stage: Stage, call: Call) -> None:
-    answer = stage.caller(call).call(call.method, stage.path(call), stage.bodies(call)[-1])
-    assert answer.status_code == 200
-    assert "warnings" not in answer.get_json()
-
-
-@pytest.mark.parametrize("kind", ["pixel", "overlay", "splash", "channel", "campaign", "domain", "bio"])
-def test_a_record_can_be_sent_back(alice: Client, sql: Sql, kind: str) -> None:
-    row_id = factories.ALL[kind](sql, alice.id)
-    lists = {"channel": "/api/channels?", "domain": "/api/domains?", "bio": "/api/bio?"}
-    if kind in lists:
-        data = alice.get(lists[kind]).get_json()["data"]
-        [record] = next(value for value in data.values() if isinstance(value, list))
-    else:
-        record = alice.get(f"/api/{kind}/{row_id}").get_json()["data"]
-    sendable = {name: value for name, value in record.items() if name != "rotator"}
-    assert warnings(alice, sendable, f"/api/{kind}/{row_id}/update", "PUT") == []
 
 
 def test_a_name_that_a_read_shows_causes_a_warning_only_without_the_member_that_it_stands_for(alice: Client) -> None:
