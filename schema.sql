@@ -383,6 +383,7 @@ CREATE SEQUENCE tracked_ids;
 -- `custom` is true if the user chose the alias. `public` links appear in the lists of campaigns. `locations`, `devices`
 -- and `languages` map a lower-case name to a URL. `parameters` is an array of [name, value]. `imported_clicks` is the
 -- number of clicks that another service counted, without those that were imported as visits. No statistics include it.
+-- `pixel_ids` is NULL if there are none, and may contain ids of deleted pixels.
 CREATE TABLE links (
     id              bigint      PRIMARY KEY DEFAULT nextval('tracked_ids'),
     user_id         bigint      NOT NULL,
@@ -397,6 +398,7 @@ CREATE TABLE links (
     type            text        NOT NULL DEFAULT 'direct' CHECK (type IN ('direct', 'frame', 'splash', 'overlay')),
     splash_id       bigint,
     overlay_id      bigint,
+    pixel_ids       bigint[],
     password_hash   text,
     expires         timestamptz,
     locations       jsonb       NOT NULL DEFAULT '{}',
@@ -427,6 +429,8 @@ CREATE INDEX ON links (user_id, domain_id) WHERE domain_id IS NOT NULL;
 -- Deletion of splash pages and overlays.
 CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;
 CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;
+-- The number of links of a pixel, in the console.
+CREATE INDEX ON links USING gin (pixel_ids) WHERE pixel_ids IS NOT NULL;
 -- Keys with `own_only`: their lists, and their links of a URL (own_plain_link).
 CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;
 CREATE INDEX ON links (user_id, key_id, md5(url)) WHERE key_id IS NOT NULL;
@@ -457,25 +461,6 @@ BEGIN
     RETURN QUERY EXECUTE
         'SELECT count(*), array_agg(id) FROM links WHERE user_id = $1 AND search_text(url, alias, title) LIKE $2'
         USING owner, '%' || regexp_replace(lower(q), '([\\%_])', '\\\1', 'g') || '%';
-END $$;
-
--- The pixels of links.
-CREATE TABLE link_pixels (
-    user_id  bigint NOT NULL,
-    link_id  bigint NOT NULL,
-    pixel_id bigint NOT NULL,
-    PRIMARY KEY (link_id, pixel_id),
-    FOREIGN KEY (user_id, link_id) REFERENCES links (user_id, id) ON DELETE CASCADE
-);
-CREATE INDEX ON link_pixels (user_id, pixel_id);
-
--- Replace the pixels of a link. The caller has locked its row, and changed its version if the pixels differ. Each statement of
--- a function sees rows committed before the statement began, so this one sees the pixels that the previous holder of the
--- lock stored.
-CREATE FUNCTION replace_link_pixels(owner bigint, link bigint, pixels bigint[]) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    DELETE FROM link_pixels WHERE link_id = link AND pixel_id <> ALL (pixels);
-    INSERT INTO link_pixels (user_id, link_id, pixel_id) SELECT owner, link, unnest(pixels) ON CONFLICT DO NOTHING;
 END $$;
 
 -- Bio pages: a public page of links on our own host. `links` is an array of {title, url}. `custom` is true if the user
@@ -760,10 +745,9 @@ BEGIN
                                                 WHERE o.user_id = owner AND o.id = l.overlay_id), '"direct"')
                                 ELSE to_json(type) END,
                    'campaign', (SELECT id FROM campaigns c WHERE c.user_id = owner AND c.id = l.campaign_id),
-                   'pixels', ARRAY(SELECT pixel_id FROM link_pixels
-                                     JOIN pixels p ON p.user_id = owner AND p.id = pixel_id
-                                    WHERE link_id = link
-                                    ORDER BY pixel_id),
+                   'pixels', ARRAY(SELECT id FROM pixels p
+                                    WHERE p.user_id = owner AND p.id = ANY (l.pixel_ids)
+                                    ORDER BY id),
                    'channel', ARRAY(SELECT channel_id FROM channel_items i
                                       JOIN channels c ON c.user_id = owner AND c.id = channel_id
                                      WHERE i.user_id = owner AND i.link_id = link
@@ -1211,20 +1195,25 @@ CREATE TRIGGER record_import AFTER UPDATE OF state ON imports FOR EACH ROW
 -- Triggers that run when rows are stored, changed or deleted. Nothing depends on the order of the triggers of an event.
 
 -- Foreign keys that are checked only on write, so that deleting a row does not update the rows that refer to it. Statements
--- that read such a reference ignore it if the row no longer exists. Arguments: pairs of a column and a table.
+-- that read such a reference ignore it if the row no longer exists. Arguments: pairs of a column, which has an id or an array
+-- of ids, and a table.
 CREATE FUNCTION require_references() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     sent   jsonb := to_jsonb(NEW);
     stored jsonb := to_jsonb(OLD);
-    found  integer;
+    ids    bigint[];
+    number bigint;
 BEGIN
     FOR n IN 0 .. TG_NARGS - 1 BY 2 LOOP
-        CONTINUE WHEN sent ->> TG_ARGV[n] IS NULL OR sent -> TG_ARGV[n] = stored -> TG_ARGV[n];
-        EXECUTE format('SELECT 1 FROM %I WHERE user_id = $1 AND id = $2 FOR KEY SHARE', TG_ARGV[n + 1])
-           INTO found USING NEW.user_id, (sent ->> TG_ARGV[n])::bigint;
-        IF found IS NULL THEN
+        ids := ARRAY(SELECT jsonb_path_query(sent -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint EXCEPT
+                     SELECT jsonb_path_query(stored -> TG_ARGV[n], '$[*] ? (@ != null)')::bigint);
+        CONTINUE WHEN ids = '{}';
+        EXECUTE format('SELECT count(*) FROM (SELECT FROM %I WHERE user_id = $1 AND id = ANY ($2) FOR KEY SHARE) existing',
+                       TG_ARGV[n + 1])
+           INTO number USING NEW.user_id, ids;
+        IF number < cardinality(ids) THEN
             RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', MESSAGE = 'no such row',
-                CONSTRAINT = replace(TG_ARGV[n], '_id', '_unknown');
+                CONSTRAINT = regexp_replace(TG_ARGV[n], '_ids?$', '_unknown');
         END IF;
     END LOOP;
     RETURN NEW;
@@ -1372,7 +1361,7 @@ BEGIN
         EXECUTE format('CREATE TRIGGER count_deleted AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
                         EXECUTE FUNCTION count_rows()', name);
     END LOOP;
-    FOREACH name IN ARRAY '{users,links,qrs,campaigns,channels,pixels,splash_pages,overlays,webhooks}'::text[] LOOP
+    FOREACH name IN ARRAY '{users,links,qrs,campaigns,channels,splash_pages,overlays,webhooks}'::text[] LOOP
         EXECUTE format('CREATE TRIGGER enqueue_cleanup AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
                         EXECUTE FUNCTION enqueue_cleanup()', name);
     END LOOP;
@@ -1398,9 +1387,8 @@ BEGIN
                         EXECUTE FUNCTION change_version(%L)', name, ignored);
     END LOOP;
     FOR name, columns, tables IN VALUES
-        ('links', 'campaign_id, splash_id, overlay_id', 'campaigns, splash_pages, overlays'),
+        ('links', 'campaign_id, splash_id, overlay_id, pixel_ids', 'campaigns, splash_pages, overlays, pixels'),
         ('webhooks', 'campaign_id, channel_id, domain_id', 'campaigns, channels, domains'),
-        ('link_pixels', 'pixel_id', 'pixels'),
         ('channel_items', 'channel_id', 'channels'),
         ('overlay_answers', 'overlay_id', 'overlays')
     LOOP
@@ -1442,11 +1430,10 @@ BEGIN
     SELECT id, alias
       FROM links l
      WHERE user_id = owner AND key_id = key AND md5(url) = md5(target) AND url = target
-       AND num_nonnulls(campaign_id, domain_id, splash_id, overlay_id, password_hash, expires) = 0
+       AND num_nonnulls(campaign_id, domain_id, splash_id, overlay_id, pixel_ids, password_hash, expires) = 0
        AND NOT custom AND type = 'direct' AND public
        AND (title, description, metadescription, metaimage) = ('', '', '', '')
        AND (locations, devices, languages, parameters, deeplink) = ('{}', '{}', '{}', '[]', '{}')
-       AND NOT EXISTS (SELECT FROM link_pixels p WHERE p.link_id = l.id)
        AND NOT EXISTS (SELECT FROM public.channel_items i WHERE i.user_id = owner AND i.link_id = l.id)
      ORDER BY id
      LIMIT 1;

@@ -47,7 +47,6 @@ BOUNDS = {
     ),
     "imports": ("3 unfinished, 1000 that have ended", f"{REPOSITORY}/imports.py", "MAX_KEPT = 1000"),
     "jobs": ("one for 1000 deleted rows", SCHEMA, "row_number() OVER (PARTITION BY user_id) / 1000 AS batch"),
-    "link_pixels": (f"{PARENT}, once a pixel", SCHEMA, "PRIMARY KEY (link_id, pixel_id)"),
     "links": PLAN,
     "login_links": ("an hour", f"{REPOSITORY}/login.py", "login_links WHERE created < now() - interval '1 hour'"),
     "outbox": ("100,000, with webhooks only", f"{REPOSITORY}/outbox.py", "kept=MAX_WAITING"),

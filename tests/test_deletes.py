@@ -24,7 +24,7 @@ Add = Callable[[str], int]
 SPLASH = "UPDATE links SET type = 'splash', splash_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
 OVERLAY = "UPDATE links SET type = 'overlay', overlay_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
 CAMPAIGN = "UPDATE links SET campaign_id = %(id)s WHERE user_id = %(owner)s RETURNING 1"
-PIXEL = "INSERT INTO link_pixels SELECT user_id, id, %(id)s FROM links WHERE user_id = %(owner)s RETURNING 1"
+PIXEL = "UPDATE links SET pixel_ids = ARRAY[%(id)s::bigint] WHERE user_id = %(owner)s RETURNING 1"
 CHANNEL = """
     INSERT INTO channel_items (user_id, channel_id, link_id)
     SELECT user_id, %(id)s, id FROM links WHERE user_id = %(owner)s RETURNING 1
@@ -33,7 +33,6 @@ PARENTS = {
     "splash": (SPLASH, "SELECT FROM links WHERE splash_id = %(id)s OR type <> 'direct'"),
     "overlay": (OVERLAY, "SELECT FROM links WHERE overlay_id = %(id)s OR type <> 'direct'"),
     "campaign": (CAMPAIGN, "SELECT FROM links WHERE campaign_id = %(id)s"),
-    "pixel": (PIXEL, "SELECT FROM link_pixels WHERE pixel_id = %(id)s"),
     "channel": (CHANNEL, "SELECT FROM channel_items WHERE channel_id = %(id)s"),
 }
 
@@ -90,7 +89,7 @@ def test_a_parent_is_deleted_at_once_and_its_links_are_cleared_in_batches(
     made = parent(kind)
     spent = costs(monkeypatch, raw, lambda: alice.delete(f"/api/{kind}/{made}/delete"))
     assert max(cost.rows for cost in spent) < 100
-    path = f"{kind}s" if kind in ("campaign", "channel", "pixel") else kind
+    path = f"{kind}s" if kind in ("campaign", "channel") else kind
     assert alice.get(f"/api/{path}").get_json()["data"]["result"] == 0
     assert len(sql(PARENTS[kind][1], id=made)) == MANY, "the links were changed by the request"
     assert go(app, "/link-1").headers["Location"] == "https://example.com/"
@@ -165,7 +164,7 @@ def test_no_reference_crosses_users_even_by_sql(alice: Client, bob: Client, sql:
     theirs = factories.ALL[kind](sql, bob.id)
     factories.link(sql, alice.id)
     with pytest.raises(psycopg2.IntegrityError) as refused:
-        sql(PARENTS[kind][0], id=theirs, owner=alice.id)
+        sql(PIXEL if kind == "pixel" else PARENTS[kind][0], id=theirs, owner=alice.id)
     assert refused.value.diag.constraint_name == f"{kind}_unknown"
 
 

@@ -40,7 +40,6 @@ def test_every_table_of_users_is_restricted(sql: Sql) -> None:
         "pending_visits", "pending_labels",  # of targets that statements look up before (tests/test_keys_stats.py)
         "usage_parts",  # which triggers write
         "idempotency_keys",  # whose answers belong to a key
-        "link_pixels",  # of links and pixels that statements look up before
         "live_domains",  # compared with targets, and shown to no client
     }  # fmt: skip
     tables = sql(

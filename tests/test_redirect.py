@@ -174,8 +174,7 @@ def test_an_interstitial_page_counts_once(short: Make, kind: str) -> None:
 def test_pixels_fire_before_the_redirect(short: Make, alice: Client, sql: Sql) -> None:
     link = short()
     pixel_id = factories.pixel(sql, alice.id)
-    sql("INSERT INTO link_pixels VALUES (%(user_id)s, %(link_id)s, %(pixel_id)s) RETURNING 1",
-        user_id=alice.id, link_id=link.id, pixel_id=pixel_id)  # fmt: skip
+    sql("UPDATE links SET pixel_ids = %(ids)s WHERE id = %(link_id)s RETURNING 1", link_id=link.id, ids=[pixel_id])
     page = link.ask()
     assert page.status_code == 200
     assert f'src="{link.path}/pixels"' in page.text

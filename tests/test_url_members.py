@@ -68,10 +68,10 @@ def test_the_example_of_the_specification_is_accepted(alice: Client, sql: Sql) -
                      "google": "https://play.google.com/store/apps/details?id=com.google"},
         "public": False,
         "imported_clicks": None,
+        "pixel_ids": pixels,
         "key_id": None,
         "created": "",
     }  # fmt: skip
-    assert [row["pixel_id"] for row in sql("SELECT pixel_id FROM link_pixels ORDER BY 1")] == pixels
     assert [row["channel_id"] for row in sql("SELECT channel_id FROM channel_items")] == [channel]
 
 
@@ -137,4 +137,4 @@ def test_another_users_row_is_the_same_error_as_a_missing_row(
     assert [answer.status_code for answer in responses] == [400, 400]
     assert responses[0].data == responses[1].data
     assert other.sql("SELECT * FROM links") == before
-    assert other.sql("SELECT 1 FROM link_pixels UNION ALL SELECT 1 FROM channel_items") == []
+    assert other.sql("SELECT 1 FROM channel_items") == []

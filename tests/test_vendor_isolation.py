@@ -191,7 +191,7 @@ def test_the_page_of_pixels_is_as_harmless_when_it_is_opened_alone(
 PIXEL = """
     WITH pixel AS (
         INSERT INTO pixels (user_id, type, name, tag) VALUES (%(user_id)s, 'bing', 'Shop', '17') RETURNING id)
-    INSERT INTO link_pixels (user_id, link_id, pixel_id) SELECT %(user_id)s, %(link_id)s, id FROM pixel RETURNING 1
+    UPDATE links SET pixel_ids = ARRAY[pixel.id] FROM pixel WHERE links.id = %(link_id)s RETURNING 1
 """
 
 

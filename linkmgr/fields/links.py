@@ -65,7 +65,7 @@ class Ids(fields.Field[list[int]]):
         ids = [parse_id(item) for item in value]
         if None in ids:
             warn(f"{attr}: an element that is not an id was ignored.")
-        return list(dict.fromkeys(row_id for row_id in ids if row_id is not None))
+        return sorted({row_id for row_id in ids if row_id is not None})
 
 
 class IdOrIds(Ids):

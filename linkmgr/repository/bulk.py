@@ -214,11 +214,11 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
              WHERE NOT (%(atomic)s::boolean AND EXISTS (SELECT FROM counted WHERE code IS NOT NULL))),
         added AS (
             INSERT INTO links (id, user_id, campaign_id, domain_id, alias, custom, plain, url, title, description, type,
-                               splash_id, overlay_id, password_hash, expires, locations, devices, languages,
+                               splash_id, overlay_id, pixel_ids, password_hash, expires, locations, devices, languages,
                                parameters, metadescription, metaimage, deeplink, public, created, imported_clicks)
             SELECT id, %(user_id)s, nullif(campaign, 0), nullif(domain_id, 0), free_alias, chosen, plain, url,
                    coalesce(metatitle, ''), coalesce(description, ''), coalesce(type, 'direct'), splash_id, overlay_id,
-                   password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
+                   nullif(pixels, '{}'), password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
                    coalesce(languagetarget, '{}'), coalesce(parameters, '[]'), coalesce(metadescription, ''),
                    coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(public, true),
                    coalesce(created, now()), imported_clicks
@@ -226,9 +226,6 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
              ORDER BY plain, CASE WHEN plain THEN url ELSE free_alias END COLLATE "C"
             ON CONFLICT (user_id, md5(url)) WHERE plain DO UPDATE SET plain = true
             RETURNING id, alias, url, plain),
-        pixels_added AS (
-            INSERT INTO link_pixels (user_id, link_id, pixel_id)
-            SELECT %(user_id)s, id, pixel_id FROM accepted, unnest(pixels) AS ids (pixel_id)),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT %(user_id)s, channel_id, id FROM accepted, unnest(channel) AS ids (channel_id))

@@ -136,9 +136,7 @@ def _update(ids: list[int], params: Row) -> Row:
                    metaimage = coalesce(%(metaimage)s::text, metaimage),
                    deeplink = coalesce(%(deeplink)s::jsonb, deeplink),
                    public = coalesce(%(public)s::boolean, public),
-                   version = CASE WHEN ARRAY(SELECT unnest(%(pixels)s::bigint[]) ORDER BY 1)
-                                       <> ARRAY(SELECT pixel_id FROM link_pixels WHERE link_id = l.id ORDER BY 1)
-                                       AND %(pixels)s IS NOT NULL THEN random_version() ELSE version END
+                   pixel_ids = nullif(coalesce(%(pixels)s, pixel_ids), '{}')
               FROM accepted
              WHERE l.user_id = %(user_id)s AND l.id = accepted.id
             RETURNING l.id, l.alias, l.domain_id),
@@ -155,10 +153,7 @@ def _update(ids: list[int], params: Row) -> Row:
                (SELECT json_agg(json_build_array(
                            u.id, coalesce((SELECT scheme || '://' || host FROM domains WHERE id = u.domain_id),
                                           %(base)s::text) || '/' || u.alias))
-                  FROM updated u) AS updated,
-               (SELECT count(replace_link_pixels(%(user_id)s, u.id, %(pixels)s))
-                  FROM updated u
-                 WHERE %(pixels)s IS NOT NULL) AS links_with_new_pixels
+                  FROM updated u) AS updated
         """,
         **params,
         ids=ids,

@@ -99,9 +99,6 @@ HANDLERS = {
         _delete("overlay_answers", "overlay_id = ANY (%(ids)s::bigint[])"),
         limit=MAX_ROWS,
     ),
-    "pixels_deleted": _batch(
-        _delete("link_pixels", "user_id = %(user_id)s AND pixel_id = ANY (%(ids)s::bigint[])"), limit=MAX_ROWS
-    ),
     "channels_deleted": _batch(_delete("channel_items", "channel_id = ANY (%(ids)s::bigint[])"), limit=MAX_ROWS),
     "webhooks_deleted": _batch(_delete("deliveries", "webhook_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS),
     "users_deleted": _batch(*_OWNED, limit=MAX_ROWS),

@@ -47,8 +47,7 @@ def links(user_id: int, after: int) -> list[Row]:
                password_hash, type, expires AS expiry, locations, devices, languages, parameters, deeplink,
                CASE WHEN public THEN 'public' ELSE 'private' END AS status,
                coalesce(clicks, 0) AS clicks, coalesce(visitors, 0) AS uniqueclicks, imported_clicks,
-               CASE WHEN num_nonnulls(campaign_id, splash_id, overlay_id) > 0
-                      OR EXISTS (SELECT FROM link_pixels p WHERE p.link_id = l.id)
+               CASE WHEN num_nonnulls(campaign_id, splash_id, overlay_id, pixel_ids) > 0
                       OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
                     THEN link_references(l.user_id, l.id) END AS related,
                ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id

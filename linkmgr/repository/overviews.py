@@ -115,8 +115,8 @@ def uses(user_id: int, ids: list[int], *, kind: str, limit: int) -> list[Row]:
                      WHERE user_id = %(user_id)s AND campaign_id = requested.id LIMIT %(limit)s) used)
                WHEN 'bio' THEN (SELECT json_array_length(links) FROM bios
                      WHERE user_id = %(user_id)s AND id = requested.id)
-               WHEN 'pixel' THEN (SELECT count(*) FROM (SELECT FROM link_pixels
-                     WHERE user_id = %(user_id)s AND pixel_id = requested.id LIMIT %(limit)s) used)
+               WHEN 'pixel' THEN (SELECT count(*) FROM (SELECT FROM links
+                     WHERE user_id = %(user_id)s AND pixel_ids @> ARRAY[requested.id] LIMIT %(limit)s) used)
                WHEN 'splash' THEN (SELECT count(*) FROM (SELECT FROM links
                      WHERE user_id = %(user_id)s AND splash_id = requested.id LIMIT %(limit)s) used)
                WHEN 'overlay' THEN (SELECT count(*) FROM (SELECT FROM links

@@ -50,7 +50,8 @@ def _link(host: str | None, alias: str) -> Row | None:
                coalesce(expires <= now(), false) AS expired,
                locations, devices, languages, parameters, deeplink,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
-               type <> 'direct' OR EXISTS (SELECT FROM link_pixels WHERE link_id = l.id) AS has_page
+               type <> 'direct'
+                   OR EXISTS (SELECT FROM pixels p WHERE p.user_id = l.user_id AND p.id = ANY (pixel_ids)) AS has_page
           FROM aliases a
           JOIN links l ON l.id = a.link_id
          WHERE a.alias = %(alias)s AND EXISTS (SELECT FROM users WHERE users.id = l.user_id)
@@ -75,9 +76,8 @@ def _page(link_id: int) -> Row | None:
                       OR overlay_id IS NOT NULL AND overlay.id IS NULL
                     THEN 'direct' ELSE l.type END AS type,
                (SELECT json_agg(json_build_object('type', p.type, 'tag', p.tag) ORDER BY p.id)
-                  FROM link_pixels lp
-                  JOIN pixels p ON p.id = lp.pixel_id
-                 WHERE lp.link_id = l.id) AS pixels
+                  FROM pixels p
+                 WHERE p.user_id = l.user_id AND p.id = ANY (l.pixel_ids)) AS pixels
           FROM links l
           LEFT JOIN splash_pages splash ON splash.user_id = l.user_id AND splash.id = l.splash_id
           LEFT JOIN LATERAL (SELECT id, type, name, message, link, label, position, color, background

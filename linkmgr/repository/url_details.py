@@ -16,8 +16,7 @@ _LINK = """
            CASE WHEN custom THEN alias ELSE '' END AS custom, password_hash IS NOT NULL AS haspassword, type,
            languages, parameters, title AS metatitle, metadescription, metaimage, deeplink,
            CASE WHEN public THEN 'public' ELSE 'private' END AS status,
-           CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id) > 0
-                  OR EXISTS (SELECT FROM link_pixels p WHERE p.link_id = l.id)
+           CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
                   OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
                 THEN link_references(l.user_id, l.id) END AS related
       FROM links l

@@ -1,6 +1,6 @@
 """Short links.
 
-One statement stores a link with its pixels and its channels. If it stores nothing and no constraint was violated, it
+One statement stores a link with its channels. If it stores nothing and no constraint was violated, it
 returns an error code of errors.CATALOGUE as `refusal`.
 """
 
@@ -137,11 +137,12 @@ def _add(user_id: int, alias: str, params: Row) -> Row | None:
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
         added AS (
             INSERT INTO links (user_id, campaign_id, domain_id, alias, custom, url, title, description, type, splash_id,
-                               overlay_id, password_hash, expires, locations, devices, languages, parameters,
+                               overlay_id, pixel_ids, password_hash, expires, locations, devices, languages, parameters,
                                metadescription, metaimage, deeplink, public)
             SELECT %(user_id)s, nullif(%(campaign)s::bigint, 0), domain_id, %(alias)s, %(custom)s::text IS NOT NULL,
                    %(url)s, coalesce(%(metatitle)s::text, ''), coalesce(%(description)s::text, ''),
                    coalesce(%(type)s::text, 'direct'), %(splash_id)s::bigint, %(overlay_id)s::bigint,
+                   nullif(%(pixels)s::bigint[], '{}'),
                    %(password_hash)s::text, %(expiry)s::timestamptz, coalesce(%(geotarget)s::jsonb, '{}'),
                    coalesce(%(devicetarget)s::jsonb, '{}'), coalesce(%(languagetarget)s::jsonb, '{}'),
                    coalesce(%(parameters)s::jsonb, '[]'), coalesce(%(metadescription)s::text, ''),
@@ -150,9 +151,6 @@ def _add(user_id: int, alias: str, params: Row) -> Row | None:
               FROM checked
              WHERE refusal IS NULL
             RETURNING id, alias),
-        pixels_added AS (
-            INSERT INTO link_pixels (user_id, link_id, pixel_id)
-            SELECT %(user_id)s, id, pixel_id FROM added, unnest(%(pixels)s::bigint[]) AS pixels (pixel_id)),
         channel_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT %(user_id)s, channel_id, id FROM added, unnest(%(channel)s::bigint[]) AS channels (channel_id))
@@ -192,6 +190,9 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
                              AND %(overlay_id)s::bigint IS NOT NULL THEN 'overlay_unknown'
                         WHEN NOT EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s)
                              AND %(campaign)s::bigint <> 0 THEN 'campaign_unknown'
+                        WHEN cardinality(%(pixels)s::bigint[])
+                             > (SELECT count(*) FROM pixels WHERE user_id = %(user_id)s AND id = ANY (%(pixels)s))
+                             THEN 'pixel_unknown'
                         WHEN %(domain)s::text <> '' AND d.id IS NULL THEN 'domain_unknown' END AS refusal
               FROM (SELECT) always
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
@@ -225,9 +226,7 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
                    metaimage = coalesce(%(metaimage)s, metaimage),
                    deeplink = coalesce(%(deeplink)s, deeplink),
                    public = coalesce(%(public)s, public),
-                   version = CASE WHEN ARRAY(SELECT unnest(%(pixels)s::bigint[]) ORDER BY 1)
-                                       <> ARRAY(SELECT pixel_id FROM link_pixels WHERE link_id = l.id ORDER BY 1)
-                                       AND %(pixels)s IS NOT NULL THEN random_version() ELSE version END
+                   pixel_ids = nullif(coalesce(%(pixels)s, pixel_ids), '{}')
               FROM checked
              WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL
             RETURNING l.id, l.alias, l.domain_id),
@@ -240,9 +239,7 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
             INSERT INTO outbox (user_id, type, object_id)
             SELECT DISTINCT %(user_id)s::bigint, 'link.updated', link_id FROM channel_added
              WHERE has_webhooks(%(user_id)s))
-        SELECT updated.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal,
-               CASE WHEN %(pixels)s::bigint[] IS NOT NULL AND updated.id IS NOT NULL
-                    THEN replace_link_pixels(%(user_id)s, updated.id, %(pixels)s) END
+        SELECT updated.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal
           FROM checked
           LEFT JOIN updated ON true
           LEFT JOIN public.domains d ON d.id = updated.domain_id

@@ -96,8 +96,7 @@ def add_link(sql: Sql, user_id: int, kind: str, url: str, pixels: tuple[tuple[st
             WITH pixel AS (
                 INSERT INTO pixels (user_id, type, name, tag) VALUES (%(user_id)s, %(type)s, 'Shop', %(tag)s)
                 RETURNING id)
-            INSERT INTO link_pixels (user_id, link_id, pixel_id) SELECT %(user_id)s, %(link_id)s, id FROM pixel
-            RETURNING 1
+            UPDATE links SET pixel_ids = pixel_ids || pixel.id FROM pixel WHERE links.id = %(link_id)s RETURNING 1
             """,
             user_id=user_id,
             link_id=made["id"],
