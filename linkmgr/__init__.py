@@ -8,7 +8,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, keys, openapi, pages, settings
-from linkmgr.api import imports, suggestions
+from linkmgr.api import imports
 from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.fields import unknown
 from linkmgr.imports import job
@@ -67,7 +67,7 @@ def create_app(**overrides: str) -> Flask:
         keys.init_app(app)
         branded.init_app(app)
         brand.init_app(app)
-        error_handlers.init_app(app, path_hint=suggestions.hint, method_hint=suggestions.method_hint)
+        error_handlers.init_app(app)
         cors.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app)

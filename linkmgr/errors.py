@@ -34,7 +34,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         "Nothing was changed, because {failed} of {sent} elements failed and atomic is true. Correct or remove those in"
         " results.",
     ),
-    # uploads
+    # uploads and imports
     "file_missing": (400, "There is no file, or it is empty. Send a file as the body, or in a form."),
     "file_too_large": (413, "The file is too large. The limit is 64 MiB; gzip makes a file smaller."),
     "form_too_large": (
@@ -44,7 +44,6 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     "upload_timeout": (408, "The file did not arrive within {deadline} seconds. Send it again, or compress it first."),
     "uploads_busy": (503, "Another file is being uploaded. Try again in {seconds} seconds."),
-    # imports
     "import_unrecognized": (
         400,
         "The columns of this file are not recognized: {columns}. In mapping, set url to the name of the"
@@ -94,10 +93,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
     ),
     "scope_missing": (403, "This API key does not have the scope {scope}. Add it to the key, or use another key."),
     "key_confined": (403, "This API key is limited to {limited}, and cannot use this operation. {remedy}"),
-    "domain_needed": (
-        403,
-        "This API key is limited to some of your branded domains. Send one of them as domain.",
-    ),
+    "domain_needed": (403, "This API key is limited to some of your branded domains. Send one of them as domain."),
     "key_exceeded": (
         403,
         "A key can only create, change and delete keys with at most its own scopes and at least its own limits. Send"
@@ -107,10 +103,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         403,
         "Only administrators can give the scope admin, with a key that has it. Remove admin from scopes.",
     ),
-    "default_key_only": (
-        400,
-        "You have no other API key that is valid. Add one before you turn off the default key.",
-    ),
+    "default_key_only": (400, "You have no other API key that is valid. Add one before you turn off the default key."),
     "keys_full": (
         400,
         "You have 100 API keys, which is the maximum. Delete a key that is not used, or change an existing one.",
@@ -197,10 +190,7 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         400,
         "data points to this service, but not to a short link or bio page. Check the short URL.",
     ),
-    "logo_missing": (
-        400,
-        "Logo not found. Use a URL, or the name of a file in the folder 'logos' of the service.",
-    ),
+    "logo_missing": (400, "Logo not found. Use a URL, or the name of a file in the folder 'logos' of the service."),
     "logo_unusable": (400, "logo must be a PNG or JPEG image of at most 4 megapixels and 1 MiB."),
     "image_busy": (503, "Too many images are being rendered. Try again in {seconds} seconds."),
     "image_missing": (404, "QR code not found. Check the URL; the code may have been deleted."),
@@ -247,15 +237,11 @@ CATALOGUE: dict[str, tuple[int, str]] = {
         "Other statistics that take long are being computed. Try again in {seconds} seconds, or narrow the range.",
     ),
     "schema_too_old": (503, "The database schema is outdated. Run 'flask --app app database upgrade'."),
-    "other_secret": (
-        503,
-        "The API keys were encrypted with another secret. Add it to LINKMGR_SECRET_KEY_FALLBACKS.",
-    ),
+    "other_secret": (503, "The API keys were encrypted with another secret. Add it to LINKMGR_SECRET_KEY_FALLBACKS."),
     "bug": (500, "Something went wrong on our side. Please try again; if it persists, report request id {id}."),
 }
 
-
-# HTTP errors with a code of their own; all others are bad_request. Also used by deploy/gunicorn.conf.py.
+# HTTP errors with a code of their own; all others are bad_request.
 HTTP_CODES = {
     408: "request_timeout",
     413: "too_large",

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from linkmgr.api.suggestions import MAX_PATH
 from linkmgr.openapi.operations import OPERATIONS
+from linkmgr.web.suggestions import MAX_PATH
 from tests.conftest import Client
 
 PLAIN = "API operation not found. Check the URL; /api/docs lists all operations."

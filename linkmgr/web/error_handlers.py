@@ -17,7 +17,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 from linkmgr.db import session
 from linkmgr.db.statements import SchemaTooOld
 from linkmgr.errors import HTTP_CODES, RETRY_SECONDS, AppError, as_json, from_constraint
-from linkmgr.web import error_pages
+from linkmgr.web import error_pages, suggestions
 from linkmgr.web import request as web_request
 
 
@@ -46,16 +46,8 @@ def _app_error(error: AppError) -> ResponseReturnValue:
 def _no_such_path() -> AppError:
     if not web_request.current().is_api:
         return AppError("no_such_page")
-    path_hint: Callable[[str, str], str] = current_app.extensions["linkmgr_path_hint"]
     exists = request.routing_exception is None  # but not on this host
-    return AppError("no_such_operation", hint=path_hint(request.method, "" if exists else request.path))
-
-
-def _method_hint() -> str:
-    if not web_request.current().is_api:
-        return ""
-    method_hint: Callable[[str, str], str] = current_app.extensions["linkmgr_method_hint"]
-    return method_hint(request.method, request.path)
+    return AppError("no_such_operation", hint=suggestions.hint(request.method, "" if exists else request.path))
 
 
 def _http_error(error: HTTPException) -> ResponseReturnValue:
@@ -66,12 +58,9 @@ def _http_error(error: HTTPException) -> ResponseReturnValue:
             assert isinstance(error, MethodNotAllowed)
             methods = set(error.valid_methods or ())
             allowed = ", ".join(sorted(methods - {"HEAD"}))
-            refused = AppError(
-                "method_not_allowed",
-                method=request.method,
-                allowed=allowed,
-                hint=_method_hint() if allowed == "GET" else "",
-            )
+            is_read = web_request.current().is_api and allowed == "GET"
+            hint = suggestions.method_hint(request.method, request.path) if is_read else ""
+            refused = AppError("method_not_allowed", method=request.method, allowed=allowed, hint=hint)
             return _response(refused, Allow=", ".join(sorted(methods)))
         case 413:
             return _response(AppError(web_request.current().body_limit[1]))
@@ -120,11 +109,7 @@ def _internal_error(error: Exception) -> ResponseReturnValue:
     return _response(AppError("bug", id=request_id))
 
 
-def init_app(app: Flask, path_hint: Callable[[str, str], str], method_hint: Callable[[str, str], str]) -> None:
-    """`path_hint` takes the method and the path of a request to an unknown path under /api, `method_hint` those of a
-    request to a path under /api that can only be read."""
-    app.extensions["linkmgr_method_hint"] = method_hint
-    app.extensions["linkmgr_path_hint"] = path_hint
+def init_app(app: Flask) -> None:
     handlers: dict[type[Exception], Callable[[Any], ResponseReturnValue]] = {
         AppError: _app_error,
         HTTPException: _http_error,

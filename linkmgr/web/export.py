@@ -4,7 +4,6 @@ Each request occupies a thread until its client has everything, so their number 
 in each process. The worker closes connections that read more slowly than 20 KiB/s.
 """
 
-import threading
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
@@ -14,8 +13,8 @@ from typing import Any
 import orjson
 from flask import Response, request, stream_with_context
 
-from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.web import csv
+from linkmgr.web.slots import Slots
 
 Row = dict[str, Any]
 MAX_CONCURRENT = 2  # of a worker's 4 threads
@@ -27,8 +26,7 @@ _ACCEPTED = {
     "application/x-ndjson": "jsonl",
 }
 _BLOCK = 64 << 10  # bytes of a zip that are collected before they are sent
-_lock = threading.Lock()
-_running: set[int] = set()  # the users that have an export in this process
+_slots = Slots(MAX_CONCURRENT, "export_busy", "own_export_busy")
 
 
 def preferred() -> str:
@@ -98,22 +96,12 @@ def streamed(batches: Iterable[list[Row]]) -> Response:
     return Response(stream_with_context(chain([next(chunks)], chunks)), mimetype="application/json")
 
 
-def _begin(user_id: int) -> None:
-    with _lock:
-        if user_id in _running:
-            raise AppError("own_export_busy", seconds=RETRY_SECONDS)
-        if len(_running) == MAX_CONCURRENT:
-            raise AppError("export_busy", seconds=RETRY_SECONDS)
-        _running.add(user_id)
-
-
 def download(user_id: int, chunks: Generator[bytes], mimetype: str, name: str) -> Response:
     """Stream chunks to a user as a file. An error before the first chunk becomes an ordinary error response. A later
     error closes the connection, so the client sees an incomplete response. If the client disconnects, the generator
     is closed."""
-    _begin(user_id)
     with ExitStack() as stack:
-        stack.callback(_running.discard, user_id)
+        stack.enter_context(_slots.occupied(user_id))
         stack.enter_context(closing(chunks))
         first = next(chunks, b"")
         work = stack.pop_all()

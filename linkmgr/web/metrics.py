@@ -22,6 +22,7 @@ from typing import Any
 from flask import Flask
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
+from linkmgr.errors import CATALOGUE
 from linkmgr.settings import settings, this_app
 
 EVENTS = {
@@ -30,27 +31,7 @@ EVENTS = {
     "database_connections_opened": "Connections to PostgreSQL that were opened.",
     "limiter_refusals": "Requests that exceeded the rate limit.",
 }
-_STATUSES = (
-    200,
-    302,
-    303,
-    304,
-    308,
-    400,
-    401,
-    403,
-    404,
-    405,
-    409,
-    410,
-    412,
-    413,
-    415,
-    422,
-    429,
-    500,
-    503,
-)  # all others share a cell
+_STATUSES = sorted({200, 302, 303, 304, 308} | {status for status, _ in CATALOGUE.values()})  # all others share a cell
 # upper bounds of the histogram
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 _STATUS = {str(status): cell for cell, status in enumerate(_STATUSES)}
