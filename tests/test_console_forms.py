@@ -8,8 +8,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.api.urls import LinkCreate, LinkUpdate
 from linkmgr.repository import plans
+from linkmgr.resources.urls import Link
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -68,11 +68,11 @@ def as_form(body: dict[str, Any]) -> dict[str, Any]:
 
 def test_the_form_has_the_members_of_the_bodies_of_the_api(browser: FlaskClient, alice: Client, sql: Sql) -> None:
     body = everything(alice, sql)
-    assert set(body) == set(LinkCreate().fields) == set(LinkUpdate().fields)
-    assert names(browser.get("/console/links/new").text) - {"again"} == set(LinkCreate().fields)
+    assert set(body) == set(Link.creates()().fields) == set(Link.updates()().fields)
+    assert names(browser.get("/console/links/new").text) - {"again"} == set(Link.creates()().fields)
     link_id = alice.add("/api/url/add", body)
     assert names(browser.get(f"/console/links/{link_id}/edit").text) - {"again"} == {
-        *LinkUpdate().fields,
+        *Link.updates()().fields,
         "password",
         "version",
     }

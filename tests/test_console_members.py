@@ -8,7 +8,6 @@ import pytest
 from flask import Flask
 from marshmallow import Schema
 
-from linkmgr.api import urls
 from linkmgr.fields.base import Choice
 from linkmgr.pages import console
 from linkmgr.pages.console.forms import Form
@@ -20,13 +19,14 @@ from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.splash import Splash
+from linkmgr.resources.urls import Link
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.pages import get, signed_in
 
 BODIES: dict[str, type[Schema]] = {
-    "link": urls.LinkCreate, "qr": QrCode.creates(), "campaign": Campaign.creates(), "channel": Channel.creates(),
+    "link": Link.creates(), "qr": QrCode.creates(), "campaign": Campaign.creates(), "channel": Channel.creates(),
     "bio": BioPage.creates(), "splash": Splash.creates(), "overlay": Overlay.creates(), "pixel": Pixel.creates(),
     "domain": Domain.creates(),
 }  # fmt: skip

@@ -8,7 +8,7 @@ from flask import Flask
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from linkmgr.api.urls import LinkUpdate
+from linkmgr.resources.urls import Link
 from tests.conftest import Client
 from tests.support.operations import CALLS
 
@@ -31,7 +31,7 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words, inner, max_size=4),
     max_leaves=8,
 )
-bodies = st.dictionaries(st.sampled_from(list(LinkUpdate().fields)), values, max_size=3)
+bodies = st.dictionaries(st.sampled_from(list(Link.updates()().fields)), values, max_size=3)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

@@ -11,7 +11,7 @@ from flask import Blueprint
 from flask import request as current_request
 from marshmallow import Schema, ValidationError
 
-from linkmgr.api import row_budget, urls
+from linkmgr.api import row_budget
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, as_json
 from linkmgr.fields.base import Boolean, New, Target, body
@@ -21,6 +21,7 @@ from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import bulk, bulk_changes, bulk_qr
 from linkmgr.resources.qr import QrCode
+from linkmgr.resources.urls import Link
 from linkmgr.web import passwords
 from linkmgr.web import request as web_request
 from linkmgr.web.auth import user_id
@@ -42,13 +43,13 @@ Answer = Json | tuple[Json, int]
 
 
 class LinksCreate(New):
-    urls = Elements(urls.LinkCreate, required=True)
+    urls = Elements(Link.creates(), required=True)
     atomic = Boolean(load_default=False)
 
 
 class LinksUpdate(New):
     ids = ManyIds(required=True)
-    data = Body(urls.LinkUpdate, required=True)
+    data = Body(Link.updates(), required=True)
     atomic = Boolean(load_default=False)
 
 
@@ -81,7 +82,7 @@ def update_links() -> Answer:
         raise AppError("invalid", problems="data.custom must be the alias of one link: send it with one id")
     _check_assigned(_assigned(changes) for _ in set(ids))
     return _answer(
-        "updated", bulk_changes.update_links(user_id(), ids, atomic=atomic, **urls.to_changes(changes)), atomic
+        "updated", bulk_changes.update_links(user_id(), ids, atomic=atomic, **Link.to_changes(changes)), atomic
     )
 
 
@@ -123,13 +124,13 @@ def _load_all(name: str, elements: list[Any], load: Callable[[Any], Row]) -> lis
 
 
 def _load_link(element: Any) -> Row:
-    """Return the members of a LinkCreate. An element of only a URL needs only the field of the URL."""
+    """Return the members of a new link. An element of only a URL needs only the field of the URL."""
     if isinstance(element, dict) and element.keys() == {"url"} and (url := element["url"]) and isinstance(url, str):
         try:
             return {"url": _URL.clean(url)}
         except ValidationError as error:
             raise AppError("invalid", problems=f"url {error.messages[0]}") from None
-    return load_element(urls.LinkCreate, element)
+    return load_element(Link.creates(), element)
 
 
 def _assigned(link: Row) -> int:
@@ -156,7 +157,7 @@ def _to_row(link: Row, hashes: dict[str, str]) -> Row:
     if link.keys() == {"url"}:
         return {"url": link["url"], "hosts": hosts_of([link["url"]])}
     password = link.pop("password", None)
-    return urls.to_row(link) | ({"password_hash": hashes[password]} if password else {})
+    return Link.to_row(link) | ({"password_hash": hashes[password]} if password else {})
 
 
 def _prepare_codes(loaded: list[Row | AppError]) -> list[Row | AppError]:

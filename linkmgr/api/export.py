@@ -18,6 +18,7 @@ from linkmgr.resources.pixels import Pixel
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.resource import Resource
 from linkmgr.resources.splash import Splash
+from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 from linkmgr.web import export as web_export
 from linkmgr.web.auth import user_id
@@ -49,6 +50,8 @@ _LINKS: Columns = {
         " clicks uniqueclicks imported_clicks pixels geotarget devicetarget languagetarget parameters deeplink"
     ),
 }
+_AMONG_FIRST = {"url", "domain", "metatitle", "channel", "channels"}
+_LINKS |= columns(tuple(name for name in Link.shown("export") if name not in _LINKS.keys() | _AMONG_FIRST))
 
 
 class Kind(NamedTuple):

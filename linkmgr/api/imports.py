@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator
 import orjson
 from flask import Blueprint, Response, request
 
-from linkmgr.api import account_rows, urls
+from linkmgr.api import account_rows
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Choice, New, Target, Text, body, load
 from linkmgr.fields.query import paging
@@ -15,6 +15,7 @@ from linkmgr.imports.links import Loader
 from linkmgr.imports.requests import File, Service
 from linkmgr.imports.rows import MEMBERS
 from linkmgr.repository import import_rows, imports
+from linkmgr.resources.urls import Link
 from linkmgr.web import csv as web_csv
 from linkmgr.web import export as web_export
 from linkmgr.web import request as web_request
@@ -178,8 +179,8 @@ def errors_csv(owner: int, import_id: int) -> Response:
 # --- the job
 
 LOADER = Loader(
-    prepare=lambda body: urls.to_row(load(urls.LinkCreate, body)),
-    change=lambda owner, link_id, body: urls.change(owner, link_id, load(urls.LinkUpdate, body)),
+    prepare=lambda body: Link.to_row(load(Link.creates(), body)),
+    change=lambda owner, link_id, body: Link.change(owner, link_id, load(Link.updates(), body)),
     add=account_rows.ADD,
     check_domain=account_rows.check_domain,
 )

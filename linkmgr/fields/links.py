@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 
 from marshmallow import Schema, ValidationError, fields, validate
 
-from linkmgr.fields.base import MAX_ID, Target, Text
+from linkmgr.fields.base import MAX_ID, Target, Text, Timestamp
 from linkmgr.fields.member import JsonSchema, url_json
 from linkmgr.fields.times import parse_time, pattern
 from linkmgr.fields.unknown import warn_unknown
@@ -47,6 +47,7 @@ class IdOrString(fields.Field[int]):
 
     default_error_messages = {"invalid": "must be an id such as 17"}
     json: ClassVar[JsonSchema] = _ID | {"description": "An id, also as a string. 0 means none."}
+    json_shown: ClassVar[JsonSchema] = {"type": "integer", "minimum": 1}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> int:
         row_id = 0 if value == "" else parse_id(value)
@@ -58,6 +59,7 @@ class IdOrString(fields.Field[int]):
 class Ids(fields.Field[list[int]]):
     default_error_messages = {"invalid": "must be an array of ids such as [17, 18]"}
     json: ClassVar[JsonSchema] = {"type": "array", "items": _ID}
+    json_shown: ClassVar[JsonSchema] = {"type": "array", "items": {"type": "integer", "minimum": 1}}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
         if not isinstance(value, list):
@@ -89,6 +91,10 @@ class LinkType(fields.Field[dict[str, Any]]):
         "type": ["integer", "string"],
         "minimum": 0,
         "pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$",
+    }
+    json_shown: ClassVar[JsonSchema] = {
+        "type": ["integer", "string"],
+        "pattern": "^(?:direct|frame|splash|overlay-[0-9]+)$",
     }
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> dict[str, Any]:
@@ -170,6 +176,7 @@ class Parameters(fields.Field[list[list[str]]]):
         "examples": ["newsletter"],
     }
     json: ClassVar[JsonSchema] = _array({"name": _name("utm_source"), "value": _VALUE})
+    json_shown: ClassVar[JsonSchema] = _array({"name": {"type": "string"}, "value": {"type": "string"}})
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[list[str]]:
         if not isinstance(value, list):
@@ -252,6 +259,7 @@ class OwnDomain(Text):
         "maxLength": MAX_URL,
         "description": "One of your branded domains, with or without its scheme.",
     }
+    json_shown: ClassVar[JsonSchema] = {"type": "string", "pattern": "^https?://"}
 
     def clean(self, text: str) -> str:
         if text.rstrip("/") in (settings().base_url, urlsplit(settings().base_url).netloc):
@@ -278,6 +286,7 @@ class Expiry(Text):
         "programming languages print: `2030-12-31T23:59:59Z`, `Tue, 31 Dec 2030 23:59:59 +0000`, "
         "`2030-12-31 23:59:59.015843052 +0000 UTC`.",
     }
+    json_shown = Timestamp.json
 
     def clean(self, text: str) -> str:
         try:

@@ -16,10 +16,9 @@ def json_of(field: fields.Field[Any]) -> JsonSchema:
 
 
 def _allow_empty(schema: JsonSchema) -> JsonSchema:
-    if schema.get("format") == "iri":
-        return {"anyOf": [schema, {"type": "string", "maxLength": 0}]}
+    form = {"format": "iri-reference"} if schema.get("format") == "iri" else {}
     pattern = {"pattern": f"^$|{schema['pattern']}"} if "pattern" in schema else {}
-    return schema | pattern | ({"minLength": 0} if "minLength" in schema else {})
+    return schema | form | pattern | ({"minLength": 0} if "minLength" in schema else {})
 
 
 def _allow_null(schema: JsonSchema) -> JsonSchema:

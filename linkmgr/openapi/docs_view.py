@@ -118,9 +118,7 @@ class Reader:
     def kind(self, schema: JsonSchema) -> str:
         schema = self.resolve(schema)
         if "anyOf" in schema:
-            options = [
-                option for option in schema["anyOf"] if option.get("type") != "null" and option.get("maxLength") != 0
-            ]
+            options = [option for option in schema["anyOf"] if option.get("type") != "null"]
             return ", or ".join(dict.fromkeys(map(self._alternative, options)))
         if "enum" in schema:
             return " | ".join(str(value) for value in schema["enum"] if value is not None)
@@ -191,7 +189,7 @@ class Reader:
     def tables(self, resource: Resource) -> Iterator[Table]:
         bodies = self._bodies(resource)
         rows: list[Row] = []
-        for name in resource.members:
+        for name in sorted(resource.members, key=lambda name: self._needed(name, bodies) == ""):
             schema = next(body["properties"][name] for _, body in bodies if name in body["properties"])
             rows += [self.row(name, schema, needed=self._needed(name, bodies)), *self._inner_rows(name, schema)]
         if rows:

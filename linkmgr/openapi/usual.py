@@ -27,11 +27,13 @@ def _default(field: fields.Field[Any]) -> Any:
     return None if default in (missing, "") or callable(default) else default
 
 
+_KEPT = ("type", "enum", "minimum", "pattern", "items", "anyOf", "properties", "additionalProperties")
+
+
 def _shown(field: fields.Field[Any]) -> JsonSchema:
     """Return the schema of a member in a record: without the bounds of what may be sent."""
-    schema = getattr(field, "json_shown", None) or json_of(field)
-    kept = {name: schema[name] for name in ("type", "enum", "minimum", "pattern", "items", "anyOf") if name in schema}
-    shown = kept | {"examples": field.metadata["examples"]}
+    schema: JsonSchema = getattr(field, "json_shown", None) or json_of(field)
+    shown = {name: value for name, value in schema.items() if name in _KEPT} | {"examples": field.metadata["examples"]}
     if field.dump_only and (description := field.metadata["description"]):
         shown["description"] = description
     return or_null(shown) if field.allow_none else shown
@@ -101,14 +103,16 @@ def section(
     tables: dict[str, str] | None = None,
     **about: Any,
 ) -> Resource:
-    """Return the section of a resource that has the usual operations, and `others`."""
+    """Return the section of a resource that has the usual operations, and `others`. One of these with the method and
+    path of a usual one replaces it."""
     KINDS.append(kind)
     members = members_of(kind.creates())
     for operation in others:
         members |= members_of(operation.body) if operation.body else {}
+    by_path = {(operation.method, operation.path): operation for operation in (*operations(kind, **about), *others)}
     return Resource(
         title,
-        (*operations(kind, **about), *others),
+        tuple(by_path.values()),
         kind.about,
         members,
         nested or {},

@@ -115,6 +115,10 @@ class Resource(New):
         return {name: field for name, field in cls.creates()().fields.items() if field.metadata["label"]}
 
     @classmethod
+    def labels(cls) -> dict[str, str]:
+        return {name: str(field.metadata["label"]) for name, field in cls.controls().items()}
+
+    @classmethod
     @cache
     def shown(cls, place: str = "record") -> tuple[str, ...]:
         """Return the names of the members of a record, or of one in a list or an export."""

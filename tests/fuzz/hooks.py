@@ -27,6 +27,7 @@ _HOSTS = ("shop.example", "www.shop.example:8080", "xn--mnchen-3ya.example", "19
 _ENDS = ("", "/", "/a/b.html?c=d&e=%20#f", "/%00", "?")
 _URLS = strategies.builds("{}://{}{}".format, *map(strategies.sampled_from, (("http", "https"), _HOSTS, _ENDS)))
 schemathesis.openapi.format("iri", _URLS)
+schemathesis.openapi.format("iri-reference", _URLS)  # a URL or ""
 
 
 def _schema(case: AnyCase) -> str:

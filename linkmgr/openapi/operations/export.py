@@ -5,15 +5,11 @@ from typing import Any
 from linkmgr.api import export
 from linkmgr.fields.base import MAX_ID
 from linkmgr.openapi.model import Operation, Resource, parameter
-from linkmgr.openapi.operations import urls
 from linkmgr.openapi.schemas import (
     ID,
     TIMESTAMP,
     JsonSchema,
     array_of,
-    number,
-    or_null,
-    own_url,
     record,
     ref,
     success,
@@ -28,6 +24,7 @@ from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.splash import Splash
+from linkmgr.resources.urls import Link
 from linkmgr.web import csv
 from linkmgr.web.export import FORMATS
 
@@ -46,19 +43,6 @@ _AFTER = parameter(
     maximum=MAX_ID,
 )
 _RECORDS: dict[str, JsonSchema] = {
-    "LinkExported": record(
-        id=ID,
-        alias=text("summer"),
-        shorturl=own_url("summer"),
-        **urls.MEMBERS,
-        channels=array_of(text("Newsletter")) | {"description": "The names of its channels."},
-        description=text("For the newsletter"),
-        expiry=or_null(TIMESTAMP),
-        date=TIMESTAMP,
-        clicks=number(12),
-        uniqueclicks=number(9),
-        imported_clicks=or_null(number(1204)),
-    ),
     "AnswerExported": record(
         id=ID, overlay=ID, name=text("News"), answer={"examples": [{"email": "visitor@example.com"}]}, date=TIMESTAMP
     ),
@@ -108,7 +92,7 @@ are in the order of their ids: continue an interrupted export with the last id t
         _of(
             "/api/urls/export",
             "links",
-            "LinkExported",
+            name_of(Link, "export"),
             export.URLS,
             description="The first columns of the CSV, `Long URL` to `Tags`, are those that Shlink imports.",
         ),

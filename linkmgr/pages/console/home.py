@@ -10,7 +10,6 @@ from flask import g, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr import errors
-from linkmgr.api import urls as api
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import load, problems
@@ -19,6 +18,7 @@ from linkmgr.pages import charts, plan_use
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
 from linkmgr.repository import console_stats
+from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
 DAYS = 28  # four weeks, so that weekdays lie above weekdays
@@ -39,10 +39,10 @@ class Shortened(NamedTuple):
 
 def _shorten(line: str) -> Row:
     url = f"https://{line}" if _BARE.fullmatch(line) else line
-    if messages := problems(api.LinkCreate, {"url": url}):
+    if messages := problems(Link.creates(), {"url": url}):
         raise AppError("invalid", problems=f"The URL {messages['url']}")
     try:
-        return api.create(g.user_id, load(api.LinkCreate, {"url": url})) | {"url": url}
+        return Link.create(g.user_id, load(Link.creates(), {"url": url})) | {"url": url}
     except psycopg2.IntegrityError as error:
         app_error = errors.from_constraint(error)
         if app_error is None:

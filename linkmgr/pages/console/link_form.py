@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 from flask import flash, g, request
 
-from linkmgr.api import urls as api
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import problems
 from linkmgr.fields.countries import NAMES
@@ -15,6 +14,7 @@ from linkmgr.fields.languages import LANGUAGES
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.console import forms
 from linkmgr.pages.console.forms import FormData, lines
+from linkmgr.resources.urls import Link
 
 TEXTS = ("url", "custom", "domain", "password", "expiry", "type", "metatitle", "metadescription", "metaimage",
          "description", "campaign", "status")  # fmt: skip
@@ -27,25 +27,9 @@ PAIRS = {
     "parameters": ("name", "value"),
 }
 STORES = ("apple", "google")  # of the member `deeplink`
-LABELS: dict[str, str | tuple[str, str]] = {
-    "url": "Target",
-    "custom": "Alias",
-    "domain": "Domain",
-    "password": "Password",
-    "expiry": "Expiry",
-    "type": "How the target is shown",
-    "geotarget": "Countries",
-    "devicetarget": "Devices",
-    "languagetarget": "Languages",
-    "parameters": "Parameters",
+LABELS: dict[str, str | tuple[str, str]] = Link.labels() | {
     "metatitle": ("Title", "The name of the link here, and in previews of chats and social networks."),
-    "metadescription": "Preview text",
-    "metaimage": ("Preview image", "The URL of an image for previews."),
     "description": ("Note", "Only you see it."),
-    "pixels": "Pixels",
-    "campaign": "Campaign",
-    "channel": "Channels",
-    "deeplink": "App links",
     "status": ("Status", "A private link works, but does not appear on the pages of campaigns."),
 }
 DEVICES = {
@@ -115,7 +99,7 @@ def check(record: Row) -> dict[str, str]:
         (member, number)
         for member in PAIRS
         for number, row in enumerate(record.get(member, ()))
-        if _lacks(member, row) or problems(api.LinkUpdate, {member: [row]})
+        if _lacks(member, row) or problems(Link.updates(), {member: [row]})
     }
     g.wrong_rows = wrong
     return {

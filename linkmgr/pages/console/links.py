@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 
 from flask import Response, g, render_template
 
-from linkmgr.api import urls as api
 from linkmgr.db.statements import Row
 from linkmgr.fields.query import query_text
 from linkmgr.pages import qr as qr_page
@@ -14,6 +13,7 @@ from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
 from linkmgr.qr.cache import image_cache
 from linkmgr.repository import overviews, url_details, urls, visit_list
+from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
 MAX_CHOICES = 200  # of a kind
@@ -68,16 +68,16 @@ def _options() -> dict[str, dict[str, str]]:
 
 def _add(user_id: int, members: Row) -> Row:
     link_form.warn_expired(members)
-    return api.create(user_id, members)
+    return Link.create(user_id, members)
 
 
 def _change(user_id: int, link_id: int, members: Row) -> None:
     link_form.warn_expired(members)
-    api.change(user_id, link_id, members)
+    Link.change(user_id, link_id, members)
 
 
 FORM = resources.form(
-    urls, api.LinkCreate, api.LinkUpdate,
+    urls, Link.creates(), Link.updates(),
     name="link",
     from_form=link_form.from_form,
     from_row=link_form.from_link,

@@ -29,12 +29,8 @@ _GRAY_PIXEL = base64.b64decode(
 )
 TYPES = {"link": "Link", "text": "Text", "vcard": "Contact", "email": "E-mail", "phone": "Phone", "sms": "SMS",
          "wifi": "Wi-Fi"}  # fmt: skip
-LABELS = {
-    "type": "Type",
-    "data": "Content",
+LABELS: dict[str, str | tuple[str, str]] = QrCode.labels() | {
     "name": ("Name", "Only you see it."),
-    "foreground": "Code",
-    "background": "Background",
     "logo": ("Logo", "The URL of a PNG or JPEG image, which is fetched once."),
 }
 FIELDS = {"colours_too_close": "foreground", "short_link_unknown": "data.link.link", "link_branded": "data.link.link"}

@@ -1,0 +1,269 @@
+"""/api/urls and /api/url"""
+
+from typing import Any
+
+from marshmallow import post_load
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.aliases import Alias
+from linkmgr.fields.base import Choice, Shown, Target, Text, Url
+from linkmgr.fields.links import (
+    DeepLink,
+    Expiry,
+    IdOrIds,
+    IdOrString,
+    Ids,
+    LinkPassword,
+    LinkType,
+    OwnDomain,
+    Parameters,
+    Targets,
+    hosts_of,
+    targets_of,
+)
+from linkmgr.fields.member import member
+from linkmgr.fields.urls import MAX_URL
+from linkmgr.repository import urls
+from linkmgr.resources.resource import DETAIL, EXPORT, READ, Resource, created, row_id
+from linkmgr.visits import labels
+from linkmgr.web import passwords
+
+MAX_DESCRIPTION = 1000
+RECORD, TOTALS = "record", "list export"  # where a member is shown
+# Clients send these defaults with every link. A create with nothing else returns the existing link of the URL, and an
+# update with nothing else leaves it so.
+_DEFAULTS: Row = {
+    "type": {"type": "direct", "splash_id": None, "overlay_id": None},
+    "status": "public",
+    "campaign": 0,
+    "channel": [],
+    "geotarget": {},
+    "devicetarget": {},
+    "languagetarget": {},
+    "deeplink": {},
+    "parameters": [],
+    "pixels": [],
+}
+_URL = {"type": "string", "pattern": "^https?://"}
+_URLS = {"type": "object", "additionalProperties": _URL}
+_COUNT = {"type": "integer", "minimum": 0}
+
+
+class Link(Resource):
+    about = """\
+A visitor is redirected to the first target that matches: by device, then by country, then by language, then `url`. The
+`parameters` are added to any of them. The redirect is a 302, or a 303 after the form for the `password` of the link.
+
+Targets must be `http` or `https` URLs, and neither on this service nor on a branded domain. If a later change causes a
+redirect loop anyway, visitors get an error page with the status 508. Elements of `geotarget`, `devicetarget`,
+`languagetarget`, `parameters` and `pixels` that do not have the form below are ignored.
+
+Without other members, or with default values only, a `url` that you have already shortened returns the existing link.
+
+In `details`, `location` and `device` are `geotarget` and `devicetarget` as objects. `haspassword` is true if the
+link has a password. `custom` is `""` if the service generated the alias. `imported_clicks` is the number of clicks that
+another service counted before an import, or `null`; no statistics include it.
+
+`short` and `shorturl` are the same. `longurl` is the target, `title` is the `metatitle`, and `domain` is the scheme
+and host of the short URL."""
+    noun = "link"
+    path = "url"
+    plural = "urls"
+
+    id = row_id()
+    alias = member(Shown({"type": "string"}), "", "summer")
+    shorturl = member(Shown(_URL), "", "https://go.example.org/summer")
+    longurl = member(Shown(_URL), "", "https://example.com/sale", shown=READ)
+    title = member(Shown({"type": "string"}), "", "Summer sale", shown=READ)
+    custom = member(
+        Alias(allow_empty=True),
+        "The alias: the last part of the short URL. It is case-sensitive, unique on its domain, and not a reserved "
+        "word such as `login`. Without it, the service generates 8 characters.",
+        "summer",
+        label="Alias",
+        shown=DETAIL,
+    )
+    domain = member(
+        OwnDomain(allow_empty=True),
+        'The domain of the short URL. `""` means this service.',
+        "https://go.example.com",
+        label="Domain",
+    )
+    password = member(
+        LinkPassword(allow_empty=True, load_only=True),
+        "Visitors must enter this password on every visit.",
+        "correct horse",
+        label="Password",
+    )
+    haspassword = member(Shown({"type": "boolean"}), "", False, shown=DETAIL)
+    expiry = member(
+        Expiry(allow_empty=True, allow_none=True),
+        "The link stops working at this time.",
+        "2030-12-31 23:59:59",
+        label="Expiry",
+        shown=DETAIL,
+    )
+    type = member(
+        LinkType(),
+        "How the target is shown: `direct` redirects to it, `frame` shows it in a frame, `splash` shows a splash page "
+        "first, the id of one of your splash pages shows that one, and `overlay-<id>` shows the target below one of "
+        "your CTA overlays.",
+        "overlay-17",
+        label="How the target is shown",
+        default="direct",
+        shown=DETAIL,
+    )
+    location = member(Shown(_URLS), "", {"germany": "https://example.de/"}, shown=RECORD)
+    device = member(Shown(_URLS), "", {"iphone": "https://example.com/app"}, shown=RECORD)
+    geotarget = member(
+        Targets("location", labels.country_problem, "A country: its English name or its ISO code.", "Germany"),
+        "Targets by the visitor's country.",
+        [{"location": "Germany", "link": "https://example.de/sale"}],
+        label="Countries",
+        shown=DETAIL,
+    )
+    devicetarget = member(
+        Targets(
+            "device",
+            labels.device_problem,
+            "A device: a model, a maker, a system with or without its version (`iphone`, `windows 10`, "
+            "`android tablet`, `mac`), or `phone`, `tablet` or `desktop`.",
+            "iphone",
+        ),
+        "Targets by the visitor's device.",
+        [{"device": "iphone", "link": "https://example.com/iphone"}],
+        label="Devices",
+        shown=DETAIL,
+    )
+    languagetarget = member(
+        Targets("language", labels.language_problem, "A language: its code or its English name.", "fr"),
+        "Targets by the language of the visitor's browser.",
+        [{"language": "fr", "link": "https://example.com/fr"}],
+        label="Languages",
+        shown=DETAIL,
+    )
+    parameters = member(
+        Parameters(),
+        f"Added to the query of the target. Together they must make at most {MAX_URL} characters.",
+        [{"name": "utm_source", "value": "newsletter"}],
+        label="Parameters",
+        shown=DETAIL,
+    )
+    metatitle = member(
+        Text(allow_empty=True),
+        "The title in previews on social networks.",
+        "Summer sale",
+        label="Title",
+        shown=DETAIL,
+    )
+    metadescription = member(
+        Text(MAX_DESCRIPTION, allow_empty=True, multiline=True),
+        "The text in previews.",
+        "Everything must go.",
+        label="Preview text",
+        shown=DETAIL,
+    )
+    metaimage = member(
+        Url(allow_empty=True),
+        "The image in previews.",
+        "https://example.com/sale.png",
+        label="Preview image",
+        shown=DETAIL,
+    )
+    description = member(
+        Text(MAX_DESCRIPTION, allow_empty=True, multiline=True),
+        "A note for yourself.",
+        "For the newsletter",
+        label="Note",
+    )
+    pixels = member(
+        Ids(),
+        "The ids of your pixels that fire on a visit. An update replaces all of them.",
+        [17],
+        label="Pixels",
+        shown=DETAIL,
+    )
+    campaign = member(
+        IdOrString(allow_none=True),
+        "The id of the campaign that the link is in. `0` removes the link from its campaign.",
+        17,
+        label="Campaign",
+    )
+    channel = member(
+        IdOrIds(),
+        "The ids of channels that the link is added to, or one id. It stays in its other channels. `0` and `[]` change "
+        "nothing.",
+        [17],
+        label="Channels",
+    )
+    channels = member(
+        Shown({"type": "array", "items": {"type": "string"}}),
+        "The names of its channels.",
+        ["Newsletter"],
+        shown=EXPORT,
+    )
+    deeplink = member(
+        DeepLink(),
+        "Opens an app on phones.",
+        {"auto": True, "apple": "https://apps.apple.com/app/id1", "google": "https://play.google.com/store"},
+        label="App links",
+        shown=DETAIL,
+    )
+    status = member(
+        Choice(("private", "public")),
+        "`private` hides the link in the public list of its campaign.",
+        "private",
+        label="Status",
+        default="public",
+        shown=DETAIL,
+    )
+    url = member(
+        Target(MAX_URL, required=True), "The target.", "https://example.com/sale", label="Target", shown=DETAIL
+    )
+    date = created()
+    clicks = member(Shown(_COUNT), "", 12, shown=TOTALS)
+    uniqueclicks = member(Shown(_COUNT), "", 9, shown=TOTALS)
+    imported_clicks = member(Shown(_COUNT | {"type": ["integer", "null"]}), "", 1204, shown=DETAIL)
+
+    @classmethod
+    def id_name(cls) -> str:
+        return "link_id"
+
+    @post_load
+    def drop_defaults(self, loaded: Row, **_: Any) -> Row:
+        return loaded if self.sent_on == "update" else _without_defaults(loaded)
+
+    @classmethod
+    def create(cls, user_id: int, members: Row) -> Row:
+        """Store a link, or return the existing one."""
+        return urls.add(user_id, **cls.to_row(members))
+
+    @classmethod
+    def change(cls, user_id: int, row_id: int, members: Row) -> Row:
+        return urls.update(user_id, row_id, **cls.to_changes(members))
+
+    @staticmethod
+    def to_row(new: Row) -> Row:
+        """Return the arguments of `urls.add` for the body of a create."""
+        return {"hosts": hosts_of(targets_of(new)), **_to_columns(new)}
+
+    @staticmethod
+    def to_changes(changes: Row) -> Row:
+        """Return the arguments of `urls.update` for the body of an update."""
+        changed = not _without_defaults(changes).keys() <= {"url", "campaign", "channel"}
+        return {"changed": changed, "targets": targets_of(changes), **_to_columns(changes)}
+
+
+def _without_defaults(loaded: Row) -> Row:
+    return {name: value for name, value in loaded.items() if value not in ("", _DEFAULTS.get(name, ""))}
+
+
+def _to_columns(loaded: Row) -> Row:
+    """Return the keyword arguments of the repository."""
+    columns: Row = loaded | loaded.get("type", {})
+    if "status" in columns:
+        columns["public"] = columns.pop("status") == "public"
+    if "password" in columns:
+        password = columns.pop("password")
+        columns["password_hash"] = passwords.hashed(password) if password else ""
+    return columns
