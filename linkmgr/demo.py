@@ -12,7 +12,6 @@ from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import load
 from linkmgr.repository import (
     account,
-    api_keys,
     campaigns,
     channels,
     demo_visits,
@@ -26,6 +25,7 @@ from linkmgr.resources.bio import BioPage
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.resources.channels import Channel
 from linkmgr.resources.domains import Domain
+from linkmgr.resources.keys import Key
 from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
 from linkmgr.resources.splash import Splash
@@ -191,8 +191,7 @@ def _add_rows(user_id: int) -> None:
     favorites = {"name": "Favorites", "color": "#f97316", "description": "What we show first", "starred": True}
     shelf = Channel.add(user_id, favorites)
     Channel.add(user_id, {"name": "Archive", "color": "#64748b"})
-    secret, most = keys.new_scoped_key(), api_keys.most_of(user_id)
-    api_keys.add(user_id, most, secret=secret, name="Newsletter", scopes=["links:create", "stats:read"])
+    Key.add(user_id, {"name": "Newsletter", "scopes": ["links:create", "stats:read"]})
     items = {"links": list(links.values()), "bio": [_bio(user_id)], "qr": _codes(user_id)}
     for kind, item_ids in items.items():
         for item_id in item_ids:

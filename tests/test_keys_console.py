@@ -11,7 +11,7 @@ from psycopg2.extensions import connection as Connection
 from werkzeug.test import TestResponse
 
 from linkmgr import keys
-from linkmgr.api.keys import KeyCreate, KeyUpdate
+from linkmgr.resources.keys import Key
 from tests.conftest import PASSWORD, Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -51,10 +51,11 @@ def test_a_new_key_is_shown_once_in_the_response_to_the_form(browser: FlaskClien
 
 def test_the_fields_are_the_members_of_the_bodies(browser: FlaskClient, alice: Client, sql: Sql) -> None:
     factories.domain(sql, alice.id)
-    assert names(browser.get("/console/keys/new").text) - {"current_password", "username"} == set(KeyCreate().fields)
+    fields = names(browser.get("/console/keys/new").text)
+    assert fields - {"current_password", "username"} == set(Key.creates()().fields)
     key_id = alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
     fields = names(browser.get(f"/console/keys/{key_id}/edit").text)
-    assert fields - {"current_password", "username", "version"} == set(KeyUpdate().fields)
+    assert fields - {"current_password", "username", "version"} == set(Key.updates()().fields)
 
 
 def test_all_limits_are_stored_and_changed(browser: FlaskClient, alice: Client, sql: Sql) -> None:

@@ -14,7 +14,7 @@ from linkmgr.web.responses import Json, listing, ok, updated, versioned
 Kind = type[Resource]
 
 
-def _index(kind: Kind) -> Json:
+def index(kind: Kind) -> Json:
     return listing(kind.list_key or kind.plural, kind.index(user_id(), **paging()))
 
 
@@ -48,7 +48,7 @@ def _delete(kind: Kind, **ids: int) -> Json:
 
 
 _ROUTES: dict[str, tuple[str, str, Any]] = {
-    "index": ("GET", "/{plural}", _index),
+    "index": ("GET", "/{plural}", index),
     "read": ("GET", "/{path}/<id:{id_name}>", _read),
     "add": ("POST", "/{adds}", _add),
     "update": ("PUT", "/{path}/<id:{id_name}>/update", _update),

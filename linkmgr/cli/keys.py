@@ -4,14 +4,13 @@ from typing import Any
 
 import click
 
-from linkmgr import keys
-from linkmgr.api.keys import MAX_OVERLAP, KeyCreate
 from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import MAX_ID, load
 from linkmgr.fields.query import MAX_LIMIT
 from linkmgr.repository import api_keys
+from linkmgr.resources.keys import MAX_OVERLAP, Key
 
 group = Group("keys", help="List, add, rotate and delete the API keys of a user.")
 _KEY_ID = click.IntRange(1, MAX_ID)
@@ -56,11 +55,10 @@ def list_keys(user: str) -> None:
 @click.option("--allow-ip", "allowed_ips", multiple=True, help="IP address or network that the key can be used from.")
 def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None:
     """Add a key and print it. It is not shown again."""
-    user_id, secret = find_id(user), keys.new_scoped_key()
+    user_id = find_id(user)
     arrays = {member: list(limits.pop(member)) for member in ("domains", "allowed_ips")}
-    new = load(KeyCreate, {"name": name, "scopes": list(names)} | limits | arrays)
-    api_keys.add(user_id, api_keys.most_of(user_id), secret=secret, **new)
-    click.echo(secret)
+    members = load(Key.creates(), {"name": name, "scopes": list(names)} | limits | arrays)
+    click.echo(Key.create(user_id, members)["secret"])
 
 
 @group.command("rotate")
@@ -71,9 +69,7 @@ def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None
 )
 def rotate_key(user: str, key_id: int, overlap: int) -> None:
     """Replace a key and print the new one."""
-    user_id, secret = find_id(user), keys.new_scoped_key()
-    api_keys.rotate(user_id, key_id, api_keys.most_of(user_id), secret=secret, overlap=overlap)
-    click.echo(secret)
+    click.echo(Key.rotate(find_id(user), key_id, overlap=overlap)["key"])
 
 
 @group.command("delete")
@@ -81,8 +77,7 @@ def rotate_key(user: str, key_id: int, overlap: int) -> None:
 @click.argument("key_id", type=_KEY_ID)
 def delete_key(user: str, key_id: int) -> None:
     """Delete a key. It stops working at once."""
-    user_id = find_id(user)
-    api_keys.delete(user_id, key_id, api_keys.most_of(user_id))
+    Key.delete(find_id(user), key_id)
     click.echo(f"Key {key_id} of {user} has been deleted.")
 
 

@@ -64,7 +64,7 @@ def operations(
     `adding` and `deleted` describe the create and the delete. `paged` is the summary of a read that has a list too.
     `responses` are those that are special, by the names of the endpoints."""
     name, row = kind.__name__, f"/api/{kind.path}/{{{kind.id_name()}}}"
-    called = f"{'an' if kind.noun[0] in 'aeiou' else 'a'} {kind.noun}"
+    called = f"{'an' if kind.noun[0] in 'aeiouA' else 'a'} {kind.noun}"
     message = f"{kind.subject()} has been {{}} successfully."
     usual = {
         "index": listing(kind.list_key or kind.plural, name_of(kind, "list")),

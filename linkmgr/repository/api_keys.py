@@ -1,18 +1,18 @@
 """Scoped keys: API keys that users make for their programs.
 
-`grantable` are the limits of the caller's own key (web/scopes.py). A key can neither make nor change a key that allows
-more than itself.
+A key can neither make nor change a key that allows more than itself (`grantable` of web/scopes.py).
 """
 
-from typing import Any, Unpack
-
 import orjson
+from flask import has_request_context
 
 from linkmgr import keys
-from linkmgr.db.statements import Page, Paging, Row, page, row, run, run_unsynced
-from linkmgr.errors import AppError, not_found
+from linkmgr.db.statements import Row, row, run, run_unsynced
+from linkmgr.errors import AppError, existing, not_found
+from linkmgr.repository.tables import Table
 from linkmgr.settings import settings
 from linkmgr.web import rate_limit, scopes
+from linkmgr.web import request as web_request
 
 
 def identify(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
@@ -86,21 +86,16 @@ def record_use(key_id: int, address: str) -> None:
         raise AppError("key_unknown")
 
 
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
-    return page(
-        """
-        SELECT id, name, prefix, scopes, coalesce(domains, '{}') AS domains, own_only, expires,
-               coalesce(allowed_ips::text[], '{}') AS allowed_ips, created, last_used, last_address,
-               CASE WHEN previous_until > now() THEN previous_until END AS previous_until
-          FROM api_keys
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        "SELECT count(*) FROM api_keys WHERE user_id = %(user_id)s",
-        user_id=user_id,
-        **paging,
-    )
+KEYS = Table(
+    "api_keys",
+    "key",
+    """
+    *, coalesce(domains, '{}') AS domains, coalesce(allowed_ips::text[], '{}') AS allowed_ips,
+    CASE WHEN previous_until > now() THEN previous_until END AS previous_until, version::text
+    """,
+    has_usage=False,
+)
+index, batch, read = KEYS.index, KEYS.batch, KEYS.read
 
 
 def default(user_id: int) -> Row:
@@ -120,23 +115,6 @@ def default(user_id: int) -> Row:
     return {"name": "default", "prefix": keys.PREFIX} | key
 
 
-def read(user_id: int, key_id: int) -> Row:
-    key = row(
-        """
-        SELECT id, name, prefix, scopes, coalesce(domains, '{}') AS domains, own_only, expires,
-               coalesce(allowed_ips::text[], '{}') AS allowed_ips, created, last_used, last_address,
-               CASE WHEN previous_until > now() THEN previous_until END AS previous_until, version::text
-          FROM api_keys
-         WHERE user_id = %(user_id)s AND id = %(key_id)s
-        """,
-        user_id=user_id,
-        key_id=key_id,
-    )
-    if key is None:
-        raise not_found("key")
-    return key
-
-
 def owner(user_id: int) -> Row:
     user = row("SELECT admin, email FROM users WHERE id = %(user_id)s", user_id=user_id)
     if user is None:
@@ -144,25 +122,27 @@ def owner(user_id: int) -> Row:
     return user
 
 
-def most_of(user_id: int) -> Row:
-    """Return the limits of keys that a user may make in the console and on the command line."""
-    return scopes.grantable(None, is_admin=owner(user_id)["admin"])
-
-
-def _params(key: Row, grantable: Row) -> Row:
-    """Return the parameters of a new or changed key. An empty array or text is no limit."""
-    if "admin" in key.get("scopes", ()) and "admin" not in grantable["scopes"]:
+def _limits(user_id: int, members: Row | None = None) -> str:
+    """Return the limits of keys that the caller may make, as JSON: those of its own key, or those of the user in the
+    console and in commands, where there is no key. Check that the `members` of a key may have the scope `admin`."""
+    if has_request_context() and web_request.current().is_api:
+        caller = web_request.current().caller
+        limits = scopes.grantable(caller, is_admin=bool(caller.admin))
+    else:
+        limits = scopes.grantable(None, is_admin=owner(user_id)["admin"])
+    if members and "admin" in (members["scopes"] or ()) and "admin" not in limits["scopes"]:
         raise AppError("admin_scope")
-    return dict.fromkeys(("name", "scopes", "domains", "expires", "allowed_ips")) | key
+    return orjson.dumps(limits).decode()
 
 
-def add(user_id: int, grantable: Row, *, secret: str, **key: Any) -> int:
-    """Store a key and return its id."""
+def add(user_id: int, members: Row) -> Row:
+    """Store the digest of the key `secret`, and return the id."""
+    limits, secret = _limits(user_id, members), members["secret"]
     result = run(
         """
         WITH new AS (
             SELECT %(scopes)s::text[] AS scopes, nullif(%(domains)s::bigint[], '{}') AS domains,
-                   coalesce(%(own_only)s, false) AS own_only, %(expires)s::timestamptz AS expires,
+                   %(own_only)s::boolean AS own_only, nullif(%(expires)s, '')::timestamptz AS expires,
                    nullif(%(allowed_ips)s::text[]::cidr[], '{}') AS allowed_ips),
         checked AS (
             SELECT CASE WHEN is_key_within(scopes, domains, own_only, expires, allowed_ips,
@@ -177,20 +157,20 @@ def add(user_id: int, grantable: Row, *, secret: str, **key: Any) -> int:
             RETURNING id)
         SELECT id, refusal FROM checked LEFT JOIN added ON true
         """,
-        **(_params(key, grantable) | {"own_only": key.get("own_only")}),
+        **members,
         user_id=user_id,
         prefix=secret[: keys.SHOWN],
         digest=keys.digest(secret),
-        grantable=orjson.dumps(grantable).decode(),
+        grantable=limits,
     )
     assert result is not None
     if result["refusal"]:
         raise AppError(result["refusal"])
-    return int(result["id"])
+    return {"id": result["id"]}
 
 
-def update(user_id: int, key_id: int, grantable: Row, **changes: Any) -> None:
-    """Change the members that were sent, if both the old and the new key are within `grantable`."""
+def update(user_id: int, key_id: int, members: Row) -> Row:
+    """Change the members that were sent, if the caller may make both the old and the new key."""
     result = run(
         """
         WITH stored AS (
@@ -221,18 +201,18 @@ def update(user_id: int, key_id: int, grantable: Row, **changes: Any) -> None:
              WHERE k.user_id = %(user_id)s AND k.id = new.id AND refusal IS NULL)
         SELECT refusal FROM checked
         """,
-        **_params(changes, grantable),
+        **members,
         user_id=user_id,
         key_id=key_id,
-        grantable=orjson.dumps(grantable).decode(),
+        grantable=_limits(user_id, members),
     )
-    if result is None:
-        raise not_found("key")
-    if result["refusal"]:
-        raise AppError(result["refusal"])
+    refusal = existing(result, "key")["refusal"]
+    if refusal:
+        raise AppError(refusal)
+    return read(user_id, key_id)
 
 
-def rotate(user_id: int, key_id: int, grantable: Row, *, secret: str, overlap: int, version: str | None = None) -> Row:
+def rotate(user_id: int, key_id: int, *, secret: str, overlap: int, version: str | None = None) -> Row:
     """Replace a key, unless `version` is not that of its row. The previous one works for `overlap` more seconds. Return
     the new prefix and this time."""
     rotated = run(
@@ -252,7 +232,7 @@ def rotate(user_id: int, key_id: int, grantable: Row, *, secret: str, overlap: i
         digest=keys.digest(secret),
         overlap=overlap,
         version=version,
-        grantable=orjson.dumps(grantable).decode(),
+        grantable=_limits(user_id),
     )
     if rotated is None:
         stored = read(user_id, key_id)  # raises not_found
@@ -260,7 +240,7 @@ def rotate(user_id: int, key_id: int, grantable: Row, *, secret: str, overlap: i
     return rotated
 
 
-def delete(user_id: int, key_id: int, grantable: Row) -> None:
+def delete(user_id: int, key_id: int) -> None:
     deleted = run(
         """
         DELETE FROM api_keys
@@ -270,7 +250,7 @@ def delete(user_id: int, key_id: int, grantable: Row) -> None:
         """,
         user_id=user_id,
         key_id=key_id,
-        grantable=orjson.dumps(grantable).decode(),
+        grantable=_limits(user_id),
     )
     if deleted is None:
         read(user_id, key_id)  # raises not_found

@@ -11,8 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 from marshmallow import Schema, fields
 
-from linkmgr.api import keys
-from linkmgr.fields import aliases, base, links
+from linkmgr.fields import aliases, base, keys, links
 from linkmgr.fields.qr import VcardData
 from linkmgr.resources import bio, domains, qr
 from tests.conftest import BASE_URL

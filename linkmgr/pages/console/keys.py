@@ -4,8 +4,6 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr import keys as web_keys
-from linkmgr.api import keys as api
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import load
@@ -13,12 +11,12 @@ from linkmgr.fields.query import page_number
 from linkmgr.pages import signed_in
 from linkmgr.pages.account import confirm_password, password_problem
 from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import Form, FormData, differing, lines, to_number
+from linkmgr.pages.console.forms import FormData, lines, to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import api_keys, overviews
+from linkmgr.resources.keys import Key, KeyRotation
 from linkmgr.web import scopes
 
-PER_PAGE = 15
 MAX_CHOICES = 200
 ACTIONS = (scopes.READ, scopes.CREATE, scopes.WRITE)
 _LABELS = {  # of the words of scopes; the others are their own
@@ -57,14 +55,7 @@ def _from_form(form: FormData) -> Row:
 
 def _from_key(key: Row) -> Row:
     ordered = {"scopes": sorted(key["scopes"]), "domains": sorted(key["domains"], key=str)}
-    return (
-        {name: key[name] for name in ("name", "own_only", "allowed_ips")} | ordered | {"expires": key["expires"] or ""}
-    )
-
-
-def _changes(record: Row, stored: Row) -> Row:
-    """Return the members that differ. `own_only` cannot be changed."""
-    return differing(record | {"own_only": stored["own_only"]}, stored)
+    return {name: key[name] for name in Key.controls()} | ordered | {"expires": key["expires"] or ""}
 
 
 def _scope_table() -> list[tuple[str, list[str]]]:
@@ -81,52 +72,27 @@ def _domains() -> dict[str, dict[str, str]]:
 
 
 def _show_list() -> str:
-    page = api_keys.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+    page = Key.index(g.user_id, limit=resources.PER_PAGE, number=page_number(), after=None)
     return resources.show_rows(FORM, page, default=api_keys.default(g.user_id))
 
 
-def _add(user_id: int, members: Row) -> Row:
-    secret = web_keys.new_scoped_key()
-    return {"id": api_keys.add(user_id, api_keys.most_of(user_id), secret=secret, **members), "secret": secret}
-
-
-FORM = Form(
-    name="key",
-    plural="keys",
-    noun="API key",
-    blueprint="keys",
-    id_name="key_id",
-    new=api.KeyCreate,
-    changed=api.KeyUpdate,
+FORM = resources.declared(
+    Key,
     from_form=_from_form,
     from_row=_from_key,
-    read=api_keys.read,
-    add=_add,
-    change=lambda user_id, key_id, members: api_keys.update(user_id, key_id, api_keys.most_of(user_id), **members),
-    delete=lambda user_id, key_id: api_keys.delete(user_id, key_id, api_keys.most_of(user_id)),
     show_list=_show_list,
     heading="API keys",
     can_duplicate=False,
-    labels={
-        "name": ("Name", "The program that will use the key."),
-        "scopes": "Scopes",
-        "own_only": "Only the links, QR codes and other rows that it creates",
-        "domains": "Domains",
-        "expires": "Expiry",
-        "allowed_ips": ("IP addresses", "Addresses or networks such as 192.0.2.0/24, one per line. Leave it empty to "
-                        "allow all."),
-    },
     example="Give each program its own key, which allows only what the program needs. For example, a key can create "
     "links and do nothing else.",
     consequence="Programs that use it stop working at once.",
     fields={"domains_unknown": "domains", "admin_scope": "scopes"},
-    changes=_changes,
     check=lambda _members: password_problem(),  # a key gives lasting access
     options=_domains,
     choices=lambda: {"table": _scope_table(), "email": api_keys.owner(g.user_id)["email"]},
     show_secret=lambda row: render_template("console/key_made.html", secret=row["secret"]),
     after="keys",
-).register()  # fmt: skip
+)
 
 
 # --- rotation
@@ -134,7 +100,7 @@ FORM = Form(
 
 @bp.get("/keys/<id:row_id>/rotate")
 def key_rotate(row_id: int, problem: str = "", *, has_changed: bool = False) -> str:
-    key, email = api_keys.read(g.user_id, row_id), api_keys.owner(g.user_id)["email"]
+    key, email = Key.read(g.user_id, row_id), api_keys.owner(g.user_id)["email"]
     return render_template("console/key_rotate.html", row=key, email=email, problem=problem, has_changed=has_changed)
 
 
@@ -142,10 +108,9 @@ def key_rotate(row_id: int, problem: str = "", *, has_changed: bool = False) -> 
 def key_rotate_now(row_id: int) -> ResponseReturnValue:
     if messages := password_problem():
         return key_rotate(row_id, messages["current_password"]), 400
-    rotation = load(api.KeyRotation, {"overlap": request.form.get("overlap", 0, int)})
-    secret, version = web_keys.new_scoped_key(), request.form.get("version")
+    rotation = load(KeyRotation, {"overlap": request.form.get("overlap", 0, int)})
     try:
-        api_keys.rotate(g.user_id, row_id, api_keys.most_of(g.user_id), secret=secret, version=version, **rotation)
+        secret = Key.rotate(g.user_id, row_id, version=request.form.get("version"), **rotation)["key"]
     except AppError as error:
         if error.code != "changed_meanwhile":
             raise

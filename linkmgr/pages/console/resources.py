@@ -86,7 +86,6 @@ def show_rows(form: Form, page: Page, **values: Any) -> str:
 
 def resource(kind: str, rows: Any, new: type[Schema], changed: type[Schema], **members: Any) -> Form:
     """Add the list and the form of a resource. `kind` is its name in `overviews.uses`."""
-    resource_form = form(rows, new, changed, **({"name": kind, "id_name": f"{kind}_id"} | members))
 
     def show_list() -> str:
         page = rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
@@ -96,7 +95,8 @@ def resource(kind: str, rows: Any, new: type[Schema], changed: type[Schema], **m
         page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
         return show_rows(resource_form, page, many=MANY)
 
-    bp.add_url_rule(f"/{resource_form.plural}", resource_form.plural, show_list)
+    usual = {"name": kind, "id_name": f"{kind}_id", "show_list": show_list}
+    resource_form = form(rows, new, changed, **(usual | members))
     return resource_form
 
 
