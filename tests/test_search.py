@@ -104,6 +104,13 @@ def test_the_console_searches_too(app: Flask, alice: Client, stock: Stock) -> No
         assert "Page 7" not in page
 
 
+def test_a_line_break_is_in_no_link(app: Flask, alice: Client, stock: Stock) -> None:
+    stock.add(alice, "Needle")
+    assert found(alice, "\n") == []
+    for query in ("q=%0A", "q=%0A&order=click", "q=%0A&status=public"):
+        assert "Needle" not in signed_in(app).get(f"/console/links?{query}").text
+
+
 def test_a_search_of_many_links_reads_few_and_jobs_empty_the_pending_list(
     app: Flask, alice: Client, raw: Connection, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from linkmgr.api.stats import list_visits
 from linkmgr.db.statements import Page
 from linkmgr.errors import AppError
 from linkmgr.fields.base import body, changes_of
-from linkmgr.fields.query import paging, query_text
+from linkmgr.fields.query import paging, query_search, query_text
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import url_details, url_search, urls
@@ -34,7 +34,7 @@ def _find(short: str) -> Json:
 
 def _list_links() -> Page:
     page = paging()
-    q, by_clicks = query_text("q", MAX_URL), query_text("order") == "click"
+    q, by_clicks = query_search(), query_text("order") == "click"
     if by_clicks and page["after"]:
         raise AppError("invalid", problems="after requires order=date. Use page to list links by clicks")
     if q:

@@ -6,6 +6,7 @@ from linkmgr.db.statements import Paging
 from linkmgr.errors import AppError
 from linkmgr.fields import strict_json
 from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.urls import MAX_URL
 from linkmgr.web.request import current
 
 DEFAULT_LIMIT, MAX_LIMIT = 15, 1000
@@ -71,6 +72,12 @@ def query_text(name: str, max_length: int = 255) -> str | None:
     if len(text) > max_length or not strict_json.is_storable(text):
         raise AppError("invalid", problems=f"{name} must be at most {max_length} characters, without NUL characters")
     return text
+
+
+def query_search() -> str | None:
+    """Return `q`. Line breaks, which no member of a link has, separate the members in the text that is searched."""
+    text = query_text("q", MAX_URL)
+    return text and text.replace("\n", "\r")
 
 
 def query_choice(name: str, choices: tuple[str, ...]) -> str | None:

@@ -39,11 +39,13 @@ def parse_short_url(text: str) -> ShortUrl | None:
         return None
     if is_own and parts.scheme != base.scheme:
         return None
-    # A branded domain is served on the port of its scheme.
-    port = (base.port or _PORTS[base.scheme]) if is_own else _PORTS[parts.scheme]
-    if (parts.port or _PORTS[parts.scheme]) != port:
-        return None
-    return ShortUrl(alias, None if is_own else parts.hostname, parts.scheme if has_scheme else None)
+    scheme = parts.scheme if has_scheme else None
+    if is_own:
+        is_served = (parts.port or _PORTS[base.scheme]) == (base.port or _PORTS[base.scheme])
+    else:  # a branded domain is served on the port of its scheme, which the port can name
+        scheme = scheme or next((name for name, port in _PORTS.items() if port == parts.port), None)
+        is_served = parts.port is None or parts.port == _PORTS.get(scheme or "")
+    return ShortUrl(alias, None if is_own else parts.hostname, scheme) if is_served else None
 
 
 def parse_item_url(text: str) -> dict[str, str | None]:

@@ -10,8 +10,7 @@ from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page, Row
 from linkmgr.errors import AppError
-from linkmgr.fields.query import page_number, query_choice, query_id, query_text
-from linkmgr.fields.urls import MAX_URL
+from linkmgr.fields.query import page_number, query_choice, query_id, query_search
 from linkmgr.pages import charts
 from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import to_number
@@ -67,7 +66,7 @@ def _page(query: dict[str, Any]) -> Page:
 def _query() -> dict[str, Any]:
     """Return the filters and the order, which are None by default."""
     return (
-        {"q": query_text("q", MAX_URL)}
+        {"q": query_search()}
         | {name: query_id(name) for name in _ROWS}
         | {name: query_choice(name, tuple(values)) for name, (_, values) in FILTERS.items()}
         | {"order": "click" if query_choice("order", ("date", "click")) == "click" else None}
