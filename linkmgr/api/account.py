@@ -4,6 +4,7 @@ from flask import Blueprint, Response
 from marshmallow import ValidationError, validates_schema
 
 from linkmgr.fields.base import Changes, Email, Password, body
+from linkmgr.fields.member import member
 from linkmgr.repository import account as accounts
 from linkmgr.settings import settings
 from linkmgr.web import passwords
@@ -14,8 +15,12 @@ bp = Blueprint("account", __name__)
 
 
 class AccountUpdate(Changes):
-    email = Email()
-    password = Password()
+    email = member(Email(), "The new e-mail address. It is unique, ignoring case.", "new@example.com")
+    password = member(
+        Password(),
+        "The new password. It ends the user's browser sessions and cancels unused sign-in links.",
+        "correct horse battery",
+    )
 
     @validates_schema
     def check_not_empty(self, data: Json, **_: object) -> None:

@@ -17,6 +17,7 @@ from linkmgr.errors import AppError, as_json
 from linkmgr.fields.base import Boolean, New, Target, body
 from linkmgr.fields.bulk import Body, Elements, ManyIds, load_element, number_warnings
 from linkmgr.fields.links import hosts_of
+from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import bulk, bulk_changes, bulk_qr
@@ -42,25 +43,34 @@ _URL = Target(MAX_URL)
 Answer = Json | tuple[Json, int]
 
 
-class LinksCreate(New):
-    urls = Elements(Link.creates(), required=True)
-    atomic = Boolean(load_default=False)
+# Examples of bodies
+NEW_LINKS = [{"url": "https://example.com/sale", "custom": "autumn"}, {"url": "https://example.com/winter"}]
+NEW_CODES = [{"type": "link", "data": "https://example.com/sale"}, {"type": "text", "data": "Hello"}]
+NEW_MEMBERS = {"campaign": 0, "expiry": "2030-12-31 23:59:59"}
 
 
-class LinksUpdate(New):
-    ids = ManyIds(required=True)
-    data = Body(Link.updates(), required=True)
-    atomic = Boolean(load_default=False)
+class Bulk(New):
+    atomic = member(Boolean(load_default=False), "Carry out all elements or none.", True)
 
 
-class LinkIds(New):
-    ids = ManyIds(required=True)
-    atomic = Boolean(load_default=False)
+class LinksCreate(Bulk):
+    urls = member(Elements(Link.creates(), required=True), "Bodies of `POST /api/url/add`.", NEW_LINKS)
 
 
-class QrCodesCreate(New):
-    qrs = Elements(QrCode.creates(), required=True)
-    atomic = Boolean(load_default=False)
+class LinkIds(Bulk):
+    ids = member(ManyIds(required=True), "The ids of links.", [17, 18])
+
+
+class LinksUpdate(LinkIds):
+    data = member(
+        Body(Link.updates(), required=True),
+        "The body of `PUT /api/url/{link_id}/update`, for each of the links. `custom` needs a single id.",
+        NEW_MEMBERS,
+    )
+
+
+class QrCodesCreate(Bulk):
+    qrs = member(Elements(QrCode.creates(), required=True), "Bodies of `POST /api/qr/add`.", NEW_CODES)
 
 
 @bp.post("/urls/bulk")

@@ -8,6 +8,7 @@ from flask import Blueprint, Response, request
 from linkmgr.api import account_rows
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Choice, New, Target, Text, body, load
+from linkmgr.fields.member import member
 from linkmgr.fields.query import paging
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.imports import requests, services
@@ -34,9 +35,13 @@ _PAGE = 100  # failed rows that are read at once; each has at most 128 KiB
 class ServiceToRead(New):
     """A service whose links are read. A body without these members is a file."""
 
-    source = Choice(services.SERVICES, required=True)
-    address = Target(MAX_URL)
-    token = Text(_MAX_TOKEN, required=True)
+    source = member(Choice(services.SERVICES, required=True), "The kind of the service.", "bitly")
+    address = member(Target(MAX_URL), "The URL of the service. Bitly needs none.", "https://s.example.com")
+    token = member(
+        Text(_MAX_TOKEN, required=True),
+        "A key of its API. It is stored encrypted until the import ends.",
+        "4dc54f6c1b",
+    )
 
 
 class ImportRules(New):

@@ -4,6 +4,7 @@ from flask import Blueprint, Response
 
 from linkmgr import keys
 from linkmgr.fields.base import Email, Expiration, Id, Matching, New, Password, body
+from linkmgr.fields.member import member
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.repository import login, users
 from linkmgr.web import auth, passwords
@@ -17,11 +18,17 @@ STATUSES = ("admin", "free", "pro")
 
 
 class UserCreate(New):
-    username = Matching("[A-Za-z0-9_.-]{3,50}", "3 to 50 letters, digits, '_', '.' or '-'", required=True)
-    email = Email(required=True)
-    password = Password(required=True)
-    planid = Id()
-    expiration = Expiration()
+    username = member(
+        Matching("[A-Za-z0-9_.-]{3,50}", "3 to 50 letters, digits, '_', '.' or '-'", required=True),
+        "Unique, ignoring case.",
+        "carol",
+    )
+    email = member(Email(required=True), "Unique, ignoring case.", "carol@example.com")
+    password = member(Password(required=True), "The first password.", "correct horse")
+    planid = member(Id(), "The id of a premium plan. Without it, the user has the free plan.", 2)
+    expiration = member(
+        Expiration(), "The end of the plan, read as `expires`. Without it, the plan has no end.", "2030-12-31 23:59:59"
+    )
 
 
 @bp.get("/users")

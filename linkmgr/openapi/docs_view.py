@@ -189,7 +189,8 @@ class Reader:
     def tables(self, resource: Resource) -> Iterator[Table]:
         bodies = self._bodies(resource)
         rows: list[Row] = []
-        for name in sorted(resource.members, key=lambda name: self._needed(name, bodies) == ""):
+        names = dict.fromkeys(name for _, body in bodies for name in body["properties"])
+        for name in sorted(names, key=lambda name: "required" not in self._needed(name, bodies)):
             schema = next(body["properties"][name] for _, body in bodies if name in body["properties"])
             rows += [self.row(name, schema, needed=self._needed(name, bodies)), *self._inner_rows(name, schema)]
         if rows:
@@ -239,7 +240,7 @@ class Reader:
                 )
                 for parameter in map(self.resolve, entry.get("parameters", []))
             ],
-            [name for name in resource.members if content and name in self.resolve(content["schema"])["properties"]],
+            list(self.resolve(content["schema"])["properties"]) if content else [],
             _code(json.dumps(content["example"], indent=2) if content else ""),
             _code(self.curl(path, method, content.get("example"), keyed, entry)),
             _code(json.dumps(success, indent=2) if success else ""),

@@ -20,15 +20,6 @@ class Access(Enum):
     PUBLIC = "any client, without a key"
 
 
-@dataclass(frozen=True)
-class Member:
-    """A member of a body. Its type and bounds come from the marshmallow field."""
-
-    example: Any
-    description: str = ""
-    default: Any = None  # on create, if the database sets it; the document takes others from load_default
-
-
 @dataclass(frozen=True, eq=False)
 class Operation:
     method: str
@@ -58,9 +49,6 @@ class Operation:
         return re.findall(r"{(\w+)}", self.path)
 
 
-Members = dict[str, Member]
-
-
 @dataclass(frozen=True)
 class Resource:
     """A section of the document. `tables` maps titles to schemas that /api/docs shows below the members."""
@@ -68,8 +56,6 @@ class Resource:
     name: str
     operations: tuple[Operation, ...]
     description: str = ""
-    members: Members = field(default_factory=dict)
-    nested: dict[type[Schema], Members] = field(default_factory=dict)
     records: dict[str, JsonSchema] = field(default_factory=dict)
     tables: dict[str, str] = field(default_factory=dict)
 

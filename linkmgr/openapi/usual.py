@@ -2,29 +2,16 @@
 
 from typing import Any
 
-from marshmallow import Schema, fields, missing
+from marshmallow import fields
 
 from linkmgr.openapi.bodies import json_of
-from linkmgr.openapi.model import PAGING, Member, Members, Operation, Resource
+from linkmgr.openapi.model import PAGING, Operation, Resource
 from linkmgr.openapi.schemas import CREATED, JsonSchema, changed, done, listing, or_null, reading
 from linkmgr.resources.resource import Resource as Declared
 
 Kind = type[Declared]
 Codes = tuple[str, ...]
 KINDS: list[Kind] = []  # all of section()
-
-
-def members_of(schema: type[Schema]) -> Members:
-    """Return the members of a body."""
-    return {
-        name: Member(field.metadata["examples"][0], field.metadata["description"], _default(field))
-        for name, field in schema().fields.items()
-    }
-
-
-def _default(field: fields.Field[Any]) -> Any:
-    default = field.load_default
-    return None if default in (missing, "") or callable(default) else default
 
 
 _KEPT = ("type", "enum", "minimum", "pattern", "items", "anyOf", "properties", "additionalProperties")
@@ -99,23 +86,17 @@ def section(
     *,
     others: tuple[Operation, ...] = (),
     records: dict[str, JsonSchema] | None = None,
-    nested: dict[type[Schema], Members] | None = None,
     tables: dict[str, str] | None = None,
     **about: Any,
 ) -> Resource:
     """Return the section of a resource that has the usual operations, and `others`. One of these with the method and
     path of a usual one replaces it."""
     KINDS.append(kind)
-    members = members_of(kind.creates())
-    for operation in others:
-        members |= members_of(operation.body) if operation.body else {}
     by_path = {(operation.method, operation.path): operation for operation in (*operations(kind, **about), *others)}
     return Resource(
         title,
         tuple(by_path.values()),
         kind.about,
-        members,
-        nested or {},
         records_of(kind) | (records or {}),
         tables or {},
     )

@@ -3,9 +3,7 @@
 The OpenAPI document, /api/docs, and the route list, access matrix and contract of the tests derive from these entries.
 """
 
-from linkmgr.fields.member import member
 from linkmgr.openapi import schemas
-from linkmgr.openapi.bodies import with_nested
 from linkmgr.openapi.operations import (
     account,
     bio,
@@ -51,11 +49,3 @@ RESOURCES = (
 )
 OPERATIONS = tuple(operation for resource in RESOURCES for operation in resource.operations)
 RECORDS = schemas.RECORDS | {name: record for resource in RESOURCES for name, record in resource.records.items()}
-for resource in RESOURCES:
-    for operation in resource.operations:
-        if operation.body:
-            for schema in with_nested(operation.body):
-                for name, field in schema._declared_fields.items():
-                    told = resource.nested.get(schema, resource.members).get(name)
-                    if not field.metadata and told:
-                        member(field, told.description, told.example, default=told.default)

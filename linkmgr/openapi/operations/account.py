@@ -1,7 +1,7 @@
 """/api/account"""
 
 from linkmgr.api import account
-from linkmgr.openapi.model import Member, Operation, Resource
+from linkmgr.openapi.model import Operation, Resource
 from linkmgr.openapi.schemas import ID, TIMESTAMP, JsonSchema, changed, choice, or_null, own_url, reading, record, text
 
 ACCOUNT: dict[str, JsonSchema] = {
@@ -19,13 +19,6 @@ RESOURCE = Resource(
     description="""\
 `status` is `admin` for administrators, `pro` while a premium plan is in force, and `free` otherwise. `expires` is the
 end of the plan, or `null` if it has none.""",
-    members={
-        "email": Member("new@example.com", "The new e-mail address. It is unique, ignoring case."),
-        "password": Member(
-            "correct horse battery",
-            "The new password. It ends the user's browser sessions and cancels unused sign-in links.",
-        ),
-    },
     records={"Account": record(**ACCOUNT)},
     operations=(
         Operation("GET", "/api/account", "Read the account", reading("Account"), tagged=True),

@@ -1,8 +1,8 @@
 """/api/bio"""
 
 from linkmgr.openapi.schemas import ID, own_url, success, text
-from linkmgr.openapi.usual import members_of, section
-from linkmgr.resources.bio import BioLink, BioPage
+from linkmgr.openapi.usual import section
+from linkmgr.resources.bio import BioPage
 
 RESOURCE = section(
     BioPage,
@@ -11,5 +11,4 @@ RESOURCE = section(
     change={"bio": "I write.", "theme": "dark"},
     codes=("plan_feature", "alias_taken"),
     responses={"add": success(id=ID, alias=text("dana"), shorturl=own_url("dana"))},
-    nested={BioLink: members_of(BioLink)},
 )

@@ -2,12 +2,11 @@
 
 from linkmgr.api import bulk
 from linkmgr.fields.bulk import MAX_ELEMENTS
-from linkmgr.openapi.model import Member, Operation, Resource
+from linkmgr.openapi.model import Operation, Resource
 from linkmgr.openapi.schemas import ID, JsonSchema, array_of, number, own_url, record, ref, success, text
 
 _INDEX = number(0) | {"description": "The position of the element in the request, from 0."}
 _CODES = ("bulk_refused", "bulk_too_large", "rows_limited")
-_NEW_LINKS = [{"url": "https://example.com/sale", "custom": "autumn"}, {"url": "https://example.com/winter"}]
 
 
 def _results(done: str, **members: JsonSchema) -> JsonSchema:
@@ -44,19 +43,6 @@ whether the others can be stored.
 - **Ids** may be repeated and may be strings. An id that is not yours has the code `missing`.
 - **If-Match** is the version of one record, so bulk requests do not support it.
 - **Safe to repeat.** As with all writes, `Idempotency-Key` makes it safe to send a request again.""",
-    members={
-        "urls": Member(_NEW_LINKS, "Bodies of `POST /api/url/add`."),
-        "qrs": Member(
-            [{"type": "link", "data": "https://example.com/sale"}, {"type": "text", "data": "Hello"}],
-            "Bodies of `POST /api/qr/add`.",
-        ),
-        "ids": Member([17, 18], "The ids of links."),
-        "data": Member(
-            {"campaign": 0, "expiry": "2030-12-31 23:59:59"},
-            "The body of `PUT /api/url/{link_id}/update`, for each of the links. `custom` needs a single id.",
-        ),
-        "atomic": Member(True, "Carry out all elements or none."),
-    },
     records={
         "BulkFailure": record(
             index=_INDEX,
@@ -72,7 +58,7 @@ whether the others can be stored.
             "Shorten many URLs",
             _results("created", id=ID, shorturl=own_url("autumn")),
             bulk.LinksCreate,
-            {"urls": _NEW_LINKS},
+            {"urls": bulk.NEW_LINKS},
             codes=_CODES,
         ),
         Operation(
@@ -81,7 +67,7 @@ whether the others can be stored.
             "Change many links",
             _results("updated", id=ID, shorturl=own_url("autumn")),
             bulk.LinksUpdate,
-            {"ids": [17, 18], "data": {"campaign": 0, "expiry": "2030-12-31 23:59:59"}},
+            {"ids": [17, 18], "data": bulk.NEW_MEMBERS},
             codes=(*_CODES, "etag_invalid"),
             many=True,
         ),
@@ -100,7 +86,7 @@ whether the others can be stored.
             "Create many QR codes",
             _results("created", id=ID, link=own_url("qr/xkcd1234")),
             bulk.QrCodesCreate,
-            {"qrs": [{"type": "link", "data": "https://example.com/sale"}, {"type": "text", "data": "Hello"}]},
+            {"qrs": bulk.NEW_CODES},
             codes=_CODES,
         ),
     ),

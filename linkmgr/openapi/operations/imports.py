@@ -6,7 +6,7 @@ from linkmgr.imports.bodies import MAX_CHANNELS
 from linkmgr.imports.cells import CUT, MAX_TEXT, REMOVED
 from linkmgr.imports.files.text import MAX_COLUMNS
 from linkmgr.imports.job import MAX_FAILING_HOURS
-from linkmgr.openapi.model import PAGING, Member, Operation, Resource, parameter
+from linkmgr.openapi.model import PAGING, Operation, Resource, parameter
 from linkmgr.openapi.schemas import (
     ID,
     TIMESTAMP,
@@ -63,11 +63,6 @@ service leaves them. A link keeps its domain if this is one of your branded doma
 
 A CSV has at most {MAX_COLUMNS} columns. An import runs in the background, as long as the service is running. Rows that
 fail do not stop it.""",
-    members={
-        "source": Member("bitly", "The kind of the service."),
-        "address": Member("https://s.example.com", "The URL of the service. Bitly needs none."),
-        "token": Member("4dc54f6c1b", "A key of its API. It is stored encrypted until the import ends."),
-    },
     records={
         "Import": record(
             id=ID,

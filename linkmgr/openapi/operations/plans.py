@@ -2,7 +2,7 @@
 
 from linkmgr.api import plans
 from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED
-from linkmgr.openapi.model import Access, Member, Operation, Resource
+from linkmgr.openapi.model import Access, Operation, Resource
 from linkmgr.openapi.schemas import ID, JsonSchema, all_of, choice, done, flag, number, record, text
 
 _LIMITS = {
@@ -46,13 +46,6 @@ For administrators. Plans limit growth: adding a row beyond a count is a 400, an
 is a 403. Existing rows can still be read, changed and deleted. A limit of `0` and a count of `"0"` mean unlimited.
 Administrators have no limits, except that `retention` also applies to them. Their requests per minute are those of the
 setting `LINKMGR_RATE_LIMIT`, also on a plan with its own.""",
-    members={
-        "type": Member("yearly", "The period: a calendar month, a calendar year, or without an end."),
-        "expiration": Member(
-            "2030-12-31 23:59:59",
-            "The end of the plan, whatever the type. A time in the past ends the plan. Free plans have no end.",
-        ),
-    },
     records={
         "Plan": record(
             id=ID,

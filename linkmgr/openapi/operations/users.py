@@ -1,22 +1,13 @@
 """/api/users and /api/user"""
 
 from linkmgr.api import users
-from linkmgr.openapi.model import Access, Member, Operation, Resource, parameter
+from linkmgr.openapi.model import Access, Operation, Resource, parameter
 from linkmgr.openapi.operations.account import ACCOUNT
 from linkmgr.openapi.schemas import ID, all_of, done, own_url, reading, record, ref, success, text
 
 RESOURCE = Resource(
     name="Users",
     description="For administrators. A user whose plan has expired is shown with the free plan.",
-    members={
-        "username": Member("carol", "Unique, ignoring case."),
-        "email": Member("carol@example.com", "Unique, ignoring case."),
-        "password": Member("correct horse", "The first password."),
-        "planid": Member(2, "The id of a premium plan. Without it, the user has the free plan."),
-        "expiration": Member(
-            "2030-12-31 23:59:59", "The end of the plan, read as `expires`. Without it, the plan has no end."
-        ),
-    },
     records={
         "User": record(**ACCOUNT, planid=ID, apikey=text("linkmgr_...")),
         "UserAdded": record(id=ID, email=text("carol@example.com"), username=text("carol")),
