@@ -14,7 +14,7 @@ from linkmgr.fields import unknown
 from linkmgr.imports import job
 from linkmgr.pages import brand, branded, fast_redirect
 from linkmgr.qr import cache
-from linkmgr.repository import cleanup, expiry, plans, url_search
+from linkmgr.repository import cleanup, plans, purge, url_search
 from linkmgr.web import (
     auth,
     conditional_writes,
@@ -62,7 +62,7 @@ def create_app(**overrides: str) -> Flask:
         replica.init_app(app)
         restricted.init_app(app)
         jobs.init_app(cleanup.HANDLERS | plans.HANDLERS, idle=url_search.empty_pending_list)
-        jobs.init_app({}, idle=expiry.delete_some)
+        jobs.init_app({}, idle=purge.delete_some_expired)
         job.init_app(app, imports.LOADER)
         keys.init_app(app)
         branded.init_app(app)

@@ -15,7 +15,7 @@ from linkmgr.repository import (
     campaigns,
     channels,
     demo_visits,
-    overlay_answers,
+    overlay,
     plans,
     qr,
     urls,
@@ -178,7 +178,7 @@ def _add_rows(user_id: int) -> None:
     domain = {"domain": "https://go.example.com", "redirectroot": "https://example.com/"}
     Domain.add_checked(user_id, load(Domain.creates(), domain), is_checked=False)
     overlays = _overlays(user_id)
-    overlay_answers.add(user_id, overlays["demo-news"], answer='{"email": "robin@example.com"}')
+    overlay.add_answer(user_id, overlays["demo-news"], answer='{"email": "robin@example.com"}')
     pixel_ids = [
         Pixel.add(user_id, {"type": "gapixel", "name": "Shop", "tag": "UA-12345678-1"}),
         Pixel.add(user_id, {"type": "fbpixel", "name": "Spring campaign", "tag": "1234567890"}),

@@ -50,7 +50,7 @@ BOUNDS = {
     "links": PLAN,
     "login_links": ("an hour", f"{REPOSITORY}/login.py", "login_links WHERE created < now() - interval '1 hour'"),
     "outbox": ("100,000, with webhooks only", f"{REPOSITORY}/outbox.py", "kept=MAX_WAITING"),
-    "overlay_answers": ("100,000 an overlay", f"{REPOSITORY}/overlay_answers.py", "MAX_ANSWERS = 100_000"),
+    "overlay_answers": ("100,000 an overlay", f"{REPOSITORY}/overlay.py", "MAX_ANSWERS = 100_000"),
     "overlays": PLAN,
     "pending_visits": ("moved every few seconds", f"{REPOSITORY}/rollups.py", "DELETE FROM pending_visits"),
     "pixels": PLAN,

@@ -6,7 +6,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.repository import overlay_answers
+from linkmgr.repository import overlay as overlays
 from tests.conftest import PASSWORD, Client
 from tests.support import factories
 from tests.support.batches import BATCH, MANY, STATISTICS, VISITS, go
@@ -140,7 +140,7 @@ def test_a_deleted_users_overlay_takes_no_answers(app: Flask, admin: Client, car
     [overlay] = sql("SELECT id FROM overlays")
     admin.delete(f"/api/user/{carol.id}/delete")
     with app.app_context():
-        assert overlay_answers.overlay(carol.id, overlay["id"]) is None
+        assert overlays.form(carol.id, overlay["id"]) is None
 
 
 def test_a_user_with_many_links_is_deleted_at_once_and_the_links_in_batches(

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from linkmgr.pages.overlay_answers import ANSWERS, THANKS
-from linkmgr.repository import overlay_answers
+from linkmgr.repository import overlay as overlays
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.interstitials import TARGET, Show, hrefs, link, overlay
@@ -122,7 +122,7 @@ def test_an_ip_address_has_a_limit_of_answers(form: Callable[..., Form]) -> None
 
 
 def test_an_overlay_has_a_limit_of_answers(form: Callable[..., Form], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlay_answers, "MAX_ANSWERS", 2)
+    monkeypatch.setattr(overlays, "MAX_ANSWERS", 2)
     full, other = form("newsletter"), form("newsletter")
     assert [full.send(NEWSLETTER).status_code for _ in range(2)] == [200, 200]
     refused = full.send(NEWSLETTER)

@@ -20,7 +20,7 @@ from linkmgr.fields.links import hosts_of
 from linkmgr.fields.member import member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
-from linkmgr.repository import bulk, bulk_changes, bulk_qr
+from linkmgr.repository import bulk, bulk_changes, qr
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.urls import Link
 from linkmgr.web import passwords
@@ -106,7 +106,7 @@ def delete_links() -> Answer:
 def add_qrs() -> Answer:
     sent = _body(QrCodesCreate, "qrs")
     codes = _prepare_codes(_load_all("qrs", sent["qrs"], lambda element: load_element(QrCode.creates(), element)))
-    return _store(codes, sent["atomic"], lambda rows: bulk_qr.add(user_id(), rows, atomic=sent["atomic"]))
+    return _store(codes, sent["atomic"], lambda rows: qr.add_many(user_id(), rows, atomic=sent["atomic"]))
 
 
 def _body(schema: type[Schema], name: str) -> Json:

@@ -2,7 +2,7 @@
 
 from flask import Blueprint
 
-from linkmgr.repository import connections
+from linkmgr.repository import service
 from linkmgr.settings import RELEASE
 from linkmgr.web.responses import Json, ok
 
@@ -11,5 +11,5 @@ bp = Blueprint("health", __name__)
 
 @bp.get("/healthz")
 def healthz() -> Json:
-    connections.check()
+    service.check()
     return ok(version=RELEASE)

@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from linkmgr.errors import AppError
-from linkmgr.repository import connections
+from linkmgr.repository import service
 from linkmgr.settings import settings
 from linkmgr.web.metrics import Metrics, metrics
 
@@ -25,7 +25,7 @@ class _AllMetrics(Collector):
     def collect(self) -> Iterator[Metric]:
         yield from self.counters.collect()
         with suppress(psycopg2.Error):  # the counters are available without the database
-            for name, value in connections.count().items():
+            for name, value in service.connections().items():
                 help_text = "PostgreSQL connections of all processes and machines."
                 yield GaugeMetricFamily(f"linkmgr_database_connections_{name}", help_text, value=value)
 

@@ -12,7 +12,8 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import overlays
 from linkmgr.fields.base import Choice, Email, New, Text, load
-from linkmgr.repository import callers, overlay_answers
+from linkmgr.repository import callers
+from linkmgr.repository import overlay as stored_overlays
 from linkmgr.web import client_address, error_pages, security_headers
 from linkmgr.web.responses import ok
 
@@ -69,11 +70,11 @@ def answer() -> ResponseReturnValue:
     except BadData:
         raise AppError("answer_unplaced") from None
     _enforce_limit()
-    overlay = overlay_answers.overlay(user_id, overlay_id)
+    overlay = stored_overlays.form(user_id, overlay_id)
     if overlay is None:
         raise AppError("no_such_page")
     values = load(_schema(overlay), members)
-    overlay_answers.add(user_id, overlay_id, answer=orjson.dumps(values).decode())
+    stored_overlays.add_answer(user_id, overlay_id, answer=orjson.dumps(values).decode())
     if not error_pages.prefers_html():
         return ok(THANKS)
     return render_template("go_thanks.html", message=THANKS, target=target, host=urlsplit(target).hostname)

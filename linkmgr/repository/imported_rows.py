@@ -4,7 +4,7 @@ import orjson
 import psycopg2
 
 from linkmgr.db.statements import Row, row, rows, run
-from linkmgr.repository.overlay_answers import MAX_ANSWERS
+from linkmgr.repository.overlay import MAX_ANSWERS
 
 # By the file of the export.
 _CREATED = {

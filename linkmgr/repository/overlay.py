@@ -2,11 +2,12 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page
-from linkmgr.repository.colors import run_with_colors
-from linkmgr.repository.tables import Table
+from linkmgr.db.statements import Page, Paging, Row, page, row, run
+from linkmgr.errors import AppError
+from linkmgr.repository.tables import Table, run_with_colors
 
 OVERLAYS = Table("overlays", "overlay", write=run_with_colors)
+MAX_ANSWERS = 100_000  # per overlay
 index, batch, read, delete = OVERLAYS.index, OVERLAYS.batch, OVERLAYS.read, OVERLAYS.delete
 
 
@@ -59,3 +60,48 @@ def update(user_id: int, overlay_id: int, members: Row, *, checked: Row | None =
     """
     values = {"checked_type": checked and checked["type"], "checked_message": checked and checked["message"]}
     return OVERLAYS.change(sql, user_id, overlay_id, members | values)
+
+
+def form(user_id: int, overlay_id: int) -> Row | None:
+    """Return the members of the overlay that its form depends on, or None."""
+    return row(
+        """
+        SELECT type, message
+          FROM overlays
+         WHERE user_id = %(user_id)s AND id = %(overlay_id)s
+           AND EXISTS (SELECT FROM users WHERE users.id = user_id)
+        """,
+        user_id=user_id,
+        overlay_id=overlay_id,
+    )
+
+
+def add_answer(user_id: int, overlay_id: int, *, answer: str) -> None:
+    """Store an answer, which is JSON text. Raise an error if the overlay was deleted or has MAX_ANSWERS answers.
+
+    FOR KEY SHARE waits for a concurrent delete of the overlay, so that no answer to a deleted overlay is stored.
+    """
+    overlay = run(
+        """
+        WITH overlay AS (
+            SELECT user_id, id,
+                   NOT EXISTS (SELECT FROM overlay_answers WHERE overlay_id = %(overlay_id)s
+                               OFFSET %(max_answers)s - 1 LIMIT 1) AS accepts_answers
+              FROM overlays
+             WHERE user_id = %(user_id)s AND id = %(overlay_id)s
+               AND EXISTS (SELECT FROM users WHERE users.id = user_id)
+               FOR KEY SHARE),
+        added AS (
+            INSERT INTO overlay_answers (user_id, overlay_id, answer)
+            SELECT user_id, id, %(answer)s::json FROM overlay WHERE accepts_answers)
+        SELECT accepts_answers FROM overlay
+        """,
+        user_id=user_id,
+        overlay_id=overlay_id,
+        answer=answer,
+        max_answers=MAX_ANSWERS,
+    )
+    if overlay is None:
+        raise AppError("no_such_page")
+    if not overlay["accepts_answers"]:
+        raise AppError("answers_full")

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from linkmgr.db.statements import Row, row, rows, run
-from linkmgr.errors import not_found
+from linkmgr.errors import existing, not_found
 
 MAX_USERS = 1000  # in a batch
 
@@ -20,6 +20,32 @@ def all_plans() -> list[Row]:
          ORDER BY id
         """
     )
+
+
+def with_users() -> list[Row]:
+    """Return all plans with the number of users that have them: the first free one is that of users without another."""
+    return rows(
+        """
+        SELECT id, name, free, monthly::text, yearly::text, lifetime::text, rate, limits,
+               (SELECT count(*) FROM users
+                 WHERE CASE WHEN plan_id IS NOT NULL AND (expires IS NULL OR expires > now()) THEN plan_id
+                            ELSE (SELECT min(id) FROM plans WHERE free) END = plans.id) AS users
+          FROM plans
+         ORDER BY id
+        """
+    )
+
+
+def read(plan_id: int) -> Row:
+    stored = row(
+        """
+        SELECT id, name, free, monthly::text, yearly::text, lifetime::text, rate, limits
+          FROM plans
+         WHERE id = %(plan_id)s
+        """,
+        plan_id=plan_id,
+    )
+    return existing(stored, "plan")
 
 
 def subscribe(plan_id: int, user_id: int, *, type: str, expiration: str | None = None) -> None:  # noqa: A002 - the API's name

@@ -1,16 +1,18 @@
 """The purge of expired visits, of visitors without visits, and of other expired rows.
 
 The number of rows does not affect how long locks are held: the purge selects rows without locks and deletes them in
-batches of one transaction each. It drops partitions one at a time, with a short lock timeout.
+batches of one transaction each. It drops partitions one at a time, with a short lock timeout. Other expired rows are also
+deleted in the background.
 """
 
 from collections.abc import Iterator
+from time import monotonic
 from typing import Any, NamedTuple
 
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import UNSYNCED, Row, database, run_unsynced
-from linkmgr.repository import cleanup, expiry, rollups
+from linkmgr.repository import callers, cleanup, idempotency, import_rows, imports, outbox, rollups
 from linkmgr.repository.visits import create_partitions
 
 MAX_ROWS = 5000
@@ -45,7 +47,7 @@ def purge() -> Purged:
             OR kind LIKE 'bots %%' AND kind < 'bots ' || to_char(now(), 'YYYY-MM')
         """
     )
-    expiry.delete()
+    _delete_expired_rows()
     return Purged(visits, months + sum(_drop_partition(partition, if_empty=True) for partition in _empty_months()))
 
 
@@ -237,3 +239,30 @@ def _delete_visitors() -> None:
                     ids=[visitor["tracked_id"] for visitor in batch],
                     visitors=[visitor["visitor"] for visitor in batch],
                 )
+
+
+# --- other expired rows
+
+_ROUND_SECONDS = 600  # between two rounds of a process
+_KINDS = (
+    callers.delete_expired,
+    idempotency.delete_expired,
+    imports.delete_expired,
+    import_rows.delete_expired,
+    outbox.delete_expired,
+)
+_ended = [float("-inf")]  # the time at which this process last found nothing more
+
+
+def _delete_expired_rows() -> None:
+    for delete_expired in _KINDS:
+        while delete_expired(MAX_ROWS) == MAX_ROWS:
+            pass
+
+
+def delete_some_expired() -> None:
+    """Delete at most MAX_ROWS rows of each kind, unless there was nothing more a short time ago."""
+    if monotonic() < _ended[0] + _ROUND_SECONDS:
+        return
+    if max([delete_expired(MAX_ROWS) for delete_expired in _KINDS]) < MAX_ROWS:
+        _ended[0] = monotonic()

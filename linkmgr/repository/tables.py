@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Unpack
 
+from psycopg2.errors import CheckViolation
+
 from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
-from linkmgr.errors import existing
+from linkmgr.errors import AppError, existing
+from linkmgr.fields.colors import readable
 from linkmgr.settings import settings
 
 
@@ -58,3 +61,18 @@ class Table:
 
     def delete(self, user_id: int, row_id: int) -> None:
         existing(run(self._delete, user_id=user_id, row_id=row_id), self._noun)
+
+
+_COLOR_CODES = ("colours_too_close", "overlay_colours_too_close")
+
+
+def run_with_colors(sql: str, **params: Any) -> Row | None:
+    """Run a statement and return its first row. If the colors are too similar, name some that are not."""
+    try:
+        return run(sql, **params)
+    except CheckViolation as error:
+        if error.diag.constraint_name not in _COLOR_CODES:
+            raise
+        color, background = (error.diag.message_detail or "").split()
+        better = {"color": readable(color, background), "background": readable(background, color)}
+        raise AppError(error.diag.constraint_name, **better) from None

@@ -1,9 +1,10 @@
 """Users, for administrators."""
 
 from collections.abc import Iterator
+from typing import Unpack
 
 from linkmgr import keys
-from linkmgr.db.statements import Row, row, rows, run
+from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
 from linkmgr.errors import AppError, not_found
 from linkmgr.settings import settings
 
@@ -21,6 +22,27 @@ def search(*, status: str | None = None, email: str | None = None) -> Iterator[l
     while batch := _next_batch(before, status, email):
         yield [_reveal_key(user) for user in batch]
         before = batch[-1]["id"]
+
+
+def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
+    """List the users whose name or e-mail address contains `q`, newest first."""
+    return page(
+        """
+        SELECT id, username, email, status, plan, registered,
+               coalesce((SELECT total FROM usage WHERE user_id = accounts.id AND kind = 'links'), 0) AS links
+          FROM accounts
+         WHERE id < %(after)s
+           AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN lower(username || chr(10) || email)) > 0)
+         ORDER BY id DESC
+         LIMIT %(limit)s OFFSET %(offset)s
+        """,
+        """
+        SELECT count(*) FROM users
+         WHERE %(q)s::text IS NULL OR position(lower(%(q)s) IN lower(username || chr(10) || email)) > 0
+        """,
+        q=q,
+        **paging,
+    )
 
 
 def _next_batch(before: int, status: str | None, email: str | None) -> list[Row]:

@@ -10,7 +10,7 @@ from linkmgr.fields import overlays
 from linkmgr.fields.base import Choice, Color, Target, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import overlay
-from linkmgr.repository.overlay_answers import MAX_ANSWERS
+from linkmgr.repository.overlay import MAX_ANSWERS
 from linkmgr.resources.resource import DETAIL, Resource, created, row_id
 
 TYPES = ("contact", "poll", "message", "newsletter", "image", "coupon")

@@ -12,7 +12,6 @@ from linkmgr.fields.base import Boolean, New
 from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED, UNLIMITED, PlanLimits, PlanName, PlanNumbers
 from linkmgr.pages.administration.blueprint import bp
 from linkmgr.pages.console.forms import Form, FormData, lines, to_number
-from linkmgr.repository import administration as repository
 from linkmgr.repository import plans as stored_plans
 from linkmgr.settings import settings
 
@@ -105,7 +104,7 @@ def _change(_: int, plan_id: int, members: Row) -> None:
 
 def _show_list() -> str:
     return render_template(
-        "administration/plans.html", form=FORM, plans=repository.plans(), labels=LABELS, shown=_SHOWN
+        "administration/plans.html", form=FORM, plans=stored_plans.with_users(), labels=LABELS, shown=_SHOWN
     )
 
 
@@ -121,7 +120,7 @@ FORM = Form(
     changed=PlanChanges,
     from_form=_from_form,
     from_row=_from_row,
-    read=lambda _, plan_id: repository.plan(plan_id),
+    read=lambda _, plan_id: stored_plans.read(plan_id),
     add=_add,
     change=_change,
     delete=lambda _, plan_id: None,

@@ -7,7 +7,7 @@ from flask import g, render_template
 
 from linkmgr.pages import charts, signed_in
 from linkmgr.pages.administration.blueprint import bp
-from linkmgr.repository import administration as repository
+from linkmgr.repository import service as repository
 from linkmgr.repository import stats
 from linkmgr.repository.stats_scope import Owner
 from linkmgr.settings import PREFIX, RELEASE, settings

@@ -17,7 +17,6 @@ from linkmgr.pages.account import password_problem
 from linkmgr.pages.administration.blueprint import bp
 from linkmgr.pages.console.forms import Form, FormData, flash_with_warnings, lines, to_number
 from linkmgr.repository import account as accounts
-from linkmgr.repository import administration as repository
 from linkmgr.repository import login, plans
 from linkmgr.repository import users as stored_users
 
@@ -34,7 +33,7 @@ _PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
 
 def _show_list() -> str:
     q = query_text("q")
-    page = repository.users(q=q, limit=PER_PAGE, number=page_number(), after=None)
+    page = stored_users.index(q=q, limit=PER_PAGE, number=page_number(), after=None)
     return render_template("administration/users.html", form=FORM, page=page, searched=q)
 
 

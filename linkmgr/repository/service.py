@@ -1,0 +1,40 @@
+"""The state of the service: its database and the connections to it."""
+
+from linkmgr.db.statements import Row, row, rows
+
+
+def check() -> None:
+    """Raise an error if the database does not respond."""
+    row("SELECT 1 AS alive")
+
+
+def connections() -> Row:
+    """Return the number of connections that are open and that are in use by other statements than this one."""
+    [counts] = rows(
+        """
+        SELECT count(*) AS open, count(*) FILTER (WHERE state <> 'idle' AND pid <> pg_backend_pid()) AS in_use
+          FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'linkmgr'
+        """
+    )
+    return counts
+
+
+def state() -> Row:
+    """Return the state of the database. `spools` are the stored positions of spool files by name."""
+    [values] = rows(
+        """
+        SELECT (SELECT version FROM schema_version) AS schema, current_setting('server_version') AS postgresql,
+               pg_database_size(current_database()) AS size, pg_postmaster_start_time() AS started,
+               (SELECT count(*) FROM users) AS users,
+               (SELECT coalesce(sum(total), 0) FROM usage WHERE kind = 'links')::bigint AS links,
+               (SELECT coalesce(sum(total), 0) FROM usage
+                 WHERE kind = 'visits ' || to_char(now(), 'YYYY-MM'))::bigint AS clicks,
+               (SELECT count(*) FROM jobs) AS jobs, (SELECT min(created) FROM jobs) AS oldest_job,
+               (SELECT count(*) FROM jobs WHERE attempts > 3) AS failing_jobs,
+               (SELECT count(*) FROM pg_stat_activity
+                 WHERE datname = current_database() AND application_name = 'linkmgr') AS connections,
+               (SELECT coalesce(json_object_agg(name, stored), '{}') FROM visit_spools) AS spools
+        """
+    )
+    return values
