@@ -7,7 +7,7 @@ from flask import Response, after_this_request
 
 from linkmgr.db import transaction
 from linkmgr.errors import AppError
-from linkmgr.repository import callers
+from linkmgr.repository import rate_windows
 from linkmgr.settings import settings
 from linkmgr.web import rate_limit
 from linkmgr.web.auth import user_id
@@ -27,11 +27,11 @@ def _spend(rows: int) -> None:
     limit = rate_limit.parse_rate(settings().bulk_rows)
     window = limit.get_expiry()
     bucket = f"rows:{user_id()}"
-    counter = callers.spend(bucket, rows, limit=limit.amount, window=window)
+    counter = rate_windows.spend(bucket, rows, limit=limit.amount, window=window)
     if counter:
         _set_headers(limit.amount, counter["count"], counter["seconds"])
         return
-    current = callers.counts([bucket], window=window)
+    current = rate_windows.counts([bucket], window=window)
     used, seconds = (current[0]["count"], max(1, current[0]["seconds"])) if current else (0, 1)
     _set_headers(limit.amount, used, seconds)
     raise AppError("rows_limited", limit=limit.amount, per=rate_limit.period(limit), seconds=seconds)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.repository import callers
+from linkmgr.repository import rate_windows
 from linkmgr.web import client_address, passwords
 
 ATTEMPTS, WINDOW = 10, 600  # wrong passwords per IP address, known browser or session; seconds
@@ -34,13 +34,13 @@ def by_account(bucket: str) -> Limit:
 
 def matches(password: str, password_hash: str, *limits: Limit) -> bool:
     """Compare a password. Raise an error if any limit was reached before or during the comparison."""
-    failures = {row["bucket"]: row for row in callers.counts([limit.bucket for limit in limits], window=WINDOW)}
+    failures = {row["bucket"]: row for row in rate_windows.counts([limit.bucket for limit in limits], window=WINDOW)}
     for limit in limits:
         if limit.bucket in failures:
             _enforce(limit, failures[limit.bucket])
     is_correct = passwords.matches(password, password_hash)
     for limit in limits:
-        counter = callers.count(limit.bucket, by=int(not is_correct), window=WINDOW)
+        counter = rate_windows.count(limit.bucket, by=int(not is_correct), window=WINDOW)
         _enforce(limit, counter, added=int(not is_correct))
     return is_correct
 

@@ -12,8 +12,8 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import overlays
 from linkmgr.fields.base import Choice, Email, New, Text, load
-from linkmgr.repository import callers
 from linkmgr.repository import overlay as stored_overlays
+from linkmgr.repository import rate_windows
 from linkmgr.web import client_address, error_pages, security_headers
 from linkmgr.web.responses import ok
 
@@ -81,6 +81,6 @@ def answer() -> ResponseReturnValue:
 
 
 def _enforce_limit() -> None:
-    counter = callers.count(f"answer:{client_address.network()}", window=WINDOW)
+    counter = rate_windows.count(f"answer:{client_address.network()}", window=WINDOW)
     if counter["count"] > ANSWERS:
         raise AppError("too_many_answers", seconds=max(1, counter["seconds"]))

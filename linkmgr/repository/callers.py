@@ -1,161 +1,126 @@
-"""The caller of a request, and counters of requests and attempts per window.
+"""The caller of a request by its key, and the count of its requests. See repository/rate_windows.py."""
 
-If a stored window ends later than a window that begins now, it is invalid: a setting was shortened or the clock was set
-back. The statements then begin a new window. They allow 5 seconds, more than a statement takes, because a concurrent
-statement may have begun its window later.
-"""
-
-from linkmgr.db.statements import Row, row, rows, run, run_unsynced
+from linkmgr.db.statements import Row, row, run_unsynced
+from linkmgr.errors import AppError
 from linkmgr.settings import settings
 from linkmgr.web import rate_limit
 
 
 def identify(key_digest: bytes, address: str, by: int) -> Row:
     """Return the members of web.caller.Caller. If PostgreSQL keeps the counters, count `by` requests and return
-    `count`, `until` and `now` too.
+    `count`, `until` and `now` too, which are None otherwise.
 
     Requests without a valid key count against the IP address. The bucket of a user contains the plan's rate, so that
     a new rate begins a new window.
     """
-    window = rate_limit.window()
-    if window is None:
-        caller = row(
-            """
-            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s) AS bucket,
-                   caller.*
+    caller = row(
+        """
+        WITH caller AS (
+            SELECT CASE WHEN key_valid THEN id END AS id, admin, api, CASE WHEN key_valid THEN rate END AS rate,
+                   key_valid, email, username, status, expires, registered, version
+              FROM accounts,
+                   LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
+                                   IS NOT FALSE AS key_valid) key
+             WHERE key_digest = %(key_digest)s AND NOT key_off),
+        bucket AS (
+            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s) AS bucket, rate
               FROM (SELECT 1) always
-              LEFT JOIN (SELECT CASE WHEN key_valid THEN id END AS id, admin, api,
-                                CASE WHEN key_valid THEN rate END AS rate, key_valid,
-                                email, username, status, expires, registered, version
-                           FROM accounts,
-                                LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
-                                                IS NOT FALSE AS key_valid) key
-                          WHERE key_digest = %(key_digest)s AND NOT key_off) caller ON true
-            """,
-            key_digest=key_digest,
-            address=address,
-            lifetime=settings().key_lifetime_days,
-        )
-    else:
-        caller = row(
-            """
-            WITH caller AS (
-                SELECT CASE WHEN key_valid THEN id END AS id, admin, api,
-                       CASE WHEN key_valid THEN rate END AS rate, key_valid,
-                       email, username, status, expires, registered, version
-                  FROM accounts,
-                       LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
-                                       IS NOT FALSE AS key_valid) key
-                 WHERE key_digest = %(key_digest)s AND NOT key_off),
-            counter AS (
-                INSERT INTO rate_windows AS w (bucket, count, until)
-                SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s),
-                       %(by)s::integer,
-                       clock_timestamp() + make_interval(secs =>
-                           CASE WHEN rate IS NULL THEN %(window)s::float8 ELSE %(plan_window)s::float8 END)
-                  FROM (SELECT 1) always
-                  LEFT JOIN caller ON true
-                ON CONFLICT (bucket) DO UPDATE
-                   SET count = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
-                                    THEN w.count ELSE 0 END + excluded.count,
-                       until = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
-                                    THEN w.until ELSE excluded.until END
-                RETURNING bucket, count, date_part('epoch', until) AS until,
-                          date_part('epoch', clock_timestamp()) AS now)
-            SELECT counter.*, caller.* FROM counter LEFT JOIN caller ON true
-            """,
-            key_digest=key_digest,
-            address=address,
-            lifetime=settings().key_lifetime_days,
-            window=window,
-            plan_window=rate_limit.PLAN_WINDOW,
-            by=by,
-        )
+              LEFT JOIN caller ON true),
+        counter AS (
+            INSERT INTO rate_windows AS w (bucket, count, until)
+            SELECT bucket, %(by)s::integer,
+                   clock_timestamp() + make_interval(secs =>
+                       CASE WHEN rate IS NULL THEN %(window)s::float8 ELSE %(plan_window)s::float8 END)
+              FROM bucket
+             WHERE %(window)s::float8 IS NOT NULL
+            ON CONFLICT (bucket) DO UPDATE
+               SET count = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                THEN w.count ELSE 0 END + excluded.count,
+                   until = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                THEN w.until ELSE excluded.until END
+            RETURNING count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now)
+        SELECT bucket.bucket, counter.*, caller.*
+          FROM bucket
+          LEFT JOIN counter ON true
+          LEFT JOIN caller ON true
+        """,
+        key_digest=key_digest,
+        address=address,
+        lifetime=settings().key_lifetime_days,
+        window=rate_limit.window(),
+        plan_window=rate_limit.PLAN_WINDOW,
+        by=by,
+    )
     assert caller is not None
     return caller
 
 
-def count(bucket: str, *, window: int, by: int = 1) -> Row:
-    """Add `by` to a counter. Return its `count` and the `seconds` until its window ends.
-
-    `by=0` adds nothing but still locks the row, so that concurrent requests are counted one after another.
-    """
-    counter = run(
+def identify_scoped(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
+    """Return the members of web.caller.Caller for a scoped key, like identify. A request that the key does not allow
+    counts against the network."""
+    caller = row(
         """
-        INSERT INTO rate_windows AS w (bucket, count, until)
-        VALUES (%(bucket)s, %(by)s::integer,
-                clock_timestamp() + sign(%(by)s::integer) * make_interval(secs => %(window)s::float8))
-        ON CONFLICT (bucket) DO UPDATE
-           SET count = CASE WHEN w.until BETWEEN clock_timestamp()
-                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                            THEN w.count ELSE 0 END + excluded.count,
-               until = CASE WHEN w.until BETWEEN clock_timestamp()
-                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                            THEN w.until ELSE excluded.until END
-        RETURNING count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
+        WITH caller AS (
+            SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,
+                   a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS rate, is_current AS key_valid,
+                   email, username, status, a.expires, registered, a.version,
+                   json_build_object(
+                       'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only, 'expires', k.expires,
+                       'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,
+                       'is_first_use', (last_used = date_trunc('minute', now())) IS NOT TRUE) AS key
+              FROM api_keys k
+              JOIN accounts a ON a.id = k.user_id,
+                   LATERAL (SELECT (least(k.expires, k.created + make_interval(days => %(lifetime)s)) > now())
+                                   IS NOT FALSE AS is_current,
+                                   allowed_ips IS NULL
+                                   OR coalesce(%(address)s::inet <<= ANY (allowed_ips), false) AS is_allowed) checked,
+                   LATERAL (SELECT is_current AND is_allowed AS is_valid) both_checked
+             WHERE k.digest = %(key_digest)s
+                OR (k.previous_digest = %(key_digest)s AND k.previous_until > now())),
+        bucket AS (
+            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(network)s) AS bucket, rate
+              FROM (SELECT 1) always
+              LEFT JOIN caller ON true),
+        counter AS (
+            INSERT INTO rate_windows AS w (bucket, count, until)
+            SELECT bucket, %(by)s::integer,
+                   clock_timestamp() + make_interval(secs =>
+                       CASE WHEN rate IS NULL THEN %(window)s::float8 ELSE %(plan_window)s::float8 END)
+              FROM bucket
+             WHERE %(window)s::float8 IS NOT NULL
+            ON CONFLICT (bucket) DO UPDATE
+               SET count = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                THEN w.count ELSE 0 END + excluded.count,
+                   until = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
+                                THEN w.until ELSE excluded.until END
+            RETURNING count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now)
+        SELECT bucket.bucket, counter.*, caller.*
+          FROM bucket
+          LEFT JOIN counter ON true
+          LEFT JOIN caller ON true
         """,
-        bucket=bucket,
+        key_digest=key_digest,
+        network=network,
+        address=address,
+        lifetime=settings().key_lifetime_days,
+        window=rate_limit.window(),
+        plan_window=rate_limit.PLAN_WINDOW,
         by=by,
-        window=window,
     )
-    assert counter is not None
-    return counter
+    assert caller is not None
+    return caller
 
 
-def counts(buckets: list[str], *, window: int) -> list[Row]:
-    """Return the `bucket`, `count` and `seconds` of each counter whose window has not ended."""
-    return rows(
+def record_use(key_id: int, address: str) -> None:
+    """Store the time and the IP address of a use. The first request of each minute calls this."""
+    used = run_unsynced(
         """
-        SELECT bucket, count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
-          FROM rate_windows
-         WHERE bucket = ANY (%(buckets)s::text[])
-           AND until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
+        UPDATE api_keys SET last_used = date_trunc('minute', now()), last_address = %(address)s
+         WHERE id = %(key_id)s
+        RETURNING id
         """,
-        buckets=buckets,
-        window=window,
+        key_id=key_id,
+        address=address,
     )
-
-
-def delete_expired(limit: int) -> int:
-    """Delete at most `limit` counters whose window ended more than an hour ago, and return their number."""
-    deleted = run_unsynced(
-        """
-        WITH expired AS (
-            DELETE FROM rate_windows
-             WHERE bucket = ANY (ARRAY(SELECT bucket FROM rate_windows WHERE until < now() - interval '1 hour'
-                                        ORDER BY until LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
-               AND until < now() - interval '1 hour'
-            RETURNING 1)
-        SELECT count(*) AS number FROM expired
-        """,
-        limit=limit,
-    )
-    assert deleted is not None
-    return int(deleted["number"])
-
-
-def spend(bucket: str, amount: int, *, limit: int, window: int) -> Row | None:
-    """Add `amount` to a counter and return its `count` and the `seconds` until its window ends. If the count would
-    exceed `limit`, add nothing and return None. The count does not depend on the transaction of the request."""
-    return run_unsynced(
-        """
-        INSERT INTO rate_windows AS w (bucket, count, until)
-        SELECT %(bucket)s, %(amount)s::integer, clock_timestamp() + make_interval(secs => %(window)s::float8)
-         WHERE %(amount)s::integer <= %(limit)s::integer
-        ON CONFLICT (bucket) DO UPDATE
-           SET count = CASE WHEN w.until BETWEEN clock_timestamp()
-                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                            THEN w.count ELSE 0 END + excluded.count,
-               until = CASE WHEN w.until BETWEEN clock_timestamp()
-                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                            THEN w.until ELSE excluded.until END
-         WHERE CASE WHEN w.until BETWEEN clock_timestamp()
-                                     AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                    THEN w.count ELSE 0 END + excluded.count <= %(limit)s::integer
-        RETURNING count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
-        """,
-        bucket=bucket,
-        amount=amount,
-        limit=limit,
-        window=window,
-    )
+    if used is None:  # deleted meanwhile
+        raise AppError("key_unknown")

@@ -1,8 +1,8 @@
 """The purge of expired visits, of visitors without visits, and of other expired rows.
 
 The number of rows does not affect how long locks are held: the purge selects rows without locks and deletes them in
-batches of one transaction each. It drops partitions one at a time, with a short lock timeout. Other expired rows are also
-deleted in the background.
+batches of one transaction each. It drops partitions one at a time, with a short lock timeout. Each process also deletes
+other expired rows in the background.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import UNSYNCED, Row, database, run_unsynced
-from linkmgr.repository import callers, cleanup, idempotency, import_rows, imports, outbox, rollups
+from linkmgr.repository import cleanup, idempotency, import_rows, imports, outbox, rate_windows, rollups
 from linkmgr.repository.visits import create_partitions
 
 MAX_ROWS = 5000
@@ -245,7 +245,7 @@ def _delete_visitors() -> None:
 
 _ROUND_SECONDS = 600  # between two rounds of a process
 _KINDS = (
-    callers.delete_expired,
+    rate_windows.delete_expired,
     idempotency.delete_expired,
     imports.delete_expired,
     import_rows.delete_expired,

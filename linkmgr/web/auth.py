@@ -11,7 +11,7 @@ from flask import Flask, request
 from linkmgr import keys
 from linkmgr.db import restricted
 from linkmgr.errors import AppError
-from linkmgr.repository import api_keys, callers
+from linkmgr.repository import callers
 from linkmgr.web import client_address, middleware, rate_limit, recent_callers, scopes
 from linkmgr.web import request as web_request
 from linkmgr.web.caller import Caller, Key
@@ -45,11 +45,9 @@ def _identify(key: str | None) -> tuple[Caller, rate_limit.Window | None]:
 
 
 def _identify_scoped(digest: bytes, network: str, address: str | None, by: int) -> dict[str, Any]:
-    row = api_keys.identify(digest, network, address, by)
+    row = callers.identify_scoped(digest, network, address, by)
     if row["key"] is not None:
         row["key"] = Key(**row["key"])
-    if row["count"] is None:
-        del row["count"], row["until"], row["now"]
     return row
 
 
@@ -85,7 +83,7 @@ def _refusal(caller: Caller) -> AppError:
 def _use(key: Key) -> None:
     """Check that a scoped key allows the request, and restrict its statements to the rows that it may use."""
     if key.is_first_use:
-        api_keys.record_use(key.id, client_address.address())
+        callers.record_use(key.id, client_address.address())
     if request.endpoint:  # otherwise the answer is a 404 or a 405
         scopes.require(key)
     if key.is_restricted:

@@ -48,7 +48,7 @@ def identify(lookup: Callable[..., Row], *arguments: Any) -> tuple[Caller, Windo
             return entry.caller, entry.window._replace(requests=number)
     by = 0 if number else _block(entry)
     row = lookup(*arguments, by)
-    count, until, now = row.pop("count", 0), row.pop("until", None), row.pop("now", 0)
+    count, until, now = row.pop("count") or 0, row.pop("until"), row.pop("now") or 0
     caller = Caller(**row)
     counter, numbers = (caller.bucket, until), deque[int]()
     if entry and entry.counter == counter:
