@@ -31,6 +31,7 @@ from tests.support.imported import run_import  # noqa: F401 - a fixture
 from tests.support.interstitials import app_with_page, show  # noqa: F401 - fixtures
 from tests.support.keyring import make_key, make_restricted  # noqa: F401 - fixtures
 from tests.support.markers import pytest_collection_modifyitems  # noqa: F401 - a hook
+from tests.support.pages import PASSWORD, console  # noqa: F401 - a fixture
 from tests.support.receivers import deliver, receiver  # noqa: F401 - fixtures
 from tests.support.refusals import refusal  # noqa: F401 - a fixture
 from tests.support.reports import bob_link, free, link, visited  # noqa: F401 - fixtures
@@ -49,7 +50,6 @@ SECRET = re.compile(
 )  # an API key or a login link
 ROOT = Path(__file__).parent.parent
 BASE_URL = "http://127.0.0.1:5000"
-PASSWORD = "correct horse"
 MANY = "1000000 per minute"
 
 # Strong password hashes would slow down every test that creates one.

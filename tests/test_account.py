@@ -6,7 +6,8 @@ from flask import Flask
 from linkmgr.db import statements
 from linkmgr.repository import login
 from linkmgr.web import passwords
-from tests.conftest import BASE_URL, PASSWORD, Client
+from tests.conftest import BASE_URL, Client
+from tests.support.pages import PASSWORD
 
 
 def stored_password(sql: Callable[..., list[statements.Row]], user_id: int) -> str:

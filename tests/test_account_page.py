@@ -9,14 +9,8 @@ from flask.testing import FlaskClient
 
 from linkmgr.db.statements import Row
 from linkmgr.pages import attempts
-from tests.conftest import PASSWORD, Client
-from tests.support.pages import by_link, send, signed_in, words
-
-
-@pytest.fixture
-def browser(app: Flask, alice: Client) -> FlaskClient:
-    """A browser of alice, signed in by password."""
-    return signed_in(app)
+from tests.conftest import Client
+from tests.support.pages import PASSWORD, by_link, send, signed_in, words
 
 
 def use_of(page: str, label: str) -> str:
@@ -26,8 +20,8 @@ def use_of(page: str, label: str) -> str:
     return words(re.sub("<.*?>", "", amount[1]))
 
 
-def test_it_shows_the_account(browser: FlaskClient) -> None:
-    page = browser.get("/account").text
+def test_it_shows_the_account(console: FlaskClient) -> None:
+    page = console.get("/account").text
     for text in ("alice@example.com", "Plan: Business", "/avatar/alice.png", "This plan does not expire."):
         assert text in page
 
@@ -70,27 +64,27 @@ def test_no_limits_apply_to_an_administrator(app: Flask, register: Callable[...,
     assert "Limits do not apply to administrators." in page
 
 
-def test_the_end_of_a_plan_is_shown(browser: FlaskClient, alice: Client, sql: Callable[..., list[Row]]) -> None:
+def test_the_end_of_a_plan_is_shown(console: FlaskClient, alice: Client, sql: Callable[..., list[Row]]) -> None:
     sql("UPDATE users SET expires = '2999-01-02 03:04:05+00' RETURNING 1")
-    assert "Expires on 2999-01-02 03:04:05 UTC." in browser.get("/account").text
+    assert "Expires on 2999-01-02 03:04:05 UTC." in console.get("/account").text
 
 
-def test_the_key_is_shown_after_the_password_is_entered(browser: FlaskClient, alice: Client) -> None:
+def test_the_key_is_shown_after_the_password_is_entered(console: FlaskClient, alice: Client) -> None:
     assert alice.key
-    assert alice.key not in browser.get("/account").text
-    answer = browser.post("/account/key", data={"current_password": PASSWORD})
+    assert alice.key not in console.get("/account").text
+    answer = console.post("/account/key", data={"current_password": PASSWORD})
     assert alice.key in answer.text
     assert answer.headers["Cache-Control"] == "no-store"
-    returned = browser.get("/account/key")
+    returned = console.get("/account/key")
     assert (returned.status_code, returned.headers["Location"]) == (303, "/account#key")
 
 
 @pytest.mark.parametrize("path", ["/account/key", "/account/key/replace"])
 @pytest.mark.parametrize("fields", [{}, {"current_password": "x"}])
 def test_an_unattended_browser_does_not_reveal_the_key(
-    browser: FlaskClient, alice: Client, path: str, fields: dict[str, str]
+    console: FlaskClient, alice: Client, path: str, fields: dict[str, str]
 ) -> None:
-    answer = browser.post(path, data=fields)
+    answer = console.post(path, data=fields)
     assert answer.status_code == 400
     assert "Your current password is wrong." in answer.text.split('aria-labelledby="key"')[1]
     assert alice.key
@@ -109,24 +103,24 @@ def test_a_session_of_a_login_link_needs_the_password_for_the_key(
     assert alice.get("/api/account").status_code == 200
 
 
-def test_a_replaced_key_works_and_the_old_one_does_not(browser: FlaskClient, alice: Client) -> None:
-    page = browser.post("/account/key/replace", data={"current_password": PASSWORD}).text
+def test_a_replaced_key_works_and_the_old_one_does_not(console: FlaskClient, alice: Client) -> None:
+    page = console.post("/account/key/replace", data={"current_password": PASSWORD}).text
     assert "This is your new API key." in page.split('aria-labelledby="key"')[1]
-    assert "This is your new API key." not in browser.get("/account").text
+    assert "This is your new API key." not in console.get("/account").text
     assert alice.get("/api/account").status_code == 401
     alice.key = page.split('id="api-key">')[1].split("<")[0]
     assert alice.get("/api/account").get_json()["data"]["username"] == "alice"
 
 
-def test_a_new_email_signs_in(app: Flask, browser: FlaskClient) -> None:
-    page = send(browser, "/account/email", email="new@example.org", current_password=PASSWORD)
+def test_a_new_email_signs_in(app: Flask, console: FlaskClient) -> None:
+    page = send(console, "/account/email", email="new@example.org", current_password=PASSWORD)
     assert "Your e-mail address is now new@example.org." in page
     signed_in(app, "new@example.org")
 
 
-def test_a_new_password_ends_other_sessions_and_keeps_this_one(app: Flask, browser: FlaskClient, bob: Client) -> None:
+def test_a_new_password_ends_other_sessions_and_keeps_this_one(app: Flask, console: FlaskClient, bob: Client) -> None:
     other, of_bob = signed_in(app), signed_in(app, "bob@example.com")
-    page = send(browser, "/account/password", password="another horse", current_password=PASSWORD)
+    page = send(console, "/account/password", password="another horse", current_password=PASSWORD)
     assert "Your password has been changed." in page
     assert other.get("/account").status_code == 303
     assert of_bob.get("/account").status_code == 200
@@ -156,69 +150,69 @@ def test_a_new_password_ends_other_sessions_and_keeps_this_one(app: Flask, brows
     ],
 )
 def test_an_invalid_change_is_reported_and_changes_nothing(
-    app: Flask, browser: FlaskClient, path: str, fields: dict[str, str], message: str
+    app: Flask, console: FlaskClient, path: str, fields: dict[str, str], message: str
 ) -> None:
-    assert message in send(browser, path, **fields)
+    assert message in send(console, path, **fields)
     signed_in(app)
 
 
-def test_the_current_password_cannot_be_guessed_quickly(browser: FlaskClient) -> None:
+def test_the_current_password_cannot_be_guessed_quickly(console: FlaskClient) -> None:
     fields = {"password": "another horse", "current_password": "guess"}
     for _ in range(attempts.ATTEMPTS):
-        assert "Your current password is wrong." in send(browser, "/account/password", **fields)
-    assert "Too many wrong passwords" in send(browser, "/account/password", **fields)
-    answer = browser.post("/account/key", data={"current_password": PASSWORD})
+        assert "Your current password is wrong." in send(console, "/account/password", **fields)
+    assert "Too many wrong passwords" in send(console, "/account/password", **fields)
+    answer = console.post("/account/key", data={"current_password": PASSWORD})
     assert answer.status_code == 429
     assert "Too many wrong passwords" in answer.text
 
 
-def test_the_correct_password_can_be_entered_any_number_of_times(browser: FlaskClient) -> None:
+def test_the_correct_password_can_be_entered_any_number_of_times(console: FlaskClient) -> None:
     for _ in range(attempts.ATTEMPTS + 2):
-        assert browser.post("/account/key", data={"current_password": PASSWORD}).status_code == 200
+        assert console.post("/account/key", data={"current_password": PASSWORD}).status_code == 200
 
 
 def test_a_user_who_forgot_the_password_sets_a_new_one_by_a_link(
     app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]
 ) -> None:
-    browser = by_link(app, admin, alice)
-    assert "password-password" not in browser.get("/account").text
-    assert "has been changed" in send(browser, "/account/password", password="remembered")
+    console = by_link(app, admin, alice)
+    assert "password-password" not in console.get("/account").text
+    assert "has been changed" in send(console, "/account/password", password="remembered")
     signed_in(app, password="remembered")
-    assert "password-password" in browser.get("/account").text
-    assert "Your current password is wrong." in send(browser, "/account/password", password="taken over")
+    assert "password-password" in console.get("/account").text
+    assert "Your current password is wrong." in send(console, "/account/password", password="taken over")
 
 
 def test_a_session_of_a_login_link_sets_no_password_after_an_hour(
     app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]
 ) -> None:
-    browser = by_link(app, admin, alice)
+    console = by_link(app, admin, alice)
     sql("UPDATE sessions SET created = created - interval '1 hour' RETURNING 1")
-    assert "Your current password is wrong." in send(browser, "/account/password", password="taken over")
+    assert "Your current password is wrong." in send(console, "/account/password", password="taken over")
 
 
 def test_a_new_password_revokes_unused_login_links(
-    app: Flask, browser: FlaskClient, admin: Client, alice: Client, bob: Client
+    app: Flask, console: FlaskClient, admin: Client, alice: Client, bob: Client
 ) -> None:
     def path(user: Client) -> str:
         url: str = admin.get(f"/api/user/login/{user.id}").get_json()["url"]
         return "/login/" + url.rsplit("/", 1)[1]
 
     of_alice, of_bob = path(alice), path(bob)
-    send(browser, "/account/email", email="new@example.org", current_password=PASSWORD)
+    send(console, "/account/email", email="new@example.org", current_password=PASSWORD)
     assert app.test_client().get(of_alice).status_code == 200
-    send(browser, "/account/password", password="another horse", current_password=PASSWORD)
+    send(console, "/account/password", password="another horse", current_password=PASSWORD)
     assert app.test_client().post(of_alice).status_code == 410
     assert app.test_client().post(of_bob).status_code == 303
 
 
-def test_signing_out_ends_the_session(app: Flask, browser: FlaskClient, sql: Callable[..., list[Row]]) -> None:
-    cookie = browser.get_cookie("linkmgr")
+def test_signing_out_ends_the_session(app: Flask, console: FlaskClient, sql: Callable[..., list[Row]]) -> None:
+    cookie = console.get_cookie("linkmgr")
     assert cookie
     other = signed_in(app)
-    answer = browser.post("/account/sign-out")
+    answer = console.post("/account/sign-out")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/login")
-    assert "You have been signed out." in browser.get("/login").text
-    assert browser.get("/account").status_code == 303
+    assert "You have been signed out." in console.get("/login").text
+    assert console.get("/account").status_code == 303
     thief = app.test_client()
     thief.set_cookie("linkmgr", cookie.value)
     assert thief.get("/account").status_code == 303
@@ -233,6 +227,6 @@ def test_nothing_changes_without_a_session(app: Flask, alice: Client, path: str)
     signed_in(app)
 
 
-def test_a_deleted_user_is_signed_out(browser: FlaskClient, admin: Client, alice: Client) -> None:
+def test_a_deleted_user_is_signed_out(console: FlaskClient, admin: Client, alice: Client) -> None:
     admin.delete(f"/api/user/{alice.id}/delete")
-    assert browser.get("/account").status_code == 303
+    assert console.get("/account").status_code == 303

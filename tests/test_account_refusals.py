@@ -3,17 +3,9 @@
 import re
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
-from tests.conftest import PASSWORD, Client
-from tests.support.pages import send, signed_in, words
-
-
-@pytest.fixture
-def browser(app: Flask, alice: Client) -> FlaskClient:
-    """A browser of alice, signed in by password."""
-    return signed_in(app)
+from tests.support.pages import PASSWORD, send, words
 
 
 def field_of(page: str, name: str) -> str:
@@ -40,9 +32,9 @@ def control(page: str, name: str) -> str:
     ],
 )
 def test_a_refused_change_is_explained_beside_its_field_and_keeps_what_was_typed(
-    browser: FlaskClient, path: str, fields: dict[str, str], name: str, message: str
+    console: FlaskClient, path: str, fields: dict[str, str], name: str, message: str
 ) -> None:
-    page = send(browser, f"/account/{path}", **fields)
+    page = send(console, f"/account/{path}", **fields)
     assert f'id="{name}-error" role="alert">' in field_of(page, name)
     assert message in field_of(page, name)
     assert page.count('role="alert"') == page.count("aria-invalid") == page.count("autofocus") == 1
@@ -50,21 +42,21 @@ def test_a_refused_change_is_explained_beside_its_field_and_keeps_what_was_typed
     typed = fields.get("email", "").replace('"', "&#34;")
     assert f'value="{typed}"' in control(page, "email")
     assert not [secret for secret in ("1234", "typed-new", 'value="typed"') if secret in page]
-    assert "aria-invalid" not in browser.get("/account").text
+    assert "aria-invalid" not in console.get("/account").text
 
 
-def test_a_very_long_address_is_refused_like_any_other(browser: FlaskClient) -> None:
+def test_a_very_long_address_is_refused_like_any_other(console: FlaskClient) -> None:
     email = "".join(chr(0x10000 + number * 2003 % 0x80000) for number in range(5000))
-    page = send(browser, "/account/email", email=email, current_password=PASSWORD)
-    cookie = browser.get_cookie("linkmgr")
+    page = send(console, "/account/email", email=email, current_password=PASSWORD)
+    cookie = console.get_cookie("linkmgr")
     assert cookie
     assert len(cookie.value) < 4000, "browsers ignore longer ones"
     assert "email must be at most 255 characters." in field_of(page, "email")
 
 
 @pytest.mark.parametrize(("path", "name"), [("key", "key-password"), ("key/replace", "replace-password")])
-def test_a_wrong_password_for_the_key_is_explained_beside_its_field(browser: FlaskClient, path: str, name: str) -> None:
-    page = browser.post(f"/account/{path}", data={"current_password": "x"}).text
+def test_a_wrong_password_for_the_key_is_explained_beside_its_field(console: FlaskClient, path: str, name: str) -> None:
+    page = console.post(f"/account/{path}", data={"current_password": "x"}).text
     assert "Your current password is wrong." in field_of(page, name)
     assert page.count('role="alert"') == page.count("aria-invalid") == 1
     assert ("<details open>" in page) == (path == "key/replace")

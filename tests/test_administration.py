@@ -14,10 +14,10 @@ from flask.testing import FlaskClient
 
 from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED, UNLIMITED
 from linkmgr.settings import settings
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import console_rules, get, signed_in, words
+from tests.support.pages import PASSWORD, console_rules, get, signed_in, words
 from tests.support.visited import Store, Visited
 
 ROOT = "/console/administration"

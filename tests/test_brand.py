@@ -9,9 +9,9 @@ from flask import Flask
 
 from linkmgr.repository import login
 from linkmgr.settings import InvalidSetting
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
 from tests.support.brands import BRANDED, fetch, has_brand
-from tests.support.pages import luminance
+from tests.support.pages import PASSWORD, luminance
 
 
 def test_every_page_of_our_own_host_has_the_brand(ours: Flask, alice: Client, public_pages: list[str]) -> None:

@@ -10,9 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
 from tests.support.browser import PHONE, Browser
-from tests.support.pages import login_link
+from tests.support.pages import PASSWORD, login_link
 
 pytestmark = pytest.mark.browser
 

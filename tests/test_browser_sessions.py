@@ -7,8 +7,9 @@ from flask.testing import FlaskClient
 
 from linkmgr.db.statements import Row
 from linkmgr.repository import login
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
 from tests.support.factories import Sql
+from tests.support.pages import PASSWORD
 from tests.support.targets import IPHONE
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"

@@ -10,7 +10,8 @@ from flask import Flask
 from flask.cli import ScriptInfo
 
 from linkmgr.__main__ import main
-from tests.conftest import BASE_URL, PASSWORD, Client
+from tests.conftest import BASE_URL, Client
+from tests.support.pages import PASSWORD
 
 Flaskline = Callable[..., Result]
 

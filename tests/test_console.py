@@ -16,14 +16,8 @@ from tests.support.pages import ROWS, console_rules, get, signed_in, visit, word
 from tests.support.visited import Store
 
 
-@pytest.fixture
-def browser(app: Flask, alice: Client) -> FlaskClient:
-    """A browser of alice, signed in by password."""
-    return signed_in(app)
-
-
-def shorten(browser: FlaskClient, text: str) -> str:
-    return browser.post("/console", data={"urls": text}).text
+def shorten(console: FlaskClient, text: str) -> str:
+    return console.post("/console", data={"urls": text}).text
 
 
 def made(page: str) -> list[str]:
@@ -40,18 +34,18 @@ def box(page: str) -> list[str]:
 
 
 def test_signing_in_leads_to_the_console(app: Flask, alice: Client) -> None:
-    browser = app.test_client()
-    assert browser.get("/console").headers["Location"] == "/login"
-    assert browser.get("/", follow_redirects=True).request.path == "/login"
-    browser = signed_in(app)
-    assert browser.get("/", follow_redirects=True).request.path == "/console"
-    page = get(browser, "/console")
+    console = app.test_client()
+    assert console.get("/console").headers["Location"] == "/login"
+    assert console.get("/", follow_redirects=True).request.path == "/login"
+    console = signed_in(app)
+    assert console.get("/", follow_redirects=True).request.path == "/console"
+    page = get(console, "/console")
     assert re.findall(r'<a href="/console" aria-current="page">Home</a>', page)
     assert page.count("aria-current") == 1
 
 
-def test_each_line_of_the_box_becomes_a_link_of_the_user(browser: FlaskClient, alice: Client) -> None:
-    page = shorten(browser, "https://example.com/a\r\n\r\n  example.org/page \nhttps://example.com/a\n")
+def test_each_line_of_the_box_becomes_a_link_of_the_user(console: FlaskClient, alice: Client) -> None:
+    page = shorten(console, "https://example.com/a\r\n\r\n  example.org/page \nhttps://example.com/a\n")
     assert "2 links created" in page
     links = alice.get("/api/urls").get_json()["data"]["urls"]
     assert {link["longurl"] for link in links} == {"https://example.com/a", "https://example.org/page"}
@@ -59,38 +53,38 @@ def test_each_line_of_the_box_becomes_a_link_of_the_user(browser: FlaskClient, a
     assert box(page) == []
 
 
-def test_a_url_that_has_a_link_already_is_not_called_new(browser: FlaskClient, alice: Client) -> None:
+def test_a_url_that_has_a_link_already_is_not_called_new(console: FlaskClient, alice: Client) -> None:
     first = alice.post("/api/url/add", {"url": "https://example.com/a"}).get_json()
     assert set(first) == {"error", "id", "shorturl", "short"}
-    page = shorten(browser, "https://example.com/a")
+    page = shorten(console, "https://example.com/a")
     assert "You already have this link" in page
     assert "Link created" not in page
     assert made(page) == [first["shorturl"]]
-    page = shorten(browser, "https://example.com/a\nhttps://example.com/b")
+    page = shorten(console, "https://example.com/a\nhttps://example.com/b")
     assert "Link created" in page
     assert page.count("You already have this link") == 1
-    assert "You already have these links" in shorten(browser, "https://example.com/a\nhttps://example.com/b")
+    assert "You already have these links" in shorten(console, "https://example.com/a\nhttps://example.com/b")
     for url, sentence in (
         ("https://example.com/a", "You already have this link."),
         ("https://example.com/c", "Link cre"),
     ):
-        answer = browser.post("/console/links/new", data={"url": url}, follow_redirects=True)
+        answer = console.post("/console/links/new", data={"url": url}, follow_redirects=True)
         assert [sentence in answer.text, "Link created." in answer.text] == [True, "cre" in sentence]
 
 
-def test_bad_lines_stay_in_the_box_with_their_message_and_good_ones_are_made(browser: FlaskClient) -> None:
-    page = shorten(browser, f"nonsense\nhttps://example.com/a\n{BASE_URL}/loop\n")
+def test_bad_lines_stay_in_the_box_with_their_message_and_good_ones_are_made(console: FlaskClient) -> None:
+    page = shorten(console, f"nonsense\nhttps://example.com/a\n{BASE_URL}/loop\n")
     assert "Link created" in page
     assert box(page) == ["nonsense", f"{BASE_URL}/loop"]
     assert "The URL must be a URL that begins with http:// or https://." in page
     assert "The URL must not point to this service." in page
-    answer = browser.post("/console", data={"urls": "<b>x</b>\0"})
+    answer = console.post("/console", data={"urls": "<b>x</b>\0"})
     assert (answer.status_code, box(answer.text)) == (400, ["&lt;b&gt;x&lt;/b&gt;"])
-    assert browser.post("/console").status_code == 200
+    assert console.post("/console").status_code == 200
 
 
-def test_a_form_makes_a_limited_number_of_links(browser: FlaskClient) -> None:
-    page = shorten(browser, "\n".join(f"https://example.com/{number}" for number in range(MAX_LINES + 2)))
+def test_a_form_makes_a_limited_number_of_links(console: FlaskClient) -> None:
+    page = shorten(console, "\n".join(f"https://example.com/{number}" for number in range(MAX_LINES + 2)))
     assert f"{MAX_LINES} links created" in page
     assert box(page) == [f"https://example.com/{MAX_LINES}", f"https://example.com/{MAX_LINES + 1}"]
 
@@ -99,24 +93,24 @@ def test_the_limit_of_the_plan_is_shown_before_and_when_it_is_reached(
     app: Flask, register: Callable[..., Client], sql: Sql
 ) -> None:
     frida = register("frida", plan="Free")
-    browser = signed_in(app, "frida@example.com")
-    assert "Near the limit of your plan" not in get(browser, "/console")
+    console = signed_in(app, "frida@example.com")
+    assert "Near the limit of your plan" not in get(console, "/console")
     for _ in range(99):
         factories.link(sql, frida.id)
-    page = shorten(browser, "https://example.com/a\nhttps://example.com/b")
+    page = shorten(console, "https://example.com/a\nhttps://example.com/b")
     assert box(page) == ["https://example.com/b"]
     assert "You have reached your plan&#39;s limit of 100 links." in page
     assert "Near the limit of your plan" in page
 
 
 def test_the_first_page_shows_clicks_and_what_they_belong_to(
-    browser: FlaskClient, alice: Client, bob: Client, sql: Sql, store: Store
+    console: FlaskClient, alice: Client, bob: Client, sql: Sql, store: Store
 ) -> None:
-    assert "Clicks of your links appear here." in get(browser, "/console")
+    assert "Clicks of your links appear here." in get(console, "/console")
     link_id, other = factories.link(sql, alice.id), factories.link(sql, bob.id)
     store([visit(link_id, days, country="France", referrer="") for days in range(25)])
     store([visit(link_id, 40) for _ in range(20)] + [visit(other)])
-    page = get(browser, "/console")
+    page = get(console, "/console")
     assert "25 clicks in the last 28 days, 25 % more than before" in page
     assert f'<a href="/console/links/{link_id}">' in page
     assert "<bdi>France</bdi>" in page
@@ -125,12 +119,12 @@ def test_the_first_page_shows_clicks_and_what_they_belong_to(
 
 
 def test_clicks_of_a_deleted_link_have_a_row_without_a_link(
-    browser: FlaskClient, alice: Client, sql: Sql, store: Store
+    console: FlaskClient, alice: Client, sql: Sql, store: Store
 ) -> None:
     link_id, code = factories.link(sql, alice.id), factories.qr(sql, alice.id)
     store([visit(link_id), visit(code)])
     alice.delete(f"/api/url/{link_id}/delete")
-    page = get(browser, "/console")
+    page = get(console, "/console")
     assert "A deleted link or QR code" in page
     assert "QR code Poster" in page
 
@@ -138,13 +132,13 @@ def test_clicks_of_a_deleted_link_have_a_row_without_a_link(
 # --- the list
 
 
-def test_an_empty_list_says_what_links_are_for(browser: FlaskClient) -> None:
-    page = get(browser, "/console/links")
+def test_an_empty_list_says_what_links_are_for(console: FlaskClient) -> None:
+    page = get(console, "/console/links")
     assert "Create your first link" in page
     assert "<table" not in page
 
 
-def test_the_list_shows_clicks_states_and_pages(browser: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
+def test_the_list_shows_clicks_states_and_pages(console: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
     for number in range(15):
         factories.link(sql, alice.id, title=f"Link {number}")
     link_id = alice.add(
@@ -153,29 +147,29 @@ def test_the_list_shows_clicks_states_and_pages(browser: FlaskClient, alice: Cli
          "status": "private"},
     )  # fmt: skip
     store([visit(link_id), visit(link_id, 3), visit(link_id, 40)])
-    page = get(browser, "/console/links")
+    page = get(console, "/console/links")
     first = words(page.split('class="rows card"')[1].split("<li>")[1])
     for text in ("expired", "password", "frame", "private", "2 clicks in the last 28 days"):
         assert text in first
     assert "1 to 15 of 16" in page
-    assert "16 to 16 of 16" in get(browser, "/console/links?page=2")
-    assert "has fewer pages" in get(browser, "/console/links?page=3")
+    assert "16 to 16 of 16" in get(console, "/console/links?page=2")
+    assert "has fewer pages" in get(console, "/console/links?page=3")
 
 
-def test_the_list_is_searched_and_ordered(browser: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
+def test_the_list_is_searched_and_ordered(console: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
     ids = [factories.link(sql, alice.id, title=title) for title in ("One <b>", "Two", "Three")]
     store([visit(ids[1])])
     sql("UPDATE totals SET clicks = 1 WHERE tracked_id = %(id)s", id=ids[1])
-    page = get(browser, "/console/links?q=%3Cb%3E&order=click")
+    page = get(console, "/console/links?q=%3Cb%3E&order=click")
     assert (f'id="short-{ids[0]}"' in page, f'id="short-{ids[1]}"' in page) == (True, False)
     assert "One &lt;b&gt;" in page
-    assert re.findall(r'id="short-(\d+)"', get(browser, "/console/links?order=click"))[0] == str(ids[1])
-    assert "No link contains this text." in get(browser, "/console/links?q=nothing")
+    assert re.findall(r'id="short-(\d+)"', get(console, "/console/links?order=click"))[0] == str(ids[1])
+    assert "No link contains this text." in get(console, "/console/links?q=nothing")
 
 
 @pytest.mark.parametrize("query", ["page=x", "order=title", "q=a&q=b", "q=%00"])
-def test_a_wrong_query_is_an_error_with_a_sentence(browser: FlaskClient, query: str) -> None:
-    assert browser.get(f"/console/links?{query}").status_code == 400
+def test_a_wrong_query_is_an_error_with_a_sentence(console: FlaskClient, query: str) -> None:
+    assert console.get(f"/console/links?{query}").status_code == 400
 
 
 # --- who sees it
@@ -185,7 +179,7 @@ def test_a_wrong_query_is_an_error_with_a_sentence(browser: FlaskClient, query: 
 
 
 def test_the_row_of_another_user_is_a_404_on_each_route(
-    app: Flask, browser: FlaskClient, alice: Client, bob: Client, sql: Sql
+    app: Flask, console: FlaskClient, alice: Client, bob: Client, sql: Sql
 ) -> None:
     ids = {kind: make(sql, bob.id) for kind, make in ROWS.items()}
     link_id, ghost = ids["links"], 2**62
@@ -196,12 +190,12 @@ def test_the_row_of_another_user_is_a_404_on_each_route(
         pages = []
         for row_id in (ids[rule.split("/")[2]], ghost):
             path = re.sub("<id:[a-z_]+>", str(row_id), rule)
-            answer = browser.open(path, method=method, data={"url": "https://example.com/taken", "version": "1"})
+            answer = console.open(path, method=method, data={"url": "https://example.com/taken", "version": "1"})
             assert answer.status_code == 404, (method, path)
             pages.append(re.sub('nonce="[^"]+"', "", answer.text))
         assert pages[0] == pages[1]
     assert [sql("SELECT * FROM links"), sql("SELECT * FROM qrs"), sql("SELECT * FROM bios")] == before
-    assert f"links/{link_id}" not in get(browser, "/console/links") + get(browser, "/console")
+    assert f"links/{link_id}" not in get(console, "/console/links") + get(console, "/console")
 
 
 def test_without_a_session_every_route_leads_to_the_sign_in_page(app: Flask, alice: Client, sql: Sql) -> None:
@@ -214,7 +208,7 @@ def test_without_a_session_every_route_leads_to_the_sign_in_page(app: Flask, ali
 
 
 def test_pages_are_private_and_small_and_need_few_statements(
-    browser: FlaskClient, alice: Client, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch
+    console: FlaskClient, alice: Client, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = [factories.link(sql, alice.id) for _ in range(20)]
     code, bio, campaign = (make(sql, alice.id) for make in (factories.qr, factories.bio, factories.campaign))
@@ -250,6 +244,6 @@ def test_pages_are_private_and_small_and_need_few_statements(
     }
     for path, limit in limits.items():
         statements.clear()
-        answer = browser.get(path)
+        answer = console.get(path)
         assert len(statements) == 1 + limit, path
         assert answer.headers["Cache-Control"] == "no-store"

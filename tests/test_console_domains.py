@@ -18,12 +18,6 @@ DOMAIN = {"domain": "https://go.example.com"}
 
 
 @pytest.fixture
-def browser(app: Flask, alice: Client) -> FlaskClient:
-    """A browser of alice, signed in by password."""
-    return signed_in(app)
-
-
-@pytest.fixture
 def checking(make_app: Callable[..., Flask], app: Flask, alice: Client) -> FlaskClient:
     """A browser of alice at a service that checks domains, without one that has been checked."""
     service = make_app(
@@ -81,10 +75,10 @@ def test_the_result_of_a_check_is_stored_and_shown(
             assert f">{state}</span>" in shown
 
 
-def test_an_installation_that_does_not_check_domains_says_so(browser: FlaskClient, alice: Client) -> None:
+def test_an_installation_that_does_not_check_domains_says_so(console: FlaskClient, alice: Client) -> None:
     domain_id = alice.add("/api/domain/add", DOMAIN)
-    browser.post(f"/console/domains/{domain_id}/check")
-    page = get(browser, f"/console/domains/{domain_id}/edit")
+    console.post(f"/console/domains/{domain_id}/check")
+    page = get(console, f"/console/domains/{domain_id}/edit")
     assert "This installation does not check domains." in page
     assert ">not checked</span>" in page
 
@@ -123,15 +117,15 @@ def test_a_domain_that_was_added_after_a_check_points_here(
     assert ">points here</span>" in get(checking, answer.headers["Location"])
 
 
-def test_deleting_a_domain_asks_for_its_name_and_names_its_links(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_deleting_a_domain_asks_for_its_name_and_names_its_links(console: FlaskClient, alice: Client, sql: Sql) -> None:
     domain_id = alice.add("/api/domain/add", DOMAIN)
     path = f"/console/domains/{domain_id}"
-    answer = browser.post(f"{path}/delete", data={"typed": "other.example.com"})
+    answer = console.post(f"{path}/delete", data={"typed": "other.example.com"})
     assert (answer.status_code, message(answer.text, "typed")) == (400, "Type go.example.com to delete this domain.")
     link = alice.add("/api/url/add", {"url": "https://example.com/", "custom": "sale", "domain": "go.example.com"})
-    assert "<strong>1</strong> <small>link</small>" in words(get(browser, f"{path}/edit"))
-    answer = browser.post(f"{path}/delete", data={"typed": "go.example.com "})
+    assert "<strong>1</strong> <small>link</small>" in words(get(console, f"{path}/edit"))
+    answer = console.post(f"{path}/delete", data={"typed": "go.example.com "})
     assert (answer.status_code, message(answer.text, "typed")[:22]) == (400, "This domain has links.")
     alice.delete(f"/api/url/{link}/delete")
-    assert browser.post(f"{path}/delete", data={"typed": "go.example.com"}).status_code == 303
+    assert console.post(f"{path}/delete", data={"typed": "go.example.com"}).status_code == 303
     assert sql("SELECT 1 FROM domains") == []

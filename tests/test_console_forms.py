@@ -9,19 +9,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.repository import plans
-from linkmgr.resources.urls import Link
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import details, fields, message, names, signed_in
+from tests.support.pages import details, fields, message, signed_in
 
 URL = "https://example.com/page"
-
-
-@pytest.fixture
-def browser(app: Flask, alice: Client) -> FlaskClient:
-    """A browser of alice, signed in by password."""
-    return signed_in(app)
 
 
 def everything(alice: Client, sql: Sql) -> dict[str, Any]:
@@ -66,23 +59,11 @@ def as_form(body: dict[str, Any]) -> dict[str, Any]:
     return form
 
 
-def test_the_form_has_the_members_of_the_bodies_of_the_api(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_the_form_creates_what_the_api_creates(console: FlaskClient, alice: Client, sql: Sql) -> None:
     body = everything(alice, sql)
-    assert set(body) == set(Link.creates()().fields) == set(Link.updates()().fields)
-    assert names(browser.get("/console/links/new").text) - {"again"} == set(Link.creates()().fields)
-    link_id = alice.add("/api/url/add", body)
-    assert names(browser.get(f"/console/links/{link_id}/edit").text) - {"again"} == {
-        *Link.updates()().fields,
-        "password",
-        "version",
-    }
-
-
-def test_the_form_creates_what_the_api_creates(browser: FlaskClient, alice: Client, sql: Sql) -> None:
-    body = everything(alice, sql)
-    answer = browser.post("/console/links/new", data=as_form(body))
+    answer = console.post("/console/links/new", data=as_form(body))
     assert answer.status_code == 303, answer.text
-    page = browser.get(answer.headers["Location"]).text
+    page = console.get(answer.headers["Location"]).text
     assert "Link created." in page
     assert '<span class="badge">overlay</span>' in page
     link = details(alice, int(answer.headers["Location"].rsplit("/", 1)[1]))
@@ -92,20 +73,11 @@ def test_the_form_creates_what_the_api_creates(browser: FlaskClient, alice: Clie
     assert link["haspassword"] is True
 
 
-def test_a_url_alone_makes_a_plain_link(browser: FlaskClient, alice: Client) -> None:
+def test_a_url_alone_makes_a_plain_link(console: FlaskClient, alice: Client) -> None:
     first = alice.add("/api/url/add", {"url": URL})
-    page = browser.get("/console/links/new").text
-    answer = browser.post("/console/links/new", data=fields(page) | {"url": URL})
+    page = console.get("/console/links/new").text
+    answer = console.post("/console/links/new", data=fields(page) | {"url": URL})
     assert answer.headers["Location"] == f"/console/links/{first}"
-
-
-def test_saving_an_unchanged_form_changes_nothing(browser: FlaskClient, alice: Client, sql: Sql) -> None:
-    link_id = alice.add("/api/url/add", everything(alice, sql))
-    before = sql("SELECT xmin::text, * FROM links")
-    page = browser.get(f"/console/links/{link_id}/edit").text
-    answer = browser.post(f"/console/links/{link_id}/edit", data=fields(page))
-    assert answer.status_code == 303, re.findall("class=.problem.*", answer.text)
-    assert sql("SELECT xmin::text, * FROM links") == before
 
 
 @pytest.mark.parametrize(
@@ -126,12 +98,12 @@ def test_saving_an_unchanged_form_changes_nothing(browser: FlaskClient, alice: C
     ],
 )
 def test_a_change_of_one_field_changes_only_that(
-    *, browser: FlaskClient, alice: Client, sql: Sql, typed: dict[str, Any], member: str, expected: Any
+    *, console: FlaskClient, alice: Client, sql: Sql, typed: dict[str, Any], member: str, expected: Any
 ) -> None:
     link_id = alice.add("/api/url/add", everything(alice, sql))
     before = details(alice, link_id)
-    page = browser.get(f"/console/links/{link_id}/edit").text
-    answer = browser.post(f"/console/links/{link_id}/edit", data=fields(page) | typed)
+    page = console.get(f"/console/links/{link_id}/edit").text
+    answer = console.post(f"/console/links/{link_id}/edit", data=fields(page) | typed)
     assert (answer.status_code, answer.headers["Location"]) == (303, f"/console/links/{link_id}")
     after = details(alice, link_id)
     assert after[member] == expected
@@ -167,10 +139,10 @@ def test_a_change_of_one_field_changes_only_that(
     ],
 )
 def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
-    *, browser: FlaskClient, bob: Client, sql: Sql, typed: dict[str, str], field: str, text: str
+    *, console: FlaskClient, bob: Client, sql: Sql, typed: dict[str, str], field: str, text: str
 ) -> None:
     bob.add("/api/url/add", {"url": URL, "custom": "taken"})
-    answer = browser.post("/console/links/new", data={"url": URL, "metatitle": "Kept <b>"} | typed)
+    answer = console.post("/console/links/new", data={"url": URL, "metatitle": "Kept <b>"} | typed)
     assert answer.status_code == 400
     assert text in message(answer.text, field).replace("&#39;", "'")
     sent = fields(answer.text)
@@ -184,62 +156,29 @@ def test_a_feature_that_the_plan_lacks_is_named_above_the_form(app: Flask, regis
     with app.app_context():
         plans.add("Own", free=False, limits={"api": {"enabled": "1"}, "alias": {"enabled": "0"}})
     frida = register("frida", plan="Own")
-    browser = signed_in(app, "frida@example.com")
-    answer = browser.post("/console/links/new", data={"url": URL, "custom": "summer"})
+    console = signed_in(app, "frida@example.com")
+    answer = console.post("/console/links/new", data={"url": URL, "custom": "summer"})
     assert answer.status_code == 400
     assert "Your plan does not include" in answer.text
     assert frida.get("/api/urls").get_json()["data"]["result"] == 0
 
 
-def test_a_change_by_others_in_the_meantime_shows_both_and_a_second_save_stores_it(
-    browser: FlaskClient, alice: Client
-) -> None:
-    link_id = alice.add("/api/url/add", {"url": URL})
-    path = f"/console/links/{link_id}/edit"
-    form = fields(browser.get(path).text) | {"metatitle": "Mine"}
-    alice.put(f"/api/url/{link_id}/update", {"metatitle": "Theirs"})
-    answer = browser.post(path, data=form)
-    assert answer.status_code == 412
-    assert "This link has changed since you opened this form." in answer.text
-    assert "Stored now: <bdi>Theirs</bdi>" in answer.text
-    assert fields(answer.text)["metatitle"] == ["Mine"]
-    assert details(alice, link_id)["metatitle"] == "Theirs"
-    assert browser.post(path, data=fields(answer.text)).status_code == 303
-    assert details(alice, link_id)["metatitle"] == "Mine"
-
-
-def test_the_warnings_of_the_api_are_shown_after_saving(browser: FlaskClient) -> None:
+def test_the_warnings_of_the_api_are_shown_after_saving(console: FlaskClient) -> None:
     body = {"url": URL, "geotarget.location": "Germny", "geotarget.link": "https://example.com/de"}
-    answer = browser.post("/console/links/new", data=body)
-    page = browser.get(answer.headers["Location"]).text
+    answer = console.post("/console/links/new", data=body)
+    page = console.get(answer.headers["Location"]).text
     assert "Link created." in page
     [warning] = re.findall('class="notice warning" role="status">([^<]+)<', page)
     assert "germny" in warning
-    edit = fields(browser.get(answer.headers["Location"] + "/edit").text)
-    browser.post(answer.headers["Location"] + "/edit", data=edit | {"languagetarget.language": ["Frnch"],
+    edit = fields(console.get(answer.headers["Location"] + "/edit").text)
+    console.post(answer.headers["Location"] + "/edit", data=edit | {"languagetarget.language": ["Frnch"],
                  "languagetarget.link": ["https://example.com/fr"]})  # fmt: skip
-    page = browser.get(answer.headers["Location"]).text
+    page = console.get(answer.headers["Location"]).text
     [warning] = re.findall('class="notice warning" role="status">([^<]+)<', page)
     assert "frnch" in warning
 
 
-def test_a_form_of_a_deleted_link_is_a_404(browser: FlaskClient, alice: Client) -> None:
+def test_a_form_of_a_deleted_link_is_a_404(console: FlaskClient, alice: Client) -> None:
     link_id = alice.add("/api/url/add", {"url": URL})
     alice.delete(f"/api/url/{link_id}/delete")
-    assert browser.post(f"/console/links/{link_id}/edit", data={"url": URL}).status_code == 404
-
-
-@pytest.mark.parametrize(
-    "junk",
-    [
-        {"url": "\0"},
-        {"pixels": ["x", "1" * 30]},
-        {"version": "\0"},
-        {"campaign": "-1"},
-        {"parameters.name": "a", "parameters.value": "\0"},
-    ],
-)
-def test_no_form_causes_a_server_error(browser: FlaskClient, alice: Client, junk: dict[str, Any]) -> None:
-    link_id = alice.add("/api/url/add", {"url": URL})
-    for path in ("/console/links/new", f"/console/links/{link_id}/edit"):
-        assert browser.post(path, data={"url": URL} | junk).status_code in (303, 400, 412)
+    assert console.post(f"/console/links/{link_id}/edit", data={"url": URL}).status_code == 404

@@ -5,21 +5,14 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.pages import charts
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import get, signed_in, visit, words
+from tests.support.pages import get, visit, words
 from tests.support.visited import Store, Visited
-
-
-@pytest.fixture
-def browser(app: Flask, alice: Client) -> FlaskClient:
-    """A browser of alice, signed in by password."""
-    return signed_in(app)
 
 
 @pytest.mark.parametrize(
@@ -45,13 +38,13 @@ def browser(app: Flask, alice: Client) -> FlaskClient:
     ],
 )
 def test_the_page_of_a_link_shows_its_clicks_by_period(
-    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, query: str, title: str, marks: int | None
+    *, console: FlaskClient, alice: Client, sql: Sql, store: Store, query: str, title: str, marks: int | None
 ) -> None:
     link_id = factories.link(sql, alice.id)
     store([visit(link_id) for _ in range(21)] + [visit(link_id, days) for days in (5, 10, 40, 370)])
     for days in (0, 5, 6, 10, 12, 40, 400):
         query = query.replace(f"{{{days}}}", f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}")
-    page = get(browser, f"/console/links/{link_id}?{query}")
+    page = get(console, f"/console/links/{link_id}?{query}")
     assert title in page
     assert marks in (None, page.count('<g class="mark">'))
     for text in ("Germany (DE)", "t.co", "Firefox", "Linux", "desktop", "Latest visits", ">28d<", ">Last week<"):
@@ -60,10 +53,10 @@ def test_the_page_of_a_link_shows_its_clicks_by_period(
 
 @pytest.mark.parametrize(("query", "days"), [("period=7d&by=hour", 6), ("from={0}", 0), ("from={6}&by=hour", 6)])
 def test_hours_to_come_are_not_shown_and_the_current_one_is_not_complete(
-    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, query: str, days: int
+    *, console: FlaskClient, alice: Client, sql: Sql, store: Store, query: str, days: int
 ) -> None:
     ahead = 12 - datetime.now(UTC).hour  # a time zone where it is about noon
-    browser.post("/account/timezone", data={"timezone": f"Etc/GMT{-ahead:+d}" if ahead else "UTC"})
+    console.post("/account/timezone", data={"timezone": f"Etc/GMT{-ahead:+d}" if ahead else "UTC"})
     link_id = factories.link(sql, alice.id)
     store([visit(link_id) for _ in range(21)] + [visit(link_id, 7)])
 
@@ -72,7 +65,7 @@ def test_hours_to_come_are_not_shown_and_the_current_one_is_not_complete(
 
     before = hour()
     query = re.sub(r"{(\d)}", lambda match: f"{before - timedelta(days=int(match[1])):%Y-%m-%d}", query)
-    page = get(browser, f"/console/links/{link_id}?{query}")
+    page = get(console, f"/console/links/{link_id}?{query}")
     after = hour()
     marks = re.findall('<g class="mark"><title>([^<]+)</title>', page)
     assert len(marks) in {24 * days + at.hour + 1 for at in (before, after)}
@@ -82,67 +75,67 @@ def test_hours_to_come_are_not_shown_and_the_current_one_is_not_complete(
 
 
 def test_a_past_period_is_complete_and_is_kept_in_the_links_of_its_units(
-    browser: FlaskClient, alice: Client, sql: Sql, store: Store
+    console: FlaskClient, alice: Client, sql: Sql, store: Store
 ) -> None:
     link_id = factories.link(sql, alice.id)
     store([visit(link_id, days) for days in (5, 6, 7, 8)])
     first, last = (f"{datetime.now(UTC) - timedelta(days=days):%Y-%m-%d}" for days in (6, 3))
-    page = get(browser, f"/console/links/{link_id}?from={first}&to={last}")
+    page = get(console, f"/console/links/{link_id}?from={first}&to={last}")
     assert "2 clicks in the period" in page
     assert ", 2 before" in page
     assert ", not complete yet</title>" not in page
     assert f"?by=hour&amp;from={first}&amp;to={last}" in page
     assert f'name="from" value="{first}"' in page
-    assert ", not complete yet</title>" in get(browser, f"/console/links/{link_id}?from={first}")
+    assert ", not complete yet</title>" in get(console, f"/console/links/{link_id}?from={first}")
 
 
 @pytest.mark.parametrize("query", ["from=x", "to=2026-13-01", "from=%00", "from=2026-01-01&from=2026-01-02"])
-def test_a_wrong_date_is_an_error_with_a_sentence(browser: FlaskClient, alice: Client, sql: Sql, query: str) -> None:
+def test_a_wrong_date_is_an_error_with_a_sentence(console: FlaskClient, alice: Client, sql: Sql, query: str) -> None:
     link_id = factories.link(sql, alice.id)
-    assert browser.get(f"/console/links/{link_id}?{query}").status_code == 400
+    assert console.get(f"/console/links/{link_id}?{query}").status_code == 400
 
 
-def test_cities_are_shown_if_they_are_known(browser: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
+def test_cities_are_shown_if_they_are_known(console: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
     known, unknown = factories.link(sql, alice.id), factories.link(sql, alice.id)
     store([visit(known, city="Paris"), visit(unknown, city="Unknown")])
-    assert "<h2>Cities</h2>" in get(browser, f"/console/links/{known}")
-    assert "<h2>Cities</h2>" not in get(browser, f"/console/links/{unknown}")
+    assert "<h2>Cities</h2>" in get(console, f"/console/links/{known}")
+    assert "<h2>Cities</h2>" not in get(console, f"/console/links/{unknown}")
 
 
-def test_clicks_that_another_service_counted_are_shown_apart(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_clicks_that_another_service_counted_are_shown_apart(console: FlaskClient, alice: Client, sql: Sql) -> None:
     link_id = factories.link(sql, alice.id)
     sql("UPDATE links SET imported_clicks = 1234 RETURNING 1")
-    page = get(browser, f"/console/links/{link_id}")
+    page = get(console, f"/console/links/{link_id}")
     assert "1,234 clicks that another service counted." in page
     assert "No clicks in the last 28 days." in page
 
 
-def test_a_link_without_clicks_says_how_to_get_one(browser: FlaskClient, alice: Client, sql: Sql) -> None:
-    page = get(browser, f"/console/links/{factories.link(sql, alice.id)}")
+def test_a_link_without_clicks_says_how_to_get_one(console: FlaskClient, alice: Client, sql: Sql) -> None:
+    page = get(console, f"/console/links/{factories.link(sql, alice.id)}")
     assert "No clicks in the last 28 days." in page
     assert 'class="plot"' not in page
 
 
-def test_the_qr_code_is_an_image_of_the_short_url(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_the_qr_code_is_an_image_of_the_short_url(console: FlaskClient, alice: Client, sql: Sql) -> None:
     link_id = factories.link(sql, alice.id)
     alias = sql("SELECT alias FROM links WHERE id = %(id)s", id=link_id)[0]["alias"]
-    image = browser.get(f"/console/links/{link_id}/qr?format=png&size=300")
-    assert image.data == browser.get(f"/{alias}/qr?size=300").data
-    saved = browser.get(f"/console/links/{link_id}/qr?format=svg&download=1")
+    image = console.get(f"/console/links/{link_id}/qr?format=png&size=300")
+    assert image.data == console.get(f"/{alias}/qr?size=300").data
+    saved = console.get(f"/console/links/{link_id}/qr?format=svg&download=1")
     assert (saved.mimetype, saved.headers["Content-Disposition"]) == (
         "image/svg+xml",
         f'attachment; filename="qr-{alias}.svg"',
     )
-    assert browser.get(f"/console/links/{link_id}/qr?size=1").status_code == 400
+    assert console.get(f"/console/links/{link_id}/qr?size=1").status_code == 400
 
 
-def test_a_link_is_deleted_after_a_question(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_a_link_is_deleted_after_a_question(console: FlaskClient, alice: Client, sql: Sql) -> None:
     link_id = factories.link(sql, alice.id)
-    assert "Delete this link?" in get(browser, f"/console/links/{link_id}/delete")
+    assert "Delete this link?" in get(console, f"/console/links/{link_id}/delete")
     assert alice.get(f"/api/url/{link_id}").status_code == 200
-    answer = browser.post(f"/console/links/{link_id}/delete")
+    answer = console.post(f"/console/links/{link_id}/delete")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/console/links")
-    assert "Link deleted." in get(browser, "/console/links")
+    assert "Link deleted." in get(console, "/console/links")
     assert alice.get(f"/api/url/{link_id}").status_code == 404
 
 
@@ -157,28 +150,28 @@ def at(zone: str, days: int, hour: int) -> datetime:
 
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "Asia/Kathmandu", "UTC"])
 def test_charts_have_the_days_of_the_time_zone_of_the_user(
-    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, zone: str
+    *, console: FlaskClient, alice: Client, sql: Sql, store: Store, zone: str
 ) -> None:
-    answer = browser.post("/account/timezone", data={"timezone": zone}, follow_redirects=True)
+    answer = console.post("/account/timezone", data={"timezone": zone}, follow_redirects=True)
     assert f"Times are now shown in the time zone {zone}." in answer.text
     link_id = factories.link(sql, alice.id)
     store([Visited(link_id, at(zone, days, hour)) for days in (2, 27) for hour in (0, 23)])
     store([Visited(link_id, at(zone, 29, 23)), Visited(link_id, at(zone, 55, 0)), Visited(link_id, at(zone, 56, 23))])
     for path in ("/console", f"/console/links/{link_id}"):
-        page = words(get(browser, path))
+        page = words(get(console, path))
         assert "4 clicks in the last 28 days, 2 before" in page
         for days in (2, 27):
             day = at(zone, days, 0).astimezone(ZoneInfo(zone))
             assert f"{day:%a}, {day:%b} {day.day}: 2," in page
-    tables = re.findall(r"<bdi>(Germany|t.co)</bdi>.*?<td>(\d+)</td>", get(browser, "/console"), re.DOTALL)
+    tables = re.findall(r"<bdi>(Germany|t.co)</bdi>.*?<td>(\d+)</td>", get(console, "/console"), re.DOTALL)
     assert tables == [("Germany", "4"), ("t.co", "4")]
 
 
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/Los_Angeles", "Asia/Kathmandu", "UTC"])
 def test_sparklines_have_the_days_of_the_time_zone_of_the_user(
-    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, zone: str
+    *, console: FlaskClient, alice: Client, sql: Sql, store: Store, zone: str
 ) -> None:
-    browser.post("/account/timezone", data={"timezone": zone})
+    console.post("/account/timezone", data={"timezone": zone})
     campaign_id, code_id = factories.campaign(sql, alice.id), factories.qr(sql, alice.id)
     link_id = factories.link(sql, alice.id)
     sql("UPDATE links SET campaign_id = %(id)s RETURNING 1", id=campaign_id)
@@ -187,27 +180,27 @@ def test_sparklines_have_the_days_of_the_time_zone_of_the_user(
         store([Visited(tracked_id, at(zone, 28, 23))])
     line = charts.sparkline([2, *[0] * 24, 2, 0, 0])
     for path, noun in (("links", "click"), (f"campaigns/{campaign_id}", "click"), ("qrs", "scan")):
-        page = get(browser, f"/console/{path}")
+        page = get(console, f"/console/{path}")
         assert f'aria-label="4 {noun}s in the last 28 days"' in page
         assert f'<path d="{line}"/>' in page
 
 
-def test_times_are_those_of_the_time_zone_of_the_user(browser: FlaskClient, alice: Client) -> None:
-    browser.post("/account/timezone", data={"timezone": "Asia/Tokyo"})
+def test_times_are_those_of_the_time_zone_of_the_user(console: FlaskClient, alice: Client) -> None:
+    console.post("/account/timezone", data={"timezone": "Asia/Tokyo"})
     link_id = alice.add("/api/url/add", {"url": "https://example.com/a", "expiry": "2030-12-31 23:59:59"})
-    assert "2031-01-01 08:59:59 JST" in get(browser, f"/console/links/{link_id}")
-    form = get(browser, f"/console/links/{link_id}/edit")
+    assert "2031-01-01 08:59:59 JST" in get(console, f"/console/links/{link_id}")
+    form = get(console, f"/console/links/{link_id}/edit")
     assert 'value="2031-01-01T08:59:59"' in form
     version = re.findall(r'name="version" value="([^"]+)"', form)[0]
     sent = {"url": "https://example.com/a", "version": version, "type": "direct", "status": "public"}
-    answer = browser.post(f"/console/links/{link_id}/edit", data=sent | {"expiry": "2032-02-01T09:30"})
+    answer = console.post(f"/console/links/{link_id}/edit", data=sent | {"expiry": "2032-02-01T09:30"})
     assert answer.status_code == 303
     assert alice.get(f"/api/url/{link_id}").get_json()["details"]["expiry"] == "2032-02-01 00:30:00"
 
 
 @pytest.mark.parametrize("zone", ["", "Mars/Olympus", "Europe/Berlni", "\0", "x" * 5000])
-def test_an_unknown_time_zone_is_refused(browser: FlaskClient, sql: Sql, zone: str) -> None:
-    page = browser.post("/account/timezone", data={"timezone": zone}, follow_redirects=True).text
+def test_an_unknown_time_zone_is_refused(console: FlaskClient, sql: Sql, zone: str) -> None:
+    page = console.post("/account/timezone", data={"timezone": zone}, follow_redirects=True).text
     assert 'id="timezone-error"' in page
     assert "timezone must be an IANA time zone such as" in page
     assert sql("SELECT DISTINCT timezone FROM users") == [{"timezone": "UTC"}]

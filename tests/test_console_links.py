@@ -5,20 +5,13 @@ import re
 from io import StringIO
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import get, signed_in
-
-
-@pytest.fixture
-def browser(app: Flask, alice: Client) -> FlaskClient:
-    """A browser of alice, signed in by password."""
-    return signed_in(app)
+from tests.support.pages import get
 
 
 def ids_of(page: str) -> list[int]:
@@ -63,72 +56,72 @@ def mixed(alice: Client, bob: Client, sql: Sql) -> dict[str, int]:
     ],
 )
 def test_filters_are_in_the_query_and_each_is_removed_by_its_chip(
-    browser: FlaskClient, mixed: dict[str, int], query: str, expected: list[str]
+    console: FlaskClient, mixed: dict[str, int], query: str, expected: list[str]
 ) -> None:
-    page = get(browser, f"/console/links?{query.format(**mixed)}")
+    page = get(console, f"/console/links?{query.format(**mixed)}")
     assert ids_of(page) == [mixed[name] for name in expected]
     chips = re.findall(r'class="chip" href="([^"]+)"', page)
     filters = [part for part in query.split("&") if not part.startswith(("order=", "page="))]
     assert len(chips) == len(filters)
     for chip in chips:
         assert chip.count("=") == query.count("=") - 1 - ("page=" in query)
-        get(browser, chip.replace("&amp;", "&"))
+        get(console, chip.replace("&amp;", "&"))
 
 
 @pytest.mark.parametrize("query", ["domain=x", "campaign=-1", "status=hidden", "expired=1", "campaign=1&campaign=2"])
-def test_a_wrong_filter_is_an_error_with_a_sentence(browser: FlaskClient, query: str) -> None:
-    assert browser.get(f"/console/links?{query}").status_code == 400
+def test_a_wrong_filter_is_an_error_with_a_sentence(console: FlaskClient, query: str) -> None:
+    assert console.get(f"/console/links?{query}").status_code == 400
 
 
-def test_the_filters_of_the_first_page_are_kept_on_the_second(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_the_filters_of_the_first_page_are_kept_on_the_second(console: FlaskClient, alice: Client, sql: Sql) -> None:
     for _ in range(17):
         factories.link(sql, alice.id)
-    page = get(browser, "/console/links?status=public&order=click&page=2")
+    page = get(console, "/console/links?status=public&order=click&page=2")
     assert len(ids_of(page)) == 2
     [previous] = re.findall(r'rel="prev" href="([^"]+)"', page)
     assert {"status=public", "order=click", "page=1"} == set(previous.split("?")[1].replace("&amp;", "&").split("&"))
 
 
-def select(browser: FlaskClient, action: str, ids: list[int], **fields: object) -> TestResponse:
-    return browser.post("/console/links/selected", data={"action": action, "id": ids} | fields)
+def select(console: FlaskClient, action: str, ids: list[int], **fields: object) -> TestResponse:
+    return console.post("/console/links/selected", data={"action": action, "id": ids} | fields)
 
 
 def test_selected_links_are_deleted_after_a_question_with_their_number(
-    browser: FlaskClient, alice: Client, bob: Client, sql: Sql
+    console: FlaskClient, alice: Client, bob: Client, sql: Sql
 ) -> None:
     ids = [factories.link(sql, alice.id) for _ in range(4)]
     other = factories.link(sql, bob.id)
-    answer = select(browser, "ask", [*ids[:3], other], back="status=public&evil=%0d%0a")
+    answer = select(console, "ask", [*ids[:3], other], back="status=public&evil=%0d%0a")
     assert "Delete 3 links?" in answer.text
     assert len(sql("SELECT 1 FROM links")) == 5
     sent = [int(sent) for sent in re.findall('name="id" value="([^"]+)"', answer.text)]
-    answer = select(browser, "delete", sent, back="status=public&evil=%0d%0a")
+    answer = select(console, "delete", sent, back="status=public&evil=%0d%0a")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/console/links?status=public")
-    assert "3 links deleted." in get(browser, "/console/links")
+    assert "3 links deleted." in get(console, "/console/links")
     assert {row["id"] for row in sql("SELECT id FROM links")} == {ids[3], other}
 
 
 def test_selected_links_get_a_campaign_and_a_channel(
-    browser: FlaskClient, alice: Client, bob: Client, sql: Sql
+    console: FlaskClient, alice: Client, bob: Client, sql: Sql
 ) -> None:
     first = alice.add("/api/url/add", {"url": "https://example.com/plain"})
     ids = [first, factories.link(sql, alice.id), other := factories.link(sql, bob.id)]
     campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
-    select(browser, "campaign", ids, campaign=campaign)
-    select(browser, "channel", ids, channel=channel)
-    select(browser, "channel", ids[:1], channel=channel)
-    page = get(browser, f"/console/links?campaign={campaign}&channel={channel}")
+    select(console, "campaign", ids, campaign=campaign)
+    select(console, "channel", ids, channel=channel)
+    select(console, "channel", ids[:1], channel=channel)
+    page = get(console, f"/console/links?campaign={campaign}&channel={channel}")
     assert ids_of(page) == sorted(ids[:2], reverse=True)
     assert "2 links moved." in page
     assert "2 links added to the channel." in page
     assert sql("SELECT campaign_id FROM links WHERE id = %(id)s", id=other) == [{"campaign_id": None}]
     assert alice.add("/api/url/add", {"url": "https://example.com/plain"}) != first
-    select(browser, "campaign", ids, campaign=0)
-    assert ids_of(get(browser, f"/console/links?campaign={campaign}")) == []
+    select(console, "campaign", ids, campaign=0)
+    assert ids_of(get(console, f"/console/links?campaign={campaign}")) == []
 
 
 def test_campaigns_and_channels_of_others_are_refused(
-    browser: FlaskClient, alice: Client, bob: Client, sql: Sql
+    console: FlaskClient, alice: Client, bob: Client, sql: Sql
 ) -> None:
     link_id = factories.link(sql, alice.id)
     for action, row_id in {
@@ -136,16 +129,16 @@ def test_campaigns_and_channels_of_others_are_refused(
         "channel": factories.channel(sql, bob.id),
     }.items():
         for sent in (row_id, 2**62):
-            answer = select(browser, action, [link_id], **{action: sent})
+            answer = select(console, action, [link_id], **{action: sent})
             assert answer.status_code == (303 if sent == 2**62 else 400)
     assert sql("SELECT 1 FROM channel_items") == []
     assert sql("SELECT campaign_id FROM links") == [{"campaign_id": None}]
 
 
-def test_selected_links_are_exported_as_csv(browser: FlaskClient, alice: Client, bob: Client, sql: Sql) -> None:
+def test_selected_links_are_exported_as_csv(console: FlaskClient, alice: Client, bob: Client, sql: Sql) -> None:
     ids = [factories.link(sql, alice.id, title=title) for title in ("=1+1", "Ünïcode, 🎉")]
     sql("UPDATE links SET campaign_id = %(id)s WHERE id = %(link)s", id=factories.campaign(sql, alice.id), link=ids[0])
-    answer = select(browser, "export", [*ids, factories.link(sql, bob.id)])
+    answer = select(console, "export", [*ids, factories.link(sql, bob.id)])
     assert (answer.mimetype, answer.headers["Content-Disposition"]) == ("text/csv", 'attachment; filename="links.csv"')
     lines = list(csv.DictReader(StringIO(answer.text)))
     assert [line["title"] for line in lines] == ["Ünïcode, 🎉", "'=1+1"]
@@ -153,19 +146,19 @@ def test_selected_links_are_exported_as_csv(browser: FlaskClient, alice: Client,
     assert lines[0]["shorturl"].startswith(BASE_URL)
 
 
-def test_without_exports_in_the_plan_the_console_has_none_either(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_without_exports_in_the_plan_the_console_has_none_either(console: FlaskClient, alice: Client, sql: Sql) -> None:
     link_id, overlay_id = factories.link(sql, alice.id), factories.overlay(sql, alice.id)
     sql("UPDATE users SET plan_id = NULL RETURNING 1")  # the free plan
     refused = (
-        select(browser, "export", [link_id]),
-        browser.get(f"/console/overlays/{overlay_id}/answers.csv"),
-        browser.get("/console/export/links.csv"),
-        browser.get("/console/export/account.zip"),
+        select(console, "export", [link_id]),
+        console.get(f"/console/overlays/{overlay_id}/answers.csv"),
+        console.get("/console/export/links.csv"),
+        console.get("/console/export/account.zip"),
     )
     assert [answer.status_code for answer in refused] == [403] * 4
-    assert "Exports are not in your plan." in get(browser, "/console/imports")
-    assert "Export as CSV" not in get(browser, "/console/links")
-    assert re.search(r'<li class="excluded">Exports\b', get(browser, "/account"))
+    assert "Exports are not in your plan." in get(console, "/console/imports")
+    assert "Export as CSV" not in get(console, "/console/links")
+    assert re.search(r'<li class="excluded">Exports\b', get(console, "/account"))
 
 
 @pytest.mark.parametrize(
@@ -178,8 +171,8 @@ def test_without_exports_in_the_plan_the_console_has_none_either(browser: FlaskC
     ],
 )
 def test_a_form_without_a_selection_says_what_to_do(
-    browser: FlaskClient, fields: dict[str, object], message: str
+    console: FlaskClient, fields: dict[str, object], message: str
 ) -> None:
-    assert browser.post("/console/links/selected", data=fields).status_code == 303
-    assert message in get(browser, "/console/links")
-    assert browser.post("/console/links/selected", data={"action": "burn", "id": "1"}).status_code == 400
+    assert console.post("/console/links/selected", data=fields).status_code == 303
+    assert message in get(console, "/console/links")
+    assert console.post("/console/links/selected", data={"action": "burn", "id": "1"}).status_code == 400

@@ -4,31 +4,24 @@ import re
 from io import BytesIO
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.logos import image, noise
-from tests.support.pages import fields, get, message, signed_in
+from tests.support.pages import fields, get, message
 from tests.support.qr_editor import NEW, as_form, details, preview
 
 
-@pytest.fixture
-def browser(app: Flask, alice: Client) -> FlaskClient:
-    """A browser of alice, signed in by password."""
-    return signed_in(app)
-
-
 def test_an_uploaded_logo_is_kept_by_a_preview_and_stored_as_a_small_image(
-    browser: FlaskClient, alice: Client, sql: Sql
+    console: FlaskClient, alice: Client, sql: Sql
 ) -> None:
     sent = as_form("text", "Hello", again="preview") | {"logo.file": (BytesIO(noise()), "../me.png")}
-    page = browser.post(NEW, data=sent).text
+    page = console.post(NEW, data=sent).text
     assert preview(page).ec_level == "H"
     again = fields(page)
     assert again["logo.data"] != [""]
-    answer = browser.post(NEW, data=again)
+    answer = console.post(NEW, data=again)
     assert answer.status_code == 303, answer.text
     code = details(alice, answer.headers["Location"])
     assert re.fullmatch("upload:[0-9a-f]{16}", code["logo"])
@@ -40,18 +33,18 @@ def test_an_uploaded_logo_is_kept_by_a_preview_and_stored_as_a_small_image(
     assert alice.post("/api/qr/add", {"type": "text", "data": "x", "logo": code["logo"]}).status_code == 400
 
 
-def test_a_logo_is_kept_replaced_and_removed(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_a_logo_is_kept_replaced_and_removed(console: FlaskClient, alice: Client, sql: Sql) -> None:
     sent = as_form("text", "Hello") | {"logo.file": (BytesIO(noise()), "a.png")}
-    path = f"{browser.post(NEW, data=sent).headers['Location']}/edit"
+    path = f"{console.post(NEW, data=sent).headers['Location']}/edit"
     logos = [bytes(sql("SELECT logo FROM qrs")[0]["logo"])]
-    page = get(browser, path)
+    page = get(console, path)
     assert preview(page).ec_level == "H"
-    assert browser.post(path, data=fields(page) | {"name": "New"}).status_code == 303
+    assert console.post(path, data=fields(page) | {"name": "New"}).status_code == 303
     assert bytes(sql("SELECT logo FROM qrs")[0]["logo"]) == logos[0]
-    replaced = fields(get(browser, path)) | {"logo.file": (BytesIO(image(form="JPEG")), "b.jpg")}
-    assert browser.post(path, data=replaced).status_code == 303
+    replaced = fields(get(console, path)) | {"logo.file": (BytesIO(image(form="JPEG")), "b.jpg")}
+    assert console.post(path, data=replaced).status_code == 303
     assert bytes(sql("SELECT logo FROM qrs")[0]["logo"]) not in ([], logos[0])
-    assert browser.post(path, data=fields(get(browser, path)) | {"logo.remove": "1"}).status_code == 303
+    assert console.post(path, data=fields(get(console, path)) | {"logo.remove": "1"}).status_code == 303
     assert sql("SELECT logo, logo_source FROM qrs") == [{"logo": None, "logo_source": None}]
 
 
@@ -63,14 +56,14 @@ def test_a_logo_is_kept_replaced_and_removed(browser: FlaskClient, alice: Client
         (image(size=(2001, 2001)), "logo must be a PNG or JPEG image of at most 4 megapixels"),
     ],
 )
-def test_an_unusable_upload_is_refused_beside_its_field(browser: FlaskClient, content: bytes, text: str) -> None:
+def test_an_unusable_upload_is_refused_beside_its_field(console: FlaskClient, content: bytes, text: str) -> None:
     sent = as_form("text", "Hello") | {"logo.file": (BytesIO(content), "a.png")}
-    answer = browser.post(NEW, data=sent)
+    answer = console.post(NEW, data=sent)
     assert answer.status_code == 400
     assert text in message(answer.text, "logo")
 
 
-def test_a_url_is_fetched_only_when_the_form_is_saved(browser: FlaskClient, sql: Sql) -> None:
+def test_a_url_is_fetched_only_when_the_form_is_saved(console: FlaskClient, sql: Sql) -> None:
     sent = as_form("text", "Hello", again="preview", logo="https://logo.example.com/x.png")
-    page = browser.post(NEW, data=sent).text
+    page = console.post(NEW, data=sent).text
     assert preview(page).ec_level == "H"  # with a gray square in place of the logo

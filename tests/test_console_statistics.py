@@ -15,19 +15,13 @@ from tests.conftest import Client
 from tests.support import factories
 from tests.support.explain import rows_read
 from tests.support.factories import Sql
-from tests.support.pages import get, signed_in
+from tests.support.pages import get
 from tests.support.reports import DAY, NOW, TODAY, report
 from tests.support.rollups import ROLL_UP
 from tests.support.schemas import execute
 from tests.support.visited import Store, Visited
 
 ZONES = ["UTC", "America/New_York", "Asia/Kathmandu"]
-
-
-@pytest.fixture
-def browser(app: Flask, alice: Client) -> FlaskClient:
-    """A browser of alice, signed in by password."""
-    return signed_in(app)
 
 
 def visits_of(link: int) -> list[Visited]:
@@ -61,9 +55,9 @@ def days(first: date, after: date) -> str:
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("folded", [False, True])
 def test_the_page_of_a_link_agrees_with_the_api_on_each_period(
-    *, app: Flask, browser: FlaskClient, alice: Client, sql: Sql, store: Store, link: int, zone: str, folded: bool
+    *, app: Flask, console: FlaskClient, alice: Client, sql: Sql, store: Store, link: int, zone: str, folded: bool
 ) -> None:
-    browser.post("/account/timezone", data={"timezone": zone})
+    console.post("/account/timezone", data={"timezone": zone})
     visits = visits_of(link)
     store(visits[::2])
     sql(ROLL_UP)
@@ -77,7 +71,7 @@ def test_the_page_of_a_link_agrees_with_the_api_on_each_period(
         return [row["clicks"] for row in report(alice, f"ids={link}&timezone={zone}&{query}")["data"]["rows"]]
 
     def agree(page_query: str, query: str, unit: str, before: str | None = None) -> None:
-        page = get(browser, f"/console/links/{link}?{page_query}&by={unit}")
+        page = get(console, f"/console/links/{link}?{page_query}&by={unit}")
         found = chart(page)
         expected = counts(f"{query}&by=time:{unit}")
         to_come = [0] * (len(expected) - len(found)) if page_query == "period=7d" else []  # hours that are not shown
@@ -108,19 +102,19 @@ def busy(sql: Sql, store: Store, link: int, dsn: str) -> int:
 
 @pytest.mark.parametrize(("zone", "period"), [("UTC", "28d"), ("America/New_York", "12mo")])
 def test_the_page_of_a_busy_link_reads_its_days(
-    *, browser: FlaskClient, busy: int, dsn: str, monkeypatch: pytest.MonkeyPatch, zone: str, period: str
+    *, console: FlaskClient, busy: int, dsn: str, monkeypatch: pytest.MonkeyPatch, zone: str, period: str
 ) -> None:
-    browser.post("/account/timezone", data={"timezone": zone})
-    page = partial(get, browser, f"/console/links/{busy}?period={period}")
+    console.post("/account/timezone", data={"timezone": zone})
+    page = partial(get, console, f"/console/links/{busy}?period={period}")
     assert "clicks in the last" in page()
     assert max(rows_read(monkeypatch, dsn, page)) < 1500  # of 3000 quarters of an hour
 
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_the_top_links_of_a_large_account_have_exact_numbers(
-    *, browser: FlaskClient, alice: Client, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch, zone: str
+    *, console: FlaskClient, alice: Client, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch, zone: str
 ) -> None:
-    browser.post("/account/timezone", data={"timezone": zone})
+    console.post("/account/timezone", data={"timezone": zone})
     targets = [factories.link(sql, alice.id), factories.qr(sql, alice.id), factories.link(sql, alice.id)]
     visits = [
         Visited(target, NOW - hours * DAY / 24, bot=hours % 5 == 0)
@@ -130,12 +124,12 @@ def test_the_top_links_of_a_large_account_have_exact_numbers(
     store(visits[::2])
     sql(ROLL_UP)
     store(visits[1::2])
-    page = get(browser, "/console")
+    page = get(console, "/console")
     exact = table(page, "Top links")
     assert "busiest day" not in page
     assert list(exact) == sorted(exact, key=lambda name: -exact[name])
     assert len(exact) == len(targets)
     monkeypatch.setattr(home, "_MAX_COMPARED", 0)
-    page = get(browser, "/console")
+    page = get(console, "/console")
     assert "busiest day" in page
     assert table(page, "Top links") == exact

@@ -8,12 +8,12 @@ from PIL import Image
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
 from tests.support import factories
 from tests.support.browser import Browser
 from tests.support.console_pages import signed_in_browser  # noqa: F401 - a fixture
 from tests.support.factories import Sql
-from tests.support.pages import login_link, visit
+from tests.support.pages import PASSWORD, login_link, visit
 from tests.support.receivers import Receiver
 from tests.support.visited import Store
 

@@ -17,12 +17,6 @@ FIRST, LAST = "0001-01-01 00:00:00", "9999-12-31 23:59:59"  # of the calendar
 ENDS = pytest.mark.parametrize(("zone", "time"), [("Europe/Berlin", LAST), ("America/New_York", FIRST)])
 
 
-@pytest.fixture
-def browser(app: Flask, alice: Client) -> FlaskClient:
-    """A browser of alice, signed in by password."""
-    return signed_in(app)
-
-
 @ENDS
 def test_every_page_shows_times_at_the_ends_of_the_calendar(
     *, app: Flask, admin: Client, alice: Client, sql: Sql, zone: str, time: str
@@ -35,10 +29,10 @@ def test_every_page_shows_times_at_the_ends_of_the_calendar(
     sql("UPDATE users SET timezone = %(zone)s RETURNING 1", zone=zone)
     for client, email in ((admin, "admin@example.com"), (alice, "alice@example.com")):
         link_id = client.add("/api/url/add", {"url": URL, "expiry": time})
-        browser = signed_in(app, email)
-        assert f"{time} UTC" in get(browser, f"/console/links/{link_id}")
+        console = signed_in(app, email)
+        assert f"{time} UTC" in get(console, f"/console/links/{link_id}")
         for path in ("/account", f"/console/links/{link_id}/edit", *pages(app, sql, client.id)):
-            assert browser.get(path).status_code < HTTPStatus.INTERNAL_SERVER_ERROR, path
+            assert console.get(path).status_code < HTTPStatus.INTERNAL_SERVER_ERROR, path
     account = get(signed_in(app, "admin@example.com"), f"/console/administration/users/{alice.id}")
     if time == LAST:
         assert f"Expires on {time} UTC" in account
@@ -47,10 +41,10 @@ def test_every_page_shows_times_at_the_ends_of_the_calendar(
 
 @ENDS
 def test_a_time_at_the_end_of_the_calendar_can_be_typed(
-    browser: FlaskClient, alice: Client, zone: str, time: str
+    console: FlaskClient, alice: Client, zone: str, time: str
 ) -> None:
-    browser.post("/account/timezone", data={"timezone": zone})
+    console.post("/account/timezone", data={"timezone": zone})
     typed = (LAST if time == FIRST else FIRST).replace(" ", "T")
-    answer = browser.post("/console/links/new", data={"url": URL, "expiry": typed})
+    answer = console.post("/console/links/new", data={"url": URL, "expiry": typed})
     assert answer.status_code == 303, message(answer.text, "expiry")
     assert details(alice, int(re.findall(r"\d+$", answer.headers["Location"])[0]))["expiry"] == typed.replace("T", " ")

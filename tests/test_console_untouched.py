@@ -7,9 +7,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
 from tests.support.factories import Sql
-from tests.support.pages import fields, get, message, signed_in
+from tests.support.pages import PASSWORD, fields, get, message, signed_in
 
 URL = "https://example.com/page"
 TEXT = "\n  first\r\nsecond\rthird\n\n"  # no browser returns it like this
@@ -34,6 +34,10 @@ ROWS: dict[str, tuple[str, str, dict[str, Any], dict[str, str]]] = {
     "splash": ("/api/splash/add", "/api/splash/{}", {"name": "A", "title": "B", "message": TEXT}, {"name": "Other"}),
     "bios": ("/api/bio/add", "/api/bio/{}",
              {"name": "A", "alias": "anna", "bio": TEXT, "links": [{"title": " B ", "url": URL}]}, {"name": "Other"}),
+    "campaigns": ("/api/campaign/add", "/api/campaign/{}", {"name": "A", "slug": "a"}, {"name": "Other"}),
+    "pixels": ("/api/pixel/add", "/api/pixel/{}", {"type": "bing", "name": "A", "tag": "1"}, {"name": "Other"}),
+    "domains": ("/api/domain/add", "/api/domain/{}", {"domain": "https://go.example.net", "brandname": "A"},
+                {"brandname": "Other"}),
     "keys": ("/api/key/add", "/api/key/{}", {"name": "A", "scopes": ["links:read"], "expires": "2027-10-31 01:30:00"},
              {"name": "Other", "current_password": PASSWORD}),
 }  # fmt: skip

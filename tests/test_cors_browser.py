@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
 from tests.support.browser import Browser
 from tests.support.foreign import answering, server
+from tests.support.pages import PASSWORD
 
 pytestmark = pytest.mark.browser
 

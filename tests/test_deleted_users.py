@@ -7,11 +7,12 @@ import pytest
 from flask import Flask
 
 from linkmgr.repository import overlay as overlays
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
 from tests.support import factories
 from tests.support.batches import BATCH, MANY, STATISTICS, VISITS, go
 from tests.support.factories import Sql
 from tests.support.keyring import Make, code
+from tests.support.pages import PASSWORD
 from tests.support.transactions import costs
 
 Connection = psycopg2.extensions.connection

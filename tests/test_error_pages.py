@@ -9,7 +9,8 @@ from werkzeug.test import TestResponse
 
 from linkmgr.pages import attempts
 from linkmgr.repository import login
-from tests.conftest import BASE_URL, PASSWORD, Client
+from tests.conftest import BASE_URL, Client
+from tests.support.pages import PASSWORD
 
 CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 

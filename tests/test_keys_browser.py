@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from linkmgr import keys
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
 from tests.support import factories
 from tests.support.browser import Browser
 from tests.support.console_pages import check
 from tests.support.factories import Sql
-from tests.support.pages import login_link
+from tests.support.pages import PASSWORD, login_link
 
 pytestmark = pytest.mark.browser
 

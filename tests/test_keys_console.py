@@ -12,18 +12,13 @@ from werkzeug.test import TestResponse
 
 from linkmgr import keys
 from linkmgr.resources.keys import Key
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import names, signed_in, words
+from tests.support.pages import PASSWORD, names, signed_in, words
 from tests.support.races import during
 
 FORM: dict[str, Any] = {"name": "Shop", "scopes": ["links:create", "stats:read"], "current_password": PASSWORD}
-
-
-@pytest.fixture
-def browser(app: Flask, alice: Client) -> FlaskClient:
-    return signed_in(app)
 
 
 def secret_in(page: str) -> str:
@@ -36,48 +31,48 @@ def only_key(alice: Client) -> dict[str, Any]:
     return dict(key)
 
 
-def test_a_new_key_is_shown_once_in_the_response_to_the_form(browser: FlaskClient, alice: Client) -> None:
-    assert "Create your first API key" in browser.get("/console/keys").text
-    answer = browser.post("/console/keys/new", data=FORM)
+def test_a_new_key_is_shown_once_in_the_response_to_the_form(console: FlaskClient, alice: Client) -> None:
+    assert "Create your first API key" in console.get("/console/keys").text
+    answer = console.post("/console/keys/new", data=FORM)
     assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
     secret = secret_in(answer.text)
     assert Client(alice.http, secret).post("/api/url/add", {"url": "https://example.com/"}).status_code == 200
-    page = browser.get("/console/keys").text
+    page = console.get("/console/keys").text
     assert secret not in page
     assert f"{secret[:8]}…</code> links:create, stats:read" in page
     assert "Used <time" in words(page)
     assert "from 127.0.0.1" in page
 
 
-def test_the_fields_are_the_members_of_the_bodies(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_the_fields_are_the_members_of_the_bodies(console: FlaskClient, alice: Client, sql: Sql) -> None:
     factories.domain(sql, alice.id)
-    fields = names(browser.get("/console/keys/new").text)
+    fields = names(console.get("/console/keys/new").text)
     assert fields - {"current_password", "username"} == set(Key.creates()().fields)
     key_id = alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
-    fields = names(browser.get(f"/console/keys/{key_id}/edit").text)
+    fields = names(console.get(f"/console/keys/{key_id}/edit").text)
     assert fields - {"current_password", "username", "version"} == set(Key.updates()().fields)
 
 
-def test_all_limits_are_stored_and_changed(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_all_limits_are_stored_and_changed(console: FlaskClient, alice: Client, sql: Sql) -> None:
     domains = [factories.domain(sql, alice.id) for _ in range(2)]
     limits = {"own_only": "1", "domains": domains, "expires": "2030-12-31T23:59", "allowed_ips": "192.0.2.1\r\n::1, "}
-    browser.post("/console/keys/new", data=FORM | limits)
+    console.post("/console/keys/new", data=FORM | limits)
     key = only_key(alice)
     expected = {"domains": domains, "own_only": True, "expires": "2030-12-31 23:59:00"}
     assert key | expected | {"allowed_ips": ["192.0.2.1/32", "::1/128"]} == key
     path = f"/console/keys/{key['id']}/edit"
-    version = re.findall('name="version" value="([^"]+)"', browser.get(path).text)[0]
+    version = re.findall('name="version" value="([^"]+)"', console.get(path).text)[0]
     changed = FORM | limits | {"version": version, "scopes": ["*"], "domains": domains[:1], "allowed_ips": ""}
-    assert browser.post(path, data=changed).status_code == 303
+    assert console.post(path, data=changed).status_code == 303
     assert only_key(alice) == key | {"scopes": ["*"], "domains": domains[:1], "allowed_ips": []}
 
 
-def test_the_expiry_is_in_the_time_zone_of_the_user(browser: FlaskClient, alice: Client) -> None:
-    browser.post("/account/timezone", data={"timezone": "Asia/Tokyo"})
-    browser.post("/console/keys/new", data=FORM | {"expires": "2031-01-01T08:59"})
+def test_the_expiry_is_in_the_time_zone_of_the_user(console: FlaskClient, alice: Client) -> None:
+    console.post("/account/timezone", data={"timezone": "Asia/Tokyo"})
+    console.post("/console/keys/new", data=FORM | {"expires": "2031-01-01T08:59"})
     key = only_key(alice)
     assert key["expires"] == "2030-12-31 23:59:00"
-    assert 'value="2031-01-01T08:59"' in browser.get(f"/console/keys/{key['id']}/edit").text
+    assert 'value="2031-01-01T08:59"' in console.get(f"/console/keys/{key['id']}/edit").text
 
 
 @pytest.mark.parametrize(
@@ -96,63 +91,63 @@ def test_the_expiry_is_in_the_time_zone_of_the_user(browser: FlaskClient, alice:
     ids=str,
 )
 def test_a_refused_form_keeps_what_was_typed(
-    browser: FlaskClient, alice: Client, sql: Sql, wrong: dict[str, Any], message: str
+    console: FlaskClient, alice: Client, sql: Sql, wrong: dict[str, Any], message: str
 ) -> None:
     factories.domain(sql, alice.id)
-    answer = browser.post("/console/keys/new", data=FORM | {"name": "Typed"} | wrong)
+    answer = console.post("/console/keys/new", data=FORM | {"name": "Typed"} | wrong)
     assert answer.status_code == 400
     assert message in words(unescape(answer.text))
     assert PASSWORD not in answer.text
     assert sql("SELECT FROM api_keys") == []
 
 
-def test_a_key_is_rotated_after_the_password_is_confirmed(browser: FlaskClient, alice: Client) -> None:
-    old = secret_in(browser.post("/console/keys/new", data=FORM | {"scopes": ["*"]}).text)
+def test_a_key_is_rotated_after_the_password_is_confirmed(console: FlaskClient, alice: Client) -> None:
+    old = secret_in(console.post("/console/keys/new", data=FORM | {"scopes": ["*"]}).text)
     path = f"/console/keys/{only_key(alice)['id']}/rotate"
-    assert "1 day" in browser.get(path).text
-    refused = browser.post(path, data={"overlap": "3600", "current_password": "wrong"})
+    assert "1 day" in console.get(path).text
+    refused = console.post(path, data={"overlap": "3600", "current_password": "wrong"})
     assert (refused.status_code, "Your current password is wrong." in refused.text) == (400, True)
-    new = secret_in(browser.post(path, data={"overlap": "3600", "current_password": PASSWORD}).text)
+    new = secret_in(console.post(path, data={"overlap": "3600", "current_password": PASSWORD}).text)
     assert [Client(alice.http, key).get("/api/account").status_code for key in (old, new)] == [200, 200]
-    newest = secret_in(browser.post(path, data={"overlap": "0", "current_password": PASSWORD}).text)
+    newest = secret_in(console.post(path, data={"overlap": "0", "current_password": PASSWORD}).text)
     assert [Client(alice.http, key).get("/api/account").status_code for key in (old, new, newest)] == [401, 401, 200]
-    assert browser.post(path, data={"overlap": "-1", "current_password": PASSWORD}).status_code == 400
+    assert console.post(path, data={"overlap": "-1", "current_password": PASSWORD}).status_code == 400
 
 
-def test_a_form_that_rotates_a_key_works_once(browser: FlaskClient, alice: Client, raw: Connection) -> None:
-    old = secret_in(browser.post("/console/keys/new", data=FORM | {"scopes": ["*"]}).text)
+def test_a_form_that_rotates_a_key_works_once(console: FlaskClient, alice: Client, raw: Connection) -> None:
+    old = secret_in(console.post("/console/keys/new", data=FORM | {"scopes": ["*"]}).text)
     key_id = only_key(alice)["id"]
     path = f"/console/keys/{key_id}/rotate"
 
     def rotate() -> TestResponse:
-        return browser.post(path, data=form)
+        return console.post(path, data=form)
 
-    [version] = re.findall('name="version" value="([^"]+)"', browser.get(path).text)
+    [version] = re.findall('name="version" value="([^"]+)"', console.get(path).text)
     form = {"overlap": "86400", "current_password": PASSWORD, "version": version}
     new = secret_in(rotate().text)
     again = rotate()
     assert again.status_code == 412
     assert "This key has changed since you opened this page, and was not rotated again." in words(again.text)
     assert [Client(alice.http, key).get("/api/account").status_code for key in (old, new)] == [200, 200]
-    assert "Rotating again ends the previous key at once. It is valid until" in words(browser.get(path).text)
+    assert "Rotating again ends the previous key at once. It is valid until" in words(console.get(path).text)
     # at the same time
     form["version"] = re.findall('name="version" value="([^"]+)"', again.text)[0]
     answer = during(raw, f"UPDATE api_keys SET previous_until = now() + '1 day' WHERE id = {key_id}", rotate)
     assert answer.status_code == 412
 
 
-def test_a_key_is_deleted(browser: FlaskClient, alice: Client) -> None:
+def test_a_key_is_deleted(console: FlaskClient, alice: Client) -> None:
     key_id = alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
-    page = browser.get(f"/console/keys/{key_id}/delete").text
+    page = console.get(f"/console/keys/{key_id}/delete").text
     assert "<bdi>Shop</bdi></strong>. Programs that use it stop working at once." in words(page)
-    assert browser.post(f"/console/keys/{key_id}/delete").headers["Location"] == "/console/keys"
+    assert console.post(f"/console/keys/{key_id}/delete").headers["Location"] == "/console/keys"
     assert alice.get(f"/api/key/{key_id}").status_code == 404
 
 
-def test_the_default_key_is_turned_off_and_always_on_again(browser: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_the_default_key_is_turned_off_and_always_on_again(console: FlaskClient, alice: Client, sql: Sql) -> None:
     def turn(active: str, password: str = PASSWORD) -> str:
         form = {"active": active, "current_password": password}
-        return words(browser.post("/console/keys/default", data=form, follow_redirects=True).text)
+        return words(console.post("/console/keys/default", data=form, follow_redirects=True).text)
 
     assert "You have no other API key that is valid." in turn("0")
     alice.add("/api/key/add", {"name": "Shop", "scopes": ["*"]})
@@ -164,8 +159,8 @@ def test_the_default_key_is_turned_off_and_always_on_again(browser: FlaskClient,
     assert alice.get("/api/account").status_code == 200
 
 
-def test_only_administrators_are_offered_administration(app: Flask, browser: FlaskClient, admin: Client) -> None:
-    assert 'value="admin"' not in browser.get("/console/keys/new").text
+def test_only_administrators_are_offered_administration(app: Flask, console: FlaskClient, admin: Client) -> None:
+    assert 'value="admin"' not in console.get("/console/keys/new").text
     administrator = signed_in(app, "admin@example.com")
     assert 'value="admin"' in administrator.get("/console/keys/new").text
     administrator.post("/console/keys/new", data=FORM | {"scopes": ["admin"]})

@@ -13,7 +13,8 @@ from linkmgr.db.statements import Row
 from linkmgr.pages import attempts
 from linkmgr.pages import login as login_pages
 from linkmgr.web import passwords
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
+from tests.support.pages import PASSWORD
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from werkzeug.test import TestResponse
 from linkmgr.db.statements import Row
 from linkmgr.pages import attempts
 from linkmgr.web import passwords
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
 from tests.support.factories import Sql
-from tests.support.pages import by_link, send
+from tests.support.pages import PASSWORD, by_link, send
 from tests.support.races import during
 from tests.support.shortlinks import Make
 

@@ -1,4 +1,4 @@
-"""What the schemas of bodies refuse. test_contract.py shows that each operation uses its schema."""
+"""Refusals by the schemas of bodies. test_contract.py shows that each operation uses its schema."""
 
 from collections.abc import Callable
 from typing import Any

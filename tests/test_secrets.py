@@ -8,7 +8,8 @@ from urllib.error import HTTPError
 
 import psycopg2
 
-from tests.conftest import PASSWORD, Client
+from tests.conftest import Client
+from tests.support.pages import PASSWORD
 
 
 def request(

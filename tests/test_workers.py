@@ -15,8 +15,9 @@ from flask import Flask
 
 from linkmgr.repository import plans
 from linkmgr.web import recent_callers
-from tests.conftest import MANY, PASSWORD, Client
+from tests.conftest import MANY, Client
 from tests.support.factories import Sql
+from tests.support.pages import PASSWORD
 from tests.support.races import at_once
 from tests.support.shortlinks import Make
 

@@ -6,16 +6,20 @@ import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from tests.conftest import PASSWORD, Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.visited import Visited
 
+if TYPE_CHECKING:
+    from tests.conftest import Client
+
+PASSWORD = "correct horse"
 ROWS: dict[str, factories.Make] = {
     "bios": factories.bio, "campaigns": factories.campaign, "channels": factories.channel, "domains": factories.domain,
     "links": factories.link, "overlays": factories.overlay, "pixels": factories.pixel, "qrs": factories.qr,
@@ -30,7 +34,13 @@ def signed_in(app: Flask, email: str = "alice@example.com", password: str = PASS
     return browser
 
 
-def by_link(app: Flask, admin: Client, user: Client) -> FlaskClient:
+@pytest.fixture
+def console(app: Flask, alice: "Client") -> FlaskClient:
+    """A browser of alice, signed in by password."""
+    return signed_in(app)
+
+
+def by_link(app: Flask, admin: "Client", user: "Client") -> FlaskClient:
     browser = app.test_client()
     token = admin.get(f"/api/user/login/{user.id}").get_json()["url"].rsplit("/", 1)[1]
     browser.post(f"/login/{token}")
@@ -95,7 +105,7 @@ def message(page: str, name: str) -> str:
     return words(found[1]) if found else ""
 
 
-def details(client: Client, link_id: int) -> dict[str, Any]:
+def details(client: "Client", link_id: int) -> dict[str, Any]:
     found: dict[str, Any] = client.get(f"/api/url/{link_id}").get_json()["details"]
     return found
 
@@ -115,7 +125,7 @@ def pages(app: Flask, sql: Sql, user_id: int) -> Iterator[str]:
         ids.pop("administration", None)
 
 
-def login_link(base: str, admin: Client, user: Client) -> str:
+def login_link(base: str, admin: "Client", user: "Client") -> str:
     """Return a login link from the API of the running service."""
     headers = {"Authorization": f"Bearer {admin.key}"}
     call = urllib.request.Request(f"{base}/api/user/login/{user.id}", headers=headers)
