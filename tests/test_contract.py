@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 from flask import Flask
+from marshmallow import Schema
 
+from linkmgr.api.channels import Assignment
+from linkmgr.fields import base
 from linkmgr.openapi.document import rules
 from linkmgr.openapi.operations import OPERATIONS
 from tests.conftest import BASE_URL
-from tests.support.document import document, property_validators
+from tests.support.document import document, property_validators, validator
 from tests.support.operations import KEYED, Call
 from tests.support.stage import Stage
 from tests.support.worlds import Rows
@@ -35,11 +38,33 @@ def lists_in(value: Any) -> list[Any]:
             return []
 
 
+@pytest.fixture
+def read_by(monkeypatch: pytest.MonkeyPatch) -> list[type[Schema]]:
+    """Record the schema of each body that is read."""
+    found: list[type[Schema]] = []
+    load = base.load
+
+    def noted(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
+        found.append(schema)
+        return load(schema, members)
+
+    monkeypatch.setattr(base, "load", noted)
+    return found
+
+
 @pytest.mark.parametrize(("call", "index"), BODIES)
-def test_the_response_matches_the_document(stage: Stage, call: Call, index: int) -> None:
+def test_the_documented_body_is_read_and_the_response_matches_the_document(
+    stage: Stage, read_by: list[type[Schema]], call: Call, index: int
+) -> None:
     headers = {"Accept": "application/json"}  # without it, some responses are CSV
-    answer = stage.caller(call).call(call.method, stage.path(call), stage.bodies(call)[index], headers=headers)
+    body, sent = call.operation.body, stage.bodies(call)[index]
+    path = stage.path(call)
+    read_by.clear()
+    answer = stage.caller(call).call(call.method, path, sent, headers=headers)
     assert answer.status_code == 200
+    assert [schema for schema in read_by if schema is not Assignment] == ([body] if body else [])
+    if body:
+        validator(body.__name__).validate(sent)
     if call.operation.file:
         assert answer.mimetype == call.operation.file
         return
@@ -82,8 +107,8 @@ def test_each_value_that_the_document_forbids_is_rejected_and_changes_nothing(
 ) -> None:
     assert call.operation.body
     body, before = stage.bodies(call)[0] or {}, dump()
-    for name, validator in property_validators(call.operation.body.__name__).items():
-        values = [value for value in UNSUITABLE if not validator.is_valid(value) and not is_lenient(name, value)]
+    for name, documented in property_validators(call.operation.body.__name__).items():
+        values = [value for value in UNSUITABLE if not documented.is_valid(value) and not is_lenient(name, value)]
         assert values
         for value in values:
             answer = stage.caller(call).call(call.method, stage.path(call), body | {name: value})

@@ -11,15 +11,13 @@ from flask import Flask
 from marshmallow import Schema
 from openapi_spec_validator import validate
 
-from linkmgr.api.channels import Assignment
 from linkmgr.errors import CATALOGUE
 from linkmgr.fields import base, qr
 from linkmgr.openapi.model import Operation
 from linkmgr.openapi.operations import OPERATIONS
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.support.document import document, property_validators, validator, validator_of
-from tests.support.operations import KEYED, Call, examples
-from tests.support.stage import Stage
+from tests.support.operations import examples
 
 # Error codes of pages and the command line, and those raised before an operation is selected.
 NOT_OF_OPERATIONS = {
@@ -117,35 +115,6 @@ def test_it_does_not_delay_the_start() -> None:
 
 
 # --- bodies
-
-
-@pytest.fixture
-def read_by(monkeypatch: pytest.MonkeyPatch) -> list[type[Schema]]:
-    """Record the schema of each body that is read."""
-    found: list[type[Schema]] = []
-    load = base.load
-
-    def noted(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
-        found.append(schema)
-        return load(schema, members)
-
-    monkeypatch.setattr(base, "load", noted)
-    return found
-
-
-@pytest.mark.parametrize("call", KEYED, ids=str)
-def test_the_documented_body_is_the_one_that_the_operation_reads(
-    stage: Stage, read_by: list[type[Schema]], call: Call
-) -> None:
-    body = call.operation.body
-    sent = stage.bodies(call)
-    path = stage.path(call)
-    read_by.clear()
-    assert stage.caller(call).call(call.method, path, sent[-1]).status_code == 200
-    assert [schema for schema in read_by if schema is not Assignment] == ([body] if body else [])
-    if body:
-        for members in sent:
-            validator(body.__name__).validate(members)
 
 
 @pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.body.__name__)

@@ -59,8 +59,8 @@ def test_an_invalid_webhook_is_refused(alice: Client, members: dict[str, Any], p
         "http://8.8.8.8:22/",
     ],
 )
-def test_a_url_that_is_never_called_is_refused(make_app: Callable[..., Flask], alice: Client, url: str) -> None:
-    client = Client(make_app(private_networks="192.168.0.0/16").test_client(), alice.key)
+def test_a_url_that_is_never_called_is_refused(app_with: Callable[..., Flask], alice: Client, url: str) -> None:
+    client = Client(app_with(private_networks="192.168.0.0/16").test_client(), alice.key)
     webhook_id, _ = subscribe(client, "http://192.168.0.1:22/")
     for answer in (
         client.post("/api/webhooks", {"name": "Hook", "url": url, "events": ["*"]}),
