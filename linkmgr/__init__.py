@@ -14,7 +14,7 @@ from linkmgr.fields import unknown
 from linkmgr.imports import job
 from linkmgr.pages import brand, branded, fast_redirect
 from linkmgr.qr import cache
-from linkmgr.repository import cleanup, plans, purge, url_search
+from linkmgr.repository import cleanup, plans, purge, url_records
 from linkmgr.web import (
     auth,
     conditional_writes,
@@ -61,7 +61,7 @@ def create_app(**overrides: str) -> Flask:
         statements.init_app(app, on_connect=lambda: metrics.count("database_connections_opened"))
         replica.init_app(app)
         restricted.init_app(app)
-        jobs.init_app(cleanup.HANDLERS | plans.HANDLERS, idle=url_search.empty_pending_list)
+        jobs.init_app(cleanup.HANDLERS | plans.HANDLERS, idle=url_records.empty_pending_list)
         jobs.init_app({}, idle=purge.delete_some_expired)
         job.init_app(app, imports.LOADER)
         keys.init_app(app)

@@ -9,7 +9,7 @@ from linkmgr.fields.base import body, changes_of
 from linkmgr.fields.query import paging, query_search, query_text
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.repository import url_details, url_search, urls
+from linkmgr.repository import url_records, urls
 from linkmgr.resources.urls import Link
 from linkmgr.web.auth import user_id
 from linkmgr.web.request import warn
@@ -21,10 +21,10 @@ bp = Blueprint("urls", __name__)
 def _find(short: str) -> Json:
     """Return the link with this short URL as `read` does, with the members of a list besides."""
     page, parsed = paging(), parse_short_url(short)
-    row = urls.find_by_short_url(user_id(), parsed) if parsed else None
+    row = url_records.find_by_short_url(user_id(), parsed) if parsed else None
     if row is None:
         raise AppError("short_url_unknown")
-    link = url_details.read(user_id(), row["id"])
+    link = url_records.read(user_id(), row["id"])
     del link["version"]
     after, number = page["after"], page["number"]
     on_page = row["id"] < after if after else number == 1
@@ -37,10 +37,11 @@ def _list_links() -> Page:
     q, by_clicks = query_search(), query_text("order") == "click"
     if by_clicks and page["after"]:
         raise AppError("invalid", problems="after requires order=date. Use page to list links by clicks")
+    if by_clicks:
+        return url_records.search_by_clicks(user_id(), q or "", **page)
     if q:
-        search = url_search.search_by_clicks if by_clicks else url_search.search
-        return search(user_id(), q, **page)
-    return url_search.by_clicks(user_id(), **page) if by_clicks else urls.index(user_id(), **page)
+        return url_records.search(user_id(), q, **page)
+    return url_records.index(user_id(), **page)
 
 
 @bp.get("/urls")
@@ -57,7 +58,7 @@ def index() -> Json:
 
 @bp.get("/url/<id:link_id>")
 def read(link_id: int) -> Response:
-    link = url_details.read(user_id(), link_id)
+    link = url_records.read(user_id(), link_id)
     return versioned(link.pop("version"), id=link_id, data=link.pop("data"), details=link)
 
 
@@ -74,9 +75,9 @@ def add() -> Json:
 
 @bp.put("/url/<id:link_id>/update")
 def update(link_id: int) -> Response:
-    changes = changes_of(Link.updates(), lambda: url_details.read_current(user_id(), link_id))
+    changes = changes_of(Link.updates(), lambda: url_records.read_current(user_id(), link_id))
     short = Link.change(user_id(), link_id, changes)
-    link = url_details.read_current(user_id(), link_id)
+    link = url_records.read_current(user_id(), link_id)
     message = "Link has been updated successfully."
     return updated(message, link.pop("version"), short, id=link_id, data=link.pop("data"), details=link)
 

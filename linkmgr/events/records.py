@@ -17,7 +17,7 @@ from linkmgr.db.session import is_connection_lost
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.webhooks import TEST, matches
-from linkmgr.repository import imports, outbox, qr, url_details
+from linkmgr.repository import imports, outbox, qr, url_records
 from linkmgr.resources.bio import BioPage
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.resources.channels import Channel
@@ -31,7 +31,7 @@ MAX_BATCH = 200
 MAX_DATA = 19_000  # bytes; the body of a delivery has at most 20 kB
 
 _READ: dict[str, Callable[[int, int], Row]] = {
-    "link": url_details.read_current,
+    "link": url_records.read_current,
     "qr": qr.read_current,
     "campaign": Campaign.read,
     "channel": Channel.read,

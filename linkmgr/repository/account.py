@@ -1,7 +1,7 @@
 """The account of the signed-in user."""
 
 from linkmgr.db.statements import Row, row, run
-from linkmgr.errors import AppError, not_found
+from linkmgr.errors import AppError, existing
 from linkmgr.settings import settings
 
 
@@ -22,16 +22,12 @@ def overview(user_id: int) -> Row:
         user_id=user_id,
         lifetime=settings().key_lifetime_days,
     )
-    if account is None:
-        raise not_found("user")
-    return account
+    return existing(account, "user")
 
 
 def password_hash(user_id: int) -> str:
     user = row("SELECT password_hash FROM users WHERE id = %(user_id)s", user_id=user_id)
-    if user is None:
-        raise not_found("user")
-    return str(user["password_hash"])
+    return str(existing(user, "user")["password_hash"])
 
 
 def update(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from linkmgr.db.statements import Row, row, rows
 from linkmgr.errors import AppError
-from linkmgr.repository.url_details import targets
+from linkmgr.repository.url_records import targets
 from linkmgr.settings import settings
 
 BATCH = 500  # rows in memory at a time

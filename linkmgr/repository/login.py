@@ -2,7 +2,7 @@
 
 from linkmgr import keys
 from linkmgr.db.statements import Row, row, rows, run
-from linkmgr.errors import not_found
+from linkmgr.errors import existing
 from linkmgr.settings import settings
 from linkmgr.web import rate_limit
 
@@ -28,8 +28,7 @@ def add_link(user_id: int, *, digest: bytes) -> None:
         user_id=user_id,
         digest=digest,
     )
-    if added is None:
-        raise not_found("user")
+    existing(added, "user")
 
 
 def is_usable(digest: bytes) -> bool:

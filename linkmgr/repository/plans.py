@@ -132,8 +132,7 @@ def edit(
         rate=rate,
         limits=None if limits is None else json.dumps(limits),
     )
-    if edited is None:
-        raise not_found("plan")
+    existing(edited, "plan")
 
 
 def note_retention(argument: Row) -> bool:

@@ -7,14 +7,15 @@ import orjson
 import psycopg2
 
 from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, run
-from linkmgr.errors import AppError, not_found
+from linkmgr.errors import AppError, existing, not_found
 from linkmgr.fields.colors import readable
 from linkmgr.fields.qr import new_code
 from linkmgr.repository import visits
 from linkmgr.repository.bulk import failure, in_halves
-from linkmgr.repository.tables import run_with_colors
+from linkmgr.repository.tables import Table, run_with_colors
 from linkmgr.settings import settings
 
+delete = Table("qrs", "QR code").delete
 _QR_CODE = """
     SELECT qrs.version::text, id, %(base)s::text || '/qr/' || code AS link,
            coalesce(clicks, 0) AS scans, name, created AS date, type, data, background, foreground,
@@ -68,9 +69,7 @@ def find_fixed(user_id: int, qr_id: int) -> Row:
         user_id=user_id,
         qr_id=qr_id,
     )
-    if code is None:
-        raise not_found("QR code")
-    return code
+    return existing(code, "QR code")
 
 
 def add(
@@ -154,16 +153,6 @@ def update(
     if updated is None:
         find_fixed(user_id, qr_id)  # raises not_found
         raise AppError("short_link_unknown")
-
-
-def delete(user_id: int, qr_id: int) -> None:
-    deleted = run(
-        "DELETE FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s RETURNING id",
-        user_id=user_id,
-        qr_id=qr_id,
-    )
-    if deleted is None:
-        raise not_found("QR code")
 
 
 def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:

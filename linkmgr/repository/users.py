@@ -5,7 +5,7 @@ from typing import Unpack
 
 from linkmgr import keys
 from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
-from linkmgr.errors import AppError, not_found
+from linkmgr.errors import AppError, existing, not_found
 from linkmgr.settings import settings
 
 BATCH_SIZE = 500  # users in memory at a time while all are listed
@@ -149,9 +149,7 @@ def delete(user_id: int, *, by: int | None) -> None:
 
 def find_id(username: str) -> int:
     user = row("SELECT id FROM users WHERE lower(username) = lower(%(username)s)", username=username)
-    if user is None:
-        raise not_found("user")
-    return int(user["id"])
+    return int(existing(user, "user")["id"])
 
 
 def any_id() -> int | None:

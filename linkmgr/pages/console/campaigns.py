@@ -12,7 +12,7 @@ from linkmgr.pages.console import periods, resources
 from linkmgr.pages.console.forms import lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import campaigns as repository
-from linkmgr.repository import overviews, urls
+from linkmgr.repository import overviews, url_records
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.settings import settings
 
@@ -51,7 +51,7 @@ def campaign_assign(row_id: int) -> ResponseReturnValue:
     repository.read(g.user_id, row_id)
     typed = lines(request.form.get("link", "")).strip()[:MAX_LINK]
     short = parse_short_url(typed if "/" in typed else f"{settings().base_url}/{typed}")
-    link = urls.find_by_short_url(g.user_id, short) if short else None
+    link = url_records.find_by_short_url(g.user_id, short) if short else None
     if link is None:
         return _page(row_id, typed, "You have no link with this short URL. Copy it from the list of links."), 400
     repository.assign(g.user_id, row_id, link["id"])

@@ -16,7 +16,7 @@ from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.links import FORM, MAX_CHOICES
-from linkmgr.repository import export, links_selected, overviews, url_search, urls
+from linkmgr.repository import export, links_selected, overviews, url_records
 from linkmgr.settings import settings
 from linkmgr.web import csv
 
@@ -46,9 +46,9 @@ def _page(query: dict[str, Any]) -> Page:
     limit = int(query.pop("per") or resources.PER_PAGE)
     paging: Any = {"limit": limit, "number": page_number(), "after": None}
     if not any(query.values()):
-        return urls.index(g.user_id, **paging)
+        return url_records.index(g.user_id, **paging)
     if query["q"] and not any(query[name] for name in (*_ROWS, *FILTERS)):
-        search = url_search.search_by_clicks if query["order"] else url_search.search
+        search = url_records.search_by_clicks if query["order"] else url_records.search
         return search(g.user_id, query["q"], **paging)
     ids: Any = {name: query[name] and int(query[name]) for name in _ROWS}
     return links_selected.matching(

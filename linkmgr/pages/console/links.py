@@ -12,7 +12,7 @@ from linkmgr.pages.console import link_form, periods, resources
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
 from linkmgr.qr.cache import image_cache
-from linkmgr.repository import overviews, url_details, urls, visit_list
+from linkmgr.repository import overviews, url_records, urls, visit_list
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
@@ -24,7 +24,7 @@ _KINDS = ("domain", "campaign", "channel", "pixel", "splash", "overlay")  # what
 @bp.get("/links/<id:row_id>")
 def link(row_id: int) -> str:
     """Show a link. Statements: the link, its numbers, and its latest visits."""
-    record = url_details.read_current(g.user_id, row_id)
+    record = url_records.read_current(g.user_id, row_id)
     visits = visit_list.index(g.user_id, row_id, what="link", limit=_LATEST, after=None, bots=[False])
     return render_template(
         "console/link.html",
@@ -40,7 +40,7 @@ def link(row_id: int) -> str:
 @bp.get("/links/<id:row_id>/qr")
 def link_qr(row_id: int) -> Response:
     """Draw the QR code of the short URL, which on a branded domain has another host than this page."""
-    record = url_details.read(g.user_id, row_id)
+    record = url_records.read(g.user_id, row_id)
     form, size = qr_page.requested_format(), qr_page.requested_size(query_text("size"))
     spec = qr_image.image_spec(record["shorturl"], "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=size)
     response = qr_page.image_response(spec, image_cache().get(spec.tag) or qr_page.render(spec, None))
@@ -81,7 +81,7 @@ FORM = resources.form(
     name="link",
     from_form=link_form.from_form,
     from_row=link_form.from_link,
-    read=url_details.read_current,
+    read=url_records.read_current,
     add=_add,
     change=_change,
     labels=link_form.LABELS,
