@@ -7,7 +7,7 @@ from flask import Blueprint, Response
 
 from linkmgr.fields.query import query_choice, query_position
 from linkmgr.imports import export_account
-from linkmgr.repository import export, export_visits, visit_list
+from linkmgr.repository import export, visit_list
 from linkmgr.repository.export import Batch
 from linkmgr.resources.bio import BioPage
 from linkmgr.resources.campaigns import Campaign
@@ -114,7 +114,7 @@ def overlay() -> Response:
 
 @bp.get("/overlay/answers/export")
 def answers() -> Response:
-    return _respond("answers", ANSWERS, export_visits.answers(user_id()))
+    return _respond("answers", ANSWERS, visit_list.answers(user_id()))
 
 
 @bp.get("/pixels/export")
@@ -160,7 +160,7 @@ def without_secrets(link: Json) -> Json:
 
 def _export_visits(tracked_id: int, what: str) -> Response:
     visit_list.index(user_id(), tracked_id, what=what, limit=1, after=None, bots=[True, False])  # raises not_found
-    return _respond("visits", VISITS, _converted(_to_visit, export_visits.visits_of(tracked_id)))
+    return _respond("visits", VISITS, _converted(_to_visit, visit_list.visits_of(tracked_id)))
 
 
 def _to_visit(visit: Json) -> Json:

@@ -33,7 +33,7 @@ import orjson
 
 from linkmgr.db.statements import Row, row
 from linkmgr.errors import AppError
-from linkmgr.repository import export, export_visits
+from linkmgr.repository import export, visit_list
 from linkmgr.resources.bio import BioPage
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.resources.channels import Channel
@@ -78,12 +78,12 @@ def files(user_id: int) -> Iterator[tuple[str, Iterable[bytes]]]:
 def _contents(user_id: int) -> Iterator[tuple[str, Iterator[list[Row]]]]:
     for name, batch in _BATCHES.items():
         yield name, export.batches(batch, user_id)
-    yield "answers", export_visits.answers(user_id)
+    yield "answers", visit_list.answers(user_id)
     yield "links", _without(_OWN, _with_own_host(export.batches(export.links, user_id)))
     yield "qr", _without(_OWN, export.batches(export.codes, user_id))
     yield "logos", export.batches(export.logos, user_id)
     yield "bio", _without(_OWN, export.batches(BioPage.batch, user_id))
-    yield "visits", export_visits.visits(user_id)
+    yield "visits", visit_list.all_visits(user_id)
 
 
 def _with_own_host(batches: Iterator[list[Row]]) -> Iterator[list[Row]]:

@@ -1,9 +1,11 @@
-"""The visits of a link or a QR code, one by one."""
+"""Visits of links and QR codes and answers to overlays: lists, and batches for exports (repository/export.py)."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from linkmgr.db.statements import Row, rows
 from linkmgr.errors import not_found
+from linkmgr.repository.export import BATCH, batches
 
 COLUMNS = ["time", "country", "city", "referrer", "browser", "os", "device", "language", "bot"]
 
@@ -59,3 +61,105 @@ def index(
     last = positions[limit - 1]
     returned = positions[:limit].count(last) + (skip if last == at else 0)
     return VisitPage(visits[:limit], f"{last}-{returned}")
+
+
+def answers(user_id: int) -> Iterator[list[Row]]:
+    """Yield the answers to the overlays of a user, in the order of the overlays and of their arrival."""
+    for batch in batches(_overlays, user_id):
+        for overlay in batch:
+            after = 0
+            while records := _answers(user_id, overlay["id"], after):
+                after = records[-1]["id"]
+                yield records
+
+
+def _overlays(user_id: int, after: int) -> list[Row]:
+    return rows(
+        "SELECT id FROM overlays WHERE user_id = %(user_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s",
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def _answers(user_id: int, overlay_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT a.id, o.id AS overlay, o.name, a.answer, a.created AS date
+          FROM overlays o
+          JOIN overlay_answers a ON a.overlay_id = o.id AND a.id > %(after)s
+         WHERE o.user_id = %(user_id)s AND o.id = %(overlay_id)s
+         ORDER BY a.id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        overlay_id=overlay_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def all_visits(user_id: int) -> Iterator[list[Row]]:
+    """Yield the visits of all links and QR codes of a user, in the order of the targets and of time."""
+    for targets in (_links, _codes):
+        for batch in batches(targets, user_id):
+            for target in batch:
+                if target["visited"]:
+                    yield from visits_of(target["id"])
+
+
+def _links(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, EXISTS (SELECT FROM visits WHERE tracked_id = links.id) AS visited
+          FROM links
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def _codes(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, EXISTS (SELECT FROM visits WHERE tracked_id = qrs.id) AS visited
+          FROM qrs
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+
+
+def visits_of(tracked_id: int) -> Iterator[list[Row]]:
+    """Yield the visits of a target, oldest first. A position is a time and the number of visits at that time."""
+    time, skip = "-infinity", 0
+    while records := _visits(tracked_id, time, skip):
+        last = records[-1]["time"]
+        skip = sum(record["time"] == last for record in records) + (skip if last == time else 0)
+        time = last
+        yield records
+
+
+def _visits(tracked_id: int, time: str, skip: int) -> list[Row]:
+    return rows(
+        """
+        SELECT tracked_id AS target, to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') AS time, encode(visitor, 'hex') AS visitor,
+               country, city, referrer, browser, os, device, language, bot
+          FROM visits
+         WHERE tracked_id = %(tracked_id)s AND at >= %(time)s::timestamptz
+         ORDER BY visits.at, visitor, country, city, referrer, browser, os, device, language, bot
+         LIMIT %(limit)s OFFSET %(skip)s
+        """,
+        tracked_id=tracked_id,
+        time=time,
+        skip=skip,
+        limit=BATCH,
+    )

@@ -12,7 +12,7 @@ from linkmgr.pages.console import periods, resources
 from linkmgr.pages.console.forms import lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import campaigns as repository
-from linkmgr.repository import overviews, url_records
+from linkmgr.repository import console_queries, url_records
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.settings import settings
 
@@ -29,7 +29,7 @@ def _page(row_id: int, typed: str = "", problem: str = "") -> str:
     link has rows of its own, which are read."""
     row = Campaign.read(g.user_id, row_id)
     paging: Any = {"limit": resources.PER_PAGE, "number": page_number(), "after": None}
-    page = overviews.of_campaign(g.user_id, row_id, most=resources.MANY, days=charts.spark_days(g.zone), **paging)
+    page = console_queries.of_campaign(g.user_id, row_id, most=resources.MANY, days=charts.spark_days(g.zone), **paging)
     links, page = page.total, page._replace(total=min(page.total, resources.MANY))
     for link in page.rows:
         charts.add_spark(link, link["days"])

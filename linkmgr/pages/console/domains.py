@@ -9,14 +9,14 @@ from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import GENERAL
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import logos
-from linkmgr.repository import overviews
+from linkmgr.repository import console_queries
 from linkmgr.resources.domains import Domain
 from linkmgr.settings import settings
 
 
 def _read(user_id: int, row_id: int) -> Row:
     row = Domain.read(user_id, row_id)
-    states = overviews.uses(user_id, [row_id], kind="domain", limit=resources.MANY + 1)
+    states = console_queries.uses(user_id, [row_id], kind="domain", limit=resources.MANY + 1)
     return row | states[0] | {"host": row["domain"].partition("://")[2]}
 
 

@@ -17,7 +17,7 @@ from linkmgr.fields.periods import as_rollups, compared, parse_range
 from linkmgr.pages import charts, plan_use
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
-from linkmgr.repository import console_stats
+from linkmgr.repository import console_queries
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
@@ -69,7 +69,7 @@ def _numbers(targets: int) -> Row:
     starts, before = compared(span, "day", now)
     edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
     labels = as_rollups(span, [], date.min)
-    rows = console_stats.overview(
+    rows = console_queries.overview(
         g.user_id,
         dimensions=[name for name in _TABLES if name != "target"],
         limit=_TOP,
@@ -80,7 +80,7 @@ def _numbers(targets: int) -> Row:
     total = sum(bucket.clicks for bucket in buckets)
     is_large = min(total, targets * DAYS) > _MAX_COMPARED
     busiest = max(buckets, key=lambda bucket: bucket.clicks).start.isoformat() if is_large else None
-    rows += console_stats.top_tracked(g.user_id, busiest=busiest, limit=_TOP, **labels)
+    rows += console_queries.top_tracked(g.user_id, busiest=busiest, limit=_TOP, **labels)
     return {
         "chart": charts.chart(buckets, unit="day", period=f"the last {DAYS} days"),
         "total": total,

@@ -13,7 +13,7 @@ from linkmgr.pages.account import confirm_password, password_problem
 from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import FormData, lines, to_number
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import api_keys, overviews
+from linkmgr.repository import api_keys, console_queries
 from linkmgr.resources.keys import Key, KeyRotation
 from linkmgr.web import scopes
 
@@ -67,7 +67,7 @@ def _scope_table() -> list[tuple[str, list[str]]]:
 
 
 def _domains() -> dict[str, dict[str, str]]:
-    rows = overviews.choices(g.user_id, limit=MAX_CHOICES)
+    rows = console_queries.choices(g.user_id, limit=MAX_CHOICES)
     return {"domains": {str(row["id"]): row["name"] for row in rows if row["kind"] == "domain"}}
 
 

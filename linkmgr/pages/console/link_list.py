@@ -16,7 +16,7 @@ from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.links import FORM, MAX_CHOICES
-from linkmgr.repository import export, links_selected, overviews, url_records
+from linkmgr.repository import console_queries, export, links_selected, url_records
 from linkmgr.settings import settings
 from linkmgr.web import csv
 
@@ -94,11 +94,11 @@ def links() -> str:
     page = _page(dict(query))
     ids = [row["id"] for row in page.rows]
     days = charts.spark_days(g.zone)
-    states = {row["id"]: row for row in overviews.of_links(g.user_id, ids, days=days)} if ids else {}
+    states = {row["id"]: row for row in console_queries.of_links(g.user_id, ids, days=days)} if ids else {}
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "public": True})
         charts.add_spark(row, row["state"].get("days", {}))
-    rows = overviews.choices(g.user_id, limit=MAX_CHOICES)
+    rows = console_queries.choices(g.user_id, limit=MAX_CHOICES)
     choices = {kind: [row for row in rows if row["kind"] == kind] for kind in _ROWS}
     return render_template(
         "console/links.html",

@@ -12,7 +12,7 @@ from linkmgr.pages.console import link_form, periods, resources
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
 from linkmgr.qr.cache import image_cache
-from linkmgr.repository import overviews, url_records, urls, visit_list
+from linkmgr.repository import console_queries, url_records, urls, visit_list
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
@@ -51,7 +51,7 @@ def link_qr(row_id: int) -> Response:
 
 def _options() -> dict[str, dict[str, str]]:
     """Return the rows that a link can refer to, and fixed values, by member."""
-    rows = overviews.choices(g.user_id, limit=MAX_CHOICES)
+    rows = console_queries.choices(g.user_id, limit=MAX_CHOICES)
     named = {kind: {str(row["id"]): row["name"] for row in rows if row["kind"] == kind} for kind in _KINDS}
     own = settings().base_url
     return {

@@ -21,7 +21,7 @@ from linkmgr.fields.periods import (
 )
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.pages import charts
-from linkmgr.repository import console_stats
+from linkmgr.repository import console_queries
 from linkmgr.repository.rollups import DETAILED_DAYS
 
 _TOP = 8
@@ -108,7 +108,7 @@ def numbers(
     starts, before = compared(span, unit, now)
     edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
     days_before = now.date() - timedelta(days=DETAILED_DAYS)
-    rows = console_stats.overview(
+    rows = console_queries.overview(
         g.user_id,
         tracked_id=tracked_id,
         campaign_id=campaign_id,

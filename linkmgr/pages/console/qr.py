@@ -19,7 +19,7 @@ from linkmgr.pages.console.forms import FormData, lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
-from linkmgr.repository import overviews, qr, visit_list
+from linkmgr.repository import console_queries, qr, visit_list
 from linkmgr.resources.qr import BLACK, WHITE, QrCode
 
 MAX_LOGO = 32 << 10  # bytes of an upload, so that the form with its text is below the limit of a body
@@ -41,7 +41,7 @@ def qrs() -> str:
     """Show one page of the list. Statements: the list with its total, and data and scans of its codes."""
     page = qr.index(g.user_id, limit=resources.PER_PAGE, number=page_number(), after=None)
     days, ids = charts.spark_days(g.zone), [row["id"] for row in page.rows]
-    codes = {row["id"]: row for row in overviews.of_codes(g.user_id, ids, days=days)} if ids else {}
+    codes = {row["id"]: row for row in console_queries.of_codes(g.user_id, ids, days=days)} if ids else {}
     for row in page.rows:
         if code := codes.get(row["id"]):  # else it was deleted since
             content = qr_data.default_name(code["type"], code["data"])

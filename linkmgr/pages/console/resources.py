@@ -13,7 +13,7 @@ from linkmgr.fields.query import page_number
 from linkmgr.pages import interstitial
 from linkmgr.pages.console.forms import Form, FormData, lines, to_number
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import overviews
+from linkmgr.repository import console_queries
 from linkmgr.resources.resource import Resource
 from linkmgr.web import security_headers
 
@@ -85,13 +85,14 @@ def show_rows(form: Form, page: Page, **values: Any) -> str:
 
 
 def resource(kind: str, rows: Any, new: type[Schema], changed: type[Schema], **members: Any) -> Form:
-    """Add the list and the form of a resource. `kind` is its name in `overviews.uses`."""
+    """Add the list and the form of a resource. `kind` is its name in `console_queries.uses`."""
 
     def show_list() -> str:
         page = rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
         ids = [row["id"] for row in page.rows]
         used = ids and resource_form.used
-        uses = {row["id"]: row for row in overviews.uses(g.user_id, ids, kind=kind, limit=MANY + 1)} if used else {}
+        states = console_queries.uses(g.user_id, ids, kind=kind, limit=MANY + 1) if used else []
+        uses = {row["id"]: row for row in states}
         page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
         return show_rows(resource_form, page, many=MANY)
 

@@ -17,7 +17,7 @@ from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import to_number
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import overviews, webhooks
+from linkmgr.repository import console_queries, webhooks
 from linkmgr.resources.webhooks import Webhook
 
 PER_PAGE = 15
@@ -42,7 +42,7 @@ def _label(pattern: str) -> str:
 
 def _options() -> dict[str, dict[str, str]]:
     """Return what a webhook can be limited to, by kind."""
-    rows = overviews.choices(g.user_id, limit=_MAX_CHOICES)
+    rows = console_queries.choices(g.user_id, limit=_MAX_CHOICES)
     return {
         name: {"0": "All"} | {str(row["id"]): row["name"] for row in rows if row["kind"] == name} for name in _FILTERS
     }
