@@ -5,12 +5,12 @@ import sys
 import click
 
 from linkmgr import keys
-from linkmgr.api.account import AccountUpdate
-from linkmgr.api.users import UserCreate, create
 from linkmgr.cli.group import Group
 from linkmgr.errors import AppError
 from linkmgr.fields.base import MAX_ID, load
 from linkmgr.repository import account, login, users
+from linkmgr.resources.account import Account
+from linkmgr.resources.users import User
 from linkmgr.web import passwords
 
 group = Group("users", help="Add, list and delete users; print API keys and sign-in links; set passwords.")
@@ -31,9 +31,9 @@ def find_id(name: str) -> int:
 def add_user(name: str, email: str, admin: bool, plan: int | None) -> None:
     """Add a user and print the generated password."""
     password = keys.new_token()
-    members = load(UserCreate, {"username": name, "email": email, "password": password, "planid": plan})
+    members = load(User.creates(), {"username": name, "email": email, "password": password, "planid": plan})
     try:
-        create(members, admin=admin)
+        User.register(members, admin=admin)
     except AppError as error:
         if error.code != "plan_not_premium":
             raise
@@ -80,7 +80,7 @@ def set_password(name: str, from_stdin: bool) -> None:
         password = sys.stdin.readline().rstrip("\r\n")
     else:
         password = click.prompt(f"New password of {name}", hide_input=True, confirmation_prompt=True)
-    changes = load(AccountUpdate, {"password": password})
+    changes = load(Account.updates(), {"password": password})
     account.update(user_id, password_hash=passwords.hashed(changes["password"]))
     click.echo(f"The password of {name} has been changed. All browsers of this user are signed out.")
 

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from linkmgr.settings import settings
+
 
 class Key(NamedTuple):
     """A scoped key. The limits that it does not have are None."""
@@ -39,3 +41,7 @@ class Caller(NamedTuple):
     registered: str | None
     version: str | None  # of the row, for the ETag of the account
     key: Key | None = None  # None for the key that each user has
+
+    @property
+    def avatar(self) -> str:
+        return f"{settings().base_url}/avatar/{self.username}.png"

@@ -1,15 +1,16 @@
 """/api/users and /api/user"""
 
-from linkmgr.api import users
 from linkmgr.openapi.model import Access, Operation, Resource, parameter
-from linkmgr.openapi.operations.account import ACCOUNT
 from linkmgr.openapi.schemas import ID, all_of, done, own_url, reading, record, ref, success, text
+from linkmgr.openapi.usual import record as shown
+from linkmgr.resources.account import STATUSES
+from linkmgr.resources.users import User
 
 RESOURCE = Resource(
     name="Users",
-    description="For administrators. A user whose plan has expired is shown with the free plan.",
+    description=User.about,
     records={
-        "User": record(**ACCOUNT, planid=ID, apikey=text("linkmgr_...")),
+        "User": shown(User),
         "UserAdded": record(id=ID, email=text("carol@example.com"), username=text("carol")),
     },
     operations=(
@@ -19,7 +20,7 @@ RESOURCE = Resource(
             "List users",
             all_of("User"),
             query=(
-                parameter("filter", "Only users with this status.", type="string", enum=list(users.STATUSES)),
+                parameter("filter", "Only users with this status.", type="string", enum=list(STATUSES)),
                 parameter("email", "A part of the e-mail address.", type="string", maxLength=255),
             ),
             codes=("other_secret",),
@@ -40,7 +41,7 @@ RESOURCE = Resource(
             "/api/user/add",
             "Register a user",
             success(message=text("User has been registered."), data=ref("UserAdded")),
-            users.UserCreate,
+            User.creates(),
             {"username": "carol", "email": "carol@example.com", "password": "correct horse"},
             codes=("username_taken", "email_taken", "plan_not_premium"),
             access=Access.ADMINISTRATOR,

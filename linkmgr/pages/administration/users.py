@@ -7,44 +7,33 @@ from flask.typing import ResponseReturnValue
 
 from linkmgr import keys
 from linkmgr.api.plans import Subscription
-from linkmgr.api.users import UserCreate, create
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Changes, Email, Password, load, problems
+from linkmgr.fields.base import Password, load, problems
+from linkmgr.fields.member import member
 from linkmgr.fields.query import page_number, query_text
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.account import password_problem
 from linkmgr.pages.administration.blueprint import bp
-from linkmgr.pages.console.forms import Form, FormData, flash_with_warnings, lines, to_number
+from linkmgr.pages.console import resources
+from linkmgr.pages.console.forms import flash_with_warnings, lines, to_number
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login, plans
 from linkmgr.repository import users as stored_users
+from linkmgr.resources.users import User
 
-PER_PAGE = 15
-_USER: dict[str, str | tuple[str, str]] = {
-    "username": ("Name", "3 to 50 letters, digits, _, . or -"),
-    "email": "E-mail address",
-    "password": ("Password", "At least 5 characters. Leave it empty to get a sign-in link for the user."),
-    "planid": "Plan",
-    "expiration": ("End", "The end of the plan. Without it, the plan has no end."),
-}
 _PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
 
 
 def _show_list() -> str:
     q = query_text("q")
-    page = stored_users.index(q=q, limit=PER_PAGE, number=page_number(), after=None)
+    page = stored_users.index(q=q, limit=resources.PER_PAGE, number=page_number(), after=None)
     return render_template("administration/users.html", form=FORM, page=page, searched=q)
-
-
-def _from_form(form: FormData) -> Row:
-    record: Row = {name: lines(form.get(name, "")) for name in _USER}
-    return record | {"planid": to_number(record["planid"]), "expiration": signed_in.from_control(record["expiration"])}
 
 
 def _add(_: int, members: Row) -> Row:
     """Add a user. One without a password gets a sign-in link, which is shown once."""
-    row = create({"password": keys.new_token()} | members)
+    row = User.register({"password": keys.new_token()} | members)
     return row if "password" in members else row | {"secret": login.new_link(row["id"])}
 
 
@@ -53,33 +42,28 @@ def _options() -> dict[str, dict[str, str]]:
     return {"planid": {"": "Free plan"} | premium}
 
 
-class UserChanges(Changes):
-    email = Email()
+class InvitedUser(User):
+    """A new user, who gets a sign-in link without a password."""
+
+    password = member(
+        Password(load_only=True),
+        "At least 5 characters. Leave it empty to get a sign-in link for the user.",
+        "correct horse",
+        label="Password",
+        fixed=True,
+    )
 
 
-class InvitedUser(UserCreate):
-    password = Password()
-
-
-FORM = Form(
-    name="user",
-    plural="users",
-    noun="user",
+FORM = resources.declared(
+    InvitedUser,
     heading="Users",
     bp=bp,
-    blueprint="users",
-    id_name="user_id",
-    new=InvitedUser,
-    changed=UserChanges,
-    from_form=_from_form,
-    from_row=lambda row: {name: row.get(name) or "" for name in _USER},
+    from_row=lambda row: {name: row.get(name) or "" for name in InvitedUser.controls()},
     read=lambda _, row_id: accounts.overview(row_id) | {"id": row_id},
     add=_add,
     change=lambda _, row_id, members: accounts.update(row_id, **members),
     delete=lambda user_id, row_id: stored_users.delete(row_id, by=user_id),
-    labels=_USER,
     fields={"username_taken": "username", "email_taken": "email", "plan_not_premium": "planid"},
-    changes=lambda record, stored: {"email": record["email"]} if record["email"] != stored["email"] else {},
     check=lambda _: password_problem(),
     options=_options,
     show_list=_show_list,
@@ -89,7 +73,7 @@ FORM = Form(
     can_duplicate=False,
     consequence="This deletes the user, all links and everything else that the user owns. Visitors of their short URLs "
     "will see a page that says they do not exist.",
-).register()
+)
 
 
 def _user_page(row_id: int, **values: Any) -> str:

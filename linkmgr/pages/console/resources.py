@@ -7,10 +7,10 @@ from marshmallow import Schema
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page, Row
-from linkmgr.fields.base import Array, Boolean, Color, Integer
+from linkmgr.fields.base import Array, Boolean, Color, Id, Integer, Timestamp
 from linkmgr.fields.colors import to_hex
 from linkmgr.fields.query import page_number
-from linkmgr.pages import interstitial
+from linkmgr.pages import interstitial, signed_in
 from linkmgr.pages.console.forms import Form, FormData, lines, to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries
@@ -29,7 +29,9 @@ def _typed(field: Any, name: str, form: FormData, default: Any) -> Any:
     if isinstance(field, Array):
         return [to_number(text) for text in form.getlist(name)] if form else default or []
     text = lines(form.get(name, str(default)))
-    return int(text[:20]) if isinstance(field, Integer) and text.isascii() and text.isdecimal() else text
+    if isinstance(field, Timestamp):
+        return signed_in.from_control(text)
+    return to_number(text) if isinstance(field, Integer | Id) else text
 
 
 def declared(kind: type[Resource], **members: Any) -> Form:

@@ -1,0 +1,47 @@
+"""/api/account"""
+
+from typing import Any
+
+from marshmallow import ValidationError, validates_schema
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.base import Email, Matching, Password, Shown, Timestamp
+from linkmgr.fields.member import member
+from linkmgr.resources.resource import Resource, row_id
+
+STATUSES = ("admin", "free", "pro")
+
+
+class Username(Matching):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__("[A-Za-z0-9_.-]{3,50}", "3 to 50 letters, digits, '_', '.' or '-'", **kwargs)
+
+
+class Account(Resource):
+    about = """\
+`status` is `admin` for administrators, `pro` while a premium plan is in force, and `free` otherwise. `expires` is the
+end of the plan, or `null` if it has none."""
+    noun = path = plural = "account"
+
+    id = row_id()
+    email = member(
+        Email(required=True),
+        "The e-mail address. It is unique, ignoring case.",
+        "new@example.com",
+        label="E-mail address",
+    )
+    username = member(Username(dump_only=True), "", "dana")
+    avatar = member(Shown({"type": "string", "pattern": "^https?://"}), "", "https://go.example.org/avatar/dana.png")
+    status = member(Shown({"type": "string", "enum": list(STATUSES)}), "", "pro")
+    expires = member(Timestamp(dump_only=True, allow_none=True), "", "2026-11-21 09:30:00")
+    registered = member(Timestamp(dump_only=True), "", "2026-11-21 09:30:00")
+    password = member(
+        Password(load_only=True),
+        "The new password. It ends the user's browser sessions and cancels unused sign-in links.",
+        "correct horse battery",
+    )
+
+    @validates_schema
+    def check_not_empty(self, data: Row, **_: object) -> None:
+        if not data:
+            raise ValidationError("Send email, password or both")

@@ -1,0 +1,40 @@
+"""/api/users and /api/user"""
+
+from linkmgr import keys
+from linkmgr.db.statements import Row
+from linkmgr.fields.base import Expiration, Id, Password, Shown
+from linkmgr.fields.member import member
+from linkmgr.repository import users
+from linkmgr.resources.account import Account, Username
+from linkmgr.web import passwords
+
+
+class User(Account):
+    about = (
+        "For administrators. A user whose plan has expired is shown with the free plan. `expiration` is read as "
+        "`expires`."
+    )
+    noun = path = "user"
+    plural = "users"
+
+    username = member(Username(required=True), "Unique, ignoring case.", "carol", label="Name", fixed=True)
+    password = member(
+        Password(required=True, load_only=True), "The first password.", "correct horse", label="Password", fixed=True
+    )
+    planid = member(
+        Id(), "The id of a premium plan. Without it, the user has the free plan.", 2, label="Plan", fixed=True
+    )
+    expiration = member(
+        Expiration(load_only=True),
+        "The end of the plan. Without it, the plan has no end.",
+        "2030-12-31 23:59:59",
+        label="End",
+        fixed=True,
+    )
+    apikey = member(Shown({"type": "string"}), "", "linkmgr_...")
+
+    @staticmethod
+    def register(members: Row, *, admin: bool = False) -> Row:
+        """Store a user with a new API key and return the id, e-mail address and name."""
+        password_hash, user_id = passwords.hashed(members.pop("password")), users.next_id()
+        return users.add(user_id, **keys.new_key(user_id), **members, password_hash=password_hash, admin=admin)
