@@ -30,7 +30,7 @@ def link(row_id: int) -> str:
         "console/link.html",
         form=FORM,
         base_url=settings().base_url,
-        link=record,
+        row=record,
         is_expired=bool(record["expiry"]) and signed_in.parse_utc(record["expiry"]) <= datetime.now(UTC),
         visits=visits.rows,
         numbers_of=periods.numbers(tracked_id=row_id),
