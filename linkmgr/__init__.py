@@ -8,7 +8,6 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import MapAdapter
 
 from linkmgr import api, cli, keys, openapi, pages, settings
-from linkmgr.api import imports
 from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.fields import unknown
 from linkmgr.imports import job
@@ -63,7 +62,7 @@ def create_app(**overrides: str) -> Flask:
         restricted.init_app(app)
         jobs.init_app(cleanup.HANDLERS | plans.HANDLERS, idle=url_records.empty_pending_list)
         jobs.init_app({}, idle=purge.delete_some_expired)
-        job.init_app(app, imports.LOADER)
+        job.init_app()
         keys.init_app(app)
         branded.init_app(app)
         brand.init_app(app)

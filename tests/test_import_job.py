@@ -25,6 +25,7 @@ from tests.support.targets import wait_until
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "READ_SECONDS", 60)
     monkeypatch.setattr(storing, "MAX_ROWS", 20)
 
 

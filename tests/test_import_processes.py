@@ -22,6 +22,7 @@ from tests.support.races import at_once
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "READ_SECONDS", 60)
     monkeypatch.setattr(storing, "MAX_ROWS", 20)
 
 

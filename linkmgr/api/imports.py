@@ -5,18 +5,15 @@ from collections.abc import Generator, Iterator
 import orjson
 from flask import Blueprint, Response, request
 
-from linkmgr.api import account_rows
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Choice, New, Target, Text, body, load
 from linkmgr.fields.member import member
 from linkmgr.fields.query import paging
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.imports import requests, services
-from linkmgr.imports.links import Loader
 from linkmgr.imports.requests import File, Service
 from linkmgr.imports.rows import MEMBERS
 from linkmgr.repository import import_rows, imports
-from linkmgr.resources.urls import Link
 from linkmgr.web import csv as web_csv
 from linkmgr.web import export as web_export
 from linkmgr.web import request as web_request
@@ -179,13 +176,3 @@ def error_lines(owner: int, import_id: int) -> Generator[bytes]:
 def errors_csv(owner: int, import_id: int) -> Response:
     """Stream the failed rows. The console uses this too."""
     return web_export.download(owner, error_lines(owner, import_id), web_csv.MIMETYPE, f"import-{import_id}-errors.csv")
-
-
-# --- the job
-
-LOADER = Loader(
-    prepare=lambda body: Link.to_row(load(Link.creates(), body)),
-    change=lambda owner, link_id, body: Link.change(owner, link_id, load(Link.updates(), body)),
-    add=account_rows.ADD,
-    check_domain=account_rows.check_domain,
-)

@@ -1,21 +1,44 @@
-"""The effects of a batch of rows, which the job counts."""
+"""Rows of an import that are stored in one transaction."""
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
 from linkmgr.db.statements import Row
+from linkmgr.imports import visits
 from linkmgr.imports.links import Outcome
 
+TOO_SLOW = "This row takes too long to store. Try again, or give it fewer channels and shorter texts."
 
-@dataclass
-class Batch:
-    errors: list[Row] = field(default_factory=list)
-    kept: list[Row] = field(default_factory=list)  # rows to which others may refer
-    counts: Counter[str] = field(default_factory=Counter)
-    visits: list[Row] = field(default_factory=list)
-    refused: int = 0  # of the visits, which are beyond the clicks of the plan
-    cut: int = 0  # links whose title was cut
+
+class Batch(ABC):
+    """Rows that wait, all of the same kind, and what has become of them."""
+
+    def __init__(self, user_id: int, details: Row, waiting: list[Row], rows: list[Any]) -> None:
+        self.user_id, self.details, self.waiting, self.rows = user_id, details, waiting, rows
+        self.visits: list[Row] = []
+        self.refused = 0  # of the visits, which are beyond the clicks of the plan
+        self.cut = 0  # links whose title was cut
+        self._clear()
+        self.check()
+
+    def _clear(self) -> None:
+        self.errors: list[Row] = []
+        self.kept: list[Row] = []  # rows to which others may refer
+        self.counts: Counter[str] = Counter()
+
+    @abstractmethod
+    def check(self) -> None:
+        """Do what may take long, before the transaction."""
+
+    @abstractmethod
+    def store(self) -> None:
+        """Store the rows, in a transaction."""
+
+    def fail(self) -> None:
+        """Count the first row as one that takes longer to store than a statement may."""
+        self._clear()
+        self.count(self.rows[0], Outcome("failed", None, "busy", TOO_SLOW))
 
     def count(self, row: Any, outcome: Outcome) -> None:
         """Count a row, which has a number and the columns of the source."""
@@ -26,3 +49,7 @@ class Batch:
             self.errors.append({"number": row.number, "raw": raw, "code": outcome.code, "message": outcome.message})
         elif outcome.id is not None:
             self.kept.append({"number": row.number, "row_id": outcome.id, "made": outcome.kind == "made"})
+
+    def store_visits(self) -> None:
+        if self.visits:
+            self.refused = visits.store(self.user_id, self.details["id"], self.details["visits"], self.visits)

@@ -6,9 +6,11 @@ from urllib.parse import urlsplit
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.imports.links import Loader, Outcome, Sent, failure
+from linkmgr.fields.base import load
+from linkmgr.imports.links import Outcome, Sent, failure
 from linkmgr.imports.rows import ImportRow
 from linkmgr.repository import imported_links
+from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
 MAX_CHANNELS = 100  # of a row
@@ -23,23 +25,13 @@ def channel_ids(user_id: int, rows: list[ImportRow]) -> dict[str, int]:
 
 
 def own_hosts(user_id: int, rows: list[ImportRow]) -> set[str]:
-    hosts = list({host for row in rows if (host := host_of(row))})
+    hosts = list({row.host for row in rows if row.host})
     return imported_links.own_hosts(user_id, hosts) if hosts else set()
-
-
-def host_of(row: ImportRow) -> str:
-    """Return the host of the short URL in the source, or ""."""
-    domain = str(row.record.get("domain") or "").strip().lower()
-    try:
-        return urlsplit(domain if "://" in domain else f"//{domain}").hostname or ""
-    except ValueError:
-        return ""
 
 
 def foreign_host(row: ImportRow) -> str:
     """Return the host of the short URL in the source if it is not ours, else ""."""
-    host = host_of(row)
-    return "" if host == urlsplit(settings().base_url).hostname else host
+    return "" if row.host == urlsplit(settings().base_url).hostname else row.host
 
 
 def channel_names(row: ImportRow) -> list[str]:
@@ -51,12 +43,7 @@ def has_too_many_channels(row: ImportRow) -> bool:
     return len(row.tags) > MAX_CHANNELS and len(channel_names(row)) > MAX_CHANNELS
 
 
-def reference(row: ImportRow) -> str:
-    """Return the name of the row in its source, to which later rows refer."""
-    return f"{host_of(row)}/{row.record.get('custom', '')}"
-
-
-def check(row: ImportRow, hosts: set[str], loader: Loader) -> Sent | Outcome:
+def check(row: ImportRow, hosts: set[str]) -> Sent | Outcome:
     """Return the link of a row, or the reason why it cannot be stored.
 
     The domain of the source is kept if it is a branded domain of the user. Otherwise the link moves to our own host.
@@ -73,7 +60,7 @@ def check(row: ImportRow, hosts: set[str], loader: Loader) -> Sent | Outcome:
     if len(title) > MAX_TITLE:
         body["metatitle"] = title[:MAX_TITLE]
     try:
-        link = loader.prepare(body)
+        link = Link.to_row(load(Link.creates(), body))
     except AppError as error:
         return failure(error)
     if row.created and row.created < datetime.now(UTC).isoformat(" "):

@@ -8,14 +8,14 @@ counts.
 
 import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
 import psycopg2
-from flask import Flask, current_app
+from flask import current_app
 from psycopg2 import errors as pg
 
 from linkmgr import keys
@@ -23,12 +23,11 @@ from linkmgr.db import jobs, transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.imports import account, files, services, staged, storing, visits
-from linkmgr.imports.links import Loader
+from linkmgr.imports.batch import Batch
 from linkmgr.imports.rows import ReadError
 from linkmgr.imports.stored_file import StoredFile
 from linkmgr.repository import import_job, import_rows
 from linkmgr.repository.visits import delete_spool
-from linkmgr.settings import this_app
 
 KIND = "import"
 READ_SECONDS = 0.3  # of a batch of reading; a piece of the file is the least
@@ -41,18 +40,12 @@ _IDLE = 3 * jobs.LEASE_SECONDS  # seconds after which another process has the im
 _UNAVAILABLE = (psycopg2.OperationalError, psycopg2.InterfaceError, pg.IdleInTransactionSessionTimeout)
 
 
-def init_app(app: Flask, loader: Loader) -> None:
-    app.extensions["linkmgr_import_loader"] = loader
+def init_app() -> None:
     jobs.init_app(
         {KIND: lambda argument: run_batch(**argument)},
         abandon={KIND: lambda argument: abandon(**argument)},
         stays={KIND: lambda argument: argument["import_id"] in _local.readings},
     )
-
-
-def loader() -> Loader:
-    functions: Loader = this_app().extensions["linkmgr_import_loader"]
-    return functions
 
 
 @dataclass
@@ -193,9 +186,9 @@ def _read_service(user_id: int, import_id: int, details: Row) -> None:
             _save(user_id, import_id, details, [], problem=error.message, is_last=True)
         return
     rows = service.rows(page, details["found"] + 1)
-    sent = [name for row in rows if not row.is_visits and (name := staged.name_of(row))]
+    sent = [row.name for row in rows if not row.is_visits and row.name]
     names = import_rows.names(user_id, import_id, "links", sent)  # which an earlier page had
-    rows = [row for row in rows if row.is_visits or staged.name_of(row) not in names]
+    rows = [row for row in rows if row.is_visits or row.name not in names]
     missing = max(0, page.missing and page.missing + len(page.links) - len(rows))
     numbered = [row._replace(number=details["found"] + n) for n, row in enumerate(rows, 1)]
     _save(user_id, import_id, details, numbered, cursor=page.following, is_last=page.following is None, missing=missing)
@@ -251,40 +244,32 @@ def _store(user_id: int, import_id: int, details: Row) -> None:
         state, message = ("failed", details["problem"]) if details["problem"] else ("done", _notes(details))
         import_job.end(user_id, import_id, details["batch"], state, message)
         return
-    batch = storing.prepare(storing.Context(user_id, import_id, details, loader()), waiting)
+    batch = storing.prepare(user_id, details, waiting)
     try:
-        _save_stored(user_id, import_id, details, batch)
+        _save_stored(user_id, import_id, details, batch, batch.store)
     except pg.QueryCanceled:
-        _local.limits[import_id] = max(1, len(batch.numbers) // 2)
-        if len(batch.numbers) == 1:
-            _save_stored(user_id, import_id, details, batch, is_slow=True)
+        _local.limits[import_id] = max(1, len(batch.waiting) // 2)
+        if len(batch.waiting) == 1:
+            _save_stored(user_id, import_id, details, batch, batch.fail)
     except pg.CheckViolation:  # a month without a partition
         visits.create_partitions(batch.visits)
     else:
         _local.limits[import_id] = min(2 * limit, storing.MAX_ROWS)
 
 
-def _save_stored(
-    user_id: int, import_id: int, details: Row, prepared: storing.Prepared, *, is_slow: bool = False
-) -> None:
+def _save_stored(user_id: int, import_id: int, details: Row, batch: Batch, store: Callable[[], None]) -> None:
     with transaction.lazily(lambda: None) as writes:
         if not import_job.lock_batch(user_id, import_id, details["batch"]):
             return
-        batch = prepared.fail() if is_slow else prepared.store()
-        room = import_rows.MAX_ERRORS - details["failed"]
-        errors = batch.errors[: max(0, room)]
+        store()
+        errors = batch.errors[: max(0, import_rows.MAX_ERRORS - details["failed"])]
         kept = {row["number"] for row in (*errors, *batch.kept)}
-        size = import_rows.finish(
-            user_id,
-            import_id,
-            errors=errors,
-            kept=batch.kept,
-            done=[number for number in prepared.numbers if number not in kept],
-        )
+        done = [row["number"] for row in batch.waiting if row["number"] not in kept]
+        size = import_rows.finish(user_id, import_id, errors=errors, kept=batch.kept, done=done)
         import_job.save_stored(
             user_id,
             import_id,
-            read=prepared.lines,
+            read=sum(row["lines"] for row in batch.waiting),
             error_bytes=size,
             visits=len(batch.visits),
             refused=batch.refused,

@@ -1,8 +1,7 @@
 """Store a batch of imported links."""
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import psycopg2
@@ -10,20 +9,13 @@ import psycopg2
 from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.db.transaction import undoable
 from linkmgr.errors import AppError, as_app_error
+from linkmgr.fields.base import load
 from linkmgr.repository import bulk, imported_links
+from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
 MAX_ALIAS = 50
 _TRIES = 3  # for a free alias, while other transactions take some
-
-
-class Loader(NamedTuple):
-    """Functions of the API: they check a body as `POST /api/url/add` and `PUT /api/url/:id/update` do."""
-
-    prepare: Callable[[Row], Row]  # a body -> a link of bulk.add_links
-    change: Callable[[int, int, Row], Any]  # user id, link id, a body
-    add: dict[str, Callable[[int, Row], int]]  # by file of an exported account: user id, a body -> its id
-    check_domain: Callable[[Row], bool]  # a body; waits for another host
 
 
 class Sent(NamedTuple):
@@ -59,22 +51,14 @@ def failure(error: Exception) -> Outcome:
     raise error
 
 
-class Rule(NamedTuple):
-    """The treatment of aliases that the user has already.
-
-    With `sets_clicks`, links that are updated get the clicks of the source. The clicks in our
-    own export include those that the link already has.
-    """
-
-    on_conflict: str
-    first_id: int  # below the ids of links that are made after the import has begun
-    sets_clicks: bool
+def store_checked(user_id: int, checked: list[Sent | Outcome], details: Row) -> list[Outcome]:
+    """Store those links of a batch that are in order, in a transaction. Return the outcomes of all."""
+    sent = [row for row in checked if isinstance(row, Sent)]
+    stored = iter(store(user_id, sent, details) if sent else ())
+    return [next(stored) if isinstance(row, Sent) else row for row in checked]
 
 
-def store(user_id: int, sent: list[Sent], rule: Rule, loader: Loader) -> list[Outcome]:
-    """Store the links of a batch, in a transaction. Return their outcomes in the same order."""
-    if not sent:
-        return []
+def store(user_id: int, sent: list[Sent], details: Row) -> list[Outcome]:
     last_id = imported_links.last_id()
     for row in sent:
         if row.clicks:
@@ -89,22 +73,24 @@ def store(user_id: int, sent: list[Sent], rule: Rule, loader: Loader) -> list[Ou
     conflicts = _regenerate(user_id, sent, outcomes, conflicts, last_id)
     if conflicts:
         rows = [sent[n] for n in conflicts]
-        match rule.on_conflict:
+        match details["on_conflict"]:
             case "skip":
-                resolved = _skip(user_id, rows, rule.first_id)
+                resolved = _skip(user_id, rows, details["first_id"])
             case "rename":
                 resolved = _rename(user_id, rows, last_id)
             case _:
-                resolved = _update(user_id, rows, loader)
+                resolved = _update(user_id, rows)
         for n, outcome in zip(conflicts, resolved, strict=True):
             outcomes[n] = outcome
     for n, row in enumerate(sent):
         if row.moved_from and outcomes[n].code == "alias_taken":
             outcomes[n] = _clash(row)
+    # Links that are updated get the clicks of the source. Those in our own export include what the link already has.
+    sets_clicks = details["source"] not in ("linkmgr", "account")
     clicks = {
         outcome.id: min(row.clicks, MAX_BIGINT)
         for row, outcome in zip(sent, outcomes, strict=True)
-        if rule.sets_clicks and outcome.id and row.clicks is not None and outcome.kind == "updated"
+        if sets_clicks and outcome.id and row.clicks is not None and outcome.kind == "updated"
     }
     if clicks:
         imported_links.set_clicks(user_id, clicks)
@@ -187,19 +173,18 @@ def _rename(user_id: int, sent: list[Sent], last_id: int) -> list[Outcome]:
     return [outcomes[n] for n in range(len(sent))]
 
 
-def _update(user_id: int, sent: list[Sent], loader: Loader) -> list[Outcome]:
+def _update(user_id: int, sent: list[Sent]) -> list[Outcome]:
     """Write the members of each row to the user's link with its alias."""
     existing = imported_links.find_own(user_id, [row.name for row in sent])
     return [
-        _change(user_id, link_id, row, loader) if link_id else _taken()
-        for row, link_id in zip(sent, existing, strict=True)
+        _change(user_id, link_id, row) if link_id else _taken() for row, link_id in zip(sent, existing, strict=True)
     ]
 
 
-def _change(user_id: int, link_id: int, row: Sent, loader: Loader) -> Outcome:
+def _change(user_id: int, link_id: int, row: Sent) -> Outcome:
     try:
         with undoable():
-            loader.change(user_id, link_id, row.body)
+            Link.change(user_id, link_id, load(Link.updates(), row.body))
             if "password_hash" in row.link and "password" not in row.body:  # only a zip has the hash itself
                 imported_links.set_password_hash(user_id, link_id, row.link["password_hash"])
     except (AppError, psycopg2.IntegrityError) as error:

@@ -7,7 +7,7 @@ from linkmgr import keys
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, not_found
-from linkmgr.imports import account, bodies, files, job, services, stored_file
+from linkmgr.imports import account, bodies, files, services, stored_file
 from linkmgr.imports.links import Outcome, Sent
 from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.repository import import_job, imports
@@ -114,7 +114,7 @@ def _describe(user_id: int, rows: list[ImportRow]) -> list[Row]:
     hosts = bodies.own_hosts(user_id, rows)
     described = []
     for row in rows:
-        checked = None if row.is_visits else bodies.check(row, hosts, job.loader())
+        checked = None if row.is_visits else bodies.check(row, hosts)
         shown = checked.body if isinstance(checked, Sent) else row.record
         described.append({
             "number": row.number,

@@ -1,6 +1,7 @@
 """Rows of an import, as readers return them to the job that stores them."""
 
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 # Members of the body of POST /api/url/add that a source can have, and three of ImportRow. A mapping names a column of
 # the source for each.
@@ -8,6 +9,8 @@ LINK_MEMBERS = ("url", "custom", "domain", "metatitle", "description", "password
                 "metadescription", "metaimage", "geotarget", "devicetarget", "languagetarget", "parameters",
                 "deeplink")  # fmt: skip
 MEMBERS = (*LINK_MEMBERS, "tags", "created", "clicks")
+
+MAX_NAME = 200  # characters of the name of a row; an alias has at most 50
 
 
 class RawVisit(NamedTuple):
@@ -31,6 +34,24 @@ class ImportRow(NamedTuple):
     visits: list[RawVisit]
     raw: dict[str, str]  # columns of the source, without passwords
     problem: str | None  # a sentence, if the row could not be read
+
+    @property
+    def kind(self) -> str:
+        return "visits" if self.is_visits else "links"
+
+    @property
+    def host(self) -> str:
+        """Return the host of the short URL in the source, or ""."""
+        domain = str(self.record.get("domain") or "").strip().lower()
+        try:
+            return urlsplit(domain if "://" in domain else f"//{domain}").hostname or ""
+        except ValueError:
+            return ""
+
+    @property
+    def name(self) -> str:
+        """Return the name in the source, to which visits refer, or ""."""
+        return f"{self.host}/{self.record['custom']}"[:MAX_NAME] if self.record.get("custom") else ""
 
     @property
     def is_visits(self) -> bool:

@@ -11,51 +11,38 @@ from linkmgr.imports import bodies
 from linkmgr.imports.account.zip_file import FILES, Line
 from linkmgr.imports.rows import ImportRow, RawVisit
 
-LINKS, VISITS = FILES.index("links"), FILES.index("visits")
 _TOGETHER = 100  # visits of a stored row
-_MAX_NAME = 200  # characters; an alias has at most 50
+_LINKS = FILES.index("links")
 
 
 def pack(user_id: int, rows: list[ImportRow | Line]) -> list[Row]:
     """Return rows as import_rows.add stores them. Visits that follow each other become one row."""
     packed = []
-    for is_visits, group in groupby(rows, _is_visits):
+    for is_visits, group in groupby(rows, lambda row: row.is_visits):
         members = [*group]
         size = _TOGETHER if is_visits else 1
-        packed += [_packed(user_id, members[n : n + size], is_visits) for n in range(0, len(members), size)]
+        packed += [_packed(user_id, members[n : n + size]) for n in range(0, len(members), size)]
     return packed
 
 
-def _is_visits(row: ImportRow | Line) -> bool:
-    return row.is_visits if isinstance(row, ImportRow) else row.kind == "visits" and not row.problem
-
-
-def _packed(user_id: int, rows: list[ImportRow | Line], is_visits: bool) -> Row:
+def _packed(user_id: int, rows: list[ImportRow | Line]) -> Row:
     first = rows[0]
-    kind, place = ("visits", 2 * VISITS) if is_visits else _place(first)
     return {
         "number": first.number,
-        "place": place,
-        "kind": kind,
-        "name": name_of(first),
+        "place": _place(first),
+        "kind": first.kind,
+        "name": first.name,
         "lines": len(rows),
         "content": keys.seal(user_id, json.dumps(rows)),
     }
 
 
-def name_of(row: ImportRow | Line) -> str:
-    """Return the name of a row in its source, to which others refer, or ""."""
-    if isinstance(row, ImportRow):
-        return bodies.reference(row)[:_MAX_NAME] if row.record.get("custom") else ""
-    return str(row.record["id"])[:_MAX_NAME] if isinstance(row.record.get("id"), int) else ""
-
-
-def _place(row: ImportRow | Line) -> tuple[str, int]:
-    """Return the kind of a row and its place. Links that remain on our host come before those of other hosts, which may
-    move there."""
-    if isinstance(row, ImportRow):
-        return "links", 2 * LINKS + bool(bodies.foreign_host(row))
-    return row.kind, 2 * FILES.index(row.kind) if row.kind in FILES else 2 * VISITS + 1
+def _place(row: ImportRow | Line) -> int:
+    """Return the place of a row. Links that remain on our host come before those of other hosts, which may move
+    there."""
+    if isinstance(row, ImportRow) and not row.is_visits:
+        return 2 * _LINKS + bool(bodies.foreign_host(row))
+    return 2 * (FILES.index(row.kind) if row.kind in FILES else len(FILES))
 
 
 def unpack(user_id: int, records: list[Row], *, is_account: bool) -> Iterator[Any]:

@@ -11,8 +11,8 @@ def details(user_id: int, import_id: int) -> Row | None:
     """Return what the job needs to continue, or None if there is no such import or no such user any more."""
     return row(
         """
-        SELECT state, stage, source, on_conflict, mapping, address, token, size, cursor, batch, found, waiting_bytes,
-               failures, problem, missing, cut, visits, rows_read, bytes_read, failed, error_bytes, first_id
+        SELECT id, state, stage, source, on_conflict, mapping, address, token, size, cursor, batch, found,
+               waiting_bytes, failures, problem, missing, cut, visits, rows_read, bytes_read, failed, first_id
           FROM imports
          WHERE user_id = %(user_id)s AND id = %(import_id)s AND EXISTS (SELECT FROM users WHERE id = %(user_id)s)
         """,

@@ -8,6 +8,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from linkmgr.db import jobs
+from linkmgr.imports import job
 from tests.support.factories import Sql
 
 MANY = 2_500
@@ -57,8 +58,10 @@ def run_jobs(app: Flask) -> Callable[[], None]:
 
 
 @pytest.fixture
-def one_batch(app: Flask, sql: Sql) -> Callable[[], bool]:
-    """Run one batch of a job in a process that is then killed, and let its lease expire."""
+def one_batch(app: Flask, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> Callable[[], bool]:
+    """Run one batch of a job in a process that is then killed, and let its lease expire. A batch does not end earlier
+    on a busy machine."""
+    monkeypatch.setattr(job, "READ_SECONDS", 60)
 
     def run() -> bool:
         with app.app_context():

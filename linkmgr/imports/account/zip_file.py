@@ -13,7 +13,7 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import strict_json
 from linkmgr.imports.files import text
-from linkmgr.imports.rows import ReadError
+from linkmgr.imports.rows import MAX_NAME, ReadError
 
 # In an order in which a line refers to earlier lines only.
 FILES = ("domains", "campaigns", "channels", "pixels", "splash", "overlays", "answers", "links", "qr", "logos", "bio",
@@ -36,6 +36,15 @@ class Line(NamedTuple):
     problem: str | None = None
     text: str = ""  # the line itself, if it has a problem
     is_mended: bool = False  # its ids are those of the account, see linkmgr/imports/account/__init__.py
+
+    @property
+    def name(self) -> str:
+        """Return the id in the source, to which other lines refer, or ""."""
+        return str(self.record["id"])[:MAX_NAME] if isinstance(self.record.get("id"), int) else ""
+
+    @property
+    def is_visits(self) -> bool:
+        return self.kind == "visits" and not self.problem
 
     @property
     def raw(self) -> Row:
