@@ -2,7 +2,9 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, rows, run
+from linkmgr.db.statements import Page, Paging, Row, page, rows
+from linkmgr.errors import AppError
+from linkmgr.repository import bulk_changes
 from linkmgr.settings import settings
 
 
@@ -29,25 +31,17 @@ def matching(
           FROM link_records
          WHERE user_id = %(user_id)s
            AND id = ANY (ARRAY(
-               SELECT l.id
-                 FROM links l
-                 LEFT JOIN totals t ON t.tracked_id = l.id
-                WHERE l.user_id = %(user_id)s AND l.id < %(after)s
-                  AND (%(q)s::text IS NULL
-                       OR position(lower(%(q)s) IN search_text(url, alias, title)) > 0)
-                  AND (%(domain)s::bigint IS NULL OR coalesce(domain_id, 0) = %(domain)s)
-                  AND (%(campaign)s::bigint IS NULL OR campaign_id = %(campaign)s)
-                  AND (%(channel)s::bigint IS NULL OR l.id IN (
-                       SELECT link_id FROM channel_items WHERE user_id = %(user_id)s AND channel_id = %(channel)s))
-                  AND (%(public)s::boolean IS NULL OR public = %(public)s)
-                  AND (%(expired)s::boolean IS NULL OR coalesce(expires <= now(), false) = %(expired)s)
-                  AND (%(password)s::boolean IS NULL OR (password_hash IS NOT NULL) = %(password)s)
-                ORDER BY CASE WHEN %(by_clicks)s::boolean THEN coalesce(t.clicks, 0) END DESC, l.id DESC
+               SELECT id
+                 FROM matches
+                 LEFT JOIN totals ON tracked_id = id
+                WHERE id < %(after)s
+                ORDER BY CASE WHEN %(by_clicks)s::boolean THEN coalesce(clicks, 0) END DESC, id DESC
                 LIMIT %(limit)s OFFSET %(offset)s))
          ORDER BY CASE WHEN %(by_clicks)s::boolean THEN clicks END DESC, id DESC
         """,
-        """
-        SELECT count(*)
+        "SELECT count(*) FROM matches",
+        matches="""
+        SELECT id
           FROM links l
          WHERE user_id = %(user_id)s
            AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN search_text(url, alias, title)) > 0)
@@ -93,61 +87,24 @@ def read(user_id: int, ids: list[int]) -> list[Row]:
     )
 
 
-def _count(counted: Row | None) -> int:
-    assert counted is not None
-    return int(counted["number"])
-
-
 def delete(user_id: int, ids: list[int]) -> int:
     """Delete links and return their number."""
-    return _count(
-        run(
-            """
-            WITH deleted AS (
-                DELETE FROM links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) RETURNING id)
-            SELECT count(*) AS number FROM deleted
-            """,
-            user_id=user_id,
-            ids=ids,
-        )
-    )
+    return _number(bulk_changes.delete_links(user_id, ids, atomic=False))
 
 
 def set_campaign(user_id: int, ids: list[int], campaign: int) -> int:
-    """Move links to a campaign, or with 0 out of their campaigns, and return their number. Links that are moved into a
-    campaign are no longer plain, as after an update. `campaigns.assign` leaves them plain."""
-    return _count(
-        run(
-            """
-            WITH updated AS (
-                UPDATE links
-                   SET campaign_id = nullif(%(campaign)s::bigint, 0), plain = plain AND %(campaign)s = 0
-                 WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
-                RETURNING id)
-            SELECT count(*) AS number FROM updated
-            """,
-            user_id=user_id,
-            ids=ids,
-            campaign=campaign,
-        )
-    )
+    """Move links to a campaign, or with 0 out of their campaigns, and return their number."""
+    return _number(bulk_changes.update_links(user_id, ids, atomic=False, changed=False, campaign=campaign))
 
 
 def add_to_channel(user_id: int, ids: list[int], channel: int) -> int:
     """Add links to a channel and return their number. Links that are in it stay there."""
-    return _count(
-        run(
-            """
-            WITH selected AS (
-                SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) FOR KEY SHARE),
-            added AS (
-                INSERT INTO channel_items (user_id, channel_id, link_id)
-                SELECT %(user_id)s, %(channel)s, id FROM selected
-                ON CONFLICT DO NOTHING)
-            SELECT count(*) AS number FROM selected
-            """,
-            user_id=user_id,
-            ids=ids,
-            channel=channel,
-        )
-    )
+    return _number(bulk_changes.update_links(user_id, ids, atomic=False, changed=False, channel=[channel]))
+
+
+def _number(results: list[Row]) -> int:
+    """Return the number of links that were changed. Raise an error that is not that a link does not exist."""
+    for result in results:
+        if result.get("code", "missing") != "missing":
+            raise AppError(result["code"])
+    return sum("id" in result for result in results)

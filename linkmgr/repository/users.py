@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Unpack
 
 from linkmgr import keys
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.db.statements import MAX_BIGINT, Page, Paging, Row, page, row, rows, run
 from linkmgr.errors import AppError, existing, not_found
 from linkmgr.settings import settings
 
@@ -18,7 +18,7 @@ def _reveal_key(user: Row) -> Row:
 
 def search(*, status: str | None = None, email: str | None = None) -> Iterator[list[Row]]:
     """Yield users in batches, newest first. `email` is a substring of the e-mail address, ignoring case."""
-    before = 2**63 - 1
+    before = MAX_BIGINT
     while batch := _next_batch(before, status, email):
         yield [_reveal_key(user) for user in batch]
         before = batch[-1]["id"]
@@ -163,21 +163,8 @@ def has_administrator() -> bool:
 
 def summaries() -> Iterator[Row]:
     """Yield all users without their API keys, newest first."""
-    before = 2**63 - 1
-    while batch := _next_summaries(before):
-        yield from batch
-        before = batch[-1]["id"]
-
-
-def _next_summaries(before: int) -> list[Row]:
-    return rows(
-        """
-        SELECT id, username, email, status, plan, registered
-          FROM accounts
-         WHERE id < %(before)s
-         ORDER BY id DESC
-         LIMIT %(limit)s
-        """,
-        before=before,
-        limit=BATCH_SIZE,
-    )
+    after: int | None = MAX_BIGINT
+    while after:
+        page = index(q=None, limit=BATCH_SIZE, number=1, after=after)
+        yield from page.rows
+        after = page.next

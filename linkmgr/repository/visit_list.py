@@ -101,36 +101,22 @@ def _answers(user_id: int, overlay_id: int, after: int) -> list[Row]:
 
 def all_visits(user_id: int) -> Iterator[list[Row]]:
     """Yield the visits of all links and QR codes of a user, in the order of the targets and of time."""
-    for targets in (_links, _codes):
-        for batch in batches(targets, user_id):
-            for target in batch:
-                if target["visited"]:
-                    yield from visits_of(target["id"])
+    for batch in batches(_tracked, user_id):
+        for tracked in batch:
+            if tracked["is_visited"]:
+                yield from visits_of(tracked["id"])
 
 
-def _links(user_id: int, after: int) -> list[Row]:
+def _tracked(user_id: int, after: int) -> list[Row]:
     return rows(
         """
-        SELECT id, EXISTS (SELECT FROM visits WHERE tracked_id = links.id) AS visited
-          FROM links
-         WHERE user_id = %(user_id)s AND id > %(after)s
+        SELECT id, EXISTS (SELECT FROM visits WHERE tracked_id = id) AS is_visited
+          FROM (SELECT id FROM links WHERE user_id = %(user_id)s AND id > %(after)s
+                 UNION ALL
+                SELECT id FROM qrs WHERE user_id = %(user_id)s AND id > %(after)s
+                 ORDER BY id
+                 LIMIT %(limit)s) tracked
          ORDER BY id
-         LIMIT %(limit)s
-        """,
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
-    )
-
-
-def _codes(user_id: int, after: int) -> list[Row]:
-    return rows(
-        """
-        SELECT id, EXISTS (SELECT FROM visits WHERE tracked_id = qrs.id) AS visited
-          FROM qrs
-         WHERE user_id = %(user_id)s AND id > %(after)s
-         ORDER BY id
-         LIMIT %(limit)s
         """,
         user_id=user_id,
         after=after,
