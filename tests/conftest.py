@@ -27,10 +27,12 @@ from tests.support import document
 from tests.support.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.support.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
 from tests.support.browser import browser, chromium  # noqa: F401 - fixtures
+from tests.support.foreign import web  # noqa: F401 - a fixture
 from tests.support.imported import run_import  # noqa: F401 - a fixture
 from tests.support.interstitials import app_with_page, show  # noqa: F401 - fixtures
 from tests.support.keyring import make_key, make_restricted  # noqa: F401 - fixtures
 from tests.support.markers import pytest_collection_modifyitems  # noqa: F401 - a hook
+from tests.support.own_plan import on_plan  # noqa: F401 - a fixture
 from tests.support.pages import PASSWORD, console  # noqa: F401 - a fixture
 from tests.support.receivers import deliver, receiver  # noqa: F401 - fixtures
 from tests.support.refusals import refusal  # noqa: F401 - a fixture
@@ -41,6 +43,7 @@ from tests.support.servers import base, logs, redis_url, serve, shared, unlimite
 from tests.support.shortlinks import short  # noqa: F401 - a fixture
 from tests.support.stage import stage  # noqa: F401 - a fixture
 from tests.support.targets import located, target  # noqa: F401 - fixtures
+from tests.support.transactions import statements as executed  # noqa: F401 - a fixture
 from tests.support.visit_queues import make_recorder, recorder  # noqa: F401 - fixtures
 from tests.support.visited import store  # noqa: F401 - a fixture
 from tests.support.worlds import aging, dump, world  # noqa: F401 - fixtures

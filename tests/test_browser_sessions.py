@@ -9,7 +9,7 @@ from linkmgr.db.statements import Row
 from linkmgr.repository import login
 from tests.conftest import Client
 from tests.support.factories import Sql
-from tests.support.pages import PASSWORD
+from tests.support.pages import PASSWORD, is_signed_in
 from tests.support.targets import IPHONE
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
@@ -33,10 +33,6 @@ def listed(browser: FlaskClient) -> list[str]:
 
 def ending(browser: FlaskClient) -> list[str]:
     return ENDING.findall(browser.get("/account").text)
-
-
-def is_signed_in(browser: FlaskClient) -> bool:
-    return browser.get("/account").status_code == 200
 
 
 def test_each_session_has_its_browser_and_system_and_this_one_is_marked(app: Flask, alice: Client) -> None:

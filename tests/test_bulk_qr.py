@@ -93,10 +93,3 @@ def test_a_logo_of_several_codes_is_the_one_of_a_single_create(alice: Client, sq
     assert [row["logo_source"] for row in stored] == [noise, noise, plain, noise, None]
     assert stored[0] == stored[1] == stored[3] != stored[2]
     assert stored[4]["logo"] is None
-
-
-def test_a_bulk_request_can_be_repeated_under_a_key(alice: Client, sql: Sql) -> None:
-    sent = {"qrs": [{"type": "text", "data": "a"}, {"type": "wifi", "data": 5}]}
-    first, again = (alice.post(BULK, sent, headers={"Idempotency-Key": "one"}) for _ in range(2))
-    assert first.get_json() == again.get_json()
-    assert sql("SELECT count(*) AS n FROM qrs") == [{"n": 1}]

@@ -117,8 +117,6 @@ def test_a_link_of_another_campaign_is_not_removed_from_it(console: FlaskClient,
     [
         ({"name": "taken"}, "name", "You already have a campaign with that name."),
         ({"slug": "taken"}, "slug", "This slug is already in use."),
-        ({"slug": "a b"}, "slug", "Rotator must be 1 to 50 letters"),
-        ({"name": "x" * 256}, "name", "Name must be at most 255 characters."),
         ({"name": "\n\t"}, "name", "Name must not be empty."),
     ],
 )

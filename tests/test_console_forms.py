@@ -8,40 +8,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.repository import plans
 from tests.conftest import Client
-from tests.support import factories
+from tests.support.bodies import everything
 from tests.support.factories import Sql
 from tests.support.pages import details, fields, message, signed_in
 
 URL = "https://example.com/page"
-
-
-def everything(alice: Client, sql: Sql) -> dict[str, Any]:
-    """Return a body with all members."""
-    return {
-        "url": URL,
-        "custom": "summer",
-        "domain": sql(
-            "SELECT 'https://' || host AS host FROM domains WHERE id = %(id)s", id=factories.domain(sql, alice.id)
-        )[0]["host"],
-        "password": "secret",
-        "expiry": "2030-12-31 23:59:59",
-        "type": f"overlay-{factories.overlay(sql, alice.id)}",
-        "geotarget": [{"location": "germany", "link": "https://example.com/de"}],
-        "devicetarget": [{"device": "iphone", "link": "https://example.com/iphone"}],
-        "languagetarget": [{"language": "fr", "link": "https://example.com/fr"}],
-        "parameters": [{"name": "utm_source", "value": "news"}],
-        "metatitle": "Summer <sale>",
-        "metadescription": "Everything\nmust go",
-        "metaimage": "https://example.com/sale.png",
-        "description": "For the newsletter",
-        "pixels": [factories.pixel(sql, alice.id)],
-        "campaign": factories.campaign(sql, alice.id),
-        "channel": [factories.channel(sql, alice.id)],
-        "deeplink": {"auto": True, "apple": "https://apps.apple.com/app/1"},
-        "status": "private",
-    }
 
 
 def as_form(body: dict[str, Any]) -> dict[str, Any]:
@@ -117,25 +89,15 @@ def test_a_change_of_one_field_changes_only_that(
     ("typed", "field", "text"),
     [
         ({"url": ""}, "url", "Target is required."),
-        ({"url": "nonsense"}, "url", "Target must be a URL that begins with http:// or https://."),
-        ({"url": "http://127.0.0.1:5000/x"}, "url", "Target must not point to this service."),
-        ({"custom": "a b"}, "custom", "Alias must be 1 to 50 letters"),
-        ({"custom": "console"}, "custom", "is reserved: choose another alias."),
         ({"custom": "taken"}, "custom", "This alias is already in use."),
         ({"domain": "https://go.example.org"}, "domain", "domain must be one of your branded domains."),
-        ({"expiry": "soon"}, "expiry", "Expiry must be a time"),
         ({"type": "99"}, "type", "type must refer to one of your splash pages."),
-        ({"type": "nonsense"}, "type", "How the target is shown must be direct, frame"),
         ({"campaign": "99"}, "campaign", "campaign must be the id"),
         ({"pixels": "99"}, "pixels", "pixels must contain only ids of your pixels."),
         ({"channel": "99"}, "channel", "channel must be the id"),
         ({"geotarget.location": "Germany", "geotarget.link": ""}, "geotarget", "Fill in both location and link"),
-        ({"languagetarget.language": "fr", "languagetarget.link": "x"}, "languagetarget", "contains an invalid link"),
         ({"parameters.name": "", "parameters.value": "x"}, "parameters", "Fill in the name of each parameter"),
         ({"deeplink.apple": "nonsense"}, "deeplink", "App links contains an invalid link"),
-        ({"metaimage": "nonsense"}, "metaimage", "Preview image must be a URL"),
-        ({"metatitle": "x" * 256}, "metatitle", "Title must be at most 255 characters."),
-        ({"status": "hidden"}, "status", "Status must be one of private, public."),
     ],
 )
 def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
@@ -152,15 +114,13 @@ def test_a_message_is_beside_its_field_and_what_was_typed_is_kept(
     assert len(sql("SELECT 1 FROM links")) == 1
 
 
-def test_a_feature_that_the_plan_lacks_is_named_above_the_form(app: Flask, register: Callable[..., Client]) -> None:
-    with app.app_context():
-        plans.add("Own", free=False, limits={"api": {"enabled": "1"}, "alias": {"enabled": "0"}})
-    frida = register("frida", plan="Own")
-    console = signed_in(app, "frida@example.com")
+def test_a_feature_that_the_plan_lacks_is_named_above_the_form(app: Flask, on_plan: Callable[..., Client]) -> None:
+    carol = on_plan(alias={"enabled": "0"})
+    console = signed_in(app, "carol@example.com")
     answer = console.post("/console/links/new", data={"url": URL, "custom": "summer"})
     assert answer.status_code == 400
     assert "Your plan does not include" in answer.text
-    assert frida.get("/api/urls").get_json()["data"]["result"] == 0
+    assert carol.get("/api/urls").get_json()["data"]["result"] == 0
 
 
 def test_the_warnings_of_the_api_are_shown_after_saving(console: FlaskClient) -> None:

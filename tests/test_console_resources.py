@@ -8,7 +8,6 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from linkmgr.db.statements import Database
 from tests.conftest import Client
 from tests.support import qr_editor
 from tests.support.factories import Sql
@@ -174,47 +173,28 @@ def test_a_row_is_deleted_after_a_question(browser: FlaskClient, alice: Client, 
 
 
 @pytest.mark.parametrize("kind", KINDS[4:], ids=lambda kind: kind.path)
-def test_pages_need_few_statements(
-    *, browser: FlaskClient, alice: Client, kind: Kind, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_need_few_statements(*, browser: FlaskClient, alice: Client, kind: Kind, executed: list[str]) -> None:
     row_id = add(alice, kind)
-    statements, execute_on = [], Database.execute_on
-
-    def count(self: Database, *args: object) -> object:
-        statements.append(args)
-        return execute_on(self, *args)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Database, "execute_on", count)
     path = f"/console/{kind.path}"
     limits = {path: 2, f"{path}/new": 0, f"{path}/{row_id}/edit": 2, f"{path}/{row_id}/delete": 2}
     if kind.path == "channels":
         limits[f"{path}/{row_id}"] = 3
     for page, limit in limits.items():
-        statements.clear()
+        executed.clear()
         assert browser.get(page).headers["Cache-Control"] == "no-store"
-        assert len(statements) <= 1 + limit, page
+        assert len(executed) <= 1 + limit, page
 
 
 @pytest.mark.parametrize(
     ("path", "typed", "field", "text"),
     [
-        ("channels", {"name": ""}, "name", "Name is required."),
         ("channels", {"name": "Taken"}, "name", "You already have a channel with this name."),
-        ("channels", {"color": "red"}, "color", "Color must be a color such as #f50 or #ff5500."),
-        ("channels", {"description": "x" * 1001}, "description", "Description must be at most 1000 characters."),
-        ("splash", {"counter": "61"}, "counter", "Seconds must be an integer from 1 to 60."),
         ("splash", {"counter": "soon"}, "counter", "Seconds must be an integer from 1 to 60."),
-        ("splash", {"banner": "nonsense"}, "banner", "Image must be a URL that begins with http:// or https://."),
-        ("splash", {"link": "http://127.0.0.1:5000/x"}, "link", "Button link must not point to this service."),
-        ("overlays", {"type": "popup"}, "type", "Type must be one of contact, poll"),
         ("overlays", {"type": "image", "message": "x"}, "message", "Text must begin with the URL of an image"),
         ("overlays", {"message": "Tea?" + "\n1".join(map(str, range(13)))}, "message", "Text must have a question and"),
         ("overlays", {"color": "#14532e"}, "color", "The text and background colors are too similar."),
         ("pixels", {"tag": "a b"}, "tag", "Id must be 1 to 100 letters, digits"),
-        ("pixels", {"type": "other"}, "type", "Service must be one of gtmpixel"),
-        ("domains", {"domain": "go.example.net"}, "domain", "Domain must be a URL that begins with http:// or"),
         ("domains", {"domain": "https://taken.example.net"}, "domain", "This domain is already in use."),
-        ("domains", {"redirect404": "nonsense"}, "redirect404", "Page for unknown URLs must be a URL"),
         ("domains", {"brandcolor": "#ffee00"}, "brandcolor", "Color must be darker: on light pages, #ffee00"),
         ("domains", {"brandlogo": "missing.png"}, "brandlogo", "Logo not found."),
         ("domains", {"brandlogo": "http://127.0.0.1/a"}, "brandlogo", "Fetching from 127.0.0.1 is not allowed."),

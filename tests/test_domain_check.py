@@ -1,8 +1,7 @@
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,12 +14,10 @@ from flask import Flask
 from linkmgr.outbound import fetch
 from tests.conftest import Client
 from tests.support.factories import PLAIN
-from tests.support.foreign import Answer, answering, publish, resolve, server
+from tests.support.foreign import Publish, answering, publish, resolve
 from tests.support.servers import free_port
 
 DOMAIN = {"domain": "https://go.example.com"}
-
-Web = Callable[..., int]
 
 
 @pytest.fixture
@@ -28,20 +25,6 @@ def checked(make_app: Callable[..., Flask], register: Callable[..., Client], app
     """A user of a service that checks domains."""
     service = make_app(domain_check="http", base_url="https://go.example.org", serve_loopback="1")
     return register("carol", via=service)
-
-
-@pytest.fixture
-def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
-    """Start a foreign web server as go.example.com."""
-    running = ExitStack()
-
-    def start(answer: Answer) -> int:
-        port = running.enter_context(server(answer))
-        publish(monkeypatch, {"go.example.com:80": port})
-        return port
-
-    with running:
-        yield start
 
 
 def listed(client: Client) -> list[dict[str, Any]]:
@@ -76,12 +59,12 @@ def test_another_installation_does_not_pass(
 
 
 @pytest.mark.parametrize("status", [200, 404, 500])
-def test_a_foreign_server_does_not_pass(checked: Client, web: Web, status: int) -> None:
+def test_a_foreign_server_does_not_pass(checked: Client, web: Publish, status: int) -> None:
     web(answering(b"Buy this domain!", status))
     assert refusal(checked) == unproven("resolves to 127.0.0.1, where another server responded")
 
 
-def test_a_foreign_server_that_echoes_the_request_does_not_pass(checked: Client, web: Web) -> None:
+def test_a_foreign_server_that_echoes_the_request_does_not_pass(checked: Client, web: Publish) -> None:
     def repeat(request: BaseHTTPRequestHandler) -> None:
         token = request.path.rsplit("/", 1)[1]
         answering(hashlib.sha256(f"domain challenge go.example.com {token}".encode()).hexdigest().encode())(request)
@@ -92,7 +75,7 @@ def test_a_foreign_server_that_echoes_the_request_does_not_pass(checked: Client,
 
 @pytest.mark.parametrize("towards", ["go.example.org", "relay.example.com"])
 def test_a_foreign_server_that_redirects_to_the_service_does_not_pass(
-    checked: Client, web: Web, base: str, monkeypatch: pytest.MonkeyPatch, towards: str
+    checked: Client, web: Publish, base: str, monkeypatch: pytest.MonkeyPatch, towards: str
 ) -> None:
     """Redirect to the service's own name, and proxy the request under the name of the domain."""
 
@@ -121,7 +104,9 @@ def test_a_name_whose_server_is_down_does_not_pass(checked: Client, monkeypatch:
     assert refusal(checked) == unproven("resolves to 127.0.0.1, where no web server could be reached")
 
 
-def test_a_name_whose_server_is_slow_does_not_pass(checked: Client, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_whose_server_is_slow_does_not_pass(
+    checked: Client, web: Publish, monkeypatch: pytest.MonkeyPatch
+) -> None:
     web(lambda _: time.sleep(0.4))
     monkeypatch.setattr(fetch, "DEADLINE", 0.2)
     assert refusal(checked) == unproven("resolves to 127.0.0.1, where no web server responded in time")
@@ -133,7 +118,7 @@ def test_a_name_that_does_not_resolve_does_not_pass(checked: Client, monkeypatch
     assert refusal(checked) == unproven("does not resolve to an IP address")
 
 
-def test_an_invalid_name_is_rejected_before_anything_is_fetched(checked: Client, web: Web) -> None:
+def test_an_invalid_name_is_rejected_before_anything_is_fetched(checked: Client, web: Publish) -> None:
     asked = []
     web(lambda request: asked.append(request.path))
     assert refusal(checked, redirectroot="x").startswith("redirectroot must")
@@ -154,7 +139,7 @@ def test_every_challenge_has_a_different_response_under_every_name(app: Flask) -
 
 
 def test_a_check_beyond_the_limit_of_fetches_is_to_be_retried(
-    checked: Client, web: Web, monkeypatch: pytest.MonkeyPatch
+    checked: Client, web: Publish, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web(answering(b"never asked"))
     monkeypatch.setattr(fetch, "_slots", threading.BoundedSemaphore(1))

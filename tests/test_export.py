@@ -13,7 +13,6 @@ from flask import Flask
 from linkmgr.api import export as api
 from linkmgr.db.statements import Row
 from linkmgr.openapi.operations import export
-from linkmgr.repository import plans
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -89,10 +88,8 @@ def test_an_export_of_nothing_is_complete(alice: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_plan_without_exports_is_a_403(app: Flask, register: Callable[..., Client], sql: Sql, path: str) -> None:
-    with app.app_context():
-        plans.add("Own", free=False, limits={"api": {"enabled": "1"}, "export": {"enabled": "0"}})
-    carol = register("carol", plan="Own")
+def test_a_plan_without_exports_is_a_403(on_plan: Callable[..., Client], sql: Sql, path: str) -> None:
+    carol = on_plan(export={"enabled": "0"})
     path = path.format(link_id=factories.link(sql, carol.id), qr_id=factories.qr(sql, carol.id))
     answer = carol.get(path)
     assert (answer.status_code, answer.get_json()["code"]) == (403, "plan_feature")

@@ -1,42 +1,20 @@
 import ssl
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pycurl
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from linkmgr.errors import AppError
 from linkmgr.outbound import fetch
-from tests.support.foreign import Answer, answering, publish, resolve, server
+from tests.support.certificates import certificate
+from tests.support.foreign import Answer, Publish, answering, publish, resolve, server
 from tests.support.servers import free_port
 
-NAME = "pictures.example.com"
+NAME = "go.example.com"
 URL = f"http://{NAME}/"
 REFUSED = "is not allowed. Use a public host, on port 80 or 443."
-
-Publish = Callable[..., int]
-
-
-@pytest.fixture
-def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Publish]:
-    """Start a web server under a public name."""
-    running = ExitStack()
-
-    def start(answer: Answer, name: str = f"{NAME}:80", **options: ssl.SSLContext) -> int:
-        port = running.enter_context(server(answer, **options))
-        publish(monkeypatch, {name: port})
-        return port
-
-    with running:
-        yield start
 
 
 def refusal(url: str) -> str:
@@ -220,31 +198,10 @@ def test_an_invalid_url_is_rejected(url: str) -> None:
 
 
 @pytest.fixture
-def certificate(tmp_path: Path) -> Path:
-    """A self-signed certificate and its key."""
-    file = tmp_path / "certificate.pem"
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder(
-            name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(hours=1)
-        )
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    kept = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    file.write_bytes(made.public_bytes(pem) + kept)
-    return file
-
-
-@pytest.fixture
-def tls(monkeypatch: pytest.MonkeyPatch, certificate: Path) -> ssl.SSLContext:
+def tls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ssl.SSLContext:
     """A server with a trusted certificate."""
-    monkeypatch.setitem(fetch.OPTIONS, pycurl.CAINFO, str(certificate))
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(certificate)
+    context = certificate(tmp_path, NAME)
+    monkeypatch.setitem(fetch.OPTIONS, pycurl.CAINFO, str(tmp_path / "certificate.pem"))
     return context
 
 

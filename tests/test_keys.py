@@ -40,13 +40,6 @@ def test_a_new_key_is_shown_once_and_stored_as_a_digest(alice: Client, sql: Sql)
     assert default["active"] is True
 
 
-def test_a_key_is_accepted_in_each_form_that_clients_send(alice: Client, anonymous: Client, make_key: Make) -> None:
-    key = make_key(alice).key
-    for form in (f"Bearer {key}", f"token {key}", key):
-        answer = anonymous.get("/api/account", headers={"Authorization": form})
-        assert answer.get_json()["data"]["id"] == alice.id
-
-
 def test_a_mistyped_key_is_refused_without_being_looked_up(alice: Client, make_key: Make, sql: Sql) -> None:
     typed = make_key(alice)
     assert typed.key

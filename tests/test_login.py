@@ -14,7 +14,7 @@ from linkmgr.pages import attempts
 from linkmgr.pages import login as login_pages
 from linkmgr.web import passwords
 from tests.conftest import Client
-from tests.support.pages import PASSWORD
+from tests.support.pages import PASSWORD, is_signed_in, login_path
 
 
 @pytest.fixture
@@ -24,15 +24,6 @@ def browser_of(app: Flask) -> FlaskClient:
 
 def sign_in(browser: FlaskClient, email: str = "alice@example.com", password: str = PASSWORD) -> TestResponse:
     return browser.post("/login", data={"email": email, "password": password})
-
-
-def link(admin: Client, user: Client) -> str:
-    url: str = admin.get(f"/api/user/login/{user.id}").get_json()["url"]
-    return "/login/" + url.rsplit("/", 1)[1]
-
-
-def is_signed_in(browser: FlaskClient) -> bool:
-    return browser.get("/account").status_code == 200
 
 
 @pytest.mark.parametrize("email", ["alice@example.com", "ALICE@Example.com", " alice@example.com ", "Alice"])
@@ -117,7 +108,7 @@ def test_correct_passwords_do_not_count_and_do_not_reset_the_limit(app: Flask, a
 
 
 def test_a_link_signs_in_once(app: Flask, admin: Client, alice: Client) -> None:
-    path = link(admin, alice)
+    path = login_path(admin, alice)
     for _ in range(3):
         page = app.test_client().get(path)  # a mail scanner
         assert page.status_code == 200
@@ -140,7 +131,7 @@ def test_a_link_replaces_an_existing_session_only_after_confirmation(
 ) -> None:
     browser = app.test_client()
     sign_in(browser, "bob@example.com")
-    path = link(admin, alice)
+    path = login_path(admin, alice)
     page = browser.get(path).text
     assert "<script" not in page
     assert "You are already signed in." in page
@@ -148,11 +139,11 @@ def test_a_link_replaces_an_existing_session_only_after_confirmation(
     assert "bob@example.com" in browser.get("/account").text
     assert browser.post(path).status_code == 303
     assert "alice@example.com" in browser.get("/account").text
-    assert "<script" in app.test_client().get(link(admin, alice)).text
+    assert "<script" in app.test_client().get(login_path(admin, alice)).text
 
 
 def test_a_link_expires_after_an_hour(app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]) -> None:
-    path = link(admin, alice)
+    path = login_path(admin, alice)
     sql("UPDATE login_links SET created = created - interval '59 minutes' RETURNING 1")
     assert app.test_client().get(path).status_code == 200
     sql("UPDATE login_links SET created = created - interval '1 minute' RETURNING 1")
@@ -187,11 +178,6 @@ def test_a_signed_in_user_is_redirected_to_the_console(browser_of: FlaskClient, 
     assert browser_of.get("/login").status_code == 200
     sign_in(browser_of)
     assert browser_of.get("/login").headers["Location"] == "/console"
-
-
-def test_the_root_leads_a_signed_in_user_to_the_console(browser_of: FlaskClient, alice: Client) -> None:
-    sign_in(browser_of)
-    assert browser_of.get("/", follow_redirects=True).request.path == "/console"
 
 
 @pytest.mark.parametrize(("path", "kind"), [("/favicon.ico", "image/"), ("/robots.txt", "text/plain")])

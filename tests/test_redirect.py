@@ -110,19 +110,12 @@ def test_a_private_link_redirects_as_well(short: Make) -> None:
     assert link.clicks == 1
 
 
-def test_a_visitor_waits_for_one_statement(short: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_visitor_waits_for_one_statement(short: Make, monkeypatch: pytest.MonkeyPatch, executed: list[str]) -> None:
     link = short()
     monkeypatch.setattr(link.app.extensions["linkmgr_visit_queue"], "flush", lambda: True)
-    asked = []
-    execute = statements.Database.execute
-
-    def count(self: statements.Database, sql: str, *rest: object, **options: object) -> object:
-        asked.append(sql)
-        return execute(self, sql, *rest, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(statements.Database, "execute", count)
+    executed.clear()
     assert link.redirect_target(Host=OURS) == TARGET
-    assert len(asked) == 1
+    assert len(executed) == 1
 
 
 # --- counted visits

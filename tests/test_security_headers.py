@@ -8,13 +8,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from tests.conftest import Client
-from tests.support.pages import POLICY
-
-
-def link(admin: Client, user: Client) -> str:
-    """Return the path of a login link."""
-    url: str = admin.get(f"/api/user/login/{user.id}").get_json()["url"]
-    return "/login/" + url.rsplit("/", 1)[1]
+from tests.support.pages import POLICY, login_path
 
 
 @pytest.mark.parametrize("path", ["/", "/login", "/account", "/nowhere", "/avatar/bio/alice.png", "/favicon.ico"])
@@ -43,7 +37,7 @@ def test_responses_of_the_api_are_not_sniffed(anonymous: Client) -> None:
 
 def test_a_script_needs_the_nonce_of_its_own_response(app: Flask, admin: Client, alice: Client) -> None:
     def nonce() -> str:
-        page = app.test_client().get(link(admin, alice))
+        page = app.test_client().get(login_path(admin, alice))
         found = re.findall('nonce="(.+?)"', page.text)
         assert page.headers["Content-Security-Policy"] == f"{POLICY}; script-src 'nonce-{found[0]}'"
         assert page.text.count("<script") == len(found) == 1
@@ -92,7 +86,7 @@ def sign_in(app: Flask, path: str, **headers: str) -> TestResponse:
 def test_a_form_of_another_site_is_refused_and_consumes_no_link(
     app: Flask, admin: Client, alice: Client, headers: dict[str, str]
 ) -> None:
-    path = link(admin, alice)
+    path = login_path(admin, alice)
     refused = sign_in(app, path, **headers)
     assert refused.status_code == 403
     assert "Set-Cookie" not in refused.headers
@@ -112,7 +106,7 @@ def test_a_form_of_another_site_is_refused_and_consumes_no_link(
     ],
 )
 def test_a_form_of_our_own_site_is_accepted(app: Flask, admin: Client, alice: Client, headers: dict[str, str]) -> None:
-    assert sign_in(app, link(admin, alice), **headers).status_code == 303
+    assert sign_in(app, login_path(admin, alice), **headers).status_code == 303
 
 
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}])
@@ -142,12 +136,12 @@ def session_cookies(answer: TestResponse) -> list[str]:
 def test_the_cookie_is_hidden_from_scripts_and_other_sites(
     make_app: Callable[..., Flask], app: Flask, admin: Client, alice: Client
 ) -> None:
-    [plain] = session_cookies(sign_in(app, link(admin, alice)))
+    [plain] = session_cookies(sign_in(app, login_path(admin, alice)))
     assert plain.startswith("linkmgr=")
     assert "; HttpOnly; Path=/; SameSite=Lax" in plain
     assert "Secure" not in plain
     behind_https = make_app(base_url="https://go.example.org", serve_loopback="1")
-    [secure] = session_cookies(sign_in(behind_https, link(admin, alice)))
+    [secure] = session_cookies(sign_in(behind_https, login_path(admin, alice)))
     assert secure.startswith("__Host-linkmgr=")
     assert "; Secure; HttpOnly; Path=/; SameSite=Lax" in secure
     assert "Domain" not in secure
@@ -155,7 +149,7 @@ def test_the_cookie_is_hidden_from_scripts_and_other_sites(
 
 def test_other_responses_set_no_cookie(app: Flask, admin: Client, alice: Client) -> None:
     browser = app.test_client()
-    browser.post(link(admin, alice))
+    browser.post(login_path(admin, alice))
     for path in ("/avatar/alice.png", "/static/style.css", "/nowhere", "/account"):
         with browser.get(path) as answer:
             assert "Set-Cookie" not in answer.headers

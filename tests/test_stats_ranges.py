@@ -10,14 +10,14 @@ import pytest
 from flask import Flask
 
 from linkmgr.db import session
-from linkmgr.repository import plans, stats
+from linkmgr.repository import stats
 from tests.conftest import Client
 from tests.support import factories, geoip
 from tests.support.explain import rows_read
 from tests.support.factories import Sql
 from tests.support.reports import DAY, NOW, TODAY, date, refusal, report, rows
 from tests.support.rollups import ROLL_UP
-from tests.support.visited import Store, Visited, purge
+from tests.support.visited import Store, Visited
 
 # --- ranges
 
@@ -101,103 +101,6 @@ def test_hours_that_are_repeated_or_missing_have_their_own_rows(
 
 
 # --- visitors beyond the retention period, and detailed data
-
-
-def test_visitors_are_null_beyond_the_retention_period_and_the_answer_says_why(
-    free: Client, sql: Sql, store: Store
-) -> None:
-    link = factories.link(sql, free.id)
-    store([Visited(link, TODAY - 80 * DAY), Visited(link, TODAY - 100 * DAY)])
-    answer = report(free, "metrics=clicks,visitors&period=90d")
-    assert answer["data"]["totals"] == {"clicks": 1, "visitors": 1}
-    assert answer["meta"]["visitors_null_because"] is None
-    answer = report(free, f"metrics=clicks,visitors&from={date(100)}")
-    assert answer["data"]["totals"] == {"clicks": 2, "visitors": None}
-    assert {row["visitors"] for row in answer["data"]["rows"]} == {None}
-    assert answer["meta"]["source"] == "rollups"
-    assert "detailed_since" in answer["meta"]["visitors_null_because"]
-    assert answer["meta"]["detailed_since"][:10] in (date(90), date(89))
-    assert report(free, "metrics=visitors,clicks&by=country&period=12mo&order=visitors")["data"]["rows"] == [
-        {"country": "Germany", "visitors": None, "clicks": 2}
-    ]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Business') WHERE id = %(id)s RETURNING 1",
-        "UPDATE plans SET limits = jsonb_set(limits::jsonb, '{retention}', '0')::json WHERE name = 'Free' RETURNING 1",
-    ],
-)
-def test_a_longer_retention_period_does_not_bring_back_purged_visits(
-    *, free: Client, admin: Client, sql: Sql, store: Store, run_jobs: Callable[[], None], change: str
-) -> None:
-    link = factories.link(sql, free.id)
-    store([Visited(link, TODAY - 80 * DAY)])
-    sql("UPDATE users SET registered = now() - interval '99 days' WHERE id = %(id)s RETURNING 1", id=free.id)
-    limits = sql("SELECT limits::text FROM plans WHERE name = 'Free'")
-    sql(change.replace("%(id)s", str(free.id)))
-    try:
-        run_jobs()
-        for client, query in ((free, ""), (admin, "&user=all")):
-            meta = report(client, f"from={date(95)}&metrics=clicks,visitors{query}")["meta"]
-            assert (meta["source"], meta["detailed_since"][:10] in (date(90), date(89))) == ("rollups", True)
-        assert report(free, "metrics=visitors&period=30d")["meta"]["source"] == "visits"
-    finally:
-        sql("UPDATE plans SET limits = %(limits)s::json WHERE name = 'Free' RETURNING 1", **limits[0])
-
-
-def test_a_job_notes_the_users_of_a_plan_in_batches_and_one_who_leaves_the_plan_before_is_noted_at_once(
-    app: Flask, sql: Sql, register: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, run_jobs: Callable[[], None]
-) -> None:
-    monkeypatch.setattr(plans, "MAX_USERS", 2)
-    noted = "SELECT username FROM users WHERE detailed_since IS NOT NULL ORDER BY id"
-    with app.app_context():
-        plans.add("Short", free=False, limits={"retention": 30})
-    for n in range(5):
-        register(f"user{n}", plan="Short")
-    sql("UPDATE users SET registered = now() - interval '99 days' RETURNING 1")
-    sql("UPDATE plans SET limits = '{\"retention\": 0}' WHERE name = 'Short' RETURNING 1")
-    assert sql(noted) == []
-    sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE free) WHERE username = 'user3' RETURNING 1")
-    assert [row["username"] for row in sql(noted)] == ["user3"]
-    run_jobs()
-    assert [row["username"] for row in sql(noted)] == [f"user{n}" for n in range(5)]
-    assert sql("SELECT 1 FROM jobs") == []
-
-
-def test_a_longer_retention_period_changes_nothing_for_a_user_without_purged_visits(
-    free: Client, admin: Client, sql: Sql
-) -> None:
-    plan = sql("SELECT id FROM plans WHERE name = 'Business'")[0]["id"]
-    assert admin.put(f"/api/plan/{plan}/user/{free.id}", {"type": "lifetime"}).status_code == 200
-    assert report(free)["meta"]["detailed_since"] is None
-
-
-def test_visits_older_than_their_user_are_purged_for_good(
-    app: Flask, free: Client, admin: Client, sql: Sql, store: Store
-) -> None:
-    """Imported visits can be older than the registration."""
-    link = factories.link(sql, free.id)
-    store([Visited(link, TODAY - 200 * DAY), Visited(link, TODAY - DAY)])
-    purge(app)
-    plan = sql("SELECT id FROM plans WHERE name = 'Business'")[0]["id"]
-    assert admin.put(f"/api/plan/{plan}/user/{free.id}", {"type": "lifetime"}).status_code == 200
-    answer = report(free, f"from={date(210)}&by=country&metrics=clicks,visitors")
-    assert answer["data"]["totals"] == {"clicks": 2, "visitors": None}
-    assert answer["meta"]["detailed_since"][:10] in (date(90), date(89))
-    assert report(free, "period=30d&metrics=visitors")["data"]["totals"] == {"visitors": 1}
-
-
-def test_two_dimensions_beyond_the_retention_period_are_refused(free: Client, sql: Sql, store: Store) -> None:
-    for query in ("by=country,os", "by=country&os=iOS", "by=time:day&country=DE&os=iOS"):
-        assert "The" not in refusal(free, f"{query}&from={date(100)}")[:3]
-        assert "send a later from, or name only one dimension" in refusal(free, f"{query}&from={date(100)}")
-    link = factories.link(sql, free.id)
-    store([Visited(link, TODAY - 80 * DAY), Visited(link, TODAY - 100 * DAY)])
-    answer = report(free, "by=country,os&period=all")
-    assert answer["data"]["totals"] == {"clicks": 1}
-    assert answer["meta"]["from"] >= answer["meta"]["detailed_since"][:10]
 
 
 # --- strictness

@@ -7,29 +7,13 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.repository import plans
 from tests.conftest import Client
 from tests.support.factories import Sql
+from tests.support.own_plan import FEATURES
 from tests.support.races import at_once
 
 PAGE = "https://example.com/page"
 OTHER = "https://example.org/other"
-FEATURES: dict[str, tuple[str, dict[str, Any]]] = {
-    "alias": ("custom aliases", {"custom": "Spring"}),
-    "geo": ("targets by country", {"geotarget": [{"location": "Canada", "link": PAGE}]}),
-    "device": ("targets by device", {"devicetarget": [{"device": "iPhone", "link": PAGE}]}),
-    "parameters": ("link parameters", {"parameters": [{"name": "a", "value": "b"}]}),
-}
-
-
-@pytest.fixture
-def on_plan(app: Flask, register: Callable[..., Client]) -> Callable[..., Client]:
-    def make(*, admin: bool = False, rate: int | None = None, **limits: Any) -> Client:
-        with app.app_context():
-            plans.add("Own", free=False, limits={"api": {"enabled": "1"}} | limits, rate=rate)
-        return register("carol", plan="Own", admin=admin)
-
-    return make
 
 
 def test_of_50_concurrent_posts_below_a_limit_of_5_exactly_5_succeed(

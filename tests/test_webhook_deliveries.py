@@ -10,9 +10,7 @@ from standardwebhooks import WebhookVerificationError
 from linkmgr.events import worker
 from tests.conftest import Client
 from tests.support.factories import Sql
-from tests.support.receivers import Deliver, Receiver, deliveries, events, make_due, subscribe
-
-URL = "https://example.com/page"
+from tests.support.receivers import URL, Deliver, Receiver, deliveries, events, fail, make_due, subscribe
 
 
 def test_the_public_library_verifies_a_delivery_and_refuses_a_changed_one(
@@ -65,10 +63,7 @@ def test_a_delivery_shows_its_event_and_its_response(alice: Client, receiver: Re
 def test_a_failed_delivery_is_repeated_with_the_same_id_on_schedule(
     alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql
 ) -> None:
-    webhook_id, _ = subscribe(alice, receiver.url)
-    receiver.status = 500
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
+    webhook_id = fail(alice, receiver, deliver)
     for attempt, delay in enumerate(worker.SCHEDULE, 1):
         [delivery] = deliveries(alice, webhook_id)
         assert (delivery["state"], delivery["attempts"], delivery["status"]) == ("waiting", attempt, 500)
@@ -115,10 +110,7 @@ def test_410_turns_a_webhook_off_and_tells_why(alice: Client, receiver: Receiver
 def test_deliveries_of_a_webhook_that_is_off_wait_until_it_is_on_again(
     alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql
 ) -> None:
-    webhook_id, _ = subscribe(alice, receiver.url)
-    receiver.status = 500
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
+    webhook_id = fail(alice, receiver, deliver)
     receiver.status = 410
     alice.add("/api/url/add", {"url": f"{URL}?2"})
     make_due(sql)
@@ -140,10 +132,7 @@ def test_deliveries_of_a_webhook_that_is_off_wait_until_it_is_on_again(
 def test_deliveries_of_a_webhook_without_a_url_are_not_waiting(
     alice: Client, receiver: Receiver, deliver: Deliver
 ) -> None:
-    webhook_id, _ = subscribe(alice, receiver.url)
-    receiver.status = 500
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
+    webhook_id = fail(alice, receiver, deliver)
     alice.put(f"/api/webhook/{webhook_id}/update", {"url": ""})
     [delivery] = deliveries(alice, webhook_id)
     assert (delivery["state"], delivery["due"]) == ("off", None)
@@ -168,10 +157,7 @@ def test_a_delivery_of_a_webhook_without_a_url_is_not_sent_again(
 def test_a_week_without_success_turns_a_webhook_off(
     alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql
 ) -> None:
-    webhook_id, _ = subscribe(alice, receiver.url)
-    receiver.status = 500
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
+    webhook_id = fail(alice, receiver, deliver)
     sql("UPDATE webhooks SET failing_since = now() - interval '8 days' RETURNING 1")
     make_due(sql)
     deliver()
@@ -183,10 +169,7 @@ def test_a_week_without_success_turns_a_webhook_off(
 def test_a_failure_after_days_without_attempts_does_not_turn_a_webhook_off(
     alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql, action: str
 ) -> None:
-    webhook_id, _ = subscribe(alice, receiver.url)
-    receiver.status = 500
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
+    webhook_id = fail(alice, receiver, deliver)
     sql(
         "UPDATE webhooks SET failing_since = failing_since - interval '20 days',"
         " paused_until = paused_until - interval '16 days' RETURNING 1"
@@ -205,10 +188,7 @@ def test_a_failure_after_days_without_attempts_does_not_turn_a_webhook_off(
 def test_a_failing_receiver_gets_one_delivery_at_a_time(
     alice: Client, receiver: Receiver, deliver: Deliver, sql: Sql
 ) -> None:
-    subscribe(alice, receiver.url)
-    receiver.status = 500
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
+    fail(alice, receiver, deliver)
     for number in range(20):
         alice.add("/api/url/add", {"url": f"{URL}?{number}"})
     deliver()

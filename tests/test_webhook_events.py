@@ -12,6 +12,7 @@ from linkmgr.fields.webhooks import KINDS
 from linkmgr.imports import storing
 from tests.conftest import Client
 from tests.support import factories
+from tests.support.bodies import LEAST
 from tests.support.factories import Sql
 from tests.support.imported import Import, sale, shlink, yourls
 from tests.support.receivers import Deliver, Receiver, deliveries, events, subscribe
@@ -30,17 +31,6 @@ def test_a_created_link_is_delivered_with_its_record(alice: Client, receiver: Re
     assert datetime.fromisoformat(delivery.json["timestamp"]) > datetime.now(UTC) - timedelta(minutes=1)
 
 
-CREATED = {
-    "link": ("/api/url/add", {"url": URL}, "/api/url/{}"),
-    "qr": ("/api/qr/add", {"type": "text", "data": "Hello"}, "/api/qr/{}"),
-    "campaign": ("/api/campaign/add", {"name": "Summer"}, "/api/campaign/{}"),
-    "channel": ("/api/channel/add", {"name": "News"}, "/api/channel/{}"),
-    "bio": ("/api/bio/add", {"alias": "dana", "name": "Dana"}, "/api/bio/{}"),
-    "domain": ("/api/domain/add", {"domain": "https://go.example.com"}, "/api/domain/{}"),
-    "splash": ("/api/splash/add", {"name": "Launch"}, "/api/splash/{}"),
-    "overlay": ("/api/overlay/add", {"type": "message", "name": "Sale", "message": "Now"}, "/api/overlay/{}"),
-    "pixel": ("/api/pixel/add", {"type": "gtmpixel", "name": "Shop", "tag": "GTM-1"}, "/api/pixel/{}"),
-}
 CHANGES = {
     "link": {"metatitle": "New"}, "qr": {"data": "Hi"}, "campaign": {"name": "Winter"}, "channel": {"name": "Old"},
     "bio": {"name": "Dan"}, "domain": {"redirectroot": URL}, "splash": {"name": "Start"}, "overlay": {"name": "Buy"},
@@ -50,14 +40,15 @@ CHANGES = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_row_has_events_for_its_changes(alice: Client, deliver: Deliver, kind: str) -> None:
-    add, members, path = CREATED[kind]
+    word = "url" if kind == "link" else kind
     subscribe(alice, "", f"{kind}.*")
-    row_id = alice.add(add, members)
+    row_id = alice.add(f"/api/{word}/add", LEAST[word])
+    path = f"/api/{word}/{row_id}"
     deliver()
-    assert alice.put(f"{path.format(row_id)}/update", CHANGES[kind]).status_code == 200
-    answer = alice.get(path.format(row_id)).get_json()
+    assert alice.put(f"{path}/update", CHANGES[kind]).status_code == 200
+    answer = alice.get(path).get_json()
     deliver()
-    assert alice.delete(f"{path.format(row_id)}/delete").status_code == 200
+    assert alice.delete(f"{path}/delete").status_code == 200
     deliver()
     created, changed, deleted = events(alice)
     assert [event["type"] for event in (created, changed, deleted)] == [
@@ -68,21 +59,15 @@ def test_each_kind_of_row_has_events_for_its_changes(alice: Client, deliver: Del
     assert not {"user_id", "password_hash"} & deleted["data"].keys()
 
 
-def test_a_refused_change_has_no_event(alice: Client, deliver: Deliver) -> None:
+def test_a_refused_change_and_a_link_that_exists_have_no_event(alice: Client, deliver: Deliver) -> None:
     subscribe(alice)
     alice.add("/api/url/add", {"url": URL, "custom": "summer"})
     assert alice.post("/api/url/add", {"url": URL, "custom": "summer"}).status_code == 400
     assert alice.put("/api/url/999/update", {"metatitle": "x"}).status_code == 404
-    deliver()
-    assert [event["type"] for event in events(alice)] == ["link.created"]
-
-
-def test_adding_the_same_plain_link_again_is_no_change(alice: Client, deliver: Deliver) -> None:
-    subscribe(alice)
     for _ in range(3):
         alice.add("/api/url/add", {"url": URL})
     deliver()
-    assert [event["type"] for event in events(alice)] == ["link.created"]
+    assert [event["type"] for event in events(alice)] == ["link.created"] * 2
 
 
 def test_an_event_goes_only_to_its_owner(alice: Client, bob: Client, receiver: Receiver, deliver: Deliver) -> None:

@@ -14,7 +14,7 @@ from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.pages import signed_in
-from tests.support.receivers import URL, Deliver, Receiver, deliveries, events, subscribe
+from tests.support.receivers import URL, Deliver, Receiver, deliveries, events, fail, subscribe
 from tests.support.visited import Store, Visited
 
 
@@ -129,10 +129,7 @@ def test_a_webhook_that_is_off_is_not_tested(
 def test_a_test_and_a_repetition_do_not_wait_for_a_failing_receiver(
     alice: Client, receiver: Receiver, deliver: Deliver, action: str
 ) -> None:
-    webhook_id, _ = subscribe(alice, receiver.url)
-    receiver.status = 500
-    alice.add("/api/url/add", {"url": URL})
-    deliver()
+    webhook_id = fail(alice, receiver, deliver)
     [delivery] = deliveries(alice, webhook_id)
     receiver.status = 200
     path = f"/api/delivery/{delivery['id']}/retry" if action == "retry" else f"/api/webhook/{webhook_id}/test"

@@ -11,9 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from argon2 import PasswordHasher
-from flask import Flask
 
-from linkmgr.repository import plans
 from linkmgr.web import recent_callers
 from tests.conftest import MANY, Client
 from tests.support.factories import Sql
@@ -32,16 +30,6 @@ Answer = tuple[int, dict[str, str], bytes]
 @pytest.fixture(scope="module")
 def base(shared: Callable[..., str]) -> str:
     return shared("--workers", "4", rate_limit=MANY)
-
-
-@pytest.fixture
-def on_plan(app: Flask, register: Callable[..., Client]) -> Callable[..., Client]:
-    def make(*, rate: int | None = None, **limits: Any) -> Client:
-        with app.app_context():
-            plans.add("Own", free=False, limits={"api": {"enabled": "1"}} | limits, rate=rate)
-        return register("carol", plan="Own")
-
-    return make
 
 
 def request(base: str, method: str, path: str, body: str | None = None, **headers: str) -> Answer:

@@ -1,10 +1,15 @@
 """Bodies with every member of an operation."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from marshmallow import Schema
 
 from linkmgr.openapi.operations import OPERATIONS
+from tests.support import factories
+from tests.support.factories import Sql
+
+if TYPE_CHECKING:
+    from tests.conftest import Client
 
 Members = dict[str, Any]
 
@@ -34,3 +39,30 @@ def body_of(word: str, suffix: str) -> type[Schema] | None:
 
 def sent(pairs: dict[str, tuple[Any, Any]]) -> Members:
     return {name: value for name, (value, _) in pairs.items()}
+
+
+def everything(client: "Client", sql: Sql) -> Members:
+    """Return the body of a link with every member, which refer to new rows of the user."""
+    ids = {name: factories.ALL[name](sql, client.id) for name in ("domain", "overlay", "pixel", "campaign", "channel")}
+    [domain] = sql("SELECT 'https://' || host AS name FROM domains WHERE id = %(id)s", id=ids["domain"])
+    return {
+        "url": "https://example.com/page",
+        "custom": "summer",
+        "domain": domain["name"],
+        "password": "secret",
+        "expiry": "2030-12-31 23:59:59",
+        "type": f"overlay-{ids['overlay']}",
+        "geotarget": [{"location": "germany", "link": "https://example.com/de"}],
+        "devicetarget": [{"device": "iphone", "link": "https://example.com/iphone"}],
+        "languagetarget": [{"language": "fr", "link": "https://example.com/fr"}],
+        "parameters": [{"name": "utm_source", "value": "news"}],
+        "metatitle": "Summer <sale>",
+        "metadescription": "Everything\nmust go",
+        "metaimage": "https://example.com/sale.png",
+        "description": "For the newsletter",
+        "pixels": [ids["pixel"]],
+        "campaign": ids["campaign"],
+        "channel": [ids["channel"]],
+        "deeplink": {"auto": True, "apple": "https://apps.apple.com/app/1"},
+        "status": "private",
+    }

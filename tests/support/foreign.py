@@ -3,7 +3,7 @@
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pycurl
@@ -66,3 +66,20 @@ def resolve(monkeypatch: pytest.MonkeyPatch, **addresses: str) -> None:
     """Set the addresses that names resolve to. `go_example_com` means go.example.com."""
     pinned = [f"{name.replace('_', '.')}:80:{address}" for name, address in addresses.items()]
     monkeypatch.setitem(fetch.OPTIONS, pycurl.RESOLVE, pinned)
+
+
+Publish = Callable[..., int]
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Publish]:
+    """Start a web server under a public name."""
+    running = ExitStack()
+
+    def start(answer: Answer, name: str = "go.example.com:80", **options: ssl.SSLContext) -> int:
+        port = running.enter_context(server(answer, **options))
+        publish(monkeypatch, {name: port})
+        return port
+
+    with running:
+        yield start

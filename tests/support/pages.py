@@ -40,11 +40,19 @@ def console(app: Flask, alice: "Client") -> FlaskClient:
     return signed_in(app)
 
 
+def login_path(admin: "Client", user: "Client") -> str:
+    """Return the path of a new login link."""
+    return "/login/" + str(admin.get(f"/api/user/login/{user.id}").get_json()["url"]).rsplit("/", 1)[1]
+
+
 def by_link(app: Flask, admin: "Client", user: "Client") -> FlaskClient:
     browser = app.test_client()
-    token = admin.get(f"/api/user/login/{user.id}").get_json()["url"].rsplit("/", 1)[1]
-    browser.post(f"/login/{token}")
+    browser.post(login_path(admin, user))
     return browser
+
+
+def is_signed_in(browser: FlaskClient) -> bool:
+    return browser.get("/account").status_code == 200
 
 
 def send(browser: FlaskClient, path: str, **fields: str) -> str:

@@ -18,6 +18,7 @@ from tests.support.factories import Sql
 if TYPE_CHECKING:
     from tests.conftest import Client
 
+URL = "https://example.com/page"
 Deliver = Callable[[], None]
 
 
@@ -125,10 +126,16 @@ def events(client: "Client", query: str = "") -> list[dict[str, Any]]:
     return found
 
 
+def fail(client: "Client", receiver: Receiver, deliver: Deliver) -> int:
+    """Let the delivery of a new link fail. Return the id of its webhook."""
+    webhook_id, _ = subscribe(client, receiver.url)
+    receiver.status = 500
+    client.add("/api/url/add", {"url": URL})
+    deliver()
+    return webhook_id
+
+
 def make_due(sql: Sql) -> None:
     """Let the time until the next attempt pass."""
     sql("UPDATE deliveries SET due = now() WHERE state = 'waiting' RETURNING 1")
     sql("UPDATE webhooks SET paused_until = NULL RETURNING 1")
-
-
-URL = "https://example.com/page"

@@ -19,6 +19,20 @@ _EXCLUSIVE = """
 """
 
 
+@pytest.fixture(name="executed")
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The statements that the service executes."""
+    executed: list[str] = []
+    execute_on = Database.execute_on
+
+    def record(self: Database, pooled: Any, sql: str, *others: Any) -> list[Row]:
+        executed.append(sql)
+        return execute_on(self, pooled, sql, *others)
+
+    monkeypatch.setattr(Database, "execute_on", record)
+    return executed
+
+
 class Cost(NamedTuple):
     sql: str
     rows: int  # read or written by the statement, its triggers and its cascades
