@@ -40,6 +40,7 @@ from tests.support.reports import bob_link, free, link, visited  # noqa: F401 - 
 from tests.support.schemas import _empty, drop_past_months, empty, emptying, flask, fresh, migrate  # noqa: F401 - fixtures
 from tests.support.searched import stock  # noqa: F401 - fixtures
 from tests.support.servers import base, logs, redis_url, serve, shared, unlimited  # noqa: F401 - fixtures
+from tests.support.sessions import signed_in  # noqa: F401 - a fixture
 from tests.support.shortlinks import short  # noqa: F401 - a fixture
 from tests.support.stage import stage  # noqa: F401 - a fixture
 from tests.support.targets import located, target  # noqa: F401 - fixtures

@@ -1,18 +1,21 @@
 """Sign-in, the account page and error pages in Chromium. The fixture `browser` also checks that no page violates its
 own policy or logs an error on the console."""
 
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 
 import pytest
+from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
 from tests.conftest import Client
 from tests.support.browser import PHONE, Browser
-from tests.support.pages import PASSWORD, login_link
+from tests.support.fit import faults
+from tests.support.foreign import answering, server
+from tests.support.pages import PASSWORD
+from tests.support.sessions import login_link, sign_in
 
 pytestmark = pytest.mark.browser
 
@@ -29,19 +32,16 @@ def api(base: str, key: str, path: str = "/api/account") -> int:
 
 
 @pytest.fixture
-def alices(browser: Browser, base: str, admin: Client, alice: Client) -> Browser:
+def alices(signed_in: Browser, base: str) -> Browser:
     """A browser on alice's account page."""
-    browser.open(login_link(base, admin, alice))
-    browser.wait_for("/console")
-    browser.open(f"{base}/account")
-    return browser
+    signed_in.open(f"{base}/account")
+    return signed_in
 
 
 def test_a_login_link_opens_the_account_where_the_key_is_replaced(
-    browser: Browser, base: str, admin: Client, alice: Client
+    browser: Browser, base: str, app: Flask, alice: Client
 ) -> None:
-    link = login_link(base, admin, alice)
-    assert link.startswith(f"{base}/login/")
+    link = login_link(base, app, alice.id)
     browser.open(link)
     browser.wait_for("/console")
     browser.open(f"{base}/account")
@@ -71,9 +71,9 @@ def test_a_login_link_opens_the_account_where_the_key_is_replaced(
     assert browser.run("return performance.getEntriesByType('navigation')[0].responseStatus") == 410
 
 
-def test_without_scripts_a_button_signs_in(browser: Browser, base: str, admin: Client, alice: Client) -> None:
+def test_without_scripts_a_button_signs_in(browser: Browser, base: str, app: Flask, alice: Client) -> None:
     browser.scripts(run=False)
-    browser.open(login_link(base, admin, alice))
+    browser.open(login_link(base, app, alice.id))
     assert "Signing you in" in browser.text
     browser.click("Sign in")
     browser.wait_for("/console")
@@ -153,36 +153,11 @@ def test_the_page_of_a_dead_link_leads_back(browser: Browser, base: str) -> None
     assert "Go back" not in browser.text
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_fits_a_phone_and_labels_its_controls(
-    browser: Browser, base: str, admin: Client, register: Callable[..., Client], scheme: str
-) -> None:
-    longest = register("x" * 50, plan="Free")
-    browser.size(*PHONE)
+@pytest.mark.parametrize(("scheme", "color"), [("light", "245, 246, 250"), ("dark", "14, 16, 22")])
+def test_pages_follow_the_color_scheme(browser: Browser, base: str, scheme: str, color: str) -> None:
     browser.scheme(scheme)
-    backgrounds = set()
-
-    def look(path: str) -> None:
-        browser.open(base + path)
-        measure(path)
-
-    def measure(path: str) -> None:
-        browser.run("document.querySelectorAll('details').forEach(details => details.open = true)")
-        assert browser.run("return document.documentElement.scrollWidth") <= PHONE[0], path
-        assert len(browser.all("h1")) == len(browser.all("main")) == 1
-        assert browser.unnamed() == [], path
-        backgrounds.add(browser.find("body").value_of_css_property("background-color"))
-
-    for path in ("/login", "/nowhere", "/login/spent"):
-        look(path)
-    browser.open(login_link(base, admin, longest))
-    browser.wait_for("/console")
-    look("/account")
-    browser.find("#key-password").send_keys(PASSWORD)
-    browser.click("Show key")
-    browser.wait_for("/account/key")
-    measure("/account/key")
-    assert backgrounds == {"rgba(245, 246, 250, 1)" if scheme == "light" else "rgba(14, 16, 22, 1)"}
+    browser.open(f"{base}/login")
+    assert browser.find("body").value_of_css_property("background-color") == f"rgba({color}, 1)"
 
 
 def test_the_key_is_copied(alices: Browser, alice: Client) -> None:
@@ -192,16 +167,15 @@ def test_the_key_is_copied(alices: Browser, alice: Client) -> None:
     alices.click("Copy key")
     alices.wait_for_text("Copied")
     assert alices.run("return getSelection().toString()") == alice.key
+    assert faults(alices, "best-practice") == []
 
 
 def test_it_works_over_plain_http_where_browsers_send_no_sec_fetch_site(
-    browser: Browser, serve: Callable[..., str], admin: Client, alice: Client
+    browser: Browser, serve: Callable[..., str], app: Flask, alice: Client
 ) -> None:
-    local = serve("--graceful-timeout", "0", base_url="http://links.test", serve_loopback="1")
-    port = local.rsplit(":", 1)[1]
-    browser.open(login_link(local, admin, alice).replace("links.test", f"links.test:{port}"))
-    browser.wait_for("/console")
-    browser.open(f"http://links.test:{port}/account")
+    local = serve("--workers", "1", base_url="http://links.test", serve_loopback="1").replace("127.0.0.1", "links.test")
+    sign_in(browser, local, app, alice.id)
+    browser.open(f"{local}/account")
     browser.find("#key-password").send_keys(PASSWORD)
     browser.click("Show key")
     browser.wait_for("/account/key")
@@ -213,28 +187,13 @@ def test_it_works_over_plain_http_where_browsers_send_no_sec_fetch_site(
 @pytest.fixture
 def foreign_page() -> Iterator[Callable[[str], str]]:
     """Serve one page from another port, which is the same site as far as cookies are concerned."""
-    servers = []
+    with ExitStack() as servers:
 
-    def start(html: str) -> str:
-        class Page(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(200)
-                self.send_header("Content-Type", "text/html")
-                self.end_headers()
-                self.wfile.write(b'<link rel="icon" href="data:,">' + html.encode())
+        def start(html: str) -> str:
+            page = answering(b'<link rel="icon" href="data:,">' + html.encode(), Content_Type="text/html")
+            return f"http://127.0.0.1:{servers.enter_context(server(page))}/"
 
-            def log_message(self, *_: object) -> None:
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return f"http://127.0.0.1:{server.server_port}/"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+        yield start
 
 
 @pytest.mark.parametrize("policy", ["unsafe-url", "no-referrer"])

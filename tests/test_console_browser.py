@@ -10,8 +10,7 @@ from selenium.webdriver.support.select import Select
 
 from tests.conftest import Client
 from tests.support import factories
-from tests.support.browser import Browser
-from tests.support.console_pages import SIZES, signed_in_browser  # noqa: F401 - a fixture
+from tests.support.browser import PHONE, Browser
 from tests.support.factories import Sql
 from tests.support.receivers import Receiver
 from tests.support.targets import FIREFOX, wait_until
@@ -72,7 +71,7 @@ def test_keys_lead_to_the_search_and_to_a_new_link_which_is_deleted_in_a_dialog(
 
 def test_without_scripts_a_link_is_created_found_and_deleted(signed_in: Browser, base: str, sql: Sql) -> None:
     browser = signed_in
-    browser.size(*SIZES["phone"])
+    browser.size(*PHONE)
     browser.scripts(run=False)
     browser.find("#urls").send_keys("https://example.com/a")
     browser.click("Create link")
@@ -142,7 +141,7 @@ def test_results_follow_what_one_types_and_selected_links_are_deleted(
 def test_without_scripts_links_are_filtered_and_changed(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
     browser = signed_in
     campaign, link_id = factories.campaign(sql, alice.id), factories.link(sql, alice.id)
-    browser.size(*SIZES["phone"])
+    browser.size(*PHONE)
     browser.scripts(run=False)
     browser.open(f"{base}/console/links")
     assert browser.find(".short .own").value_of_css_property("font-size") == "0px", "the alias has the line"
@@ -204,7 +203,7 @@ def test_a_form_can_be_sent_again_after_a_download_and_after_back(
 
 def test_the_menu_of_a_phone_opens_and_escape_closes_it(signed_in: Browser) -> None:
     browser = signed_in
-    browser.size(*SIZES["phone"])
+    browser.size(*PHONE)
     browser.click("Menu")
     assert browser.find("#menu").is_displayed()
     browser.press(Keys.TAB)

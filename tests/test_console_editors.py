@@ -11,17 +11,14 @@ from selenium.webdriver.common.keys import Keys
 from tests.conftest import Client
 from tests.support.browser import Browser
 from tests.support.factories import Sql
-from tests.support.pages import login_link
-from tests.support.stocked import LINKS
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-def signed_in(browser: Browser, base: str, admin: Client, alice: Client) -> Browser:
-    browser.open(login_link(base, admin, alice))
-    browser.wait_for("/console")
-    return browser
+LINKS = [
+    {"title": "Shop", "url": "https://example.com/shop"},
+    {"title": "Workshops, with a title that needs more than one line", "url": "https://example.org/" + "long/" * 30},
+]
 
 
 def test_the_preview_of_a_code_follows_what_is_typed_and_a_large_logo_becomes_small(

@@ -13,8 +13,8 @@ from flask.testing import FlaskClient
 from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support.browser import Browser
-from tests.support.console_pages import check, signed_in_browser  # noqa: F401 - a fixture
 from tests.support.factories import Sql
+from tests.support.fit import faults
 from tests.support.imported import aliases, sale, send, shlink
 from tests.support.pages import signed_in
 from tests.support.races import during
@@ -204,20 +204,18 @@ def test_a_file_is_imported_in_a_browser(
     )
     browser.click("Import and export")
     browser.wait_for("/console/imports")
-    check(browser, "imports-none", tmp_path)
     browser.find("#file").send_keys(str(file))
     browser.click("Show the content")
     browser.wait_for_text("These are the first rows")
-    check(browser, "import-draft", tmp_path)
+    assert faults(browser, "best-practice") == []
     browser.click("Import all rows")
     browser.wait_for_text("Rows that failed")
     assert len(aliases(sql, alice)) == 30
-    check(browser, "import-done", tmp_path)
+    assert faults(browser, "best-practice") == []
     unknown = tmp_path / "unknown.csv"
     unknown.write_text("Label;Where\nsummer;https://example.com/sale\n")
     browser.open(f"{base}/console/imports")
-    check(browser, "imports", tmp_path)
     browser.find("#file").send_keys(str(unknown))
     browser.click("Show the content")
     browser.wait_for_text("Choose the column of the target.")
-    check(browser, "import-columns", tmp_path)
+    assert faults(browser, "best-practice") == []

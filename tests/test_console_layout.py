@@ -5,7 +5,6 @@ import pytest
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.browser import PHONE, Browser
-from tests.support.console_pages import signed_in_browser  # noqa: F401 - a fixture
 from tests.support.factories import Sql
 
 pytestmark = pytest.mark.browser

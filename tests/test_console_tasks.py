@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from flask import Flask
 from PIL import Image
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
@@ -11,10 +12,10 @@ from selenium.webdriver.support.select import Select
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.browser import Browser
-from tests.support.console_pages import signed_in_browser  # noqa: F401 - a fixture
 from tests.support.factories import Sql
-from tests.support.pages import PASSWORD, login_link, visit
+from tests.support.pages import PASSWORD, visit
 from tests.support.receivers import Receiver
+from tests.support.sessions import sign_in
 from tests.support.visited import Store
 
 pytestmark = pytest.mark.browser
@@ -141,9 +142,8 @@ def test_a_bio_page_of_four_links(person: Person, alice: Client) -> None:
     assert len(alice.get(f"/api/bio/{page['id']}").get_json()["data"]["links"]) == 4
 
 
-def test_a_user_is_created_and_signed_in(browser: Browser, base: str, admin: Client) -> None:
-    browser.open(login_link(base, admin, admin))
-    browser.wait_for("/console")
+def test_a_user_is_created_and_signed_in(browser: Browser, base: str, app: Flask, admin: Client) -> None:
+    sign_in(browser, base, app, admin.id)
     person = Person(browser)
     person.click("Users", "/console/administration/users")
     person.click("New user", "/console/administration/users/new")
@@ -214,10 +214,9 @@ def test_20_links_are_deleted(person: Person, alice: Client, sql: Sql) -> None:
     assert person.steps <= 5
 
 
-def test_a_limit_of_a_plan_is_changed(browser: Browser, base: str, admin: Client, sql: Sql) -> None:
+def test_a_limit_of_a_plan_is_changed(browser: Browser, base: str, app: Flask, admin: Client, sql: Sql) -> None:
     before = sql("SELECT id, limits::text FROM plans WHERE name = 'Pro'")[0]
-    browser.open(login_link(base, admin, admin))
-    browser.wait_for("/console")
+    sign_in(browser, base, app, admin.id)
     person = Person(browser)
     person.click("Plans", "/console/administration/plans")
     person.click("Edit Pro", f"/console/administration/plans/{before['id']}/edit")

@@ -8,13 +8,14 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from flask import Flask
 from PIL import Image
 
 from tests.conftest import Client
 from tests.support.browser import Browser
-from tests.support.console_pages import style
 from tests.support.factories import Sql
-from tests.support.pages import login_link
+from tests.support.fit import style
+from tests.support.sessions import sign_in
 from tests.support.visited import Store, Visited
 
 pytestmark = pytest.mark.browser
@@ -45,11 +46,10 @@ def visits(link_id: int) -> list[Visited]:
 
 
 def test_a_pasted_url_and_its_first_visits_make_the_picture(
-    *, browser: Browser, serve: Callable[..., str], admin: Client, alice: Client, sql: Sql, store: Store
+    *, browser: Browser, serve: Callable[..., str], app: Flask, alice: Client, sql: Sql, store: Store
 ) -> None:
-    local = serve("--graceful-timeout", "0", base_url="http://links.test", serve_loopback="1")
-    browser.open(login_link(local, admin, alice).replace("links.test", f"links.test:{local.rsplit(':', 1)[1]}"))
-    browser.wait_for("/console")
+    local = serve("--workers", "1", base_url="http://links.test", serve_loopback="1")
+    sign_in(browser, local.replace("127.0.0.1", "links.test"), app, alice.id)
     browser.find("#urls").send_keys("https://example.com/shop/summer-sale")
     browser.click("Create link")
     browser.wait_for_text("Link created")

@@ -1,8 +1,6 @@
 """Browsers of the test client, and what they read on pages of the console."""
 
-import json
 import re
-import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from html import unescape
@@ -118,9 +116,8 @@ def details(client: "Client", link_id: int) -> dict[str, Any]:
     return found
 
 
-def pages(app: Flask, sql: Sql, user_id: int) -> Iterator[str]:
-    """Yield the path of each page, with the id of a row of the user."""
-    ids: dict[str, int] = {}
+def pages(app: Flask, sql: Sql, user_id: int, **ids: int) -> Iterator[str]:
+    """Yield the path of each page, with one of the ids or that of a new row of the user."""
     for method, rule in console_rules(app):
         if method != "GET" or "/export/" in rule:  # files of any size are streamed
             continue
@@ -131,14 +128,6 @@ def pages(app: Flask, sql: Sql, user_id: int) -> Iterator[str]:
             ids[word] = sql("SELECT min(id) AS id FROM plans")[0]["id"]
         yield re.sub("<[^>]+>", str(ids.get(word)), rule)
         ids.pop("administration", None)
-
-
-def login_link(base: str, admin: "Client", user: "Client") -> str:
-    """Return a login link from the API of the running service."""
-    headers = {"Authorization": f"Bearer {admin.key}"}
-    call = urllib.request.Request(f"{base}/api/user/login/{user.id}", headers=headers)
-    with urllib.request.urlopen(call, timeout=10) as answer:
-        return str(json.load(answer)["url"])
 
 
 def seen(page: str) -> str:

@@ -1,0 +1,44 @@
+"""The check of an open page: its accessibility, and its fit to screens of 320 to 2560 pixels."""
+
+from itertools import cycle
+
+from tests.support import axe
+from tests.support.browser import DESKTOP, Browser
+
+WIDTHS = (320, 390, 768, 1280, 2560)
+LOOKS = cycle(((390, "light"), (1280, "dark")))  # one for each page, since all pages have the same components
+# The width of a phone's window grows with the page, so it is not compared.
+MEASURE = """
+    return ["rtl", "ltr"].map((direction) => {
+        document.documentElement.dir = direction;
+        return Math.max(document.documentElement.scrollWidth, document.body.scrollWidth);
+    });
+"""
+
+
+def style(browser: Browser, scheme: str) -> None:
+    """Set the color scheme, without the transitions between colors."""
+    features = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
+    media = {"features": [{"name": name, "value": value} for name, value in features.items()]}
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+
+
+def faults(browser: Browser, *more: str, closed: bool = False) -> list[str]:
+    """Return the faults of the page in all widths and directions, with its details open, and in one of the looks."""
+    path = browser.path
+    browser.run("document.querySelector('[data-pause]')?.click()")  # the countdown of a splash page
+    if not closed:
+        browser.run("for (const details of document.querySelectorAll('details')) details.open = true")
+    # With this attribute, browsers discard the page of an error. Content-Disposition makes them save a file.
+    found = [f"{path} has a link with the attribute download"] if browser.all("a[download]") else []
+    for width in WIDTHS:
+        browser.size(width, 900)
+        found += [f"{path} is {at} pixels wide at {width}" for at in browser.run(MEASURE) if at > width]
+    width, scheme = next(LOOKS)
+    browser.size(width, 900)
+    style(browser, scheme)
+    browser.run("scrollTo(0, document.documentElement.scrollHeight)")  # the bar of a form covers nothing there
+    found += [f"{path}, {width}, {scheme}: {violation}" for violation in axe.violations(browser, *more)]
+    browser.size(*DESKTOP)
+    browser.run("scrollTo(0, 0)")
+    return found
