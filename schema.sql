@@ -69,6 +69,7 @@ CREATE TABLE users (
 );
 CREATE UNIQUE INDEX username_taken ON users (lower(username));
 CREATE UNIQUE INDEX email_taken ON users (lower(email));
+CREATE INDEX ON users (detailed_since) WHERE detailed_since IS NOT NULL;  -- the latest one of all users
 
 -- Users with their status and the plan that is in force, which depend on the time. The rate of a plan does not apply to
 -- administrators. LIMIT makes PostgreSQL look up the plan by its key: a join would build a hash table of all plans for
