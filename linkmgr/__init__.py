@@ -76,7 +76,7 @@ def create_app(**overrides: str) -> Flask:
         api.init_app(app)
         scopes.init_app(app)  # needs all routes of the API
         openapi.init_app(app)
-        unknown.init_app(app, shown=openapi.shown_members, query=openapi.query_names)
+        unknown.init_app(app, openapi.query_names)
         pages.init_app(app)
         conditional_writes.init_app(app)  # needs all routes
         cli.init_app(app)

@@ -13,7 +13,7 @@ from flask import Flask
 from selenium.webdriver.common.keys import Keys
 
 from linkmgr.errors import CATALOGUE
-from linkmgr.openapi.operations import RESOURCES
+from linkmgr.openapi.operations import SECTIONS
 from tests.conftest import ROOT, Client
 from tests.support.browser import PHONE, Browser
 from tests.support.document import document
@@ -72,9 +72,9 @@ def test_over_the_rate_limit_a_browser_gets_a_page_and_a_program_json(
 
 
 def test_every_member_of_every_body_has_a_row_with_its_type_and_an_example(page: str) -> None:
-    for resource in RESOURCES:
-        anchor = resource.name.lower().replace(" ", "-")
-        bodies = [operation.body for operation in resource.operations if operation.body]
+    for section in SECTIONS:
+        anchor = section.name.lower().replace(" ", "-")
+        bodies = [operation.body for operation in section.operations if operation.body]
         members = {name: example for body in bodies for name, example in examples(body).items()}
         for name, example in members.items():
             [row] = re.findall(f'<tr id="{anchor}-{name}">(.*?)</tr>', page, re.DOTALL)

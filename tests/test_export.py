@@ -18,7 +18,7 @@ from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.stage import Stage
 
-PATHS = [operation.path for operation in export.RESOURCE.operations]
+PATHS = [operation.path for operation in export.SECTION.operations]
 LISTS = [path for path in PATHS if path != "/api/account/export" and "{" not in path]
 COLUMNS = ["Long URL", "Short code", "Domain", "Title", "Tags"]
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -10,15 +11,12 @@ from flask import Flask
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
-from linkmgr.settings import this_app
 from linkmgr.web.request import can_warn, current, note_ignored_member, warn
 
 MAX_NAMES = 10  # that are compared with the members of a body
 _MAX_LENGTH = 50
 _CUTOFF = 0.75
-_FIXED = {"type", "domain", "username", "status"}  # members that reads show and that some writes cannot change
 
-Shown = Callable[[], dict[type[Schema], frozenset[str]]]
 Query = Callable[[str, Rule], frozenset[str]]
 
 # Names that other services and our responses use, without "_" and "-", by the members that they can mean.
@@ -61,10 +59,8 @@ _MEANINGS = {
 _SHOWN_AS = {"domain": "name", "campaign": "name"}  # in responses to writes of campaigns
 
 
-def init_app(app: Flask, shown: Shown, query: Query) -> None:
-    """`shown` returns the members of the records that a client can send back, by the schema of the body. `query`
-    returns the parameters of an operation, which is a method and a rule."""
-    app.extensions["linkmgr_shown_members"] = shown
+def init_app(app: Flask, query: Query) -> None:
+    """`query` returns the parameters of an operation, which is a method and a rule."""
 
     def warn_unknown_parameters() -> None:
         request = current()
@@ -79,7 +75,7 @@ def init_app(app: Flask, shown: Shown, query: Query) -> None:
     app.before_request(warn_unknown_parameters)
 
 
-def _meant(name: str, fields: Iterable[str], shown: frozenset[str]) -> str | None:
+def _meant(name: str, fields: Iterable[str], shown: Mapping[str, bool]) -> str | None:
     plain = re.sub("[-_ ]", "", name.lower())
     if plain in fields:
         return plain
@@ -96,6 +92,15 @@ def _typed(name: str, fields: Iterable[str]) -> str | None:
     return nearest[0] if nearest else None
 
 
+@cache
+def _shown(schema: type[Schema]) -> dict[str, bool]:
+    """Return the members that reads show and that a client can send back. The value is True if it cannot be changed."""
+    declared = {name: field.metadata for name, field in schema._declared_fields.items()}
+    shown = {name: bool(marks["fixed"]) for name, marks in declared.items() if marks.get("shown")}
+    also, fixed = getattr(schema, "also_shown", ()), getattr(schema, "fixed", ())
+    return shown | {name: name in fixed for name in also}
+
+
 def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str, Any], prefix: str = "") -> None:
     """Warn of members that are not in the schema, except those that a read of the record shows.
 
@@ -104,12 +109,12 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
     """
     if not can_warn():
         return
-    shown = this_app().extensions["linkmgr_shown_members"]().get(schema, frozenset())
+    shown = _shown(schema)
     names = (name for name, value in members.items() if name not in fields and value not in (None, ""))
     for name in islice(names, MAX_NAMES):
         meant = _meant(name, fields, shown)
         if name in shown and (meant is None or meant in members):
-            if name in _FIXED and not prefix:
+            if shown[name] and not prefix:
                 note_ignored_member(name, members[name])
             continue
         meant = meant or _typed(name, fields)

@@ -6,7 +6,6 @@ The modules that build them are imported on the first request.
 from functools import cache
 
 from flask import Flask
-from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from linkmgr.openapi import docs, openapi
@@ -18,33 +17,13 @@ def init_app(app: Flask) -> None:
 
 
 @cache
-def shown_members() -> dict[type[Schema], frozenset[str]]:
-    """Return the members of the records of a resource by the schemas of its bodies."""
-    from linkmgr.openapi.operations import RESOURCES  # noqa: PLC0415
-
-    return {
-        operation.body: frozenset(
-            {
-                "short",
-                "shorturl",
-                *getattr(operation.body, "also_shown", ()),
-                *(name for record in resource.records.values() for name in record["properties"]),
-            }
-        )
-        for resource in RESOURCES
-        for operation in resource.operations
-        if operation.body
-    }
-
-
-@cache
 def _query_names() -> dict[tuple[str, str], frozenset[str]]:
-    from linkmgr.openapi.operations import RESOURCES  # noqa: PLC0415
+    from linkmgr.openapi.operations import SECTIONS  # noqa: PLC0415
 
     return {
         (operation.method, operation.path): frozenset(parameter["name"] for parameter in operation.query)
-        for resource in RESOURCES
-        for operation in resource.operations
+        for section in SECTIONS
+        for operation in section.operations
     }
 
 

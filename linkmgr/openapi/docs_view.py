@@ -5,66 +5,22 @@ import re
 import shlex
 from collections.abc import Iterator
 from http import HTTPStatus
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
 from linkmgr.errors import CATALOGUE
-from linkmgr.openapi.model import Resource
-from linkmgr.openapi.operations import RESOURCES
+from linkmgr.openapi.model import Operation, Section
+from linkmgr.openapi.operations import SECTIONS
+from linkmgr.openapi.responses import SHARED, by_status, codes_of
 from linkmgr.openapi.schemas import JsonSchema
 
 _ID = "17"  # the id in examples
 
 
-class Row(NamedTuple):
-    """A row of a table: a member of a body, or a parameter of a path or a query."""
-
-    name: str
-    place: str
-    needed: str
-    kind: str
-    default: Markup
-    example: Markup
-    description: Markup
-
-
-class Table(NamedTuple):
-    title: str
-    rows: list[Row]
-
-
-class Error(NamedTuple):
-    code: str
-    status: str
-    message: str
-
-
-class Operation(NamedTuple):
-    id: str
-    method: str
-    path: str
-    keyed: bool
-    scope: str
-    summary: str
-    description: Markup
-    parameters: list[Row]
-    members: list[str]
-    body: Markup
-    curl: Markup
-    success: Markup
-    errors: list[Error]
-    common: dict[str, list[str]]  # error codes that most operations share, by status
-
-
-class Section(NamedTuple):
-    name: str
-    anchor: str
-    description: Markup
-    tables: list[Table]
-    operations: list[Operation]
+# Values of the template: rows of tables, errors, operations and sections
+View = dict[str, Any]
 
 
 def _code(text: str) -> Markup:
@@ -91,20 +47,18 @@ def prose(text: str) -> Markup:
     return Markup("\n".join(blocks))  # noqa: S704 - _inline escapes
 
 
-def error(code: str) -> Error:
+def error(code: str) -> View:
     status, message = CATALOGUE[code]
-    return Error(code, f"{status} {HTTPStatus(status).phrase}", re.sub(":[a-z]+}", "}", message))
-
-
-def _codes_in(response: JsonSchema) -> list[str]:
-    return re.findall("^- `(\\w+)`", response["description"], re.MULTILINE)
+    return {
+        "code": code,
+        "status": f"{status} {HTTPStatus(status).phrase}",
+        "message": re.sub(":[a-z]+}", "}", message),
+    }
 
 
 class Reader:
     def __init__(self, document: JsonSchema) -> None:
         self.document = document
-        shared = [value for name, value in document["components"]["responses"].items() if "Refusal" in name]
-        self.common = {code for response in shared for code in _codes_in(response)}
 
     def resolve(self, schema: JsonSchema) -> JsonSchema:
         if "$ref" not in schema:
@@ -148,19 +102,20 @@ class Reader:
 
     # --- members and parameters
 
-    def row(self, name: str, schema: JsonSchema, *, place: str = "body", needed: str = "", text: str = "") -> Row:
+    def row(self, name: str, schema: JsonSchema, *, place: str = "body", needed: str = "", text: str = "") -> View:
+        """Return the row of a member of a body, or of a parameter of a path or a query."""
         examples, default = schema.get("examples"), schema.get("x-default", schema.get("default"))
-        return Row(
-            name,
-            place,
-            needed,
-            self.kind(schema),
-            _code("" if default is None else json.dumps(default)),
-            _code(json.dumps(examples[0], ensure_ascii=False) if examples else ""),
-            Markup(_inline(text or schema.get("description", ""))),  # noqa: S704 - _inline escapes
-        )
+        return {
+            "name": name,
+            "place": place,
+            "needed": needed,
+            "kind": self.kind(schema),
+            "default": _code("" if default is None else json.dumps(default)),
+            "example": _code(json.dumps(examples[0], ensure_ascii=False) if examples else ""),
+            "description": Markup(_inline(text or schema.get("description", ""))),  # noqa: S704 - _inline escapes
+        }
 
-    def _inner_rows(self, name: str, schema: JsonSchema) -> Iterator[Row]:
+    def _inner_rows(self, name: str, schema: JsonSchema) -> Iterator[View]:
         """Return the rows of the members of an object, or of the objects in an array."""
         schema = self.resolve(schema)
         item = self.resolve(schema.get("items", schema))
@@ -169,11 +124,11 @@ class Reader:
         for inner, member in item.get("properties", {}).items():
             yield self.row(f"{prefix}.{inner}", member, needed="required" if inner in required else "")
 
-    def _bodies(self, resource: Resource) -> list[tuple[str, JsonSchema]]:
+    def _bodies(self, section: Section) -> list[tuple[str, JsonSchema]]:
         """Return the method and schema of each body of a resource, the create first."""
         schemas = self.document["components"]["schemas"]
         bodies = [
-            (operation.method, schemas[operation.body.__name__]) for operation in resource.operations if operation.body
+            (operation.method, schemas[operation.body.__name__]) for operation in section.operations if operation.body
         ]
         return sorted(bodies, key=lambda body: body[0] != "POST")
 
@@ -186,90 +141,76 @@ class Reader:
             return "required"
         return f"required on {'create' if 'POST' in required else 'update'}" if required else ""
 
-    def tables(self, resource: Resource) -> Iterator[Table]:
-        bodies = self._bodies(resource)
-        rows: list[Row] = []
+    def tables(self, section: Section) -> Iterator[View]:
+        bodies = self._bodies(section)
+        rows: list[View] = []
         names = dict.fromkeys(name for _, body in bodies for name in body["properties"])
         for name in sorted(names, key=lambda name: "required" not in self._needed(name, bodies)):
             schema = next(body["properties"][name] for _, body in bodies if name in body["properties"])
             rows += [self.row(name, schema, needed=self._needed(name, bodies)), *self._inner_rows(name, schema)]
         if rows:
-            yield Table("Members of the body", rows)
-        for title, path in resource.tables.items():
+            yield {"title": "Members of the body", "rows": rows}
+        for title, path in section.tables.items():
             name, *inner = path.split(".")
             schema = self.document["components"]["schemas"][name]
             for member in inner:
                 schema = schema["properties"][member]
             required = [] if inner else schema.get("required", [])
             members = schema["properties"].items()
-            yield Table(
-                title, [self.row(*member, needed="required" if member[0] in required else "") for member in members]
-            )
+            rows = [self.row(*member, needed="required" if member[0] in required else "") for member in members]
+            yield {"title": title, "rows": rows}
 
     # --- operations
 
-    def _codes(self, responses: JsonSchema) -> Iterator[str]:
-        for status, response in responses.items():
-            if status >= "400":
-                yield from _codes_in(self.resolve(response))
-
-    def _by_status(self, codes: Iterator[str]) -> dict[str, list[str]]:
-        return {str(status): list(group) for status, group in groupby(codes, key=lambda code: CATALOGUE[code][0])}
-
-    def operation(self, resource: Resource, path: str, method: str, entry: JsonSchema) -> Operation:
+    def operation(self, operation: Operation) -> View:
+        entry = self.document["paths"][operation.path][operation.method.lower()]
         content = entry.get("requestBody", {}).get("content", {}).get("application/json", {})
         success = entry["responses"]["200"]["content"].get("application/json", {}).get("example")
-        codes = list(self._codes(entry["responses"]))
-        security = entry.get("security", [])
-        keyed = security != []
-        return Operation(
-            entry["operationId"].replace(".", "_"),
-            method,
-            path,
-            keyed,
-            security[0]["key"][0] if keyed else "",
-            entry["summary"],
-            prose(entry.get("description", "")),
-            [
-                self.row(
-                    parameter["name"],
-                    parameter["schema"],
-                    place=parameter["in"],
-                    needed="required" if parameter.get("required") else "",
-                    text=parameter.get("description", ""),
-                )
-                for parameter in map(self.resolve, entry.get("parameters", []))
-            ],
-            list(self.resolve(content["schema"])["properties"]) if content else [],
-            _code(json.dumps(content["example"], indent=2) if content else ""),
-            _code(self.curl(path, method, content.get("example"), keyed, entry)),
-            _code(json.dumps(success, indent=2) if success else ""),
-            [error(code) for code in codes if code not in self.common],
-            self._by_status(code for code in codes if code in self.common),
-        )
+        codes = by_status(codes_of(operation)).items()
+        common = {status: kept for status, group in codes if (kept := [code for code in group if code in SHARED])}
+        security = entry["security"]
+        return {
+            "id": entry["operationId"].replace(".", "_"),
+            "method": operation.method,
+            "path": operation.path,
+            "keyed": bool(security),
+            "scope": security[0]["key"][0] if security else "",
+            "summary": operation.summary,
+            "description": prose(operation.description),
+            "parameters": [self._parameter(parameter) for parameter in entry.get("parameters", [])],
+            "members": list(self.resolve(content["schema"])["properties"]) if content else [],
+            "body": _code(json.dumps(content["example"], indent=2) if content else ""),
+            "curl": _code(self.curl(operation, entry)),
+            "success": _code(json.dumps(success, indent=2) if success else ""),
+            "errors": [error(code) for _, group in codes for code in group if code not in SHARED],
+            "common": common,  # error codes that most operations share, by status
+        }
 
-    def curl(self, path: str, method: str, body: Any, keyed: bool, entry: JsonSchema) -> str:
+    def _parameter(self, parameter: JsonSchema) -> View:
+        parameter = self.resolve(parameter)
+        needed = "required" if parameter.get("required") else ""
+        text = parameter["description"]
+        return self.row(parameter["name"], parameter["schema"], place=parameter["in"], needed=needed, text=text)
+
+    def curl(self, operation: Operation, entry: JsonSchema) -> str:
         """Return the request as a command for a shell, with the placeholder API_KEY."""
-        url = self.document["servers"][0]["url"] + re.sub(r"{\w+}", _ID, path.replace("{type}", "links"))
-        values = {query["name"]: query["example"] for query in entry.get("parameters", []) if "example" in query}
+        url = self.document["servers"][0]["url"] + re.sub(r"{\w+}", _ID, operation.path.replace("{type}", "links"))
+        values = {query["name"]: query["example"] for query in operation.query if "example" in query}
         if values:
             url += "?" + "&".join(f"{name}={quote(str(value), safe=':,/')}" for name, value in values.items())
-        words = [["-X", method]] if method != "GET" else []
-        words += [["-H", "Authorization: Bearer API_KEY"]] if keyed else []
-        words += [["-H", "Content-Type: application/json"], ["-d", json.dumps(body)]] if body else []
-        words += [["--output", "export.zip"]] if "application/zip" in entry["responses"]["200"]["content"] else []
+        words = [["-X", operation.method]] if operation.method != "GET" else []
+        words += [["-H", "Authorization: Bearer API_KEY"]] if entry["security"] else []
+        if operation.example:
+            words += [["-H", "Content-Type: application/json"], ["-d", json.dumps(operation.example)]]
+        words += [["--output", "export.zip"]] if operation.file else []
         return " \\\n  ".join([f"curl {shlex.quote(url)}", *map(shlex.join, words)])
 
-    def sections(self) -> Iterator[Section]:
-        for resource in RESOURCES:
-            entries = [
-                (operation, self.document["paths"][operation.path][operation.method.lower()])
-                for operation in resource.operations
-            ]
-            yield Section(
-                resource.name,
-                resource.name.lower().replace(" ", "-"),
-                prose(resource.description),
-                list(self.tables(resource)),
-                [self.operation(resource, operation.path, operation.method, entry) for operation, entry in entries],
-            )
+    def sections(self) -> Iterator[View]:
+        for section in SECTIONS:
+            yield {
+                "name": section.name,
+                "anchor": section.name.lower().replace(" ", "-"),
+                "description": prose(section.description),
+                "tables": list(self.tables(section)),
+                "operations": [self.operation(operation) for operation in section.operations],
+            }

@@ -11,8 +11,8 @@ from werkzeug.routing import Rule
 from linkmgr.fields.webhooks import TYPES
 from linkmgr.openapi import responses, usual
 from linkmgr.openapi.bodies import body_of, with_nested
-from linkmgr.openapi.model import Access, Operation, Resource
-from linkmgr.openapi.operations import OPERATIONS, RECORDS, RESOURCES
+from linkmgr.openapi.model import Access, Operation, Section
+from linkmgr.openapi.operations import OPERATIONS, RECORDS, SECTIONS
 from linkmgr.openapi.schemas import ID, JsonSchema, record, ref, text
 from linkmgr.repository.channels import ITEMS
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
@@ -215,7 +215,7 @@ def _events() -> JsonSchema:
     }
 
 
-def _entry(resource: Resource, operation: Operation, operation_id: str, rule: Rule) -> JsonSchema:
+def _entry(section: Section, operation: Operation, operation_id: str, rule: Rule) -> JsonSchema:
     headers = [
         {"$ref": f"#/components/parameters/{header['name']}"}
         for header, methods in _HEADERS
@@ -228,7 +228,7 @@ def _entry(resource: Resource, operation: Operation, operation_id: str, rule: Ru
         "operationId": operation_id,
         "summary": operation.summary,
         **({"description": operation.description} if operation.description else {}),
-        "tags": [resource.name],
+        "tags": [section.name],
         **({"parameters": parameters} if parameters else {}),
         **({"requestBody": _body(operation)} if operation.body else {}),
         "security": [] if is_public else [{"key": [scopes.of(rule.endpoint, operation.method)]}],
@@ -236,27 +236,27 @@ def _entry(resource: Resource, operation: Operation, operation_id: str, rule: Ru
     }
 
 
-def _links(resource: Resource, ids: dict[Operation, str]) -> JsonSchema:
+def _links(section: Section, ids: dict[Operation, str]) -> JsonSchema:
     """Return the OpenAPI links from a create to the operations whose only argument is its id."""
-    source = "$response.body#/data/id" if resource.name == "Users" else "$response.body#/id"
+    source = "$response.body#/data/id" if section.name == "Users" else "$response.body#/id"
     return {
         ids[operation]: {"operationId": ids[operation], "parameters": dict.fromkeys(operation.arguments, source)}
-        for operation in resource.operations
+        for operation in section.operations
         if len(operation.arguments) == 1
     }
 
 
 def _paths(app: Flask) -> JsonSchema:
     routes, paths = rules(app), defaultdict[str, JsonSchema](dict)
-    for resource in RESOURCES:
+    for section in SECTIONS:
         ids = {
             operation: _operation_id(routes[operation.method, operation.path], operation)
-            for operation in resource.operations
+            for operation in section.operations
         }
         for operation, operation_id in ids.items():
-            entry = _entry(resource, operation, operation_id, routes[operation.method, operation.path])
+            entry = _entry(section, operation, operation_id, routes[operation.method, operation.path])
             if operation.path.endswith("/add"):
-                entry["responses"]["200"]["links"] = _links(resource, ids)
+                entry["responses"]["200"]["links"] = _links(section, ids)
             paths[operation.path][operation.method.lower()] = entry
     return dict(paths)
 
@@ -274,7 +274,7 @@ def build(app: Flask, base_url: str) -> JsonSchema:
             "info": {"title": "linkmgr", "version": RELEASE, "description": DESCRIPTION},
             "servers": [{"url": base_url}],
             "security": [{"key": []}],
-            "tags": [{"name": resource.name, "description": resource.description} for resource in RESOURCES],
+            "tags": [{"name": section.name, "description": section.description} for section in SECTIONS],
             "paths": _paths(app),
             "webhooks": _events(),
             "components": {

@@ -50,7 +50,7 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Resource:
+class Section:
     """A section of the document. `tables` maps titles to schemas that /api/docs shows below the members."""
 
     name: str

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from http import HTTPStatus
 
 from linkmgr.errors import CATALOGUE
 from linkmgr.openapi.model import Access, Operation
@@ -26,22 +27,6 @@ _ROWS = {
     "X-RateLimit-Rows-Reset": "The epoch second at which the window ends.",
 }
 _RETRY = {"Retry-After": "The seconds after which you can try again."}
-_TITLES = {
-    400: "The request is invalid, a value is already in use, or a limit of the plan is reached",
-    401: "The API key is missing, unknown or expired",
-    403: "The plan, the user's role or the API key does not allow it",
-    404: "The path does not exist, or the user owns no row with this id",
-    408: "The body did not arrive in time",
-    409: "A request with the same key, or another import, is still running",
-    412: "The record has changed",
-    413: "The body is too large",
-    414: "The URL is too long",
-    415: "The body is not JSON",
-    422: "The key belongs to another request",
-    429: "The rate limit is exceeded",
-    500: "Internal error",
-    503: "The service is temporarily unavailable",
-}
 _ALWAYS = ("bad_request", "rate_limited", "bug", "unavailable", "busy", "schema_too_old")
 _KEYED = (
     "key_missing", "key_unknown", "key_expired", "address_not_allowed", "scope_missing", "key_confined", "plan_feature",
@@ -97,7 +82,7 @@ def _headers(*names: str) -> JsonSchema:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-def _by_status(codes: Iterable[str]) -> Codes:
+def by_status(codes: Iterable[str]) -> Codes:
     """Group the codes by status, in the order of the catalogue."""
     grouped: Codes = defaultdict(list)
     for code in sorted(set(codes), key=list(CATALOGUE).index):
@@ -108,11 +93,12 @@ def _by_status(codes: Iterable[str]) -> Codes:
 _COMMON = [*_ALWAYS, *_KEYED, *_IN_PATH]
 # The errors of most operations of a kind appear in the document only once, under a name with this prefix.
 _SHARED = {
-    "": _by_status([*_COMMON, *_IN_BODY, *_OF_WRITES]),
-    "Read": _by_status([*_COMMON, "invalid"]),
-    "Update": _by_status([*_COMMON, *_IN_BODY, *_OF_WRITES, *_OF_CHANGES]),
-    "Delete": _by_status([*_COMMON, *_OF_WRITES, *_OF_CHANGES]),
+    "": by_status([*_COMMON, *_IN_BODY, *_OF_WRITES]),
+    "Read": by_status([*_COMMON, "invalid"]),
+    "Update": by_status([*_COMMON, *_IN_BODY, *_OF_WRITES, *_OF_CHANGES]),
+    "Delete": by_status([*_COMMON, *_OF_WRITES, *_OF_CHANGES]),
 }
+SHARED = {code for shared in _SHARED.values() for codes in shared.values() for code in codes}
 # Names by status and codes. Kinds with the same codes of a status share a name.
 _NAMES = {
     (status, tuple(codes)): f"{kind}Refusal{status}"
@@ -125,7 +111,7 @@ def _error_response(status: int, codes: list[str]) -> JsonSchema:
     reasons = "\n".join(f"- `{code}`: {sentence_of(code)}" for code in codes)
     example = {"error": 1, "message": sentence_of(codes[0]), "code": codes[0]}
     return {
-        "description": f"{_TITLES[status]}.\n\n{reasons}",
+        "description": f"{HTTPStatus(status).phrase}.\n\n{reasons}",
         "headers": _headers(
             *_LIMITS,
             *_ID,
@@ -194,7 +180,7 @@ def of(operation: Operation) -> JsonSchema:
         str(status): _ref(_NAMES[status, tuple(group)])
         if (status, tuple(group)) in _NAMES
         else _error_response(status, group)
-        for status, group in _by_status(codes_of(operation)).items()
+        for status, group in by_status(codes_of(operation)).items()
     }
     unchanged = {"304": _ref("NotModified")} if operation.conditional else {}
     return {"200": _success(operation), **unchanged, **errors}

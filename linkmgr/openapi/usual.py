@@ -5,11 +5,11 @@ from typing import Any
 from marshmallow import fields
 
 from linkmgr.openapi.bodies import json_of
-from linkmgr.openapi.model import PAGING, Operation, Resource
+from linkmgr.openapi.model import PAGING, Operation, Section
 from linkmgr.openapi.schemas import CREATED, JsonSchema, changed, done, listing, or_null, reading
-from linkmgr.resources.resource import Resource as Declared
+from linkmgr.resources.resource import Resource
 
-Kind = type[Declared]
+Kind = type[Resource]
 Codes = tuple[str, ...]
 KINDS: list[Kind] = []  # all of section()
 
@@ -88,12 +88,12 @@ def section(
     records: dict[str, JsonSchema] | None = None,
     tables: dict[str, str] | None = None,
     **about: Any,
-) -> Resource:
+) -> Section:
     """Return the section of a resource that has the usual operations, and `others`. One of these with the method and
     path of a usual one replaces it."""
     KINDS.append(kind)
     by_path = {(operation.method, operation.path): operation for operation in (*operations(kind, **about), *others)}
-    return Resource(
+    return Section(
         title,
         tuple(by_path.values()),
         kind.about,

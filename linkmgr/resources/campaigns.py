@@ -23,6 +23,7 @@ and update contain the name as `domain` and as `campaign`."""
     noun = path = "campaign"
     plural = "campaigns"
     also_shown = ("domain", "campaign")
+    fixed = ("domain",)
     rows = campaigns
 
     id = row_id()

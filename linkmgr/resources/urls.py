@@ -69,6 +69,7 @@ and host of the short URL."""
     noun = "link"
     path = "url"
     plural = "urls"
+    also_shown = ("short",)
 
     id = row_id()
     alias = member(Shown({"type": "string"}), "", "summer")

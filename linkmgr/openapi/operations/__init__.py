@@ -26,26 +26,26 @@ from linkmgr.openapi.operations import (
     webhooks,
 )
 
-RESOURCES = (
-    account.RESOURCE,
-    urls.RESOURCE,
-    bio.RESOURCE,
-    domains.RESOURCE,
-    splash.RESOURCE,
-    overlay.RESOURCE,
-    pixels.RESOURCE,
-    qr.RESOURCE,
-    campaigns.RESOURCE,
-    channels.RESOURCE,
-    bulk.RESOURCE,
-    export.RESOURCE,
-    imports.RESOURCE,
-    stats.RESOURCE,
-    keys.RESOURCE,
-    webhooks.RESOURCE,
-    plans.RESOURCE,
-    users.RESOURCE,
-    document.RESOURCE,
+SECTIONS = (
+    account.SECTION,
+    urls.SECTION,
+    bio.SECTION,
+    domains.SECTION,
+    splash.SECTION,
+    overlay.SECTION,
+    pixels.SECTION,
+    qr.SECTION,
+    campaigns.SECTION,
+    channels.SECTION,
+    bulk.SECTION,
+    export.SECTION,
+    imports.SECTION,
+    stats.SECTION,
+    keys.SECTION,
+    webhooks.SECTION,
+    plans.SECTION,
+    users.SECTION,
+    document.SECTION,
 )
-OPERATIONS = tuple(operation for resource in RESOURCES for operation in resource.operations)
-RECORDS = schemas.RECORDS | {name: record for resource in RESOURCES for name, record in resource.records.items()}
+OPERATIONS = tuple(operation for section in SECTIONS for operation in section.operations)
+RECORDS = schemas.RECORDS | {name: record for section in SECTIONS for name, record in section.records.items()}

@@ -1,11 +1,11 @@
 """/api/account"""
 
-from linkmgr.openapi.model import Operation, Resource
+from linkmgr.openapi.model import Operation, Section
 from linkmgr.openapi.schemas import changed, reading
 from linkmgr.openapi.usual import record
 from linkmgr.resources.account import Account
 
-RESOURCE = Resource(
+SECTION = Section(
     name="Account",
     description=Account.about,
     records={"Account": record(Account)},

@@ -4,7 +4,7 @@ from linkmgr.openapi.schemas import ID, own_url, success, text
 from linkmgr.openapi.usual import section
 from linkmgr.resources.bio import BioPage
 
-RESOURCE = section(
+SECTION = section(
     BioPage,
     "Bio pages",
     example={"name": "Dana", "theme": "ocean", "links": [{"title": "Shop", "url": "https://example.com/shop"}]},

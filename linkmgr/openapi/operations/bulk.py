@@ -2,7 +2,7 @@
 
 from linkmgr.api import bulk
 from linkmgr.fields.bulk import MAX_ELEMENTS
-from linkmgr.openapi.model import Operation, Resource
+from linkmgr.openapi.model import Operation, Section
 from linkmgr.openapi.schemas import ID, JsonSchema, array_of, number, own_url, record, ref, success, text
 
 _INDEX = number(0) | {"description": "The position of the element in the request, from 0."}
@@ -15,7 +15,7 @@ def _results(done: str, **members: JsonSchema) -> JsonSchema:
     return success(**{done: number(1000), "failed": number(0)}, results=array_of(result))
 
 
-RESOURCE = Resource(
+SECTION = Section(
     name="Bulk",
     description=f"""\
 One request for up to {MAX_ELEMENTS:,} rows. The elements of `urls` and `qrs` are the bodies of the single operations;

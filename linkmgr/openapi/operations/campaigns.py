@@ -9,7 +9,7 @@ _RECORD = record(Campaign)["properties"]
 _NAMED = {"domain": _RECORD["name"], "campaign": _RECORD["name"]}
 _ADDED = {name: member for name, member in _RECORD.items() if name not in ("name", "slug")}
 
-RESOURCE = section(
+SECTION = section(
     Campaign,
     "Campaigns",
     example={"name": "Summer", "slug": "summer", "public": True},

@@ -9,7 +9,7 @@ from linkmgr.resources.channels import Channel
 
 _RECORD = record(Channel)["properties"]
 
-RESOURCE = section(
+SECTION = section(
     Channel,
     "Channels",
     example={"name": "Reading", "description": "For the train", "color": "#3b82f6", "starred": True},

@@ -1,8 +1,8 @@
 """/api/openapi.json"""
 
-from linkmgr.openapi.model import Access, Operation, Resource
+from linkmgr.openapi.model import Access, Operation, Section
 
-RESOURCE = Resource(
+SECTION = Section(
     name="This document",
     description="The description of the API in the form of OpenAPI, which generators of clients read.",
     operations=(

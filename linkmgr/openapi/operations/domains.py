@@ -5,7 +5,7 @@ from linkmgr.openapi.usual import section
 from linkmgr.qr import logos
 from linkmgr.resources.domains import Domain
 
-RESOURCE = section(
+SECTION = section(
     Domain,
     "Branded domains",
     example={"domain": "https://go.example.com", "redirectroot": "https://example.com/"},

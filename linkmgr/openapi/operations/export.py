@@ -4,7 +4,7 @@ from typing import Any
 
 from linkmgr.api import export
 from linkmgr.fields.base import MAX_ID
-from linkmgr.openapi.model import Operation, Resource, parameter
+from linkmgr.openapi.model import Operation, Section, parameter
 from linkmgr.openapi.schemas import (
     ID,
     TIMESTAMP,
@@ -74,7 +74,7 @@ def _of(path: str, what: str, name: str, kind: export.Kind, **others: Any) -> Op
     return _export(path, f"Export {what}", name, kind.columns, _AFTER, **others)
 
 
-RESOURCE = Resource(
+SECTION = Section(
     name="Exports",
     description="""\
 All rows of a kind, oldest first, as CSV (RFC 4180), JSON or JSON lines. The response is streamed, however many rows

@@ -6,7 +6,7 @@ from linkmgr.imports.bodies import MAX_CHANNELS
 from linkmgr.imports.cells import CUT, MAX_TEXT, REMOVED
 from linkmgr.imports.files.text import MAX_COLUMNS
 from linkmgr.imports.job import MAX_FAILING_HOURS
-from linkmgr.openapi.model import PAGING, Operation, Resource, parameter
+from linkmgr.openapi.model import PAGING, Operation, Section, parameter
 from linkmgr.openapi.schemas import (
     ID,
     TIMESTAMP,
@@ -42,7 +42,7 @@ _FORM: JsonSchema = {
 }
 _COLUMNS = array_of(text("Long URL")) | {"examples": [["Short URL", "Long URL"]]}
 
-RESOURCE = Resource(
+SECTION = Section(
     name="Imports",
     description=f"""\
 Imports links from a file or from another service. Send a file as the body or as `file` of a form

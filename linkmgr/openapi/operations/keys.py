@@ -29,7 +29,7 @@ _DEFAULT: dict[str, JsonSchema] = {
     "expires": or_null(TIMESTAMP),
 }
 
-RESOURCE = section(
+SECTION = section(
     Key,
     "Keys",
     example={"name": "Newsletter", "scopes": ["links:create", "stats:read"], "expires": "2030-12-31 23:59:59"},

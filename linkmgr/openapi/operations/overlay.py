@@ -5,7 +5,7 @@ from linkmgr.openapi.schemas import ID, TIMESTAMP, listing, map_of, record, text
 from linkmgr.openapi.usual import section
 from linkmgr.resources.overlay import Overlay
 
-RESOURCE = section(
+SECTION = section(
     Overlay,
     "CTA overlays",
     example={"type": "message", "name": "Sale", "message": "Everything must go.", "color": "#ffffff"},

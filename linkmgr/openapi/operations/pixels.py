@@ -4,7 +4,7 @@ from linkmgr.openapi.model import COUNTED
 from linkmgr.openapi.usual import section
 from linkmgr.resources.pixels import Pixel
 
-RESOURCE = section(
+SECTION = section(
     Pixel,
     "Pixels",
     example={"type": "gtmpixel", "name": "Shop", "tag": "GTM-ABC123"},

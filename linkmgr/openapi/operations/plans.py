@@ -2,7 +2,7 @@
 
 from linkmgr.api import plans
 from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED
-from linkmgr.openapi.model import Access, Operation, Resource
+from linkmgr.openapi.model import Access, Operation, Section
 from linkmgr.openapi.schemas import ID, JsonSchema, all_of, choice, done, flag, number, record, text
 
 _LIMITS = {
@@ -39,7 +39,7 @@ def _limit(name: str) -> JsonSchema:
 
 _PRICES = ("monthly", "yearly", "lifetime")
 
-RESOURCE = Resource(
+SECTION = Section(
     name="Plans",
     description="""\
 For administrators. Plans limit growth: adding a row beyond a count is a 400, and using a feature that is not `enabled`

@@ -9,7 +9,7 @@ from linkmgr.resources.qr import QrCode
 
 _RECORD = {"details": ref("QrCode"), "data": ref("Statistics")}
 
-RESOURCE = section(
+SECTION = section(
     QrCode,
     "QR codes",
     example={"type": "link", "data": "https://example.com/", "name": "Poster", "foreground": "rgb(0,0,128)"},

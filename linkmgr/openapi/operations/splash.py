@@ -4,7 +4,7 @@ from linkmgr.openapi.model import COUNTED
 from linkmgr.openapi.usual import section
 from linkmgr.resources.splash import Splash
 
-RESOURCE = section(
+SECTION = section(
     Splash,
     "Splash pages",
     example={"name": "Launch", "title": "One moment", "counter": 5},

@@ -2,7 +2,7 @@
 
 from linkmgr.fields.periods import DATE_OR_TIME, DEFAULT_PERIOD, MAX_HOURLY_DAYS, PERIODS
 from linkmgr.fields.stats import BOTS, BY, DEFAULT_LIMIT, DIMENSIONS, EVERYONE, MAX_BY, MAX_IDS, MAX_ROWS, METRICS
-from linkmgr.openapi.model import Operation, Resource, parameter
+from linkmgr.openapi.model import Operation, Section, parameter
 from linkmgr.openapi.schemas import (
     DAY,
     ID,
@@ -25,10 +25,6 @@ from linkmgr.repository.stats import ACCOUNT, LIVE_MINUTES, MAX_SUM_DAYS, MAX_VI
 _TIME = "2026-10-24T00:00:00+02:00"
 _DATE_OR_TIME = f"^{DATE_OR_TIME}$"
 _FILTER: JsonSchema = {"type": "string", "maxLength": 2000, "pattern": "^[^\\r\\n\\u0000]+$"}
-
-
-def _list_of(*names: str) -> str:
-    return f"^(?:{'|'.join(names)})(?:,(?:{'|'.join(names)}))*$"
 
 
 def _any_of(*names: str) -> JsonSchema:
@@ -91,7 +87,7 @@ _QUERY = (
 
 _NAMES = map_of(text("DE,-US"), "country")
 
-RESOURCE = Resource(
+SECTION = Section(
     name="Statistics",
     description=f"""\
 Clicks and visitors over time, by country, city, referrer, browser, operating system, device and language, and by link

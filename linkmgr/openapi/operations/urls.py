@@ -71,7 +71,7 @@ _QUERY = (
 )
 _RECORD = {"details": ref("Link"), "data": ref("Statistics")}
 
-RESOURCE = section(
+SECTION = section(
     Link,
     "Links",
     example={

@@ -1,12 +1,12 @@
 """/api/users and /api/user"""
 
-from linkmgr.openapi.model import Access, Operation, Resource, parameter
+from linkmgr.openapi.model import Access, Operation, Section, parameter
 from linkmgr.openapi.schemas import ID, all_of, done, own_url, reading, record, ref, success, text
 from linkmgr.openapi.usual import record as shown
 from linkmgr.resources.account import STATUSES
 from linkmgr.resources.users import User
 
-RESOURCE = Resource(
+SECTION = Section(
     name="Users",
     description=User.about,
     records={

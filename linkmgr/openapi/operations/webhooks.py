@@ -31,7 +31,7 @@ _DATA: JsonSchema = {
     "examples": [{"id": 17, "shorturl": "https://go.example.org/summer"}],
 }
 
-RESOURCE = section(
+SECTION = section(
     Webhook,
     "Webhooks and events",
     example={"name": "Shop", "url": "https://example.com/hooks", "events": ["link.created", "visit"]},
