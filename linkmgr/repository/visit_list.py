@@ -1,6 +1,7 @@
 """Visits of links and QR codes and answers to overlays: lists, and batches for exports (repository/export.py)."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 from linkmgr.db.statements import Row, rows
@@ -100,24 +101,26 @@ def _answers(user_id: int, overlay_id: int, after: int) -> list[Row]:
 
 
 def all_visits(user_id: int) -> Iterator[list[Row]]:
-    """Yield the visits of all links and QR codes of a user, in the order of the targets and of time."""
-    for batch in batches(_tracked, user_id):
-        for tracked in batch:
-            if tracked["is_visited"]:
-                yield from visits_of(tracked["id"])
+    """Yield the visits of all links of a user, then those of QR codes, in the order of the targets and of time."""
+    for kind in ("link", "QR code"):
+        for batch in batches(partial(_tracked, kind), user_id):
+            for tracked in batch:
+                if tracked["is_visited"]:
+                    yield from visits_of(tracked["id"])
 
 
-def _tracked(user_id: int, after: int) -> list[Row]:
+def _tracked(kind: str, user_id: int, after: int) -> list[Row]:
     return rows(
         """
         SELECT id, EXISTS (SELECT FROM visits WHERE tracked_id = id) AS is_visited
-          FROM (SELECT id FROM links WHERE user_id = %(user_id)s AND id > %(after)s
+          FROM (SELECT id FROM links WHERE user_id = %(user_id)s AND id > %(after)s AND %(kind)s = 'link'
                  UNION ALL
-                SELECT id FROM qrs WHERE user_id = %(user_id)s AND id > %(after)s
+                SELECT id FROM qrs WHERE user_id = %(user_id)s AND id > %(after)s AND %(kind)s = 'QR code'
                  ORDER BY id
                  LIMIT %(limit)s) tracked
          ORDER BY id
         """,
+        kind=kind,
         user_id=user_id,
         after=after,
         limit=BATCH,
