@@ -2,25 +2,12 @@
 
 from flask import Blueprint
 
-from linkmgr.fields.base import Choice, Expiration, New, body
-from linkmgr.fields.member import member
+from linkmgr.fields.base import body
 from linkmgr.repository import plans
+from linkmgr.resources.plans import Subscription
 from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("plans", __name__)
-
-
-class Subscription(New):
-    type = member(
-        Choice(("monthly", "yearly", "lifetime"), required=True),
-        "The period: a calendar month, a calendar year, or without an end.",
-        "yearly",
-    )
-    expiration = member(
-        Expiration(),
-        "The end of the plan, whatever the type. A time in the past ends the plan. Free plans have no end.",
-        "2030-12-31 23:59:59",
-    )
 
 
 @bp.get("/plans")

@@ -14,8 +14,9 @@ from linkmgr.cli.group import Group
 from linkmgr.db import backup, migrations
 from linkmgr.fields.aliases import words_of_routes
 from linkmgr.fields.base import MAX_ID, load
-from linkmgr.fields.plan_limits import MAX_RATE, PRICE, UNLIMITED, PlanLimits, PlanName
+from linkmgr.fields.plan_limits import UNLIMITED, PlanLimits
 from linkmgr.repository import names, plans, purge
+from linkmgr.resources.plans import MAX_RATE, PRICE, PRICES, Plan
 
 plans_group = Group("plans", help="List, add and change plans.")
 database_group = Group("database", help="Create, upgrade, check, back up and restore the database.")
@@ -79,7 +80,7 @@ def add_plan(name: str, free: bool, limits: str, **numbers: float | None) -> Non
     values: dict[str, Any] = {member: value for member, value in numbers.items() if value}
     if free and values.keys() - {"rate"}:
         raise click.UsageError("A free plan has no prices.")
-    plan = load(PlanName, {"name": name})
+    plan = load(Plan.updates(), {"name": name})
     plan_id = plans.add(**plan, free=free, limits=UNLIMITED | _limits(limits), **values)
     click.echo(f"{name} has been added as plan {plan_id}.")
 
@@ -90,13 +91,13 @@ def add_plan(name: str, free: bool, limits: str, **numbers: float | None) -> Non
 @_plan_options
 def edit_plan(plan_id: int, name: str | None, limits: str, **numbers: Any) -> None:
     """Change the given properties of a plan."""
-    plan = {} if name is None else load(PlanName, {"name": name})
+    plan = {} if name is None else load(Plan.updates(), {"name": name})
     changes = {member: value for member, value in numbers.items() if value is not None}
     changed_limits = _limits(limits)
     if not (plan or changes or changed_limits):
         raise click.UsageError("Nothing to change: use at least one option.")
     free_plans = {stored["id"] for stored in plans.all_plans() if stored["free"]}
-    if plan_id in free_plans and any(changes.get(price) for price in ("monthly", "yearly", "lifetime")):
+    if plan_id in free_plans and any(changes.get(price) for price in PRICES):
         raise click.UsageError("A free plan has no prices.")
     plans.edit(plan_id, limits=changed_limits, **plan, **changes)
     click.echo(f"Plan {plan_id} has been changed.")

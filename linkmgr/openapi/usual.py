@@ -14,7 +14,7 @@ Codes = tuple[str, ...]
 KINDS: list[Kind] = []  # all of section()
 
 
-_KEPT = ("type", "enum", "minimum", "pattern", "items", "anyOf", "properties", "additionalProperties")
+_KEPT = ("type", "enum", "minimum", "pattern", "items", "anyOf", "properties", "required", "additionalProperties")
 
 
 def _shown(field: fields.Field[Any]) -> JsonSchema:

@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from linkmgr.db.statements import Row
+from linkmgr.fields.plan_limits import LIMITS
 from linkmgr.settings import settings
 
 # Label, kind in the table `usage`, and the member of the plan's limits that limits it.
@@ -19,14 +20,7 @@ USAGE_KINDS = (
     ("Campaigns", "campaigns", "bundle"),
     ("Channels", "channels", None),
 )
-FEATURES = {
-    "api": "API",
-    "alias": "Custom aliases",
-    "geo": "Targets by country",
-    "device": "Targets by device",
-    "parameters": "Link parameters",
-    "export": "Exports",
-}
+_FEATURES = ("api", "alias", "geo", "device", "parameters", "export")
 
 
 class Usage(NamedTuple):
@@ -63,7 +57,7 @@ def is_included(account: Row, feature: str) -> bool:
 
 
 def features(account: Row) -> dict[str, bool]:
-    return {label: is_included(account, member) for member, label in FEATURES.items()}
+    return {LIMITS[name].metadata["label"]: is_included(account, name) for name in _FEATURES}
 
 
 def rate(account: Row) -> str:

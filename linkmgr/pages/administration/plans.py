@@ -1,54 +1,23 @@
 """Plans, for administrators: what the commands `plans` can do."""
 
 from collections.abc import Callable
-from typing import Any
 
 from flask import render_template
 from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Boolean, New
-from linkmgr.fields.plan_limits import COUNTED, NUMBERS, SWITCHED, UNLIMITED, PlanLimits, PlanName, PlanNumbers
+from linkmgr.fields.plan_limits import COUNTED, LIMITS, NUMBERS, SWITCHED, UNLIMITED
 from linkmgr.pages.administration.blueprint import bp
-from linkmgr.pages.console.forms import Form, FormData, lines, to_number
+from linkmgr.pages.console import resources
+from linkmgr.pages.console.forms import FormData, lines, to_number
 from linkmgr.repository import plans as stored_plans
+from linkmgr.resources.plans import PRICES, Plan
 from linkmgr.settings import settings
 
-_UNUSED = ("team", "custom", "multiple")  # limits that no feature has; their values are kept
-_PRICES = ("monthly", "yearly", "lifetime")
-_TEXTS = ("name", *_PRICES, "rate")
-_SHOWN = [name for name in (*COUNTED, *SWITCHED) if name not in _UNUSED]
-LABELS: dict[str, Any] = {
-    "name": "Name",
-    "free": ("A free plan, without prices and without an end", "Users without another plan have the first free plan."),
-    "monthly": "Price per month",
-    "yearly": "Price per year",
-    "lifetime": "Lifetime price",
-    "rate": "API requests per minute",
-    "links": "Links",
-    "clicks": "Clicks per month",
-    "retention": "Retention in days",
-    "domain": "Branded domains",
-    "pixels": "Pixels",
-    "splash": "Splash pages",
-    "overlay": "Overlays",
-    "alias": "Custom aliases",
-    "device": "Targets by device",
-    "geo": "Targets by country",
-    "bundle": "Campaigns",
-    "parameters": "Link parameters",
-    "export": "Exports",
-    "api": "API",
-}
-
-
-class NewPlan(New, PlanName, PlanNumbers, PlanLimits):  # type: ignore[misc, valid-type]
-    free = Boolean()
-
-
-class PlanChanges(New, PlanName, PlanNumbers, PlanLimits):  # type: ignore[misc, valid-type]
-    pass
+_TEXTS = ("name", *PRICES, "rate")
+_UNUSED = [name for name in LIMITS if name not in Plan.controls()]
+_SWITCHES = [name for name in (*COUNTED, *SWITCHED) if name not in _UNUSED]
 
 
 def _from_form(form: FormData) -> Row:
@@ -75,13 +44,13 @@ def _changes(record: Row, stored: Row) -> Row:
 
 
 def _check(members: Row) -> dict[str, str]:
-    has_price = any(members[name].strip("0.") for name in _PRICES)
+    has_price = any(members[name].strip("0.") for name in PRICES)
     return {"free": "A free plan has no prices."} if members["free"] and has_price else {}
 
 
 def _values(members: Row) -> Row:
-    limits = {name: value for name, value in members.items() if name in UNLIMITED}
-    prices = {name: float(members.get(name) or 0) for name in _PRICES}
+    limits = {name: value for name, value in members.items() if name in LIMITS}
+    prices = {name: float(members.get(name) or 0) for name in PRICES}
     return {"name": members["name"], "limits": limits, "rate": int(members.get("rate") or 0)} | prices
 
 
@@ -103,32 +72,22 @@ def _change(_: int, plan_id: int, members: Row) -> None:
 
 
 def _show_list() -> str:
-    return render_template(
-        "administration/plans.html", form=FORM, plans=stored_plans.with_users(), labels=LABELS, shown=_SHOWN
-    )
+    return render_template("administration/plans.html", form=FORM, plans=stored_plans.with_users())
 
 
-FORM = Form(
-    name="plan",
-    plural="plans",
-    noun="plan",
+FORM = resources.declared(
+    Plan,
     heading="Plans",
     bp=bp,
-    blueprint="plans",
-    id_name="plan_id",
-    new=NewPlan,
-    changed=PlanChanges,
     from_form=_from_form,
     from_row=_from_row,
     read=lambda _, plan_id: stored_plans.read(plan_id),
     add=_add,
     change=_change,
-    delete=lambda _, plan_id: None,
-    labels=LABELS,
     fields={"plan_name_taken": "name"},
     changes=_changes,
     check=_check,
-    choices=lambda: {"numbers": NUMBERS, "switches": _SHOWN, "default_rate": settings().rate_limit},
+    choices=lambda: {"numbers": NUMBERS, "switches": _SWITCHES, "default_rate": settings().rate_limit},
     show_list=_show_list,
     after="plans",
-).register()
+)

@@ -6,7 +6,6 @@ from flask import g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from linkmgr import keys
-from linkmgr.api.plans import Subscription
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import Password, load, problems
@@ -20,6 +19,7 @@ from linkmgr.pages.console.forms import flash_with_warnings, lines, to_number
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login, plans
 from linkmgr.repository import users as stored_users
+from linkmgr.resources.plans import Subscription
 from linkmgr.resources.users import User
 
 _PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
