@@ -28,7 +28,7 @@ def count(app: Flask, request: Callable[[], dict[str, Any]]) -> int:
     """Return the round trips of the third such request. The first one also prepares the statements, and the second one
     counts the next ones for the rate limit."""
     database: Database = app.extensions["linkmgr_database"]
-    counting = _CountingDatabase(database.dsn, database.prepare, database.on_connect)
+    counting = _CountingDatabase(database.dsn, database.prepare)
     app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = counting
     for _ in range(2):
         app.test_client().open(**request())

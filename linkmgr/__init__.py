@@ -57,7 +57,7 @@ def create_app(**overrides: str) -> Flask:
     app.url_map.merge_slashes = False  # "//" is a 404, not a redirect
     app.url_map.strict_slashes = False
     with app.app_context():
-        statements.init_app(app, on_connect=lambda: metrics.count("database_connections_opened"))
+        statements.init_app(app)
         replica.init_app(app)
         restricted.init_app(app)
         jobs.init_app(cleanup.HANDLERS | plans.HANDLERS, idle=url_records.empty_pending_list)

@@ -14,9 +14,10 @@ PACKAGE = Path(linkmgr.__file__).parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "setting_types"),
     ("settings",),
+    ("web.metrics",),
     ("keys",),
     ("db",),
-    ("web.caller", "web.metrics"),
+    ("web.caller",),
     ("web.request",),
     ("web.rate_limit", "web.scopes", "web.slots"),
     ("fields",),

@@ -52,7 +52,7 @@ class _Cursor(extensions.cursor):
 
 class Replica(Database):
     def __init__(self, dsn: str, primary: Database) -> None:
-        super().__init__(dsn, primary.prepare, primary.on_connect)
+        super().__init__(dsn, primary.prepare)
         self.primary = primary
         self._is_usable = False
         self._next_check = 0.0

@@ -17,7 +17,7 @@ class RestrictedDatabase(Database):
     may_lag = False  # a replica has no settings of the key
 
     def __init__(self, primary: Database, schema: str) -> None:
-        super().__init__(primary.dsn, primary.prepare, primary.on_connect)
+        super().__init__(primary.dsn, primary.prepare)
         primary.pools.append(self)
         self.pools = primary.pools
         self.schema = schema

@@ -16,7 +16,6 @@ because planning costs more than executing. This requires static SQL with named 
 import random
 import re
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache
@@ -31,6 +30,7 @@ from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 
 from linkmgr.db import embedded, session
 from linkmgr.settings import settings, this_app
+from linkmgr.web import metrics
 
 Row = dict[str, Any]
 MAX_BIGINT = 2**63 - 1
@@ -79,9 +79,8 @@ executor: ContextVar[Executor | None] = ContextVar("executor", default=None)
 class Database:
     may_lag = True
 
-    def __init__(self, dsn: str, prepare: bool, on_connect: Callable[[], None]) -> None:
+    def __init__(self, dsn: str, prepare: bool) -> None:
         self.dsn = dsn
-        self.on_connect = on_connect
         self.prepare = prepare
         self.options = session.OPTIONS | ({"options": session.STARTUP_OPTIONS} if prepare else {})
         self.prelude = "" if prepare else session.SET_LOCAL  # sent with every message
@@ -99,7 +98,7 @@ class Database:
         if session.schema_version(connection) < VERSION:
             connection.close()
             raise SchemaTooOld("run: flask --app app database upgrade")
-        self.on_connect()
+        metrics.count("database_connections_opened")
         return Pooled(connection, set())
 
     def take(self) -> Pooled:
@@ -176,10 +175,9 @@ class Database:
         return self.execute(sql, params, idempotent=True)
 
 
-def init_app(app: Flask, on_connect: Callable[[], None]) -> None:
-    """Set up the connections. `on_connect` is called after each connection is opened."""
+def init_app(app: Flask) -> None:
     dsn = settings().database_url or embedded.dsn(settings().folder / "postgres")
-    primary = Database(dsn, settings().prepare, on_connect)
+    primary = Database(dsn, settings().prepare)
     app.extensions["linkmgr_database"] = app.extensions["linkmgr_reader"] = primary
 
 

@@ -54,6 +54,15 @@ def render(spec: ImageSpec, logo: bytes | None) -> bytes:
     return content
 
 
+def of_url(url: str, size: str | None) -> Response:
+    """Return a black and white QR code of a short URL, in the format and the size of the request."""
+    form, max_pixels = requested_format(), requested_size(size)
+    spec = qr_image.image_spec(url, "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=max_pixels)
+    if request.if_none_match.contains_weak(spec.tag):
+        return image_response(spec, b"", status=304)
+    return image_response(spec, image_cache().get(spec.tag) or render(spec, None))
+
+
 def requested_format() -> str:
     return query_choice("format", tuple(qr_image.FORMATS)) or "png"
 

@@ -11,8 +11,6 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.query import query_text
 from linkmgr.pages import attempts, bio, branded, interstitial, loops, qr
-from linkmgr.qr import image as qr_image
-from linkmgr.qr.cache import image_cache
 from linkmgr.repository import public
 from linkmgr.visits import geoip, record, targets
 from linkmgr.web import client_address, security_headers
@@ -176,14 +174,8 @@ def pixels(alias: str) -> ResponseReturnValue:
 @bp.get("/<alias:alias>/qr")
 @bp.get("/<alias:alias>/qr/<size>")
 def qr_code(alias: str, size: str | None = None) -> Response:
-    """Render a black and white QR code of the short URL. A size in the path takes precedence over the query."""
+    """Return the QR code of the short URL. A size in the path takes precedence over the query."""
     link = public.short_link(branded.host(), alias)
     if link is None:
         raise AppError("image_missing")
-    form, max_pixels = qr.requested_format(), qr.requested_size(size or query_text("size"))
-    spec = qr_image.image_spec(
-        _short_url(link), "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=max_pixels
-    )
-    if request.if_none_match.contains_weak(spec.tag):
-        return qr.image_response(spec, b"", status=304)
-    return qr.image_response(spec, image_cache().get(spec.tag) or qr.render(spec, None))
+    return qr.of_url(_short_url(link), size or query_text("size"))

@@ -1,8 +1,7 @@
 """The first page: shorten URLs, and the clicks of the last 28 days."""
 
 import re
-from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 import psycopg2
@@ -13,8 +12,9 @@ from linkmgr import errors
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.base import load, problems
-from linkmgr.fields.periods import as_rollups, compared, parse_range
+from linkmgr.fields.periods import parse_range
 from linkmgr.pages import charts, plan_use
+from linkmgr.pages.console import periods
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import account as accounts
 from linkmgr.repository import console_queries
@@ -66,17 +66,8 @@ def _numbers(targets: int) -> Row:
     """Return the chart and the tables of the account, which has this number of links and QR codes."""
     now = datetime.now(UTC)
     span = parse_range(g.zone, now, since=None, until=None, period=f"{DAYS}d")
-    starts, before = compared(span, "day", now)
-    edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
-    labels = as_rollups(span, [], date.min)
-    rows = console_queries.overview(
-        g.user_id,
-        dimensions=[name for name in _TABLES if name != "target"],
-        limit=_TOP,
-        buckets=as_rollups(replace(span, since=edges[0]), edges, date.min),
-        labels=labels,
-    )
-    buckets = charts.buckets(rows, starts, before)
+    dimensions = [name for name in _TABLES if name != "target"]
+    rows, buckets, labels = periods.count(span, "day", now, dimensions=dimensions, limit=_TOP)
     total = sum(bucket.clicks for bucket in buckets)
     is_large = min(total, targets * DAYS) > _MAX_COMPARED
     busiest = max(buckets, key=lambda bucket: bucket.clicks).start.isoformat() if is_large else None

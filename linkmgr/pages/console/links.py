@@ -10,8 +10,6 @@ from linkmgr.pages import qr as qr_page
 from linkmgr.pages import signed_in
 from linkmgr.pages.console import link_form, periods, resources
 from linkmgr.pages.console.frame import bp
-from linkmgr.qr import image as qr_image
-from linkmgr.qr.cache import image_cache
 from linkmgr.repository import console_queries, url_records, urls, visit_list
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
@@ -41,11 +39,10 @@ def link(row_id: int) -> str:
 def link_qr(row_id: int) -> Response:
     """Draw the QR code of the short URL, which on a branded domain has another host than this page."""
     record = url_records.read(g.user_id, row_id)
-    form, size = qr_page.requested_format(), qr_page.requested_size(query_text("size"))
-    spec = qr_image.image_spec(record["shorturl"], "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=size)
-    response = qr_page.image_response(spec, image_cache().get(spec.tag) or qr_page.render(spec, None))
+    response = qr_page.of_url(record["shorturl"], query_text("size"))
     if query_text("download"):
-        response.headers["Content-Disposition"] = f'attachment; filename="qr-{record["alias"]}.{form}"'
+        name = f"qr-{record['alias']}.{qr_page.requested_format()}"
+        response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flask import g
 
@@ -94,6 +94,19 @@ def _period(now: datetime) -> Period:
     return Period(span, name, {"period": period}, units)
 
 
+def count(
+    span: Range, unit: str, now: datetime, *, days_before: date = date.min, **selection: Any
+) -> tuple[list[Row], list[charts.Bucket], dict[str, str]]:
+    """Count the visits in a range and in the time before. Return the rows of `console_queries.overview`, the buckets of
+    the chart, and the parameters of the range."""
+    starts, before = compared(span, unit, now)
+    edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
+    labels = as_rollups(span, [], days_before)
+    around = as_rollups(replace(span, since=edges[0]), edges, days_before)
+    rows = console_queries.overview(g.user_id, buckets=around, labels=labels, **selection)
+    return rows, charts.buckets(rows, starts, before), labels
+
+
 def numbers(
     *, tracked_id: int | None = None, campaign_id: int | None = None, most: int = 0, noun: str = "click"
 ) -> Row:
@@ -104,21 +117,17 @@ def numbers(
     unit = query_choice("by", UNITS)
     if unit not in units:
         unit = units[0]
-    assert span.since
-    starts, before = compared(span, unit, now)
-    edges = [edge.astimezone(UTC) for edge in (*before, *starts)]
-    days_before = now.date() - timedelta(days=DETAILED_DAYS)
-    rows = console_queries.overview(
-        g.user_id,
+    rows, buckets, _ = count(
+        span,
+        unit,
+        now,
+        days_before=now.date() - timedelta(days=DETAILED_DAYS),
         tracked_id=tracked_id,
         campaign_id=campaign_id,
         most=most,
         dimensions=list(_DIMENSIONS),
         limit=_TOP,
-        buckets=as_rollups(replace(span, since=edges[0]), edges, days_before),
-        labels=as_rollups(span, [], days_before),
     )
-    buckets = charts.buckets(rows, starts, before)
     total = sum(bucket.clicks for bucket in buckets)
     drawn = [bucket for bucket in buckets if bucket.start <= now]
     has_cities = any(row["dimension"] == "city" and row["label"] not in ("", "Unknown") for row in rows)
