@@ -10,9 +10,9 @@ from contextlib import ExitStack
 import pytest
 from flask import Flask
 
-from linkmgr.api import export as api
 from linkmgr.db.statements import Row
 from linkmgr.openapi.operations import export
+from linkmgr.repository import export as repository
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -155,13 +155,13 @@ def test_an_export_continues_behind_an_id(alice: Client) -> None:
 
 def test_a_client_that_goes_away_ends_the_work(alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[int] = []
-    kind = api.URLS
+    read = repository.links
 
     def counted(user_id: int, after: int) -> list[Row]:
         batches.append(after)
-        return kind.batch(user_id, after)
+        return read(user_id, after)
 
-    monkeypatch.setattr(api, "URLS", kind._replace(batch=counted))
+    monkeypatch.setattr(repository, "links", counted)
     sql(
         """
         INSERT INTO links (user_id, alias, url) SELECT %(owner)s, 'link-' || n, 'https://example.com/'

@@ -1,6 +1,7 @@
 """Exports: /api/urls/export and the like, and /api/account/export."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from flask import Blueprint, Response
@@ -54,77 +55,50 @@ _AMONG_FIRST = {"url", "domain", "metatitle", "channel", "channels"}
 _LINKS |= columns(tuple(name for name in Link.shown("export") if name not in _LINKS.keys() | _AMONG_FIRST))
 
 
-class Kind(NamedTuple):
-    name: str  # of the file
+class Export(NamedTuple):
+    """An export of a resource."""
+
+    resource: type[Resource]
+    file: str
     batch: Batch
     columns: Columns
 
 
-def _kind(name: str, resource: type[Resource]) -> Kind:
-    return Kind(name, resource.batch, columns(resource.shown("export")))
+def _export_of(resource: type[Resource]) -> Export:
+    file = "overlays" if resource is Overlay else resource.plural
+    return Export(resource, file, resource.batch, columns(resource.shown("export")))
 
 
-URLS = Kind("links", export.links, _LINKS)
-QR = Kind("qr", export.codes, columns(tuple(name for name in QrCode.shown("export") if name != "code")))
-CAMPAIGNS = _kind("campaigns", Campaign)
-CHANNELS = _kind("channels", Channel)
-BIO = _kind("bio", BioPage)
-SPLASH = _kind("splash", Splash)
-OVERLAY = _kind("overlays", Overlay)
-PIXELS = _kind("pixels", Pixel)
-DOMAINS = _kind("domains", Domain)
+def _links(user_id: int, after: int) -> list[Json]:
+    """Return links without their secrets."""
+    return [
+        {name: value for name, value in link.items() if name not in _SECRET} for link in export.links(user_id, after)
+    ]
+
+
+# The column `code` is only in JSON: `link` ends with it.
+_CODES = columns(tuple(name for name in QrCode.shown("export") if name != "code"))
+LINKS = Export(Link, "links", _links, _LINKS)
+EXPORTS = (
+    LINKS,
+    Export(QrCode, "qr", export.codes, _CODES),
+    *map(_export_of, (Campaign, Channel, BioPage, Splash, Overlay, Pixel, Domain)),
+)
 ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
 
 
-@bp.get("/urls/export")
-def urls() -> Response:
-    return _export(URLS, without_secrets)
+def _export(kind: Export) -> Response:
+    return _respond(kind.file, kind.columns, export.batches(kind.batch, user_id(), query_position("after")))
 
 
-@bp.get("/qr/export")
-def qr() -> Response:
-    return _export(QR)
-
-
-@bp.get("/campaigns/export")
-def campaigns() -> Response:
-    return _export(CAMPAIGNS)
-
-
-@bp.get("/channels/export")
-def channels() -> Response:
-    return _export(CHANNELS)
-
-
-@bp.get("/bio/export")
-def bio() -> Response:
-    return _export(BIO)
-
-
-@bp.get("/splash/export")
-def splash() -> Response:
-    return _export(SPLASH)
-
-
-@bp.get("/overlay/export")
-def overlay() -> Response:
-    return _export(OVERLAY)
+for kind in EXPORTS:
+    bp.add_url_rule(f"/{kind.resource.plural}/export", kind.resource.plural, partial(_export, kind))
 
 
 @bp.get("/overlay/answers/export")
 def answers() -> Response:
     return _respond("answers", ANSWERS, visit_list.answers(user_id()))
-
-
-@bp.get("/pixels/export")
-def pixels() -> Response:
-    return _export(PIXELS)
-
-
-@bp.get("/domains/export")
-def domains() -> Response:
-    return _export(DOMAINS)
 
 
 @bp.get("/url/<id:link_id>/visits/export")
@@ -144,18 +118,9 @@ def account() -> Response:
     return web_export.download(user_id(), chunks, "application/zip", "linkmgr-account.zip")
 
 
-def _export(kind: Kind, convert: Callable[[Json], Json] | None = None) -> Response:
-    batches = export.batches(kind.batch, user_id(), query_position("after"))
-    return _respond(kind.name, kind.columns, _converted(convert, batches) if convert else batches)
-
-
 def _converted(convert: Callable[[Json], Json], batches: Iterator[list[Json]]) -> Iterator[list[Json]]:
     for batch in batches:
         yield [convert(record) for record in batch]
-
-
-def without_secrets(link: Json) -> Json:
-    return {name: value for name, value in link.items() if name not in _SECRET}
 
 
 def _export_visits(tracked_id: int, what: str) -> Response:

@@ -43,12 +43,12 @@ def _write(user_id: int, form: str, file: BinaryIO) -> None:
     """Write all links. The bar is shown on a terminal only."""
     total = account.overview(user_id)["used"].get("links", 0)
     with tqdm(total=total, unit=" links", disable=None) as bar:
-        for chunk in encode(form, api.URLS.columns, _batches(user_id, bar)):
+        for chunk in encode(form, api.LINKS.columns, _batches(user_id, bar)):
             file.write(chunk)
     file.flush()
 
 
 def _batches(user_id: int, bar: "tqdm[Never]") -> Iterator[list[Row]]:
-    for batch in export.batches(api.URLS.batch, user_id):
-        yield [api.without_secrets(link) for link in batch]
+    for batch in export.batches(api.LINKS.batch, user_id):
+        yield batch
         bar.update(len(batch))

@@ -1,7 +1,5 @@
 """Exports of rows and of a whole account"""
 
-from typing import Any
-
 from linkmgr.api import export
 from linkmgr.fields.base import MAX_ID
 from linkmgr.openapi.model import Operation, Section, parameter
@@ -16,15 +14,6 @@ from linkmgr.openapi.schemas import (
     text,
 )
 from linkmgr.openapi.usual import name_of
-from linkmgr.resources.bio import BioPage
-from linkmgr.resources.campaigns import Campaign
-from linkmgr.resources.channels import Channel
-from linkmgr.resources.domains import Domain
-from linkmgr.resources.overlay import Overlay
-from linkmgr.resources.pixels import Pixel
-from linkmgr.resources.qr import QrCode
-from linkmgr.resources.splash import Splash
-from linkmgr.resources.urls import Link
 from linkmgr.web import csv
 from linkmgr.web.export import FORMATS
 
@@ -55,7 +44,6 @@ def _export(
     name: str,
     columns: export.Columns,
     *query: JsonSchema,
-    description: str = "",
 ) -> Operation:
     return Operation(
         "GET",
@@ -64,14 +52,9 @@ def _export(
         success(data=array_of(ref(name))),
         query=(_FORMAT, *query),
         codes=("export_busy", "own_export_busy", "plan_feature"),
-        description=description,
         csv=csv.lines([[*columns]]).decode(),
         lines=True,
     )
-
-
-def _of(path: str, what: str, name: str, kind: export.Kind, **others: Any) -> Operation:
-    return _export(path, f"Export {what}", name, kind.columns, _AFTER, **others)
 
 
 SECTION = Section(
@@ -82,29 +65,25 @@ there are. It is complete if it ends as HTTP requires: after an error in between
 that are added or changed meanwhile may be exported in either state.
 
 In a CSV, a cell that a spreadsheet would take for a formula begins with `'`, and arrays and objects are JSON. No export
-has passwords, except that of the account.
+has passwords, except that of the account. The first columns of the CSV of links, `Long URL` to `Tags`, are those that
+Shlink imports.
 
 Exports need the plan feature `export`. At most two run at the same time in a process of the service, and one of each
 user; others are a 503 with `Retry-After`. A client that reads more slowly than 20 KiB per second is disconnected. Rows
 are in the order of their ids: continue an interrupted export with the last id that you have as `after`.""",
     records=_RECORDS,
     operations=(
-        _of(
-            "/api/urls/export",
-            "links",
-            name_of(Link, "export"),
-            export.URLS,
-            description="The first columns of the CSV, `Long URL` to `Tags`, are those that Shlink imports.",
+        *(
+            _export(
+                f"/api/{kind.resource.plural}/export",
+                f"Export {kind.resource.noun}s",
+                name_of(kind.resource, "export"),
+                kind.columns,
+                _AFTER,
+            )
+            for kind in export.EXPORTS
         ),
-        _of("/api/qr/export", "QR codes", name_of(QrCode, "export"), export.QR),
-        _of("/api/campaigns/export", "campaigns", name_of(Campaign, "export"), export.CAMPAIGNS),
-        _of("/api/channels/export", "channels", name_of(Channel, "export"), export.CHANNELS),
-        _of("/api/bio/export", "bio pages", name_of(BioPage, "export"), export.BIO),
-        _of("/api/splash/export", "splash pages", name_of(Splash, "export"), export.SPLASH),
-        _of("/api/overlay/export", "overlays", name_of(Overlay, "export"), export.OVERLAY),
         _export("/api/overlay/answers/export", "Export answers to overlays", "AnswerExported", export.ANSWERS),
-        _of("/api/pixels/export", "pixels", name_of(Pixel, "export"), export.PIXELS),
-        _of("/api/domains/export", "domains", name_of(Domain, "export"), export.DOMAINS),
         _export("/api/url/{link_id}/visits/export", "Export the visits of a link", "Visit", export.VISITS),
         _export("/api/qr/{qr_id}/visits/export", "Export the visits of a QR code", "Visit", export.VISITS),
         Operation(

@@ -7,7 +7,7 @@ from flask import flash, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from linkmgr.api import imports as api
-from linkmgr.api.export import URLS
+from linkmgr.api.export import LINKS
 from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number
 from linkmgr.imports import export_account, requests, services
@@ -95,8 +95,8 @@ def import_delete(row_id: int) -> Response:
 @bp.get("/export/links.csv")
 def export_links() -> Response:
     export.require_feature(g.user_id)
-    batches = export.batches(URLS.batch, g.user_id)
-    chunks, name = web_export.encode("csv", URLS.columns, batches), f"links-{datetime.now(g.zone):%Y-%m-%d}.csv"
+    batches = export.batches(LINKS.batch, g.user_id)
+    chunks, name = web_export.encode("csv", LINKS.columns, batches), f"links-{datetime.now(g.zone):%Y-%m-%d}.csv"
     return web_export.download(g.user_id, chunks, "text/csv", name)
 
 
