@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, cast
 
 from flask import Response, after_this_request, current_app
 from werkzeug.exceptions import BadRequest, RequestEntityTooLarge
@@ -44,40 +44,6 @@ class Upload(NamedTuple):
     digest: bytes  # of the whole body
 
 
-class _Body(io.RawIOBase):
-    """The body of the request. It raises errors where werkzeug's stream would end."""
-
-    def __init__(self, source: IO[bytes], length: int | None) -> None:
-        super().__init__()
-        self._source, self._length = source, length
-        self._received = 0
-        self.hash = hashlib.sha256()
-        self.timed_out = False
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        size = min(len(buffer), _BLOCK)
-        if self._length is not None:
-            size = min(size, self._length - self._received)
-        try:
-            data = self._source.read(size) if size else b""
-        except Exception:  # gunicorn's readers raise unrelated classes, for example for a malformed chunk
-            raise self._incomplete() from None
-        if size and not data and self._length is not None:
-            raise self._incomplete()
-        self._received += len(data)
-        if self._received > MAX_FILE + _MAX_FRAMING:
-            raise AppError("file_too_large")
-        self.hash.update(data)
-        buffer[: len(data)] = data
-        return len(data)
-
-    def _incomplete(self) -> Exception:
-        return AppError("upload_timeout", deadline=DEADLINE) if self.timed_out else BadRequest()
-
-
 def receive() -> Upload:
     """Return the file of the request: a form's, or its body. It is read from the client only once."""
     environ = web_request.current().environ
@@ -100,43 +66,42 @@ def _receive() -> Upload:
         length = 0  # the end of the stream is unknown
     if (length or 0) > MAX_FILE + _MAX_FRAMING:
         raise AppError("file_too_large")
-    is_large = length is None or length > web_request.MAX_BODY
-    body = _Body(request.environ["wsgi.input"] if is_large else io.BytesIO(request.body()), length)
-    with _limits(body, is_large=is_large):
-        if request.mimetype == "multipart/form-data":
-            file, name, members = _parse_form(body)
-        else:
-            file, name, members = _copy(body), "", {}
-        while body.read(_BLOCK):  # the rest of a form
-            pass
+    if length is None or length > web_request.MAX_BODY:
+        with _limits() as timed_out:
+            file, digest = _copy(request.environ["wsgi.input"], length, timed_out)
+    else:
+        file, digest = _copy(io.BytesIO(request.body()), length, threading.Event())
+    name, members = "", dict[str, str]()
+    if request.mimetype == "multipart/form-data":
+        file, name, members = _parse_form(file)
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     if size > MAX_FILE:
         raise AppError("file_too_large")
     if not size:
         raise AppError("file_missing")
-    return Upload(file, size, name, members, body.hash.digest())
+    return Upload(file, size, name, members, digest)
 
 
 @contextmanager
-def _limits(body: _Body, *, is_large: bool) -> Iterator[None]:
-    """Hold a slot, and stop reading from the client at the deadline."""
-    sock = web_request.current().environ.get("gunicorn.socket")
-    if not is_large or sock is None:  # the worker has read a small body already
-        yield
+def _limits() -> Iterator[threading.Event]:
+    """Hold a slot, and stop reading from the client at the deadline, which sets the event."""
+    timed_out, sock = threading.Event(), web_request.current().environ.get("gunicorn.socket")
+    if sock is None:  # a server that waits for no client
+        yield timed_out
         return
     if not _slots.acquire(blocking=False):
         raise AppError("uploads_busy", seconds=RETRY_SECONDS)
 
     def stop() -> None:
-        body.timed_out = True
+        timed_out.set()
         sock.shutdown(0)  # SHUT_RD: a waiting read returns, and the response can still be sent
 
     timer = threading.Timer(DEADLINE, stop)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield timed_out
     finally:
         timer.cancel()
         _slots.release()
@@ -156,14 +121,33 @@ def _temporary(**_: object) -> IO[bytes]:
     return file
 
 
-def _copy(body: _Body) -> IO[bytes]:
-    file = _temporary()
-    while data := body.read(_BLOCK):
+def _copy(source: IO[bytes], length: int | None, timed_out: threading.Event) -> tuple[IO[bytes], bytes]:
+    """Copy the body to a file. Return it, at its start, and its digest."""
+    file, digest, size = _temporary(), hashlib.sha256(), 0
+    while data := _read(source, _BLOCK if length is None else min(_BLOCK, length - size), timed_out):
+        size += len(data)
+        if size > MAX_FILE + _MAX_FRAMING:
+            raise AppError("file_too_large")
+        digest.update(data)
         file.write(data)
-    return file
+    if size < (length or 0):
+        raise _incomplete(timed_out)
+    file.seek(0)
+    return file, digest.digest()
 
 
-def _parse_form(body: _Body) -> tuple[IO[bytes], str, dict[str, str]]:
+def _read(source: IO[bytes], size: int, timed_out: threading.Event) -> bytes:
+    try:
+        return source.read(size) if size else b""
+    except Exception:  # gunicorn's readers raise unrelated classes, for example for a malformed chunk
+        raise _incomplete(timed_out) from None
+
+
+def _incomplete(timed_out: threading.Event) -> Exception:
+    return AppError("upload_timeout", deadline=DEADLINE) if timed_out.is_set() else BadRequest()
+
+
+def _parse_form(body: IO[bytes]) -> tuple[IO[bytes], str, dict[str, str]]:
     request = web_request.current()
     parser = FormDataParser(
         stream_factory=cast("TStreamFactory", _temporary),
@@ -172,9 +156,7 @@ def _parse_form(body: _Body) -> tuple[IO[bytes], str, dict[str, str]]:
         silent=False,
     )
     try:
-        _, form, files = parser.parse(
-            cast("IO[bytes]", body), request.mimetype, request.content_length, request.mimetype_params
-        )
+        _, form, files = parser.parse(body, request.mimetype, request.content_length, request.mimetype_params)
     except RequestEntityTooLarge:
         raise AppError("form_too_large") from None
     except ValueError:
