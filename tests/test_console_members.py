@@ -36,7 +36,7 @@ def forms() -> dict[type[Schema], Form]:
     """Return the forms of the modules of the console, by the body that they send."""
     modules = [import_module(f"{console.__name__}.{module.name}") for module in iter_modules(console.__path__)]
     values = [value for module in modules for value in vars(module).values() if isinstance(value, Form)]
-    return {form.new: form for form in values}
+    return {form.kind.creates(): form for form in values}
 
 
 def types(schema: type[Schema]) -> tuple[str, ...]:
@@ -57,4 +57,4 @@ def test_a_form_has_the_members_of_the_body(app: Flask, alice: Client, sql: Sql,
     form, browser = forms()[body], signed_in(app)
     shown = set().union(*(names(get(browser, f"/console/{form.plural}/new?type={kind}")) for kind in types(body)))
     assert set(body().fields) <= shown
-    assert set(form.changed().fields) <= set(body().fields) | {"version"}
+    assert set(form.kind.updates()().fields) <= set(body().fields) | {"version"}

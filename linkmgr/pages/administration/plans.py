@@ -10,7 +10,7 @@ from linkmgr.errors import AppError
 from linkmgr.fields.plan_limits import COUNTED, LIMITS, NUMBERS, SWITCHED, UNLIMITED
 from linkmgr.pages.administration.blueprint import bp
 from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import FormData, lines, to_number
+from linkmgr.pages.console.forms import Form, FormData, lines, to_number
 from linkmgr.repository import plans as stored_plans
 from linkmgr.resources.plans import PRICES, Plan
 from linkmgr.settings import settings
@@ -71,8 +71,8 @@ def _change(_: int, plan_id: int, members: Row) -> None:
     _store(lambda: stored_plans.edit(plan_id, **_values(members)))
 
 
-def _show_list() -> str:
-    return render_template("administration/plans.html", form=FORM, plans=stored_plans.with_users())
+def _show_list(form: Form) -> str:
+    return render_template("administration/plans.html", form=form, plans=stored_plans.with_users())
 
 
 FORM = resources.declared(

@@ -15,7 +15,7 @@ from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.account import password_problem
 from linkmgr.pages.administration.blueprint import bp
 from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import flash_with_warnings, lines, to_number
+from linkmgr.pages.console.forms import Form, flash_with_warnings, lines, to_number
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login, plans
 from linkmgr.repository import users as stored_users
@@ -25,10 +25,10 @@ from linkmgr.resources.users import User
 _PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
 
 
-def _show_list() -> str:
+def _show_list(form: Form) -> str:
     q = query_text("q")
     page = stored_users.index(q=q, limit=resources.PER_PAGE, number=page_number(), after=None)
-    return render_template("administration/users.html", form=FORM, page=page, searched=q)
+    return render_template("administration/users.html", form=form, page=page, searched=q)
 
 
 def _add(_: int, members: Row) -> Row:

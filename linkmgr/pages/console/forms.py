@@ -9,7 +9,7 @@ stand for two UTC times. The field `version` stands for the header If-Match.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from http import HTTPStatus
 from typing import Any
 
@@ -30,6 +30,7 @@ from linkmgr.pages.console import frame
 from linkmgr.pages.console.controls import Control, control
 from linkmgr.pages.plan_use import Usage
 from linkmgr.repository import versions
+from linkmgr.resources.resource import Resource
 from linkmgr.web import request as web_request
 
 FormData = MultiDict[str, str]
@@ -89,22 +90,19 @@ class Form:
     `<name>_delete` and `<name>_delete_now`, and `<plural>` is that of the list. Its template is
     `console/<name>_form.html`, or else that of all forms, which shows all controls."""
 
+    kind: type[Resource]
     name: str
     plural: str
     noun: str  # in sentences
-    blueprint: str  # of the API; with `id_name`, the statement of the version and its parameter
-    id_name: str
-    new: type[Schema]
-    changed: type[Schema]
     from_form: Callable[[FormData], Row]  # the record of what was typed
     from_row: Callable[[Row], Row]  # the record of a stored row
+    changes: Callable[[Row, Row], Row]  # (record, stored record) -> what an update sends
     read: Callable[[int, int], Row]  # (user_id, id) -> the stored row with its version
     add: Callable[[int, Row], Row]  # (user_id, members) -> the new row with its id
     change: Callable[[int, int, Row], Any]  # (user_id, id, members)
     delete: Callable[[int, int], None]  # (user_id, id)
     labels: dict[str, str | tuple[str, str]]  # by member: the label, and perhaps what the form says about it
     fields: dict[str, str] = field(default_factory=dict)  # members by code of the errors that are about them
-    changes: Callable[[Row, Row], Row] = differing
     always: tuple[str, ...] = ()  # members that the API needs with any change
     check: Callable[[Row], dict[str, str]] = lambda _: {}  # messages by member, besides those of the API
     choices: Callable[[], Row] = dict  # further values for the template
@@ -118,7 +116,7 @@ class Form:
     example: str = ""  # what the resource is for, shown while there is none
     used: str = ""  # the noun of what uses a row
     heading: str = ""  # of the list
-    show_list: Callable[[], str] | None = None
+    show_list: "Callable[[Form], str] | None" = None
     counted: str = ""  # what plans limit: a kind of `plan_use`
     has_preview: bool = False
     can_duplicate: bool = True
@@ -127,7 +125,7 @@ class Form:
         """Add the routes."""
         row = f"/{self.plural}/<id:row_id>"
         if self.show_list:
-            self.bp.add_url_rule(f"/{self.plural}", self.plural, self.show_list)
+            self.bp.add_url_rule(f"/{self.plural}", self.plural, partial(self.show_list, self))
         for rule, action, method, view in (
             (f"/{self.plural}/new", "new", "GET", self._new),
             (f"/{self.plural}/new", "add", "POST", self._add),
@@ -147,13 +145,13 @@ class Form:
 
     @cached_property
     def controls(self) -> dict[str, Control]:
-        fields, texts = self.new().fields, {name: _texts(text) for name, text in self.labels.items()}
+        fields, texts = self.kind.creates()().fields, {name: _texts(text) for name, text in self.labels.items()}
         return {name: control(fields.get(name), *texts[name]) for name in texts}
 
     @cached_property
     def fixed(self) -> set[str]:
         """The members that cannot be changed."""
-        return self.new().fields.keys() - self.changed().fields.keys()
+        return self.kind.creates()().fields.keys() - self.kind.updates()().fields.keys()
 
     def url(self, action: str, row: Row | None = None) -> str:
         """Return the URL of an action, of the page of a row for "page", or of the list for ""."""
@@ -205,7 +203,7 @@ class Form:
         record = self.from_form(request.form)
         if AGAIN in request.form:
             return self._render(record)
-        messages = self._submit(self.new, record, lambda members: added.update(self.add(g.user_id, members)))
+        messages = self._submit(self.kind.creates(), record, lambda members: added.update(self.add(g.user_id, members)))
         if messages:
             return self._render(record, messages=messages), 400
         is_new = added.get("is_new", True)  # a link of a URL alone may be one that there was
@@ -231,7 +229,8 @@ class Form:
                 raise AppError("changed_meanwhile")
             if changes:
                 changes |= {name: record[name] for name in self.always}
-                messages = self._submit(self.changed, changes, lambda members: self._store(row_id, version, members))
+                schema = self.kind.updates()
+                messages = self._submit(schema, changes, lambda members: self._store(row_id, version, members))
         except AppError as error:
             if error.code != "changed_meanwhile":
                 raise
@@ -245,7 +244,7 @@ class Form:
     def _typed(self, stored: Row) -> Row:
         """Return the record of what was typed, with the stored values of the controls that were left as they were."""
         record = {name: _kept(value, stored[name]) for name, value in self.from_form(request.form).items()}
-        for name, member in self.new().fields.items():
+        for name, member in self.kind.creates()().fields.items():
             if isinstance(member, Timestamp | Expiry) and record[name] == signed_in.shown_time(stored[name]):
                 record[name] = stored[name]
         return record
@@ -270,7 +269,8 @@ class Form:
             return
 
         def check() -> None:
-            if versions.lock(g.user_id, self.blueprint, {self.id_name: row_id}) not in (version, None):
+            blueprint = self.kind.__module__.rpartition(".")[2]
+            if versions.lock(g.user_id, blueprint, {"row_id": row_id}) not in (version, None):
                 raise AppError("changed_meanwhile")
 
         with transaction.lazily(check) as writes:

@@ -11,7 +11,7 @@ from linkmgr.fields.query import page_number
 from linkmgr.pages import signed_in
 from linkmgr.pages.account import confirm_password, password_problem
 from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import FormData, lines, to_number
+from linkmgr.pages.console.forms import Form, FormData, lines, to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import api_keys, console_queries
 from linkmgr.resources.keys import Key, KeyRotation
@@ -71,9 +71,9 @@ def _domains() -> dict[str, dict[str, str]]:
     return {"domains": {str(row["id"]): row["name"] for row in rows if row["kind"] == "domain"}}
 
 
-def _show_list() -> str:
+def _show_list(form: Form) -> str:
     page = Key.index(g.user_id, limit=resources.PER_PAGE, number=page_number(), after=None)
-    return resources.show_rows(FORM, page, default=api_keys.default(g.user_id))
+    return resources.show_rows(form, page, default=api_keys.default(g.user_id))
 
 
 FORM = resources.declared(

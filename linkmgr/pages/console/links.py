@@ -73,14 +73,17 @@ def _change(user_id: int, link_id: int, members: Row) -> None:
     Link.change(user_id, link_id, members)
 
 
-FORM = resources.form(
-    urls, Link.creates(), Link.updates(),
+FORM = resources.declared(
+    Link,
     name="link",
+    plural="links",
+    show_list=None,
     from_form=link_form.from_form,
     from_row=link_form.from_link,
     read=url_records.read_current,
     add=_add,
     change=_change,
+    delete=urls.delete,
     labels=link_form.LABELS,
     fields=link_form.FIELDS,
     changes=link_form.changes,
@@ -92,4 +95,4 @@ FORM = resources.form(
     counted="links",
     unique=("custom", "password"),
     consequence="Visitors of {shorturl} will see a page that says it does not exist.",
-)  # fmt: skip
+)

@@ -157,15 +157,16 @@ def _choices() -> Row:
     return shared | {"preview": _preview, "kept_logo": kept}
 
 
-FORM = resources.form(
-    qr, QrCode.creates(), QrCode.updates(),
-    name="qr",
-    noun="QR code",
+FORM = resources.declared(
+    QrCode,
+    plural="qrs",
+    show_list=None,
     from_form=_from_form,
     from_row=_from_row,
     read=qr.read_current,
     add=lambda user_id, members: QrCode.create(user_id, members, _image()),
     change=lambda user_id, row_id, members: QrCode.change(user_id, row_id, members, _image()),
+    delete=qr.delete,
     labels=LABELS,
     fields=FIELDS | dict.fromkeys(logos.ERRORS, "logo"),
     always=("type",),
@@ -178,4 +179,4 @@ FORM = resources.form(
     "change the content after the code is printed, and see how often it is scanned.",
     consequence="People who scan a printed copy will see a page that says the code does not exist. Only a printed "
     "Wi-Fi code still works.",
-)  # fmt: skip
+)

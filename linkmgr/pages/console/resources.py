@@ -1,9 +1,9 @@
 """Resources that are alike: one control for each member, a list of names, and perhaps a preview beside the form."""
 
+from functools import partial
 from typing import Any
 
 from flask import g, render_template, request
-from marshmallow import Schema
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page, Row
@@ -11,11 +11,13 @@ from linkmgr.fields.base import Array, Boolean, Color, Id, Integer, Timestamp
 from linkmgr.fields.colors import to_hex
 from linkmgr.fields.query import page_number
 from linkmgr.pages import interstitial, signed_in
-from linkmgr.pages.console.forms import Form, FormData, lines, to_number
+from linkmgr.pages.console.forms import Form, FormData, differing, lines, to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries
 from linkmgr.resources.resource import Resource
 from linkmgr.web import security_headers
+
+Kind = type[Resource]
 
 PER_PAGE = 15
 MANY = 1000  # uses of a row; more are not counted
@@ -34,73 +36,55 @@ def _typed(field: Any, name: str, form: FormData, default: Any) -> Any:
     return to_number(text) if isinstance(field, Integer | Id) else text
 
 
-def declared(kind: type[Resource], **members: Any) -> Form:
-    """Add the list and the form of a resource whose members have labels."""
+def _from_form(kind: Kind, defaults: Row, form: FormData) -> Row:
+    return {name: _typed(field, name, form, defaults.get(name, "")) for name, field in kind.controls().items()}
+
+
+def _from_row(kind: Kind, row: Row) -> Row:
+    fields = kind.controls()
+    colors = {name: to_hex(row[name]) for name in fields if isinstance(fields[name], Color) and row[name]}
+    return {name: row[name] for name in fields} | colors
+
+
+def _changes(kind: Kind, record: Row, stored: Row) -> Row:
+    """Return the members that differ, and those that an update needs."""
+    fields = kind.updates()().fields
+    changes = differing({name: record[name] for name in fields}, stored)
+    return changes and {name: record[name] for name in fields if fields[name].required} | changes
+
+
+def _show_list(form: Form) -> str:
+    page = form.kind.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
+    if form.used and page.rows:
+        ids = [row["id"] for row in page.rows]
+        states = console_queries.uses(g.user_id, ids, kind=form.kind.path, limit=MANY + 1)
+        uses = {row["id"]: row for row in states}
+        page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
+    return show_rows(form, page, many=MANY)
+
+
+def declared(kind: Kind, **members: Any) -> Form:
+    """Add the list and the form of a resource whose members have labels. `defaults` are the values of an empty form."""
     usual: Row = {
         "name": kind.path,
         "plural": kind.plural,
         "noun": kind.noun,
-        "id_name": kind.id_name(),
         "labels": {name: (f.metadata["label"], f.metadata["description"]) for name, f in kind.controls().items()},
-        "defaults": kind.defaults(),
+        "from_form": partial(_from_form, kind, members.pop("defaults", kind.defaults())),
+        "from_row": partial(_from_row, kind),
+        "changes": partial(_changes, kind),
+        "read": kind.read,
         "add": kind.create,
         "change": kind.change,
+        "delete": kind.delete,
+        "show_list": _show_list,
     }
-    return resource(kind.path, kind, kind.creates(), kind.updates(), **(usual | members))
-
-
-def form(rows: Any, new: type[Schema], changed: type[Schema], **members: Any) -> Form:
-    """Add the form of a resource. `rows` is its module of `repository`, which has the name of its blueprint, and
-    `defaults` are the values of an empty form."""
-    fields, changeable, defaults = new().fields, changed().fields, members.pop("defaults", {})
-
-    def changes(record: Row, stored: Row) -> Row:
-        differing = {name: record[name] for name in changeable if record[name] != stored[name]}
-        return differing and {name: record[name] for name in changeable if changeable[name].required} | differing
-
-    def add(user_id: int, values: Row) -> Row:
-        added = rows.add(user_id, **values)
-        return added if isinstance(added, dict) else {"id": added}
-
-    def from_form(form: FormData) -> Row:
-        return {name: _typed(fields[name], name, form, defaults.get(name, "")) for name in fields}
-
-    def from_row(row: Row) -> Row:
-        colors = {name: to_hex(row[name]) for name in fields if isinstance(fields[name], Color) and row[name]}
-        return {name: row[name] for name in fields} | colors
-
-    name = members["name"]
-    usual: Row = {
-        "plural": f"{name}s",
-        "noun": name,
-        "blueprint": rows.__module__.rpartition(".")[2] if isinstance(rows, type) else rows.__name__.rpartition(".")[2],
-    }
-    usual |= {"id_name": f"{name}_id", "from_form": from_form, "from_row": from_row, "changes": changes, "add": add}
-    usual |= {verb: getattr(rows, verb) for verb in ("read", "delete") if verb not in members}
-    usual["change"] = lambda user_id, row_id, values: rows.update(user_id, row_id, **values)
-    return Form(new=new, changed=changed, **(usual | members)).register()
+    return Form(kind=kind, **(usual | members)).register()
 
 
 def show_rows(form: Form, page: Page, **values: Any) -> str:
     """Render the list of a resource."""
     return render_template(f"console/{form.plural}.html", page=page, form=form, **(values | form.choices()))
-
-
-def resource(kind: str, rows: Any, new: type[Schema], changed: type[Schema], **members: Any) -> Form:
-    """Add the list and the form of a resource. `kind` is its name in `console_queries.uses`."""
-
-    def show_list() -> str:
-        page = rows.index(g.user_id, limit=PER_PAGE, number=page_number(), after=None)
-        ids = [row["id"] for row in page.rows]
-        used = ids and resource_form.used
-        states = console_queries.uses(g.user_id, ids, kind=kind, limit=MANY + 1) if used else []
-        uses = {row["id"]: row for row in states}
-        page.rows[:] = [row | uses.get(row["id"], {}) for row in page.rows]
-        return show_rows(resource_form, page, many=MANY)
-
-    usual = {"name": kind, "id_name": f"{kind}_id", "show_list": show_list}
-    resource_form = form(rows, new, changed, **(usual | members))
-    return resource_form
 
 
 def add_preview(form: Form, kind: str) -> None:
