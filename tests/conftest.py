@@ -28,7 +28,7 @@ from tests.support.batches import links, one_batch, run_jobs  # noqa: F401 - fix
 from tests.support.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
 from tests.support.browser import browser, chromium  # noqa: F401 - fixtures
 from tests.support.foreign import web  # noqa: F401 - a fixture
-from tests.support.imported import run_import  # noqa: F401 - a fixture
+from tests.support.imported import run_import, small_batches  # noqa: F401 - fixtures
 from tests.support.interstitials import app_with_page, show  # noqa: F401 - fixtures
 from tests.support.keyring import make_key, make_restricted  # noqa: F401 - fixtures
 from tests.support.markers import pytest_collection_modifyitems  # noqa: F401 - a hook

@@ -3,9 +3,10 @@
 import re
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
-from tests.support.pages import PASSWORD, send, words
+from tests.support.pages import PASSWORD, send, signed_in, words
 
 
 def field_of(page: str, name: str) -> str:
@@ -27,12 +28,14 @@ def control(page: str, name: str) -> str:
         ("email", {"email": 'new"@example.org'}, "email", "email must be a valid e-mail address."),
         ("email", {"email": "bob@example.com", "current_password": PASSWORD}, "email", "is already in use."),
         ("email", {"email": "new@example.org"}, "email-password", "Your current password is wrong."),
+        ("email", {"email": "a\0b@example.org"}, "email", "email must not contain control characters."),
+        ("email", {}, "email", "email is required."),
         ("password", {"password": "1234", "current_password": "typed"}, "password", "password must be 5 to 1024"),
         ("password", {"password": "typed-new", "current_password": "typed"}, "password-password", "password is wrong."),
     ],
 )
 def test_a_refused_change_is_explained_beside_its_field_and_keeps_what_was_typed(
-    console: FlaskClient, path: str, fields: dict[str, str], name: str, message: str
+    *, app: Flask, console: FlaskClient, path: str, fields: dict[str, str], name: str, message: str
 ) -> None:
     page = send(console, f"/account/{path}", **fields)
     assert f'id="{name}-error" role="alert">' in field_of(page, name)
@@ -43,6 +46,7 @@ def test_a_refused_change_is_explained_beside_its_field_and_keeps_what_was_typed
     assert f'value="{typed}"' in control(page, "email")
     assert not [secret for secret in ("1234", "typed-new", 'value="typed"') if secret in page]
     assert "aria-invalid" not in console.get("/account").text
+    signed_in(app)  # nothing has changed
 
 
 def test_a_very_long_address_is_refused_like_any_other(console: FlaskClient) -> None:

@@ -121,15 +121,10 @@ def test_an_unattended_browser_of_an_administrator_grants_no_access(
 @pytest.mark.parametrize(
     ("typed", "field", "text"),
     [
-        ({"username": "a b"}, "username", "Name must be 3 to 50 letters"),
         ({"username": "ALICE"}, "username", "already in use"),
         ({"email": "alice@example.com"}, "email", "already in use"),
-        ({"email": "nonsense"}, "email", "E-mail address must be a valid e-mail address."),
-        ({"password": "1234"}, "password", "Password must be 5 to 1024 characters."),
         ({"planid": "99"}, "planid", "planid must be the id of a premium plan."),
-        ({"planid": "x" * 30}, "planid", "Plan must be an integer."),
         ({"planid": "9" * 5000}, "planid", "Plan must be an integer."),
-        ({"expiration": "soon"}, "expiration", "End must be a time"),
     ],
 )
 def test_a_refused_user_has_the_message_beside_the_field(
@@ -162,9 +157,7 @@ def test_the_plan_of_a_user_is_changed(browser: FlaskClient, alice: Client, sql:
     [
         ({"plan": "99"}, "plan", "New plan must be one of the plans."),
         ({"plan": "9" * 5000}, "plan", "New plan must be one of the plans."),
-        ({"plan": ""}, "plan", "New plan must be one of the plans."),
         ({"type": "weekly"}, "type", "Duration must be one of monthly, yearly, lifetime."),
-        ({"type": "yearly", "expiration": "soon"}, "expiration", "End must be a time"),
     ],
 )
 def test_a_refused_change_of_a_plan_has_the_message_beside_the_field(
@@ -257,7 +250,6 @@ def test_a_plan_is_created_and_changed(browser: FlaskClient, sql: Sql, plans: An
         ({"name": "Pro"}, "name", "A plan with this name already exists."),
         ({"monthly": "1,5"}, "monthly", "Price per month must be a price such as"),
         ({"rate": "many"}, "rate", "API requests per minute must be a number"),
-        ({"links": "-1"}, "links", "Links must be an integer from 0"),
         ({"retention": "9" * 5000}, "retention", "Retention in days must be an integer"),
         ({"pixels.count": "x"}, "pixels", "Pixels count must be"),
         ({"free": "1", "yearly": "5"}, "free", "A free plan has no prices."),

@@ -1,6 +1,5 @@
 import re
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import psycopg2
@@ -110,17 +109,6 @@ def test_of_concurrent_creates_with_one_slug_one_succeeds(app: Flask, alice: Cli
 
     assert Counter(at_once(16, create)) == {200: 1, 400: 15}
     assert alice.get("/api/campaigns").get_json()["data"]["result"] == 1
-
-
-def test_deleting_a_campaign_keeps_its_links(alice: Client, sql: Sql, run_jobs: Callable[[], None]) -> None:
-    campaign_id, link_id = alice.add("/api/campaign/add"), factories.link(sql, alice.id)
-    alice.post(f"/api/campaign/{campaign_id}/assign/{link_id}")
-    answer = alice.delete(f"/api/campaign/{campaign_id}/delete")
-    assert answer.get_json() == {"error": 0, "message": "Campaign has been deleted successfully."}
-    assert listed(alice) == []
-    run_jobs()
-    assert sql("SELECT id, campaign_id FROM links") == [{"id": link_id, "campaign_id": None}]
-    assert alice.delete(f"/api/campaign/{campaign_id}/delete").status_code == 404
 
 
 def test_an_assigned_link_leaves_its_previous_campaign(alice: Client, sql: Sql) -> None:

@@ -72,23 +72,17 @@ def test_a_rotated_key_replaces_the_old_one(flask: Flaskline, alice: Client) -> 
         (["users", "add", "alice", "other@example.com"], "This username is already in use."),
         (["users", "add", "other", "ALICE@example.com"], "This e-mail address is already in use."),
         (["users", "add", "a b", "other@example.com"], "username must be"),
-        (["users", "add", "other", "nowhere"], "email must be a valid e-mail address."),
         (["users", "add", "other", "o@example.com", "--plan", "1"], "no premium plan with id 1: see 'plans list'."),
-        (["users", "add", "other", "o@example.com", "--plan", "99"], "no premium plan with id 99: see 'plans list'."),
         (["users", "add", "other", "o@example.com", "--plan", "9" * 30], "is not in the range 1<=x<=92233720368547758"),
         (["users", "add", "other", "o@example.com", "--plan", "gold"], "'gold' is not a valid integer range."),
         (["users", "key", "nobody"], "There is no user named 'nobody'. 'users list' prints all names."),
-        (["users", "login", "nobody"], "There is no user named 'nobody'. 'users list' prints all names."),
-        (["users", "password", "nobody"], "There is no user named 'nobody'. 'users list' prints all names."),
         (["users", "delete", "nobody"], "There is no user named 'nobody'. 'users list' prints all names."),
         (["users", "key", "\udcff"], "An argument or the standard input is not UTF-8."),
         (["plans", "add", "Pro"], "A plan with this name already exists. Choose another name."),
         (["plans", "add", ""], "name must not be empty."),
-        (["plans", "add", "x" * 51], "name must be at most 50 characters."),
         (["plans", "add", "Gratis", "--free", "--monthly", "5"], "A free plan has no prices."),
         (["plans", "edit", "999999", "--monthly", "5"], "There is no plan with this id."),
         (["plans", "edit", "1"], "Nothing to change: use at least one option."),
-        (["plans", "edit", "1", "--limits", "{}"], "Nothing to change: use at least one option."),
         (["plans", "edit", "1", "--monthly", "cheap"], "'cheap' is not a price such as 5 or 49.99."),
         (["plans", "edit", "9" * 30], "is not in the range 1<=x<=9223372036854775807."),
     ],
@@ -175,8 +169,11 @@ def test_invalid_limits_are_rejected(flask: Flaskline, plan: Callable[..., str],
     assert stored(flask, plan_id) == before
 
 
-@pytest.mark.parametrize("option", ["--monthly", "--yearly", "--lifetime", "--rate"])
-@pytest.mark.parametrize("value", ["nan", "inf", "-1", "1e9", "9999999999", "five"])
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--monthly", "nan"), ("--yearly", "inf"), ("--lifetime", "-1"), ("--monthly", "1e9"), ("--rate", "9999999999"),
+     ("--rate", "-1"), ("--yearly", "five")],
+)  # fmt: skip
 def test_invalid_numbers_of_a_plan_are_rejected(
     flask: Flaskline, plan: Callable[..., str], option: str, value: str
 ) -> None:

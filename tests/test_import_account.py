@@ -28,16 +28,8 @@ from tests.support.logos import logo_file
 from tests.support.members import LOGO_FILES, bodies
 from tests.support.stage import Stage
 
-Files = dict[str, list[dict[str, Any]]]
 _numbers = count()
 KINDS = ("domain", "campaign", "channel", "pixel", "splash", "overlay", "url", "qr", "bio")
-# Members that refer to rows, and the files of those.
-REFERENCES = {
-    "links": {"campaign": "campaigns", "pixels": "pixels", "channel": "channels"},
-    "qr": {"channel": "channels"},
-    "bio": {"channel": "channels"},
-    "answers": {"overlay": "overlays"},
-}
 NOW = datetime.now(UTC).replace(microsecond=0)
 AGES = st.floats(0, 80 * 86400).map(lambda seconds: (NOW - timedelta(seconds=seconds)).timestamp())
 VISITS = st.lists(

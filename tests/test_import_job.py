@@ -23,12 +23,6 @@ from tests.support.servers import children
 from tests.support.targets import wait_until
 
 
-@pytest.fixture
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "READ_SECONDS", 60)
-    monkeypatch.setattr(storing, "MAX_ROWS", 20)
-
-
 @pytest.mark.usefixtures("small_batches")
 def test_a_process_that_is_killed_between_batches_loses_and_repeats_no_row(
     alice: Client, one_batch: Callable[[], bool], run_jobs: Callable[[], None], sql: Sql

@@ -19,11 +19,7 @@ from tests.support.factories import Sql
 from tests.support.imported import counts, sale, send, shlink, yourls
 from tests.support.races import at_once
 
-
-@pytest.fixture(autouse=True)
-def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "READ_SECONDS", 60)
-    monkeypatch.setattr(storing, "MAX_ROWS", 20)
+pytestmark = pytest.mark.usefixtures("small_batches")
 
 
 def test_a_process_that_was_suspended_stores_no_visit_again(

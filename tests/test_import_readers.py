@@ -7,14 +7,12 @@ import pytest
 
 from linkmgr.imports import files
 from linkmgr.imports.rows import RawVisit
-from tests.support.reading import only, problem, read
+from tests.support.reading import END, SALE, only, problem, read
 
 FILES = Path(__file__).parent / "import_files"
-SALE = "https://example.com/sale"
 JOBS = "https://example.com/jobs"
 SUMMER = {"url": SALE, "custom": "summer", "metatitle": "Summer sale"}
 AT, NEXT_DAY = "2026-02-04 12:04:57", "2026-02-05 00:00:00"
-END = "2027-01-01 00:00:00"
 
 
 def link(record: dict[str, Any], *tags: str, created: str | None = None, clicks: int | None = None) -> tuple[Any, ...]:

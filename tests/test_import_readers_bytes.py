@@ -14,16 +14,7 @@ from hypothesis import strategies as st
 from linkmgr.imports import files
 from linkmgr.imports.files import text
 from linkmgr.imports.rows import ReadError
-from tests.support.reading import outcome, problem, read
-
-HEADER = "Long URL,Short code,Title,Tags\n"
-SHLINK = HEADER + "https://example.com/sale,summer,Café “Été”,news|mail\nhttps://example.com/jobs,jobs,,\n"
-CLOSE_QUOTE = "is too long, or has a quotation mark that is never closed."
-
-
-def titles(content: bytes) -> list[Any]:
-    return [row.record.get("metatitle") for row in read(content)]
-
+from tests.support.reading import ELEMENT, HEADER, SHLINK, outcome, problem, read, titles
 
 # --- gzip
 
@@ -83,9 +74,6 @@ class Endless(io.RawIOBase):
         text = self._start[self._at : self._at + size] if self._at < len(self._start) else self._block[:size]
         self._at += len(text)
         return text
-
-
-ELEMENT = b'{"longUrl": "https://example.com", "shortCode": "a"}'
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ import pytest
 
 from linkmgr.imports import files
 from linkmgr.imports.rows import ReadError
-from tests.support.reading import only, problem, read
+from tests.support.reading import CLOSE_QUOTE, only, problem, read
 
-CLOSE_QUOTE = "is too long, or has a quotation mark that is never closed."
 HEADER = b"Long URL,Short code,Title,Tags\n"
 VALUES = b"INSERT INTO yourls_url VALUES ('a','https://b',NULL,'2026-01-01','',1);\n"
 LINK = '{"longUrl":"https://example.com","shortCode":"a"'

@@ -2,10 +2,7 @@
 
 import pytest
 
-from tests.support.reading import only, problem, read
-
-ELEMENT = b'{"longUrl": "https://example.com", "shortCode": "a"}'
-
+from tests.support.reading import ELEMENT, only, problem, read
 
 # --- JSON
 

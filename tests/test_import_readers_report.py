@@ -10,9 +10,7 @@ from linkmgr.imports.rows import ImportRow
 from linkmgr.web import csv
 from tests.conftest import Client
 from tests.support.imported import Import, counts, details, shlink
-from tests.support.reading import only, read
-
-SALE, END = "https://example.com/sale", "2027-01-01 00:00:00"
+from tests.support.reading import END, SALE, only, read
 
 BASE = {"longUrl": SALE, "shortCode": "summer"}
 

@@ -3,21 +3,11 @@
 import csv
 import gzip
 import io
-from typing import Any
 
 import pytest
 
 from linkmgr.imports import files
-from tests.support.reading import only, problem, read
-
-HEADER = "Long URL,Short code,Title,Tags\n"
-SHLINK = HEADER + "https://example.com/sale,summer,Café “Été”,news|mail\nhttps://example.com/jobs,jobs,,\n"
-CLOSE_QUOTE = "is too long, or has a quotation mark that is never closed."
-
-
-def titles(content: bytes) -> list[Any]:
-    return [row.record.get("metatitle") for row in read(content)]
-
+from tests.support.reading import CLOSE_QUOTE, HEADER, SHLINK, only, problem, read, titles
 
 # --- encodings and dialects
 

@@ -27,15 +27,11 @@ from tests.support.foreign_services import (
     serving,  # noqa: F401 - a fixture
     shlink,
 )
+from tests.support.imported import import_of
 from tests.support.pages import signed_in
 
 BASE = "https://go.example.org"
 SHLINK = {"source": "shlink", "address": f"http://{HOST}", "token": KEY}
-
-
-def details(client: Client, import_id: int) -> dict[str, Any]:
-    found: dict[str, Any] = client.get(f"/api/imports/{import_id}").get_json()["data"]
-    return found
 
 
 @contextmanager
@@ -61,14 +57,14 @@ def test_a_service_that_times_out_once_is_asked_again(
         serve(lambda *request: answers.wait(30) and shlink(*request))
         import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
         run_jobs()
-    assert (details(alice, import_id)["state"], details(alice, import_id)["message"]) == ("queued", "")
+    assert (import_of(alice, import_id)["state"], import_of(alice, import_id)["message"]) == ("queued", "")
     [waits] = sql("SELECT extract(epoch FROM due - now()) AS seconds FROM jobs")
     assert 0 < waits["seconds"] <= job.PAUSES[0]
     monkeypatch.undo()
     serve(shlink)
     sql("UPDATE jobs SET due = now() RETURNING 1")
     run_jobs()
-    assert (details(alice, import_id)["state"], details(alice, import_id)["made"]) == ("done", LINKS)
+    assert (import_of(alice, import_id)["state"], import_of(alice, import_id)["made"]) == ("done", LINKS)
 
 
 def test_an_import_from_a_service_that_does_not_answer_waits_until_its_user_continues_it(
@@ -86,10 +82,10 @@ def test_an_import_from_a_service_that_does_not_answer_waits_until_its_user_cont
     ways: list[tuple[Any, str]] = [(browser, f"{page}/continue"), (alice, continued)]
     for client, path in ways:
         for _ in range(len(job.PAUSES) + 1):
-            assert details(alice, import_id)["state"] in ("queued", "running")
+            assert import_of(alice, import_id)["state"] in ("queued", "running")
             run_jobs()
             sql("UPDATE jobs SET due = now()")
-        found = details(alice, import_id)
+        found = import_of(alice, import_id)
         assert (found["state"], found["message"]) == (
             "paused",
             "The service responded with status 500 instead of 200. Try again later.",
@@ -99,7 +95,7 @@ def test_an_import_from_a_service_that_does_not_answer_waits_until_its_user_cont
         assert ">Continue<" not in browser.get(page).text
     broken[0] = False
     run_jobs()
-    found = details(alice, import_id)
+    found = import_of(alice, import_id)
     assert (found["state"], found["message"], found["made"]) == ("done", "", LINKS)
     assert alice.post(continued).get_json()["code"] == "import_not_paused"
 
@@ -110,18 +106,18 @@ def test_a_service_that_asks_to_wait_for_a_day_is_left_until_its_user_continues_
     serve(lambda *_: 503)
     import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
     for _ in range(2):
-        assert details(alice, import_id)["state"] in ("queued", "running")
+        assert import_of(alice, import_id)["state"] in ("queued", "running")
         run_jobs()
         sql("UPDATE jobs SET due = now()")
         sql("UPDATE imports SET failing_since = failing_since - interval '25 hours'")
-    found = details(alice, import_id)
+    found = import_of(alice, import_id)
     assert (found["state"], found["message"]) == (
         "paused", "The service asks to wait (status 503). Try again in 30 seconds."
     )  # fmt: skip
     serve(shlink)
     assert alice.post(f"/api/imports/{import_id}/continue").status_code == 200
     run_jobs()
-    assert (details(alice, import_id)["state"], details(alice, import_id)["made"]) == ("done", LINKS)
+    assert (import_of(alice, import_id)["state"], import_of(alice, import_id)["made"]) == ("done", LINKS)
 
 
 @pytest.mark.parametrize("unsent", [0, 2])
@@ -148,7 +144,7 @@ def test_links_that_yourls_drops_at_the_borders_of_its_pages_are_found_or_report
     members = {"source": "yourls", "address": f"http://{HOST}", "token": KEY}
     import_id = alice.post("/api/imports", members).get_json()["id"]
     run_jobs()
-    found = details(alice, import_id)
+    found = import_of(alice, import_id)
     assert (found["state"], found["made"], found["skipped"], found["failed"]) == ("done", total, 0, 0)
     said = "Links that the service counts and did not send: 2. Import them again, or from a file."
     assert found["message"] == (said if unsent else "")

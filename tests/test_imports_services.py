@@ -6,13 +6,9 @@ from typing import Any
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.foreign_services import HOST, KEY, LINKS, VISITS, Serve, serving, shlink  # noqa: F401 - a fixture
+from tests.support.imported import import_of
 
 SERVICE = {"source": "shlink", "address": f"http://{HOST}", "token": KEY}
-
-
-def details(client: Client, import_id: int) -> dict[str, Any]:
-    found: dict[str, Any] = client.get(f"/api/imports/{import_id}").get_json()["data"]
-    return found
 
 
 def test_links_and_visits_of_a_service_are_imported_once(
@@ -29,7 +25,7 @@ def test_links_and_visits_of_a_service_are_imported_once(
     for made, skipped, visits in ((LINKS, 0, VISITS), (0, LINKS, 0)):
         import_id = alice.post("/api/imports", SERVICE).get_json()["id"]
         run_jobs()
-        found = details(alice, import_id)
+        found = import_of(alice, import_id)
         assert (found["state"], found["message"]) == ("done", "")
         assert (found["made"], found["skipped"], found["visits"]) == (made, skipped, visits)
         assert (found["size"], found["percent"], found["seconds_left"]) == (None, None, None)
@@ -46,7 +42,7 @@ def test_a_wrong_token_ends_the_import_with_a_sentence(
     assert alice.post("/api/imports?dry_run=1", wrong).get_json()["code"] == "import_unreadable"
     import_id = alice.post("/api/imports", wrong).get_json()["id"]
     run_jobs()
-    found = details(alice, import_id)
+    found = import_of(alice, import_id)
     assert found["state"] == "failed"
     assert "401" in found["message"] or "key" in found["message"] or "token" in found["message"]
 
@@ -65,9 +61,9 @@ def test_an_import_waits_when_the_service_asks_for_it(
     serve(respond)
     import_id = alice.post("/api/imports", SERVICE).get_json()["id"]
     run_jobs()
-    assert details(alice, import_id)["state"] == "queued"
+    assert import_of(alice, import_id)["state"] == "queued"
     assert sql("SELECT due > now() AS waits, attempts FROM jobs") == [{"waits": True, "attempts": 0}]
     busy[0] = False
     sql("UPDATE jobs SET due = now() RETURNING 1")
     run_jobs()
-    assert (details(alice, import_id)["state"], details(alice, import_id)["made"]) == ("done", LINKS)
+    assert (import_of(alice, import_id)["state"], import_of(alice, import_id)["made"]) == ("done", LINKS)

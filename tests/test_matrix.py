@@ -8,8 +8,8 @@ from werkzeug.test import TestResponse
 
 from linkmgr.openapi.model import Access
 from tests.conftest import Client
-from tests.support.operations import KEYED, Call
-from tests.support.worlds import Rows, World, ask, over
+from tests.support.operations import KEYED
+from tests.support.worlds import Rows, World, ask
 
 GHOST = 2**62  # an id that never existed
 OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]
@@ -66,17 +66,15 @@ def test_without_a_valid_key_nothing_is_revealed_and_nothing_changes(
 
 
 @pytest.mark.parametrize("actor", ["other", "administrator"])
-@over(WITHOUT_ID)
-def test_a_route_without_an_id_uses_only_the_callers_rows(
-    world: World, dump: Callable[[], Rows], call: Call, actor: str
-) -> None:
+def test_a_route_without_an_id_uses_only_the_callers_rows(world: World, dump: Callable[[], Rows], actor: str) -> None:
     world.fill("owner")
     before, owner = dump(), world.clients["owner"]
-    answer = ask(world.clients[actor], call, [])
-    assert answer.status_code == 200
-    assert owned_by(owner.id, dump()) == owned_by(owner.id, before)
-    assert owner.username.encode() not in answer.data
-    assert call.operation.file or not lists_rows(answer.get_json().get("data"))
+    for call in sorted(WITHOUT_ID, key=lambda call: call.method):  # reads, before the actor has rows
+        answer = ask(world.clients[actor], call, [])
+        assert answer.status_code == 200, call
+        assert owned_by(owner.id, dump()) == owned_by(owner.id, before), call
+        assert owner.username.encode() not in answer.data, call
+        assert call.method != "GET" or call.operation.file or not lists_rows(answer.get_json().get("data")), call
 
 
 @pytest.mark.parametrize("actor", ["other", "administrator"])

@@ -1,7 +1,6 @@
 """Links: create, list, read, update and delete."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import psycopg2
@@ -167,17 +166,6 @@ def test_a_link_is_added_to_channels(alice: Client, sql: Sql) -> None:
     for sent, channels in [(first, [first]), (second, [first, second]), (0, [first, second])]:
         assert alice.put(f"/api/url/{link_id}/update", {"channel": sent}).status_code == 200
         assert listed(alice)[0]["channel"] == channels
-
-
-def test_deleting_a_link_deletes_its_statistics(alice: Client, sql: Sql, run_jobs: Callable[[], None]) -> None:
-    link_id = add(alice)["id"]
-    sql("INSERT INTO totals VALUES (%(id)s, 3, 1) RETURNING 1", id=link_id)
-    answer = alice.delete(f"/api/url/{link_id}/delete")
-    assert answer.get_json() == {"error": 0, "message": "Link has been deleted successfully."}
-    assert alice.get(f"/api/url/{link_id}").status_code == 404
-    assert alice.delete(f"/api/url/{link_id}/delete").status_code == 404
-    run_jobs()
-    assert sql("SELECT 1 FROM totals") == []
 
 
 @pytest.fixture

@@ -126,19 +126,6 @@ def test_an_invalid_search_is_rejected(admin: Client, query: str) -> None:
     assert admin.get(f"/api/users{query}").status_code == 400
 
 
-def test_deleting_a_user_deletes_all_its_data(
-    admin: Client, alice: Client, sql: Sql, run_jobs: Callable[[], None]
-) -> None:
-    alice.add("/api/pixel/add", {"type": "bing", "name": "n", "tag": "t"})
-    answer = admin.delete(f"/api/user/{alice.id}/delete")
-    assert answer.get_json() == {"error": 0, "message": "User has been deleted."}
-    assert alice.get("/api/account").status_code == 401
-    assert admin.get(f"/api/user/{alice.id}").status_code == 404
-    run_jobs()
-    assert sql("SELECT count(*) AS n FROM pixels") == [{"n": 0}]
-    assert admin.delete(f"/api/user/{alice.id}/delete").status_code == 404
-
-
 def test_administrators_cannot_delete_themselves(admin: Client) -> None:
     answer = admin.delete(f"/api/user/{admin.id}/delete")
     assert answer.status_code == 400

@@ -48,7 +48,8 @@ def normalized(archive: bytes) -> Files:
                 line["type"] = f"overlay {places['overlays'][int(line['type'].removeprefix('overlay-'))]}"
     targets = places["links"] | {row: -1 - place for row, place in places["qr"].items()}
     for line in files["visits"]:
-        line["target"] = targets[line["target"]]
+        line |= {"target": targets[line["target"]], "id": 0}
+    files["visits"].sort(key=json.dumps)  # in the order of the ids of their targets, which the copy creates in another
     return files
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from werkzeug.test import TestResponse
 
+from linkmgr.imports import job, storing
 from tests.support.factories import Sql
 
 if TYPE_CHECKING:
@@ -31,6 +32,17 @@ def send(client: "Client", file: bytes, query: str = "") -> TestResponse:
 def details(client: "Client", alias: str) -> dict[str, Any]:
     found: dict[str, Any] = client.get(f"/api/urls?short={alias}").get_json()["details"]
     return found
+
+
+def import_of(client: "Client", import_id: int) -> dict[str, Any]:
+    record: dict[str, Any] = client.get(f"/api/imports/{import_id}").get_json()["data"]
+    return record
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "READ_SECONDS", 60)
+    monkeypatch.setattr(storing, "MAX_ROWS", 20)
 
 
 def aliases(sql: Sql, client: "Client") -> list[str]:

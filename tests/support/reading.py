@@ -11,11 +11,18 @@ from linkmgr.imports.rows import ImportRow, ReadError
 SALE = "https://example.com/sale"
 END = "2027-01-01 00:00:00"
 CLOSE_QUOTE = "is too long, or has a quotation mark that is never closed."
+HEADER = "Long URL,Short code,Title,Tags\n"
+SHLINK = HEADER + "https://example.com/sale,summer,Café “Été”,news|mail\nhttps://example.com/jobs,jobs,,\n"
+ELEMENT = b'{"longUrl": "https://example.com", "shortCode": "a"}'
 
 
 def read(content: bytes, **options: Any) -> list[ImportRow]:
     """Return the rows of a file."""
     return [row for row in files.read(io.BytesIO(content), **options) if row]
+
+
+def titles(content: bytes) -> list[Any]:
+    return [row.record.get("metatitle") for row in read(content)]
 
 
 def only(content: bytes, **options: Any) -> ImportRow:
