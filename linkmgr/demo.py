@@ -162,12 +162,14 @@ def _codes(user_id: int) -> list[int]:
     return [
         qr.add(
             user_id,
-            code=qr_data.new_code(),
-            type=kind,
-            data=qr_data.normalize(kind, data),
-            name=name,
-            background=background,
-            foreground=foreground,
+            {
+                "code": qr_data.new_code(),
+                "type": kind,
+                "data": qr_data.normalize(kind, data),
+                "name": name,
+                "background": background,
+                "foreground": foreground,
+            },
         )["id"]
         for kind, data, name, background, foreground in codes
     ]

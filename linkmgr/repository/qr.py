@@ -1,7 +1,7 @@
 """QR codes. Table `totals` counts their scans."""
 
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Unpack
 
 import orjson
 import psycopg2
@@ -72,19 +72,12 @@ def find_fixed(user_id: int, qr_id: int) -> Row:
     return existing(code, "QR code")
 
 
-def add(
-    user_id: int,
-    *,
-    code: str,
-    type: str,  # noqa: A002 - the API's name
-    data: Any,
-    name: str,
-    background: str,
-    foreground: str,
-    own_alias: str | None = None,
-    logo: bytes = b"",
-    logo_source: str | None = None,
-) -> Row:
+def _params(members: Row) -> Row:
+    unsent = dict.fromkeys(("name", "background", "foreground", "own_alias", "logo", "logo_source"))
+    return unsent | members | {"data": orjson.dumps(members["data"]).decode()}
+
+
+def add(user_id: int, members: Row) -> Row:
     """Store a QR code and return its `id` and `link`. `own_alias` must be in use if it is not None."""
     added = run_with_colors(
         """
@@ -96,34 +89,15 @@ def add(
         RETURNING id, %(base)s::text || '/qr/' || code AS link
         """,
         user_id=user_id,
-        code=code,
-        type=type,
-        data=orjson.dumps(data).decode(),
-        name=name,
-        background=background,
-        foreground=foreground,
-        own_alias=own_alias,
-        logo=logo,
-        logo_source=logo_source,
         base=settings().base_url,
+        **_params(members),
     )
     if added is None:
         raise AppError("short_link_unknown")
     return added
 
 
-def update(
-    user_id: int,
-    qr_id: int,
-    *,
-    data: Any,
-    own_alias: str | None = None,
-    name: str | None = None,
-    background: str | None = None,
-    foreground: str | None = None,
-    logo: bytes | None = None,
-    logo_source: str | None = None,
-) -> None:
+def update(user_id: int, qr_id: int, members: Row) -> None:
     """Change the members that are not None. An empty logo removes the logo. A trigger checks the contrast of the
     resulting colors. `own_alias` must be in use if the data changes and it is not None."""
     updated = run_with_colors(
@@ -142,13 +116,7 @@ def update(
         """,
         user_id=user_id,
         qr_id=qr_id,
-        own_alias=own_alias,
-        data=orjson.dumps(data).decode(),
-        name=name,
-        background=background,
-        foreground=foreground,
-        logo=logo,
-        logo_source=logo_source,
+        **_params(members),
     )
     if updated is None:
         find_fixed(user_id, qr_id)  # raises not_found

@@ -107,14 +107,14 @@ The form of `data` depends on the type:
     @classmethod
     def create(cls, user_id: int, members: Row, image: bytes | None = None) -> Row:
         """Store a QR code. `image` is the logo if it was uploaded; `logo` is then its name."""
-        return qr.add(user_id, code=qr_data.new_code(), **cls.to_row(members, image))
+        return qr.add(user_id, cls.to_row(members, image) | {"code": qr_data.new_code()})
 
     @classmethod
     def change(cls, user_id: int, row_id: int, members: Row, image: bytes | None = None) -> Row:
         stored = qr.find_fixed(user_id, row_id)
         if members.get("logo") == stored["logo"]:
             members.pop("logo", None)  # keep the image instead of fetching it again
-        qr.update(user_id, row_id, **_prepare(stored["type"], members, image))
+        qr.update(user_id, row_id, _prepare(stored["type"], members, image))
         return {"id": row_id}
 
     @classmethod

@@ -234,8 +234,8 @@ def _create_code(user_id: int, record: Row) -> int:
     source = record.get("logo")
     if isinstance(source, str) and len(source) > MAX_URL:
         raise AppError("invalid", problems=f"logo must be at most {MAX_URL:,} characters")
-    logo_source = source if isinstance(source, str) else None
-    return int(qr.add(user_id, code=record["code"], logo_source=logo_source, **QrCode.to_row(new))["id"])
+    stored = {"code": record["code"], "logo_source": source if isinstance(source, str) else None}
+    return int(qr.add(user_id, QrCode.to_row(new) | stored)["id"])
 
 
 def _create_bio(user_id: int, record: Row) -> int:
