@@ -56,7 +56,11 @@ BOUNDS = {
     "pixels": PLAN,
     "plans": ("administrators only", "linkmgr/pages/administration/plans.py", "bp"),
     "qrs": RATE,
-    "rate_windows": ("an hour after the window", f"{REPOSITORY}/rate_windows.py", "until < now() - interval '1 hour'"),
+    "rate_windows": (
+        "an hour after the window",
+        f"{REPOSITORY}/purge.py",
+        '_deletion("rate_windows", "until", "1 hour")',
+    ),
     "retired_codes": ("a row for each deleted QR code", SCHEMA, "INSERT INTO retired_codes"),
     "schema_version": ("1 row of the service", SCHEMA, "INSERT INTO schema_version"),
     "sessions": ("100 and 30 days", f"{REPOSITORY}/login.py", "MAX_SESSIONS = 100"),

@@ -13,7 +13,7 @@ from flask import Flask
 from redis import Redis
 
 from linkmgr.db import statements
-from linkmgr.repository import rate_windows
+from linkmgr.repository import purge
 from tests.conftest import Client, structured_list
 from tests.support.pages import signed_in
 
@@ -183,7 +183,7 @@ def test_expired_counters_are_deleted(app: Flask, sql: Callable[..., list[statem
         """
     )
     with app.app_context():
-        rate_windows.delete_expired(10)
+        purge.purge()
     assert sql("SELECT bucket FROM rate_windows") == [{"bucket": "address:b"}]
 
 

@@ -62,21 +62,3 @@ def trim(user_id: int) -> None:
         max_number=MAX_NUMBER,
         max_bytes=MAX_BYTES,
     )
-
-
-def delete_expired(limit: int) -> int:
-    """Delete at most `limit` expired answers and return their number."""
-    deleted = run_unsynced(
-        """
-        WITH expired AS (
-            DELETE FROM idempotency_keys
-             WHERE ctid = ANY (ARRAY(SELECT ctid FROM idempotency_keys WHERE created < now() - interval '24 hours'
-                                      ORDER BY created LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
-               AND created < now() - interval '24 hours'
-            RETURNING 1)
-        SELECT count(*) AS number FROM expired
-        """,
-        limit=limit,
-    )
-    assert deleted is not None
-    return int(deleted["number"])

@@ -217,21 +217,3 @@ def announce_expired(limit: int) -> bool:
         limit=limit,
     )
     return bool(batch and batch["is_full"])
-
-
-def delete_expired(limit: int) -> int:
-    """Delete up to `limit` events that are older than DAYS_KEPT days, with their deliveries. Return their number."""
-    deleted = run_unsynced(
-        """
-        WITH deleted AS (
-            DELETE FROM events
-             WHERE number = ANY (ARRAY(SELECT number FROM events
-                                        WHERE created < now() - make_interval(days => %(days)s) LIMIT %(limit)s))
-            RETURNING 1)
-        SELECT count(*) AS number FROM deleted
-        """,
-        days=DAYS_KEPT,
-        limit=limit,
-    )
-    assert deleted is not None
-    return int(deleted["number"])

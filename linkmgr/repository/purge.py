@@ -5,14 +5,14 @@ batches of one transaction each. It drops partitions one at a time, with a short
 other expired rows in the background.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any, NamedTuple
 
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import UNSYNCED, Row, database, run_unsynced
-from linkmgr.repository import cleanup, idempotency, import_rows, imports, outbox, rate_windows, rollups
+from linkmgr.repository import cleanup, import_rows, imports, outbox, rollups
 from linkmgr.repository.visits import create_partitions
 
 MAX_ROWS = 5000
@@ -243,13 +243,35 @@ def _delete_visitors() -> None:
 
 # --- other expired rows
 
+
+def _deletion(table: str, column: str, age: str) -> Callable[[int], int]:
+    """Return a function that deletes some rows whose column is older than an age, and returns their number."""
+    expired = f"{column} < now() - interval '{age}'"
+    sql = f"""
+        WITH deleted AS (
+            DELETE FROM {table}
+             WHERE ctid = ANY (ARRAY(SELECT ctid FROM {table} WHERE {expired}
+                                      ORDER BY {column} LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
+               AND {expired}
+            RETURNING 1)
+        SELECT count(*) AS number FROM deleted
+    """  # noqa: S608 - static SQL
+
+    def delete(limit: int) -> int:
+        deleted = run_unsynced(sql, limit=limit)
+        assert deleted is not None
+        return int(deleted["number"])
+
+    return delete
+
+
 _ROUND_SECONDS = 600  # between two rounds of a process
 _KINDS = (
-    rate_windows.delete_expired,
-    idempotency.delete_expired,
+    _deletion("rate_windows", "until", "1 hour"),
+    _deletion("idempotency_keys", "created", "24 hours"),
+    _deletion("events", "created", f"{outbox.DAYS_KEPT} days"),
     imports.delete_expired,
     import_rows.delete_expired,
-    outbox.delete_expired,
 )
 _ended = [float("-inf")]  # the time at which this process last found nothing more
 

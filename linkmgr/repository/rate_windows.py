@@ -74,21 +74,3 @@ def spend(bucket: str, amount: int, *, limit: int, window: int) -> Row | None:
         limit=limit,
         window=window,
     )
-
-
-def delete_expired(limit: int) -> int:
-    """Delete at most `limit` counters whose window ended more than an hour ago, and return their number."""
-    deleted = run_unsynced(
-        """
-        WITH expired AS (
-            DELETE FROM rate_windows
-             WHERE bucket = ANY (ARRAY(SELECT bucket FROM rate_windows WHERE until < now() - interval '1 hour'
-                                        ORDER BY until LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
-               AND until < now() - interval '1 hour'
-            RETURNING 1)
-        SELECT count(*) AS number FROM expired
-        """,
-        limit=limit,
-    )
-    assert deleted is not None
-    return int(deleted["number"])
