@@ -1,6 +1,7 @@
 """Database connections, and functions that execute one SQL statement.
 
-    row, rows      read, or write what may be written twice; retried once if the connection is lost
+    row, rows      read; retried once if the connection is lost
+    run_repeatable write what may be written twice; retried likewise
     replica_row, replica_rows   read data that may lag, from the replica if there is one
     page           read one page of a list and its total, which may lag too
     run            write and wait for the disk; never retried once the write may be committed
@@ -212,6 +213,11 @@ def replica_row(sql: str, **params: Any) -> Row | None:
 
 def replica_rows(sql: str, **params: Any) -> list[Row]:
     return _replica_rows(sql, params)
+
+
+def run_repeatable(sql: str, **params: Any) -> Row | None:
+    """Execute a write that may be executed twice, such as one that counts, and return its first row or None."""
+    return row(sql, **params)
 
 
 def run(sql: str, **params: Any) -> Row | None:

@@ -1,6 +1,6 @@
 """The caller of a request by its key, and the count of its requests. See repository/rate_windows.py."""
 
-from linkmgr.db.statements import Row, row, run_unsynced
+from linkmgr.db.statements import Row, run_repeatable, run_unsynced
 from linkmgr.errors import AppError
 from linkmgr.settings import settings
 from linkmgr.web import rate_limit
@@ -13,7 +13,7 @@ def identify(key_digest: bytes, address: str, by: int) -> Row:
     Requests without a valid key count against the IP address. The bucket of a user contains the plan's rate, so that
     a new rate begins a new window.
     """
-    caller = row(
+    caller = run_repeatable(
         """
         WITH caller AS (
             SELECT CASE WHEN key_valid THEN id END AS id, admin, api, CASE WHEN key_valid THEN rate END AS rate,
@@ -58,7 +58,7 @@ def identify(key_digest: bytes, address: str, by: int) -> Row:
 def identify_scoped(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
     """Return the members of web.caller.Caller for a scoped key, like identify. A request that the key does not allow
     counts against the network."""
-    caller = row(
+    caller = run_repeatable(
         """
         WITH caller AS (
             SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,

@@ -1,7 +1,7 @@
 """Sign-in links and browser sessions."""
 
 from linkmgr import keys
-from linkmgr.db.statements import Row, row, rows, run
+from linkmgr.db.statements import Row, row, rows, run, run_repeatable
 from linkmgr.errors import existing
 from linkmgr.settings import settings
 from linkmgr.web import rate_limit
@@ -92,7 +92,7 @@ def find_session(session: bytes) -> Row | None:
     """Return the user of a session, or None if it is unknown or older than 30 days. `by_link` is True within an hour of
     the sign-in link that created the session. `count` is the number of pages of the user in the current window, with
     this one, and `seconds` the time until the window ends. `used` has the number of rows of each kind."""
-    return row(
+    return run_repeatable(
         """
         WITH session AS (
             SELECT user_id, admin, timezone, by_link AND created > now() - interval '1 hour' AS by_link, plan, limits,

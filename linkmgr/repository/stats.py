@@ -143,7 +143,7 @@ def _count_rollups(count: _Count) -> list[Row]:
     return stats_counts.of_rollups(
         owner.user_id,
         everyone=owner.everyone,
-        targets=count.scope.targets,
+        tracked_ids=count.scope.tracked_ids,
         dimension=dimension,
         by_target=dimension == "target",
         shown=dimension in query.dimensions,
@@ -163,7 +163,7 @@ def _count_visits(count: _Count) -> list[Row]:
         label_filter = query.filters.get(name)
         params |= {name: label_filter and label_filter.included, f"not_{name}": label_filter and label_filter.excluded}
     owner = count.owner
-    return stats_counts.of_visits(owner.user_id, everyone=owner.everyone, targets=count.scope.targets, **params)
+    return stats_counts.of_visits(owner.user_id, everyone=owner.everyone, tracked_ids=count.scope.tracked_ids, **params)
 
 
 # --- the report
@@ -233,8 +233,8 @@ def _meta(count: _Count, labels: int) -> Row:
 
 
 def _is_heavy(count: _Count) -> bool:
-    targets, span = count.scope.targets, count.query.range
-    number = ACCOUNT if targets is None else targets.count(",") + 1
+    tracked_ids, span = count.scope.tracked_ids, count.query.range
+    number = ACCOUNT if tracked_ids is None else tracked_ids.count(",") + 1
     days = (span.until - count.query.since) / timedelta(days=1) * number
     if count.source == "visits":
         return days > MAX_VISIT_DAYS

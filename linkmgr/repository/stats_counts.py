@@ -2,9 +2,9 @@
 
 The two statements that count return the same columns: a row per bucket and labels, for the labels with the most clicks,
 and one row without a bucket, which has the totals and in `labels` the number of different labels. Buckets are numbered
-from 1. `edges` are their starts, and `split` the UTC days that they divide (linkmgr/fields/periods.py). `targets` is an
-array of ids as text, as linkmgr/repository/stats_scope.py returns it, or None for all links and QR codes, also deleted
-ones. With `everyone`, the rows of all users are counted.
+from 1. `edges` are their starts, and `split` the UTC days that they divide (linkmgr/fields/periods.py). `tracked_ids`
+is an array of ids as text, as linkmgr/repository/stats_scope.py returns it, or None for all links and QR codes, also
+deleted ones. With `everyone`, the rows of all users are counted.
 """
 
 from typing import Any
@@ -12,19 +12,19 @@ from typing import Any
 from linkmgr.db.statements import Row, replica_rows, rows
 
 
-def of_rollups(user_id: int, *, everyone: bool, targets: str | None, **query: Any) -> list[Row]:
+def of_rollups(user_id: int, *, everyone: bool, tracked_ids: str | None, **query: Any) -> list[Row]:
     """Count the clicks by at most one dimension."""
     return replica_rows(
         """
         WITH owners AS (
-            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(targets)s::text IS NULL
+            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(tracked_ids)s::text IS NULL
              UNION ALL
             SELECT id FROM users WHERE %(everyone)s),
         tracked AS MATERIALIZED (
-            SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+            SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])
                           UNION ALL
-                         SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])) AS ids
-             WHERE %(targets)s::text IS NOT NULL),
+                         SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])) AS ids
+             WHERE %(tracked_ids)s::text IS NOT NULL),
         counts AS MATERIALIZED (
             SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
                    CASE WHEN %(by_target)s THEN coalesce(tracked_id::text, label)
@@ -50,14 +50,14 @@ def of_rollups(user_id: int, *, everyone: bool, targets: str | None, **query: An
         """,
         user_id=user_id,
         everyone=everyone,
-        targets=targets,
+        tracked_ids=tracked_ids,
         **query,
     )
 
 
-def of_visits(user_id: int, *, everyone: bool, targets: str | None, **query: Any) -> list[Row]:
+def of_visits(user_id: int, *, everyone: bool, tracked_ids: str | None, **query: Any) -> list[Row]:
     """Count the clicks, and the visitors if `count_visitors`, by at most two dimensions. This reads the visits of the
-    targets, or without targets of all that were visited in the range.
+    `tracked_ids`, or without them of all that were visited in the range.
 
     The digest of a visitor is different for each target, so the visitors of each target can be counted on their own.
     Visits whose visitor is not known have an empty digest.
@@ -69,9 +69,9 @@ def of_visits(user_id: int, *, everyone: bool, targets: str | None, **query: Any
              UNION ALL
             SELECT id FROM users WHERE %(everyone)s),
         owned AS (
-            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])
              UNION ALL
-            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])
              UNION ALL
             SELECT label::bigint
               FROM owners,
@@ -79,7 +79,7 @@ def of_visits(user_id: int, *, everyone: bool, targets: str | None, **query: Any
                               FROM account_counts(owners.id, '{target}',
                                                   date_trunc('day', %(since)s::timestamptz, 'UTC'), %(until)s, '{}',
                                                   %(bots)s)
-                             WHERE %(targets)s::text IS NULL) visited),
+                             WHERE %(tracked_ids)s::text IS NULL) visited),
         visited AS MATERIALIZED (
             SELECT stored.*
               FROM owned,
@@ -129,7 +129,7 @@ def of_visits(user_id: int, *, everyone: bool, targets: str | None, **query: Any
         """,
         user_id=user_id,
         everyone=everyone,
-        targets=targets,
+        tracked_ids=tracked_ids,
         **query,
     )
 

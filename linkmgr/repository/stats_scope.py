@@ -21,7 +21,7 @@ class Owner(NamedTuple):
 class Scope(NamedTuple):
     """The facts that a query depends on: see `_read`."""
 
-    targets: str | None
+    tracked_ids: str | None
     detailed_since: datetime | None
     days_before: date
 
@@ -29,7 +29,7 @@ class Scope(NamedTuple):
 def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
     """Return the facts that a query depends on, or None if there is no such user.
 
-    `targets` has the ids of the selected links and QR codes, `ids` the number of existing ids in the selection, and
+    `tracked_ids` has the ids of the selected links and QR codes, `ids` the number of existing ids in the selection, and
     `campaign`, `channel` and `domain` are true if they exist. `detailed_since` is the start of the retention period, or
     of an earlier one if that was shorter, or NULL if all visits are kept. `days_before` is the first UTC day that has
     rollups by quarter of an hour.
@@ -56,7 +56,7 @@ def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
             SELECT id, 'domain' FROM links
              WHERE user_id = %(user_id)s AND domain_id IS NULL AND %(own_domain)s)
         SELECT (SELECT coalesce(array_agg(id), '{}')::text
-                  FROM (SELECT id FROM selected GROUP BY id HAVING count(*) = %(parts)s) chosen) AS targets,
+                  FROM (SELECT id FROM selected GROUP BY id HAVING count(*) = %(parts)s) chosen) AS tracked_ids,
                (SELECT count(*) FROM selected WHERE part = 'ids') AS ids,
                EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s) AS campaign,
                EXISTS (SELECT FROM channels WHERE user_id = %(user_id)s AND id = %(channel)s) AS channel,
@@ -80,16 +80,16 @@ def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
     )
 
 
-def _first_visit(user_id: int, *, everyone: bool, targets: str | None) -> Row:
+def _first_visit(user_id: int, *, everyone: bool, tracked_ids: str | None) -> Row:
     """Return the first `day` and the first `quarter` of an hour that have visits, or None without visits."""
     first = row(
         """
         WITH owned AS (
-            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])
+            SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])
              UNION ALL
-            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(targets)s::bigint[])),
+            SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(tracked_ids)s::bigint[])),
         owners AS (
-            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(targets)s::text IS NULL
+            SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(tracked_ids)s::text IS NULL
              UNION ALL
             SELECT id FROM users WHERE %(everyone)s),
         units (unit) AS (
@@ -111,7 +111,7 @@ def _first_visit(user_id: int, *, everyone: bool, targets: str | None) -> Row:
         """,
         user_id=user_id,
         everyone=everyone,
-        targets=targets,
+        tracked_ids=tracked_ids,
     )
     assert first is not None
     return first
@@ -122,14 +122,15 @@ def _read_ids(user_id: int, *, ids: list[int] | None) -> Row | None:
     because PostgreSQL sets up each part of a statement, executed or not."""
     return row(
         """
-        SELECT targets::text, cardinality(targets) AS ids,
+        SELECT tracked_ids::text, cardinality(tracked_ids) AS ids,
                greatest(detailed_since, now() - make_interval(days => nullif((limits ->> 'retention')::int, 0)))
                    AS detailed_since,
                (now() AT TIME ZONE 'UTC')::date - %(detailed_days)s::int AS days_before
           FROM accounts,
                (SELECT ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
                               UNION ALL
-                             SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])) AS targets
+                             SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]))
+                           AS tracked_ids
                 OFFSET 0) selected
          WHERE id = %(user_id)s
         """,
@@ -170,12 +171,12 @@ def read(owner: Owner, selection: Selection) -> Scope:
     if selection.domain is not None and not facts["domain"]:
         raise AppError("domain_unknown")
     since = facts["detailed_since"] and _parsed(facts["detailed_since"])
-    return Scope(facts["targets"] if selection.count else None, since, date.fromisoformat(facts["days_before"]))
+    return Scope(facts["tracked_ids"] if selection.count else None, since, date.fromisoformat(facts["days_before"]))
 
 
 def first_day(owner: Owner, scope: Scope, zone: ZoneInfo) -> date:
     """Return the local day of the first visit, or the current one without visits."""
-    first = _first_visit(owner.user_id, everyone=owner.everyone, targets=scope.targets)
+    first = _first_visit(owner.user_id, everyone=owner.everyone, tracked_ids=scope.tracked_ids)
     days = [datetime.now(zone).date()]
     if first["quarter"]:
         days.append(_parsed(first["quarter"]).astimezone(zone).date())

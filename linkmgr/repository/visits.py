@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from linkmgr.db.statements import Row, row, rows, run
+from linkmgr.db.statements import Row, row, run, run_repeatable
 
 # Statistics of a link or a QR code without visits.
 NO_VISITS: Row = {
@@ -68,7 +68,7 @@ def add_imported(spool: str, start: int, stop: int, visits: str) -> list[Row]:
 
 
 def _add(spool: str, start: int, stop: int, visits: str, *, report: bool) -> Row:
-    [result] = rows(
+    result = run_repeatable(
         """
         -- least(): the clock of this host may be ahead of the database's.
         WITH spool AS (
@@ -146,6 +146,7 @@ def _add(spool: str, start: int, stop: int, visits: str, *, report: bool) -> Row
         visits=visits,
         report=report,
     )
+    assert result is not None
     return result
 
 
