@@ -228,4 +228,5 @@ def test_a_changed_table_is_503_once(alice: Client, sql: Sql, raw: Connection) -
         finally:
             cursor.execute("ALTER TABLE channels ALTER name TYPE text; SELECT create_restricted_views()")
     assert statuses == [503, 200, 200]
-    assert len(sql("SELECT FROM channels")) == 2
+    assert alice.post("/api/channel/add", {"name": "l"}).status_code == 200  # other tests get a new statement
+    assert len(sql("SELECT FROM channels")) == 3

@@ -1,4 +1,4 @@
-"""What there is to say of a member besides its parsing: description, example, label, and where it is shown.
+"""The facts of a member besides its parsing: description, example, label, and where it is shown.
 
 Each field type has its JSON Schema as `json`, the schemas that this refers to as `nested`, and the JSON Schema of what
 reads show as `json_shown`, if it has another form.
