@@ -26,7 +26,7 @@ class _Counted(_Switched):
 
 
 class Feature(fields.Nested):
-    """What a plan includes or not, and the number of its rows if they are counted."""
+    """A feature that a plan includes or not, and the number of its rows if they are counted."""
 
     def __init__(self, *, has_count: bool) -> None:
         super().__init__(_Counted if has_count else _Switched, error_messages={"null": "must not be null"})
