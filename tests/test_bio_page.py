@@ -9,7 +9,7 @@ from selenium.webdriver.common.keys import Keys
 
 from linkmgr.resources.bio import THEMES
 from tests.conftest import BASE_URL, ROOT, Client
-from tests.support.browser import DESKTOP, PHONE, Browser
+from tests.support.browser import Browser
 from tests.support.pages import POLICY, luminance
 
 LINKS = [
@@ -170,17 +170,6 @@ def test_its_links_work_with_the_keyboard(browser: Browser, base: str, alice: Cl
     assert browser.run("return getComputedStyle(document.activeElement).outlineStyle") == "solid"
     browser.press(Keys.ENTER)
     browser.wait_for("/robots.txt")
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("size", [PHONE, DESKTOP])
-def test_nothing_is_wider_than_the_screen(browser: Browser, base: str, alice: Client, size: tuple[int, int]) -> None:
-    links = [{"title": "W" * 255, "url": f"https://{'long-' * 11}host.{'long-' * 11}host.example.com/"}]
-    alice.add("/api/bio/add", {"name": "W" * 255, "alias": "wide", "bio": "W" * 2000, "links": links})
-    browser.size(*size)
-    browser.open(f"{base}/wide")
-    assert browser.run("return document.documentElement.scrollWidth <= innerWidth")
-    assert browser.find("nav a").size["height"] >= 44
 
 
 @pytest.mark.browser

@@ -15,7 +15,7 @@ from selenium.webdriver.common.keys import Keys
 from linkmgr.errors import CATALOGUE
 from linkmgr.openapi.operations import SECTIONS
 from tests.conftest import ROOT, Client
-from tests.support.browser import PHONE, Browser
+from tests.support.browser import Browser
 from tests.support.document import document
 from tests.support.operations import CALLS, examples
 from tests.support.pages import POLICY
@@ -254,14 +254,6 @@ def test_a_copied_command_has_the_key_that_the_page_does_not_show(docs: Browser)
     docs.find("#pixels_list .copy").click()
     assert "Authorization: Bearer linkmgr_secret" in docs.run("return window.copied")
     assert "linkmgr_secret" not in docs.text
-
-
-@pytest.mark.browser
-def test_it_fits_a_phone_and_labels_its_controls(docs: Browser) -> None:
-    docs.size(*PHONE)
-    docs.run("document.querySelectorAll('details').forEach(details => details.open = true)")
-    assert docs.run("return document.documentElement.scrollWidth") <= PHONE[0]
-    assert docs.unnamed() == []
 
 
 @pytest.mark.browser

@@ -227,16 +227,16 @@ def test_visits_are_rolled_up_although_nobody_visits_a_link(
 
 @pytest.mark.slow
 def test_an_import_continues_after_its_worker_was_killed(alice: Client, serve: Callable[..., str], sql: Sql) -> None:
-    number = 15_000
+    number = 6_000
     before = set(children(os.getpid()))
-    serve("--workers=2")
+    serve("--workers=1")
     [master] = set(children(os.getpid())) - before
     import_id = send(alice, shlink(*(sale(f"row-{n}") for n in range(number)))).get_json()["id"]
 
     def made() -> int:
         return int(sql("SELECT made FROM imports WHERE id = %(id)s", id=import_id)[0]["made"])
 
-    for part in (1000, 8000):
+    for part in (500, 3000):
         while made() < part:
             time.sleep(0.05)
         for worker in children(master):

@@ -1,4 +1,4 @@
-"""The launcher behind `make dev` and `make run`: start, stop and requirements."""
+"""The launcher behind `make dev` and `make run`: start, stop, requirements, and what it prints."""
 
 import os
 import re
@@ -16,7 +16,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from tests.conftest import Client
+from tests.conftest import ROOT, Client
 from tests.support.clusters import eventually, postmaster
 from tests.support.launched import Service
 from tests.support.servers import free_port
@@ -70,8 +70,8 @@ def test_dev_restarts_with_its_data_and_ctrl_c_stops_every_process(start: Callab
 
 
 def test_dev_survives_the_death_of_its_database(start: Callable[..., Service]) -> None:
-    service = start("dev").started()
-    key = service.key("demo")
+    service = start("dev", LINKMGR_DEMO="0").started()
+    key = service.key("admin")
     time.sleep(1)  # the launcher delays the restart of a server that dies early
     os.kill(postmaster(service.data), signal.SIGKILL)
     answers = set()
@@ -85,15 +85,16 @@ def test_dev_survives_the_death_of_its_database(start: Callable[..., Service]) -
     assert answers <= {200, 503}
 
 
-@pytest.mark.parametrize("who", ["launcher", "everything"])
-def test_a_killed_service_leaves_no_process_and_starts_again(start: Callable[..., Service], who: str) -> None:
-    service = start("dev").started()
+def test_a_killed_service_leaves_no_process_and_starts_again(start: Callable[..., Service]) -> None:
+    service = start("dev", LINKMGR_DEMO="0").started()
     key = service.key("admin")
-    for pid in [service.process.pid] if who == "launcher" else service.processes():
-        os.kill(pid, signal.SIGKILL)
-    service.process.wait()
+    service.process.kill()
     eventually(lambda: not service.processes(), 20)
-    assert start("dev").started().key("admin") == key
+    second = start("dev", LINKMGR_DEMO="0").started()
+    for pid in second.processes():
+        os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not second.processes(), 20)
+    assert start("dev", LINKMGR_DEMO="0").started().key("admin") == key
 
 
 def test_a_first_run_creates_the_schema_and_prints_how_to_add_an_administrator(start: Callable[..., Service]) -> None:
@@ -110,15 +111,10 @@ def test_a_first_run_creates_the_schema_and_prints_how_to_add_an_administrator(s
     assert service.processes() == []
 
 
-def test_with_a_database_url_no_postgresql_is_started(start: Callable[..., Service], dsn: str, app: Flask) -> None:
-    service = start("run", LINKMGR_DATABASE_URL=dsn).started()
-    assert service.get("/healthz") == 200
-    assert not service.data.exists()
-    assert not service.data.with_name("postgres.lock").exists()
-
-
 def test_hup_replaces_the_workers_and_no_request_is_lost(start: Callable[..., Service], dsn: str, app: Flask) -> None:
     service = start("run", LINKMGR_DATABASE_URL=dsn).started()
+    assert not service.data.exists(), "no PostgreSQL is started"
+    assert not service.data.with_name("postgres.lock").exists()
     before = set(service.processes())
     answers = []
     # A client that keeps its connection keeps the old worker, which must accept no other connection meanwhile.
@@ -177,29 +173,25 @@ def test_run_refuses_a_database_from_before_the_first_release(
     assert "is older than release 1.0.0 and cannot be upgraded" in refused.output()
 
 
-@pytest.mark.parametrize(
-    ("environment", "sentence"),
-    [
-        ({"PORT": "http"}, "PORT must be a number from 1 to 65535; it is 'http'."),
-        ({"PORT": "0"}, "PORT must be a number from 1 to 65535; it is '0'."),
-        ({"PORT": "65536"}, "PORT must be a number from 1 to 65535; it is '65536'."),
-        ({"PORT": ""}, "PORT must be a number from 1 to 65535; it is ''."),
-        ({"WEB_CONCURRENCY": "abc"}, "WEB_CONCURRENCY must be a number of workers from 1 to 999; it is 'abc'."),
-        ({"WEB_CONCURRENCY": "0"}, "WEB_CONCURRENCY must be a number of workers from 1 to 999; it is '0'."),
-        ({"GUNICORN_CMD_ARGS": "--bind=192.0.2.11:5000"}, "192.0.2.11 is not an address of this machine."),
-        ({"LINKMGR_DEMO": "yes"}, "LINKMGR_DEMO must be 0 or 1."),
-        (
-            {"LINKMGR_DATABASE_URL": "postgresql://127.0.0.1:1/x"},
-            'The database cannot be used: connection to server at "127.0.0.1", port 1 failed: Connection refused.',
-        ),
-    ],
-)
-def test_an_error_at_the_start_is_one_sentence(
-    start: Callable[..., Service], environment: dict[str, str], sentence: str
-) -> None:
-    refused = start("run", **environment)
-    assert refused.process.wait(60) == 1
-    assert refused.output() == sentence + "\n"
+REFUSED = {
+    "PORT must be a number from 1 to 65535; it is 'http'.": {"PORT": "http"},
+    "PORT must be a number from 1 to 65535; it is '0'.": {"PORT": "0"},
+    "PORT must be a number from 1 to 65535; it is '65536'.": {"PORT": "65536"},
+    "PORT must be a number from 1 to 65535; it is ''.": {"PORT": ""},
+    "WEB_CONCURRENCY must be a number of workers from 1 to 999; it is 'abc'.": {"WEB_CONCURRENCY": "abc"},
+    "WEB_CONCURRENCY must be a number of workers from 1 to 999; it is '0'.": {"WEB_CONCURRENCY": "0"},
+    "192.0.2.11 is not an address of this machine.": {"GUNICORN_CMD_ARGS": "--bind=192.0.2.11:5000"},
+    "LINKMGR_DEMO must be 0 or 1.": {"LINKMGR_DEMO": "yes"},
+    'The database cannot be used: connection to server at "127.0.0.1", port 1 failed: Connection refused.': {
+        "LINKMGR_DATABASE_URL": "postgresql://127.0.0.1:1/x"
+    },
+}
+
+
+def test_an_error_at_the_start_is_one_sentence(start: Callable[..., Service]) -> None:
+    refused = {sentence: start("run", **environment) for sentence, environment in REFUSED.items()}
+    assert [service.process.wait(60) for service in refused.values()] == [1] * len(REFUSED)
+    assert [service.output() for service in refused.values()] == [f"{sentence}\n" for sentence in REFUSED]
 
 
 def test_a_port_in_use_is_one_sentence(start: Callable[..., Service]) -> None:
@@ -220,3 +212,48 @@ def test_a_start_with_another_secret_is_refused_before_the_first_request(
     refused = start("run", LINKMGR_DATABASE_URL=dsn, LINKMGR_SECRET_KEY="another secret than the one before")
     assert refused.process.wait(60) == 1
     assert "LINKMGR_SECRET_KEY_FALLBACKS" in refused.output()
+
+
+# --- the first minutes
+
+
+def test_dev_prints_links_that_sign_in_and_its_pages(start: Callable[..., Service]) -> None:
+    service = start("dev").started()
+    base = f"http://127.0.0.1:{service.port}"
+    printed = dict(re.findall(r"^  (.+?): +(http\S+)$", service.output(), re.MULTILINE))
+    assert list(printed) == ["Sign in as demo", "Sign in as admin", "Console", "API documentation", "Demo bio page"]
+    assert printed["Console"] == f"{base}/console"
+    assert (printed["API documentation"], printed["Demo bio page"]) == (f"{base}/api/docs", f"{base}/dana-demo")
+    for name, page in printed.items():
+        assert service.get(page.removeprefix(base)) == (303 if name == "Console" else 200)  # without a session: /login
+    assert service.get("/login/" + "x" * 43) == 410
+    command = next(line for line in service.output().splitlines() if line.endswith("users login NAME"))
+    assert command.endswith(f": PORT={service.port} .venv/bin/flask --app app users login NAME")  # names that URL
+
+
+def run_command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "flask", "--app", "app", *arguments],
+        cwd=ROOT,
+        env=os.environ | {"LINKMGR_DATA_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_command_names_its_data_folder_unless_it_is_that_of_a_running_service(
+    start: Callable[..., Service], folder: Path
+) -> None:
+    service = start("dev", LINKMGR_DEMO="0").started()
+    shared = run_command(folder, "users", "key", "admin")
+    assert (shared.stdout, shared.stderr) == (service.key("admin") + "\n", "")
+    assert service.get("/healthz") == 200
+    other = folder / "other"
+    created = run_command(other, "database", "create")
+    assert created.stderr.startswith(f"Creating a new private PostgreSQL in the data folder {other}. Running services ")
+    assert str(folder) in created.stderr.partition("use: ")[2].partition(". Set LINKMGR_DATA_DIR to")[0].split(", ")
+    assert run_command(other, "users", "add", "zoe", "zoe@example.com", "--admin").returncode == 0
+    printed = run_command(other, "users", "key", "zoe")
+    assert printed.stderr.startswith(f"Using the data folder {other}, where no service is running. Running services ")
+    assert re.fullmatch(r"linkmgr_\S{43}\n", printed.stdout)
