@@ -124,7 +124,10 @@ def add() -> Json:
 
 @bp.get("/imports")
 def index() -> Json:
-    return listing("imports", imports.index(user_id(), **paging()))
+    page = imports.index(user_id(), **paging())
+    for record in page.rows:
+        del record["version"]
+    return listing("imports", page)
 
 
 @bp.get("/imports/<id:import_id>")

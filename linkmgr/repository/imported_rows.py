@@ -7,35 +7,25 @@ from linkmgr.db.statements import Row, row, rows, run
 from linkmgr.repository.overlay import MAX_ANSWERS
 
 # By the file of the export.
-_CREATED = {
-    "campaigns": """
-        UPDATE campaigns SET created = least(%(created)s::timestamptz, now())
+_TABLES = {
+    "campaigns": "campaigns",
+    "channels": "channels",
+    "pixels": "pixels",
+    "splash": "splash_pages",
+    "overlays": "overlays",
+    "qr": "qrs",
+    "bio": "bios",
+}
+_SET_CREATED = {
+    file: f"""
+        UPDATE {table} SET created = least(%(created)s::timestamptz, now())
          WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """,
-    "channels": """
-        UPDATE channels SET created = least(%(created)s::timestamptz, now())
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """,
-    "pixels": """
-        UPDATE pixels SET created = least(%(created)s::timestamptz, now())
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """,
-    "splash": """
-        UPDATE splash_pages SET created = least(%(created)s::timestamptz, now())
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """,
-    "overlays": """
-        UPDATE overlays SET created = least(%(created)s::timestamptz, now())
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """,
-    "qr": """
-        UPDATE qrs SET created = least(%(created)s::timestamptz, now())
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """,
-    "bio": """
-        UPDATE bios SET created = least(%(created)s::timestamptz, now())
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """,
+    """  # noqa: S608 - static SQL
+    for file, table in _TABLES.items()
+}
+_OWN_IDS = {
+    file: f"SELECT id FROM {table} WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])"  # noqa: S608
+    for file, table in _TABLES.items()
 }
 
 
@@ -52,31 +42,13 @@ def try_lock(user_id: int) -> bool:
 
 def set_created(user_id: int, kind: str, row_id: int, created: str) -> None:
     """Store the time at which a row was created. Domains have none."""
-    if kind in _CREATED:
-        run(_CREATED[kind], user_id=user_id, row_id=row_id, created=created)
+    if kind in _SET_CREATED:
+        run(_SET_CREATED[kind], user_id=user_id, row_id=row_id, created=created)
 
 
 def own_ids(user_id: int, kind: str, ids: list[int]) -> dict[str, int]:
     """Return those ids, by their text, that rows of the user have. `kind` is a file of the export."""
-    records = rows(
-        """
-        SELECT id FROM campaigns
-         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'campaigns'
-         UNION ALL
-        SELECT id FROM channels WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'channels'
-         UNION ALL
-        SELECT id FROM pixels WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'pixels'
-         UNION ALL
-        SELECT id FROM splash_pages WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'splash'
-         UNION ALL
-        SELECT id FROM overlays WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'overlays'
-         UNION ALL
-        SELECT id FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND %(kind)s = 'qr'
-        """,
-        user_id=user_id,
-        kind=kind,
-        ids=ids,
-    )
+    records = rows(_OWN_IDS[kind], user_id=user_id, ids=ids) if kind in _OWN_IDS else []
     return {str(record["id"]): record["id"] for record in records}
 
 

@@ -1,57 +1,31 @@
 """Imports: their state and their files."""
 
-from typing import Any, Unpack
+from typing import Any
 
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Page, Paging, Row, page, row, run
+from linkmgr.db.statements import run
 from linkmgr.errors import AppError, not_found
+from linkmgr.repository.tables import Table
 
 CHUNK_BYTES = 1 << 20
 MAX_UNFINISHED = 3  # of a user
 MAX_KEPT = 1000  # of a user that have ended
 
 
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
-    return page(
-        """
-        SELECT id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
-               greatest(visits - visits_refused, 0) AS visits,
-               CASE WHEN state = 'running' AND part > 0
-                    THEN ceil(extract(epoch FROM now() - started) * (1 - part) / part)::bigint END AS seconds_left,
-               (100 * part)::integer AS percent,
-               message, created, started, finished
-          FROM imports, import_part(imports) AS part
-         WHERE user_id = %(user_id)s AND id < %(after)s
-         ORDER BY id DESC
-         LIMIT %(limit)s OFFSET %(offset)s
-        """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'imports'",
-        user_id=user_id,
-        **paging,
-    )
-
-
-def read(user_id: int, import_id: int) -> Row:
-    record = row(
-        """
-        SELECT version::text,
-               id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
-               greatest(visits - visits_refused, 0) AS visits,
-               CASE WHEN state = 'running' AND part > 0
-                    THEN ceil(extract(epoch FROM now() - started) * (1 - part) / part)::bigint END AS seconds_left,
-               (100 * part)::integer AS percent,
-               message, created, started, finished
-          FROM imports, import_part(imports) AS part
-         WHERE user_id = %(user_id)s AND id = %(import_id)s
-        """,
-        user_id=user_id,
-        import_id=import_id,
-    )
-    if record is None:
-        raise not_found("import")
-    return record
+_IMPORTS = Table(
+    "imports",
+    "import",
+    """
+    id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
+    greatest(visits - visits_refused, 0) AS visits,
+    CASE WHEN state = 'running' AND import_part(imports) > 0
+         THEN ceil(extract(epoch FROM now() - started) * (1 / import_part(imports) - 1))::bigint END AS seconds_left,
+    (100 * import_part(imports))::integer AS percent, message, created, started, finished, version::text
+    """,
+)
+index, read = _IMPORTS.index, _IMPORTS.read
 
 
 # --- creation, in a transaction
