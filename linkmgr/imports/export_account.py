@@ -40,6 +40,7 @@ from linkmgr.resources.channels import Channel
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.overlay import Overlay
 from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.resource import Resource
 from linkmgr.resources.splash import Splash
 from linkmgr.settings import settings
 from linkmgr.web import export as web_export
@@ -53,13 +54,14 @@ def _domains(user_id: int, after: int) -> list[Row]:
     return [domain | {"image": images.get(domain["id"])} for domain in domains]
 
 
-_BATCHES = {
-    "domains": _domains,
-    "campaigns": Campaign.batch,
-    "channels": Channel.batch,
-    "pixels": Pixel.batch,
-    "splash": Splash.batch,
-    "overlays": Overlay.batch,
+# By their files.
+RESOURCES: dict[str, type[Resource]] = {
+    "domains": Domain,
+    "campaigns": Campaign,
+    "channels": Channel,
+    "pixels": Pixel,
+    "splash": Splash,
+    "overlays": Overlay,
 }
 _OWN = ("shorturl", "link", "channels", "haspassword")  # members that follow from others
 
@@ -76,8 +78,8 @@ def files(user_id: int) -> Iterator[tuple[str, Iterable[bytes]]]:
 
 
 def _contents(user_id: int) -> Iterator[tuple[str, Iterator[list[Row]]]]:
-    for name, batch in _BATCHES.items():
-        yield name, export.batches(batch, user_id)
+    for name, resource in RESOURCES.items():
+        yield name, export.batches(_domains if resource is Domain else resource.batch, user_id)
     yield "answers", visit_list.answers(user_id)
     yield "links", _without(_OWN, _with_own_host(export.batches(export.links, user_id)))
     yield "qr", _without(_OWN, export.batches(export.codes, user_id))

@@ -91,13 +91,13 @@ def preview(user_id: int, origin: File | Service) -> Row:
     try:
         if isinstance(origin, Service):
             service = services.connect(origin.source, origin.address, origin.token)
-            rows = _describe(user_id, services.first_rows(service, PREVIEW_ROWS))
+            rows = _check(user_id, services.first_rows(service, PREVIEW_ROWS))
         elif origin.source == account.SOURCE:
             stream: Any = origin.stream
-            rows = account.first_rows(stream, PREVIEW_ROWS)
+            rows = [_describe(row, row.record, row.problem) for row in account.first_rows(stream, PREVIEW_ROWS)]
         elif origin.source or "url" in origin.mapping:
             head = origin.stream.read(files.HEAD_BYTES)
-            rows = _describe(user_id, files.first_rows(head, origin.source, origin.mapping, PREVIEW_ROWS))
+            rows = _check(user_id, files.first_rows(head, origin.source, origin.mapping, PREVIEW_ROWS))
     except ReadError as error:
         raise AppError("import_unreadable", problem=error.message) from None
     return {
@@ -109,23 +109,30 @@ def preview(user_id: int, origin: File | Service) -> Row:
     }
 
 
-def _describe(user_id: int, rows: list[ImportRow]) -> list[Row]:
+def _check(user_id: int, rows: list[ImportRow]) -> list[Row]:
     """Return rows as they would be stored. Channels that are missing would be made."""
     hosts = bodies.own_hosts(user_id, rows)
-    described = []
-    for row in rows:
-        checked = None if row.is_visits else bodies.check(row, hosts)
-        shown = checked.body if isinstance(checked, Sent) else row.record
-        described.append({
-            "number": row.number,
-            "link": {name: str(value) for name, value in shown.items() if name != "password"},
-            "channels": bodies.channel_names(row),
-            "created": row.created,
-            "clicks": row.clicks,
-            "visits": len(row.visits),
-            "problem": checked.message if isinstance(checked, Outcome) else None,
-        })  # fmt: skip
-    return described
+    checked = [None if row.is_visits else bodies.check(row, hosts) for row in rows]
+    return [
+        _describe(
+            row,
+            result.body if isinstance(result, Sent) else row.record,
+            result.message if isinstance(result, Outcome) else None,
+        )
+        for row, result in zip(rows, checked, strict=True)
+    ]
+
+
+def _describe(row: ImportRow, link: Row, problem: str | None) -> Row:
+    return {
+        "number": row.number,
+        "link": {name: str(value) for name, value in link.items() if name != "password"},
+        "channels": bodies.channel_names(row),
+        "created": row.created,
+        "clicks": row.clicks,
+        "visits": len(row.visits),
+        "problem": problem,
+    }
 
 
 def add(user_id: int, origin: File | Service, *, on_conflict: str, state: str = "queued", with_job: bool = True) -> int:

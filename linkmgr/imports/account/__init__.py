@@ -13,6 +13,7 @@ from linkmgr.imports.account import zip_file
 from linkmgr.imports.account.zip_file import FILES, Line
 from linkmgr.imports.files import text
 from linkmgr.imports.files.csv_file import csv_records
+from linkmgr.imports.rows import ImportRow
 from linkmgr.imports.sources import normalize
 
 SOURCE = "account"
@@ -52,22 +53,17 @@ def _line(number: int, record: text.Record) -> Line:
     return Line(number, kind, members, problem, "" if '"password"' in line else line, is_mended=True)
 
 
-def first_rows(stream: BinaryIO, limit: int) -> list[Row]:
+def first_rows(stream: BinaryIO, limit: int) -> list[ImportRow]:
     """Return the first rows of the CSV, or the first links of a zip, for a preview."""
     start = stream.read(text.HEAD)
     stream.seek(0)
     lines = zip_file.read_file(zip_file.check(stream), "links", 0) if zip_file.is_zip(start) else read(stream)
-    return [_describe(line) for line in islice(lines, 10 * limit) if line][:limit]
+    return [_to_row(line) for line in islice(lines, 10 * limit) if line][:limit]
 
 
-def _describe(line: Line) -> Row:
-    record = line.record
-    return {
-        "number": line.number,
-        "link": {name: str(record.get(name) or "") for name in ("url", "custom", "metatitle")},
-        "channels": [],
-        "created": record.get("date") if isinstance(record.get("date"), str) else None,
-        "clicks": clicks if isinstance(clicks := record.get("clicks"), int) and clicks >= 0 else None,
-        "visits": 0,
-        "problem": line.problem,
-    }
+def _to_row(line: Line) -> ImportRow:
+    record, date, clicks = line.record, line.record.get("date"), line.record.get("clicks")
+    link = {name: str(record.get(name) or "") for name in ("url", "custom", "metatitle")}
+    created = date if isinstance(date, str) else None
+    total = clicks if isinstance(clicks, int) and clicks >= 0 else None
+    return ImportRow(line.number, link, [], created, total, [], {}, line.problem)

@@ -18,31 +18,18 @@ from linkmgr.imports import links
 from linkmgr.imports.account import visits
 from linkmgr.imports.account.zip_file import Line
 from linkmgr.imports.batch import Batch
+from linkmgr.imports.export_account import RESOURCES
 from linkmgr.imports.links import Outcome, Sent, failure
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
 from linkmgr.repository import channels, export, import_rows, imported_links, imported_rows, qr
 from linkmgr.resources.bio import BioPage
-from linkmgr.resources.campaigns import Campaign
-from linkmgr.resources.channels import Channel
 from linkmgr.resources.domains import Domain
-from linkmgr.resources.overlay import Overlay
-from linkmgr.resources.pixels import Pixel
 from linkmgr.resources.qr import QrCode
-from linkmgr.resources.resource import Resource
-from linkmgr.resources.splash import Splash
 from linkmgr.resources.urls import Link
 from linkmgr.web import passwords
 
 LOCKED_SECONDS = 0.5  # until the next try, while another import of the user stores a batch of an account
-_RESOURCES: dict[str, type[Resource]] = {
-    "domains": Domain,
-    "campaigns": Campaign,
-    "channels": Channel,
-    "pixels": Pixel,
-    "splash": Splash,
-    "overlays": Overlay,
-}
 # A row is reused if the user has one in which these members are the same; of other kinds, if all are.
 _SAME = {"domains": ("domain",), "campaigns": ("name",), "channels": ("name",)}
 _LINK = Link.creates()().fields.keys() - {"password"}
@@ -99,7 +86,7 @@ class Lines(Batch):
 
     def _rows(self, lines: list[Line]) -> None:
         kind = lines[0].kind
-        resource = _RESOURCES[kind]
+        resource = RESOURCES[kind]
         members = _SAME.get(kind) or tuple(resource.creates()().fields)
         existing = {
             tuple(str(row[member]) for member in members): row["id"]
