@@ -16,9 +16,6 @@ class Batch(ABC):
 
     def __init__(self, user_id: int, details: Row, waiting: list[Row], rows: list[Any]) -> None:
         self.user_id, self.details, self.waiting, self.rows = user_id, details, waiting, rows
-        self.visits: list[Row] = []
-        self.refused = 0  # of the visits, which are beyond the clicks of the plan
-        self.cut = 0  # links whose title was cut
         self._clear()
         self.check()
 
@@ -26,6 +23,9 @@ class Batch(ABC):
         self.errors: list[Row] = []
         self.kept: list[Row] = []  # rows to which others may refer
         self.counts: Counter[str] = Counter()
+        self.visits: list[Row] = []
+        self.refused = 0  # of the visits, which are beyond the clicks of the plan
+        self.cut = 0  # links whose title was cut
 
     @abstractmethod
     def check(self) -> None:
