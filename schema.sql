@@ -441,7 +441,7 @@ CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGU
 RETURN lower(url || chr(10) || alias || chr(10) || title);
 
 -- Create the index of the search unless it exists or its extensions are refused: a search then reads all links of its user.
--- Entries of new rows wait in a list, which the jobs empty (linkmgr/repository/url_search.py).
+-- Entries of new rows wait in a list, which the jobs empty (linkmgr/repository/url_records.py).
 CREATE FUNCTION create_search_index() RETURNS void LANGUAGE plpgsql SET client_min_messages = warning AS $$
 BEGIN
     IF to_regclass('links_search') IS NULL THEN

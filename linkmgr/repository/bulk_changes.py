@@ -186,3 +186,29 @@ def delete_links(user_id: int, ids: list[int], *, atomic: bool) -> list[Row]:
     missing = failure(not_found("link"))
     results = {link_id: {"id": link_id} for link_id in deleted["deleted"]}
     return [results.get(link_id, {} if link_id in deleted["existing"] else missing) for link_id in ids]
+
+
+# --- links that are selected in the console
+
+
+def delete_selected(user_id: int, ids: list[int]) -> int:
+    """Delete links and return their number."""
+    return _number(delete_links(user_id, ids, atomic=False))
+
+
+def set_campaign(user_id: int, ids: list[int], campaign: int) -> int:
+    """Move links to a campaign, or with 0 out of their campaigns, and return their number."""
+    return _number(update_links(user_id, ids, atomic=False, changed=False, campaign=campaign))
+
+
+def add_to_channel(user_id: int, ids: list[int], channel: int) -> int:
+    """Add links to a channel and return their number. Links that are in it stay there."""
+    return _number(update_links(user_id, ids, atomic=False, changed=False, channel=[channel]))
+
+
+def _number(results: list[Row]) -> int:
+    """Return the number of links that were changed. Raise an error that is not that a link does not exist."""
+    for result in results:
+        if result.get("code", "missing") != "missing":
+            raise AppError(result["code"])
+    return sum("id" in result for result in results)

@@ -16,7 +16,7 @@ from linkmgr.pages.console import resources
 from linkmgr.pages.console.forms import to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.pages.console.links import FORM, MAX_CHOICES
-from linkmgr.repository import console_queries, export, links_selected, url_records
+from linkmgr.repository import bulk_changes, console_queries, export, url_records
 from linkmgr.settings import settings
 from linkmgr.web import csv
 
@@ -51,7 +51,7 @@ def _page(query: dict[str, Any]) -> Page:
         search = url_records.search_by_clicks if query["order"] else url_records.search
         return search(g.user_id, query["q"], **paging)
     ids: Any = {name: query[name] and int(query[name]) for name in _ROWS}
-    return links_selected.matching(
+    return url_records.matching(
         g.user_id,
         q=query["q"],
         public=query["status"] and query["status"] == "public",
@@ -142,18 +142,18 @@ def _links(number: int) -> str:
 
 
 def _ask(ids: list[int]) -> str:
-    return render_template("console/links_delete.html", ids=ids, rows=links_selected.read(g.user_id, ids))
+    return render_template("console/links_delete.html", ids=ids, rows=url_records.selected(g.user_id, ids))
 
 
 def _delete(ids: list[int]) -> Response:
-    flash(f"{_links(links_selected.delete(g.user_id, ids))} deleted.", "success")
+    flash(f"{_links(bulk_changes.delete_selected(g.user_id, ids))} deleted.", "success")
     return _back()
 
 
 def _export(ids: list[int]) -> Response:
     export.require_feature(g.user_id)
     disposition = {"Content-Disposition": 'attachment; filename="links.csv"'}
-    return csv.respond(_CSV, links_selected.read(g.user_id, ids), **disposition)
+    return csv.respond(_CSV, url_records.selected(g.user_id, ids), **disposition)
 
 
 # By value of the button.
@@ -161,8 +161,8 @@ _ACTIONS: dict[str, Callable[[list[int]], ResponseReturnValue]] = {
     "ask": _ask,
     "delete": _delete,
     "export": _export,
-    "campaign": _change(links_selected.set_campaign, "campaign", "moved"),
-    "channel": _change(links_selected.add_to_channel, "channel", "added to the channel"),
+    "campaign": _change(bulk_changes.set_campaign, "campaign", "moved"),
+    "channel": _change(bulk_changes.add_to_channel, "channel", "added to the channel"),
 }
 
 
