@@ -13,6 +13,7 @@ from tests.conftest import Client
 from tests.support import factories
 from tests.support.browser import Browser
 from tests.support.factories import Sql
+from tests.support.fit import faults
 from tests.support.pages import PASSWORD, visit
 from tests.support.receivers import Receiver
 from tests.support.sessions import sign_in
@@ -171,6 +172,14 @@ def test_a_scoped_key(person: Person, alice: Client) -> None:
     person.mark(".actions .button")
     person.browser.wait_for_text("Your new API key")
     assert person.steps <= 5
+    assert faults(person.browser, "best-practice") == []
+    person.browser.find("[data-copy=secret]").click()
+    person.browser.wait_for_text("Copied")
+    client = Client(alice.http, person.browser.find("#secret").text)
+    client.add("/api/url/add", {"url": "https://example.com/"})
+    assert client.get("/api/urls").status_code == 403
+    person.browser.click("I have copied it")
+    person.browser.wait_for("/console/keys")
 
 
 def test_a_webhook_with_its_first_delivery(person: Person, receiver: Receiver, deliver: Callable[[], None]) -> None:

@@ -77,19 +77,19 @@ def shared_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def stopped_cluster(shared_folder: Path) -> Path:
-    """A stopped cluster with one row."""
+def stopped_cluster(shared_folder: Path) -> Iterator[Path]:
+    """A stopped cluster with one row, which no test loses."""
     with embedded.server(shared_folder / "postgres") as dsn:
         ask(dsn, "CREATE TABLE kept AS SELECT 'data' AS what")
-    return shared_folder / "postgres"
+    yield shared_folder / "postgres"
+    with embedded.server(shared_folder / "postgres") as dsn:
+        assert ask(dsn, "SELECT what FROM kept") == "data"
 
 
 @pytest.fixture
 def data(stopped_cluster: Path) -> Iterator[Path]:
     yield stopped_cluster
     assert not alive(stopped_cluster)
-    with embedded.server(stopped_cluster) as dsn:
-        assert ask(dsn, "SELECT what FROM kept") == "data"
 
 
 @linux

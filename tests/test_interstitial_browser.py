@@ -60,7 +60,7 @@ def arrive(browser: Browser, page: str = "/") -> None:
 
 def test_the_countdown_ends_at_the_target(browser: Browser, links: Callable[..., str], alice: Client, sql: Sql) -> None:
     browser.open("about:blank")
-    browser.open(links("splash", splash_id=splash(sql, alice.id, title="Welcome", counter=4)))
+    browser.open(links("splash", splash_id=splash(sql, alice.id, title="Welcome", counter=3)))
     assert browser.find("h1").text == "Welcome"
     began = time.monotonic()
     counted = set()

@@ -28,8 +28,6 @@ FLAGS = (
     "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable",
     "--host-resolver-rules=MAP *.test 127.0.0.1",
 )
-CONTROLS = {"button", "checkbox", "combobox", "DisclosureTriangle", "link", "progressbar", "radio", "searchbox",
-            "spinbutton", "textbox"}  # fmt: skip
 PHONE = (360, 740)
 DESKTOP = (1280, 900)
 
@@ -94,13 +92,6 @@ class Browser:
     @property
     def text(self) -> str:
         return self.find("body").text
-
-    def unnamed(self) -> list[dict[str, Any]]:
-        """Return the visible controls that have no accessible name, from the accessibility tree."""
-        nodes = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-        controls = [node for node in nodes if not node["ignored"] and node["role"]["value"] in CONTROLS]
-        assert controls
-        return [node for node in controls if not node.get("name", {}).get("value")]
 
     def run(self, script: str) -> Any:
         return self.driver.execute_script(script)
