@@ -20,6 +20,14 @@ class Access(Enum):
     PUBLIC = "any client, without a key"
 
 
+def first_examples(schema: type[Schema], number: int) -> dict[str, Any]:
+    """Return the examples of the required members, or of the first ones if these are fewer."""
+    fields = schema().fields
+    names = [name for name, member in fields.items() if member.required]
+    kept = names if len(names) >= number else [*fields][:number]
+    return {name: fields[name].metadata["examples"][0] for name in kept}
+
+
 @dataclass(frozen=True, eq=False)
 class Operation:
     method: str
@@ -27,7 +35,7 @@ class Operation:
     summary: str
     response: JsonSchema
     body: type[Schema] | None = None
-    example: dict[str, Any] = field(default_factory=dict)  # of the body
+    example: dict[str, Any] = field(default_factory=dict)  # of the body; by default the examples of its first members
     codes: tuple[str, ...] = ()  # error codes; responses.py adds the common ones
     query: tuple[JsonSchema, ...] = ()
     access: Access = Access.USER
@@ -38,6 +46,10 @@ class Operation:
     file: str = ""  # media type of the response, if it is a file only
     lines: bool = False  # True if the operation also returns JSON lines
     csv: str = ""  # example of the response as CSV, if the operation also returns CSV
+
+    def __post_init__(self) -> None:
+        if self.body and not self.example:
+            self.example.update(first_examples(self.body, 1))
 
     @property
     def conditional(self) -> bool:

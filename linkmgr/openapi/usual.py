@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import fields
 
 from linkmgr.openapi.bodies import json_of
-from linkmgr.openapi.model import PAGING, Operation, Section
+from linkmgr.openapi.model import PAGING, Operation, Section, first_examples
 from linkmgr.openapi.schemas import CREATED, JsonSchema, changed, done, listing, or_null, reading
 from linkmgr.resources.resource import Resource
 
@@ -35,8 +35,8 @@ def record(kind: Kind, place: str = "record") -> JsonSchema:
 def operations(
     kind: Kind,
     *,
-    example: Any,
-    change: Any,
+    example: Any = None,
+    change: Any = None,
     codes: Codes = (),
     added: Codes = (),
     refused: Codes = (),
@@ -47,9 +47,10 @@ def operations(
 ) -> tuple[Operation, ...]:
     """Return the operations that most resources have.
 
-    `codes` are errors of create and update, `added` further ones of the create, and `refused` those of the delete.
-    `adding` and `deleted` describe the create and the delete. `paged` is the summary of a read that has a list too.
-    `responses` are those that are special, by the names of the endpoints."""
+    `example` and `change` are bodies, by default with the first members. `codes` are errors of create and update,
+    `added` further ones of the create, and `refused` those of the delete. `adding` and `deleted` describe the create
+    and the delete. `paged` is the summary of a read that has a list too. `responses` are those that are special, by
+    the names of the endpoints."""
     name, row = kind.__name__, f"/api/{kind.path}/{{{kind.id_name()}}}"
     called = f"{'an' if kind.noun[0] in 'aeiouA' else 'a'} {kind.noun}"
     message = f"{kind.subject()} has been {{}} successfully."
@@ -60,6 +61,7 @@ def operations(
         "update": changed(message.format("updated"), name),
         "delete": done(message.format("deleted")),
     } | (responses or {})
+    example, change = example or first_examples(kind.creates(), 3), change or {}
     add, new, changes = f"/api/{kind.adds()}", kind.creates(), kind.updates()
     return (
         Operation("GET", f"/api/{kind.plural}", f"List {kind.noun}s", usual["index"], query=PAGING),

@@ -20,7 +20,6 @@ SECTION = Section(
             "Change the e-mail address or the password",
             changed("Account has been successfully updated.", "Account"),
             Account.updates(),
-            {"email": "new@example.com"},
             codes=("email_taken",),
             description="Send `email`, `password` or both.",
             tagged=True,

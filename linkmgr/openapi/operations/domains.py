@@ -8,8 +8,6 @@ from linkmgr.resources.domains import Domain
 SECTION = section(
     Domain,
     "Branded domains",
-    example={"domain": "https://go.example.com", "redirectroot": "https://example.com/"},
-    change={"redirect404": "https://example.com/missing"},
     codes=("redirect_branded", *logos.ERRORS),
     added=(*COUNTED, "domain_taken", "domain_unproven"),
     refused=("domain_in_use",),

@@ -116,7 +116,6 @@ fail do not stop it.""",
             success(message=text("Import has been queued."), id=ID, data=ref("ImportPreview"))
             | {"required": ["error"]},
             imports.ServiceToRead,
-            {"source": "shlink", "address": "https://s.example.com", "token": "4dc54f6c1b"},
             codes=(
                 "address_too_long",
                 "file_missing",

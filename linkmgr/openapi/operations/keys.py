@@ -49,7 +49,6 @@ SECTION = section(
             "Turn the default key on or off",
             done("The default key has been turned on."),
             keys.DefaultKeyUpdate,
-            {"active": True},
             codes=("key_exceeded", "default_key_only"),
             description="It can be turned off while there is another valid key. This needs a key without limits. It "
             "can always be turned on again on the page of API keys in the console, or by its replacement on the "
@@ -67,7 +66,6 @@ SECTION = section(
                 previous_until=_SHOWN["previous_until"],
             ),
             KeyRotation,
-            {"overlap": 86400},
             codes=("key_exceeded",),
             description="The previous key works for `overlap` more seconds. A key that an earlier rotation replaced "
             "stops working at once.",

@@ -8,7 +8,6 @@ from linkmgr.resources.overlay import Overlay
 SECTION = section(
     Overlay,
     "CTA overlays",
-    example={"type": "message", "name": "Sale", "message": "Everything must go.", "color": "#ffffff"},
     change={"label": "Have a look", "position": "top"},
     codes=("overlay_colours_too_close",),
     added=COUNTED,

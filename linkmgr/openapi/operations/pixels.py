@@ -7,7 +7,5 @@ from linkmgr.resources.pixels import Pixel
 SECTION = section(
     Pixel,
     "Pixels",
-    example={"type": "gtmpixel", "name": "Shop", "tag": "GTM-ABC123"},
-    change={"tag": "GTM-XYZ789"},
     added=COUNTED,
 )

@@ -7,8 +7,6 @@ from linkmgr.resources.splash import Splash
 SECTION = section(
     Splash,
     "Splash pages",
-    example={"name": "Launch", "title": "One moment", "counter": 5},
-    change={"message": "The sale starts soon."},
     added=COUNTED,
     deleted="Links with this splash page redirect without it from then on.",
 )

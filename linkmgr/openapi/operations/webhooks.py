@@ -34,7 +34,6 @@ _DATA: JsonSchema = {
 SECTION = section(
     Webhook,
     "Webhooks and events",
-    example={"name": "Shop", "url": "https://example.com/hooks", "events": ["link.created", "visit"]},
     change={"events": ["link.*"]},
     codes=("campaign_unknown", "channel_unknown", "domain_unknown"),
     added=("webhooks_full",),
@@ -65,7 +64,6 @@ SECTION = section(
             "Replace the secret of a webhook",
             success(secret=_SECRET),
             webhooks.Rotation,
-            {"overlap": 3600},
         ),
         Operation(
             "POST",
