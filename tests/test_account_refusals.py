@@ -16,7 +16,7 @@ def field_of(page: str, name: str) -> str:
 
 
 def control(page: str, name: str) -> str:
-    tag = re.search(f'<input id="{name}"[^>]*>', page)
+    tag = re.search(f'<input[^>]* id="{name}"[^>]*>', page)
     assert tag
     return words(tag[0])
 

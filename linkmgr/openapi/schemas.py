@@ -43,10 +43,6 @@ def url(example: str) -> JsonSchema:
     return text(example, pattern="^https?://")
 
 
-def url_or_empty(example: str) -> JsonSchema:
-    return text(example, pattern="^(?:$|https?://)")
-
-
 def own_url(path: str) -> JsonSchema:
     return url(f"https://go.example.org/{path}")
 
@@ -62,7 +58,6 @@ def array_of(items: JsonSchema) -> JsonSchema:
 ID: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MAX_ID, "examples": [17]}
 TIMESTAMP = text("2026-11-21 09:30:00", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
 DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
-COLOR = text("#3b82f6", pattern="^#(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$")
 _COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
 
 STATISTICS = record(

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial, wraps
 from http import HTTPStatus
-from typing import NamedTuple
 
 import psycopg2
 from flask import Blueprint, flash, g, redirect, render_template, request, session, url_for
@@ -25,7 +24,7 @@ bp.before_request(signed_in.require_session)
 bp.after_request(security_headers.keep_private)
 
 _ABOUT_CURRENT_PASSWORD = ("password_wrong", "too_many_sign_ins")
-_REFUSAL = "refusal"  # in the session
+_REFUSED = "refused_form"  # in the session
 _MAX_TYPED = 255  # characters of a refused text that are kept in the cookie, as many as an e-mail address may have
 _REFUSED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
 
@@ -38,29 +37,23 @@ class NewPassword(New):
     password = Password(required=True)
 
 
-class Refusal(NamedTuple):
-    """A form that was refused, the control that the message is about, and the text to keep."""
-
-    form: str
-    field: str
-    message: str
-    typed: str = ""
+def _problem(form: str, error: AppError) -> dict[str, str]:
+    """Return the message of a refused form by the id of the control that it is about."""
+    return {f"{form}-password" if error.code in _ABOUT_CURRENT_PASSWORD else form: error.message}
 
 
-def _refuse(form: str, error: AppError, *, typed: str = "") -> Refusal:
-    field = "current_password" if error.code in _ABOUT_CURRENT_PASSWORD else form
-    return Refusal(form, field, error.message, typed)
-
-
-def _page(*, with_key: bool = False, success: str | None = None, refusal: Refusal | None = None) -> str:
-    """Render the page. `success` is a message above the forms for the API key."""
+def _page(
+    *, with_key: bool = False, success: str | None = None, problems: dict[str, str] | None = None, typed: str = ""
+) -> str:
+    """Render the page. `success` is a message above the forms for the API key, and `typed` a refused e-mail address."""
     account = accounts.overview(g.user_id)
     return render_template(
         "account.html",
         account=account,
         key=keys.reveal(g.user_id, account["key_ciphertext"]) if with_key else None,
         success=success,
-        refusal=refusal,
+        problems=problems or {},
+        typed=typed,
         usage=plan_use.usage(account),
         features=plan_use.features(account),
         rate=plan_use.rate(account),
@@ -80,7 +73,8 @@ def _flash_result(form: str, view: Callable[[], str]) -> Callable[[], Response]:
             app_error = errors.as_app_error(error)
             if app_error is None or app_error.status not in _REFUSED_STATUSES:
                 raise
-            session[_REFUSAL] = _refuse(form, app_error, typed=request.form.get("email", "")[:_MAX_TYPED])
+            typed = request.form.get("email", "")[:_MAX_TYPED]
+            session[_REFUSED] = {"problems": _problem(form, app_error), "typed": typed}
         return redirect(url_for("account_page.show"), code=303)
 
     return wrapper
@@ -115,7 +109,7 @@ def _show_key(form: str, view: Callable[[], str | None]) -> Callable[[], Respons
         try:
             confirm_password()
         except AppError as error:
-            return _page(refusal=_refuse(form, error)), error.status
+            return _page(problems=_problem(form, error)), error.status
         return _page(success=view(), with_key=True)
 
     return wrapper
@@ -123,8 +117,7 @@ def _show_key(form: str, view: Callable[[], str | None]) -> Callable[[], Respons
 
 @bp.get("")
 def show() -> str:
-    refusal = session.pop(_REFUSAL, None)
-    return _page(refusal=Refusal(*refusal) if refusal else None)
+    return _page(**session.pop(_REFUSED, {}))
 
 
 @bp.get("/key")
@@ -135,13 +128,13 @@ def return_to_key() -> Response:
 
 
 @bp.post("/key")
-@partial(_show_key, "show_key")
+@partial(_show_key, "key")
 def show_key() -> None:
     return None
 
 
 @bp.post("/key/replace")
-@partial(_show_key, "replace_key")
+@partial(_show_key, "replace")
 def replace_key() -> str:
     accounts.replace_key(g.user_id, **keys.new_key(g.user_id))
     return "This is your new API key. The old one no longer works."
