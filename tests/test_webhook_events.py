@@ -31,11 +31,7 @@ def test_a_created_link_is_delivered_with_its_record(alice: Client, receiver: Re
     assert datetime.fromisoformat(delivery.json["timestamp"]) > datetime.now(UTC) - timedelta(minutes=1)
 
 
-CHANGES = {
-    "link": {"metatitle": "New"}, "qr": {"data": "Hi"}, "campaign": {"name": "Winter"}, "channel": {"name": "Old"},
-    "bio": {"name": "Dan"}, "domain": {"redirectroot": URL}, "splash": {"name": "Start"}, "overlay": {"name": "Buy"},
-    "pixel": {"tag": "GTM-2"},
-}  # fmt: skip
+CHANGES = {"link": {"metatitle": "New"}, "qr": {"data": "Hi"}, "domain": {"redirectroot": URL}, "pixel": {"tag": "x"}}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -45,15 +41,14 @@ def test_each_kind_of_row_has_events_for_its_changes(alice: Client, deliver: Del
     row_id = alice.add(f"/api/{word}/add", LEAST[word])
     path = f"/api/{word}/{row_id}"
     deliver()
-    assert alice.put(f"{path}/update", CHANGES[kind]).status_code == 200
+    assert alice.put(f"{path}/update", CHANGES.get(kind, {"name": "New"})).status_code == 200
     answer = alice.get(path).get_json()
     deliver()
     assert alice.delete(f"{path}/delete").status_code == 200
     deliver()
     created, changed, deleted = events(alice)
-    assert [event["type"] for event in (created, changed, deleted)] == [
-        f"{kind}.created", f"{kind}.updated", f"{kind}.deleted"
-    ]  # fmt: skip
+    types = [event["type"] for event in (created, changed, deleted)]
+    assert types == [f"{kind}.{change}" for change in ("created", "updated", "deleted")]
     assert {event["data"]["id"] for event in (created, changed, deleted)} == {row_id}
     assert changed["data"] == answer.get("details", answer["data"])
     assert not {"user_id", "password_hash"} & deleted["data"].keys()
