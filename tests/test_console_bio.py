@@ -51,22 +51,10 @@ def test_the_list_and_the_page_show_the_address(console: FlaskClient, alice: Cli
     assert "Link a" in preview(page)
 
 
-def test_the_form_creates_and_changes_a_bio_page(console: FlaskClient, alice: Client, sql: Sql) -> None:
-    answer = console.post(NEW, data=as_form(BODY))
-    assert answer.status_code == 303, answer.text
-    path = answer.headers["Location"]
-    assert {name: read(alice, path)[name] for name in BODY} == BODY
-    before = sql("SELECT xmin::text, * FROM bios")
-    form = fields(get(console, f"{path}/edit"))
-    assert console.post(f"{path}/edit", data=form).status_code == 303
-    assert sql("SELECT xmin::text, * FROM bios") == before
-    changed = form | {
-        "bio": "",
-        "theme": "candy",
-        "links.title": ["", "New"],
-        "links.url": ["", "https://example.org/"],
-    }
-    assert console.post(f"{path}/edit", data=changed).status_code == 303
+def test_the_form_changes_a_bio_page_and_its_links(console: FlaskClient, alice: Client) -> None:
+    path = f"/console/bios/{alice.add('/api/bio/add', BODY)}"
+    changed = {"bio": "", "theme": "candy", "links.title": ["", "New"], "links.url": ["", "https://example.org/"]}
+    assert console.post(f"{path}/edit", data=fields(get(console, f"{path}/edit")) | changed).status_code == 303
     bio = read(alice, path)
     assert (bio["bio"], bio["theme"], bio["alias"]) == ("", "candy", "dana")
     assert bio["links"] == [{"title": "New", "url": "https://example.org/"}]

@@ -55,18 +55,13 @@ def test_a_url_alone_makes_a_plain_link(console: FlaskClient, alice: Client) -> 
 @pytest.mark.parametrize(
     ("typed", "member", "expected"),
     [
-        ({"url": "https://example.com/other"}, "url", "https://example.com/other"),
-        ({"custom": "autumn"}, "custom", "autumn"),
         ({"expiry": ""}, "expiry", None),
         ({"type": "direct"}, "type", "direct"),
         ({"geotarget.link": ["https://example.com/x", "", ""]}, "location", {"germany": "https://example.com/x"}),
         ({"geotarget.location": [""], "geotarget.link": [""]}, "location", {}),
-        ({"metadescription": "Two\r\nlines"}, "metadescription", "Two\nlines"),
-        ({"campaign": ""}, "campaign", None),
         ({"pixels": []}, "pixels", []),
         ({"deeplink.auto": []}, "deeplink", {"apple": "https://apps.apple.com/app/1"}),
         ({"password.remove": "1"}, "haspassword", False),
-        ({"status": "public"}, "status", "public"),
     ],
 )
 def test_a_change_of_one_field_changes_only_that(

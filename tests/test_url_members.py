@@ -15,64 +15,30 @@ def test_the_example_of_the_specification_is_accepted(alice: Client, sql: Sql) -
     overlay, campaign, channel = (
         make(sql, alice.id) for make in (factories.overlay, factories.campaign, factories.channel)
     )
-    pixels = [factories.pixel(sql, alice.id) for _ in range(4)]
-    link = stored(
-        sql,
-        alice,
-        url="https://google.com",
-        status="private",
-        custom="google",
-        password="mypass",
-        expiry="2020-11-11 12:00:00",
-        type=f"overlay-{overlay}",
-        metatitle="Not Google",
-        metadescription="Not Google description",
-        metaimage="https://www.mozilla.org/media/protocol/img/logos/mozilla/og.4e0d1d5d9d2c.png",
-        description="For facebook",
-        pixels=pixels,
-        channel=channel,
-        campaign=campaign,
-        deeplink={"auto": True, "apple": "https://apps.apple.com/us/app/google/id284815942",
-                  "google": "https://play.google.com/store/apps/details?id=com.google"},
-        geotarget=[{"location": "Canada", "link": "https://google.ca"},
-                   {"location": "United States", "link": "https://google.us"}],
-        devicetarget=[{"device": "iPhone", "link": "https://google.com"},
-                      {"device": "Android", "link": {"link": "https://google.com"}}],
-        languagetarget=[{"language": "en", "link": "https://google.com"}, {"language": "fr", "link": "https://google.ca"}],
-        parameters=[{"name": "aff", "value": "3"}, {"device": "gtm_source", "link": "api"}],
-    )  # fmt: skip
-    assert passwords.matches("mypass", link.pop("password_hash"))
-    assert link | {"id": 0, "created": "", "version": 0} == {
-        "id": 0,
-        "version": 0,
-        "user_id": alice.id,
-        "campaign_id": campaign,
-        "domain_id": None,
-        "alias": "google",
-        "custom": True,
-        "plain": False,
-        "url": "https://google.com",
-        "title": "Not Google",
-        "description": "For facebook",
-        "type": "overlay",
-        "splash_id": None,
-        "overlay_id": overlay,
-        "expires": "2020-11-11 12:00:00",
-        "locations": {"canada": "https://google.ca", "united states": "https://google.us"},
-        "devices": {"iphone": "https://google.com"},
-        "languages": {"en": "https://google.com", "fr": "https://google.ca"},
-        "parameters": [["aff", "3"]],
-        "metadescription": "Not Google description",
-        "metaimage": "https://www.mozilla.org/media/protocol/img/logos/mozilla/og.4e0d1d5d9d2c.png",
+    image = "https://www.mozilla.org/media/protocol/img/logos/mozilla/og.4e0d1d5d9d2c.png"
+    kept: dict[str, Any] = {
+        "url": "https://google.com", "status": "private", "custom": "google", "expiry": "2020-11-11 12:00:00",
+        "type": f"overlay-{overlay}", "metatitle": "Not Google", "metadescription": "Not Google description",
+        "metaimage": image, "description": "For facebook", "campaign": campaign,
+        "pixels": [factories.pixel(sql, alice.id) for _ in range(4)],
         "deeplink": {"auto": True, "apple": "https://apps.apple.com/us/app/google/id284815942",
                      "google": "https://play.google.com/store/apps/details?id=com.google"},
-        "public": False,
-        "imported_clicks": None,
-        "pixel_ids": pixels,
-        "key_id": None,
-        "created": "",
+        "languagetarget": [{"language": "en", "link": "https://google.com"},
+                           {"language": "fr", "link": "https://google.ca"}],
     }  # fmt: skip
-    assert [row["channel_id"] for row in sql("SELECT channel_id FROM channel_items")] == [channel]
+    normalized = {
+        "geotarget": [{"location": "Canada", "link": "https://google.ca"},
+                      {"location": "United States", "link": "https://google.us"}],
+        "devicetarget": [{"device": "iPhone", "link": "https://google.com"},
+                         {"device": "Android", "link": {"link": "https://google.com"}}],
+        "parameters": [{"name": "aff", "value": "3"}, {"device": "gtm_source", "link": "api"}],
+    }  # fmt: skip
+    link = stored(sql, alice, **kept, **normalized, channel=channel, password="mypass")
+    assert passwords.matches("mypass", link["password_hash"])
+    details = alice.get(f"/api/url/{link['id']}").get_json()["details"]
+    assert details == details | kept | {"channel": [channel], "parameters": [{"name": "aff", "value": "3"}]}
+    assert details["location"] == {"canada": "https://google.ca", "united states": "https://google.us"}
+    assert details["device"] == {"iphone": "https://google.com"}
 
 
 @pytest.mark.parametrize(
