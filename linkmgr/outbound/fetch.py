@@ -8,17 +8,17 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 
 import pycurl
 from marshmallow import ValidationError
 
-from linkmgr.errors import RETRY_SECONDS, AppError
+from linkmgr.errors import AppError
 from linkmgr.fields.urls import split_ascii
 from linkmgr.settings import settings
+from linkmgr.web import slots
 
 DEADLINE = 5.0  # seconds, redirects included
 MAX_BYTES = 1 << 20
@@ -55,15 +55,8 @@ OPTIONS: dict[int, Any] = {
 _slots = threading.BoundedSemaphore(MAX_CONCURRENT)
 
 
-@contextmanager
-def slot() -> Iterator[None]:
-    """Hold one of the slots. Raise an error if none is free, because waiting would block further threads."""
-    if not _slots.acquire(blocking=False):
-        raise AppError("fetch_busy", seconds=RETRY_SECONDS)
-    try:
-        yield
-    finally:
-        _slots.release()
+def slot() -> AbstractContextManager[None]:
+    return slots.hold(_slots, "fetch_busy")
 
 
 def is_allowed(address: str, port: int) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from linkmgr.errors import RETRY_SECONDS, AppError
+from linkmgr.web import slots
 
 _WAIT_SECONDS = 1.0
 _slots = threading.BoundedSemaphore(2)
@@ -25,9 +26,7 @@ def exclusive() -> Iterator[None]:
     if getattr(_thread, "holds_lock", False):
         yield
         return
-    if not _slots.acquire(blocking=False):
-        raise AppError("image_busy", seconds=RETRY_SECONDS)
-    try:
+    with slots.hold(_slots, "image_busy"):
         if not _lock.acquire(timeout=_WAIT_SECONDS):
             raise AppError("image_busy", seconds=RETRY_SECONDS)
         _thread.holds_lock = True
@@ -36,5 +35,3 @@ def exclusive() -> Iterator[None]:
         finally:
             _thread.holds_lock = False
             _lock.release()
-    finally:
-        _slots.release()

@@ -21,6 +21,7 @@ from werkzeug.formparser import FormDataParser
 from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.settings import settings
 from linkmgr.web import request as web_request
+from linkmgr.web.slots import hold
 
 if TYPE_CHECKING:
     from werkzeug.formparser import TStreamFactory
@@ -90,21 +91,19 @@ def _limits() -> Iterator[threading.Event]:
     if sock is None:  # a server that waits for no client
         yield timed_out
         return
-    if not _slots.acquire(blocking=False):
-        raise AppError("uploads_busy", seconds=RETRY_SECONDS)
 
     def stop() -> None:
         timed_out.set()
         sock.shutdown(0)  # SHUT_RD: a waiting read returns, and the response can still be sent
 
-    timer = threading.Timer(DEADLINE, stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield timed_out
-    finally:
-        timer.cancel()
-        _slots.release()
+    with hold(_slots, "uploads_busy"):
+        timer = threading.Timer(DEADLINE, stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield timed_out
+        finally:
+            timer.cancel()
 
 
 def _temporary(**_: object) -> IO[bytes]:
