@@ -1,4 +1,4 @@
-"""Types of the entries in operations/: resources, their operations and the members of their bodies."""
+"""Types of the entries in operations/: sections, operations and parameters."""
 
 import re
 from dataclasses import dataclass, field
