@@ -240,7 +240,7 @@ def test_a_dump_that_is_terminated_leaves_nothing(
         running.terminate()
         assert running.wait(10) == 128 + signal.SIGTERM
         cursor.execute("ROLLBACK")
-    assert not Path(f"/proc/{program}").exists()
+    eventually(lambda: not Path(f"/proc/{program}").exists())
     assert list(tmp_path.iterdir()) == []
 
 
