@@ -227,6 +227,7 @@ def test_statistics_read_no_rows_of_other_users(
     for query in ("", "by=country", "by=time:month,country", "timezone=Asia/Kathmandu", "by=target", "metrics=visitors",
                   "by=country,os", "by=time:hour&period=7d", "period=all"):  # fmt: skip
         for selection in ("", f"&ids={crowded}"):
-            read = rows_read(monkeypatch, dsn, partial(report, alice, query + selection))
+            # A partition of a few pages may be read as a whole.
+            read = rows_read(monkeypatch, dsn, partial(report, alice, query + selection), "SET enable_seqscan = off")
             assert len(read) >= 2
             assert max(read) < 200, query + selection

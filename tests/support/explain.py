@@ -46,9 +46,9 @@ def _plans(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any], s
     return plans
 
 
-def rows_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[int]:
+def rows_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any], settings: str = "") -> list[int]:
     """Return the number of rows that the plan reads, for each statement that the call runs."""
-    return [_rows(plan) for plan in _plans(monkeypatch, dsn, call)]
+    return [_rows(plan) for plan in _plans(monkeypatch, dsn, call, settings)]
 
 
 def blocks_read(monkeypatch: pytest.MonkeyPatch, dsn: str, call: Callable[[], Any]) -> list[int]:
