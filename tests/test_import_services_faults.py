@@ -120,6 +120,24 @@ def test_a_service_that_asks_to_wait_for_a_day_is_left_until_its_user_continues_
     assert (import_of(alice, import_id)["state"], import_of(alice, import_id)["made"]) == ("done", LINKS)
 
 
+def test_a_service_whose_pages_never_end_ends_the_import(
+    serve: Serve, alice: Client, run_jobs: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def respond(path: str, query: dict[str, str], request: Any) -> Any:
+        answer = shlink(path, query | {"page": "1"}, request)
+        if "shortUrls" in answer:
+            answer["shortUrls"]["pagination"] |= {"currentPage": int(query["page"]), "pagesCount": 1_000_000}
+        return answer
+
+    monkeypatch.setattr(job, "MAX_PAGES", 5)
+    serve(respond)
+    import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+    run_jobs()
+    found = import_of(alice, import_id)
+    assert (found["state"], found["message"]) == ("failed", "The service has more than 5 pages. Import a file of it.")
+    assert found["made"] > 0
+
+
 @pytest.mark.parametrize("unsent", [0, 2])
 def test_links_that_yourls_drops_at_the_borders_of_its_pages_are_found_or_reported(
     serve: Serve, alice: Client, run_jobs: Callable[[], None], *, unsent: int

@@ -34,6 +34,7 @@ READ_SECONDS = 0.3  # of a batch of reading; a piece of the file is the least
 MAX_READ = 500  # rows of a batch of reading
 MAX_STAGED = 1 << 30  # bytes of the rows of an import
 MAX_READINGS = 20  # files that a process has open
+MAX_PAGES = 100_000  # of a service, whose next page may always be another one
 MAX_FAILING_HOURS = 24  # in which a service may ask again and again to be left alone
 PAUSES = (5, 10, 20, 40, 80, 160)  # seconds after which a service that does not respond is asked again
 _IDLE = 3 * jobs.LEASE_SECONDS  # seconds after which another process has the import
@@ -191,7 +192,12 @@ def _read_service(user_id: int, import_id: int, details: Row) -> None:
     rows = [row for row in rows if row.is_visits or row.name not in names]
     missing = max(0, page.missing and page.missing + len(page.links) - len(rows))
     numbered = [row._replace(number=details["found"] + n) for n, row in enumerate(rows, 1)]
-    _save(user_id, import_id, details, numbered, cursor=page.following, is_last=page.following is None, missing=missing)
+    is_endless = page.following is not None and details["batch"] >= MAX_PAGES
+    problem = f"The service has more than {MAX_PAGES:,} pages. Import a file of it." if is_endless else ""
+    is_last = page.following is None or is_endless
+    _save(
+        user_id, import_id, details, numbered, problem=problem, cursor=page.following, is_last=is_last, missing=missing
+    )
 
 
 def _ask_again(user_id: int, import_id: int, details: Row, error: ReadError) -> None:
