@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from secrets import token_hex
 from typing import Any
 
 import pytest
 from flask import Flask
 
+from bench import trips
 from linkmgr.db import statements
 from tests.conftest import Client
 from tests.support.clusters import eventually
@@ -35,6 +37,20 @@ def test_a_write_under_a_key_happens_once_and_its_answer_is_replayed_byte_for_by
     assert contents(again) == contents(first)
     assert is_replayed(again)
     assert rows(sql) == stored
+
+
+def test_a_create_under_a_key_needs_six_round_trips_to_postgresql(
+    app: Flask, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("linkmgr_database", "linkmgr_reader"):  # which `count` replaces
+        monkeypatch.setitem(app.extensions, name, app.extensions[name])
+
+    def request() -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {alice.key}", "Idempotency-Key": token_hex(8)}
+        body = {"url": f"https://{token_hex(8)}.example"}
+        return {"path": "/api/url/add", "method": "POST", "json": body, "headers": headers}
+
+    assert trips.count(app, request) == 6  # find, lock, find again, write, store, commit
 
 
 def test_exactly_one_of_50_concurrent_requests_writes(alice: Client, sql: Sql) -> None:

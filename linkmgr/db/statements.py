@@ -130,6 +130,8 @@ class Database:
                 if execute not in prepared:
                     cursor.execute(prelude + prepare)
                     prepared.add(execute)
+                    if connection.get_transaction_status() != TRANSACTION_STATUS_IDLE:
+                        prelude = ""  # it is part of this transaction
                 cursor.execute(prelude + execute, params)
             else:
                 cursor.execute(prelude + sql, params)

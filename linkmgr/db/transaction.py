@@ -22,6 +22,7 @@ class Transaction:
         self._database, self._on_begin = used, on_begin
         self._also_on_begin: list[Callable[[], None]] = []
         self._pooled: Pooled | None = None
+        self._unsent = ""  # BEGIN and savepoints go with the next statement, because each message is a round trip
 
     @property
     def began(self) -> bool:
@@ -50,24 +51,24 @@ class Transaction:
     def undoable(self) -> Iterator[None]:
         if self._pooled is None:
             self.begin()
-        self._send("SAVEPOINT undoable")
+        self._unsent += "SAVEPOINT undoable; "
         try:
             yield
         except Exception:
             with suppress(psycopg2.Error):  # if the connection is lost, the first error says so
                 self._send("ROLLBACK TO SAVEPOINT undoable; RELEASE SAVEPOINT undoable")
             raise
-        self._send("RELEASE SAVEPOINT undoable")
+        self._unsent += "RELEASE SAVEPOINT undoable; "
 
     def begin(self, on_begin: Callable[[], None] | None = None) -> None:
         """Begin with another function than the usual one, if `on_begin` is not None."""
         self._pooled = self._database.take()
         try:
-            self._send("BEGIN; " + self._database.prelude)
+            self._unsent = "BEGIN; " + self._database.prelude
             (on_begin or self._on_begin)()
             for call in self._also_on_begin:
                 call()
-            self._send("SAVEPOINT before_writes")
+            self._unsent += "SAVEPOINT before_writes; "
         except Exception:
             self.close()
             raise
@@ -81,6 +82,7 @@ class Transaction:
 
     def close(self) -> None:
         """Roll back what has not been committed."""
+        self._unsent = ""
         if self._pooled is not None:
             if self._pooled.connection.get_transaction_status() != TRANSACTION_STATUS_IDLE:
                 with suppress(psycopg2.Error):
@@ -90,11 +92,12 @@ class Transaction:
 
     def _send(self, sql: str, params: Row | None = None) -> list[Row]:
         assert self._pooled
+        first, self._unsent = self._unsent, ""
         try:
             if params is not None:
-                return self._database.execute_on(self._pooled, sql, params, "")
+                return self._database.execute_on(self._pooled, sql, params, first)
             with self._pooled.connection.cursor() as cursor:
-                cursor.execute(sql)
+                cursor.execute(first + sql)
             return []
         except pg.FeatureNotSupported as error:  # the schema has changed; see Database.execute
             self._database.close_idle()
