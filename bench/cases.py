@@ -74,8 +74,9 @@ def _create(keys: list[str], *, keyed: bool = False) -> Case:
 
 def _update(data: Data) -> Case:
     path, headers = f"/api/url/{data.link}/update", {"Authorization": f"Bearer {data.key}"}
-    script = numbered("PUT", path, '{"title": "%x %d"}', headers | {"Content-Type": "application/json"})
-    return Case(script, lambda: _request(path, f'{{"title": "{secrets.token_hex(8)}"}}', headers) | {"method": "PUT"})
+    script = numbered("PUT", path, '{"metatitle": "%x %d"}', headers | {"Content-Type": "application/json"})
+    body = '{"metatitle": "%s"}'
+    return Case(script, lambda: _request(path, body % secrets.token_hex(8), headers) | {"method": "PUT"})
 
 
 def _visits() -> str:

@@ -8,7 +8,8 @@ from psycopg2.extras import execute_values
 from linkmgr import create_app, keys
 from linkmgr.db import migrations
 from linkmgr.db.statements import database, row
-from linkmgr.repository import rollups, users
+from linkmgr.repository import users
+from linkmgr.repository import visits as stored
 
 BUSY = "busy"  # alias of the link and code of the QR code that have the visits
 QRS = 2000
@@ -34,31 +35,19 @@ _QRS = """
 """
 # As in real traffic, few labels are common and most are rare: the n-th occurs 1/n times as often as the first.
 _VISITS = """
-    INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
-    SELECT target.id, now() - random() * interval '20 days', sha256(int4send((random() * %(visits)s)::int)),
-           'Country ' || floor(150 ^ random()), floor(2000 ^ random()) || '.example',
-           'Browser ' || floor(40 ^ random()), 'System ' || floor(20 ^ random())
-      FROM (SELECT id FROM links WHERE alias = %(busy)s UNION ALL SELECT id FROM qrs WHERE code = %(busy)s) target,
-           generate_series(1, %(visits)s) n
+    SELECT json_agg(visits)::text AS visits
+      FROM (SELECT target.id AS tracked_id, %(user_id)s::bigint AS user_id,
+                   extract(epoch FROM now() - (1 - (%(start)s + n) / %(visits)s::float8) * interval '20 days') AS at,
+                   encode(sha256(int4send((random() * %(visits)s)::int)), 'hex') AS visitor,
+                   'Country ' || floor(150 ^ random()) AS country, floor(2000 ^ random()) || '.example' AS referrer,
+                   'Browser ' || floor(40 ^ random()) AS browser, 'System ' || floor(20 ^ random()) AS os,
+                   'Unknown' AS device, 'Unknown' AS city, 'Unknown' AS language, false AS bot
+              FROM (SELECT id FROM links WHERE alias = %(busy)s
+                     UNION ALL
+                    SELECT id FROM qrs WHERE code = %(busy)s) target,
+                   generate_series(1, %(batch)s) n) visits
 """
-# Some of the visits are in the previous month, for which a new database has no partition.
-_MONTH = """
-    DO $$ BEGIN
-        EXECUTE format('CREATE TABLE visits_before PARTITION OF visits FOR VALUES FROM (%%L) TO (%%L)',
-                       date_trunc('month', now()) - interval '1 month', date_trunc('month', now()));
-    END $$
-"""
-_VISITORS = "INSERT INTO visitors (tracked_id, visitor) SELECT DISTINCT tracked_id, visitor FROM visits"
-_TOTALS = """
-    INSERT INTO totals (tracked_id, clicks, visitors)
-    SELECT tracked_id, count(*), (SELECT count(*) FROM visitors WHERE visitors.tracked_id = visits.tracked_id)
-      FROM visits
-     GROUP BY tracked_id
-"""
-_PENDING = """
-    INSERT INTO pending_visits (user_id, tracked_id, at, country, referrer, browser, os, bot, device, city, language)
-    SELECT %(user_id)s, tracked_id, at, country, referrer, browser, os, bot, device, city, language FROM visits
-"""
+BATCH = 1000  # visits of each of both
 
 
 class Data(NamedTuple):
@@ -87,9 +76,13 @@ def make(dsn: str, *, links: int, visits: int) -> Data:
                 name, key = f"bench{member}", keys.new_key(member)
                 users.add(member, username=name, email=f"{name}@example.com", password_hash="", planid=plan, **key)
             values = {"user_id": user_id, "links": links, "visits": visits, "qrs": QRS, "busy": BUSY}
-            for statement in (_MONTH, _LINKS, _QRS, _VISITS, _VISITORS, _TOTALS, _PENDING):
+            for statement in (_LINKS, _QRS):
                 cursor.execute(statement, values)
-            rollups.roll_up()
+            for start in range(0, visits, BATCH):
+                cursor.execute(_VISITS, values | {"start": start, "batch": min(BATCH, visits - start)})
+                [(batch,)] = cursor.fetchall()
+                stored.create_partitions_for(batch)
+                stored.add("bench", start, start + BATCH, batch)
             cursor.execute("VACUUM ANALYZE")
         link = row("SELECT id FROM links WHERE alias = %(busy)s", busy=BUSY)
         assert link

@@ -77,7 +77,11 @@ def _seconds(base: str, data: Data, case: Case, rows: int, name: str) -> tuple[f
     """Return the seconds until the response, and until no job is left."""
     with closing(psycopg2.connect(data.dsn)) as connection, connection.cursor() as cursor:
         connection.autocommit = True
-        cursor.execute("SET statement_timeout = 0; UPDATE users SET admin = true WHERE username = 'bench' RETURNING id")
+        cursor.execute("SET statement_timeout = 0")
+        cursor.execute(
+            "UPDATE users SET admin = true WHERE id = (SELECT user_id FROM links WHERE id = %s) RETURNING id",
+            [data.link],
+        )
         values: dict[str, Any] = {"user_id": cursor.fetchall()[0][0], "rows": rows, "round": name}
         cursor.execute(case.parent, values)
         values["parent"] = cursor.fetchall()[0][0]

@@ -38,7 +38,7 @@ _VISITS = """
            'Browser ' || floor(40 ^ random()), 'System ' || floor(20 ^ random())
       FROM generate_series(1, %(batch)s)
 """
-# As linkmgr/repository/rollups.py does it, but for all visits at once. Rows are stored in the order of time there too.
+# As linkmgr/repository/visits.py does it, but for all visits at once. Rows are stored in the order of time there too.
 _COUNTED = """
     CREATE TEMPORARY TABLE counted AS
     SELECT tracked_id, unit, start AS at, bot, count(*) AS visits,
@@ -54,17 +54,12 @@ _COUNTED = """
            (), (country), (city), (referrer), (browser), (os), (device), (language))
 """
 _TRACKED = """
-    INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, country, city, referrer, browser, os, device,
-                                 language)
-    SELECT tracked_id, unit, bot, at, sum(visits) FILTER (WHERE dimension = ''),
-           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'country'),
-           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'city'),
-           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'referrer'),
-           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'browser'),
-           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'os'),
-           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'device'),
-           jsonb_object_agg(label, visits) FILTER (WHERE dimension = 'language')
-      FROM counted
+    INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, labels)
+    SELECT tracked_id, unit, bot, at, max(visits), jsonb_object_agg(dimension, labels) FILTER (WHERE dimension <> '')
+      FROM (SELECT tracked_id, unit, bot, at, dimension, sum(visits) AS visits,
+                   jsonb_object_agg(label, visits) AS labels
+              FROM counted
+             GROUP BY tracked_id, unit, bot, at, dimension) per_dimension
      GROUP BY tracked_id, unit, bot, at
      ORDER BY at
 """
@@ -86,7 +81,7 @@ def _make(dsn: str) -> data.Data:
         connection.autocommit = True
         cursor.execute("SET synchronous_commit = off; SET work_mem = '256MB'")
         cursor.execute("TRUNCATE visits, tracked_rollups, account_rollups")
-        cursor.execute("DROP TABLE visits_before; ALTER TABLE visits DISABLE TRIGGER USER")
+        cursor.execute("ALTER TABLE visits DISABLE TRIGGER USER")
         values: dict[str, Any] = {"link": rows.link, "days": DAYS, "batch": min(BATCH, VISITS)}
         cursor.execute(_PARTITIONS, values)
         for _ in range(VISITS // values["batch"]):
