@@ -1,9 +1,17 @@
 -- The complete schema of a new installation. PostgreSQL 15 or later, no extensions.
 -- Constraints are named after their error code. linkmgr/errors.py has the messages.
 
--- The version of this schema, and the first release that has it. The service refuses to serve an older one.
-CREATE TABLE schema_version (version integer NOT NULL, release text NOT NULL);
-INSERT INTO schema_version VALUES (1, '1.0.0');
+-- The service: one row. `version` is that of this schema, and `release` the first one that has it. The service refuses
+-- to serve an older one. Links are announced as expired up to the time `announced`, and those that expire at this very
+-- time up to `announced_id`. Until `moving_until`, one process moves events.
+CREATE TABLE service (
+    version      integer     NOT NULL,
+    release      text        NOT NULL,
+    announced    timestamptz NOT NULL DEFAULT now(),
+    announced_id bigint      NOT NULL DEFAULT 0,
+    moving_until timestamptz NOT NULL DEFAULT '-infinity'
+);
+INSERT INTO service (version, release) VALUES (1, '1.0.0');
 
 -- The version of a row, which If-Match compares. It is random, so that no two restored databases give the same, and below
 -- 2^53, so that every JSON parser reads it.
@@ -85,28 +93,21 @@ SELECT u.*,
                                  ELSE (SELECT min(id) FROM plans WHERE free) END
                  LIMIT 1) p;
 
--- Single-use login links. Only the digest of the token is stored.
-CREATE TABLE login_links (
-    digest  bytea       PRIMARY KEY,
-    user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
-    created timestamptz NOT NULL DEFAULT now(),
-    used    timestamptz
-);
-CREATE INDEX ON login_links (user_id);
-CREATE INDEX ON login_links (created);
-
--- Browser sessions. Only the digest of the token in the cookie is stored. `by_link` is true for a session that a login
--- link created, until it sets a password. `browser` and `system` are what the user agent gives at sign-in, or empty.
+-- Browser sessions, and sign-in links, which are sessions that have not begun. Only the digest of the token in the cookie
+-- or in the URL is stored. `by_link` is true for a session that began with a link, until it sets a password. `browser`
+-- and `system` are what the user agent gives at sign-in, or empty.
 CREATE TABLE sessions (
     digest  bytea       PRIMARY KEY,
     user_id bigint      NOT NULL REFERENCES users ON DELETE CASCADE,
-    by_link boolean     NOT NULL,
+    is_link boolean     NOT NULL DEFAULT false,
+    by_link boolean     NOT NULL DEFAULT false,
     created timestamptz NOT NULL DEFAULT now(),
     browser text        NOT NULL DEFAULT '',
     system  text        NOT NULL DEFAULT ''
 );
 CREATE INDEX ON sessions (user_id);
 CREATE INDEX ON sessions (created);
+CREATE INDEX ON sessions (created) WHERE is_link;
 
 -- Scoped keys: API keys besides the one in `users`. Only digests are stored. A key that was replaced works until
 -- `previous_until`. NULL in `domains` and `allowed_ips` means no limit. `domains` may contain ids of deleted domains.
@@ -162,8 +163,7 @@ RETURN scopes <@ ARRAY(SELECT jsonb_array_elements_text(grantable -> 'scopes'))
                            FROM unnest(allowed_ips) AS ip), false));
 
 -- Answers to requests with the header Idempotency-Key, kept for 24 hours. `answer` is compressed and encrypted: a hash of
--- the request, and the status, content type and body of the answer, or of a large one the short members and a digest. Rows
--- of a deleted user are deleted in batches.
+-- the request, and the status, content type and body of the answer. Rows of a deleted user are deleted in batches.
 CREATE TABLE idempotency_keys (
     user_id bigint      NOT NULL,
     key     text        NOT NULL,
@@ -181,6 +181,26 @@ CREATE UNLOGGED TABLE rate_windows (
     until  timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 CREATE INDEX ON rate_windows (until);
+
+-- Add to a counter, and return it. If it would exceed `maximum`, or `seconds` is null, add nothing and return no row. 0
+-- adds nothing but locks the row, so that concurrent requests are counted one after another. A stored window that ends
+-- later than one that begins now is invalid, because a setting was shortened or the clock was set back: a new one
+-- begins. 5 seconds, more than a statement takes, are allowed, because a concurrent statement may have begun later.
+CREATE FUNCTION count_in_window(bucket text, amount integer, seconds double precision, maximum integer DEFAULT NULL)
+    RETURNS TABLE (count integer, until timestamptz) LANGUAGE sql AS $$
+    INSERT INTO rate_windows AS w (bucket, count, until)
+    SELECT bucket, amount, clock_timestamp() + sign(amount) * make_interval(secs => seconds)
+     WHERE seconds IS NOT NULL AND (amount <= maximum) IS NOT FALSE
+    ON CONFLICT (bucket) DO UPDATE
+       SET count = CASE WHEN w.until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + 5)
+                        THEN w.count ELSE 0 END + amount,
+           until = CASE WHEN w.until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + 5)
+                        THEN w.until ELSE excluded.until END
+     WHERE maximum IS NULL
+        OR CASE WHEN w.until BETWEEN clock_timestamp() AND clock_timestamp() + make_interval(secs => seconds + 5)
+                THEN w.count ELSE 0 END + amount <= maximum
+    RETURNING w.count, w.until
+$$;
 
 -- Background jobs. A process takes a due job by setting `due` to the end of its lease, and deletes the job when it is
 -- done. `attempts` counts how often the job was taken since its last success. `lost` counts how often in a row a
@@ -275,10 +295,8 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-CREATE TRIGGER redirects_on_insert AFTER INSERT ON domains FOR EACH ROW
+CREATE TRIGGER redirects_on_insert_or_update AFTER INSERT OR UPDATE OF redirectroot, redirect404 ON domains FOR EACH ROW
     WHEN (NEW.redirectroot <> '' OR NEW.redirect404 <> '') EXECUTE FUNCTION refuse_branded_redirects();
-CREATE TRIGGER redirects_on_update AFTER UPDATE OF redirectroot, redirect404 ON domains FOR EACH ROW
-    EXECUTE FUNCTION refuse_branded_redirects();
 
 -- Splash pages, shown for some seconds before the redirect.
 CREATE TABLE splash_pages (
@@ -514,7 +532,7 @@ CREATE TABLE qrs (
     UNIQUE (user_id, id)
 );
 CREATE TRIGGER colors_on_insert_or_update BEFORE INSERT OR UPDATE ON qrs FOR EACH ROW
-    WHEN (contrast(NEW.foreground, NEW.background) < 3)
+    WHEN (contrast(NEW.foreground, NEW.background) < 1.5)
     EXECUTE FUNCTION refuse_close_colors('colours_too_close', 'foreground', 'background');
 
 -- Codes of deleted QR codes, which are printed somewhere: only their owners may store them again, from an export. An owner
@@ -607,8 +625,8 @@ CREATE TABLE visits (
 ) PARTITION BY RANGE (at);
 CREATE INDEX ON visits (tracked_id, bot, at);
 
--- Create the partition for the month of a visit. Attaching a table, unlike creating it as a partition, waits neither
--- for visits nor for a dump.
+-- Create the partition for the month of a visit. Each purge creates those of this month and the next two. Attaching a
+-- table, unlike creating it as a partition, waits neither for visits nor for a dump.
 CREATE FUNCTION create_partition(at timestamptz) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     month     timestamp := date_trunc('month', at AT TIME ZONE 'UTC');
@@ -626,14 +644,7 @@ BEGIN
                    partition, month AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
 END $$;
 
--- Create the partitions of this month and the next two. Each process that records visits calls it daily.
-CREATE FUNCTION create_partitions() RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    FOR ahead IN 0..2 LOOP
-        PERFORM create_partition(now() + make_interval(months => ahead));
-    END LOOP;
-END $$;
-SELECT create_partitions();
+SELECT create_partition(now());
 
 -- The partitions of `visits` and their bounds.
 CREATE VIEW partitions AS
@@ -718,22 +729,21 @@ CREATE TABLE visitors (
 );
 
 -- Totals of a link or QR code, updated when visits are stored, so that reading them does not depend on the number of
--- visits. `top_labels` are the ten most frequent labels of each dimension in the first `counted` clicks, or NULL if none
--- of them are in the rollups yet.
+-- visits. `top_labels` are the ten most frequent labels of each dimension.
 CREATE TABLE totals (
     tracked_id bigint PRIMARY KEY,
     clicks     bigint NOT NULL,
     visitors   bigint NOT NULL,
-    counted    bigint NOT NULL DEFAULT 0,
     top_labels json
 ) WITH (fillfactor = 50);
 
 -- The rows that a link refers to: its branded domain, its splash page or overlay as the `type` of the API, its campaign,
 -- pixels and channels. References to deleted rows are left out, until a background job clears them. This is a function
--- because PostgreSQL would otherwise open all of these tables for each link that is read, and most links have none.
+-- because PostgreSQL would otherwise open all of these tables for each link that is read, and most links have none. It is
+-- volatile, so that it sees what the statement that calls it has written.
 --
 -- `public.domains`, because the short URL has the host, also for a key that may not use the domain.
-CREATE FUNCTION link_references(owner bigint, link bigint) RETURNS json LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION link_references(owner bigint, link bigint) RETURNS json LANGUAGE plpgsql AS $$
 BEGIN
     RETURN (
         SELECT json_build_object(
@@ -758,25 +768,49 @@ BEGIN
 END $$;
 
 -- Sums of visits of a link or QR code, which begin at `at`. `unit` is 'quarter' (of an hour), 'day' (UTC), or 'all', whose
--- `at` is -infinity. The other columns are objects: visits by label. One row for all labels takes less time and space
--- than a row for each. In 'all', each of them has a bounded number of labels, which the other units share; further
--- labels are counted as 'Other'. The purge deletes quarters after 400 days.
+-- `at` is -infinity. `labels` has an object for each dimension: visits by label. One row for all labels takes less time
+-- and space than a row for each. In 'all', each dimension has a bounded number of labels, which the other units share;
+-- further labels are counted as 'Other'. The purge deletes quarters after 400 days.
 CREATE TABLE tracked_rollups (
     tracked_id bigint      NOT NULL,
     unit       text        NOT NULL,
     bot        boolean     NOT NULL,
     at         timestamptz NOT NULL,
     visits     bigint      NOT NULL,
-    country    jsonb,
-    city       jsonb,
-    referrer   jsonb,
-    browser    jsonb,
-    os         jsonb,
-    device     jsonb,
-    language   jsonb,
-    social     jsonb,
+    labels     jsonb       NOT NULL DEFAULT '{}',
     PRIMARY KEY (tracked_id, unit, bot, at)
 ) WITH (fillfactor = 80);
+CREATE INDEX ON tracked_rollups (timezone('UTC', at)) WHERE unit = 'quarter';  -- for the purge, and not for statistics
+
+-- Return the sum of two such objects, of which the second is small. A concatenation is not compressed, which saves
+-- decompressing it for each dimension.
+CREATE FUNCTION add_labels(stored jsonb, added jsonb) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+BEGIN
+    stored := stored || '{}';
+    RETURN (
+        SELECT stored || jsonb_object_agg(dimension, numbers || (
+                   SELECT jsonb_object_agg(label, visits::bigint + coalesce((numbers -> label)::bigint, 0))
+                     FROM jsonb_each(labels) AS added_labels (label, visits)))
+          FROM (SELECT dimension, labels, coalesce(stored -> dimension, '{}') AS numbers
+                  FROM jsonb_each(added) AS dimensions (dimension, labels)
+                OFFSET 0) pairs);
+END $$;
+
+-- Return the sum of such objects, in proportion to their size.
+CREATE FUNCTION sum_labels(objects jsonb[]) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF cardinality(objects) = 1 THEN
+        RETURN objects[1];
+    END IF;
+    RETURN (
+        SELECT jsonb_object_agg(dimension, labels)
+          FROM (SELECT dimension, jsonb_object_agg(label, visits) AS labels
+                  FROM (SELECT dimension, label, sum(visits::bigint) AS visits
+                          FROM unnest(objects) AS object, jsonb_each(object) AS dimensions (dimension, numbers),
+                               jsonb_each(numbers) AS labels (label, visits)
+                         GROUP BY dimension, label) sums
+                 GROUP BY dimension) per_dimension);
+END $$;
 
 -- Sums of all visits of a user by quarter and day, a row for each label: an account has any number of labels. The
 -- dimension '' counts all visits, and 'target' those of each link and QR code, also of deleted ones.
@@ -790,36 +824,10 @@ CREATE TABLE account_rollups (
     visits    bigint      NOT NULL,
     PRIMARY KEY (user_id, dimension, unit, at, label, bot)
 ) WITH (fillfactor = 80);
-
--- Visits that are stored and not yet in the rollups. The processes that store visits move them there every few seconds
--- (linkmgr/repository/rollups.py), so that a row of a rollup changes once for all visits of that time.
-CREATE TABLE pending_visits (
-    user_id    bigint      NOT NULL,
-    tracked_id bigint      NOT NULL,
-    at         timestamptz NOT NULL,
-    bot        boolean     NOT NULL,
-    country    text        NOT NULL,
-    city       text        NOT NULL,
-    referrer   text        NOT NULL,
-    browser    text        NOT NULL,
-    os         text        NOT NULL,
-    device     text        NOT NULL,
-    language   text        NOT NULL,
-    social     text
-);
-CREATE INDEX ON pending_visits (tracked_id);
-
--- Pending visits, a row for each dimension. `visit` identifies the visit.
-CREATE VIEW pending_labels AS
-SELECT p.ctid AS visit, user_id, tracked_id, at, bot, dimension, label
-  FROM pending_visits p,
-       LATERAL (VALUES ('', ''), ('target', tracked_id::text), ('country', country), ('city', city),
-                       ('referrer', referrer), ('browser', browser), ('os', os), ('device', device),
-                       ('language', language), ('social', social)) AS labels (dimension, label)
- WHERE label IS NOT NULL;
+CREATE INDEX ON account_rollups (timezone('UTC', at)) WHERE unit = 'quarter';
 
 -- Return sums of visits from `since` up to `until`: those of whole UTC days, but of the days that begin at `split`, in
--- which a day of another time zone begins, those of quarters of an hour. Pending visits are single rows.
+-- which a day of another time zone begins, those of quarters of an hour.
 --
 -- OFFSET 0 keeps a subquery apart: PostgreSQL reads the rows of one user, link or QR code by the index. Otherwise it may
 -- read the rows of all and join them afterwards.
@@ -846,16 +854,8 @@ RETURNS TABLE (tracked_id bigint, at timestamptz, dimension text, label text, vi
                      UNION ALL
                     SELECT name, l.key, l.value::bigint
                       FROM unnest(dimensions) AS names (name),
-                           jsonb_each_text(CASE name WHEN 'country' THEN country WHEN 'city' THEN city
-                                                     WHEN 'referrer' THEN referrer WHEN 'browser' THEN browser
-                                                     WHEN 'os' THEN os WHEN 'device' THEN device
-                                                     WHEN 'language' THEN language END) l
+                           jsonb_each_text(labels -> name) l
                      WHERE dimensions <> '{""}') counted
-     UNION ALL
-    SELECT p.tracked_id, p.at, p.dimension, p.label, 1
-      FROM pending_labels p
-     WHERE p.tracked_id = ANY (ids) AND p.dimension = ANY (dimensions) AND p.at >= since AND p.at < until
-       AND bot = ANY (bots)
 $$;
 
 CREATE FUNCTION account_counts(owner bigint, dimensions text[], since timestamptz, until timestamptz, split timestamptz[],
@@ -875,10 +875,6 @@ RETURNS TABLE (at timestamptz, dimension text, label text, visits bigint) LANGUA
                      WHERE user_id = owner AND r.dimension = ANY (dimensions) AND unit = 'quarter' AND bot = ANY (bots)
                        AND r.at >= greatest(since, day) AND r.at < least(until, day + interval '24 hours')
                     OFFSET 0) quarters
-     UNION ALL
-    SELECT p.at, p.dimension, p.label, 1
-      FROM pending_labels p
-     WHERE user_id = owner AND p.dimension = ANY (dimensions) AND p.at >= since AND p.at < until AND bot = ANY (bots)
 $$;
 
 -- Links as the API lists them. `host` is the scheme and host of a branded domain, or null on our own host.
@@ -896,7 +892,7 @@ SELECT l.user_id, l.id, l.alias, d.scheme || '://' || d.host AS host, l.url AS l
 
 -- Imports of links from files and services. The stage 'read' turns the file or service into rows of import_rows; 'store'
 -- works on them. `batch` is the number of batches of both. `cursor` is the next page of a service, `found` the number of
--- rows read, and `waiting_bytes` their size. `token` is encrypted, and deleted with the chunks when everything is read.
+-- rows read, and `waiting_bytes` their size. `token` is encrypted, and deleted when everything is read.
 -- `size` is that of the file in bytes, or null for a service. `missing` are links that a service counts and has not
 -- sent, `cut` those whose title was cut, `failures` the requests in a row that a service did not answer, and
 -- `failing_since` the time of the first one, or of the first that it asked to repeat later.
@@ -951,7 +947,7 @@ CREATE FUNCTION import_part(i imports) RETURNS numeric LANGUAGE sql IMMUTABLE AS
 $$;
 
 -- The file of an import in pieces of 1 MiB, except the last one, encrypted because it may have passwords. It is in the
--- database, so that a worker on any host can read it.
+-- database, so that a worker on any host can read it. The job deletes it when the import has ended.
 CREATE TABLE import_chunks (
     user_id   bigint  NOT NULL,
     import_id bigint  NOT NULL,
@@ -1060,14 +1056,7 @@ CREATE INDEX ON deliveries (number);
 CREATE INDEX ON deliveries (webhook_id, due) WHERE state = 'waiting';
 CREATE INDEX ON deliveries (due) WHERE state = 'waiting';
 
--- Links are announced as expired up to this time, and those that expire at this very time up to this id. Until
--- `moving_until`, one process moves events.
-CREATE TABLE event_clock (
-    announced    timestamptz NOT NULL,
-    link_id      bigint      NOT NULL DEFAULT 0,
-    moving_until timestamptz NOT NULL DEFAULT '-infinity'
-);
-INSERT INTO event_clock VALUES (now());
+-- Links that expire, in the order in which they are announced.
 CREATE INDEX ON links (expires, id) WHERE expires IS NOT NULL;
 
 CREATE FUNCTION has_webhooks(owner bigint) RETURNS boolean LANGUAGE sql STABLE
@@ -1112,15 +1101,15 @@ BEGIN
 END $$;
 
 -- Record the expiry of a link that gets one in the past, up to which others are announced already. The transaction does
--- so at its end, while event_clock does not change, so that each expiry is recorded exactly once.
+-- so at its end, while `announced` does not change, so that each expiry is recorded exactly once.
 CREATE FUNCTION record_past_expiry() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     clock record;
 BEGIN
     IF has_webhooks(NEW.user_id) THEN
-        SELECT announced, link_id INTO clock FROM event_clock FOR KEY SHARE;
-        IF (NEW.expires, NEW.id) <= (clock.announced, clock.link_id)
-           AND ((OLD.expires, OLD.id) > (clock.announced, clock.link_id)) IS NOT FALSE
+        SELECT announced, announced_id INTO clock FROM service FOR KEY SHARE;
+        IF (NEW.expires, NEW.id) <= (clock.announced, clock.announced_id)
+           AND ((OLD.expires, OLD.id) > (clock.announced, clock.announced_id)) IS NOT FALSE
         THEN
             INSERT INTO outbox (user_id, type, object_id) VALUES (NEW.user_id, 'link.expired', NEW.id);
         END IF;
@@ -1259,20 +1248,32 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Check that a plan allows more rows. A limit locks the user, so that concurrent creates wait for each other and see each
--- other's rows. An unlimited plan locks nothing. `public.usage`, because restricted keys have a view of this name.
+-- Check that a plan allows the rows that were just counted. Creates share a lock while at least 32 more rows are allowed.
+-- At most 32 transactions do so at once, because each has locked its part of `usage_parts`, and each adds one row, because
+-- it is a single statement. Any other create locks alone, so that it waits for all others and sees their rows. An
+-- unlimited plan locks nothing. `public.usage`, because restricted keys have a view of this name.
 CREATE FUNCTION require_plan(owner bigint, name text, feature text, number bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     label   text := replace(name, '_', ' ');
     allowed json := (SELECT limits -> feature FROM accounts WHERE id = owner AND NOT admin);  -- parses `limits` once
     maximum bigint := CASE json_typeof(allowed) WHEN 'object' THEN allowed ->> 'count' ELSE allowed #>> '{}' END;
     rows    bigint;
+    shared  boolean := false;
+    alone   boolean := false;
 BEGIN
     IF allowed ->> 'enabled' <> '1' THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_feature', MESSAGE = 'feature', DETAIL = label;
     ELSIF maximum > 0 THEN
-        PERFORM FROM users WHERE id = owner FOR NO KEY UPDATE;
-        rows := number + coalesce((SELECT total FROM public.usage WHERE user_id = owner AND kind = name), 0);
+        LOOP
+            rows := coalesce((SELECT total FROM public.usage WHERE user_id = owner AND kind = name), 0);
+            EXIT WHEN alone OR (shared AND rows <= maximum - 32);
+            shared := number = 1 AND rows <= maximum - 32 AND now() = statement_timestamp()
+                      AND pg_try_advisory_xact_lock_shared(hashtext(name), hashint8(owner));
+            IF NOT shared THEN
+                PERFORM pg_advisory_xact_lock(hashtext(name), hashint8(owner));
+                alone := true;
+            END IF;
+        END LOOP;
         IF rows > maximum THEN
             RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'plan_limit', MESSAGE = 'limit',
                 DETAIL = maximum || ' ' || label;
@@ -1301,11 +1302,11 @@ BEGIN
         RETURN NULL;
     END IF;
     FOR owner, number IN SELECT user_id, count(*) FROM inserted GROUP BY user_id LOOP
+        INSERT INTO public.usage_parts AS u (user_id, kind, part, total) VALUES (owner, TG_TABLE_NAME, own, number)
+        ON CONFLICT (user_id, kind, part) DO UPDATE SET total = u.total + excluded.total;
         IF TG_ARGV[0] <> '' THEN
             PERFORM require_plan(owner, TG_TABLE_NAME, TG_ARGV[0], number);
         END IF;
-        INSERT INTO public.usage_parts AS u (user_id, kind, part, total) VALUES (owner, TG_TABLE_NAME, own, number)
-        ON CONFLICT (user_id, kind, part) DO UPDATE SET total = u.total + excluded.total;
     END LOOP;
     IF TG_TABLE_NAME = 'links' THEN
         INSERT INTO aliases (alias, domain_id, link_id) SELECT alias, coalesce(domain_id, 0), id FROM inserted;

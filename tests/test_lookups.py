@@ -4,7 +4,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.repository import imported_links
+from linkmgr.repository import imported
 from tests.conftest import BASE_URL, Client
 from tests.support.explain import rows_read
 
@@ -54,7 +54,7 @@ def test_a_free_alias_is_found_by_the_index(
 ) -> None:
     def rename() -> None:
         names = [{"alias": "sale", "host": "", "number": 0}, {"alias": "new", "host": "", "number": 0}]
-        assert imported_links.free_suffixes(alice.id, names) == [2, 2]
+        assert imported.free_suffixes(alice.id, names) == [2, 2]
 
     with app.app_context():
         assert max(rows_read(monkeypatch, dsn, rename)) < 100

@@ -13,6 +13,7 @@ from linkmgr.repository import plans
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
+from tests.support.own_plan import FEATURES
 from tests.support.races import at_once
 
 Limited = Callable[..., Client]
@@ -112,10 +113,12 @@ def uncommitted(app: Flask, dsn: str) -> Iterator[Callable[[int], None]]:
         parts = "SELECT pid %% 32 AS part FROM pg_stat_activity WHERE datname = current_database() AND pid <> %(own)s"
         while True:
             connections.append(connection := psycopg2.connect(dsn))
+            connection.autocommit = True
             with connection.cursor() as cursor, app.app_context():
                 own = connection.info.backend_pid
                 if own % 32 not in {row["part"] for row in statements.rows(parts, own=own)}:
-                    cursor.execute("INSERT INTO links (user_id, alias, url) VALUES (%s, 'open', '')", (user_id,))
+                    insert = "INSERT INTO links (user_id, alias, url) VALUES (%s, 'open', '')"
+                    cursor.execute(f"BEGIN; {insert}", (user_id,))  # one message, as the only statement of a create
                     return
 
     yield store
@@ -128,6 +131,21 @@ def test_creates_of_a_user_without_limits_do_not_wait_for_each_other(
 ) -> None:
     uncommitted(alice.id)
     assert alice.post("/api/url/add", {"url": "https://example.com/"}).status_code == 200
+
+
+def test_creates_of_a_user_far_from_a_limit_do_not_wait_for_each_other(
+    limited: Limited, uncommitted: Callable[[int], None]
+) -> None:
+    carol = limited("links", count="100")
+    uncommitted(carol.id)
+    assert carol.post("/api/url/add", {"url": "https://example.com/"}).status_code == 200
+
+
+def test_concurrent_creates_that_come_near_a_limit_never_exceed_it(app: Flask, limited: Limited, sql: Sql) -> None:
+    carol = limited("pixels", count="60")
+    answers = at_once(100, lambda n: create(Client(app.test_client(), carol.key), "pixels", n)[0], threads=40)
+    assert Counter(answers) == {200: 60, 400: 40}
+    assert owned(sql, carol, "pixels") == (60, 60)
 
 
 @over_features
@@ -202,3 +220,19 @@ def test_nothing_remains_of_a_deleted_user_and_others_keep_their_rows(
     assert sql("SELECT DISTINCT user_id FROM channel_items") == [{"user_id": bob.id}]
     assert {owned(sql, bob, feature) for feature in CREATES} == {(1, 1)}
     assert {owned(sql, alice, feature) for feature in CREATES} == {(0, 0)}
+
+
+def test_an_administrator_on_a_plan_without_features_has_no_limits(app: Flask, admin: Client, sql: Sql) -> None:
+    off = {"enabled": "0", "count": "1"}
+    limits = dict.fromkeys((*COUNTED, "bundle", "api", *FEATURES), off) | {"links": 1, "clicks": 1}
+    with app.app_context():
+        plan_id = plans.add("Nothing", free=False, limits=limits, rate=1)
+    assert admin.put(f"/api/plan/{plan_id}/user/{admin.id}", {"type": "monthly"}).status_code == 200
+    for feature in CREATES:
+        assert [create(admin, feature, number)[0] for number in range(3)] == [200] * 3
+    for _, members in FEATURES.values():
+        assert admin.post("/api/url/add", {"url": "https://example.com/"} | members).status_code == 200
+    many = {"urls": [{"url": "https://example.com/", "custom": f"Summer-{number}"} for number in range(3)]}
+    assert admin.post("/api/urls/bulk", many).get_json()["failed"] == 0
+    assert admin.post("/api/bio/add", {"name": "Root", "alias": "Root-page"}).status_code == 200
+    assert int(admin.get("/api/account").headers["X-RateLimit-Limit"]) > 1

@@ -46,7 +46,7 @@ def test_an_upgraded_database_equals_a_new_one(
     assert flask("database", "upgrade").output == f"The database has schema {VERSION + 1}, which is up to date.\n"
     upgraded = execute(empty, DEFINITIONS)
     execute(empty, "DROP SCHEMA public, restricted_own, restricted_domains CASCADE; CREATE SCHEMA public")
-    execute(empty, f"{(ROOT / 'schema.sql').read_text()}; {change}; UPDATE schema_version SET version = version + 1")
+    execute(empty, f"{(ROOT / 'schema.sql').read_text()}; {change}; UPDATE service SET version = version + 1")
     assert execute(empty, DEFINITIONS) == upgraded
 
 
@@ -127,7 +127,7 @@ def test_an_upgrade_takes_every_step_above_the_version(
         0,
         f"The database has schema {VERSION + 2}, which is up to date.\n",
     )
-    assert execute(empty, "SELECT id, version FROM shelves, schema_version") == [(2, VERSION + 2)]
+    assert execute(empty, "SELECT id, version FROM shelves, service") == [(2, VERSION + 2)]
     assert flask("database", "upgrade").exit_code == 0
     assert fresh.test_client().get("/healthz").status_code == 200
 
@@ -140,9 +140,7 @@ def test_a_failed_step_changes_nothing_and_keeps_the_previous_steps(
     failed = flask("database", "upgrade")
     assert failed.exit_code == 1
     assert failed.output.startswith(f"{VERSION + 2:04}_books.sql failed and changed nothing: division")
-    assert execute(empty, "SELECT version, to_regclass('shelves')::text FROM schema_version") == [
-        (VERSION + 1, "shelves")
-    ]
+    assert execute(empty, "SELECT version, to_regclass('shelves')::text FROM service") == [(VERSION + 1, "shelves")]
 
 
 def test_a_step_waits_for_locked_tables_without_blocking_others(
@@ -177,6 +175,6 @@ def test_a_step_whose_tables_stay_locked_fails_with_one_sentence(
 
 def test_a_newer_schema_is_served(empty: str, fresh: Flask, flask: Callable[..., Result]) -> None:
     flask("database", "create")
-    execute(empty, "UPDATE schema_version SET version = 99")
+    execute(empty, "UPDATE service SET version = 99")
     assert fresh.test_client().get("/healthz").status_code == 200
     assert flask("database", "check").exit_code == 0

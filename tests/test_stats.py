@@ -1,11 +1,9 @@
 """Statistics over time: rows, totals, selections, filters and order."""
 
-from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
-from linkmgr.fields.stats import BY
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -72,30 +70,6 @@ def test_a_visitor_of_two_days_is_counted_once_in_the_totals(alice: Client, visi
 def test_a_visit_without_a_visitor_is_a_click(alice: Client, store: Store, link: int) -> None:
     store([Visited(link, TODAY, b""), Visited(link, TODAY, b"")])
     assert report(alice, "metrics=clicks,visitors")["data"]["totals"] == {"clicks": 2, "visitors": 0}
-
-
-@pytest.mark.parametrize("name", [name for name in BY if not name.startswith("time:")])
-@pytest.mark.parametrize("selected", [False, True])
-def test_every_dimension_is_counted_from_both_sources_alike(
-    alice: Client, visited: list[Visited], link: int, name: str, selected: bool
-) -> None:
-    query = f"by={name}" + (f"&ids={link}" if selected else "")
-    member = "tracked_id" if name == "target" else name
-    expected = Counter(getattr(visit, member) for visit in visited if not visit.bot)
-    for metrics, source in (("clicks", "rollups"), ("clicks,visitors", "visits")):
-        answer = report(alice, f"{query}&metrics={metrics}")
-        assert {row[name]: row["clicks"] for row in answer["data"]["rows"]} == expected
-        assert answer["meta"]["source"] == source
-
-
-def test_two_dimensions_are_counted_from_the_visits(alice: Client, visited: list[Visited]) -> None:
-    answer = report(alice, "by=country,device")
-    assert answer["meta"]["source"] == "visits"
-    assert answer["data"]["rows"] == [
-        {"country": "Germany", "device": "desktop", "clicks": 1},
-        {"country": "Germany", "device": "phone", "clicks": 1},
-        {"country": "Peru", "device": "desktop", "clicks": 1},
-    ]
 
 
 def test_visits_of_bots_are_counted_only_on_request(alice: Client, visited: list[Visited], link: int) -> None:

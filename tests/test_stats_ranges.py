@@ -16,7 +16,6 @@ from tests.support import factories, geoip
 from tests.support.explain import rows_read
 from tests.support.factories import Sql
 from tests.support.reports import DAY, NOW, TODAY, date, refusal, report, rows
-from tests.support.rollups import ROLL_UP
 from tests.support.visited import Store, Visited
 
 # --- ranges
@@ -203,9 +202,9 @@ def test_a_process_computes_one_long_query_of_a_user_and_two_of_all_users(
         assert answer.status_code == 200 or int(answer.headers["Retry-After"]) > 0
         return str(answer.get_json().get("code", answer.status_code))
 
-    with stats.slots.occupied(alice.id):
+    with stats.slots.hold(alice.id):
         assert (ask(alice), ask(bob), ask(alice, "by=time:month,country&period=12mo")) == ("stats_busy", "200", "200")
-        with stats.slots.occupied(bob.id):
+        with stats.slots.hold(bob.id):
             assert (ask(admin), ask(admin, "metrics=visitors&period=30d")) == ("stats_busy", "200")
     assert (ask(alice), ask(alice)) == ("200", "200")
 
@@ -215,7 +214,6 @@ def crowded(raw: psycopg2.extensions.connection, sql: Sql, link: int, bob: Clien
     """A link with a visit, among those of another user in 4,000 quarters of an hour."""
     other = factories.link(sql, bob.id)
     store([Visited(link, NOW), *(Visited(other, NOW - number * timedelta(minutes=15)) for number in range(4000))])
-    sql(ROLL_UP)
     with raw.cursor() as cursor:
         cursor.execute("ANALYZE")
     return link

@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.repository import rollups
 from tests.conftest import BASE_URL, Client
 from tests.support import factories, geoip
 from tests.support.explain import rows_read
 from tests.support.factories import Sql
-from tests.support.rollups import ROLL_UP
 from tests.support.schemas import execute
 from tests.support.targets import IPHONE, Target
 from tests.support.visited import Store, Visited
@@ -59,14 +57,15 @@ def test_without_visits_the_list_is_empty(alice: Client, path: tuple[str, int]) 
     assert alice.get(path[0]).get_json()["data"] == {"perpage": 15, "visits": []}
 
 
+@pytest.mark.parametrize("bots", ["only", "exclude"])
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 1000])
 def test_each_visit_is_on_exactly_one_page_even_at_the_same_time(
-    alice: Client, store: Store, path: tuple[str, int], limit: int
+    *, alice: Client, store: Store, path: tuple[str, int], limit: int, bots: str
 ) -> None:
     times = [NOW] * 3 + [NOW - timedelta(microseconds=1)] + [NOW - timedelta(days=40)] * 4
-    visits = [Visited(path[1], at, browser=f"B{number}") for number, at in enumerate(times)]
-    store([*visits[::-1], Visited(path[1], NOW, bot=True)])
-    found = [visit for page in pages(alice, path[0], limit) for visit in page]
+    visits = [Visited(path[1], at, browser=f"B{number}", bot=bots == "only") for number, at in enumerate(times)]
+    store([*visits[::-1], *(visit._replace(bot=not visit.bot) for visit in visits)])
+    found = [visit for page in pages(alice, path[0], limit, f"&bots={bots}") for visit in page]
     assert Counter(visit["browser"] for visit in found) == Counter(visit.browser for visit in visits)
     assert [visit["time"] for visit in found] == sorted((visit["time"] for visit in found), reverse=True)
 
@@ -94,30 +93,6 @@ def test_bots_are_listed_only_on_request(alice: Client, store: Store, path: tupl
     }  # fmt: skip
 
 
-@pytest.mark.usefixtures("drop_past_months")
-@pytest.mark.parametrize("bots", ["only", "exclude"])
-@pytest.mark.parametrize("limit", [1, 2, 5, 1000])
-def test_each_visit_of_a_kind_is_on_exactly_one_page_whether_it_is_pending_rolled_up_or_folded(
-    *, app: Flask, alice: Client, store: Store, path: tuple[str, int], limit: int, bots: str
-) -> None:
-    minutes = [0, 0, 0, 7, 14, 15, 200, 5000, *[500 * 24 * 60] * 3, 500 * 24 * 60 + 30, 510 * 24 * 60]
-    visits = [
-        Visited(path[1], NOW - timedelta(minutes=minute), browser=f"B{number}", bot=bots == "only")
-        for number, minute in enumerate(minutes)
-    ]
-    others = [visit._replace(bot=not visit.bot) for visit in visits]
-    store([*others, *visits[::2]])
-    with app.app_context():
-        rollups.roll_up()
-        rollups.delete_quarters()
-    store([*visits[1::2], *others])
-    found = pages(alice, path[0], limit, f"&bots={bots}")
-    assert [len(page) for page in found[:-1]] == [limit] * (len(found) - 1)
-    listed = [visit for page in found for visit in page]
-    assert Counter(visit["browser"] for visit in listed) == Counter(visit.browser for visit in visits)
-    assert [visit["time"] for visit in listed] == sorted((visit["time"] for visit in listed), reverse=True)
-
-
 @pytest.mark.parametrize(("bots", "is_bot"), [("only", True), ("exclude", False)])
 def test_few_visits_of_a_kind_among_many_of_the_other_are_found_without_reading_these(
     *, alice: Client, store: Store, sql: Sql, dsn: str, monkeypatch: pytest.MonkeyPatch, bots: str, is_bot: bool
@@ -129,7 +104,6 @@ def test_few_visits_of_a_kind_among_many_of_the_other_are_found_without_reading_
             for number in range(3000)
         ]
     )
-    sql(ROLL_UP)
     execute(dsn, "VACUUM ANALYZE visits")
     call = partial(alice.get, f"/api/url/{link}/visits?bots={bots}")
     assert len(call().get_json()["data"]["visits"]) == 2

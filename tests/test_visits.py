@@ -7,7 +7,7 @@ import psycopg2
 import pytest
 from flask import Flask
 
-from linkmgr.repository import rollups
+from linkmgr.repository import visits
 from linkmgr.visits.record import DIRECT
 from tests.conftest import Client
 from tests.support import geoip
@@ -53,11 +53,9 @@ def test_labels_are_sorted_by_count_and_limited_to_ten(target: Target) -> None:
 
 
 def test_invented_referrers_are_counted_under_one_label(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rollups, "MAX_LABELS", 3)
+    monkeypatch.setattr(visits, "MAX_LABELS", 3)
     for number in (1, 2, 3, 4, 5, 1):
         target.visit(Referer=f"https://site{number}.example.com/")
-        with target.app.app_context():
-            rollups.roll_up()
     assert target.statistics()["topReferrers"] == {
         "Other": "2",
         "site1.example.com": "2",
@@ -162,7 +160,7 @@ def test_a_visitor_is_one_address_with_one_user_agent_at_one_target(target: Targ
 def test_no_ip_address_is_stored(target: Target, raw: psycopg2.extensions.connection) -> None:
     target.visit(address="203.0.113.77", X_Forwarded_For="203.0.113.78")
     with raw.cursor() as cursor:
-        cursor.execute("SELECT v::text FROM visits v UNION ALL SELECT t::text FROM pending_visits t")
+        cursor.execute("SELECT v::text FROM visits v UNION ALL SELECT t::text FROM tracked_rollups t")
         stored = " ".join(text for (text,) in cursor.fetchall())
     assert "Peru" in stored
     assert "203.0.113" not in stored

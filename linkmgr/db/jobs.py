@@ -12,18 +12,15 @@ lease between time slices, and another one takes the job when the lease expires.
 procrastinate and pgqueuer do the same, but run on asyncio and psycopg 3 or asyncpg.
 """
 
-import atexit
-import random
 import secrets
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from time import monotonic
 from typing import Any
 
-import psycopg2
-from flask import Flask, current_app
+from flask import current_app
 
+from linkmgr.db.background import Background
 from linkmgr.db.statements import Row, run_unsynced
 
 HANDLERS: dict[str, Callable[[Any], bool]] = {}  # by kind; they process one batch and return True if the job is done
@@ -34,11 +31,9 @@ STAYS: dict[str, Callable[[Any], bool]] = {}  # by kind; they return True while 
 
 LEASE_SECONDS = 60  # several times the duration of a batch, which the statement timeout limits
 SLICE_SECONDS = 1
-POLL_SECONDS = 1
 IDLE_SECONDS = 5
 MAX_LOST = 5  # leases in a row that expired before a batch was complete
 _MIN_PAUSE, _MAX_DELAY = 0.01, 300
-_STOP_SECONDS = _RETRY_SECONDS = 5
 _MAX_SERVED = 1000  # users whose turns are remembered
 
 
@@ -189,36 +184,19 @@ def _run(job: Row, pause: Callable[[float], bool]) -> bool:
     return True
 
 
-class Worker:
-    """Thread that runs jobs until the process stops."""
+class Worker(Background):
+    """Runs jobs."""
 
-    def __init__(self, app: Flask) -> None:
-        self._app = app
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="jobs", daemon=True)
-        self._thread.start()
-        atexit.register(self._stop)
+    name = "jobs"
+    _idle_due = 0.0  # monotonic()
 
-    def _stop(self) -> None:
-        """Wait for the current batch to finish, so that the job is put back for another process."""
-        self._stopping.set()
-        self._thread.join(_STOP_SECONDS)
+    def work(self) -> None:
+        while run_next(self.stopping.wait) and not self.stopping.is_set():
+            pass
+        if monotonic() >= self._idle_due:
+            self._idle_due = monotonic() + IDLE_SECONDS
+            for call in IDLE:
+                call()
 
-    def _work(self) -> None:
-        idle_due = monotonic()
-        while not self._stopping.wait(POLL_SECONDS * random.uniform(0.8, 1.2)):  # noqa: S311
-            with self._app.app_context():
-                try:
-                    while run_next(self._stopping.wait) and not self._stopping.is_set():
-                        pass
-                    if monotonic() >= idle_due:
-                        idle_due = monotonic() + IDLE_SECONDS
-                        for call in IDLE:
-                            call()
-                except psycopg2.Error as error:
-                    self._app.logger.warning("database unavailable, jobs will be retried: %s", type(error).__name__)
-                    self._stopping.wait(_RETRY_SECONDS)
-                except Exception as error:  # a bug must not end the thread, which nothing restarts
-                    self._app.logger.error("running jobs failed and will be retried", exc_info=error)
-        with self._app.app_context(), suppress(psycopg2.Error):
-            release()
+    def end(self) -> None:
+        release()

@@ -17,7 +17,7 @@ from linkmgr.db.statements import VERSION, database
 MIGRATIONS = Path(__file__).parent.parent / "migrations"  # 0002_<what>.sql upgrades version 1 to 2; there is none yet
 _LOCK = 7_125_463_198  # key of the advisory lock; the number is arbitrary
 _MAX_TRIES = 200
-_SET_VERSION = "UPDATE schema_version SET version ="
+_SET_VERSION = "UPDATE service SET version ="
 _NO_TIMEOUTS = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; "
 _NO_INDEX = (
     " Searches read all links of a user, because the extensions pg_trgm and btree_gin are refused: allow them, then "

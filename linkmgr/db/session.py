@@ -64,12 +64,13 @@ def register_types(connection: psycopg2.extensions.connection) -> psycopg2.exten
 def schema_version(connection: psycopg2.extensions.connection) -> int:
     """Return the schema version, 0 for an empty database, or UNRELEASED for one from before release 1.0.0."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT to_regclass('schema_version') IS NOT NULL")
-        if cursor.fetchone() != (True,):
-            return 0
-        cursor.execute("SELECT CASE WHEN to_jsonb(s) ? 'release' THEN version END FROM schema_version s")
-        row = cursor.fetchone()
-        return UNRELEASED if row is None or row[0] is None else int(row[0])
+        cursor.execute("SELECT to_regclass('service') IS NOT NULL, to_regclass('schema_version') IS NOT NULL")
+        has_schema, is_unreleased = cursor.fetchone() or (False, False)
+        if not has_schema:
+            return UNRELEASED if is_unreleased else 0
+        cursor.execute("SELECT version FROM service")
+        [version] = cursor.fetchone() or (0,)
+        return int(version)
 
 
 def is_connection_lost(error: psycopg2.Error) -> bool:

@@ -37,7 +37,7 @@ Row = dict[str, Any]
 MAX_BIGINT = 2**63 - 1
 
 _SCHEMA = Path(__file__).parents[2] / "schema.sql"
-VERSION = int(re.findall(r"^INSERT INTO schema_version VALUES \((\d+),", _SCHEMA.read_text(), re.MULTILINE)[0])
+VERSION = int(re.findall(r"^INSERT INTO service .* VALUES \((\d+),", _SCHEMA.read_text(), re.MULTILINE)[0])
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
 _DEADLOCK_TRIES = 3
@@ -201,7 +201,7 @@ def row(sql: str, **params: Any) -> Row | None:
     return _first(rows(sql, **params))
 
 
-def _replica_rows(sql: str, params: Row) -> list[Row]:
+def replica_rows(sql: str, **params: Any) -> list[Row]:
     current = executor.get()
     if current is not None and not current.may_lag:
         return current.execute(sql, params, idempotent=True)
@@ -210,11 +210,7 @@ def _replica_rows(sql: str, params: Row) -> list[Row]:
 
 
 def replica_row(sql: str, **params: Any) -> Row | None:
-    return _first(_replica_rows(sql, params))
-
-
-def replica_rows(sql: str, **params: Any) -> list[Row]:
-    return _replica_rows(sql, params)
+    return _first(replica_rows(sql, **params))
 
 
 def run_repeatable(sql: str, **params: Any) -> Row | None:
@@ -277,10 +273,10 @@ def page(
         values |= {"limit": limit + 1, "after": after}
     total_column = f"coalesce(({total}), 0) AS list_total"
     prefix = f"WITH matches AS MATERIALIZED ({matches}) " if matches else ""
-    records = _replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", values)  # noqa: S608 - static SQL
+    records = replica_rows(f"{prefix}SELECT {total_column}, listed.* FROM ({sql}) listed", **values)  # noqa: S608 - static SQL
     first = _first(records)
     if first is None and (number > 1 or after is not None):
-        first = _first(_replica_rows(f"{prefix}SELECT {total_column}", params))
+        first = replica_row(f"{prefix}SELECT {total_column}", **params)
     list_total = first["list_total"] if first else 0
     has_next = number * limit < list_total if after is None else len(records) > limit
     del records[limit:]

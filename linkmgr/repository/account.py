@@ -43,9 +43,6 @@ def update(
                AND digest IS DISTINCT FROM %(session)s::bytea),
         confirmed AS (
             UPDATE sessions SET by_link = false WHERE digest = %(session)s AND %(password_hash)s::text IS NOT NULL),
-        links_deleted AS (
-            DELETE FROM login_links
-             WHERE user_id = %(user_id)s AND %(password_hash)s::text IS NOT NULL),
         updated AS (
             UPDATE users
                SET email = coalesce(%(email)s, email),

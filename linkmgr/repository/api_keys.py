@@ -1,4 +1,4 @@
-"""Scoped keys: API keys that users make for their programs.
+"""The caller of a request by its key, and scoped keys: API keys that users make for their programs.
 
 A key can neither make nor change a key that allows more than itself (`grantable` of web/scopes.py).
 """
@@ -7,23 +7,121 @@ import orjson
 from flask import has_request_context
 
 from linkmgr import keys
-from linkmgr.db.statements import Row, row, run
-from linkmgr.errors import AppError, existing, not_found
+from linkmgr.db.statements import Row, row, run, run_repeatable, run_unsynced
+from linkmgr.errors import AppError, existing
 from linkmgr.repository.tables import Table
 from linkmgr.settings import settings
+from linkmgr.web import rate_limit, scopes
 from linkmgr.web import request as web_request
-from linkmgr.web import scopes
 
 KEYS = Table(
     "api_keys",
     "key",
-    """
+    columns="""
     *, coalesce(domains, '{}') AS domains, coalesce(allowed_ips::text[], '{}') AS allowed_ips,
     CASE WHEN previous_until > now() THEN previous_until END AS previous_until, version::text
     """,
     has_usage=False,
 )
 index, batch, read = KEYS.index, KEYS.batch, KEYS.read
+
+
+def identify(key_digest: bytes, address: str, by: int) -> Row:
+    """Return the members of web.caller.Caller. If PostgreSQL keeps the counters, count `by` requests and return
+    `count`, `until` and `now` too, which are None otherwise.
+
+    Requests without a valid key count against the IP address. The bucket of a user contains the plan's rate, so that
+    a new rate begins a new window.
+    """
+    caller = run_repeatable(
+        """
+        WITH caller AS (
+            SELECT CASE WHEN key_valid THEN id END AS id, admin, api, CASE WHEN key_valid THEN rate END AS rate,
+                   key_valid, email, username, status, expires, registered, version
+              FROM accounts,
+                   LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
+                                   IS NOT FALSE AS key_valid) key
+             WHERE key_digest = %(key_digest)s AND NOT key_off),
+        bucket AS (
+            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s) AS bucket,
+                   CASE WHEN rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
+                        ELSE %(plan_window)s::float8 END AS seconds
+              FROM (SELECT 1) always
+              LEFT JOIN caller ON true)
+        SELECT bucket, count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
+          FROM bucket
+          LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
+          LEFT JOIN caller ON true
+        """,
+        key_digest=key_digest,
+        address=address,
+        lifetime=settings().key_lifetime_days,
+        window=rate_limit.window(),
+        plan_window=rate_limit.PLAN_WINDOW,
+        by=by,
+    )
+    assert caller is not None
+    return caller
+
+
+def identify_scoped(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
+    """Return the members of web.caller.Caller for a scoped key, like identify. A request that the key does not allow
+    counts against the network."""
+    caller = run_repeatable(
+        """
+        WITH caller AS (
+            SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,
+                   a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS rate, is_current AS key_valid,
+                   email, username, status, a.expires, registered, a.version,
+                   json_build_object(
+                       'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only, 'expires', k.expires,
+                       'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,
+                       'is_first_use', (last_used = date_trunc('minute', now())) IS NOT TRUE) AS key
+              FROM api_keys k
+              JOIN accounts a ON a.id = k.user_id,
+                   LATERAL (SELECT (least(k.expires, k.created + make_interval(days => %(lifetime)s)) > now())
+                                   IS NOT FALSE AS is_current,
+                                   allowed_ips IS NULL
+                                   OR coalesce(%(address)s::inet <<= ANY (allowed_ips), false) AS is_allowed) checked,
+                   LATERAL (SELECT is_current AND is_allowed AS is_valid) both_checked
+             WHERE k.digest = %(key_digest)s
+                OR (k.previous_digest = %(key_digest)s AND k.previous_until > now())),
+        bucket AS (
+            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(network)s) AS bucket,
+                   CASE WHEN rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
+                        ELSE %(plan_window)s::float8 END AS seconds
+              FROM (SELECT 1) always
+              LEFT JOIN caller ON true)
+        SELECT bucket, count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
+          FROM bucket
+          LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
+          LEFT JOIN caller ON true
+        """,
+        key_digest=key_digest,
+        network=network,
+        address=address,
+        lifetime=settings().key_lifetime_days,
+        window=rate_limit.window(),
+        plan_window=rate_limit.PLAN_WINDOW,
+        by=by,
+    )
+    assert caller is not None
+    return caller
+
+
+def record_use(key_id: int, address: str) -> None:
+    """Store the time and the IP address of a use. The first request of each minute calls this."""
+    used = run_unsynced(
+        """
+        UPDATE api_keys SET last_used = date_trunc('minute', now()), last_address = %(address)s
+         WHERE id = %(key_id)s
+        RETURNING id
+        """,
+        key_id=key_id,
+        address=address,
+    )
+    if used is None:  # deleted meanwhile
+        raise AppError("key_unknown")
 
 
 def default(user_id: int) -> Row:
@@ -38,16 +136,11 @@ def default(user_id: int) -> Row:
         user_id=user_id,
         lifetime=settings().key_lifetime_days,
     )
-    if key is None:
-        raise not_found("user")
-    return {"name": "default", "prefix": keys.PREFIX} | key
+    return {"name": "default", "prefix": keys.PREFIX} | existing(key, "user")
 
 
 def owner(user_id: int) -> Row:
-    user = row("SELECT admin, email FROM users WHERE id = %(user_id)s", user_id=user_id)
-    if user is None:
-        raise not_found("user")
-    return user
+    return existing(row("SELECT admin, email FROM users WHERE id = %(user_id)s", user_id=user_id), "user")
 
 
 def _limits(user_id: int, members: Row | None = None) -> str:
@@ -91,10 +184,14 @@ def add(user_id: int, members: Row) -> Row:
         digest=keys.digest(secret),
         grantable=limits,
     )
-    assert result is not None
-    if result["refusal"]:
+    return {"id": _accepted(result)["id"]}
+
+
+def _accepted(result: Row | None) -> Row:
+    """Return the row of a statement, or raise its refusal."""
+    if (result := existing(result, "key"))["refusal"]:
         raise AppError(result["refusal"])
-    return {"id": result["id"]}
+    return result
 
 
 def update(user_id: int, key_id: int, members: Row) -> Row:
@@ -134,9 +231,7 @@ def update(user_id: int, key_id: int, members: Row) -> Row:
         key_id=key_id,
         grantable=_limits(user_id, members),
     )
-    refusal = existing(result, "key")["refusal"]
-    if refusal:
-        raise AppError(refusal)
+    _accepted(result)
     return read(user_id, key_id)
 
 

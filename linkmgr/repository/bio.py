@@ -3,14 +3,18 @@
 import orjson
 
 from linkmgr.db.statements import Row
-from linkmgr.repository.names import run_with_name
-from linkmgr.repository.tables import Table
+from linkmgr.repository.tables import Table, run_with_name
 from linkmgr.repository.urls import with_random_alias
 
 BIOS = Table(
     "bios",
     "bio page",
-    """
+    "name alias bio theme links",
+    added={
+        "custom": "%(custom)s OR %(named)s AND 'custom aliases' = ANY (lacking_features(%(user_id)s))",
+    },
+    changed={"custom": "custom OR coalesce(%(alias)s <> alias, false)"},
+    columns="""
     *, CASE WHEN custom THEN alias ELSE '' END AS custom, %(base)s::text || '/' || alias AS shorturl,
     ARRAY(SELECT channel_id FROM channel_items i
             JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
@@ -34,13 +38,7 @@ def add(user_id: int, members: Row) -> Row:
 
 
 def _add(user_id: int, members: Row) -> Row:
-    sql = """
-        INSERT INTO bios (user_id, name, alias, custom, bio, theme, links)
-        VALUES (%(user_id)s, %(name)s, %(alias)s,
-                %(custom)s OR %(named)s AND 'custom aliases' = ANY (lacking_features(%(user_id)s)),
-                %(bio)s, %(theme)s, %(links)s)
-    """
-    return BIOS.add(sql, user_id, _encoded(members))
+    return BIOS.add(user_id, _encoded(members))
 
 
 def _encoded(members: Row) -> Row:
@@ -49,14 +47,4 @@ def _encoded(members: Row) -> Row:
 
 
 def update(user_id: int, bio_id: int, members: Row) -> Row:
-    sql = """
-        UPDATE bios
-           SET name = coalesce(%(name)s, name),
-               alias = coalesce(%(alias)s, alias),
-               custom = custom OR coalesce(%(alias)s <> alias, false),
-               bio = coalesce(%(bio)s, bio),
-               theme = coalesce(%(theme)s, theme),
-               links = coalesce(%(links)s, links)
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """
-    return BIOS.change(sql, user_id, bio_id, _encoded(members))
+    return BIOS.update(user_id, bio_id, _encoded(members))

@@ -14,7 +14,7 @@ from linkmgr.db.statements import Row, run
 from linkmgr.db.transaction import undoable
 from linkmgr.errors import RETRY_SECONDS, AppError, from_constraint
 from linkmgr.fields.aliases import new_alias
-from linkmgr.repository.names import release
+from linkmgr.repository.tables import release
 from linkmgr.settings import settings
 
 MAX_LINKS = 1000  # of one statement
@@ -126,7 +126,7 @@ def _to_results(links: list[Row], stored: Row) -> list[Row]:
 
 
 def failure(error: AppError) -> Row:
-    return {"code": error.code, "message": error.message}
+    return {"code": error.code, "message": error.message} | ({"errors": error.errors} if error.errors else {})
 
 
 def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:

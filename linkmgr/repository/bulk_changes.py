@@ -5,7 +5,7 @@ from typing import Any
 from linkmgr.db.statements import Row, run
 from linkmgr.errors import AppError, not_found
 from linkmgr.repository.bulk import failure, in_halves
-from linkmgr.repository.urls import to_params
+from linkmgr.repository.urls import CHANGES, UNKNOWN, to_params
 from linkmgr.settings import settings
 
 
@@ -33,7 +33,7 @@ def _update(ids: list[int], params: Row) -> Row:
     """See `urls.update`. The rows are locked in the order of their ids, so that two requests do not wait for each
     other. An alias that several links would have on the same domain belongs to the oldest of them."""
     updated = run(
-        """
+        f"""
         WITH plan AS MATERIALIZED (
             SELECT lacking_features(id) AS lacking,
                    ARRAY(SELECT host FROM live_domains
@@ -42,21 +42,7 @@ def _update(ids: list[int], params: Row) -> Row:
               FROM accounts
              WHERE id = %(user_id)s),
         unknown AS MATERIALIZED (
-            SELECT CASE WHEN NOT EXISTS (SELECT FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s)
-                             AND %(splash_id)s::bigint IS NOT NULL THEN 'splash_unknown'
-                        WHEN NOT EXISTS (SELECT FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s)
-                             AND %(overlay_id)s::bigint IS NOT NULL THEN 'overlay_unknown'
-                        WHEN NOT EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s)
-                             AND %(campaign)s::bigint <> 0 THEN 'campaign_unknown'
-                        WHEN cardinality(%(pixels)s::bigint[])
-                             > (SELECT count(*) FROM pixels WHERE user_id = %(user_id)s AND id = ANY (%(pixels)s))
-                             THEN 'pixel_unknown'
-                        WHEN cardinality(%(channel)s::bigint[])
-                             > (SELECT count(*) FROM channels WHERE user_id = %(user_id)s AND id = ANY (%(channel)s))
-                             THEN 'channel_unknown'
-                        WHEN %(domain)s::text <> ''
-                             AND NOT EXISTS (SELECT FROM domains WHERE user_id = %(user_id)s AND host = %(domain)s)
-                             THEN 'domain_unknown' END AS refusal),
+            SELECT {UNKNOWN} AS refusal),
         locked AS MATERIALIZED (
             SELECT l.*, coalesce(nullif(%(custom)s::text, ''), l.alias) AS new_alias,
                    CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE d.id END AS new_domain_id,
@@ -67,13 +53,13 @@ def _update(ids: list[int], params: Row) -> Row:
              ORDER BY l.id
                FOR NO KEY UPDATE OF l),
         stored AS (
-            SELECT id, ARRAY(SELECT target #>> '{}'
+            SELECT id, ARRAY(SELECT target #>> '{{}}'
                                FROM jsonb_path_query(jsonb_build_array(url, locations, devices, languages, deeplink),
                                                      'strict $.** ? (@.type() == "string")') target) AS urls
               FROM locked),
         checked AS MATERIALIZED (
             SELECT l.id, l.new_domain_id,
-                   CASE WHEN plan.branded <> '{}' AND EXISTS (
+                   CASE WHEN plan.branded <> '{{}}' AND EXISTS (
                                  SELECT FROM unnest(%(targets)s::text[]) AS target
                                   WHERE host_of(target) = ANY (plan.branded)
                                     AND target <> ALL ((SELECT urls FROM stored WHERE stored.id = l.id)::text[]))
@@ -96,47 +82,20 @@ def _update(ids: list[int], params: Row) -> Row:
                                      THEN %(parameters)s::jsonb END
                             ) AS feature) denied),
         compared AS MATERIALIZED (
-            SELECT id, new_domain_id, feature,
+            SELECT id, new_domain_id AS domain_id, feature,
                    CASE WHEN refusal IS NULL
                              AND row_number() OVER (PARTITION BY new_alias, new_domain_id, refusal IS NULL
                                                         ORDER BY id) > 1
                              THEN 'alias_taken' ELSE refusal END AS refusal
               FROM checked),
         accepted AS MATERIALIZED (
-            SELECT id, new_domain_id FROM compared
+            SELECT id, domain_id FROM compared
              WHERE refusal IS NULL
                AND NOT (%(atomic)s::boolean
                         AND (SELECT count(*) FROM compared WHERE refusal IS NULL) < cardinality(%(ids)s))),
         updated AS (
             UPDATE links l
-               SET plain = plain AND NOT %(changed)s::boolean
-                           AND url = coalesce(%(url)s::text, url)
-                           AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
-                           AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
-                                           SELECT channel_id FROM channel_items
-                                            WHERE user_id = %(user_id)s AND link_id = l.id),
-                   url = coalesce(%(url)s, url),
-                   alias = coalesce(nullif(%(custom)s, ''), alias),
-                   custom = custom OR coalesce(nullif(%(custom)s, '') <> alias, false),
-                   domain_id = accepted.new_domain_id,
-                   campaign_id = CASE WHEN %(campaign)s IS NULL THEN campaign_id ELSE nullif(%(campaign)s, 0) END,
-                   type = coalesce(%(type)s::text, type),
-                   splash_id = CASE WHEN %(type)s IS NULL THEN splash_id ELSE %(splash_id)s END,
-                   overlay_id = CASE WHEN %(type)s IS NULL THEN overlay_id ELSE %(overlay_id)s END,
-                   password_hash = nullif(coalesce(%(password_hash)s::text, password_hash), ''),
-                   expires = CASE WHEN %(expiry)s::text IS NULL THEN expires
-                                  ELSE nullif(%(expiry)s, '')::timestamptz END,
-                   locations = coalesce(%(geotarget)s, locations),
-                   devices = coalesce(%(devicetarget)s, devices),
-                   languages = coalesce(%(languagetarget)s::jsonb, languages),
-                   parameters = coalesce(%(parameters)s, parameters),
-                   title = coalesce(%(metatitle)s::text, title),
-                   description = coalesce(%(description)s::text, description),
-                   metadescription = coalesce(%(metadescription)s::text, metadescription),
-                   metaimage = coalesce(%(metaimage)s::text, metaimage),
-                   deeplink = coalesce(%(deeplink)s::jsonb, deeplink),
-                   public = coalesce(%(public)s::boolean, public),
-                   pixel_ids = nullif(coalesce(%(pixels)s, pixel_ids), '{}')
+           {CHANGES}
               FROM accepted
              WHERE l.user_id = %(user_id)s AND l.id = accepted.id
             RETURNING l.id, l.alias, l.domain_id),
@@ -154,7 +113,7 @@ def _update(ids: list[int], params: Row) -> Row:
                            u.id, coalesce((SELECT scheme || '://' || host FROM domains WHERE id = u.domain_id),
                                           %(base)s::text) || '/' || u.alias))
                   FROM updated u) AS updated
-        """,
+        """,  # noqa: S608 - static SQL
         **params,
         ids=ids,
     )

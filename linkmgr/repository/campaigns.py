@@ -6,8 +6,7 @@ from psycopg2.errors import UniqueViolation
 
 from linkmgr.db.statements import Row, row, run
 from linkmgr.errors import AppError, existing, not_found
-from linkmgr.repository.names import run_with_name
-from linkmgr.repository.tables import Table
+from linkmgr.repository.tables import Table, run_with_name
 
 
 def _has_name(user_id: int, name: str, row_id: int = 0, **_: Any) -> bool:
@@ -37,7 +36,11 @@ def _store(sql: str, **params: Any) -> Row | None:
 CAMPAIGNS = Table(
     "campaigns",
     "campaign",
-    """
+    "name public",
+    # An empty slug removes the slug, and the rotator with it.
+    added={"slug": "nullif(%(slug)s, '')"},
+    changed={"slug": "nullif(coalesce(%(slug)s, slug), '')"},
+    columns="""
     *, coalesce(slug, '') AS slug, coalesce(to_json(%(base)s::text || '/r/' || slug), 'false') AS rotator,
     %(base)s::text || '/u/' || (SELECT username FROM users WHERE users.id = user_id)
         || '/' || coalesce(slug, 'list') || '-' || id AS list, created AS date, version::text
@@ -45,26 +48,7 @@ CAMPAIGNS = Table(
     write=_store,
 )
 index, batch, read, delete = CAMPAIGNS.index, CAMPAIGNS.batch, CAMPAIGNS.read, CAMPAIGNS.delete
-
-
-def add(user_id: int, members: Row) -> Row:
-    sql = """
-        INSERT INTO campaigns (user_id, name, slug, public)
-        VALUES (%(user_id)s, %(name)s, nullif(%(slug)s, ''), %(public)s)
-    """
-    return CAMPAIGNS.add(sql, user_id, members)
-
-
-def update(user_id: int, campaign_id: int, members: Row) -> Row:
-    """Change the members that are not None. An empty slug removes the slug, and the rotator with it."""
-    sql = """
-        UPDATE campaigns
-           SET name = %(name)s,
-               slug = nullif(coalesce(%(slug)s, slug), ''),
-               public = coalesce(%(public)s, public)
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """
-    return CAMPAIGNS.change(sql, user_id, campaign_id, members)
+add, update = CAMPAIGNS.add, CAMPAIGNS.update
 
 
 def assign(user_id: int, campaign_id: int, link_id: int) -> None:

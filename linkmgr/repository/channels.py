@@ -2,13 +2,14 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, run
+from linkmgr.db.statements import Page, Paging, page, run
 from linkmgr.errors import not_found
 from linkmgr.repository.tables import Table
 from linkmgr.settings import settings
 
-CHANNELS = Table("channels", "channel")
+CHANNELS = Table("channels", "channel", "name description color starred")
 index, batch, read, delete = CHANNELS.index, CHANNELS.batch, CHANNELS.read, CHANNELS.delete
+add, update = CHANNELS.add, CHANNELS.update
 
 ITEMS = {"links": "link", "bio": "bio page", "qr": "QR code"}  # types of the API and their names in messages
 
@@ -47,14 +48,6 @@ def items(user_id: int, channel_id: int, **paging: Unpack[Paging]) -> Page:
     )
 
 
-def add(user_id: int, members: Row) -> Row:
-    sql = """
-        INSERT INTO channels (user_id, name, description, color, starred)
-        VALUES (%(user_id)s, %(name)s, %(description)s, %(color)s, %(starred)s)
-    """
-    return CHANNELS.add(sql, user_id, members)
-
-
 def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  # noqa: A002 - the API's name
     """Assign an item to a channel. Repeated assignment has no effect.
 
@@ -89,15 +82,3 @@ def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  
         raise not_found("channel")
     if not result["item"]:
         raise not_found(ITEMS[type])
-
-
-def update(user_id: int, channel_id: int, members: Row) -> Row:
-    sql = """
-        UPDATE channels
-           SET name = coalesce(%(name)s, name),
-               description = coalesce(%(description)s, description),
-               color = coalesce(%(color)s, color),
-               starred = coalesce(%(starred)s, starred)
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """
-    return CHANNELS.change(sql, user_id, channel_id, members)

@@ -69,7 +69,7 @@ _OWNED = (
     _delete("import_rows", "import_id IN (SELECT id FROM imports WHERE user_id = %(user_id)s)"),
     *(
         _delete(table, "user_id = %(user_id)s")
-        for table in ("imports", "idempotency_keys", "outbox", "events", "pending_visits", "account_rollups")
+        for table in ("imports", "idempotency_keys", "outbox", "events", "account_rollups")
     ),
 )
 

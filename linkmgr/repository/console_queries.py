@@ -7,20 +7,26 @@ from linkmgr.db.statements import Page, Paging, Row, page, replica_rows, row
 from linkmgr.settings import settings
 
 
+def _days(tracked_id: str) -> str:
+    """Return the clicks of a link or QR code by the number of the day, as SQL."""
+    return f"""
+        (SELECT coalesce(jsonb_object_agg(day, clicks), '{{}}')
+           FROM (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS day, sum(visits) AS clicks
+                   FROM tracked_counts(ARRAY[{tracked_id}], '{{""}}', %(since)s, %(until)s, %(split)s, '{{f}}')
+                  GROUP BY 1) daily)"""  # noqa: S608 - static SQL
+
+
 def of_links(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]:
     """Return the states of links, and in `days` the clicks by the number of the day. `days` are the times of
     `periods.as_rollups`."""
     return replica_rows(
-        """
+        f"""
         SELECT id, password_hash IS NOT NULL AS has_password, coalesce(expires <= now(), false) AS is_expired, type,
                public,
-               (SELECT coalesce(jsonb_object_agg(day, clicks), '{}')
-                  FROM (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS day, sum(visits) AS clicks
-                          FROM tracked_counts(ARRAY[links.id], '{""}', %(since)s, %(until)s, %(split)s, '{f}')
-                         GROUP BY 1) daily) AS days
+               {_days("links.id")} AS days
           FROM links
          WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
-        """,
+        """,  # noqa: S608 - static SQL
         user_id=user_id,
         ids=ids,
         **days,
@@ -30,15 +36,12 @@ def of_links(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]
 def of_codes(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]:
     """Return the types, data and colors of QR codes, and in `days` the scans by the number of the day."""
     return replica_rows(
-        """
+        f"""
         SELECT id, type, data, foreground, background,
-               (SELECT coalesce(jsonb_object_agg(day, scans), '{}')
-                  FROM (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS day, sum(visits) AS scans
-                          FROM tracked_counts(ARRAY[qrs.id], '{""}', %(since)s, %(until)s, %(split)s, '{f}')
-                         GROUP BY 1) daily) AS days
+               {_days("qrs.id")} AS days
           FROM qrs
          WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
-        """,
+        """,  # noqa: S608 - static SQL
         user_id=user_id,
         ids=ids,
         **days,
@@ -49,11 +52,8 @@ def of_campaign(user_id: int, campaign_id: int, *, most: int, days: dict[str, st
     """List the newest links of a campaign by clicks, at most `most`, and in `days` the clicks by the number of the
     day. The total is at most one more."""
     return page(
-        """
-        SELECT *, (SELECT coalesce(jsonb_object_agg(day, visits), '{}')
-                     FROM (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS day, sum(visits) AS visits
-                          FROM tracked_counts(ARRAY[members.id], '{""}', %(since)s, %(until)s, %(split)s, '{f}')
-                         GROUP BY 1) daily) AS days
+        f"""
+        SELECT *, {_days("members.id")} AS days
           FROM (SELECT l.id, coalesce(d.scheme || '://' || d.host, %(base)s::text) || '/' || alias AS shorturl,
                        url AS longurl, title, coalesce(clicks, 0) AS clicks, public,
                        coalesce(expires <= now(), false) AS is_expired
@@ -66,7 +66,7 @@ def of_campaign(user_id: int, campaign_id: int, *, most: int, days: dict[str, st
                   LEFT JOIN totals ON tracked_id = l.id
                  ORDER BY clicks DESC NULLS LAST, l.id DESC
                  LIMIT %(limit)s OFFSET %(offset)s) members
-        """,
+        """,  # noqa: S608 - static SQL
         """
         SELECT count(*)
           FROM (SELECT FROM links WHERE user_id = %(user_id)s AND campaign_id = %(campaign_id)s

@@ -1,45 +1,27 @@
 """Branded domains."""
 
-from linkmgr.db.statements import Row, run
-from linkmgr.repository.names import run_with_name
-from linkmgr.repository.tables import Table
+from linkmgr.db.statements import rows, run
+from linkmgr.repository.tables import Table, run_with_name
 
+# `logo` is the image of `brandlogo`, or b"". `is_checked` is True if the domain points to this service.
 DOMAINS = Table(
     "domains",
     "domain",
-    """
+    "redirectroot redirect404 brandname brandlogo brandcolor",
+    added={
+        "scheme": "split_part(%(domain)s, '://', 1)",
+        "host": "split_part(%(domain)s, '://', 2)",
+        "logo": "nullif(%(logo)s::bytea, '')",
+        "checked": "CASE WHEN %(is_checked)s THEN now() END",
+    },
+    changed={"logo": "nullif(coalesce(%(logo)s::bytea, logo), '')"},
+    columns="""
     id, scheme || '://' || host AS domain, redirectroot, redirect404, brandname, brandlogo, brandcolor, version::text
     """,
     write=run_with_name,
 )
 index, batch, read, delete = DOMAINS.index, DOMAINS.batch, DOMAINS.read, DOMAINS.delete
-
-
-def add(user_id: int, members: Row) -> Row:
-    """Add a domain. `logo` is the image of `brandlogo`, or b"". `is_checked` is True if it points to this service."""
-    sql = """
-        INSERT INTO domains (user_id, scheme, host, redirectroot, redirect404, brandname, brandlogo, brandcolor, logo,
-                             checked)
-        VALUES (%(user_id)s, split_part(%(domain)s, '://', 1), split_part(%(domain)s, '://', 2),
-                %(redirectroot)s, %(redirect404)s, %(brandname)s, %(brandlogo)s, %(brandcolor)s,
-                nullif(%(logo)s::bytea, ''), CASE WHEN %(is_checked)s THEN now() END)
-    """
-    return DOMAINS.add(sql, user_id, members)
-
-
-def update(user_id: int, domain_id: int, members: Row) -> Row:
-    """Change a domain. `logo` is the image of `brandlogo`, or b""."""
-    sql = """
-        UPDATE domains
-           SET redirectroot = coalesce(%(redirectroot)s, redirectroot),
-               redirect404 = coalesce(%(redirect404)s, redirect404),
-               brandname = coalesce(%(brandname)s, brandname),
-               brandlogo = coalesce(%(brandlogo)s, brandlogo),
-               brandcolor = coalesce(%(brandcolor)s, brandcolor),
-               logo = nullif(coalesce(%(logo)s::bytea, logo), '')
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """
-    return DOMAINS.change(sql, user_id, domain_id, members)
+add, update = DOMAINS.add, DOMAINS.update
 
 
 def store_check(user_id: int, domain_id: int, *, problem: str) -> None:
@@ -54,3 +36,17 @@ def store_check(user_id: int, domain_id: int, *, problem: str) -> None:
         domain_id=domain_id,
         problem=problem,
     )
+
+
+def logos(user_id: int, ids: list[int]) -> dict[int, str]:
+    """The images of the logos of these domains, in base64."""
+    records = rows(
+        """
+        SELECT id, translate(encode(logo, 'base64'), chr(10), '') AS image
+          FROM domains
+         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[]) AND logo IS NOT NULL
+        """,
+        user_id=user_id,
+        ids=ids,
+    )
+    return {record["id"]: record["image"] for record in records}

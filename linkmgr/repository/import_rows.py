@@ -27,23 +27,6 @@ def add(user_id: int, import_id: int, added: list[Row]) -> None:
     )
 
 
-def names(user_id: int, import_id: int, kind: str, sent: list[str]) -> set[str]:
-    """Return those of the names that rows of the import have."""
-    records = rows(
-        """
-        SELECT DISTINCT name
-          FROM import_rows
-         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND kind = %(kind)s
-           AND name = ANY (%(names)s::text[])
-        """,
-        user_id=user_id,
-        import_id=import_id,
-        kind=kind,
-        names=sent,
-    )
-    return {record["name"] for record in records}
-
-
 def waiting(user_id: int, import_id: int, *, limit: int, lines: int) -> list[Row]:
     """Return the next rows that wait: at most `limit` of the same place, with few more than `lines` rows of the
     source."""
@@ -100,30 +83,36 @@ def finish(user_id: int, import_id: int, *, errors: list[Row], kept: list[Row], 
     return int(result["bytes"]) if result else 0
 
 
-def references(user_id: int, import_id: int, kind: str, sent: list[str], *, made: bool) -> dict[str, int]:
-    """Return the ids of stored rows by their names in the source. With `made`, only of those that the import made."""
+def references(
+    user_id: int, import_id: int, kind: str, names: list[str], *, made: bool = False, also_waiting: bool = False
+) -> dict[str, int]:
+    """Return the ids of stored rows by their names in the source: with `made`, only of those that the import made, and
+    `also_waiting` those that have no id yet."""
     records = rows(
         """
         SELECT DISTINCT ON (name) name, row_id
           FROM import_rows
          WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND kind = %(kind)s
-           AND name = ANY (%(names)s::text[]) AND row_id IS NOT NULL AND (made OR NOT %(made)s)
+           AND name = ANY (%(names)s::text[]) AND (row_id IS NOT NULL OR %(also_waiting)s) AND (made OR NOT %(made)s)
          ORDER BY name, number
         """,
         user_id=user_id,
         import_id=import_id,
         kind=kind,
-        names=sent,
+        names=names,
         made=made,
+        also_waiting=also_waiting,
     )
     return {record["name"]: record["row_id"] for record in records}
 
 
-def clear(user_id: int, import_id: int, *, also_errors: bool = False) -> bool:
-    """Delete some of the rows of an import, except those that failed. Return True if there are no more."""
+def clear(user_id: int, import_id: int, *, also_file: bool = True, also_errors: bool = False) -> bool:
+    """Delete the file of an import and some of its rows, except those that failed. Return True if there are no more."""
     result = run(
         """
-        WITH deleted AS (
+        WITH chunks AS (
+            DELETE FROM import_chunks WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND %(also_file)s),
+        deleted AS (
             DELETE FROM import_rows
              WHERE ctid = ANY (ARRAY(SELECT ctid FROM import_rows
                                       WHERE import_id = %(import_id)s AND (code IS NULL OR %(also_errors)s)
@@ -134,6 +123,7 @@ def clear(user_id: int, import_id: int, *, also_errors: bool = False) -> bool:
         """,
         user_id=user_id,
         import_id=import_id,
+        also_file=also_file,
         also_errors=also_errors,
         limit=_CLEANED,
     )

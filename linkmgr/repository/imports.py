@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import run
+from linkmgr.db.statements import Row, row, run
 from linkmgr.errors import AppError, not_found
 from linkmgr.repository.tables import Table
 
@@ -17,7 +17,7 @@ MAX_KEPT = 1000  # of a user that have ended
 _IMPORTS = Table(
     "imports",
     "import",
-    """
+    columns="""
     id, state, source, name, on_conflict, size, rows_read AS read, made, updated, skipped, failed,
     greatest(visits - visits_refused, 0) AS visits,
     CASE WHEN state = 'running' AND import_part(imports) > 0
@@ -25,58 +25,27 @@ _IMPORTS = Table(
     (100 * import_part(imports))::integer AS percent, message, created, started, finished, version::text
     """,
 )
-index, read = _IMPORTS.index, _IMPORTS.read
+index, read, delete = _IMPORTS.index, _IMPORTS.read, _IMPORTS.delete
 
 
 # --- creation, in a transaction
 
 
-def _lock(user_id: int) -> None:
-    """Lock the row of the user, so that concurrent requests count each other's imports."""
-    run("SELECT FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE", user_id=user_id)
-
-
-def add(user_id: int, *, state: str, source: str, on_conflict: str, **members: Any) -> int:
-    """Store an import and return its id."""
-    _lock(user_id)
-    _delete_oldest(user_id)
-    values = {"name": "", "mapping": {}, "address": "", "token": None, "size": None} | members
+def add(user_id: int, **members: Any) -> int:
+    """Store a draft with `source` and `on_conflict`, and return its id."""
+    values: Row = {"name": "", "mapping": {}, "address": "", "token": None, "size": None} | members
     added = run(
         """
         INSERT INTO imports (user_id, state, source, on_conflict, name, mapping, address, token, size)
-        SELECT %(user_id)s, %(state)s, %(source)s, %(on_conflict)s, %(name)s, %(mapping)s::jsonb, %(address)s,
-               %(token)s, %(size)s::bigint
-         WHERE (SELECT count(*) FROM imports
-                 WHERE user_id = %(user_id)s AND state IN ('queued', 'running', 'paused')) < %(max_unfinished)s
+        VALUES (%(user_id)s, 'draft', %(source)s, %(on_conflict)s, %(name)s, %(mapping)s::jsonb, %(address)s,
+                %(token)s, %(size)s::bigint)
         RETURNING id
         """,
         **(values | {"mapping": orjson.dumps(values["mapping"]).decode()}),
         user_id=user_id,
-        state=state,
-        source=source,
-        on_conflict=on_conflict,
-        max_unfinished=MAX_UNFINISHED,
     )
-    if added is None:
-        raise AppError("imports_full", number=MAX_UNFINISHED)
+    assert added
     return int(added["id"])
-
-
-def _delete_oldest(user_id: int) -> None:
-    """Delete imports that have ended, except the newest ones. Their jobs delete the rows that failed."""
-    run(
-        """
-        WITH deleted AS (
-            DELETE FROM imports
-             WHERE id IN (SELECT id FROM imports WHERE user_id = %(user_id)s AND finished IS NOT NULL
-                           ORDER BY id DESC OFFSET %(max_kept)s)
-            RETURNING user_id, id)
-        INSERT INTO jobs (kind, argument)
-        SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM deleted
-        """,
-        user_id=user_id,
-        max_kept=MAX_KEPT,
-    )
 
 
 def add_chunk(user_id: int, import_id: int, number: int, data: bytes) -> None:
@@ -90,6 +59,62 @@ def add_chunk(user_id: int, import_id: int, number: int, data: bytes) -> None:
         number=number,
         data=psycopg2.Binary(data),
     )
+
+
+def begin(user_id: int, import_id: int, **changes: Any) -> None:
+    """Begin a draft, with changes of `on_conflict` and `mapping`. Delete imports that have ended, except the newest
+    ones. Concurrent requests count each other's imports, because the row of the user is locked."""
+    run("SELECT FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE", user_id=user_id)
+    begun = run(
+        """
+        WITH unfinished AS MATERIALIZED (
+            SELECT count(*) < %(max_unfinished)s AS has_room
+              FROM imports
+             WHERE user_id = %(user_id)s AND state IN ('queued', 'running', 'paused')),
+        begun AS (
+            UPDATE imports
+               SET state = 'queued', on_conflict = coalesce(%(on_conflict)s, on_conflict),
+                   mapping = coalesce(%(mapping)s::jsonb, mapping), first_id = nextval('tracked_ids')
+             WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
+               AND (SELECT has_room FROM unfinished)
+            RETURNING 1),
+        deleted AS (
+            DELETE FROM imports
+             WHERE id IN (SELECT id FROM imports WHERE user_id = %(user_id)s AND finished IS NOT NULL
+                           ORDER BY id DESC OFFSET %(max_kept)s)
+            RETURNING user_id, id),
+        cleaned AS (
+            INSERT INTO jobs (kind, argument)
+            SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM deleted)
+        SELECT has_room, EXISTS (SELECT FROM begun) AS is_begun FROM unfinished
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        on_conflict=changes.get("on_conflict"),
+        mapping=orjson.dumps(changes["mapping"]).decode() if "mapping" in changes else None,
+        max_unfinished=MAX_UNFINISHED,
+        max_kept=MAX_KEPT,
+    )
+    assert begun
+    if not begun["has_room"]:
+        raise AppError("imports_full", number=MAX_UNFINISHED)
+    if not begun["is_begun"]:
+        raise not_found("import")
+
+
+def enqueue(user_id: int, import_id: int) -> None:
+    """Enqueue the job of an import, which also deletes the file and the rows of one that has ended."""
+    run(
+        """
+        INSERT INTO jobs (kind, argument)
+        VALUES ('import', jsonb_build_object('user_id', %(user_id)s::bigint, 'import_id', %(import_id)s::bigint))
+        """,
+        user_id=user_id,
+        import_id=import_id,
+    )
+
+
+# --- the end
 
 
 def delete_drafts(user_id: int) -> None:
@@ -121,66 +146,27 @@ def delete_expired(limit: int) -> int:
     return int(deleted["number"]) if deleted else 0
 
 
-def enqueue(user_id: int, import_id: int) -> None:
-    """Enqueue the job of an import, which begins a draft and cleans up an import that ended."""
-    run(
+def cancel(user_id: int, import_id: int) -> bool:
+    """Cancel an import. Return False if it is a draft or has ended."""
+    cancelled = run(
         """
-        WITH begun AS (
-            UPDATE imports SET state = 'queued'
-             WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft')
-        INSERT INTO jobs (kind, argument)
-        VALUES ('import', jsonb_build_object('user_id', %(user_id)s::bigint, 'import_id', %(import_id)s::bigint))
+        UPDATE imports SET state = 'cancelled', started = coalesce(started, now()), finished = now(), token = NULL
+         WHERE user_id = %(user_id)s AND id = %(import_id)s AND state IN ('queued', 'running', 'paused')
+        RETURNING 1
         """,
         user_id=user_id,
         import_id=import_id,
     )
-
-
-def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, str]) -> None:
-    """Begin a draft."""
-    _lock(user_id)
-    begun = run(
-        """
-        WITH unfinished AS MATERIALIZED (
-            SELECT count(*) < %(max_unfinished)s AS has_room
-              FROM imports
-             WHERE user_id = %(user_id)s AND state IN ('queued', 'running', 'paused')),
-        begun AS (
-            UPDATE imports
-               SET state = 'queued', on_conflict = %(on_conflict)s, mapping = %(mapping)s::jsonb,
-                   first_id = nextval('tracked_ids')
-             WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'draft'
-               AND (SELECT has_room FROM unfinished)
-            RETURNING user_id, id),
-        enqueued AS (
-            INSERT INTO jobs (kind, argument)
-            SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM begun)
-        SELECT has_room, EXISTS (SELECT FROM begun) AS is_begun FROM unfinished
-        """,
-        user_id=user_id,
-        import_id=import_id,
-        on_conflict=on_conflict,
-        mapping=orjson.dumps(mapping).decode(),
-        max_unfinished=MAX_UNFINISHED,
-    )
-    assert begun
-    if not begun["has_room"]:
-        raise AppError("imports_full", number=MAX_UNFINISHED)
-    if not begun["is_begun"]:
-        raise not_found("import")
+    return cancelled is not None
 
 
 def resume(user_id: int, import_id: int) -> None:
-    """Continue an import that waits for its user."""
+    """Let an import run again that waits for its user."""
     resumed = run(
         """
-        WITH resumed AS (
-            UPDATE imports SET state = 'running', message = ''
-             WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'paused'
-            RETURNING user_id, id)
-        INSERT INTO jobs (kind, argument)
-        SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM resumed
-        RETURNING id
+        UPDATE imports SET state = 'running', message = '', failures = 0, failing_since = NULL
+         WHERE user_id = %(user_id)s AND id = %(import_id)s AND state = 'paused'
+        RETURNING 1
         """,
         user_id=user_id,
         import_id=import_id,
@@ -189,34 +175,86 @@ def resume(user_id: int, import_id: int) -> None:
         raise AppError("import_not_paused")
 
 
-# --- cancellation
+# --- the job
 
 
-def delete(user_id: int, import_id: int) -> str:
-    """Cancel an import, or delete the record of one that has ended. Return the state that it had."""
-    record = run(
+def details(user_id: int, import_id: int) -> Row | None:
+    """Return the import with all that its job needs, or None if there is no such import or no such user any more."""
+    return row(
         """
-        WITH import AS (
-            SELECT id, state FROM imports WHERE user_id = %(user_id)s AND id = %(import_id)s FOR UPDATE),
-        cancelled AS (
-            UPDATE imports
-               SET state = 'cancelled', started = coalesce(started, now()), finished = now(), token = NULL
-             WHERE id = (SELECT id FROM import WHERE state IN ('queued', 'running', 'paused'))
-            RETURNING user_id, id),
-        cleaned AS (
-            INSERT INTO jobs (kind, argument)
-            SELECT 'import', jsonb_build_object('user_id', %(user_id)s::bigint, 'import_id', id)
-              FROM import
-             WHERE state <> 'draft'),
-        chunks_deleted AS (
-            DELETE FROM import_chunks WHERE import_id IN (SELECT id FROM cancelled)),
-        deleted AS (
-            DELETE FROM imports WHERE id = (SELECT id FROM import WHERE state NOT IN ('queued', 'running', 'paused')))
-        SELECT state FROM import
+        SELECT *, (extract(epoch FROM now() - failing_since) / 3600)::float8 AS failing_hours
+          FROM imports
+         WHERE user_id = %(user_id)s AND id = %(import_id)s AND EXISTS (SELECT FROM users WHERE id = %(user_id)s)
         """,
         user_id=user_id,
         import_id=import_id,
     )
-    if record is None:
-        raise not_found("import")
-    return str(record["state"])
+
+
+def chunk(user_id: int, import_id: int, number: int) -> bytes:
+    record = row(
+        """
+        SELECT data FROM import_chunks
+         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number = %(number)s
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        number=number,
+    )
+    return b"" if record is None else bytes(record["data"])
+
+
+def lock_batch(user_id: int, import_id: int, batch: int) -> bool:
+    """Lock the import until the transaction ends. Return False if it has ended, or if another process has stored the
+    batch with this number."""
+    locked = run(
+        """
+        SELECT 1
+          FROM imports
+         WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND state IN ('queued', 'running')
+           FOR NO KEY UPDATE
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        batch=batch,
+    )
+    return locked is not None
+
+
+# The values of columns that a batch leaves as they are. Numbers are added.
+_UNCHANGED: Row = dict.fromkeys(("state", "stage", "message", "problem", "cursor")) | dict.fromkeys(
+    ("found", "waiting_bytes", "bytes_read", "missing", "failures", "rows_read", "made", "updated", "skipped", "failed",
+     "cut", "error_bytes", "visits", "visits_refused"), 0
+)  # fmt: skip
+
+
+def save(user_id: int, import_id: int, batch: int, *, is_failing: bool = False, **changes: Any) -> None:
+    """Store what a batch has changed, unless the import has ended, or another process has stored the batch with this
+    number. `is_failing`: the service did not answer, and the batch is repeated."""
+    if changes.get("cursor") is not None:
+        changes["cursor"] = orjson.dumps(changes["cursor"]).decode()
+    run(
+        """
+        UPDATE imports
+           SET state = coalesce(%(state)s::text, state), stage = coalesce(%(stage)s::text, stage),
+               message = coalesce(%(message)s::text, message), problem = coalesce(%(problem)s::text, problem),
+               cursor = coalesce(%(cursor)s::jsonb, cursor), batch = batch + (NOT %(is_failing)s)::integer,
+               token = CASE WHEN %(stage)s::text = 'store' OR %(state)s::text IN ('done', 'failed') THEN NULL
+                            ELSE token END,
+               started = CASE WHEN %(is_failing)s THEN started ELSE coalesce(started, now()) END,
+               finished = CASE WHEN %(state)s::text IN ('done', 'failed') THEN now() END,
+               failing_since = CASE WHEN %(is_failing)s THEN coalesce(failing_since, now()) END,
+               found = found + %(found)s, waiting_bytes = waiting_bytes + %(waiting_bytes)s,
+               bytes_read = bytes_read + %(bytes_read)s, missing = missing + %(missing)s,
+               failures = failures + %(failures)s, rows_read = rows_read + %(rows_read)s, made = made + %(made)s,
+               updated = updated + %(updated)s, skipped = skipped + %(skipped)s, failed = failed + %(failed)s,
+               cut = cut + %(cut)s, error_bytes = error_bytes + %(error_bytes)s, visits = visits + %(visits)s,
+               visits_refused = visits_refused + %(visits_refused)s
+         WHERE user_id = %(user_id)s AND id = %(import_id)s AND batch = %(batch)s AND state IN ('queued', 'running')
+        """,
+        **(_UNCHANGED | changes),
+        user_id=user_id,
+        import_id=import_id,
+        batch=batch,
+        is_failing=is_failing,
+    )

@@ -20,9 +20,9 @@ def add_link(user_id: int, *, digest: bytes) -> None:
     """Store a sign-in link, and delete expired ones."""
     added = run(
         """
-        WITH expired AS (DELETE FROM login_links WHERE created < now() - interval '1 hour')
-        INSERT INTO login_links (digest, user_id)
-        SELECT %(digest)s, id FROM users WHERE id = %(user_id)s
+        WITH expired AS (DELETE FROM sessions WHERE is_link AND created < now() - interval '1 hour')
+        INSERT INTO sessions (digest, user_id, is_link)
+        SELECT %(digest)s, id, true FROM users WHERE id = %(user_id)s FOR KEY SHARE
         RETURNING user_id
         """,
         user_id=user_id,
@@ -33,31 +33,22 @@ def add_link(user_id: int, *, digest: bytes) -> None:
 
 def is_usable(digest: bytes) -> bool:
     """Return True if a sign-in link can be used. Do not consume it."""
-    return (
-        row(
-            """
-            SELECT user_id
-              FROM login_links
-             WHERE digest = %(digest)s AND used IS NULL AND created > now() - interval '1 hour'
-            """,
-            digest=digest,
-        )
-        is not None
+    link = row(
+        "SELECT FROM sessions WHERE digest = %(digest)s AND is_link AND created > now() - interval '1 hour'",
+        digest=digest,
     )
+    return link is not None
 
 
 def consume_link(digest: bytes, *, session: bytes, browser: str, system: str) -> int | None:
-    """Consume a sign-in link and create a session. Return the user id, or None if the link cannot be used. Exactly
-    one of several concurrent attempts succeeds."""
-    added = run(
+    """Begin the session of a sign-in link. Return the user id, or None if the link cannot be used. Exactly one of
+    several concurrent attempts succeeds."""
+    begun = run(
         """
-        WITH consumed AS (
-            UPDATE login_links
-               SET used = now()
-             WHERE digest = %(digest)s AND used IS NULL AND created > now() - interval '1 hour'
-            RETURNING user_id)
-        INSERT INTO sessions (digest, user_id, by_link, browser, system)
-        SELECT %(session)s, user_id, true, %(browser)s, %(system)s FROM consumed
+        UPDATE sessions
+           SET digest = %(session)s, is_link = false, by_link = true, created = now(), browser = %(browser)s,
+               system = %(system)s
+         WHERE digest = %(digest)s AND is_link AND created > now() - interval '1 hour'
         RETURNING user_id
         """,
         digest=digest,
@@ -65,7 +56,7 @@ def consume_link(digest: bytes, *, session: bytes, browser: str, system: str) ->
         browser=browser,
         system=system,
     )
-    return None if added is None else int(added["user_id"])
+    return None if begun is None else int(begun["user_id"])
 
 
 def add_session(user_id: int, *, session: bytes, browser: str = "", system: str = "") -> None:
@@ -75,10 +66,10 @@ def add_session(user_id: int, *, session: bytes, browser: str = "", system: str 
         oldest AS (
             DELETE FROM sessions
              WHERE digest IN (SELECT digest FROM sessions
-                               WHERE user_id = %(user_id)s
+                               WHERE user_id = %(user_id)s AND NOT is_link
                                ORDER BY created DESC OFFSET %(others)s))
-        INSERT INTO sessions (digest, user_id, by_link, browser, system)
-        VALUES (%(session)s, %(user_id)s, false, %(browser)s, %(system)s)
+        INSERT INTO sessions (digest, user_id, browser, system)
+        VALUES (%(session)s, %(user_id)s, %(browser)s, %(system)s)
         """,
         user_id=user_id,
         others=MAX_SESSIONS - 1,
@@ -100,17 +91,9 @@ def find_session(session: bytes) -> Row | None:
                      WHERE usage.user_id = accounts.id AND kind NOT LIKE 'visits %%') AS used
               FROM sessions
               JOIN accounts ON accounts.id = user_id
-             WHERE digest = %(session)s AND created > now() - interval '30 days'),
-        counter AS (
-            INSERT INTO rate_windows AS w (bucket, count, until)
-            SELECT 'pages:' || user_id, 1, clock_timestamp() + make_interval(secs => %(window)s::float8) FROM session
-            ON CONFLICT (bucket) DO UPDATE
-               SET count = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
-                                THEN w.count + 1 ELSE 1 END,
-                   until = CASE WHEN w.until BETWEEN clock_timestamp() AND excluded.until + interval '5 seconds'
-                                THEN w.until ELSE excluded.until END
-            RETURNING count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds)
-        SELECT * FROM session, counter
+             WHERE digest = %(session)s AND NOT is_link AND created > now() - interval '30 days')
+        SELECT session.*, count, ceil(extract(epoch FROM until - clock_timestamp()))::integer AS seconds
+          FROM session, count_in_window('pages:' || user_id, 1, %(window)s)
         """,
         session=session,
         window=rate_limit.page_window(),
@@ -128,7 +111,7 @@ def sessions(user_id: int, *, session: bytes) -> list[Row]:
         """
         SELECT encode(digest, 'hex') AS id, browser, system, created, digest = %(session)s AS current
           FROM sessions
-         WHERE user_id = %(user_id)s AND created > now() - interval '30 days'
+         WHERE user_id = %(user_id)s AND NOT is_link AND created > now() - interval '30 days'
          ORDER BY current DESC, sessions.created DESC
          LIMIT %(limit)s
         """,
@@ -141,7 +124,7 @@ def sessions(user_id: int, *, session: bytes) -> list[Row]:
 def end_session(user_id: int, *, session: bytes) -> bool:
     """End one session of a user. Return False if it has ended before."""
     ended = run(
-        "DELETE FROM sessions WHERE user_id = %(user_id)s AND digest = %(session)s RETURNING user_id",
+        "DELETE FROM sessions WHERE user_id = %(user_id)s AND digest = %(session)s AND NOT is_link RETURNING user_id",
         user_id=user_id,
         session=session,
     )
@@ -151,7 +134,7 @@ def end_session(user_id: int, *, session: bytes) -> bool:
 def end_other_sessions(user_id: int, *, session: bytes) -> None:
     """End all sessions of a user except `session`."""
     run(
-        "DELETE FROM sessions WHERE user_id = %(user_id)s AND digest <> %(session)s",
+        "DELETE FROM sessions WHERE user_id = %(user_id)s AND digest <> %(session)s AND NOT is_link",
         user_id=user_id,
         session=session,
     )

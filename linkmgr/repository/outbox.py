@@ -1,4 +1,4 @@
-"""Events: from the outbox to `events` and `deliveries`, and their deletion."""
+"""Events: their list, their way from the outbox to `events` and `deliveries`, and their deletion."""
 
 import orjson
 
@@ -10,6 +10,7 @@ DAYS_KEPT = 30
 MAX_WAITING = MAX_EVENTS = 100_000
 MAX_BYTES = 256 << 20
 DELIVERY_BYTES = 1000  # that a delivery adds to the size of its event
+MAX_EXAMINED = 10_000  # events, of which a request selects those of its types
 
 
 def has_work() -> bool:
@@ -34,8 +35,8 @@ def pending(limit: int) -> list[Row]:
     return database().execute(
         """
         WITH RECURSIVE turn AS MATERIALIZED (
-            UPDATE event_clock SET moving_until = now() + make_interval(secs => %(seconds)s)
-             WHERE ctid = (SELECT ctid FROM event_clock
+            UPDATE service SET moving_until = now() + make_interval(secs => %(seconds)s)
+             WHERE ctid = (SELECT ctid FROM service
                             WHERE moving_until < now() AND EXISTS (SELECT FROM outbox)
                               FOR NO KEY UPDATE SKIP LOCKED)
             RETURNING 1),
@@ -113,7 +114,7 @@ def move(events: list[Row]) -> None:
                    webhooks bigint[])
              WHERE EXISTS (SELECT FROM move_lock)),
         turn_ended AS (
-            UPDATE event_clock SET moving_until = '-infinity' WHERE EXISTS (SELECT FROM move_lock)),
+            UPDATE service SET moving_until = '-infinity' WHERE EXISTS (SELECT FROM move_lock)),
         taken AS (
             DELETE FROM outbox WHERE id IN (SELECT id FROM batch) RETURNING id),
         numbered AS MATERIALIZED (
@@ -191,23 +192,23 @@ def announce_expired(limit: int) -> bool:
     batch = run(
         """
         WITH clock AS MATERIALIZED (
-            SELECT announced, link_id FROM event_clock
+            SELECT announced, announced_id FROM service
              WHERE announced < now() - interval '11 seconds'
                FOR UPDATE SKIP LOCKED),
         expired AS MATERIALIZED (
             SELECT l.user_id, l.id, l.expires
               FROM clock,
                    LATERAL (SELECT user_id, id, expires FROM links
-                             WHERE (expires, id) > (clock.announced, clock.link_id)
+                             WHERE (expires, id) > (clock.announced, clock.announced_id)
                                AND expires < now() - interval '10 seconds'
                              ORDER BY expires, id
                              LIMIT %(limit)s) l),
         last AS (
             SELECT expires, id FROM expired ORDER BY expires, id OFFSET %(limit)s - 1),
         advanced AS (
-            UPDATE event_clock
+            UPDATE service
                SET announced = coalesce((SELECT expires FROM last), now() - interval '10 seconds'),
-                   link_id = coalesce((SELECT id FROM last), 0)
+                   announced_id = coalesce((SELECT id FROM last), 0)
              WHERE EXISTS (SELECT FROM clock)),
         recorded AS (
             INSERT INTO outbox (user_id, type, object_id)
@@ -217,3 +218,41 @@ def announce_expired(limit: int) -> bool:
         limit=limit,
     )
     return bool(batch and batch["is_full"])
+
+
+def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | None) -> tuple[list[Row], int | None]:
+    """List the events behind the number `after`, the oldest first, and return the last number that was examined. The
+    patterns of LIKE `pattern` and `hidden` select and leave out types."""
+    listed = rows(
+        """
+        WITH matching AS MATERIALIZED (
+            SELECT number, type, created, data
+              FROM (SELECT * FROM events
+                     WHERE user_id = %(user_id)s AND number > %(after)s
+                     ORDER BY number
+                     LIMIT %(examined)s) examined
+             WHERE type LIKE %(pattern)s AND (type LIKE %(hidden)s) IS NOT TRUE
+             ORDER BY number
+             LIMIT %(limit)s),
+        last AS (
+            SELECT CASE WHEN count(*) = %(limit)s THEN max(number)
+                        ELSE (SELECT max(number)
+                                FROM (SELECT number FROM events
+                                       WHERE user_id = %(user_id)s AND number > %(after)s
+                                       ORDER BY number
+                                       LIMIT %(examined)s) examined) END AS next
+              FROM matching)
+        SELECT number AS id, 'msg_' || number AS message, type, created AS timestamp, data, next
+          FROM last
+          LEFT JOIN matching ON true
+         ORDER BY number
+        """,
+        user_id=user_id,
+        after=after,
+        limit=limit,
+        pattern=pattern,
+        hidden=hidden,
+        examined=MAX_EXAMINED,
+    )
+    last = listed[0]["next"]
+    return [{name: event[name] for name in event if name != "next"} for event in listed if event["id"]], last

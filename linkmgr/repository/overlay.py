@@ -6,9 +6,17 @@ from linkmgr.db.statements import Page, Paging, Row, page, row, run
 from linkmgr.errors import AppError
 from linkmgr.repository.tables import Table, run_with_colors
 
-OVERLAYS = Table("overlays", "overlay", write=run_with_colors)
+# An update with `checked_type` and `checked_message` finds no row unless they are still those of the row.
+OVERLAYS = Table(
+    "overlays",
+    "overlay",
+    "type name message link label position color background",
+    condition="(type, message) = (coalesce(%(checked_type)s, type), coalesce(%(checked_message)s, message))",
+    write=run_with_colors,
+)
 MAX_ANSWERS = 100_000  # per overlay
 index, batch, read, delete = OVERLAYS.index, OVERLAYS.batch, OVERLAYS.read, OVERLAYS.delete
+add, update = OVERLAYS.add, OVERLAYS.update
 
 
 def answers(user_id: int, overlay_id: int, **paging: Unpack[Paging]) -> Page:
@@ -32,34 +40,6 @@ def answers(user_id: int, overlay_id: int, **paging: Unpack[Paging]) -> Page:
     if not sent.total:
         read(user_id, overlay_id)  # raises not_found
     return sent
-
-
-def add(user_id: int, members: Row) -> Row:
-    sql = """
-        INSERT INTO overlays (user_id, type, name, message, link, label, position, color, background)
-        VALUES (%(user_id)s, %(type)s, %(name)s, %(message)s, %(link)s, %(label)s, %(position)s, %(color)s,
-                %(background)s)
-    """
-    return OVERLAYS.add(sql, user_id, members)
-
-
-def update(user_id: int, overlay_id: int, members: Row, *, checked: Row | None = None) -> Row:
-    """Write the members that were sent. With `checked`, raise not_found unless type and message are still its own."""
-    sql = """
-        UPDATE overlays
-           SET type = coalesce(%(type)s, type),
-               name = coalesce(%(name)s, name),
-               message = coalesce(%(message)s, message),
-               link = coalesce(%(link)s, link),
-               label = coalesce(%(label)s, label),
-               position = coalesce(%(position)s, position),
-               color = coalesce(%(color)s, color),
-               background = coalesce(%(background)s, background)
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-           AND (type, message) = (coalesce(%(checked_type)s, type), coalesce(%(checked_message)s, message))
-    """
-    values = {"checked_type": checked and checked["type"], "checked_message": checked and checked["message"]}
-    return OVERLAYS.change(sql, user_id, overlay_id, members | values)
 
 
 def form(user_id: int, overlay_id: int) -> Row | None:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from linkmgr.db.statements import Row, row, rows, run
-from linkmgr.errors import existing, not_found
+from linkmgr.errors import AppError, existing, not_found
 
 MAX_USERS = 1000  # in a batch
 
@@ -73,45 +73,26 @@ def subscribe(plan_id: int, user_id: int, *, type: str, expiration: str | None =
         raise not_found("user" if plan else "plan")
 
 
-def add(
-    name: str,
-    *,
-    free: bool,
-    limits: dict[str, Any],
-    monthly: float = 0,
-    yearly: float = 0,
-    lifetime: float = 0,
-    rate: int | None = None,
-) -> int:
+def add(name: str, *, free: bool, limits: Row, **prices: Any) -> int:
+    """Store a plan with its `monthly`, `yearly` and `lifetime` prices and its `rate`, and return the id."""
     added = run(
         """
         INSERT INTO plans (name, free, monthly, yearly, lifetime, rate, limits)
         VALUES (%(name)s, %(free)s, %(monthly)s, %(yearly)s, %(lifetime)s, %(rate)s, %(limits)s)
         RETURNING id
         """,
+        **{"monthly": 0, "yearly": 0, "lifetime": 0, "rate": None} | prices,
         name=name,
         free=free,
-        monthly=monthly,
-        yearly=yearly,
-        lifetime=lifetime,
-        rate=rate,
         limits=json.dumps(limits),
     )
     assert added is not None
     return int(added["id"])
 
 
-def edit(
-    plan_id: int,
-    *,
-    name: str | None = None,
-    limits: dict[str, Any] | None = None,
-    monthly: float | None = None,
-    yearly: float | None = None,
-    lifetime: float | None = None,
-    rate: int | None = None,
-) -> None:
-    """Change the members that are not None. A rate of 0 removes the plan's rate. Missing limits keep their values."""
+def edit(plan_id: int, *, limits: Row | None = None, **changes: Any) -> None:
+    """Change the members that were sent, which are those of `add` but `free`. A rate of 0 removes the plan's rate.
+    Missing limits keep their values."""
     edited = run(
         """
         UPDATE plans
@@ -124,12 +105,8 @@ def edit(
          WHERE id = %(plan_id)s
         RETURNING id
         """,
+        **dict.fromkeys(("name", "monthly", "yearly", "lifetime", "rate")) | changes,
         plan_id=plan_id,
-        name=name,
-        monthly=monthly,
-        yearly=yearly,
-        lifetime=lifetime,
-        rate=rate,
         limits=None if limits is None else json.dumps(limits),
     )
     existing(edited, "plan")
@@ -161,6 +138,20 @@ def note_retention(argument: Row) -> bool:
         return True
     argument["after"] = noted["last"]
     return False
+
+
+def require_exports(user_id: int) -> None:
+    """Raise `plan_feature` unless the plan of the user includes exports."""
+    plan = row(
+        """
+        SELECT admin OR (limits -> 'export' ->> 'enabled' = '0') IS NOT TRUE AS allowed
+          FROM accounts
+         WHERE id = %(user_id)s
+        """,
+        user_id=user_id,
+    )
+    if plan and not plan["allowed"]:
+        raise AppError("plan_feature", detail="exports")
 
 
 HANDLERS = {"retention_changed": note_retention}

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from psycopg2.errors import LockNotAvailable, QueryCanceled
 
 from linkmgr.db.statements import UNSYNCED, Row, database, run_unsynced
-from linkmgr.repository import cleanup, import_rows, imports, outbox, rollups
-from linkmgr.repository.visits import create_partitions
+from linkmgr.repository import cleanup, import_rows, imports, outbox
+from linkmgr.repository.visits import DETAILED_DAYS, create_partitions
 
 MAX_ROWS = 5000
 MAX_TARGETS = 1000
@@ -33,11 +33,13 @@ def purge() -> Purged:
     """Delete visits past their owner's retention period, and visitors without visits. Drop the months that no owner
     retains. The totals of links and the rollups by day remain."""
     create_partitions()
-    months = sum(_drop_partition(partition) for partition in _expired_months())
-    visits = sum(_delete_expired(since, until) for since, until in _partly_expired_months())
+    months = visits = 0
+    for month in _expired_months():
+        if month["whole"]:
+            months += _drop_partition(month["partition"])
+        else:
+            visits += _delete_expired(month["since"], month["until"])
     _delete_orphans()
-    rollups.roll_up()
-    rollups.delete_quarters()
     if visits or months:
         _delete_visitors()
     run_unsynced(
@@ -58,19 +60,20 @@ def _rows(sql: str, **params: Any) -> list[Row]:
 # --- months
 
 
-def _expired_months() -> list[str]:
-    """Return the partitions that are older than the longest retention period. Retention 0 means forever. The retention
-    of a plan also applies to administrators, as their account page says."""
-    months = _rows(
+def _expired_months() -> list[Row]:
+    """Return the partitions with visits past the shortest retention period, and as `whole` True for those past the
+    longest one. Retention 0 means forever. The retention of a plan also applies to administrators, as their account
+    page says."""
+    return _rows(
         """
-        SELECT partition::text
+        SELECT partition::text, since::text, until::text,
+               coalesce(until <= now() - make_interval(days => longest), false) AS whole
           FROM partitions,
-               (SELECT CASE WHEN min(days) > 0 THEN max(days) END AS days
-                  FROM (SELECT (limits ->> 'retention')::int AS days FROM accounts) retained) longest
-         WHERE until <= now() - make_interval(days => days)
+               (SELECT min(nullif(days, 0)) AS shortest, CASE WHEN min(days) > 0 THEN max(days) END AS longest
+                  FROM (SELECT (limits ->> 'retention')::int AS days FROM accounts) retained) periods
+         WHERE since < now() - make_interval(days => shortest)
         """
     )
-    return [month["partition"] for month in months]
 
 
 def _empty_months() -> list[str]:
@@ -102,19 +105,6 @@ def _drop_partition(partition: str, *, if_empty: bool = False) -> bool:
 
 
 # --- visits past the retention period of their owners
-
-
-def _partly_expired_months() -> list[tuple[str, str]]:
-    """Return the start and end of each month that contains visits past the shortest retention period."""
-    months = _rows(
-        """
-        SELECT since::text, until::text
-          FROM partitions
-         WHERE since < (SELECT now() - make_interval(days => min(nullif((limits ->> 'retention')::int, 0)))
-                          FROM accounts)
-        """
-    )
-    return [(month["since"], month["until"]) for month in months]
 
 
 def _delete_expired(since: str, until: str) -> int:
@@ -244,9 +234,9 @@ def _delete_visitors() -> None:
 # --- other expired rows
 
 
-def _deletion(table: str, column: str, age: str) -> Callable[[int], int]:
+def _deletion(table: str, column: str, age: str, condition: str = "true") -> Callable[[int], int]:
     """Return a function that deletes some rows whose column is older than an age, and returns their number."""
-    expired = f"{column} < now() - interval '{age}'"
+    expired = f"{column} < now() - interval '{age}' AND {condition}"
     sql = f"""
         WITH deleted AS (
             DELETE FROM {table}
@@ -270,6 +260,10 @@ _KINDS = (
     _deletion("rate_windows", "until", "1 hour"),
     _deletion("idempotency_keys", "created", "24 hours"),
     _deletion("events", "created", f"{outbox.DAYS_KEPT} days"),
+    *(
+        _deletion(table, "timezone('UTC', at)", f"{DETAILED_DAYS + 1} days", "unit = 'quarter'")
+        for table in ("tracked_rollups", "account_rollups")
+    ),
     imports.delete_expired,
     import_rows.delete_expired,
 )

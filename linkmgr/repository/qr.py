@@ -6,13 +6,13 @@ from typing import Unpack
 import orjson
 import psycopg2
 
-from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, run
+from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, rows, run
 from linkmgr.errors import AppError, existing, not_found
-from linkmgr.fields.colors import readable
+from linkmgr.fields.colors import better
 from linkmgr.fields.qr import new_code
 from linkmgr.repository import visits
 from linkmgr.repository.bulk import failure, in_halves
-from linkmgr.repository.tables import Table, run_with_colors
+from linkmgr.repository.tables import BATCH, Table, run_with_colors
 from linkmgr.settings import settings
 
 delete = Table("qrs", "QR code").delete
@@ -20,7 +20,7 @@ _QR_CODE = """
     SELECT qrs.version::text, id, %(base)s::text || '/qr/' || code AS link,
            coalesce(clicks, 0) AS scans, name, created AS date, type, data, background, foreground,
            CASE WHEN logo IS NULL THEN '' ELSE logo_source END AS logo,
-           clicks, visitors, counted, top_labels
+           clicks, visitors, top_labels
       FROM qrs
       LEFT JOIN totals t ON tracked_id = id
      WHERE user_id = %(user_id)s AND id = %(qr_id)s
@@ -59,13 +59,17 @@ def _read(fetch: Callable[..., Row | None], user_id: int, qr_id: int) -> Row:
     code = fetch(_QR_CODE, user_id=user_id, qr_id=qr_id, base=settings().base_url)
     if code is None:
         raise not_found("QR code")
-    return code | {"statistics": visits.statistics(fetch, qr_id, {name: code.pop(name) for name in visits.TOTALS})}
+    return code | {"statistics": visits.statistics({name: code.pop(name) for name in visits.TOTALS})}
 
 
 def find_fixed(user_id: int, qr_id: int) -> Row:
-    """Return what an update needs: the `type`, which never changes, and the `logo` that the user sent."""
+    """Return what an update needs: the `type`, which never changes, and what it compares with the sent members."""
     code = row(
-        "SELECT type, logo_source AS logo FROM qrs WHERE user_id = %(user_id)s AND id = %(qr_id)s",
+        """
+        SELECT type, data, background, foreground, logo_source AS logo
+          FROM qrs
+         WHERE user_id = %(user_id)s AND id = %(qr_id)s
+        """,
         user_id=user_id,
         qr_id=qr_id,
     )
@@ -98,13 +102,14 @@ def add(user_id: int, members: Row) -> Row:
 
 
 def update(user_id: int, qr_id: int, members: Row) -> None:
-    """Change the members that are not None. An empty logo removes the logo. A trigger checks the contrast of the
-    resulting colors. `own_alias` must be in use if the data changes and it is not None."""
+    """Change the members that are not None. An empty logo removes the logo. A name that is still `old_name` becomes
+    `new_name`. A trigger checks the contrast of the resulting colors. `own_alias` must be in use if the data changes
+    and it is not None."""
     updated = run_with_colors(
         """
         UPDATE qrs
            SET data = %(data)s::json,
-               name = coalesce(%(name)s, name),
+               name = coalesce(%(name)s, CASE name WHEN %(old_name)s THEN %(new_name)s END, name),
                background = coalesce(%(background)s, background),
                foreground = coalesce(%(foreground)s, foreground),
                logo = nullif(coalesce(%(logo)s::bytea, logo), ''),
@@ -142,6 +147,44 @@ def image_source(host: str | None, code: str, *, with_logo: bool) -> Row:
     return source
 
 
+def exported(user_id: int, after: int) -> list[Row]:
+    return rows(
+        """
+        SELECT id, code, %(base)s::text || '/qr/' || code AS link, type, data, name, background, foreground,
+               CASE WHEN logo IS NULL THEN '' ELSE coalesce(logo_source, '') END AS logo, created AS date,
+               coalesce(clicks, 0) AS scans, coalesce(visitors, 0) AS uniquescans,
+               ARRAY(SELECT channel_id FROM channel_items i
+                       JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE i.user_id = qrs.user_id AND i.qr_id = qrs.id
+                      ORDER BY channel_id) AS channel
+          FROM qrs
+          LEFT JOIN totals ON tracked_id = id
+         WHERE user_id = %(user_id)s AND id > %(after)s
+         ORDER BY id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+        base=settings().base_url,
+    )
+
+
+def logos(user_id: int, after: int) -> list[Row]:
+    """The images of the logos of QR codes, in base64."""
+    return rows(
+        """
+        SELECT id, translate(encode(logo, 'base64'), chr(10), '') AS image
+          FROM qrs
+         WHERE user_id = %(user_id)s AND id > %(after)s AND logo IS NOT NULL
+         ORDER BY id
+         LIMIT 20
+        """,
+        user_id=user_id,
+        after=after,
+    )
+
+
 def add_many(user_id: int, codes: list[Row], *, atomic: bool) -> list[Row]:
     """Store QR codes and return their results in the same order: `id` and `link`, or `code` and `message`. `logo` is
     the stored form of the image. With `atomic`, either all codes are stored or none."""
@@ -153,8 +196,8 @@ def _to_results(codes: list[Row], stored: Row) -> list[Row]:
     for number, code_id, link in stored["added"] or ():
         results[number - 1] = {"id": code_id, "link": link}
     for number, code in stored["refused"] or ():
-        colors = codes[number - 1]["foreground"], codes[number - 1]["background"]
-        results[number - 1] = failure(AppError(code, color=readable(*colors), background=readable(*colors[::-1])))
+        sent = codes[number - 1]
+        results[number - 1] = failure(AppError(code, **better(sent["foreground"], sent["background"])))
     return results
 
 
@@ -170,7 +213,7 @@ def _insert_many(user_id: int, codes: list[Row], atomic: bool) -> Row:
         """
         WITH checked AS MATERIALIZED (
             SELECT q.*,
-                   CASE WHEN contrast(foreground, background) < 3 THEN 'colours_too_close'
+                   CASE WHEN contrast(foreground, background) < 1.5 THEN 'colours_too_close'
                         WHEN own_alias IS NOT NULL AND NOT EXISTS (
                              SELECT FROM aliases WHERE alias = own_alias AND domain_id = 0) THEN 'short_link_unknown'
                         WHEN type = 'link' AND EXISTS (

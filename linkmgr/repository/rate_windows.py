@@ -1,9 +1,4 @@
-"""Counters of requests and attempts per window, which limit rates.
-
-If a stored window ends later than a window that begins now, it is invalid: a setting was shortened or the clock was set
-back. The statements then begin a new window. They allow 5 seconds, more than a statement takes, because a concurrent
-statement may have begun its window later.
-"""
+"""Counters of requests and attempts per window, which limit rates. `count_in_window` in schema.sql has their rules."""
 
 from linkmgr.db.statements import Row, rows, run, run_unsynced
 
@@ -15,17 +10,8 @@ def count(bucket: str, *, window: int, by: int = 1) -> Row:
     """
     counter = run(
         """
-        INSERT INTO rate_windows AS w (bucket, count, until)
-        VALUES (%(bucket)s, %(by)s::integer,
-                clock_timestamp() + sign(%(by)s::integer) * make_interval(secs => %(window)s::float8))
-        ON CONFLICT (bucket) DO UPDATE
-           SET count = CASE WHEN w.until BETWEEN clock_timestamp()
-                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                            THEN w.count ELSE 0 END + excluded.count,
-               until = CASE WHEN w.until BETWEEN clock_timestamp()
-                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                            THEN w.until ELSE excluded.until END
-        RETURNING count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
+        SELECT count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
+          FROM count_in_window(%(bucket)s, %(by)s, %(window)s)
         """,
         bucket=bucket,
         by=by,
@@ -54,20 +40,8 @@ def spend(bucket: str, amount: int, *, limit: int, window: int) -> Row | None:
     exceed `limit`, add nothing and return None. The count does not depend on the transaction of the request."""
     return run_unsynced(
         """
-        INSERT INTO rate_windows AS w (bucket, count, until)
-        SELECT %(bucket)s, %(amount)s::integer, clock_timestamp() + make_interval(secs => %(window)s::float8)
-         WHERE %(amount)s::integer <= %(limit)s::integer
-        ON CONFLICT (bucket) DO UPDATE
-           SET count = CASE WHEN w.until BETWEEN clock_timestamp()
-                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                            THEN w.count ELSE 0 END + excluded.count,
-               until = CASE WHEN w.until BETWEEN clock_timestamp()
-                                             AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                            THEN w.until ELSE excluded.until END
-         WHERE CASE WHEN w.until BETWEEN clock_timestamp()
-                                     AND clock_timestamp() + make_interval(secs => %(window)s::float8 + 5)
-                    THEN w.count ELSE 0 END + excluded.count <= %(limit)s::integer
-        RETURNING count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
+        SELECT count, least(ceil(extract(epoch FROM until - clock_timestamp())), %(window)s)::integer AS seconds
+          FROM count_in_window(%(bucket)s, %(amount)s, %(window)s, %(limit)s)
         """,
         bucket=bucket,
         amount=amount,

@@ -24,7 +24,7 @@ def state() -> Row:
     """Return the state of the database. `spools` are the stored positions of spool files by name."""
     [values] = rows(
         """
-        SELECT (SELECT version FROM schema_version) AS schema, current_setting('server_version') AS postgresql,
+        SELECT (SELECT version FROM service) AS schema, current_setting('server_version') AS postgresql,
                pg_database_size(current_database()) AS size, pg_postmaster_start_time() AS started,
                (SELECT count(*) FROM users) AS users,
                (SELECT coalesce(sum(total), 0) FROM usage WHERE kind = 'links')::bigint AS links,

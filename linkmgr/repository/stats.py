@@ -12,6 +12,7 @@ from psycopg2.errors import QueryCanceled
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, not_found
 from linkmgr.fields.periods import Bucket, Range, as_array, as_rollups, buckets, checked, start_of_day
+from linkmgr.fields.problems import invalid
 from linkmgr.fields.stats import BOTS, DIMENSIONS, MAX_ROWS, Query
 from linkmgr.repository import stats_counts, stats_scope
 from linkmgr.repository.stats_scope import Owner, Scope
@@ -98,12 +99,11 @@ def _source(query: Query, scope: Scope) -> str:
             "by and the filters name more than one dimension, which only the visits have. The visits are kept since "
             f"{_timestamp(scope.detailed_since)} UTC: send a later from, or name only one dimension"
         )
-        raise AppError("invalid", problems=problem)
+        raise invalid(problem)
     return "visits" if is_detailed and (_needs_visits(query) or "visitors" in query.metrics) else "rollups"
 
 
-def _plan(owner: Owner, query: Query) -> _Count:
-    scope = stats_scope.read(owner, query.selection)
+def _plan(owner: Owner, query: Query, scope: Scope) -> _Count:
     query = _with_start(owner, query, scope)
     times = _times(query.range, query.unit, scope.days_before)
     limit = max(1, min(query.limit, MAX_ROWS // len(times.periods)))
@@ -243,8 +243,21 @@ def _is_heavy(count: _Count) -> bool:
 
 def report(caller_id: int, owner: Owner, query: Query) -> Report:
     with _bounded():
-        count = _plan(owner, query)
-        with slots.occupied(caller_id) if _is_heavy(count) else nullcontext():
+        scope = stats_scope.read(owner, query.selection)
+    return _report(caller_id, owner, query, scope)
+
+
+def reports(caller_id: int, owner: Owner, queries: list[Query]) -> tuple[str, list[Report]]:
+    """Return the name of what all queries select, or "" for the account, and the report of each."""
+    with _bounded():
+        scope = stats_scope.read(owner, queries[0].selection, named=True)
+    return scope.name, [_report(caller_id, owner, query, scope) for query in queries]
+
+
+def _report(caller_id: int, owner: Owner, query: Query, scope: Scope) -> Report:
+    with _bounded():
+        count = _plan(owner, query, scope)
+        with slots.hold(caller_id) if _is_heavy(count) else nullcontext():
             counted = _count_visits(count) if count.source == "visits" else _count_rollups(count)
     [totals] = [row for row in counted if row["bucket"] is None]
     rows = _sorted(count.query, _filled(count, [row for row in counted if row["bucket"] is not None]))

@@ -10,6 +10,7 @@ deleted ones. With `everyone`, the rows of all users are counted.
 from typing import Any
 
 from linkmgr.db.statements import Row, replica_rows, rows
+from linkmgr.fields.stats import DIMENSIONS
 
 
 def of_rollups(user_id: int, *, everyone: bool, tracked_ids: str | None, **query: Any) -> list[Row]:
@@ -55,6 +56,19 @@ def of_rollups(user_id: int, *, everyone: bool, tracked_ids: str | None, **query
     )
 
 
+def _label_of(parameter: str) -> str:
+    """Return the label of a visit in the dimension that the parameter names, as SQL."""
+    labels = " ".join(f"WHEN '{name}' THEN {name}" for name in DIMENSIONS)
+    return f"CASE %({parameter})s {labels} WHEN 'target' THEN tracked_id::text ELSE '' END"
+
+
+_FILTERS = " ".join(
+    f"AND (%({name})s::text[] IS NULL OR lower({name}) = ANY (%({name})s)) "
+    f"AND (%(not_{name})s::text[] IS NULL OR lower({name}) <> ALL (%(not_{name})s))"
+    for name in DIMENSIONS
+)
+
+
 def of_visits(user_id: int, *, everyone: bool, tracked_ids: str | None, **query: Any) -> list[Row]:
     """Count the clicks, and the visitors if `count_visitors`, by at most two dimensions. This reads the visits of the
     `tracked_ids`, or without them of all that were visited in the range.
@@ -63,7 +77,7 @@ def of_visits(user_id: int, *, everyone: bool, tracked_ids: str | None, **query:
     Visits whose visitor is not known have an empty digest.
     """
     return rows(
-        """
+        f"""
         WITH owners AS (
             SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s
              UNION ALL
@@ -76,44 +90,22 @@ def of_visits(user_id: int, *, everyone: bool, tracked_ids: str | None, **query:
             SELECT label::bigint
               FROM owners,
                    LATERAL (SELECT DISTINCT label
-                              FROM account_counts(owners.id, '{target}',
-                                                  date_trunc('day', %(since)s::timestamptz, 'UTC'), %(until)s, '{}',
+                              FROM account_counts(owners.id, '{{target}}',
+                                                  date_trunc('day', %(since)s::timestamptz, 'UTC'), %(until)s, '{{}}',
                                                   %(bots)s)
                              WHERE %(tracked_ids)s::text IS NULL) visited),
         visited AS MATERIALIZED (
             SELECT stored.*
               FROM owned,
                    LATERAL (SELECT width_bucket(at, %(edges)s::timestamptz[]) AS bucket,
-                                   CASE %(a)s WHEN 'country' THEN country WHEN 'city' THEN city
-                                              WHEN 'referrer' THEN referrer WHEN 'browser' THEN browser
-                                              WHEN 'os' THEN os WHEN 'device' THEN device
-                                              WHEN 'language' THEN language WHEN 'target' THEN tracked_id::text
-                                              ELSE '' END AS a,
-                                   CASE %(b)s WHEN 'country' THEN country WHEN 'city' THEN city
-                                              WHEN 'referrer' THEN referrer WHEN 'browser' THEN browser
-                                              WHEN 'os' THEN os WHEN 'device' THEN device
-                                              WHEN 'language' THEN language WHEN 'target' THEN tracked_id::text
-                                              ELSE '' END AS b,
+                                   {_label_of("a")} AS a, {_label_of("b")} AS b,
                                    CASE WHEN %(count_visitors)s THEN nullif(visitor, '') END AS visitor,
                                    count(*) AS clicks
                               FROM visits
                              WHERE tracked_id = owned.id
                                AND at >= %(since)s::timestamptz AND at < %(until)s::timestamptz
                                AND bot = ANY (%(bots)s::boolean[])
-                               AND (%(country)s::text[] IS NULL OR lower(country) = ANY (%(country)s))
-                               AND (%(not_country)s::text[] IS NULL OR lower(country) <> ALL (%(not_country)s))
-                               AND (%(city)s::text[] IS NULL OR lower(city) = ANY (%(city)s))
-                               AND (%(not_city)s::text[] IS NULL OR lower(city) <> ALL (%(not_city)s))
-                               AND (%(referrer)s::text[] IS NULL OR lower(referrer) = ANY (%(referrer)s))
-                               AND (%(not_referrer)s::text[] IS NULL OR lower(referrer) <> ALL (%(not_referrer)s))
-                               AND (%(browser)s::text[] IS NULL OR lower(browser) = ANY (%(browser)s))
-                               AND (%(not_browser)s::text[] IS NULL OR lower(browser) <> ALL (%(not_browser)s))
-                               AND (%(os)s::text[] IS NULL OR lower(os) = ANY (%(os)s))
-                               AND (%(not_os)s::text[] IS NULL OR lower(os) <> ALL (%(not_os)s))
-                               AND (%(device)s::text[] IS NULL OR lower(device) = ANY (%(device)s))
-                               AND (%(not_device)s::text[] IS NULL OR lower(device) <> ALL (%(not_device)s))
-                               AND (%(language)s::text[] IS NULL OR lower(language) = ANY (%(language)s))
-                               AND (%(not_language)s::text[] IS NULL OR lower(language) <> ALL (%(not_language)s))
+                               {_FILTERS}
                              GROUP BY 1, 2, 3, 4) stored),
         counts AS MATERIALIZED (
             SELECT bucket, a, b, sum(clicks) AS clicks, count(DISTINCT visitor) AS visitors
@@ -126,7 +118,7 @@ def of_visits(user_id: int, *, everyone: bool, tracked_ids: str | None, **query:
          UNION ALL
         SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint,
                (SELECT count(DISTINCT visitor) FROM visited), count(*) FROM labels
-        """,
+        """,  # noqa: S608 - static SQL
         user_id=user_id,
         everyone=everyone,
         tracked_ids=tracked_ids,
@@ -150,10 +142,7 @@ def live(user_id: int, *, everyone: bool, minutes: int, bots: list[bool]) -> lis
               FROM bounds, owners,
                    LATERAL (SELECT label FROM account_rollups
                              WHERE user_id = owners.id AND dimension = 'target' AND unit = 'quarter'
-                               AND at > since - interval '15 minutes'
-                             UNION ALL
-                            SELECT tracked_id::text FROM pending_visits
-                             WHERE user_id = owners.id AND at >= since) recent),
+                               AND at > since - interval '15 minutes') recent),
         counts AS (
             SELECT date_trunc('minute', at) AS time, count(*) AS clicks
               FROM bounds

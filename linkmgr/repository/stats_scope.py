@@ -6,9 +6,10 @@ from zoneinfo import ZoneInfo
 
 from linkmgr.db.statements import Row, row
 from linkmgr.errors import AppError, not_found
+from linkmgr.fields.problems import invalid
 from linkmgr.fields.stats import Selection
 from linkmgr.fields.urls import is_own_host
-from linkmgr.repository.rollups import DETAILED_DAYS
+from linkmgr.repository.visits import DETAILED_DAYS
 
 
 class Owner(NamedTuple):
@@ -24,6 +25,7 @@ class Scope(NamedTuple):
     tracked_ids: str | None
     detailed_since: datetime | None
     days_before: date
+    name: str = ""  # of the link, QR code, campaign or channel, if it was asked for
 
 
 def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
@@ -58,6 +60,15 @@ def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
         SELECT (SELECT coalesce(array_agg(id), '{}')::text
                   FROM (SELECT id FROM selected GROUP BY id HAVING count(*) = %(parts)s) chosen) AS tracked_ids,
                (SELECT count(*) FROM selected WHERE part = 'ids') AS ids,
+               (SELECT coalesce(nullif(title, ''), alias) FROM links
+                 WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+                 UNION ALL
+                SELECT name FROM qrs WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+                 UNION ALL
+                SELECT name FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s
+                 UNION ALL
+                SELECT name FROM channels WHERE user_id = %(user_id)s AND id = %(channel)s
+                 LIMIT 1) AS name,
                EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s) AS campaign,
                EXISTS (SELECT FROM channels WHERE user_id = %(user_id)s AND id = %(channel)s) AS channel,
                %(own_domain)s OR EXISTS (SELECT FROM domains
@@ -103,11 +114,7 @@ def _first_visit(user_id: int, *, everyone: bool, tracked_ids: str | None) -> Ro
                 SELECT unit, (SELECT at FROM tracked_rollups r
                                WHERE tracked_id = owned.id AND r.unit = units.unit AND r.bot = kinds.bot
                                ORDER BY at LIMIT 1)
-                  FROM owned, units, (VALUES (false), (true)) AS kinds (bot)
-                 UNION ALL
-                SELECT unit, CASE unit WHEN 'day' THEN date_trunc('day', at, 'UTC') ELSE at END
-                  FROM pending_visits p, units
-                 WHERE p.user_id IN (SELECT id FROM owners) OR p.tracked_id IN (SELECT id FROM owned)) firsts
+                  FROM owned, units, (VALUES (false), (true)) AS kinds (bot)) firsts
         """,
         user_id=user_id,
         everyone=everyone,
@@ -144,12 +151,13 @@ def _parsed(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def read(owner: Owner, selection: Selection) -> Scope:
-    """Read the facts, and raise an error if a selected row does not exist or is another user's."""
+def read(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
+    """Read the facts, and raise an error if a selected row does not exist or is another user's. With `named`, read the
+    name of the first one too."""
     if owner.everyone and selection.count:
-        raise AppError("invalid", problems="user=all counts everything: send it without ids, campaign, channel, domain")
+        raise invalid("user=all counts everything: send it without ids, campaign, channel, domain", field="user")
     members = {"ids": selection.ids, "campaign": selection.campaign, "channel": selection.channel}
-    if owner.everyone or {selection.campaign, selection.channel, selection.domain} != {None}:
+    if named or owner.everyone or {selection.campaign, selection.channel, selection.domain} != {None}:
         own_domain = selection.domain is not None and is_own_host(selection.domain)
         facts = _read(
             owner.user_id,
@@ -171,7 +179,8 @@ def read(owner: Owner, selection: Selection) -> Scope:
     if selection.domain is not None and not facts["domain"]:
         raise AppError("domain_unknown")
     since = facts["detailed_since"] and _parsed(facts["detailed_since"])
-    return Scope(facts["tracked_ids"] if selection.count else None, since, date.fromisoformat(facts["days_before"]))
+    tracked_ids, days_before = facts["tracked_ids"] if selection.count else None, facts["days_before"]
+    return Scope(tracked_ids, since, date.fromisoformat(days_before), facts.get("name") or "")
 
 
 def first_day(owner: Owner, scope: Scope, zone: ZoneInfo) -> date:

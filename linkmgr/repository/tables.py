@@ -1,30 +1,48 @@
-"""The statements that resources share: they differ only by the table and its columns."""
+"""The statements that resources share, which differ only by the table and its columns, and what a statement raises if a
+name is taken or colors are too similar."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Unpack
 
-from psycopg2.errors import CheckViolation
+from psycopg2.errors import CheckViolation, UniqueViolation
 
 from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.db.transaction import undoable
 from linkmgr.errors import AppError, existing
-from linkmgr.fields.colors import readable
+from linkmgr.fields.colors import better
 from linkmgr.settings import settings
 
 
 class Table:
-    """The rows of users in a table. `columns` are the columns of a record and its `version`. `write` executes the
-    statements that store a row. Triggers count the rows of a table that `has_usage`."""
+    """The rows of users in a table.
+
+    A create and an update write the columns `stored` from the members of the same names, and the columns `added` and
+    `changed` from their expressions. An update leaves the columns in `fixed`, and finds only a row that meets
+    `condition`. `columns` are the columns of a record and its `version`. `write` executes the statements that store a
+    row. Triggers count the rows of a table that `has_usage`.
+    """
 
     def __init__(
         self,
         name: str,
         noun: str,
+        stored: str = "",
+        *,
+        fixed: str = "",
+        added: dict[str, str] | None = None,
+        changed: dict[str, str] | None = None,
+        condition: str = "true",
         columns: str = "*, created AS date, version::text",
         write: Callable[..., Row | None] = run,
-        *,
         has_usage: bool = True,
     ) -> None:
         self._noun, self._write = noun, write
+        inserted = {column: f"%({column})s" for column in stored.split()} | (added or {})
+        updated = {
+            column: f"coalesce(%({column})s, {column})" for column in stored.split() if column not in fixed.split()
+        } | (changed or {})
+        values = ", ".join(f"{column} = {value}" for column, value in updated.items())
+        row_of_user = "user_id = %(user_id)s AND id = %(row_id)s"
         self._index = f"""
             SELECT {columns} FROM {name} WHERE user_id = %(user_id)s AND id < %(after)s
              ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s
@@ -35,9 +53,13 @@ class Table:
         self._batch = f"""
             SELECT {columns} FROM {name} WHERE user_id = %(user_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
         """  # noqa: S608
-        self._read = f"SELECT {columns} FROM {name} WHERE user_id = %(user_id)s AND id = %(row_id)s"  # noqa: S608
-        self._delete = f"DELETE FROM {name} WHERE user_id = %(user_id)s AND id = %(row_id)s RETURNING id"  # noqa: S608
-        self._returning = f" RETURNING {columns}"
+        self._read = f"SELECT {columns} FROM {name} WHERE {row_of_user}"  # noqa: S608
+        self._insert = f"""
+            INSERT INTO {name} (user_id, {", ".join(inserted)}) VALUES (%(user_id)s, {", ".join(inserted.values())})
+            RETURNING {columns}
+        """  # noqa: S608
+        self._update = f"UPDATE {name} SET {values} WHERE {row_of_user} AND {condition} RETURNING {columns}"  # noqa: S608
+        self._delete = f"DELETE FROM {name} WHERE {row_of_user} RETURNING id"  # noqa: S608
 
     def index(self, user_id: int, **paging: Unpack[Paging]) -> Page:
         return page(self._index, self._total, user_id=user_id, base=settings().base_url, **paging)
@@ -48,19 +70,33 @@ class Table:
     def read(self, user_id: int, row_id: int) -> Row:
         return existing(row(self._read, user_id=user_id, row_id=row_id, base=settings().base_url), self._noun)
 
-    def add(self, insert: str, user_id: int, members: Row) -> Row:
-        """Execute an INSERT and return the record."""
-        added = self._write(insert + self._returning, user_id=user_id, base=settings().base_url, **members)
+    def add(self, user_id: int, members: Row) -> Row:
+        added = self._write(self._insert, **members, user_id=user_id, base=settings().base_url)
         assert added is not None
         return added
 
-    def change(self, update: str, user_id: int, row_id: int, members: Row) -> Row:
-        """Execute an UPDATE and return the record."""
-        values: dict[str, Any] = {"user_id": user_id, "row_id": row_id, "base": settings().base_url}
-        return existing(self._write(update + self._returning, **values, **members), self._noun)
+    def update(self, user_id: int, row_id: int, members: Row) -> Row:
+        """Write the members that are not None."""
+        params = members | {"user_id": user_id, "row_id": row_id, "base": settings().base_url}
+        return existing(self._write(self._update, **params), self._noun)
 
     def delete(self, user_id: int, row_id: int) -> None:
         existing(run(self._delete, user_id=user_id, row_id=row_id), self._noun)
+
+
+BATCH = 500  # rows of an export in memory at a time
+Batch = Callable[[int, int], list[Row]]  # of a user, behind an id
+
+
+def in_batches(batch: Batch, user_id: int, after: int = 0) -> Iterator[list[Row]]:
+    """Yield the batches of all rows of a user behind an id, in the order of the ids.
+
+    A batch is a statement of its own: an export of any size keeps no transaction open. Rows that are added meanwhile
+    may be missing.
+    """
+    while records := batch(user_id, after):
+        after = records[-1]["id"]
+        yield records
 
 
 _COLOR_CODES = ("colours_too_close", "overlay_colours_too_close")
@@ -73,6 +109,106 @@ def run_with_colors(sql: str, **params: Any) -> Row | None:
     except CheckViolation as error:
         if error.diag.constraint_name not in _COLOR_CODES:
             raise
-        color, background = (error.diag.message_detail or "").split()
-        better = {"color": readable(color, background), "background": readable(background, color)}
-        raise AppError(error.diag.constraint_name, **better) from None
+        pair = (error.diag.message_detail or "").split()
+        raise AppError(error.diag.constraint_name, **better(*pair)) from None
+
+
+# --- names that are unique over all users: aliases, campaign slugs and domains. Those of a deleted user are available
+# at once, although background jobs delete the rows later.
+
+# Statements by violated constraint. Each releases the name if its owner was deleted, and returns a row unless an
+# existing user has it. The tables are of the schema `public`, because restricted keys do not see rows of deleted users.
+_RELEASES = {
+    "alias_taken": """
+        WITH holder AS (
+            -- An update of only the domain brings no alias: the link keeps its own.
+            SELECT link_id, bio_id
+              FROM aliases
+             WHERE domain_id = 0
+               AND alias = coalesce(nullif(%(alias)s::text, ''),
+                                    (SELECT alias FROM links WHERE id = %(link_id)s::bigint))),
+        link_deleted AS (
+            DELETE FROM public.links
+             WHERE id = (SELECT link_id FROM holder) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id)),
+        bio_deleted AS (
+            DELETE FROM public.bios
+             WHERE id = (SELECT bio_id FROM holder) AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
+        SELECT 1 AS free
+         WHERE NOT EXISTS (SELECT FROM users
+                            WHERE id = coalesce(
+                                (SELECT user_id FROM public.links WHERE id = (SELECT link_id FROM holder)),
+                                (SELECT user_id FROM public.bios WHERE id = (SELECT bio_id FROM holder))))
+    """,
+    "campaign_slug_taken": """
+        WITH released AS (
+            UPDATE public.campaigns SET slug = NULL
+             WHERE slug = %(slug)s AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
+        SELECT 1 AS free
+         WHERE NOT EXISTS (SELECT FROM public.campaigns JOIN users ON users.id = user_id WHERE slug = %(slug)s)
+    """,
+    # Rename the domain instead of deleting it: links may still refer to it.
+    "domain_taken": """
+        WITH released AS (
+            UPDATE public.domains SET host = id || '.invalid'
+             WHERE host = split_part(%(domain)s, '://', 2)
+               AND NOT EXISTS (SELECT FROM users WHERE users.id = user_id))
+        SELECT 1 AS free
+         WHERE NOT EXISTS (SELECT FROM live_domains WHERE host = split_part(%(domain)s, '://', 2))
+    """,
+}
+
+
+def release(constraint: str, **params: Any) -> bool:
+    """Release a name if its owner was deleted. Return False if the name stays in use."""
+    statement = _RELEASES.get(constraint)
+    return statement is not None and run(statement, **({"link_id": None} | params)) is not None
+
+
+def run_with_name(sql: str, **params: Any) -> Row | None:
+    """Run a statement that stores the parameter alias, slug or domain, and return its first row. If the name belongs
+    to a deleted user, release it and run the statement again."""
+    try:
+        with undoable():
+            return run(sql, **params)
+    except UniqueViolation as error:
+        if not release(error.diag.constraint_name or "", **params):
+            raise
+    with undoable():
+        return run(sql, **params)
+
+
+# --- versions of the rows that updates and deletes change: random numbers, which the triggers `change_version` set
+
+# By blueprint, whose paths have the id of the row.
+TABLES = {
+    "bio": "bios",
+    "campaigns": "campaigns",
+    "channels": "channels",
+    "domains": "domains",
+    "imports": "imports",
+    "keys": "api_keys",
+    "overlay": "overlays",
+    "pixels": "pixels",
+    "qr": "qrs",
+    "splash": "splash_pages",
+    "urls": "links",
+    "webhooks": "webhooks",
+}
+_OF_USERS = ("account", "default_key", "plans", "users")  # blueprints that change the caller, or the user in the path
+_USER = "SELECT version::text FROM users WHERE id = %(user_id)s FOR NO KEY UPDATE"
+_STATEMENTS = {
+    blueprint: f"SELECT version::text FROM {table} WHERE user_id = %(user_id)s AND id = %(row_id)s FOR NO KEY UPDATE"  # noqa: S608 - static SQL
+    for blueprint, table in TABLES.items()
+}
+
+
+def lock_version(user_id: int, blueprint: str, ids: dict[str, int]) -> str | None:
+    """Return the version of the row that a request changes, or None if there is none. Until the transaction ends, no
+    other transaction changes the row. `ids` are those in the path."""
+    stored = None
+    if blueprint in TABLES:
+        [row_id] = ids.values()
+        stored = run(_STATEMENTS[blueprint], user_id=user_id, row_id=row_id)
+    elif blueprint in _OF_USERS:
+        stored = run(_USER, user_id=ids.get("user_id", user_id))
+    return None if stored is None else str(stored["version"])

@@ -1,46 +1,74 @@
 """Links as clients see them: lists, single ones with their statistics, and every member of a body as it is sent."""
 
-from collections.abc import Callable
 from typing import Any, Unpack
 
 from linkmgr.db.statements import Page, Paging, Row, page, replica_row, row, rows, run_unsynced
 from linkmgr.errors import existing
 from linkmgr.fields.short_urls import ShortUrl
 from linkmgr.repository import visits
+from linkmgr.repository.tables import BATCH
 from linkmgr.settings import settings
 
-# `related` is None for the many links that refer to no other rows.
-_LINK = """
-    SELECT l.version::text, l.id, alias, url AS longurl, title, description, locations AS location,
-           devices AS device, expires AS expiry, created AS date, imported_clicks, url,
-           t.clicks, t.visitors, t.counted, t.top_labels,
-           CASE WHEN custom THEN alias ELSE '' END AS custom, password_hash IS NOT NULL AS haspassword, type,
-           languages, parameters, title AS metatitle, metadescription, metaimage, deeplink,
-           CASE WHEN public THEN 'public' ELSE 'private' END AS status,
-           CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
-                  OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
-                THEN link_references(l.user_id, l.id) END AS related
-      FROM links l
-      LEFT JOIN totals t ON t.tracked_id = l.id
-     WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s
-"""
 _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []}
+
+
+# The members of a record that are columns of the table, whose alias is `l`
+COLUMNS = """
+    l.version::text, l.id, alias, url AS longurl, title, description, locations AS location, devices AS device,
+    expires AS expiry, created AS date, imported_clicks, url, CASE WHEN custom THEN alias ELSE '' END AS custom,
+    password_hash IS NOT NULL AS haspassword, type, languages, parameters, title AS metatitle, metadescription,
+    metaimage, deeplink, CASE WHEN public THEN 'public' ELSE 'private' END AS status
+"""
+
+
+def details_of(links: str) -> str:
+    """Return the SELECT of links as a single read shows them. `links` is the table, or rows with the same columns.
+
+    `related` is NULL for the many links that refer to no other rows.
+    """
+    return f"""
+        SELECT {COLUMNS}, t.clicks, t.visitors, t.top_labels,
+               CASE WHEN num_nonnulls(domain_id, campaign_id, splash_id, overlay_id, pixel_ids) > 0
+                      OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
+                    THEN link_references(l.user_id, l.id) END AS related
+          FROM {links} l
+          LEFT JOIN totals t ON t.tracked_id = l.id
+    """  # noqa: S608 - static SQL
+
+
+_BY_ID = details_of("links") + "WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s"
+# `public.domains`, because a restricted key may not use the domain of its link.
+_BY_SHORT_URL = f"""
+    {details_of("links")}
+     WHERE l.user_id = %(user_id)s
+       AND l.id = (SELECT link_id FROM aliases
+                    WHERE alias = %(alias)s
+                      AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
+                                           ELSE (SELECT id FROM public.domains
+                                                  WHERE host = %(host)s
+                                                    AND scheme = coalesce(%(scheme)s::text, scheme)) END)
+"""  # noqa: S608 - static SQL
 
 
 def read(user_id: int, link_id: int) -> Row:
     """Return the link. Its statistics are the member `data`."""
-    return _read(replica_row, user_id, link_id)
+    return to_record(existing(replica_row(_BY_ID, user_id=user_id, link_id=link_id), "link"))
 
 
 def read_current(user_id: int, link_id: int) -> Row:
     """Return the link as the last write left it, which a replica may not have yet."""
-    return _read(row, user_id, link_id)
+    return to_record(existing(row(_BY_ID, user_id=user_id, link_id=link_id), "link"))
 
 
-def _read(fetch: Callable[..., Row | None], user_id: int, link_id: int) -> Row:
-    link = fetch(_LINK, user_id=user_id, link_id=link_id)
-    link = existing(link, "link")
-    data = visits.statistics(fetch, link_id, {name: link.pop(name) for name in visits.TOTALS})
+def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
+    """Return the user's link with this short URL as `read` does, or None."""
+    link = replica_row(_BY_SHORT_URL, user_id=user_id, alias=short.alias, host=short.host, scheme=short.scheme)
+    return link and to_record(link)
+
+
+def to_record(link: Row) -> Row:
+    """Return the record of a row of `details_of`."""
+    data = visits.statistics({name: link.pop(name) for name in visits.TOTALS})
     related = link.pop("related") or _UNRELATED
     return _with_members(link | related | {"data": data})
 
@@ -61,86 +89,48 @@ def targets(selector: str, urls: dict[str, str]) -> list[dict[str, Any]]:
     return [{selector: label, "link": url} for label, url in urls.items()]
 
 
-def index(user_id: int, **paging: Unpack[Paging]) -> Page:
-    """List links, newest first. An index-only subquery selects the ids, so that OFFSET skips no whole rows."""
-    return page(
-        """
+def _list_of(ids: str, order: str = "id DESC") -> str:
+    """Return the SELECT of a list of the links that the query `ids` selects."""
+    return f"""
         SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
                clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
           FROM link_records
-         WHERE user_id = %(user_id)s
-           AND id = ANY (ARRAY(SELECT id FROM links WHERE user_id = %(user_id)s AND id < %(after)s
-                                ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s))
-         ORDER BY id DESC
-        """,
-        "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'",
-        user_id=user_id,
-        base=settings().base_url,
-        **paging,
-    )
+         WHERE user_id = %(user_id)s AND id = ANY (ARRAY({ids}))
+         ORDER BY {order}
+    """  # noqa: S608 - static SQL
 
 
-def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
-    """Return the user's link with this short URL as lists have it, or None.
-
-    `public.domains`, because a restricted key may not use the domain of its link.
+# A subquery, which reads only an index, selects the ids, so that OFFSET skips no whole rows.
+_INDEX = _list_of("""
+    SELECT id FROM links WHERE user_id = %(user_id)s AND id < %(after)s
+     ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s
+""")
+_FOUND = _list_of("""
+    SELECT id FROM matches, unnest(ids) AS id WHERE id < %(after)s
+     ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s
+""")
+_FOUND_BY_CLICKS = _list_of(
     """
-    return replica_row(
-        """
-        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
-               clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
-          FROM link_records
-         WHERE user_id = %(user_id)s
-           AND id = (SELECT link_id FROM aliases
-                      WHERE alias = %(alias)s
-                        AND domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
-                                             ELSE (SELECT id FROM public.domains
-                                                    WHERE host = %(host)s
-                                                      AND scheme = coalesce(%(scheme)s::text, scheme)) END)
-        """,
-        user_id=user_id,
-        alias=short.alias,
-        host=short.host,
-        scheme=short.scheme,
-        base=settings().base_url,
-    )
+    SELECT id FROM matches, unnest(ids) AS id LEFT JOIN totals ON tracked_id = id WHERE id < %(after)s
+     ORDER BY coalesce(clicks, 0) DESC, id DESC LIMIT %(limit)s OFFSET %(offset)s
+    """,
+    "clicks DESC, id DESC",
+)
 
 
-def search(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
-    """List the links that contain `q`, newest first."""
-    return page(
-        """
-        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
-               clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
-          FROM link_records
-         WHERE user_id = %(user_id)s
-           AND id = ANY (ARRAY(SELECT id FROM matches, unnest(ids) AS id WHERE id < %(after)s
-                                ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s))
-         ORDER BY id DESC
-        """,
-        "SELECT total FROM matches",
-        matches="SELECT total, ids FROM search_links(%(user_id)s, %(q)s)",
-        user_id=user_id,
-        q=q,
-        base=settings().base_url,
-        **paging,
-    )
+def index(user_id: int, **paging: Unpack[Paging]) -> Page:
+    """List links, newest first."""
+    total = "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'"
+    return page(_INDEX, total, user_id=user_id, base=settings().base_url, **paging)
 
 
-def search_by_clicks(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
-    """List the links that contain `q` by clicks, without a cursor, because clicks change while a client reads the list.
-    An empty `q` reads all links of the user."""
+def search(user_id: int, q: str, *, by_clicks: bool = False, **paging: Unpack[Paging]) -> Page:
+    """List the links that contain `q`, newest first or by clicks. An empty `q` reads all links of the user.
+
+    A list by clicks has no cursor, because clicks change while a client reads it.
+    """
     links = page(
-        """
-        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, description,
-               clicks, uniqueclicks, coalesce(host, %(base)s) AS domain, campaign, channel, date
-          FROM link_records
-         WHERE user_id = %(user_id)s
-           AND id = ANY (ARRAY(SELECT id FROM matches, unnest(ids) AS id LEFT JOIN totals ON tracked_id = id
-                                WHERE id < %(after)s
-                                ORDER BY coalesce(clicks, 0) DESC, id DESC LIMIT %(limit)s OFFSET %(offset)s))
-         ORDER BY clicks DESC, id DESC
-        """,
+        _FOUND_BY_CLICKS if by_clicks else _FOUND,
         "SELECT total FROM matches",
         matches="SELECT total, ids FROM search_links(%(user_id)s, %(q)s)",
         user_id=user_id,
@@ -148,7 +138,7 @@ def search_by_clicks(user_id: int, q: str, **paging: Unpack[Paging]) -> Page:
         base=settings().base_url,
         **paging,
     )
-    return links._replace(next=None)
+    return links._replace(next=None) if by_clicks else links
 
 
 def empty_pending_list() -> None:
@@ -156,20 +146,9 @@ def empty_pending_list() -> None:
     run_unsynced("SELECT gin_clean_pending_list(to_regclass('links_search'))")
 
 
-def matching(
-    user_id: int,
-    *,
-    q: str | None,
-    domain: int | None,
-    campaign: int | None,
-    channel: int | None,
-    public: bool | None,
-    expired: bool | None,
-    password: bool | None,
-    by_clicks: bool,
-    **paging: Unpack[Paging],
-) -> Page:
-    """List the links that match all filters that are not None, by clicks or newest first. The domain 0 is our own host.
+def matching(user_id: int, filters: Row, **paging: Unpack[Paging]) -> Page:
+    """List the links that match all filters that are not None, by clicks if the member `by_clicks` is true, else newest
+    first. The domain 0 is our own host.
 
     This reads all links of the user, or all of a domain, a campaign or a channel.
     """
@@ -201,15 +180,8 @@ def matching(
            AND (%(expired)s::boolean IS NULL OR coalesce(expires <= now(), false) = %(expired)s)
            AND (%(password)s::boolean IS NULL OR (password_hash IS NOT NULL) = %(password)s)
         """,
+        **filters,
         user_id=user_id,
-        q=q,
-        domain=domain,
-        campaign=campaign,
-        channel=channel,
-        public=public,
-        expired=expired,
-        password=password,
-        by_clicks=by_clicks,
         base=settings().base_url,
         **paging,
     )
@@ -232,4 +204,64 @@ def selected(user_id: int, ids: list[int]) -> list[Row]:
         user_id=user_id,
         ids=ids,
         base=settings().base_url,
+    )
+
+
+def exported(user_id: int, after: int) -> list[Row]:
+    """Links with the members that a single read shows, their statistics, and the names of their channels."""
+    records = rows(
+        """
+        SELECT l.id, alias, url, title AS metatitle, metadescription, metaimage, description, created AS date,
+               CASE WHEN custom THEN alias ELSE '' END AS custom, plain, d.scheme || '://' || d.host AS domain,
+               password_hash, type, expires AS expiry, locations, devices, languages, parameters, deeplink,
+               CASE WHEN public THEN 'public' ELSE 'private' END AS status,
+               coalesce(clicks, 0) AS clicks, coalesce(visitors, 0) AS uniqueclicks, imported_clicks,
+               CASE WHEN num_nonnulls(campaign_id, splash_id, overlay_id, pixel_ids) > 0
+                      OR EXISTS (SELECT FROM channel_items i WHERE i.user_id = l.user_id AND i.link_id = l.id)
+                    THEN link_references(l.user_id, l.id) END AS related,
+               ARRAY(SELECT name FROM channel_items i JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                      WHERE i.user_id = l.user_id AND i.link_id = l.id
+                      ORDER BY channel_id) AS channels
+          FROM links l
+          LEFT JOIN domains d ON d.id = l.domain_id
+          LEFT JOIN totals t ON t.tracked_id = l.id
+         WHERE l.user_id = %(user_id)s AND l.id > %(after)s
+         ORDER BY l.id
+         LIMIT %(limit)s
+        """,
+        user_id=user_id,
+        after=after,
+        limit=BATCH,
+    )
+    return [_exported(link) for link in records]
+
+
+def _exported(link: Row) -> Row:
+    related, base = link.pop("related") or _UNRELATED, link["domain"] or settings().base_url
+    link |= {name: value for name, value in related.items() if name != "domain"}
+    link["shorturl"] = f"{base}/{link['alias']}"
+    link["domain"] = base
+    link["haspassword"] = link["password_hash"] is not None
+    link["geotarget"] = targets("location", link.pop("locations"))
+    link["devicetarget"] = targets("device", link.pop("devices"))
+    link["languagetarget"] = targets("language", link.pop("languages"))
+    link["parameters"] = [{"name": name, "value": value} for name, value in link["parameters"]]
+    return link
+
+
+def with_aliases(words: list[str]) -> list[Row]:
+    """Return the `alias` of links of all users that have one of these words, with the host of a branded domain or NULL,
+    and the name of their user."""
+    return rows(
+        """
+        SELECT a.alias, d.host, u.username
+          FROM aliases a
+          JOIN links l ON l.id = a.link_id
+          JOIN users u ON u.id = l.user_id
+          LEFT JOIN domains d ON d.id = a.domain_id
+         WHERE a.alias = ANY (%(words)s::text[])
+         ORDER BY a.alias, d.host
+         LIMIT 1000
+        """,
+        words=words,
     )

@@ -14,8 +14,8 @@ from linkmgr.db.statements import Row, run
 from linkmgr.db.transaction import undoable
 from linkmgr.errors import RETRY_SECONDS, AppError, not_found
 from linkmgr.fields.aliases import new_alias
-from linkmgr.repository.names import run_with_name
-from linkmgr.repository.tables import Table
+from linkmgr.repository.tables import Table, run_with_name
+from linkmgr.repository.url_records import COLUMNS, details_of, read_current, to_record
 from linkmgr.settings import settings
 
 delete = Table("links", "link").delete
@@ -27,6 +27,55 @@ _MEMBERS = ("url", "custom", "domain", "password_hash", "expiry", "type", "splas
             "metadescription", "metaimage", "description", "pixels", "campaign", "channel", "public")  # fmt: skip
 _JSON = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")
 
+# Parts of the statements that change one link and many. Triggers do not check a reference that the link has already.
+UNKNOWN = """
+    CASE WHEN NOT EXISTS (SELECT FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s)
+              AND %(splash_id)s::bigint IS NOT NULL THEN 'splash_unknown'
+         WHEN NOT EXISTS (SELECT FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s)
+              AND %(overlay_id)s::bigint IS NOT NULL THEN 'overlay_unknown'
+         WHEN NOT EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s)
+              AND %(campaign)s::bigint <> 0 THEN 'campaign_unknown'
+         WHEN cardinality(%(pixels)s::bigint[])
+              > (SELECT count(*) FROM pixels WHERE user_id = %(user_id)s AND id = ANY (%(pixels)s))
+              THEN 'pixel_unknown'
+         WHEN cardinality(%(channel)s::bigint[])
+              > (SELECT count(*) FROM channels WHERE user_id = %(user_id)s AND id = ANY (%(channel)s))
+              THEN 'channel_unknown'
+         WHEN %(domain)s::text <> ''
+              AND NOT EXISTS (SELECT FROM domains WHERE user_id = %(user_id)s AND host = %(domain)s)
+              THEN 'domain_unknown' END
+"""
+CHANGES = """
+    SET plain = plain AND NOT %(changed)s::boolean
+                AND url = coalesce(%(url)s::text, url)
+                AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
+                AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
+                                SELECT channel_id FROM channel_items
+                                 WHERE user_id = %(user_id)s AND link_id = l.id),
+        url = coalesce(%(url)s, url),
+        alias = coalesce(nullif(%(custom)s, ''), alias),
+        custom = custom OR coalesce(nullif(%(custom)s, '') <> alias, false),
+        domain_id = CASE WHEN %(domain)s::text IS NULL THEN l.domain_id ELSE accepted.domain_id END,
+        campaign_id = nullif(coalesce(%(campaign)s, campaign_id), 0),
+        type = coalesce(%(type)s::text, type),
+        splash_id = CASE WHEN %(type)s IS NULL THEN splash_id ELSE %(splash_id)s::bigint END,
+        overlay_id = CASE WHEN %(type)s IS NULL THEN overlay_id ELSE %(overlay_id)s::bigint END,
+        password_hash = nullif(coalesce(%(password_hash)s::text, password_hash), ''),
+        expires = CASE WHEN %(expiry)s::text IS NULL THEN expires
+                       ELSE nullif(%(expiry)s, '')::timestamptz END,
+        locations = coalesce(%(geotarget)s, locations),
+        devices = coalesce(%(devicetarget)s, devices),
+        languages = coalesce(%(languagetarget)s::jsonb, languages),
+        parameters = coalesce(%(parameters)s, parameters),
+        title = coalesce(%(metatitle)s::text, title),
+        description = coalesce(%(description)s::text, description),
+        metadescription = coalesce(%(metadescription)s::text, metadescription),
+        metaimage = coalesce(%(metaimage)s::text, metaimage),
+        deeplink = coalesce(%(deeplink)s::jsonb, deeplink),
+        public = coalesce(%(public)s::boolean, public),
+        pixel_ids = nullif(coalesce(%(pixels)s, pixel_ids), '{}')
+"""
+
 
 def to_params(members: Row) -> Row:
     """Return the parameters of the statements that store links."""
@@ -34,14 +83,14 @@ def to_params(members: Row) -> Row:
     return dict.fromkeys((*_MEMBERS, *_JSON)) | {"hosts": [], "targets": []} | members | encoded
 
 
-def _to_result(link: Row | None) -> Row:
-    """Return `id`, `shorturl` and `short` from the row of a statement, or raise its refusal."""
+def _accepted(link: Row | None) -> Row:
+    """Return the row of a statement, or raise its refusal."""
     assert link is not None
-    if link["refusal"]:
-        raise AppError(link["refusal"])
+    if refusal := link.pop("refusal"):
+        raise AppError(refusal)
     if link["id"] is None:
         raise not_found("link")
-    return {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
+    return link
 
 
 def with_random_alias(store: Callable[[str], T]) -> T:
@@ -57,17 +106,20 @@ def with_random_alias(store: Callable[[str], T]) -> T:
 
 
 def add(user_id: int, *, url: str, **members: Any) -> Row:
-    """Store a link and return its `id`, `shorturl` and `short`, and as `is_new` if there was none like it."""
+    """Store a link and return the record as url_records.read does, and as `is_new` if there was none like it."""
     if not members.keys() - {"hosts"}:
-        return _added(_add_url_only(user_id, url, members.get("hosts", [])))
+        return _added(user_id, _add_url_only(user_id, url, members.get("hosts", [])))
     params = to_params({"url": url} | members)
     if params["custom"]:
-        return _added(_add(user_id, params["custom"], params))
-    return _added(with_random_alias(lambda alias: _add(user_id, alias, params)))
+        return _added(user_id, _add(user_id, params["custom"], params))
+    return _added(user_id, with_random_alias(lambda alias: _add(user_id, alias, params)))
 
 
-def _added(link: Row | None) -> Row:
-    return _to_result(link) | {"is_new": link is None or link.get("is_new", True)}
+def _added(user_id: int, link: Row | None) -> Row:
+    stored = _accepted(link)
+    is_new = stored.pop("is_new", True)
+    record = to_record(stored) if "version" in stored else read_current(user_id, stored["id"])
+    return record | {"is_new": is_new}
 
 
 def _add_url_only(user_id: int, url: str, hosts: list[str]) -> Row | None:
@@ -87,18 +139,17 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
     One INSERT without common table expressions takes PostgreSQL a tenth less time.
     """
     return run(
-        """
-        INSERT INTO links (user_id, alias, url, plain)
+        f"""
+        INSERT INTO links AS l (user_id, alias, url, plain)
         SELECT %(user_id)s, %(alias)s, %(url)s, true
          WHERE NOT EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[]))
         ON CONFLICT (user_id, md5(url)) WHERE plain DO NOTHING
-        RETURNING id, %(base)s::text || '/' || alias AS shorturl, NULL AS refusal, true AS is_new
-        """,
+        RETURNING {COLUMNS}, NULL AS clicks, NULL AS visitors, NULL AS top_labels, NULL AS related, NULL AS refusal
+        """,  # noqa: S608 - static SQL
         user_id=user_id,
         alias=alias,
         url=url,
         hosts=hosts,
-        base=settings().base_url,
     )
 
 
@@ -106,7 +157,7 @@ def _find_plain(user_id: int, url: str, hosts: list[str]) -> Row | None:
     """Return the link that `add` did not store again, with None as `id` if the API key may not see it."""
     return run(
         """
-        SELECT l.id, %(base)s::text || '/' || l.alias AS shorturl, refusal, false AS is_new
+        SELECT l.id, refusal, false AS is_new
           FROM (SELECT CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[]))
                             THEN 'link_branded' END AS refusal) checked
           LEFT JOIN public.links p ON p.user_id = %(user_id)s AND md5(p.url) = md5(%(url)s) AND p.plain
@@ -116,7 +167,6 @@ def _find_plain(user_id: int, url: str, hosts: list[str]) -> Row | None:
         user_id=user_id,
         url=url,
         hosts=hosts,
-        base=settings().base_url,
     )
 
 
@@ -132,23 +182,22 @@ def _add_own_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row 
              WHERE NOT EXISTS (SELECT FROM existing)
                AND NOT EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[]))
             RETURNING id, alias)
-        SELECT id, %(base)s::text || '/' || alias AS shorturl, NULL AS refusal, alias = %(alias)s AS is_new
+        SELECT id, NULL AS refusal, alias = %(alias)s AS is_new
           FROM (TABLE existing UNION ALL TABLE added) links
         """,
         user_id=user_id,
         alias=alias,
         url=url,
         hosts=hosts,
-        base=settings().base_url,
     )
     return link or {"refusal": "link_branded"}
 
 
 def _add(user_id: int, alias: str, params: Row) -> Row | None:
     return run_with_name(
-        """
+        f"""
         WITH checked AS (
-            SELECT d.id AS domain_id, coalesce(d.scheme || '://' || d.host, %(base)s) AS host,
+            SELECT d.id AS domain_id,
                    CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[])) THEN 'link_branded'
                         WHEN %(domain)s::text <> '' AND d.id IS NULL THEN 'domain_unknown' END AS refusal
               FROM (SELECT) always
@@ -160,35 +209,40 @@ def _add(user_id: int, alias: str, params: Row) -> Row | None:
             SELECT %(user_id)s, nullif(%(campaign)s::bigint, 0), domain_id, %(alias)s, %(custom)s::text IS NOT NULL,
                    %(url)s, coalesce(%(metatitle)s::text, ''), coalesce(%(description)s::text, ''),
                    coalesce(%(type)s::text, 'direct'), %(splash_id)s::bigint, %(overlay_id)s::bigint,
-                   nullif(%(pixels)s::bigint[], '{}'),
-                   %(password_hash)s::text, %(expiry)s::timestamptz, coalesce(%(geotarget)s::jsonb, '{}'),
-                   coalesce(%(devicetarget)s::jsonb, '{}'), coalesce(%(languagetarget)s::jsonb, '{}'),
+                   nullif(%(pixels)s::bigint[], '{{}}'),
+                   %(password_hash)s::text, %(expiry)s::timestamptz, coalesce(%(geotarget)s::jsonb, '{{}}'),
+                   coalesce(%(devicetarget)s::jsonb, '{{}}'), coalesce(%(languagetarget)s::jsonb, '{{}}'),
                    coalesce(%(parameters)s::jsonb, '[]'), coalesce(%(metadescription)s::text, ''),
-                   coalesce(%(metaimage)s::text, ''), coalesce(%(deeplink)s::jsonb, '{}'),
+                   coalesce(%(metaimage)s::text, ''), coalesce(%(deeplink)s::jsonb, '{{}}'),
                    coalesce(%(public)s::boolean, true)
               FROM checked
              WHERE refusal IS NULL
-            RETURNING id, alias),
+            RETURNING *),
         channel_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
-            SELECT %(user_id)s, channel_id, id FROM added, unnest(%(channel)s::bigint[]) AS channels (channel_id))
-        SELECT id, host || '/' || alias AS shorturl, refusal FROM checked LEFT JOIN added ON true
-        """,
-        **(params | {"user_id": user_id, "alias": alias, "base": settings().base_url}),
+            SELECT %(user_id)s, channel_id, id FROM added, unnest(%(channel)s::bigint[]) AS channels (channel_id)
+            RETURNING link_id)
+        SELECT refusal, details.*,
+               CASE WHEN (SELECT count(*) FROM channel_added) > 0 THEN link_references(%(user_id)s, id)
+                    ELSE related END AS related
+          FROM checked
+          LEFT JOIN ({details_of("added")}) details ON true
+        """,  # noqa: S608 - static SQL
+        **(params | {"user_id": user_id, "alias": alias}),
     )
 
 
 def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
-    """Write the members that were sent, and return `id`, `shorturl` and `short`. `changed` is False if members without
-    a default value were not sent, apart from `url`, `campaign` and `channel`.
+    """Write the members that were sent, and return the record as url_records.read does.
 
+    `changed` is False if members without a default value were not sent, apart from `url`, `campaign` and `channel`.
     A changed link is no longer plain: a new link with the same URL must not return it. A stored target must not be
     on the new domain of the link. It may be on a host that has become a branded domain since it was stored.
     """
     updated = run_with_name(
-        """
+        f"""
         WITH stored AS (
-            SELECT target #>> '{}' AS url
+            SELECT target #>> '{{}}' AS url
               FROM links l,
                    jsonb_path_query(jsonb_build_array(l.url, l.locations, l.devices, l.languages, l.deeplink),
                                     'strict $.** ? (@.type() == "string")') target
@@ -201,53 +255,15 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
                                                                WHERE target NOT IN (SELECT url FROM stored))))
                              THEN 'link_branded'
                         WHEN d.host IN (SELECT host_of(url) FROM stored) THEN 'link_branded'
-                        -- The triggers of links do not check a reference that the link has already.
-                        WHEN NOT EXISTS (SELECT FROM splash_pages WHERE user_id = %(user_id)s AND id = %(splash_id)s)
-                             AND %(splash_id)s::bigint IS NOT NULL THEN 'splash_unknown'
-                        WHEN NOT EXISTS (SELECT FROM overlays WHERE user_id = %(user_id)s AND id = %(overlay_id)s)
-                             AND %(overlay_id)s::bigint IS NOT NULL THEN 'overlay_unknown'
-                        WHEN NOT EXISTS (SELECT FROM campaigns WHERE user_id = %(user_id)s AND id = %(campaign)s)
-                             AND %(campaign)s::bigint <> 0 THEN 'campaign_unknown'
-                        WHEN cardinality(%(pixels)s::bigint[])
-                             > (SELECT count(*) FROM pixels WHERE user_id = %(user_id)s AND id = ANY (%(pixels)s))
-                             THEN 'pixel_unknown'
-                        WHEN %(domain)s::text <> '' AND d.id IS NULL THEN 'domain_unknown' END AS refusal
+                        ELSE {UNKNOWN} END AS refusal
               FROM (SELECT) always
               LEFT JOIN domains d ON d.user_id = %(user_id)s AND d.host = %(domain)s),
         updated AS (
             UPDATE links l
-               SET plain = plain AND NOT %(changed)s::boolean
-                           AND url = coalesce(%(url)s, url)
-                           AND campaign_id IS NOT DISTINCT FROM nullif(coalesce(%(campaign)s, campaign_id), 0)
-                           AND NOT EXISTS (SELECT unnest(%(channel)s::bigint[]) EXCEPT
-                                           SELECT channel_id FROM channel_items
-                                            WHERE user_id = %(user_id)s AND link_id = %(link_id)s),
-                   url = coalesce(%(url)s, url),
-                   alias = coalesce(nullif(%(custom)s, ''), alias),
-                   custom = custom OR coalesce(nullif(%(custom)s::text, '') <> alias, false),
-                   domain_id = CASE WHEN %(domain)s IS NULL THEN l.domain_id ELSE checked.domain_id END,
-                   campaign_id = CASE WHEN %(campaign)s::bigint IS NULL THEN campaign_id
-                                      ELSE nullif(%(campaign)s, 0) END,
-                   type = coalesce(%(type)s, type),
-                   splash_id = CASE WHEN %(type)s IS NULL THEN splash_id ELSE %(splash_id)s::bigint END,
-                   overlay_id = CASE WHEN %(type)s IS NULL THEN overlay_id ELSE %(overlay_id)s::bigint END,
-                   password_hash = nullif(coalesce(%(password_hash)s, password_hash), ''),
-                   expires = CASE WHEN %(expiry)s::text IS NULL THEN expires
-                                  ELSE nullif(%(expiry)s, '')::timestamptz END,
-                   locations = coalesce(%(geotarget)s, locations),
-                   devices = coalesce(%(devicetarget)s, devices),
-                   languages = coalesce(%(languagetarget)s, languages),
-                   parameters = coalesce(%(parameters)s, parameters),
-                   title = coalesce(%(metatitle)s, title),
-                   description = coalesce(%(description)s, description),
-                   metadescription = coalesce(%(metadescription)s, metadescription),
-                   metaimage = coalesce(%(metaimage)s, metaimage),
-                   deeplink = coalesce(%(deeplink)s, deeplink),
-                   public = coalesce(%(public)s, public),
-                   pixel_ids = nullif(coalesce(%(pixels)s, pixel_ids), '{}')
-              FROM checked
+           {CHANGES}
+              FROM checked AS accepted
              WHERE l.user_id = %(user_id)s AND l.id = %(link_id)s AND refusal IS NULL
-            RETURNING l.id, l.alias, l.domain_id),
+            RETURNING l.*),
         channel_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)
             SELECT %(user_id)s, channel_id, id FROM updated, unnest(%(channel)s::bigint[]) AS channels (channel_id)
@@ -257,13 +273,15 @@ def update(user_id: int, link_id: int, *, changed: bool, **members: Any) -> Row:
             INSERT INTO outbox (user_id, type, object_id)
             SELECT DISTINCT %(user_id)s::bigint, 'link.updated', link_id FROM channel_added
              WHERE has_webhooks(%(user_id)s))
-        SELECT updated.id, coalesce(scheme || '://' || host, %(base)s) || '/' || alias AS shorturl, refusal
+        -- The second `related` replaces the first one, which may have been read before the channels were added.
+        SELECT refusal, details.*,
+               CASE WHEN (SELECT count(*) FROM channel_added) > 0 THEN link_references(%(user_id)s, %(link_id)s)
+                    ELSE related END AS related
           FROM checked
-          LEFT JOIN updated ON true
-          LEFT JOIN public.domains d ON d.id = updated.domain_id
-        """,
+          LEFT JOIN ({details_of("updated")}) details ON true
+        """,  # noqa: S608 - static SQL
         **(to_params(members) | {"user_id": user_id, "link_id": link_id, "base": settings().base_url}),
         alias=members.get("custom"),
         changed=changed,
     )
-    return _to_result(updated)
+    return to_record(_accepted(updated))

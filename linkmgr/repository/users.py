@@ -1,11 +1,11 @@
 """Users, for administrators."""
 
 from collections.abc import Iterator
-from typing import Unpack
+from typing import Any, Unpack
 
 from linkmgr import keys
 from linkmgr.db.statements import MAX_BIGINT, Page, Paging, Row, page, row, rows, run
-from linkmgr.errors import AppError, existing, not_found
+from linkmgr.errors import AppError, existing
 from linkmgr.settings import settings
 
 BATCH_SIZE = 500  # users in memory at a time while all are listed
@@ -76,9 +76,7 @@ def read(user_id: int) -> Row:
         user_id=user_id,
         base_url=settings().base_url,
     )
-    if user is None:
-        raise not_found("user")
-    return _reveal_key(user)
+    return _reveal_key(existing(user, "user"))
 
 
 def next_id() -> int:
@@ -88,19 +86,9 @@ def next_id() -> int:
     return int(sequence["id"])
 
 
-def add(
-    user_id: int,
-    *,
-    username: str,
-    email: str,
-    password_hash: str,
-    key_digest: bytes,
-    key_ciphertext: str,
-    admin: bool = False,
-    planid: int | None = None,
-    expiration: str | None = None,
-) -> Row:
-    """Store a user and return its `id`, `email` and `username`. Raise plan_not_premium for an unknown or free plan."""
+def add(user_id: int, **members: Any) -> Row:
+    """Store a user and return its `id`, `email` and `username`. Raise plan_not_premium for an unknown or free plan.
+    `admin`, `planid` and `expiration` may be missing."""
     added = run(
         """
         INSERT INTO users (id, username, email, password_hash, admin, plan_id, expires, key_digest, key_ciphertext)
@@ -109,15 +97,8 @@ def add(
          WHERE %(planid)s::bigint IS NULL OR EXISTS (SELECT FROM plans WHERE id = %(planid)s AND NOT free)
         RETURNING id, email, username
         """,
+        **{"admin": False, "planid": None, "expiration": None} | members,
         user_id=user_id,
-        username=username,
-        email=email,
-        password_hash=password_hash,
-        admin=admin,
-        planid=planid,
-        expiration=expiration,
-        key_digest=key_digest,
-        key_ciphertext=key_ciphertext,
     )
     if added is None:
         raise AppError("plan_not_premium")

@@ -1,4 +1,4 @@
-"""Visits of links and QR codes and answers to overlays: lists, and batches for exports (repository/export.py)."""
+"""Visits of links and QR codes and answers to overlays: lists, and batches for exports."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from linkmgr.db.statements import Row, rows
 from linkmgr.errors import not_found
-from linkmgr.repository.export import BATCH, batches
+from linkmgr.repository.tables import BATCH, in_batches
 
 COLUMNS = ["time", "country", "city", "referrer", "browser", "os", "device", "language", "bot"]
 
@@ -66,7 +66,7 @@ def index(
 
 def answers(user_id: int) -> Iterator[list[Row]]:
     """Yield the answers to the overlays of a user, in the order of the overlays and of their arrival."""
-    for batch in batches(_overlays, user_id):
+    for batch in in_batches(_overlays, user_id):
         for overlay in batch:
             after = 0
             while records := _answers(user_id, overlay["id"], after):
@@ -103,7 +103,7 @@ def _answers(user_id: int, overlay_id: int, after: int) -> list[Row]:
 def all_visits(user_id: int) -> Iterator[list[Row]]:
     """Yield the visits of all links of a user, then those of QR codes, in the order of the targets and of time."""
     for kind in ("link", "QR code"):
-        for batch in batches(partial(_tracked, kind), user_id):
+        for batch in in_batches(partial(_tracked, kind), user_id):
             for tracked in batch:
                 if tracked["is_visited"]:
                     yield from visits_of(tracked["id"])

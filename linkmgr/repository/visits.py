@@ -1,8 +1,6 @@
 """Visits and their statistics."""
 
-from collections.abc import Callable
-
-from linkmgr.db.statements import Row, row, run, run_repeatable
+from linkmgr.db.statements import Row, database, row, run, run_repeatable
 
 # Statistics of a link or a QR code without visits.
 NO_VISITS: Row = {
@@ -14,31 +12,154 @@ NO_VISITS: Row = {
     "topOs": {},
     "socialCount": {"facebook": 0, "twitter": 0, "instagram": 0},
 }
-_TOP = 10  # labels
+# Labels of a link or QR code in a dimension. Clients can send any number of referrers and browsers, which would fill
+# the disk, so all further labels are counted as OTHER.
+MAX_LABELS = 1000
+OTHER = "Other"
+DETAILED_DAYS = 400  # older rollups have only days
 UNKNOWN = "Unknown"
-TOTALS = ("clicks", "visitors", "counted", "top_labels")  # columns
+TOTALS = ("clicks", "visitors", "top_labels")  # columns
 _TOPS = {"topCountries": "country", "topReferrers": "referrer", "topBrowsers": "browser", "topOs": "os"}
-# The totals of now, and the numbers of all labels.
-_CURRENT = """
-    SELECT clicks, visitors,
-           (SELECT coalesce(jsonb_object_agg(dimension, labels), '{}')
-              FROM (SELECT dimension, jsonb_object_agg(label, number) AS labels
-                      FROM (SELECT dimension, label, sum(number) AS number
-                              FROM (SELECT dimension, l.key AS label, l.value::bigint AS number
-                                      FROM tracked_rollups r,
-                                           LATERAL (VALUES ('country', country), ('referrer', referrer),
-                                                           ('browser', browser), ('os', os), ('social', social)
-                                                   ) AS labels (dimension, numbers),
-                                           jsonb_each_text(numbers) l
-                                     WHERE r.tracked_id = totals.tracked_id AND unit = 'all' AND NOT bot
-                                     UNION ALL
-                                    SELECT dimension, label, 1
-                                      FROM pending_labels p
-                                     WHERE p.tracked_id = totals.tracked_id AND NOT bot) counted
-                             GROUP BY dimension, label) sums
-                     GROUP BY dimension) per_dimension) AS labels
-      FROM totals
-     WHERE tracked_id = %(tracked_id)s
+ADD = """
+    -- least(): the clock of this host may be ahead of the database's.
+    WITH spool AS (
+        INSERT INTO visit_spools AS s (name, stored)
+        SELECT %(spool)s, %(stop)s::bigint
+         WHERE %(start)s::bigint = 0 OR EXISTS (SELECT FROM visit_spools WHERE name = %(spool)s)
+        ON CONFLICT (name) DO UPDATE SET stored = excluded.stored WHERE s.stored = %(start)s::bigint
+        RETURNING name),
+    batch AS (
+        SELECT tracked_id, user_id, least(to_timestamp(at), now()) AS at, decode(visitor, 'hex') AS visitor,
+               country, referrer, browser, os, social, bot, device, city, language,
+               row_number() OVER (PARTITION BY user_id, bot ORDER BY at) AS number
+          FROM json_to_recordset(%(visits)s) AS visits (
+               tracked_id bigint, user_id bigint, at float8, visitor text, country text, referrer text,
+               browser text, os text, social text, bot boolean, device text, city text, language text)
+         WHERE EXISTS (SELECT FROM spool)),
+    plan AS (
+        SELECT id AS user_id, CASE WHEN NOT admin THEN nullif((limits ->> 'clicks')::bigint, 0) END AS max_clicks
+          FROM accounts
+         WHERE id IN (SELECT user_id FROM batch)),
+    -- NULL as the limit means unlimited: least() and greatest() ignore it.
+    month AS (
+        INSERT INTO usage_parts AS u (user_id, kind, total, last_added)
+        SELECT user_id, CASE WHEN bot THEN 'bots ' ELSE 'visits ' END || to_char(now(), 'YYYY-MM') AS kind,
+               least(count(*), max_clicks), least(count(*), max_clicks)
+          FROM batch
+          JOIN plan USING (user_id)
+         GROUP BY user_id, bot, max_clicks
+         ORDER BY user_id, kind
+        ON CONFLICT (user_id, kind, part) DO UPDATE
+           SET (total, last_added) = (
+               SELECT u.total + added, added
+                 FROM (SELECT greatest(least(excluded.last_added, max_clicks - u.total), 0) AS added
+                         FROM plan
+                        WHERE user_id = u.user_id) remaining)
+        RETURNING user_id, kind LIKE 'bots %%' AS bot, last_added),
+    counted AS (
+        SELECT batch.* FROM batch JOIN month USING (user_id, bot) WHERE number <= last_added),
+    visits_added AS (
+        INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os, bot, device, city, language)
+        SELECT tracked_id, at, visitor, country, referrer, browser, os, bot, device, city, language FROM counted),
+    visitors_added AS (
+        INSERT INTO visitors (tracked_id, visitor)
+        SELECT DISTINCT tracked_id, visitor FROM counted WHERE NOT bot AND visitor <> '' ORDER BY 1, 2
+        ON CONFLICT DO NOTHING
+        RETURNING tracked_id),
+    seen AS MATERIALIZED (
+        SELECT user_id, tracked_id, bot, date_bin('15 minutes', at, 'epoch') AS quarter, dimension, label,
+               count(*) AS visits
+          FROM counted,
+               LATERAL (VALUES ('', ''), ('target', tracked_id::text), ('country', country), ('city', city),
+                               ('referrer', referrer), ('browser', browser), ('os', os), ('device', device),
+                               ('language', language), ('social', CASE WHEN NOT bot THEN social END)
+                       ) AS labels (dimension, label)
+         WHERE label IS NOT NULL
+         GROUP BY 1, 2, 3, 4, 5, 6),
+    -- The labels of links and QR codes that may have too many. They have at most as many labels as visits.
+    crowded AS MATERIALIZED (
+        SELECT added.tracked_id, added.bot, dimension, coalesce(labels -> dimension, '{}') AS stored,
+               (SELECT count(*) FROM jsonb_object_keys(labels -> dimension)) AS used
+          FROM (SELECT tracked_id, bot, sum(visits) AS visits FROM seen WHERE dimension = '' GROUP BY 1, 2) added
+          LEFT JOIN LATERAL (SELECT visits, labels || '{}' AS labels FROM tracked_rollups
+                              WHERE tracked_id = added.tracked_id AND unit = 'all' AND bot = added.bot
+                              LIMIT 1) r ON true,
+               unnest('{country,city,referrer,browser,os}'::text[]) AS dimension
+         WHERE added.visits + coalesce(r.visits, 0) > %(max_labels)s),
+    excess AS MATERIALIZED (
+        SELECT tracked_id, bot, dimension, label, %(other)s AS other
+          FROM (SELECT tracked_id, bot, dimension, label, used,
+                       row_number() OVER (PARTITION BY tracked_id, bot, dimension ORDER BY sum(visits) DESC, label)
+                           AS rank
+                  FROM seen JOIN crowded USING (tracked_id, bot, dimension)
+                 WHERE NOT stored ? label
+                 GROUP BY tracked_id, bot, dimension, label, used) new
+         WHERE rank + used > %(max_labels)s),
+    labeled AS MATERIALIZED (
+        SELECT user_id, tracked_id, bot, quarter, dimension, coalesce(other, label) AS label, sum(visits) AS visits
+          FROM seen
+          LEFT JOIN excess USING (tracked_id, bot, dimension, label)
+         GROUP BY 1, 2, 3, 4, 5, 6),
+    account_added AS (
+        INSERT INTO account_rollups AS r (user_id, dimension, unit, at, label, bot, visits)
+        SELECT user_id, dimension, unit, at, label, bot, sum(visits)
+          FROM labeled,
+               LATERAL (VALUES ('quarter', quarter), ('day', date_trunc('day', quarter, 'UTC'))) AS units (unit, at)
+         WHERE dimension <> 'social' AND (SELECT true FROM users WHERE id = user_id)
+         GROUP BY 1, 2, 3, 4, 5, 6
+         ORDER BY 1, 2, 3, 4, 5, 6
+        ON CONFLICT (user_id, dimension, unit, at, label, bot) DO UPDATE SET visits = r.visits + excluded.visits),
+    tracked_added AS (
+        INSERT INTO tracked_rollups AS r (tracked_id, unit, bot, at, visits, labels)
+        SELECT tracked_id, unit, bot, at, sum(visits), sum_labels(array_agg(labels))
+          FROM (SELECT tracked_id, bot, quarter, max(visits) AS visits, jsonb_object_agg(dimension, labels) AS labels
+                  FROM (SELECT tracked_id, bot, quarter, dimension, sum(visits) AS visits,
+                               jsonb_object_agg(label, visits) AS labels
+                          FROM labeled
+                         WHERE dimension NOT IN ('', 'target')
+                         GROUP BY 1, 2, 3, 4) per_dimension
+                 GROUP BY 1, 2, 3) per_quarter,
+               LATERAL (VALUES ('quarter', quarter), ('day', date_trunc('day', quarter, 'UTC')), ('all', '-infinity')
+                       ) AS units (unit, at)
+         WHERE (SELECT true FROM links WHERE id = tracked_id) OR (SELECT true FROM qrs WHERE id = tracked_id)
+         GROUP BY 1, 2, 3, 4
+         ORDER BY 1, 2, 3, 4
+        ON CONFLICT (tracked_id, unit, bot, at) DO UPDATE
+           SET visits = r.visits + excluded.visits, labels = add_labels(r.labels, excluded.labels)
+        RETURNING tracked_id, unit, bot, labels),
+    tops AS (
+        SELECT tracked_id, json_object_agg(dimension, top)::text AS top_labels
+          FROM (SELECT tracked_id, dimension,
+                       (SELECT json_object_agg(label, visits::bigint)
+                          FROM (SELECT label, visits
+                                  FROM jsonb_each_text(numbers) AS numbers (label, visits)
+                                 ORDER BY visits::bigint DESC, label COLLATE "C"
+                                 LIMIT 10) most_frequent) AS top
+                  FROM tracked_added, jsonb_each(labels) AS dimensions (dimension, numbers)
+                 WHERE unit = 'all' AND NOT bot
+                   AND dimension IN ('country', 'referrer', 'browser', 'os', 'social')) per_dimension
+         GROUP BY tracked_id),
+    totals_updated AS (
+        INSERT INTO totals AS t (tracked_id, clicks, visitors, top_labels)
+        SELECT tracked_id, sum(clicks), sum(visitors), min(top_labels)::json
+          FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE 1 END AS clicks, 0 AS visitors, NULL AS top_labels
+                  FROM counted
+                 UNION ALL
+                SELECT tracked_id, 0, 1, NULL FROM visitors_added
+                 UNION ALL
+                SELECT tracked_id, 0, 0, top_labels FROM tops) added
+         GROUP BY tracked_id
+         ORDER BY tracked_id
+        ON CONFLICT (tracked_id) DO UPDATE
+           SET clicks = t.clicks + excluded.clicks, visitors = t.visitors + excluded.visitors,
+               top_labels = coalesce(excluded.top_labels, t.top_labels))
+    SELECT EXISTS (SELECT FROM spool) AS stored,
+           (SELECT json_agg(refused)
+              FROM (SELECT tracked_id, bot, count(*) AS visits
+                      FROM batch
+                      JOIN month USING (user_id, bot)
+                     WHERE number > last_added
+                     GROUP BY tracked_id, bot) refused) AS refused
 """
 
 
@@ -53,121 +174,33 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
     country, referrer, browser, os, social, which may be null, bot, device, city and language. `visitor` is empty in a
     visit that must not be recognized.
 
-    The visits are pending until they are in the rollups: see linkmgr/repository/rollups.py.
-
     Concurrent statements for the same user wait at the row of `usage_parts`. All of them lock rows in the same order,
-    which prevents deadlocks.
+    which prevents deadlocks. The plan is kept while the tables grow, and must not scan those that were small.
     """
-    return bool(_add(spool, start, stop, visits, report=False)["stored"])
+    [result] = database().execute(
+        ADD, _params(spool, start, stop, visits), idempotent=True, prelude="SET LOCAL enable_seqscan = off; "
+    )
+    return bool(result["stored"])
 
 
 def add_imported(spool: str, start: int, stop: int, visits: str) -> list[Row]:
     """Store visits as `add` does. Return the numbers of those beyond the monthly limit, as `visits` by `tracked_id` and
     `bot`."""
-    return _add(spool, start, stop, visits, report=True)["refused"] or []
+    result = run_repeatable(ADD, **_params(spool, start, stop, visits))
+    return (result and result["refused"]) or []
 
 
-def _add(spool: str, start: int, stop: int, visits: str, *, report: bool) -> Row:
-    result = run_repeatable(
-        """
-        -- least(): the clock of this host may be ahead of the database's.
-        WITH spool AS (
-            INSERT INTO visit_spools AS s (name, stored)
-            SELECT %(spool)s, %(stop)s::bigint
-             WHERE %(start)s::bigint = 0 OR EXISTS (SELECT FROM visit_spools WHERE name = %(spool)s)
-            ON CONFLICT (name) DO UPDATE SET stored = excluded.stored WHERE s.stored = %(start)s::bigint
-            RETURNING name),
-        batch AS (
-            SELECT tracked_id, user_id, least(to_timestamp(at), now()) AS at, decode(visitor, 'hex') AS visitor,
-                   country, referrer, browser, os, social, bot, device, city, language,
-                   row_number() OVER (PARTITION BY user_id, bot ORDER BY at) AS number
-              FROM json_to_recordset(%(visits)s) AS visits (
-                   tracked_id bigint, user_id bigint, at float8, visitor text, country text, referrer text,
-                   browser text, os text, social text, bot boolean, device text, city text, language text)
-             WHERE EXISTS (SELECT FROM spool)),
-        plan AS (
-            SELECT id AS user_id, CASE WHEN NOT admin THEN nullif((limits ->> 'clicks')::bigint, 0) END AS max_clicks
-              FROM accounts
-             WHERE id IN (SELECT user_id FROM batch)),
-        -- NULL as the limit means unlimited: least() and greatest() ignore it.
-        month AS (
-            INSERT INTO usage_parts AS u (user_id, kind, total, last_added)
-            SELECT user_id, CASE WHEN bot THEN 'bots ' ELSE 'visits ' END || to_char(now(), 'YYYY-MM') AS kind,
-                   least(count(*), max_clicks), least(count(*), max_clicks)
-              FROM batch
-              JOIN plan USING (user_id)
-             GROUP BY user_id, bot, max_clicks
-             ORDER BY user_id, kind
-            ON CONFLICT (user_id, kind, part) DO UPDATE
-               SET (total, last_added) = (
-                   SELECT u.total + added, added
-                     FROM (SELECT greatest(least(excluded.last_added, max_clicks - u.total), 0) AS added
-                             FROM plan
-                            WHERE user_id = u.user_id) remaining)
-            RETURNING user_id, kind LIKE 'bots %%' AS bot, last_added),
-        counted AS (
-            SELECT batch.* FROM batch JOIN month USING (user_id, bot) WHERE number <= last_added),
-        visits_added AS (
-            INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os, bot, device, city, language)
-            SELECT tracked_id, at, visitor, country, referrer, browser, os, bot, device, city, language FROM counted),
-        pending_added AS (
-            INSERT INTO pending_visits (user_id, tracked_id, at, bot, country, city, referrer, browser, os, device,
-                                        language, social)
-            SELECT user_id, tracked_id, at, bot, country, city, referrer, browser, os, device, language,
-                   CASE WHEN NOT bot THEN social END
-              FROM counted),
-        visitors_added AS (
-            INSERT INTO visitors (tracked_id, visitor)
-            SELECT DISTINCT tracked_id, visitor FROM counted WHERE NOT bot AND visitor <> '' ORDER BY 1, 2
-            ON CONFLICT DO NOTHING
-            RETURNING tracked_id),
-        totals_updated AS (
-            INSERT INTO totals AS t (tracked_id, clicks, visitors)
-            SELECT tracked_id, sum(clicks), sum(visitors)
-              FROM (SELECT tracked_id, CASE WHEN bot THEN 0 ELSE 1 END AS clicks, 0 AS visitors FROM counted
-                     UNION ALL
-                    SELECT tracked_id, 0, 1 FROM visitors_added) added
-             GROUP BY tracked_id
-             ORDER BY tracked_id
-            ON CONFLICT (tracked_id) DO UPDATE
-               SET clicks = t.clicks + excluded.clicks, visitors = t.visitors + excluded.visitors)
-        SELECT EXISTS (SELECT FROM spool) AS stored,
-               CASE WHEN %(report)s
-                    THEN (SELECT json_agg(refused)
-                            FROM (SELECT tracked_id, bot, count(*) AS visits
-                                    FROM batch
-                                    JOIN month USING (user_id, bot)
-                                   WHERE number > last_added
-                                   GROUP BY tracked_id, bot) refused) END AS refused
-        """,
-        spool=spool,
-        start=start,
-        stop=stop,
-        visits=visits,
-        report=report,
-    )
-    assert result is not None
-    return result
+def _params(spool: str, start: int, stop: int, visits: str) -> Row:
+    limits = {"max_labels": MAX_LABELS, "other": OTHER}
+    return {"spool": spool, "start": start, "stop": stop, "visits": visits} | limits
 
 
-def statistics(fetch: Callable[..., Row | None], tracked_id: int, totals: Row) -> Row:
+def statistics(totals: Row) -> Row:
     """Return the statistics object of the specification. `totals` has the columns TOTALS, which are None for a
-    link or QR code without visits. While visits are pending, the most frequent labels are those of now."""
+    link or QR code without visits."""
     if not totals["clicks"]:
         return NO_VISITS
-    if totals["clicks"] == totals["counted"]:
-        return _statistics(totals, totals["top_labels"])
-    current = fetch(_CURRENT, tracked_id=tracked_id)
-    if current is None:  # deleted meanwhile
-        return NO_VISITS
-    tops = {
-        dimension: dict(sorted(labels.items(), key=lambda item: (-item[1], item[0]))[:_TOP])
-        for dimension, labels in current["labels"].items()
-    }
-    return _statistics(current, tops)
-
-
-def _statistics(totals: Row, tops: dict[str, dict[str, int]]) -> Row:
+    tops = totals["top_labels"] or {}
     social = tops.get("social", {})
     return {
         "clicks": totals["clicks"],
@@ -192,7 +225,7 @@ def delete_spool(spool: str) -> None:
 
 def create_partitions() -> None:
     """Create the partitions of `visits` for this month and the next two."""
-    run("SELECT create_partitions()")
+    run("SELECT create_partition(now() + make_interval(months => n)) FROM generate_series(0, 2) n")
 
 
 def create_partitions_for(visits: str) -> None:

@@ -2,52 +2,45 @@
 
 from typing import Unpack
 
+import orjson
+
 from linkmgr import keys
-from linkmgr.db.statements import Page, Paging, Row, page, row, rows, run
+from linkmgr.db.statements import UNSYNCED, Page, Paging, Row, database, page, row, run, run_unsynced
 from linkmgr.errors import AppError, not_found
 from linkmgr.repository.tables import Table
 
-MAX_EXAMINED = 10_000  # events, of which a request selects those of its types
+LEASE_SECONDS = 60  # of a delivery that is sent
 
-
+# 0 removes a filter. A webhook that is turned on starts without failures.
 WEBHOOKS = Table(
     "webhooks",
     "webhook",
-    "*, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date, version::text",
+    "name url events active",
+    added={
+        "campaign_id": "nullif(%(campaign)s, 0)",
+        "channel_id": "nullif(%(channel)s, 0)",
+        "domain_id": "nullif(%(domain)s, 0)",
+        "secret_ciphertext": "%(ciphertext)s",
+    },
+    changed={
+        "campaign_id": "nullif(coalesce(%(campaign)s, campaign_id), 0)",
+        "channel_id": "nullif(coalesce(%(channel)s, channel_id), 0)",
+        "domain_id": "nullif(coalesce(%(domain)s, domain_id), 0)",
+        "reason": "CASE WHEN %(active)s THEN '' ELSE reason END",
+        "failures": "CASE WHEN %(active)s THEN 0 ELSE failures END",
+        "failing_since": "CASE WHEN %(active)s THEN NULL ELSE failing_since END",
+        "paused_until": "CASE WHEN %(active)s THEN NULL ELSE paused_until END",
+    },
+    columns="*, campaign_id AS campaign, channel_id AS channel, domain_id AS domain, created AS date, version::text",
     has_usage=False,
 )
 index, batch, read, delete = WEBHOOKS.index, WEBHOOKS.batch, WEBHOOKS.read, WEBHOOKS.delete
+update = WEBHOOKS.update
 
 
 def add(user_id: int, members: Row) -> Row:
     """Store a webhook with its `secret`, which is encrypted."""
-    sql = """
-        INSERT INTO webhooks
-               (user_id, name, url, events, campaign_id, channel_id, domain_id, active, secret_ciphertext)
-        VALUES (%(user_id)s, %(name)s, %(url)s, %(events)s, nullif(%(campaign)s, 0), nullif(%(channel)s, 0),
-                nullif(%(domain)s, 0), %(active)s, %(ciphertext)s)
-    """
-    return WEBHOOKS.add(sql, user_id, members | {"ciphertext": keys.seal(user_id, members["secret"])})
-
-
-def update(user_id: int, webhook_id: int, members: Row) -> Row:
-    """Write the members that were sent. 0 removes a filter. A webhook that is turned on starts without failures."""
-    sql = """
-        UPDATE webhooks
-           SET name = coalesce(%(name)s, name),
-               url = coalesce(%(url)s, url),
-               events = coalesce(%(events)s::text[], events),
-               campaign_id = CASE WHEN %(campaign)s::bigint IS NULL THEN campaign_id ELSE nullif(%(campaign)s, 0) END,
-               channel_id = CASE WHEN %(channel)s::bigint IS NULL THEN channel_id ELSE nullif(%(channel)s, 0) END,
-               domain_id = CASE WHEN %(domain)s::bigint IS NULL THEN domain_id ELSE nullif(%(domain)s, 0) END,
-               active = coalesce(%(active)s, active),
-               reason = CASE WHEN %(active)s THEN '' ELSE reason END,
-               failures = CASE WHEN %(active)s THEN 0 ELSE failures END,
-               failing_since = CASE WHEN %(active)s THEN NULL ELSE failing_since END,
-               paused_until = CASE WHEN %(active)s THEN NULL ELSE paused_until END
-         WHERE user_id = %(user_id)s AND id = %(row_id)s
-    """
-    return WEBHOOKS.change(sql, user_id, webhook_id, members)
+    return WEBHOOKS.add(user_id, members | {"ciphertext": keys.seal(user_id, members["secret"])})
 
 
 def secret_version(user_id: int, webhook_id: int) -> str:
@@ -170,39 +163,108 @@ def retry(user_id: int, delivery_id: int) -> None:
         raise AppError("webhook_without_url")
 
 
-def events(user_id: int, *, after: int, limit: int, pattern: str, hidden: str | None) -> tuple[list[Row], int | None]:
-    """List the events behind the number `after`, the oldest first, and return the last number that was examined. The
-    patterns of LIKE `pattern` and `hidden` select and leave out types."""
-    listed = rows(
+# --- the deliveries of all webhooks: which are sent next, and their results
+
+
+def claim(*, limit: int, per_user: int, per_webhook: int, running: list[int]) -> list[Row]:
+    """Take due deliveries. Users take turns, and the webhooks of each user, so that none delays the others: with those
+    that run, a user gets at most `per_user` and a webhook at most `per_webhook`. A webhook whose last attempt failed
+    gets one. `running` has the webhook of each delivery that this process has not completed."""
+    return database().execute(
         """
-        WITH matching AS MATERIALIZED (
-            SELECT number, type, created, data
-              FROM (SELECT * FROM events
-                     WHERE user_id = %(user_id)s AND number > %(after)s
-                     ORDER BY number
-                     LIMIT %(examined)s) examined
-             WHERE type LIKE %(pattern)s AND (type LIKE %(hidden)s) IS NOT TRUE
-             ORDER BY number
-             LIMIT %(limit)s),
-        last AS (
-            SELECT CASE WHEN count(*) = %(limit)s THEN max(number)
-                        ELSE (SELECT max(number)
-                                FROM (SELECT number FROM events
-                                       WHERE user_id = %(user_id)s AND number > %(after)s
-                                       ORDER BY number
-                                       LIMIT %(examined)s) examined) END AS next
-              FROM matching)
-        SELECT number AS id, 'msg_' || number AS message, type, created AS timestamp, data, next
-          FROM last
-          LEFT JOIN matching ON true
-         ORDER BY number
+        WITH running AS MATERIALIZED (
+            SELECT w.id, user_id, count(*) AS number
+              FROM unnest(%(running)s::bigint[]) AS run (id)
+              JOIN webhooks w USING (id)
+             GROUP BY w.id),
+        candidates AS MATERIALIZED (
+            SELECT w.id, w.user_id, coalesce(r.number, 0) AS number,
+                   row_number() OVER (PARTITION BY w.user_id ORDER BY random()) AS turn
+              FROM webhooks w
+              LEFT JOIN running r ON r.id = w.id
+             WHERE active AND url <> '' AND coalesce(paused_until <= now(), true)
+               AND coalesce(r.number, 0) * 2 <= %(per_webhook)s
+               AND (SELECT coalesce(sum(number), 0) FROM running u WHERE u.user_id = w.user_id) < %(per_user)s
+               AND EXISTS (SELECT FROM deliveries d
+                            WHERE d.webhook_id = w.id AND state = 'waiting' AND due <= now())),
+        ready AS MATERIALIZED (
+            SELECT id, c.user_id, CASE WHEN failures > 0 THEN 1 ELSE %(per_webhook)s - number END AS room
+              FROM candidates c
+              JOIN webhooks w USING (id)
+             WHERE turn <= %(per_user)s
+             ORDER BY turn, random()
+             LIMIT %(limit)s
+               FOR NO KEY UPDATE OF w SKIP LOCKED),
+        due AS MATERIALIZED (
+            SELECT next.id, ready.user_id, ready.id AS webhook_id, next.due
+              FROM ready,
+                   LATERAL (SELECT id, due FROM deliveries d
+                             WHERE d.webhook_id = ready.id AND state = 'waiting' AND due <= now()
+                             ORDER BY due
+                             LIMIT ready.room
+                               FOR UPDATE SKIP LOCKED) next),
+        in_turn AS (
+            SELECT id, row_number() OVER (PARTITION BY user_id ORDER BY position, due)
+                       + (SELECT coalesce(sum(number), 0) FROM running u WHERE u.user_id = numbered.user_id) AS turn
+              FROM (SELECT *, row_number() OVER (PARTITION BY webhook_id ORDER BY due) AS position FROM due) numbered),
+        claimed AS (
+            UPDATE deliveries
+               SET due = now() + make_interval(secs => %(lease)s), attempts = attempts + 1, attempted = now()
+             WHERE id = ANY (ARRAY(SELECT id FROM in_turn
+                                    WHERE turn <= %(per_user)s
+                                    ORDER BY turn
+                                    LIMIT %(limit)s))
+            RETURNING id, webhook_id, number, attempts),
+        paused AS (
+            UPDATE webhooks
+               SET paused_until = now() + make_interval(secs => %(lease)s),
+                   -- Attempts of a delivery are at most about a day apart. Without any, no week of failures passes.
+                   failing_since = CASE WHEN paused_until < now() - interval '2 days' THEN now() ELSE failing_since END
+             WHERE failures > 0 AND id IN (SELECT webhook_id FROM claimed))
+        SELECT c.id, c.webhook_id, c.attempts, e.number, e.type, e.created, e.data, w.user_id, w.url,
+               w.secret_ciphertext,
+               CASE WHEN previous_until > now() THEN previous_ciphertext END AS previous_ciphertext
+          FROM claimed c
+          JOIN events e USING (number)
+          JOIN webhooks w ON w.id = c.webhook_id
         """,
-        user_id=user_id,
-        after=after,
-        limit=limit,
-        pattern=pattern,
-        hidden=hidden,
-        examined=MAX_EXAMINED,
+        {"limit": limit, "per_user": per_user, "per_webhook": per_webhook, "running": running, "lease": LEASE_SECONDS},
+        idempotent=False,
+        prelude=UNSYNCED,
     )
-    last = listed[0]["next"]
-    return [{name: event[name] for name in event if name != "next"} for event in listed if event["id"]], last
+
+
+def store_results(results: list[Row]) -> None:
+    """Store the results of attempts. Each has `id`, `attempts`, `delivered`, `gone`, `status`, `response`,
+    `milliseconds` and `delay`, the seconds until the next attempt, or null if there is none."""
+    run_unsynced(
+        """
+        WITH results AS (
+            SELECT * FROM json_to_recordset(%(results)s) AS results (
+                   id bigint, attempts integer, delivered boolean, gone boolean, status integer, response text,
+                   milliseconds integer, delay float8)),
+        stored AS (
+            UPDATE deliveries d
+               SET state = CASE WHEN r.delivered THEN 'delivered' WHEN r.delay IS NULL THEN 'failed' ELSE 'waiting' END,
+                   due = now() + make_interval(secs => coalesce(r.delay, 0)),
+                   status = r.status, response = r.response, milliseconds = r.milliseconds
+              FROM results r
+             WHERE d.id = r.id AND d.attempts = r.attempts AND d.state = 'waiting'
+            RETURNING webhook_id, r.delivered, r.gone),
+        receivers AS (
+            SELECT webhook_id, bool_or(delivered) AS works, bool_or(gone) AS gone FROM stored GROUP BY webhook_id)
+        UPDATE webhooks w
+           SET failures = CASE WHEN works THEN 0 ELSE failures + 1 END,
+               failing_since = CASE WHEN NOT works THEN coalesce(failing_since, now()) END,
+               -- 2, 4, 8 ... seconds, at most a minute
+               paused_until = CASE WHEN NOT works
+                                   THEN now() + make_interval(secs => least(2 ^ least(failures + 1, 6), 60)) END,
+               active = active AND NOT gone AND (works OR coalesce(failing_since > now() - interval '7 days', true)),
+               reason = CASE WHEN gone THEN 'The receiver answered 410 Gone.'
+                             WHEN NOT works AND failing_since <= now() - interval '7 days'
+                             THEN 'No delivery succeeded for a week.' ELSE reason END
+          FROM receivers r
+         WHERE w.id = r.webhook_id AND (NOT works OR gone OR failures > 0)
+        """,
+        results=orjson.dumps(results).decode(),
+    )

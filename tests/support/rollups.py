@@ -1,10 +1,5 @@
 """Comparison of the rollups and totals with the raw visits."""
 
-from collections.abc import Callable
-from typing import Any
-
-from linkmgr.repository import rollups
-
 _DIMENSIONS = """
     LATERAL (VALUES ('', ''), ('country', country), ('city', city), ('referrer', referrer), ('browser', browser),
                     ('os', os), ('device', device), ('language', language)) AS dimensions (dimension, label)
@@ -15,35 +10,20 @@ _UNITS = """
 """
 _RAW = f"SELECT tracked_id, dimension, label, bot, at, 1 AS visits FROM visits, {_DIMENSIONS}"
 _OWNED = "SELECT id AS tracked_id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs"
-# The rollups of links and QR codes as rows, with the pending visits.
-TRACKED = f"""
+# The rollups of links and QR codes as rows.
+TRACKED = """
     (SELECT tracked_id, unit, at, bot, '' AS dimension, '' AS label, visits FROM tracked_rollups
       UNION ALL
      SELECT tracked_id, unit, at, bot, dimension, key, value::bigint
-       FROM tracked_rollups,
-            LATERAL (VALUES ('country', country), ('city', city), ('referrer', referrer), ('browser', browser),
-                            ('os', os), ('device', device), ('language', language), ('social', social)
-                    ) AS columns (dimension, numbers),
-            jsonb_each_text(numbers)
-      UNION ALL
-     SELECT tracked_id, unit, start, bot, dimension, label, 1 FROM pending_labels, {_UNITS}
-      WHERE dimension <> 'target') tracked
-"""
-ACCOUNT = f"""
-    (SELECT user_id, dimension, unit, at, label, bot, visits FROM account_rollups
-      UNION ALL
-     SELECT user_id, dimension, unit, start, label, bot, 1 FROM pending_labels, {_UNITS}
-      WHERE unit <> 'all' AND dimension <> 'social') account
+       FROM tracked_rollups, jsonb_each(labels) AS dimensions (dimension, numbers), jsonb_each_text(numbers)) tracked
 """
 _PAIRS = {
     "tracked": (
         f"""SELECT tracked_id, dimension, label, bot, unit, start, sum(visits)
               FROM ({_RAW}) raw, {_UNITS}
-             WHERE (at >= now() - interval '390 days' OR unit <> 'quarter')
-               AND (unit <> 'all' OR dimension NOT IN ('device', 'language')) GROUP BY 1, 2, 3, 4, 5, 6""",
+             WHERE at >= now() - interval '390 days' OR unit <> 'quarter' GROUP BY 1, 2, 3, 4, 5, 6""",
         f"""SELECT tracked_id, dimension, label, bot, unit, at, sum(visits) FROM {TRACKED}
              WHERE (at >= now() - interval '390 days' OR unit <> 'quarter') AND dimension <> 'social'
-               AND (unit <> 'all' OR dimension NOT IN ('device', 'language'))
              GROUP BY 1, 2, 3, 4, 5, 6""",
     ),
     "account": (
@@ -51,14 +31,12 @@ _PAIRS = {
               FROM ({_RAW} UNION ALL SELECT tracked_id, 'target', tracked_id::text, bot, at, 1 FROM visits) raw
               JOIN ({_OWNED}) owned USING (tracked_id), {_UNITS}
              WHERE unit <> 'all' AND (at >= now() - interval '390 days' OR unit = 'day') GROUP BY 1, 2, 3, 4, 5, 6""",
-        f"""SELECT user_id, dimension, label, bot, unit, at, sum(visits) FROM {ACCOUNT}
+        """SELECT user_id, dimension, label, bot, unit, at, sum(visits) FROM account_rollups
              WHERE at >= now() - interval '390 days' OR unit = 'day' GROUP BY 1, 2, 3, 4, 5, 6""",
     ),
-}
-_STORED = {
     "totals": (
-        "SELECT tracked_id, count(*), count(*) FROM visits WHERE NOT bot GROUP BY 1",
-        "SELECT tracked_id, clicks, counted FROM totals WHERE clicks > 0",
+        "SELECT tracked_id, count(*) FROM visits WHERE NOT bot GROUP BY 1",
+        "SELECT tracked_id, clicks FROM totals WHERE clicks > 0",
     ),
     "top labels": (
         f"""SELECT tracked_id, dimension, label, visits
@@ -73,26 +51,8 @@ _STORED = {
 }
 
 
-def _differences(pairs: dict[str, tuple[str, str]]) -> str:
-    """Return a query for the rows of one side that the other side lacks. It has no rows if all agree."""
-    return " UNION ALL ".join(
-        f"SELECT '{name}' AS compared, row::text FROM (({one} EXCEPT {other}) UNION ALL ({other} EXCEPT {one})) row"
-        for name, (one, other) in pairs.items()
-    )
-
-
-# While visits are pending, and after they are rolled up.
-PENDING_DIFFERENCES = _differences(_PAIRS)
-ROLL_UP = (
-    rollups.ROLL_UP.replace("%(limit)s", "1000000")
-    .replace("%(max_labels)s", str(rollups.MAX_LABELS))
-    .replace("%(other)s", f"'{rollups.OTHER}'::text")
+# The rows of one side that the other side lacks. There are none if all agree.
+DIFFERENCES = " UNION ALL ".join(
+    f"SELECT '{name}' AS compared, row::text FROM (({one} EXCEPT {other}) UNION ALL ({other} EXCEPT {one})) row"
+    for name, (one, other) in _PAIRS.items()
 )
-DIFFERENCES = _differences(_PAIRS | _STORED)
-
-
-def differences(query: Callable[[str], list[Any]]) -> list[Any]:
-    """Roll up the pending visits. Return what did not agree before, or does not agree after."""
-    found = query(PENDING_DIFFERENCES)
-    query(ROLL_UP)
-    return found + query(DIFFERENCES)

@@ -1,22 +1,19 @@
-"""Visits that tests insert directly. They are pending, as those of visitors are."""
+"""Visits that tests store without a request, as the queue does."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
+from itertools import count
 from typing import Any, NamedTuple
 
 import psycopg2
 import pytest
 from flask import Flask
-from psycopg2.extras import execute_values
 
-# Visits that a test has inserted into `visits` alone.
-PENDING = """
-    INSERT INTO pending_visits (user_id, tracked_id, at, bot, country, city, referrer, browser, os, device, language)
-    SELECT user_id, tracked_id, at, bot, country, city, referrer, browser, os, device, language
-      FROM visits
-      JOIN (SELECT id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs) owned ON id = tracked_id
-    RETURNING 1
-"""
+from linkmgr.repository import visits
+from tests.support.factories import Sql
+
+_spools = count()
 
 
 class Visited(NamedTuple):
@@ -35,34 +32,28 @@ class Visited(NamedTuple):
     bot: bool = False
 
 
-_COLUMNS = ", ".join(Visited._fields)
-_STORE = f"""
-    WITH visited ({_COLUMNS}) AS (VALUES %s),
-    stored AS (
-        INSERT INTO visits ({_COLUMNS}) SELECT {_COLUMNS} FROM visited)
-    INSERT INTO pending_visits (user_id, tracked_id, at, bot, country, city, referrer, browser, os, device, language)
-    SELECT user_id, tracked_id, at, bot, country, city, referrer, browser, os, device, language
-      FROM visited
-      JOIN (SELECT id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs) owned ON id = tracked_id
-"""
-
 Store = Callable[[Iterable[Visited]], None]
 
 
 @pytest.fixture
-def store(raw: psycopg2.extensions.connection) -> Iterator[Store]:
+def store(app: Flask, sql: Sql, raw: psycopg2.extensions.connection) -> Iterator[Store]:
     """Store visits. Create the months that they need, and drop them after the test."""
 
-    def insert(visits: Iterable[Visited]) -> None:
-        rows = list(visits)
-        with raw.cursor() as cursor:
-            for at in {visit.at for visit in rows}:
-                cursor.execute("SELECT create_partition(%s)", (at,))
-            totals = {(visit.tracked_id, 0, 0) for visit in rows}
-            execute_values(
-                cursor, "INSERT INTO totals (tracked_id, clicks, visitors) VALUES %s ON CONFLICT DO NOTHING", totals
-            )
-            execute_values(cursor, _STORE, rows, page_size=10_000)
+    def insert(visited: Iterable[Visited]) -> None:
+        owners = sql("SELECT id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs")
+        users = {owner["id"]: owner["user_id"] for owner in owners}
+        text = json.dumps(
+            [
+                visit._asdict()
+                | {"user_id": users[visit.tracked_id], "at": visit.at.timestamp(), "visitor": visit.visitor.hex()}
+                for visit in visited
+            ]
+        )
+        with app.app_context():
+            visits.create_partitions_for(text)
+            spool = f"test-{next(_spools)}"
+            assert visits.add(spool, 0, 1, text)
+            visits.delete_spool(spool)
 
     yield insert
     with raw.cursor() as cursor:

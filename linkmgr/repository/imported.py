@@ -1,0 +1,215 @@
+"""Rows that imports make, refer to, or find in use."""
+
+from typing import Any
+
+import orjson
+import psycopg2
+
+from linkmgr.db.statements import Row, row, rows, run
+from linkmgr.repository.overlay import MAX_ANSWERS
+
+DEFAULT_COLOR = "#64748b"  # of channels that an import makes
+MAX_SUFFIX = 999
+
+
+def last_id() -> int:
+    """Return an id above those of all links that exist, and below those that are made from now on."""
+    record = run("SELECT nextval('tracked_ids') AS id")
+    assert record
+    return int(record["id"])
+
+
+def channel_ids(user_id: int, names: list[str]) -> dict[str, int]:
+    """Return the ids of the user's channels with these names, which are made if they are missing."""
+    records = rows(
+        """
+        WITH added AS (
+            INSERT INTO channels (user_id, name, color)
+            SELECT %(user_id)s, name, %(color)s
+              FROM unnest(%(names)s::text[]) AS sent (name)
+             WHERE NOT EXISTS (SELECT FROM channels c WHERE c.user_id = %(user_id)s AND c.name = sent.name)
+             ORDER BY name
+            ON CONFLICT (user_id, name) DO UPDATE SET name = excluded.name
+            RETURNING name, id)
+        SELECT name, id FROM added
+         UNION ALL
+        SELECT name, id FROM channels WHERE user_id = %(user_id)s AND name = ANY (%(names)s::text[])
+        """,
+        user_id=user_id,
+        names=names,
+        color=DEFAULT_COLOR,
+    )
+    return {record["name"]: record["id"] for record in records}
+
+
+def find_own(user_id: int, names: list[Row]) -> list[Row]:
+    """Return `id` and `url` of the user's links with each `alias` on each `host` ("" is our own). They are None where
+    there is none or another user's."""
+    return rows(
+        """
+        SELECT l.id, l.url
+          FROM ROWS FROM (json_to_recordset(%(names)s) AS (alias text, host text)) WITH ORDINALITY
+               AS sent (alias, host, n)
+          LEFT JOIN LATERAL (
+               SELECT l.id, l.url
+                 FROM aliases a
+                 JOIN links l ON l.id = a.link_id AND l.user_id = %(user_id)s
+                WHERE a.alias = sent.alias
+                  AND a.domain_id = CASE sent.host WHEN '' THEN 0
+                                    ELSE (SELECT id FROM domains d
+                                           WHERE d.user_id = %(user_id)s AND d.host = sent.host) END
+                LIMIT 1) l ON true
+         ORDER BY n
+        """,
+        user_id=user_id,
+        names=orjson.dumps(names).decode(),
+    )
+
+
+def free_suffixes(user_id: int, names: list[Row]) -> list[int | None]:
+    """Return the smallest number from 2, after `number` others, that makes each `alias` free on its `host`.
+
+    The LIMIT inside makes PostgreSQL look up single aliases instead of reading the whole table for each row. An ORDER
+    BY would look up all numbers; a series is in order.
+    """
+    records = rows(
+        """
+        SELECT (SELECT suffix
+                  FROM generate_series(2, %(max_suffix)s) AS suffix
+                 WHERE (SELECT true FROM aliases a
+                         WHERE a.alias = sent.alias || '-' || suffix
+                           AND a.domain_id = CASE sent.host WHEN '' THEN 0
+                                             ELSE (SELECT id FROM domains d
+                                                    WHERE d.user_id = %(user_id)s AND d.host = sent.host) END
+                         LIMIT 1) IS NULL
+                OFFSET sent.number LIMIT 1) AS suffix
+          FROM ROWS FROM (json_to_recordset(%(names)s) AS (alias text, host text, number integer)) WITH ORDINALITY
+               AS sent (alias, host, number, n)
+         ORDER BY n
+        """,
+        user_id=user_id,
+        names=orjson.dumps(names).decode(),
+        max_suffix=MAX_SUFFIX,
+    )
+    return [record["suffix"] for record in records]
+
+
+def count_clicks(user_id: int, clicks: dict[int, int], *, subtract: bool) -> None:
+    """Store the number of clicks that another service counted, by id of the link, or subtract those of them that the
+    import stores as visits."""
+    run(
+        """
+        UPDATE links
+           SET imported_clicks = nullif(CASE WHEN %(subtract)s THEN greatest(imported_clicks - counted.clicks, 0)
+                                             ELSE counted.clicks END, 0)
+          FROM unnest(%(ids)s::bigint[], %(clicks)s::bigint[]) AS counted (id, clicks)
+         WHERE links.user_id = %(user_id)s AND links.id = counted.id
+           AND (imported_clicks IS NOT NULL OR NOT %(subtract)s)
+        """,
+        user_id=user_id,
+        ids=[*clicks],
+        clicks=[*clicks.values()],
+        subtract=subtract,
+    )
+
+
+# --- rows of an exported account
+
+# By the file of the export: the table, and what an import recognizes a row by.
+_TABLES = {
+    "domains": ("domains", "scheme || '://' || host"),
+    "campaigns": ("campaigns", "name"),
+    "channels": ("channels", "name"),
+    "pixels": ("pixels", ""),
+    "splash": ("splash_pages", ""),
+    "overlays": ("overlays", ""),
+    "qr": ("qrs", "code"),
+    "bio": ("bios", "alias"),
+}
+_SET_CREATED = {
+    file: f"""
+        UPDATE {table} SET created = least(%(created)s::timestamptz, now())
+         WHERE user_id = %(user_id)s AND id = %(row_id)s
+    """  # noqa: S608 - static SQL
+    for file, (table, _) in _TABLES.items()
+    if file != "domains"
+}
+_OWN_IDS = {
+    (file, by): f"""
+        SELECT id, ({column})::text AS key FROM {table}
+         WHERE user_id = %(user_id)s AND {column} = ANY (%(keys)s::{column_type}[])
+    """  # noqa: S608
+    for file, (table, key) in _TABLES.items()
+    for by, column, column_type in (("id", "id", "bigint"), ("key", key, "text"))
+    if column
+} | {
+    ("domains", "host"): """
+        SELECT id, host AS key FROM domains WHERE user_id = %(user_id)s AND host = ANY (%(keys)s::text[])
+    """
+}
+
+
+def try_lock(user_id: int) -> bool:
+    """Lock the rows of the user against other imports of an account until the transaction ends, so that none of them
+    makes the same row. Return False if another import has the lock."""
+    locked = run(
+        "SELECT pg_try_advisory_xact_lock(hashtextextended('import ' || %(user_id)s::bigint, 0)) AS locked",
+        user_id=user_id,
+    )
+    assert locked
+    return bool(locked["locked"])
+
+
+def set_created(user_id: int, kind: str, row_id: int, created: str) -> None:
+    """Store the time at which a row was created. Domains have none."""
+    if kind in _SET_CREATED:
+        run(_SET_CREATED[kind], user_id=user_id, row_id=row_id, created=created)
+
+
+def own_ids(user_id: int, kind: str, keys: list[Any], *, by: str = "key") -> dict[str, int]:
+    """Return the ids of rows of the user by their keys: by default what an import recognizes them by, else `id`, or
+    `host` of domains. `kind` is a file of the export."""
+    records = rows(_OWN_IDS[kind, by], user_id=user_id, keys=keys) if (kind, by) in _OWN_IDS else []
+    return {record["key"]: record["id"] for record in records}
+
+
+def is_code_taken(user_id: int, code: str) -> bool:
+    """Return True if another user has or had a QR code with this code."""
+    taken = row(
+        """
+        SELECT 1 FROM qrs WHERE code = %(code)s AND user_id <> %(user_id)s
+         UNION ALL
+        SELECT 1 FROM retired_codes WHERE code = %(code)s AND owner_id <> %(user_id)s
+         LIMIT 1
+        """,
+        user_id=user_id,
+        code=code,
+    )
+    return taken is not None
+
+
+def set_logo(user_id: int, qr_id: int, logo: bytes) -> None:
+    run(
+        "UPDATE qrs SET logo = %(logo)s WHERE user_id = %(user_id)s AND id = %(qr_id)s",
+        user_id=user_id,
+        qr_id=qr_id,
+        logo=psycopg2.Binary(logo),
+    )
+
+
+def add_answers(user_id: int, answers: list[Row]) -> None:
+    """Store answers with `overlay`, `answer` and `date`, at most MAX_ANSWERS of an overlay."""
+    run(
+        """
+        INSERT INTO overlay_answers (user_id, overlay_id, answer, created)
+        SELECT %(user_id)s, overlay, answer, least(date, now())
+          FROM (SELECT *, row_number() OVER (PARTITION BY overlay ORDER BY n) AS place
+                  FROM ROWS FROM (json_to_recordset(%(answers)s) AS (overlay bigint, answer json, date timestamptz))
+                       WITH ORDINALITY AS sent (overlay, answer, date, n)) numbered
+         WHERE place + (SELECT count(*) FROM overlay_answers WHERE overlay_id = overlay) <= %(max_answers)s
+         ORDER BY n
+        """,
+        user_id=user_id,
+        answers=orjson.dumps(answers).decode(),
+        max_answers=MAX_ANSWERS,
+    )

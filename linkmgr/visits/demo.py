@@ -1,0 +1,77 @@
+"""Three months of believable visits for the demonstration data, the same at each installation."""
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import orjson
+
+from linkmgr.db.statements import rows
+from linkmgr.repository import visits
+from linkmgr.visits.queue import MAX_BATCH, Visit
+from linkmgr.visits.record import DIRECT, social
+
+DAYS = 91
+_PER_WEEKDAY = (62, 60, 58, 61, 55, 38, 30)  # visits of today, from Monday; there were fewer before
+_HOURS = (2, 1, 1, 1, 1, 2, 5, 9, 12, 13, 13, 14, 16, 14, 12, 11, 11, 12, 13, 15, 16, 13, 8, 4)
+_COUNTRIES = {
+    "Germany": 30, "United States": 22, "France": 11, "Austria": 9, "United Kingdom": 8, "Switzerland": 6, "Japan": 5,
+    "Brazil": 4, "India": 3, "Poland": 1, visits.UNKNOWN: 1,
+}  # fmt: skip
+_REFERRERS = {
+    DIRECT: 42, "google.com": 20, "t.co": 9, "l.instagram.com": 9, "m.facebook.com": 8, "news.ycombinator.com": 6,
+    "duckduckgo.com": 4, "bakers.example.org": 2,
+}  # fmt: skip
+_AGENTS = {
+    ("Mobile Safari", "iOS", "phone"): 27, ("Chrome Mobile", "Android", "phone"): 25,
+    ("Chrome", "Windows", "desktop"): 18, ("Firefox", "Windows", "desktop"): 8, ("Safari", "Mac OS X", "desktop"): 7,
+    ("Firefox", "Linux", "desktop"): 5, ("Edge", "Windows", "desktop"): 5, ("Mobile Safari", "iOS", "tablet"): 5,
+}  # fmt: skip
+_LANGUAGES = {
+    "German": 42, "English": 34, "French": 12, "Japanese": 5, "Portuguese": 4, "Polish": 2, visits.UNKNOWN: 1,
+}  # fmt: skip
+_BOTS = {"": 94, "Googlebot": 3, "bingbot": 2, "GPTBot": 1}
+
+
+def _pick(random: Random, weights: dict[Any, int]) -> Any:
+    return random.choices(list(weights), list(weights.values()))[0]
+
+
+def _visit(random: Random, user_id: int, targets: dict[int, int], midnight: datetime) -> Visit:
+    target, country, bot = _pick(random, targets), _pick(random, _COUNTRIES), _pick(random, _BOTS)
+    browser, system, device = (bot, visits.UNKNOWN, visits.UNKNOWN) if bot else _pick(random, _AGENTS)
+    referrer = DIRECT if bot else _pick(random, _REFERRERS)
+    at = midnight + timedelta(hours=_pick(random, dict(enumerate(_HOURS))), seconds=random.randrange(3600))
+    visitor = f"{random.randrange(1000):032x}"
+    return Visit(target, user_id, at.timestamp(), visitor, country, referrer, browser, system, social(referrer),
+                 bot=bool(bot), device=device, language=_pick(random, _LANGUAGES))  # fmt: skip
+
+
+def add(user_id: int) -> None:
+    """Add visits to all links and QR codes of the user. QR codes of Wi-Fi networks get none, because phones connect
+    without this service."""
+    targets = rows(
+        """
+        SELECT id FROM links WHERE user_id = %(user_id)s
+         UNION ALL
+        SELECT id FROM qrs WHERE user_id = %(user_id)s AND type <> 'wifi'
+         ORDER BY id
+        """,
+        user_id=user_id,
+    )
+    weights = {target["id"]: 1000 // number for number, target in enumerate(targets, 1)}
+    random, now = Random(7), datetime.now(UTC)  # noqa: S311 - not for security
+    made = [
+        _visit(random, user_id, weights, midnight)
+        for day in range(DAYS)
+        for midnight in [now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=day)]
+        for _ in range(_PER_WEEKDAY[midnight.weekday()] - day // 4)
+    ]
+    past = [visit for visit in made if visit.at < now.timestamp()]
+    spool = f"demo-{user_id}"
+    for start in range(0, len(past), MAX_BATCH):
+        batch = past[start : start + MAX_BATCH]
+        text = orjson.dumps(batch).decode()
+        visits.create_partitions_for(text)
+        visits.add(spool, start, start + len(batch), text)
+    visits.delete_spool(spool)
