@@ -23,13 +23,14 @@ from tests.conftest import Client
 from tests.support.archives import export, normalized, zipped
 from tests.support.bodies import body_of, sent
 from tests.support.factories import Sql
-from tests.support.imported import Import
+from tests.support.imported import Import, counts, import_of, send
 from tests.support.logos import logo_file
 from tests.support.members import LOGO_FILES, bodies
 from tests.support.stage import Stage
 
 _numbers = count()
 KINDS = ("domain", "campaign", "channel", "pixel", "splash", "overlay", "url", "qr", "bio")
+REFERENCES = ("campaign_id", "splash_id", "overlay_id")
 NOW = datetime.now(UTC).replace(microsecond=0)
 AGES = st.floats(0, 80 * 86400).map(lambda seconds: (NOW - timedelta(seconds=seconds)).timestamp())
 VISITS = st.lists(
@@ -52,7 +53,9 @@ SOCIAL = {"t.co": "twitter", "l.facebook.com": "facebook"}
 
 
 @pytest.fixture
-def restore(app: Flask, register: Callable[..., Client], admin: Client, run_jobs: Callable[[], None]) -> Any:
+def restore(
+    *, app: Flask, register: Callable[..., Client], admin: Client, run_jobs: Callable[[], None], run_import: Import
+) -> Any:
     """Delete a user, and import the export into the account of a new one."""
 
     def run(owner: Client, archive: bytes, *, delete: bool = True) -> Client:
@@ -62,11 +65,8 @@ def restore(app: Flask, register: Callable[..., Client], admin: Client, run_jobs
             with app.app_context():
                 statements.run("DELETE FROM retired_codes")  # as in another installation
         heir = register(f"heir{next(_numbers)}")
-        answer = heir.post("/api/imports", data=archive, content_type="application/zip")
-        assert answer.status_code == 200, answer.text
-        run_jobs()
-        found = heir.get(f"/api/imports/{answer.get_json()['id']}").get_json()["data"]
-        failed = heir.get(f"/api/imports/{answer.get_json()['id']}/errors").text if delete else ""
+        found = run_import(heir, archive)
+        failed = heir.get(f"/api/imports/{found['id']}/errors").text if delete else ""
         assert (found["state"], found["failed"] if delete else 0) == ("done", 0), (found, failed)
         return heir
 
@@ -92,7 +92,6 @@ def test_an_exported_account_is_restored_exactly(
 ) -> None:
     owner = register(f"owner{next(_numbers)}")
     stage = Stage(owner, admin, sql)
-    sql("DELETE FROM visits RETURNING 1")  # they are in no totals
     for name in LOGO_FILES:
         logo_file(owner, name.removesuffix(".png"))
     for word in KINDS:
@@ -141,28 +140,23 @@ def test_an_alias_in_an_export_needs_the_feature_of_the_plan(
     assert {"chosen", "carol"}.isdisjoint({row["alias"] for row in stored})
 
 
-def test_importing_an_account_again_changes_nothing(stage: Stage, sql: Sql, run_jobs: Callable[[], None]) -> None:
-    archive = export(stage.alice)
-    tables = ("links", "domains", "campaigns", "channels", "pixels", "splash_pages", "overlays", "overlay_answers",
-              "qrs", "bios", "visits")  # fmt: skip
-    before = {table: sql(f"SELECT * FROM {table}") for table in tables}
-    answer = stage.alice.post("/api/imports", data=archive, content_type="application/zip")
-    run_jobs()
-    found = stage.alice.get(f"/api/imports/{answer.get_json()['id']}").get_json()["data"]
-    assert (found["state"], found["made"], found["failed"], found["visits"]) == ("done", 0, 0, 0)
-    assert {table: sql(f"SELECT * FROM {table}") for table in tables} == before
-
-
-def test_importing_an_account_again_renames_links_only(stage: Stage, sql: Sql, run_import: Import) -> None:
-    tables = ("domains", "campaigns", "channels", "pixels", "splash_pages", "overlays", "qrs", "bios")
-    before = {table: sql(f"SELECT * FROM {table}") for table in tables}
-    found = run_import(stage.alice, export(stage.alice), "?on_conflict=rename")
-    assert (found["state"], found["made"], found["failed"]) == ("done", 1, 0)
-    assert {table: sql(f"SELECT * FROM {table}") for table in tables} == before
-    link, copy = sql("SELECT * FROM links ORDER BY id")
-    assert copy["alias"] == f"{link['alias']}-2"
-    for name in ("campaign_id", "splash_id", "overlay_id"):
-        assert copy[name] == link[name], name
+@pytest.mark.parametrize(("query", "made"), [("", 0), ("?on_conflict=rename", 1)])
+def test_importing_an_account_again_changes_nothing_and_may_rename_links(
+    stage: Stage, sql: Sql, run_import: Import, query: str, made: int
+) -> None:
+    tables = ("domains", "campaigns", "channels", "pixels", "splash_pages", "overlays", "overlay_answers", "qrs",
+              "bios", "links")  # fmt: skip
+    before = {table: sql(f"SELECT * FROM {table} ORDER BY id") for table in tables}
+    visits = len(sql("SELECT FROM visits"))
+    found = run_import(stage.alice, export(stage.alice), query)
+    assert (found["state"], found["made"], found["failed"], found["visits"]) == ("done", made, 0, made)
+    after = {table: sql(f"SELECT * FROM {table} ORDER BY id") for table in tables}
+    link, *copies = after["links"]
+    assert after | {"links": [link]} == before
+    assert len(sql("SELECT FROM visits")) == visits + made
+    for copy in copies:
+        assert copy["alias"] == f"{link['alias']}-2"
+        assert [copy[name] for name in REFERENCES] == [link[name] for name in REFERENCES]
 
 
 def test_an_account_is_copied_beside_the_first_one(stage: Stage, restore: Any, sql: Sql) -> None:
@@ -177,7 +171,6 @@ def test_an_account_is_copied_beside_the_first_one(stage: Stage, restore: Any, s
 def test_a_process_that_is_killed_repeats_no_line(
     stage: Stage, restore: Any, monkeypatch: pytest.MonkeyPatch, sql: Sql
 ) -> None:
-    sql("DELETE FROM visits RETURNING 1")  # they are in no totals
     archive = export(stage.alice)
     expected = normalized(archive)
     monkeypatch.setattr(storing, "MAX_ROWS", 1)
@@ -192,26 +185,34 @@ def test_a_process_that_is_killed_repeats_no_line(
     assert normalized(export(heir)) == expected
 
 
-def test_other_and_damaged_zips_are_refused(alice: Client, sql: Sql) -> None:
-    for file, sentence in {
-        zipped(links__csv="url\nhttps://example.com"): "This zip is not an export of an account.",
-        b"PK\x03\x04" + b"x" * 1000: "This zip is damaged.",
-    }.items():
-        for query in ("", "?dry_run=1"):
-            answer = alice.post(f"/api/imports{query}", data=file, content_type="application/zip")
-            assert answer.get_json()["code"] == "import_unreadable"
-            assert answer.get_json()["message"].startswith(sentence)
+EMPTY = {"manifest__json": "{}", "links__jsonl": ""}
+FAR_MORE = "The zip unpacks to far more than links do. Send it unpacked."
+
+
+@pytest.mark.parametrize("query", ["", "?dry_run=1"])
+@pytest.mark.parametrize(
+    ("file", "sentence"),
+    [
+        (zipped(links__csv="url\nhttps://example.com"), "This zip is not an export of an account."),
+        (b"PK\x03\x04" + b"x" * 1000, "This zip is damaged."),
+        (zipped(**EMPTY, **{f"file-{number}": "" for number in range(5000)}), "This zip has too many files."),
+        *((zipped(manifest__json="{}", links__jsonl=text * (20_000_000 // len(text))), FAR_MORE)
+          for text in ("0", "\n", "{}\n")),
+    ],
+)  # fmt: skip
+def test_other_damaged_and_hostile_zips_are_refused(
+    alice: Client, sql: Sql, file: bytes, sentence: str, query: str
+) -> None:
+    answer = send(alice, file, query).get_json()
+    assert answer["code"] == "import_unreadable"
+    assert answer["message"].startswith(sentence)
     assert sql("SELECT FROM imports") == []
 
 
-def test_a_zip_has_no_more_files_and_bytes_than_an_account(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    many = zipped(manifest__json="{}", links__jsonl="", **{f"file-{number}": "" for number in range(5000)})
-    answer = alice.post("/api/imports", data=many, content_type="application/zip")
-    assert answer.get_json()["message"].startswith("This zip has too many files.")
+def test_a_zip_has_no_more_bytes_than_an_account(alice: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "MAX_UNPACKED", 100_000)
     large = zipped(manifest__json="{}", links__jsonl="\n" * 100_001)
-    answer = alice.post("/api/imports", data=large, content_type="application/zip")
-    assert answer.get_json()["code"] == "import_unreadable"
+    assert send(alice, large).get_json()["code"] == "import_unreadable"
 
 
 def test_the_part_of_a_large_zip_that_is_read_grows(
@@ -223,34 +224,23 @@ def test_the_part_of_a_large_zip_that_is_read_grows(
     ]
     sent = zipped(manifest__json="{}", links__jsonl="\n".join(lines))
     assert len(sent) > 300_000
-    number = alice.post("/api/imports", data=sent, content_type="application/zip").get_json()["id"]
+    number = send(alice, sent).get_json()["id"]
     shares = []
     for _ in range(2):
         assert one_batch()
-        shares.append(alice.get(f"/api/imports/{number}").get_json()["data"]["percent"])
+        shares.append(import_of(alice, number)["percent"])
     assert 0 < shares[0] < shares[1] < 100
     run_jobs()
-    found = alice.get(f"/api/imports/{number}").get_json()["data"]
+    found = import_of(alice, number)
     assert (found["state"], found["made"], found["percent"]) == ("done", 800, 100)
 
 
-@pytest.mark.parametrize("text", ["0", "\n", "{}\n"])
-def test_a_zip_that_unpacks_to_far_more_than_an_account_is_refused(alice: Client, text: str) -> None:
-    sent = zipped(manifest__json="{}", links__jsonl=text * (20_000_000 // len(text)))
-    answer = alice.post("/api/imports", data=sent, content_type="application/zip")
-    assert answer.get_json()["message"] == "The zip unpacks to far more than links do. Send it unpacked."
-
-
-def test_a_line_that_is_too_long_fails_alone(alice: Client, run_jobs: Callable[[], None]) -> None:
+def test_a_line_that_is_too_long_fails_alone(alice: Client, run_import: Import) -> None:
     lines = [json.dumps({"id": n, "url": "https://example.com", "alias": f"alias-{n}"}) for n in range(3)]
     lines[1] = json.dumps({"id": 1, "url": f"https://example.com/{'x' * 1_000_000}", "alias": "alias-1"})
-    sent = zipped(manifest__json="{}", links__jsonl="\n".join(lines))
-    answer = alice.post("/api/imports", data=sent, content_type="application/zip")
-    run_jobs()
-    number = answer.get_json()["id"]
-    found = alice.get(f"/api/imports/{number}").get_json()["data"]
-    assert (found["state"], found["read"], found["made"], found["failed"]) == ("done", 3, 2, 1)
-    errors = alice.get(f"/api/imports/{number}/errors").get_data(as_text=True)
+    found = run_import(alice, zipped(manifest__json="{}", links__jsonl="\n".join(lines)))
+    assert counts(found) == ("done", 3, 2, 0, 0, 1)
+    errors = alice.get(f"/api/imports/{found['id']}/errors").text
     assert "Line 2 of links.jsonl is longer than 128 KiB." in errors
     assert len(errors) < 2000
 
@@ -259,7 +249,7 @@ VALUES: list[Any] = [None, True, -1, 2**70, 1.5, "x", "\0", "x" * 5000, [], [Non
 
 
 def test_lines_with_any_values_fail_or_are_stored(
-    stage: Stage, register: Callable[..., Client], run_jobs: Callable[[], None]
+    stage: Stage, register: Callable[..., Client], run_import: Import
 ) -> None:
     """Every member of every line is replaced by values of all types."""
     with zipfile.ZipFile(io.BytesIO(export(stage.alice))) as opened:
@@ -270,11 +260,7 @@ def test_lines_with_any_values_fail_or_are_stored(
             broken = [line | {member: value} for member in line for value in VALUES] + [[], 5, None]
             files[name] = "\n".join([*map(json.dumps, broken), "{", ""])
     heir = register("heir")
-    answer = heir.post("/api/imports", data=zipped(**files), content_type="application/zip")
-    assert answer.status_code == 200
-    run_jobs()
-    found = heir.get(f"/api/imports/{answer.get_json()['id']}").get_json()["data"]
+    found = run_import(heir, zipped(**files))
     assert (found["state"], found["message"]) == ("done", "")
-    assert found["made"] > 0
-    assert found["failed"] > 0
-    assert heir.post("/api/imports?dry_run=1", data=zipped(**files), content_type="application/zip").status_code == 200
+    assert min(found["made"], found["failed"]) > 0
+    assert send(heir, zipped(**files), "?dry_run=1").status_code == 200

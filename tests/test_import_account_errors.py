@@ -35,7 +35,7 @@ def failures(register: Callable[..., Client], run_jobs: Callable[[], None]) -> C
 
     def run(archive: bytes) -> tuple[Client, str]:
         heir = register("heir")
-        answer = heir.post("/api/imports", data=archive, content_type="application/zip")
+        answer = send(heir, archive)
         run_jobs()
         return heir, heir.get(f"/api/imports/{answer.get_json()['id']}/errors").text
 

@@ -14,7 +14,7 @@ from linkmgr.visits import bots
 from tests.conftest import Client
 from tests.support.archives import export, normalized, zipped
 from tests.support.factories import Sql
-from tests.support.imported import Import, details, send, yourls
+from tests.support.imported import Import, details, import_of, send, yourls
 from tests.support.reports import rows
 
 NOW = datetime.now(UTC)
@@ -115,7 +115,7 @@ def test_visits_beyond_the_clicks_of_the_plan_stay_imported_clicks(
         assert one_batch()
         job.forget()
     run_jobs()
-    found = tiny.get(f"/api/imports/{number}").get_json()["data"]
+    found = import_of(tiny, number)
     assert (found["state"], found["visits"]) == ("done", 50)
     assert tiny.get("/api/imports").get_json()["data"]["imports"][0]["visits"] == 50
     assert clicks_of(tiny, "sale") == (50, max(clicks - 50, 0) or None)

@@ -1,7 +1,6 @@
 """Rows of an exported account whose import waits for another host or another thread."""
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,10 +12,12 @@ from linkmgr.db import jobs, session
 from linkmgr.imports import job
 from linkmgr.outbound import fetch
 from linkmgr.qr import drawing
+from linkmgr.web.slots import Slots
 from tests.conftest import Client
 from tests.support.archives import export, zipped
 from tests.support.factories import Sql
 from tests.support.foreign import answering, publish, server
+from tests.support.imported import import_of, send
 from tests.support.logos import image
 from tests.support.stage import Stage
 
@@ -37,12 +38,12 @@ def run(make_app: Callable[..., Flask]) -> Run:
     """Import an archive into a service that checks domains."""
 
     def run(client: Client, content: bytes) -> dict[str, Any]:
-        answer = client.post("/api/imports", data=content, content_type="application/zip")
+        answer = send(client, content)
         import_id = answer.get_json()["id"]
         with make_app(domain_check="http", base_url="https://go.example.org").app_context():
             while not job.run_batch(client.id, import_id):
                 pass
-        found: dict[str, Any] = client.get(f"/api/imports/{import_id}").get_json()["data"]
+        found: dict[str, Any] = import_of(client, import_id)
         return found
 
     return run
@@ -94,8 +95,8 @@ def test_a_domain_that_exists_is_not_checked_again(alice: Client, bob: Client, r
 def test_a_domain_waits_for_other_fetches(
     alice: Client, run: Run, asked: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetch, "_slots", threading.BoundedSemaphore(1))
-    with fetch._slots, pytest.raises(jobs.Later) as later:
+    monkeypatch.setattr(fetch, "_slots", Slots(1, "fetch_busy"))
+    with fetch._slots.hold(), pytest.raises(jobs.Later) as later:
         run(alice, archive(domains=[DOMAIN]))
     assert later.value.seconds == 2
     [waiting] = alice.get("/api/imports").get_json()["data"]["imports"]
@@ -109,18 +110,13 @@ def test_a_logo_waits_for_other_images(
     sql("DELETE FROM domains RETURNING 1")
     content = export(stage.alice)
     heir = register("heir")
-    import_id = heir.post("/api/imports", data=content, content_type="application/zip").get_json()["id"]
-    for _ in range(2):
-        assert drawing._slots.acquire(blocking=False)
-    try:
+    import_id = send(heir, content).get_json()["id"]
+    with drawing._slots.hold(), drawing._slots.hold():
         run_jobs()
-        assert heir.get(f"/api/imports/{import_id}").get_json()["data"]["state"] == "running"
+        assert import_of(heir, import_id)["state"] == "running"
         assert len(sql("SELECT FROM jobs WHERE due > now() + interval '1 second' AND attempts = 0")) == 1
-    finally:
-        for _ in range(2):
-            drawing._slots.release()
     sql("UPDATE jobs SET due = now() RETURNING 1")
     run_jobs()
-    found = heir.get(f"/api/imports/{import_id}").get_json()["data"]
+    found = import_of(heir, import_id)
     assert (found["state"], found["failed"]) == ("done", 0)
     assert len(sql("SELECT FROM qrs WHERE user_id = %(id)s AND logo IS NOT NULL", id=heir.id)) == 1

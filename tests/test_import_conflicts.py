@@ -13,6 +13,7 @@ from tests.support.factories import Sql
 from tests.support.imported import Import, counts, details, sale, shlink
 from tests.support.stage import Stage
 
+PAGE = "https://example.com"
 # The same alias on two domains that the user does not have, with other targets.
 FOREIGN = [sale("sale").replace("s.example.com", "a.example.com"),
            sale("sale", "https://example.com/other").replace("s.example.com", "b.example.com")]  # fmt: skip
@@ -33,38 +34,32 @@ EVERY_MEMBER = {
 }
 
 
-def test_an_update_from_a_zip_protects_the_link_with_its_password(alice: Client, run_import: Import, sql: Sql) -> None:
-    link_id = alice.add("/api/url/add", {"url": "https://example.com/open", "custom": "abc"})
-    secret = passwords.hashed("secret")
-    line = {"id": 1, "url": "https://example.com/protected", "custom": "abc", "alias": "abc", "password_hash": secret}
-    file = zipped(manifest__json="{}", links__jsonl=json.dumps(line))
-    assert counts(run_import(alice, file, "?on_conflict=update")) == ("done", 1, 0, 1, 0, 0)
-    [link] = sql("SELECT url, password_hash FROM links WHERE id = %(id)s", id=link_id)
-    assert link == {"url": "https://example.com/protected", "password_hash": secret}
-    assert details(alice, "abc")["haspassword"] is True
+def line(alias: str, password_hash: str | None, custom: str = "abc") -> bytes:
+    """Return the zip of an account with one link."""
+    link = {"id": 1, "url": PAGE, "custom": custom, "alias": alias, "plain": False, "password_hash": password_hash}
+    return zipped(manifest__json="{}", links__jsonl=json.dumps(link))
 
 
-def test_an_update_from_a_zip_without_a_password_keeps_the_one_of_the_link(
-    alice: Client, run_import: Import, sql: Sql
+@pytest.mark.parametrize("has_password", [True, False])
+@pytest.mark.parametrize("before", ["", "older"])
+def test_an_update_from_a_zip_protects_the_link_or_keeps_its_password(
+    alice: Client, run_import: Import, sql: Sql, *, has_password: bool, before: str
 ) -> None:
-    alice.add("/api/url/add", {"url": "https://example.com", "custom": "abc", "password": "secret"})
-    before = sql("SELECT password_hash FROM links")
-    line = {"id": 1, "url": "https://example.com", "custom": "abc", "alias": "abc", "password_hash": None}
-    file = zipped(manifest__json="{}", links__jsonl=json.dumps(line))
-    assert counts(run_import(alice, file, "?on_conflict=update")) == ("done", 1, 0, 1, 0, 0)
-    assert sql("SELECT password_hash FROM links") == before
+    alice.add("/api/url/add", {"url": f"{PAGE}/old", "custom": "abc", "password": before})
+    [link] = sql("SELECT url, password_hash FROM links")
+    new = passwords.hashed("secret") if has_password else None
+    assert counts(run_import(alice, line("abc", new), "?on_conflict=update")) == ("done", 1, 0, 1, 0, 0)
+    assert sql("SELECT url, password_hash FROM links") == [{"url": PAGE, "password_hash": new or link["password_hash"]}]
+    assert details(alice, "abc")["haspassword"] is bool(new or before)
 
 
 def test_a_url_that_is_shortened_again_does_not_return_a_link_that_an_update_protected(
     alice: Client, run_import: Import
 ) -> None:
-    link = alice.post("/api/url/add", {"url": "https://example.com"}).get_json()
-    alias = details(alice, link["shorturl"].rpartition("/")[2])["alias"]
-    line = {"id": 1, "url": "https://example.com", "alias": alias, "plain": False,
-            "password_hash": passwords.hashed("secret")}  # fmt: skip
-    file = zipped(manifest__json="{}", links__jsonl=json.dumps(line))
+    link = alice.post("/api/url/add", {"url": PAGE}).get_json()
+    file = line(link["shorturl"].rpartition("/")[2], passwords.hashed("secret"), custom="")
     assert counts(run_import(alice, file, "?on_conflict=update")) == ("done", 1, 0, 1, 0, 0)
-    assert alice.post("/api/url/add", {"url": "https://example.com"}).get_json()["id"] != link["id"]
+    assert alice.post("/api/url/add", {"url": PAGE}).get_json()["id"] != link["id"]
 
 
 def test_an_update_from_a_zip_restores_every_member_of_a_link(stage: Stage, run_import: Import, sql: Sql) -> None:
@@ -119,6 +114,21 @@ def test_an_update_from_our_own_export_counts_no_clicks_twice(
         exported = alice.get(path).data
         assert counts(run_import(alice, exported, "?on_conflict=update")) == ("done", 1, 0, 1, 0, 0)
         assert details(alice, "sale")["imported_clicks"] == 100
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "json"])
+def test_a_generated_alias_of_our_own_export_is_kept_and_is_still_none_that_was_chosen(
+    alice: Client, run_import: Import, form: str
+) -> None:
+    added = alice.post("/api/url/add", {"url": "https://example.com/sale"}).get_json()
+    chosen = alice.add("/api/url/add", {"url": "https://example.com/sale", "custom": "sale"})
+    exported = alice.get(f"/api/urls/export?format={form}").data
+    for link_id in (added["id"], chosen):
+        alice.delete(f"/api/url/{link_id}/delete")
+    assert counts(run_import(alice, exported)) == ("done", 2, 2, 0, 0, 0)
+    imported = details(alice, added["details"]["alias"])
+    assert (imported["alias"], imported["custom"]) == (added["details"]["alias"], "")
+    assert details(alice, "sale")["custom"] == "sale"
 
 
 @pytest.mark.parametrize("kind", ["links", "splash"])

@@ -13,14 +13,12 @@ from linkmgr.db import session
 from linkmgr.imports import job, links, storing
 from linkmgr.imports.visits import spool
 from linkmgr.repository import imports
-from linkmgr.visits import queue
 from linkmgr.web import passwords
 from tests.conftest import Client
 from tests.support.factories import Sql
-from tests.support.imported import AGENT, DUMP, Import, aliases, counts, details, sale, send, shlink, yourls
+from tests.support.imported import AGENT, DUMP, Import, aliases, counts, details, import_of, sale, send, shlink, yourls
 from tests.support.races import at_once
 from tests.support.servers import children
-from tests.support.targets import wait_until
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -31,11 +29,11 @@ def test_a_process_that_is_killed_between_batches_loses_and_repeats_no_row(
     for _ in range(4):  # of which the first reads the file
         assert one_batch()
         job.forget()
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
+    found = import_of(alice, import_id)
     assert counts(found) == ("running", 60, 60, 0, 0, 0)
     assert found["seconds_left"] is not None
     run_jobs()
-    assert counts(alice.get(f"/api/imports/{import_id}").get_json()["data"]) == ("done", 110, 110, 0, 0, 0)
+    assert counts(import_of(alice, import_id)) == ("done", 110, 110, 0, 0, 0)
     assert len(aliases(sql, alice)) == 110
     assert sql("SELECT FROM import_chunks") == []
 
@@ -58,7 +56,7 @@ def test_two_processes_that_run_the_same_job_store_each_row_once(app: Flask, ali
                 pass
 
     at_once(4, run)
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
+    found = import_of(alice, import_id)
     assert counts(found) == ("done", 200, 200, 0, 0, 0)
     assert len(aliases(sql, alice)) == 200
 
@@ -73,7 +71,7 @@ def test_a_cancelled_import_keeps_the_links_that_it_made(
     answer = alice.delete(f"/api/imports/{import_id}")
     assert answer.get_json()["message"] == "Import has been cancelled."
     run_jobs()
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
+    found = import_of(alice, import_id)
     assert counts(found) == ("cancelled", 20, 20, 0, 0, 0)
     assert found["finished"]
     assert len(aliases(sql, alice)) == 20
@@ -121,7 +119,7 @@ def test_the_token_of_a_service_is_encrypted_and_deleted_at_the_end(
     assert "a-secret" not in stored["token"]
     run_jobs()
     assert sql("SELECT token FROM imports") == [{"token": None}]
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
+    found = import_of(alice, import_id)
     assert found["state"] == "failed"
     assert found["message"].endswith(".")
 
@@ -144,7 +142,7 @@ def test_the_hashes_of_many_passwords_do_not_exceed_the_timeout_of_a_transaction
     with make_app().app_context():
         while not job.run_batch(alice.id, import_id):
             pass
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
+    found = import_of(alice, import_id)
     assert counts(found) == ("done", 100, 100, 0, 0, 0)
     assert sql("SELECT count(password_hash) AS number FROM links") == [{"number": 100}]
 
@@ -161,7 +159,7 @@ def test_visits_of_the_source_are_stored_once_with_exact_totals(
         assert one_batch()
         job.forget()
     run_jobs()
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
+    found = import_of(alice, import_id)
     assert (found["state"], found["made"], found["visits"]) == ("done", 1, 120)
     link = details(alice, "summer")
     statistics = alice.get(f"/api/url/{link['id']}").get_json()["data"]
@@ -169,7 +167,7 @@ def test_visits_of_the_source_are_stored_once_with_exact_totals(
     assert statistics["topCountries"] == {"Germany": "120"}
     assert statistics["topReferrers"] == {"t.co": "120"}
     assert statistics["topBrowsers"] == {"Firefox": "120"}
-    assert sql("SELECT count(*)::int AS visits FROM pending_visits") == [{"visits": 120}]
+    assert sql("SELECT visits::int FROM tracked_rollups WHERE unit = 'all'") == [{"visits": 120}]
     assert sql("SELECT FROM import_rows") == []
     assert sql("SELECT FROM visit_spools WHERE name = %(name)s", name=spool(import_id)) == []
 
@@ -206,23 +204,6 @@ def test_visits_of_a_link_that_was_skipped_are_not_repeated(alice: Client, run_i
     assert run_import(alice, file)["visits"] == 0
     link = details(alice, "summer")
     assert alice.get(f"/api/url/{link['id']}").get_json()["data"]["clicks"] == 3
-
-
-def test_visits_are_rolled_up_although_nobody_visits_a_link(
-    app: Flask, recorder: queue.VisitQueue, alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(queue, "ROLL_UP_SECONDS", 0)
-    monkeypatch.setattr(queue, "ORPHANS_SECONDS", 0.05)
-    monkeypatch.setattr(recorder, "_next_roll_up", 0)
-    recorder.start()
-    wait_until(lambda: not recorder._has_pending)
-    import_id = send(alice, yourls("summer", 3, 3)).get_json()["id"]
-    recorder._app.extensions["linkmgr_ciphers"] = app.extensions["linkmgr_ciphers"]
-    with recorder._app.app_context():
-        while not job.run_batch(alice.id, import_id):
-            pass
-    wait_until(lambda: sql("SELECT FROM pending_visits") == [])
-    assert sql("SELECT sum(visits)::int AS visits FROM tracked_rollups WHERE unit = 'all'") == [{"visits": 3}]
 
 
 @pytest.mark.slow

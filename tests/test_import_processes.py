@@ -12,11 +12,11 @@ from linkmgr.db import jobs
 from linkmgr.imports import files, job, storing
 from linkmgr.imports.rows import ReadError
 from linkmgr.imports.visits import spool
-from linkmgr.repository import import_job
+from linkmgr.repository import imports
 from tests.conftest import Client
 from tests.support.archives import zipped
 from tests.support.factories import Sql
-from tests.support.imported import counts, sale, send, shlink, yourls
+from tests.support.imported import counts, import_of, sale, send, shlink, yourls
 from tests.support.races import at_once
 
 pytestmark = pytest.mark.usefixtures("small_batches")
@@ -29,12 +29,12 @@ def test_a_process_that_was_suspended_stores_no_visit_again(
     with app.app_context():
         for _ in range(2):  # the file is read, and its link stored
             job.run_batch(alice.id, import_id)
-        stale = import_job.details(alice.id, import_id)
+        stale = imports.details(alice.id, import_id)
         assert stale
         job.run_batch(alice.id, import_id)  # another process stores the next visits
-        job._store(alice.id, import_id, stale)
+        job._store(stale)
     run_jobs()
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
+    found = import_of(alice, import_id)
     assert (found["state"], found["visits"]) == ("done", 359)
     [link] = alice.get("/api/urls").get_json()["data"]["urls"]
     assert link["clicks"] == 359
@@ -58,7 +58,7 @@ def test_a_process_that_was_suspended_does_not_end_the_import(
     with app.app_context():
         assert not job.run_batch(alice.id, import_id)
     run_jobs()
-    assert counts(alice.get(f"/api/imports/{import_id}").get_json()["data"]) == ("done", 50, 50, 0, 0, 0)
+    assert counts(import_of(alice, import_id)) == ("done", 50, 50, 0, 0, 0)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_an_import_fails_after_its_process_was_killed_several_times_at_the_same_
     for _ in range(jobs.MAX_LOST):
         kill()
     run_jobs()
-    found = alice.get(f"/api/imports/{import_id}").get_json()["data"]
+    found = import_of(alice, import_id)
     assert counts(found) == ("failed", 20, 20, 0, 0, 0)
     assert found["message"] == (
         "The import stopped after row 20, because the process that reads the next rows was ended 5 times. Import "
@@ -106,7 +106,7 @@ def test_a_batch_that_is_complete_allows_other_processes_to_be_killed(
             kill()
         assert one_batch()
     run_jobs()
-    assert counts(alice.get(f"/api/imports/{import_id}").get_json()["data"]) == ("done", 50, 50, 0, 0, 0)
+    assert counts(import_of(alice, import_id)) == ("done", 50, 50, 0, 0, 0)
 
 
 def test_failures_of_the_database_do_not_end_an_import(
@@ -123,7 +123,7 @@ def test_failures_of_the_database_do_not_end_an_import(
             assert jobs.run_next(lambda _: False)
             sql("UPDATE jobs SET due = now() RETURNING 1")
     run_jobs()
-    assert counts(alice.get(f"/api/imports/{import_id}").get_json()["data"]) == ("done", 1, 1, 0, 0, 0)
+    assert counts(import_of(alice, import_id)) == ("done", 1, 1, 0, 0, 0)
 
 
 def test_an_import_that_is_deleted_before_its_cleanup_leaves_nothing(
@@ -156,7 +156,7 @@ def test_two_imports_of_the_same_zip_store_each_row_once(app: Flask, alice: Clie
                     done = job.run_batch(alice.id, ids[number])
 
     at_once(2, run)
-    found = [alice.get(f"/api/imports/{import_id}").get_json()["data"] for import_id in ids]
+    found = [import_of(alice, import_id) for import_id in ids]
     assert [(row["state"], row["failed"]) for row in found] == [("done", 0)] * 2
     assert sum(row["made"] for row in found) == 80
     assert len(sql("SELECT FROM campaigns")) == 60

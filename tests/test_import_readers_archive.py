@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from linkmgr.imports import account
 from linkmgr.imports.rows import ReadError
 from tests.conftest import Client
-from tests.support.imported import Import
+from tests.support.imported import Import, send
 
 LINES = b"".join(b'{"id": %d, "url": "https://example.com/%d"}\n' % (number, number**5) for number in range(200))
 METHODS = {
@@ -51,7 +51,7 @@ def test_a_damaged_file_in_a_zip_is_refused(alice: Client, run_import: Import, m
     sentence = "links.jsonl in this zip cannot be read. Export the account again."
     found = run_import(alice, content)
     assert (found["state"], found["message"]) == ("failed", sentence)
-    answer = alice.post("/api/imports?dry_run=1", data=content, content_type="application/zip")
+    answer = send(alice, content, "?dry_run=1")
     assert (answer.status_code, answer.get_json()["code"]) == (400, "import_unreadable")
     assert sentence in answer.get_json()["message"]
 

@@ -1,32 +1,35 @@
 """Reading from APIs of other services."""
 
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from flask import Flask
 
 from linkmgr.imports import services
 from linkmgr.imports.rows import RawVisit
+from linkmgr.outbound import fetch
+from tests.support.foreign import Answer, answering
 from tests.support.foreign_services import (
     BITLY,
     HOST,
     LINKS,
     VISITS,
-    Serve,
+    Start,
     bitly,
     failure,
     kutt,
     parameters,
     read,
-    serving,  # noqa: F401 - a fixture
     shlink,
     yourls,
 )
 
 
-def test_all_links_and_visits_of_shlink_are_read(serve: Serve) -> None:
-    serve(shlink)
+def test_all_links_and_visits_of_shlink_are_read(start_service: Start) -> None:
+    start_service(shlink)
     rows = read("shlink")
     links, visits = [row for row in rows if not row.is_visits], [row for row in rows if row.is_visits]
     assert [row.record["custom"] for row in links] == [f"code{number}" for number in range(1, LINKS + 1)]
@@ -44,31 +47,31 @@ def test_all_links_and_visits_of_shlink_are_read(serve: Serve) -> None:
     ]
 
 
-def test_visits_since_the_import_began_do_not_move_its_pages(serve: Serve) -> None:
-    requests = serve(shlink)
+def test_visits_since_the_import_began_do_not_move_its_pages(start_service: Start) -> None:
+    requests = start_service(shlink)
     read("shlink")
     ends = {parameters(urlsplit(path).query)["endDate"] for path in requests if "/visits?" in path}
     assert len(ends) == 1
 
 
-def test_a_link_that_is_deleted_meanwhile_has_no_visits(serve: Serve) -> None:
-    serve(lambda path, *rest: 404 if path.endswith("/visits") else shlink(path, *rest))
+def test_a_link_that_is_deleted_meanwhile_has_no_visits(start_service: Start) -> None:
+    start_service(lambda path, *rest: 404 if path.endswith("/visits") else shlink(path, *rest))
     assert not any(row.is_visits for row in read("shlink"))
 
 
-def test_pages_of_unreadable_visits_end(serve: Serve) -> None:
+def test_pages_of_unreadable_visits_end(start_service: Start) -> None:
     def endless(path: str, query: dict[str, str], request: BaseHTTPRequestHandler) -> Any:
         if path.endswith("/visits"):
             return {"visits": {"data": [{"date": "soon"}], "pagination": {"pagesCount": 10**9}}}
         return shlink(path, query, request)
 
-    requests = serve(endless)
+    requests = start_service(endless)
     assert [row.number for row in read("shlink")] == list(range(1, LINKS + 1))
     assert len([path for path in requests if "/visits" in path]) == 1
 
 
-def test_all_links_of_kutt_are_read(serve: Serve) -> None:
-    requests = serve(kutt)
+def test_all_links_of_kutt_are_read(start_service: Start) -> None:
+    requests = start_service(kutt)
     rows = read("kutt")
     assert [row.record for row in rows] == [
         {"url": f"https://example.com/{number}", "custom": f"code{number}"} for number in range(1, 121)
@@ -77,8 +80,8 @@ def test_all_links_of_kutt_are_read(serve: Serve) -> None:
     assert [parameters(urlsplit(path).query)["skip"] for path in requests] == ["0", "50", "100"]
 
 
-def test_all_links_of_yourls_are_read_and_the_token_is_not_in_a_url(serve: Serve) -> None:
-    requests = serve(yourls)
+def test_all_links_of_yourls_are_read_and_the_token_is_not_in_a_url(start_service: Start) -> None:
+    requests = start_service(yourls)
     rows = read("yourls", f"http://{HOST}/yourls-api.php")
     assert [row.record["custom"] for row in rows] == [f"code{number}" for number in range(1, 71)]
     assert rows[0].record["metatitle"] == "Title 1"
@@ -92,8 +95,8 @@ def plain_bitly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("plain_bitly")
-def test_all_links_of_all_groups_of_bitly_are_read(serve: Serve) -> None:
-    serve(bitly, host=BITLY)
+def test_all_links_of_all_groups_of_bitly_are_read(start_service: Start) -> None:
+    start_service(bitly, host=BITLY)
     rows = read("bitly", "")
     aliases = [f"{group}-{number}" for group in ("Ba1", "Bb2") for number in range(60)]
     assert [row.record["custom"] for row in rows] == aliases
@@ -102,10 +105,119 @@ def test_all_links_of_all_groups_of_bitly_are_read(serve: Serve) -> None:
 
 
 @pytest.mark.usefixtures("plain_bitly")
-def test_a_token_of_bitly_goes_to_bitly_only(serve: Serve) -> None:
+def test_a_token_of_bitly_goes_to_bitly_only(start_service: Start) -> None:
     def elsewhere(path: str, *rest: Any) -> Any:
         return bitly(path, *rest) | {"pagination": {"next": f"http://{BITLY}.example.net/v4/groups"}}
 
-    requests = serve(elsewhere, host=BITLY)
+    requests = start_service(elsewhere, host=BITLY)
     assert "has no 'pagination'" in failure("bitly", "").message
     assert len(requests) == 2
+
+
+# --- services that fail or refuse
+
+
+@pytest.mark.parametrize("address", ["", "http://s.example.org/rest/v3/", "http://s.example.org/"])
+def test_the_path_of_the_api_may_be_part_of_the_address(start_service: Start, address: str) -> None:
+    start_service(shlink)
+    if address:
+        assert read("shlink", address)[0].record["custom"] == "code1"
+    else:
+        assert failure("shlink", "").message == "Send the address of the service, such as https://s.example.org."
+
+
+@pytest.mark.parametrize("source", ["kutt", "shlink", "yourls"])
+def test_a_wrong_token_is_a_clear_failure(start_service: Start, source: str) -> None:
+    start_service({"kutt": kutt, "shlink": shlink, "yourls": yourls}[source])
+    error = failure(source, token="wrong")
+    status = 403 if source == "yourls" else 401
+    assert error.message == (f"The service refused the token (status {status}). Check the token and its permissions.")
+    assert error.retry_after is None
+
+
+@pytest.mark.parametrize("token", ["", "two\r\nlines: 1", "with space", "caf\u00e9", "x" * 2049])
+def test_a_malformed_token_is_not_sent(start_service: Start, token: str) -> None:
+    requests = start_service(kutt)
+    assert failure("kutt", token=token).message.startswith("The token must have 1 to 2048 printable ASCII characters.")
+    assert requests == []
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "seconds"),
+    [
+        (429, {"Retry_After": "7"}, 7),
+        (503, {"Retry_After": "0"}, 1),
+        (429, {}, 60),
+        (503, {"Retry_After": "soon"}, 30),
+        (429, {"Retry_After": "Fri, 31 Dec 2100 23:59:59 GMT"}, 3600),
+        (429, {"Retry_After": "Fri, 31 Dec 1999 23:59:59 GMT"}, 1),
+        (429, {"Retry_After": "9" * 50}, 3600),
+    ],
+)
+def test_a_service_can_ask_to_wait(start_service: Start, status: int, headers: dict[str, str], seconds: int) -> None:
+    start_service(answer=answering(b"", status, **headers))
+    assert failure("kutt").retry_after == seconds
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (answering(b"<html>"), "The service did not respond with JSON. Check that the address is that of its API."),
+        (answering(b"[]"), "The service did not respond with JSON. Check that the address is that of its API."),
+        (answering(b"[" * 100_000), "The service did not respond with JSON."),
+        (answering(b'{"data": 7}'), "The response of the service has no 'data'."),
+        (answering(b"{}", 404), "The service has no API at this address (status 404). Check the address."),
+        (answering(b"{}", 500), "The service responded with status 500 instead of 200. Try again later."),
+        (
+            answering(b"", 301, Location=f"https://{HOST}/api/v2/links"),
+            f"The service redirects to https://{HOST}/api/v2/links. Use that address.",
+        ),
+        (answering(b" " * (1 << 21)), f"The response from {HOST} is too large. The limit is 1 MiB."),
+    ],
+)
+def test_a_response_of_another_kind_is_a_clear_failure(start_service: Start, answer: Answer, message: str) -> None:
+    start_service(answer=answer)
+    error = failure("kutt")
+    assert error.message.startswith(message)
+    assert error.retry_after is None
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1", "http://10.0.0.1", "http://169.254.169.254", "http://[::1]"])
+def test_a_service_must_be_at_a_public_address(
+    start_service: Start, make_app: Callable[..., Flask], address: str
+) -> None:
+    start_service(kutt)
+    with make_app(private_networks="").app_context():
+        assert "is not allowed. Use a public host, on port 80 or 443." in failure("kutt", address).message
+
+
+def test_a_malformed_link_of_a_service_is_a_problem_and_reading_goes_on(start_service: Start) -> None:
+    links: list[Any] = [7, {"address": "x"}, {"address": "good", "target": "https://example.com"}, {"target": [{}]}]
+    start_service(lambda *_: {"total": 4, "data": links})
+    assert [row.problem for row in read("kutt")] == [
+        "Row 1 is not a JSON object with the members of a link.",
+        "Row 2 has no target. Fill in 'target', or leave the row out.",
+        None,
+        "Row 4 has no target. Fill in 'target', or leave the row out.",
+    ]
+
+
+def test_a_yourls_that_ignores_the_start_of_a_page_ends(start_service: Start) -> None:
+    links = {f"link_{number}": {"shorturl": "a", "url": "https://example.com"} for number in range(50)}
+    requests = start_service(lambda *_: {"links": links, "stats": {"total_links": "100"}})
+    assert len(read("yourls")) == 100
+    assert len(requests) == 2
+
+
+def test_a_fetch_that_finds_all_slots_taken_is_repeated_later(start_service: Start) -> None:
+    requests = start_service(kutt)
+    with fetch.slot(), fetch.slot():
+        error = failure("kutt")
+    assert error.message.startswith("Too many fetches are in progress.")
+    assert (error.retry_after, requests) == (2, [])
+
+
+def test_a_service_that_promises_more_than_it_has_ends(start_service: Start) -> None:
+    requests = start_service(lambda *_: {"total": 10**9, "data": []})
+    assert read("kutt") == []
+    assert len(requests) == 1

@@ -1,15 +1,108 @@
-"""Import files in other encodings and dialects, and with damaged rows."""
+"""Import files in all formats, encodings and dialects, and with damaged rows: each file with what its rows become."""
 
 import csv
 import gzip
 import io
 
+import orjson
 import pytest
 
 from linkmgr.imports import files
 from tests.support.reading import CLOSE_QUOTE, HEADER, SHLINK, only, problem, read, titles
 
-# --- encodings and dialects
+LINK = b"https://example.com,summer"
+NO_OBJECT = "is not a JSON object with the members of a link."
+DEEP = b'{"longUrl": "https://example.com", "shortCode": ' + b"[" * 5000 + b"]" * 5000 + b"}"
+
+
+def sql(rows: bytes) -> bytes:
+    return b"INSERT INTO `yourls_url` VALUES " + rows + b";\n"
+
+
+def row(title: bytes) -> bytes:
+    return b"('a','https://example.com'," + title + b",'2026-02-04 12:04:57','127.0.0.1',7)"
+
+
+def link(title: str) -> bytes:
+    return orjson.dumps({"longUrl": "https://example.com", "shortCode": "a", "title": title})
+
+
+def lines(*rows: bytes) -> bytes:
+    return b"\n".join([HEADER.strip().encode(), *rows, b""])
+
+
+# The title of each row, or the end of its problem.
+ROWS: dict[str, tuple[bytes, list[str]]] = {
+    "Excel names the delimiter": (b"sep=;\r\nLong URL;Short code;Title\r\nhttps://example.com;summer;a,b\r\n", ["a,b"]),
+    "a line in another encoding": (lines(LINK + b",\xc9t\xe9,", LINK + ",Été,".encode()), ["Été", "Été"]),
+    "quoted lines, quotes and delimiters": (lines(LINK + b',"a\r\nb ""c"", d\n\n",', LINK + b",e,"),
+                                            ['a\r\nb "c", d', "e"]),
+    "a quotation mark in a cell": (lines(LINK + b',19" screen,'), ['19" screen']),
+    "empty lines": (b"\n\r\n" + lines(b"", b",,,", LINK + b",a", b"", b" , ", b",jobs"),
+                    ["a", "has no target. Fill in 'Long URL', or leave the row out."]),
+    "too many cells": (lines(LINK + b",a,c,d,e,f" + b"," * 100_000 + b"g"),
+                       ["has 100007 columns, but the first line has 4. Quote the cells."]),
+    "a quotation mark that is never closed": (lines(LINK + b',"open,', LINK + b",b,", LINK + b",c,"),
+                                              ["has a quotation mark that is never closed.", "b", "c"]),
+    "a long cell": (lines(LINK + b",%s," % (b"x" * 200_000), LINK + b",b,"), [CLOSE_QUOTE, "b"]),
+    "a very long cell": (lines(LINK + b",%s," % (b"x" * 3_000_000), LINK + b",b,"), [CLOSE_QUOTE, "b"]),
+    "more than 1000 lines": (lines(LINK + b',"%s",' % (b"b" + b"\n" * 999), LINK + b',"open,', *[LINK + b",c,"] * 1500),
+                             ["b", CLOSE_QUOTE, *["c"] * 1500]),
+    "a NUL character": (lines(LINK + b",a\0b,", LINK + b",c,"), ["contains a NUL character. Remove it.", "c"]),
+    "a NUL character in JSON": (link("a\0b"), ["contains a NUL character. Remove it."]),
+    "malformed elements": (b"[" + link("a") + b', {"longUrl": nothing}, 7, [1], ' + link("b") + b', {"longUrl": "x',
+                           ["a", "is not valid JSON.", NO_OBJECT, NO_OBJECT, "b",
+                            "is incomplete, because the file ends inside it. Send the whole file."]),
+    "malformed lines": (b'{"longUrl": nothing}\n' + link("a") + b"\n[]\n" + b"x" * (1 << 21) + b"\n" + link("b"),
+                        ["is not valid JSON.", "a", NO_OBJECT, "is longer than 1 MiB. Shorten it.", "b"]),
+    "deep JSON": (b"[" + link("a") + b"," + DEEP + b"," + link("b") + b"]", ["a", "is not valid JSON.", "b"]),
+    "an empty array": (b"[]", []),
+    "an empty array with spaces": (b" [ ] \n", []),
+    "an array without objects": (b"[7]", [NO_OBJECT]),
+    "malformed rows of SQL": (sql(row(b"'a'") + b", ('b', now(), 3), ('c')," + row(b"'d'"))
+                              + sql(row(b"'e'") + b",('f','unfinished"),
+                              ["a", "is not a row of values.", "has 1 values instead of 6.", "d", "e",
+                               "is incomplete, because the file ends inside it."]),
+    "rows of megabytes": (sql(b",".join([row(b"'x'")] * 6000)), ["x"] * 6000),
+}  # fmt: skip
+REFUSED = {
+    b"": "The file is empty.",
+    b"\n\r\n": "The file is empty.",
+    b"\xef\xbb\xbf": "The file is empty.",
+    b"  ": "The file is empty.",
+    gzip.compress(b"", mtime=0): "The file is empty.",
+    b"a\x00b,cdefghijkl\n1,2\n": "This is not a text file. Import a CSV, JSON or SQL file.",
+    b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR": "",
+    b"PK\x03\x04" + bytes(100): "This is a ZIP archive. Unpack it, and import the files in it one by one.",
+    b'{"message":\n"hello"}': "The file has no array of links.",
+    b"-- MySQL dump\nINSERT INTO posts VALUES (1,'a');\n":
+        "The SQL file has no rows of YOURLS. Export its tables yourls_url and yourls_log.",
+    f"INSERT INTO a (keyword,url,{','.join(f'c{n}' for n in range(499))}) VALUES ({'1,' * 500}1);".encode():
+        "The SQL file has no rows of YOURLS.",
+    b"Long URL,Short code" + b",a" * 499 + b"\n":
+        "The first line has more than 500 columns. Leave out those that links do not need.",
+    b"\x1f\x8bgarbage": "The gzip file is damaged.",
+    gzip.compress(SHLINK.encode())[:5]: "The gzip file is incomplete.",
+    gzip.compress(SHLINK.encode())[:-1]: "The gzip file is incomplete.",
+    gzip.compress(SHLINK.encode())[:-9]: "The gzip file is incomplete.",
+    gzip.compress(SHLINK.encode())[:-6] + bytes(6): "The gzip file is damaged.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "expected"), ROWS.values(), ids=ROWS)
+def test_each_row_becomes_a_link_or_a_problem(content: bytes, expected: list[str]) -> None:
+    rows = read(content)
+    prefixes = [f"Row {number} " for number in range(1, len(rows) + 1)]
+    assert [row.number for row in rows] == [*range(1, len(rows) + 1)]
+    told = [
+        (row.problem or row.record["metatitle"]).removeprefix(start) for row, start in zip(rows, prefixes, strict=True)
+    ]
+    assert told == expected
+
+
+@pytest.mark.parametrize(("content", "message"), REFUSED.items())
+def test_a_file_that_cannot_be_read_is_refused(content: bytes, message: str) -> None:
+    assert problem(content).startswith(message)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])
@@ -20,8 +113,7 @@ def test_encodings_and_line_ends_are_recognized(encoding: str, end: str) -> None
     assert recognized
     assert recognized.name == "shlink"
     assert titles(content) == ["Café “Été”", None]
-    first, _ = read(content)
-    assert (first.tags, first.raw["Short code"]) == (["news", "mail"], "summer")
+    assert read(content)[0].tags == ["news", "mail"]
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
@@ -29,48 +121,70 @@ def test_delimiters_are_recognized(delimiter: str) -> None:
     text = io.StringIO()
     writer = csv.writer(text, delimiter=delimiter)
     writer.writerows([["Long URL", "Short code", "Title"], ["https://example.com/?a=1,2;3|4", "summer", "a;b,c\td|e"]])
-    assert only(text.getvalue().encode()).record["metatitle"] == "a;b,c\td|e"
+    assert titles(text.getvalue().encode()) == ["a;b,c\td|e"]
 
 
-def test_excel_may_name_the_delimiter_in_a_line_of_its_own() -> None:
-    assert only(b"sep=;\r\nLong URL;Short code\r\nhttps://example.com;summer\r\n").record["custom"] == "summer"
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'[{"longUrl": "https://example.com/1", "shortCode": "a1"}, {"longUrl": "https://example.com/2"}]',
+        b'\xef\xbb\xbf [\n{"longUrl": "https://example.com/1", "shortCode": "a1"}\n,\n{"longUrl":"https://example.com/2"}\n]\n',
+        b'{"a": [], "b": {"c": [1, "[{"]}, "data": [{"longUrl": "https://example.com/1",'
+        b' "shortCode": "a1", "tags": []}, {"longUrl": "https://example.com/2"}], "more": [{"x": 1}]}',
+        b'{"longUrl": "https://example.com/1", "shortCode": "a1"}\r\n\r\n{"longUrl": "https://example.com/2"}',
+    ],
+)
+def test_json_may_have_several_shapes(content: bytes) -> None:
+    for text in (content, content.decode("utf-8-sig").encode("utf-16")):
+        assert [row.record["url"] for row in read(text)] == ["https://example.com/1", "https://example.com/2"]
 
 
-def test_a_line_in_another_encoding_does_not_spoil_the_file() -> None:
-    content = (HEADER + "https://example.com,a1,Été,\n").encode() + "https://example.com,a2,Été,\n".encode("cp1252")
-    assert titles(content) == ["Été", "Été"]
+@pytest.mark.parametrize(
+    ("literal", "text"),
+    [
+        (rb"'It\'s'", "It's"),
+        (b"'It''s'", "It's"),
+        (b"''''", "'"),
+        (rb"'a\\'", "a\\"),
+        (rb"'a\nb\tc'", "a\nb\tc"),
+        (rb"'100\%'", "100\\%"),
+        (b"'),('", "),("),
+        (b"'a;b -- c /* d'", "a;b -- c /* d"),
+        ("'Été'".encode(), "Été"),
+        ("'Été'".encode("cp1252"), "Été"),
+        (b"0x4142", "AB"),
+        (b"X'4142'", "AB"),
+        (b"_utf8mb4'AB'", "AB"),
+        (b"_binary 0x4142", "AB"),
+        (b"12.5", "12.5"),
+        (b"NULL", None),
+        (b"''", None),
+    ],
+)
+def test_literals_of_sql(literal: bytes, text: str | None) -> None:
+    assert titles(sql(row(literal) + b"," + row(b"'b'"))) == [text, "b"]
 
 
-def test_targets_with_international_names_are_kept() -> None:
-    url = "https://пример.example/дорога?q=ü"
-    assert only(f"Long URL,Short code\n{url},idn\n".encode()).record["url"] == url
-
-
-def test_quoted_cells_may_have_lines_quotes_and_delimiters() -> None:
-    content = HEADER.encode() + b'https://example.com,summer,"a\r\nb ""c"", d\n\n",\nhttps://example.com,jobs,e,\n'
-    assert titles(content) == ['a\r\nb "c", d', "e"]
-
-
-def test_a_quotation_mark_inside_a_cell_is_text() -> None:
-    assert titles(HEADER.encode() + b'https://example.com,summer,19" screen,\n') == ['19" screen']
-
-
-def test_empty_lines_are_no_rows() -> None:
-    rows = read(b"\n\r\n" + HEADER.encode() + b"\n,,,\nhttps://example.com,summer\n\n , \n,jobs\n")
-    problems = [(1, None), (2, "Row 2 has no target. Fill in 'Long URL', or leave the row out.")]
-    assert [(row.number, row.problem) for row in rows] == problems
-
-
-def test_missing_cells_are_empty_and_extra_cells_are_a_problem() -> None:
-    short, long = read(HEADER.encode() + b"https://example.com\nhttps://example.com,a,b,c,d,e\n")
-    assert short.record == {"url": "https://example.com"}
-    assert long.problem == "Row 2 has 6 columns, but the first line has 4. Quote the cells."
-    assert long.raw["column 5"] == "d"
+def test_tables_are_recognized_by_their_columns() -> None:
+    columns = b"INSERT INTO db.links (url, keyword, clicks) VALUES ('https://example.com', 'a', 3);"
+    create = b"CREATE TABLE t (\n keyword varchar(9),\n url text,\n KEY x (url)\n);\nINSERT INTO t VALUES ('b','https://example.com');"
+    other = b"INSERT INTO other VALUES ('c','d');INSERT INTO `x_options` (`keyword`) VALUES ('e');"
+    rows = read(b"SET NAMES utf8;" + other + columns + create + other)
+    assert [(row.record["custom"], row.clicks) for row in rows] == [("a", 3), ("b", None)]
 
 
 def test_columns_may_repeat_or_lack_a_name() -> None:
-    recognized = files.recognize(b"Long URL,Short code,,Note,Note\n")
-    assert recognized.columns == ["Long URL", "Short code", "column 3", "Note", "Note (2)"]
+    names = files.recognize(b"Long URL,Short code,,a (2),a,a,,a,column 6,a (2)\n").columns
+    assert names[2:] == ["column 3", "a (2)", "a", "a (3)", "column 7", "a (4)", "column 6", "a (2) (2)"]
+    assert files.recognize(b"Long URL,Short code" + b",a" * 498 + b"\n").columns[-1] == "a (498)"
+
+
+def test_the_report_has_the_first_cells_of_a_row_that_cannot_be_read() -> None:
+    [row] = read(lines(b"https://example.com,a,b,c,d,e,f,g"))
+    assert row.raw == {"Long URL": "https://example.com", "Short code": "a", "Title": "b", "Tags": "c",
+                       "column 5": "d", "column 6": "e"}  # fmt: skip
+    assert read(lines(LINK + b',"open,', LINK))[0].raw["Short code"] == "summer"
+    assert read(lines(b"https://example.com,a\0b"))[0].raw["Short code"] == "a\ufffdb"
 
 
 def test_a_message_names_a_bounded_number_of_columns() -> None:
@@ -81,41 +195,7 @@ def test_a_message_names_a_bounded_number_of_columns() -> None:
     assert len(message) < 3000
 
 
-# --- damaged rows
-
-
-@pytest.mark.parametrize("content", [b"", b"\n\r\n", b"\xef\xbb\xbf", b"  ", gzip.compress(b"", mtime=0)])
-def test_an_empty_file_is_refused(content: bytes) -> None:
-    assert problem(content) == "The file is empty."
-
-
-def test_a_quotation_mark_that_is_never_closed_costs_one_row() -> None:
-    content = HEADER.encode() + b'https://example.com,a1,"open,\nhttps://example.com,a2,b,\nhttps://example.com,a3,c,\n'
-    rows = read(content)
-    assert [row.problem for row in rows] == ["Row 1 has a quotation mark that is never closed.", None, None]
-    assert rows[0].raw["Short code"] == "a1"
-
-
-@pytest.mark.parametrize("size", [200_000, 3_000_000])
-def test_a_cell_that_is_too_long_costs_one_row(size: int) -> None:
-    content = HEADER.encode() + b"https://example.com,a1,%s,\nhttps://example.com,a2,b,\n" % (b"x" * size)
-    rows = read(content)
-    assert [row.problem for row in rows] == [f"Row 1 {CLOSE_QUOTE}", None]
-    assert rows[1].record["custom"] == "a2"
-
-
-def test_a_nul_character_is_a_problem() -> None:
-    rows = read(HEADER.encode() + b"https://example.com,a\x00b,c,\nhttps://example.com,a2,b,\n")
-    assert [row.problem for row in rows] == ["Row 1 contains a NUL character. Remove it.", None]
-    assert rows[0].raw["Short code"] == "a\ufffdb"
-    [row] = read(b'{"longUrl": "https://example.com", "shortCode": "a\\u0000b"}')
-    assert row.problem == "Row 1 contains a NUL character. Remove it."
-
-
-def test_a_binary_file_is_refused() -> None:
-    assert problem(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
-    assert problem(b"a\x00b,cdefghijkl\n1,2\n") == "This is not a text file. Import a CSV, JSON or SQL file."
-    assert problem(b"PK\x03\x04" + bytes(100)).startswith("This is a ZIP archive.")
+# --- values
 
 
 @pytest.mark.parametrize(
@@ -173,3 +253,8 @@ def test_clicks_may_have_separators(text: str, clicks: int | None) -> None:
 def test_tags_may_have_several_separators(text: str) -> None:
     quoted = text.replace('"', '""')
     assert only(f'destination,slashtag,tags\nhttps://example.com,summer,"{quoted}"\n'.encode()).tags == ["a", "b"]
+
+
+def test_targets_with_international_names_are_kept() -> None:
+    url = "https://пример.example/дорога?q=ü"
+    assert only(f"Long URL,Short code\n{url},idn\n".encode()).record["url"] == url

@@ -12,7 +12,7 @@ from linkmgr.imports import job, storing
 from linkmgr.web import uploads
 from tests.conftest import Client
 from tests.support.factories import Sql
-from tests.support.imported import HEADER, Import, aliases, counts, details, sale, send, shlink
+from tests.support.imported import HEADER, Import, aliases, counts, details, import_of, sale, send, shlink
 from tests.support.races import at_once
 
 # --- files
@@ -40,7 +40,7 @@ def test_a_form_and_gzip_are_files_too(alice: Client, run_jobs: Callable[[], Non
     answer = alice.post("/api/imports", data=form, content_type="multipart/form-data")
     assert answer.status_code == 200, answer.text
     run_jobs()
-    found = alice.get(f"/api/imports/{answer.get_json()['id']}").get_json()["data"]
+    found = import_of(alice, answer.get_json()["id"])
     assert (found["name"], found["on_conflict"], found["made"]) == ("links.csv.gz", "rename", 1)
     assert aliases(sql, alice) == ["zipped"]
 
@@ -296,5 +296,5 @@ def test_two_imports_at_once_stay_within_the_plan(
 
     at_once(2, run)
     assert len(aliases(sql, free)) == 100
-    rows = [free.get(f"/api/imports/{import_id}").get_json()["data"] for import_id in ids]
+    rows = [import_of(free, import_id) for import_id in ids]
     assert (sum(row["made"] for row in rows), sum(row["failed"] for row in rows)) == (100, 60)

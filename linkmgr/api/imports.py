@@ -5,9 +5,10 @@ from collections.abc import Generator, Iterator
 import orjson
 from flask import Blueprint, Response, request
 
-from linkmgr.errors import AppError
-from linkmgr.fields.base import Choice, New, Target, Text, body, load
+from linkmgr.fields.base import Choice, Target, Text
+from linkmgr.fields.bodies import New, body, load
 from linkmgr.fields.member import member
+from linkmgr.fields.problems import invalid
 from linkmgr.fields.query import paging
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.imports import requests, services
@@ -24,7 +25,6 @@ from linkmgr.web.responses import Json, listing, ok, versioned
 bp = Blueprint("imports", __name__)
 
 RULES = ("skip", "rename", "update")  # for aliases that are in use
-_SWITCH = ("0", "1")
 _MAX_TOKEN = 1000
 _PAGE = 100  # failed rows that are read at once; each has at most 128 KiB
 
@@ -42,10 +42,28 @@ class ServiceToRead(New):
 
 
 class ImportRules(New):
-    source = Choice(("auto", *requests.SOURCES))
-    on_conflict = Choice(RULES)
-    dry_run = Choice(_SWITCH)
-    mapping = Text(10_000, multiline=True)
+    """Parameters of the query, or fields of a form."""
+
+    source = member(
+        Choice(("auto", *requests.SOURCES), load_default="auto"),
+        "The service that a file comes from, if it is not recognized by its columns.",
+        "auto",
+    )
+    mapping = member(
+        Text(10_000, multiline=True, load_default="{}"),
+        "A JSON object with the name of the column for each member. The members are those of the body of "
+        "`POST /api/url/add`, `tags`, `created` and `clicks`.",
+        '{"url": "Target", "custom": "Name"}',
+    )
+    on_conflict = member(
+        Choice(RULES, load_default=RULES[0]),
+        "The rule for a row whose alias one of your links has: `skip` keeps the link, `rename` creates another one "
+        "with the alias and a number, `update` writes the members of the row to the link. With `skip` and `update`, an "
+        "alias of another user is a failure. With `skip`, so is the alias of an earlier row with another URL, for "
+        "example if the rows had different domains that you do not have.",
+        RULES[0],
+    )
+    dry_run = member(Choice(("0", "1"), load_default="0"), "`1`: store nothing.", "0")
 
 
 def parse_mapping(text: str) -> dict[str, str]:
@@ -54,11 +72,11 @@ def parse_mapping(text: str) -> dict[str, str]:
     except orjson.JSONDecodeError:
         mapping = None
     if not isinstance(mapping, dict) or not all(isinstance(column, str) for column in mapping.values()):
-        raise AppError("invalid", problems='mapping must be a JSON object such as {"url": "Target"}')
+        raise invalid('mapping must be a JSON object such as {"url": "Target"}')
     if unknown := mapping.keys() - set(MEMBERS):
-        raise AppError("invalid", problems=f"mapping must have only {', '.join(MEMBERS)}; remove {', '.join(unknown)}")
+        raise invalid(f"mapping must have only {', '.join(MEMBERS)}; remove {', '.join(unknown)}")
     if any("\0" in column for column in mapping.values()):
-        raise AppError("invalid", problems="mapping must name columns without NUL characters")
+        raise invalid("mapping must name columns without NUL characters")
     return mapping
 
 
@@ -76,7 +94,7 @@ def _is_service() -> bool:
 
 def _service(loaded: Json) -> Service:
     if loaded["source"] != "bitly" and "address" not in loaded:
-        raise AppError("invalid", problems="address is required for this source")
+        raise invalid("address is required for this source", "required")
     return Service(loaded["source"], loaded.get("address", ""), loaded["token"])
 
 
@@ -85,41 +103,25 @@ def service(members: Json) -> Service:
     return _service(load(ServiceToRead, {name: members[name] for name in members.keys() & ServiceToRead().fields}))
 
 
-def rule(members: Json) -> str:
-    """Return the rule for conflicts."""
-    rules = load(ImportRules, {name: members[name] for name in ("on_conflict",) if name in members})
-    return str(rules.get("on_conflict", RULES[0]))
-
-
-def _origin(rules: Json) -> File | Service:
-    if _is_service():
-        return _service(body(ServiceToRead))
-    upload = uploads.receive()
-    return recognize(upload, rules)
+def rules_of(members: Json) -> Json:
+    return load(ImportRules, {name: members[name] for name in ImportRules().fields if name in members})
 
 
 def recognize(upload: uploads.Upload, rules: Json) -> File:
     """Return the uploaded file and its form. The console uses this too."""
-    source = rules.get("source", "auto")
-    mapping = parse_mapping(rules["mapping"]) if "mapping" in rules else {}
-    return requests.recognize(upload.file, upload.size, upload.name, None if source == "auto" else source, mapping)
-
-
-def _rules() -> Json:
-    members = request.args.to_dict()
-    if request.mimetype == "multipart/form-data":
-        members |= uploads.receive().members
-    return load(ImportRules, {name: members[name] for name in ImportRules().fields if name in members})
+    source = None if rules["source"] == "auto" else rules["source"]
+    mapping = parse_mapping(rules["mapping"])
+    return requests.recognize(upload.file, upload.size, upload.name, source, mapping)
 
 
 @bp.post("/imports")
 def add() -> Json:
-    rules = _rules()
-    origin = _origin(rules)
-    if rules.get("dry_run") == "1":
+    is_form = request.mimetype == "multipart/form-data"
+    rules = rules_of(request.args.to_dict() | (uploads.receive().members if is_form else {}))
+    origin = _service(body(ServiceToRead)) if _is_service() else recognize(uploads.receive(), rules)
+    if rules["dry_run"] == "1":
         return ok(data=requests.preview(user_id(), origin))
-    import_id = requests.add(user_id(), origin, on_conflict=rule(rules))
-    return ok("Import has been queued.", id=import_id)
+    return ok("Import has been queued.", id=requests.add(user_id(), origin, on_conflict=rules["on_conflict"]))
 
 
 @bp.get("/imports")
@@ -147,14 +149,14 @@ def errors(import_id: int) -> Response:
 
 @bp.delete("/imports/<id:import_id>")
 def delete(import_id: int) -> Json:
-    ended = imports.delete(user_id(), import_id) not in ("queued", "running", "paused")
-    return ok("Import has been deleted successfully." if ended else "Import has been cancelled.")
+    cancelled = requests.delete(user_id(), import_id)
+    return ok("Import has been cancelled." if cancelled else "Import has been deleted successfully.")
 
 
 @bp.post("/imports/<id:import_id>/continue")
 def resume(import_id: int) -> Json:
     imports.read(user_id(), import_id)
-    imports.resume(user_id(), import_id)
+    requests.resume(user_id(), import_id)
     return ok("Import has been continued.")
 
 

@@ -14,8 +14,8 @@ TOO_SLOW = "This row takes too long to store. Try again, or give it fewer channe
 class Batch(ABC):
     """Rows that wait, all of the same kind, and what has become of them."""
 
-    def __init__(self, user_id: int, details: Row, waiting: list[Row], rows: list[Any]) -> None:
-        self.user_id, self.details, self.waiting, self.rows = user_id, details, waiting, rows
+    def __init__(self, details: Row, waiting: list[Row], rows: list[Any]) -> None:
+        self.user_id, self.details, self.waiting, self.rows = details["user_id"], details, waiting, rows
         self._clear()
         self.check()
 

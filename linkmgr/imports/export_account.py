@@ -33,7 +33,8 @@ import orjson
 
 from linkmgr.db.statements import Row, row
 from linkmgr.errors import AppError
-from linkmgr.repository import export, visit_list
+from linkmgr.repository import domains, qr, url_records, visit_list
+from linkmgr.repository.tables import in_batches
 from linkmgr.resources.bio import BioPage
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.resources.channels import Channel
@@ -49,9 +50,9 @@ FORMAT = 1
 
 
 def _domains(user_id: int, after: int) -> list[Row]:
-    domains = Domain.batch(user_id, after)
-    images = export.domain_logos(user_id, [domain["id"] for domain in domains])
-    return [domain | {"image": images.get(domain["id"])} for domain in domains]
+    records = Domain.batch(user_id, after)
+    images = domains.logos(user_id, [domain["id"] for domain in records])
+    return [domain | {"image": images.get(domain["id"])} for domain in records]
 
 
 # By their files.
@@ -79,12 +80,12 @@ def files(user_id: int) -> Iterator[tuple[str, Iterable[bytes]]]:
 
 def _contents(user_id: int) -> Iterator[tuple[str, Iterator[list[Row]]]]:
     for name, resource in RESOURCES.items():
-        yield name, export.batches(_domains if resource is Domain else resource.batch, user_id)
+        yield name, in_batches(_domains if resource is Domain else resource.batch, user_id)
     yield "answers", visit_list.answers(user_id)
-    yield "links", _without(_OWN, _with_own_host(export.batches(export.links, user_id)))
-    yield "qr", _without(_OWN, export.batches(export.codes, user_id))
-    yield "logos", export.batches(export.logos, user_id)
-    yield "bio", _without(_OWN, export.batches(BioPage.batch, user_id))
+    yield "links", _without(_OWN, _with_own_host(in_batches(url_records.exported, user_id)))
+    yield "qr", _without(_OWN, in_batches(qr.exported, user_id))
+    yield "logos", in_batches(qr.logos, user_id)
+    yield "bio", _without(_OWN, in_batches(BioPage.batch, user_id))
     yield "visits", visit_list.all_visits(user_id)
 
 

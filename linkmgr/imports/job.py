@@ -22,11 +22,11 @@ from linkmgr import keys
 from linkmgr.db import jobs, transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.imports import account, files, services, staged, storing, visits
+from linkmgr.imports import account, files, services, storing, visits
 from linkmgr.imports.batch import Batch
 from linkmgr.imports.rows import ReadError
 from linkmgr.imports.stored_file import StoredFile
-from linkmgr.repository import import_job, import_rows
+from linkmgr.repository import import_rows, imports
 from linkmgr.repository.visits import delete_spool
 
 KIND = "import"
@@ -77,7 +77,7 @@ def forget(import_id: int | None = None) -> None:
 
 def run_batch(user_id: int, import_id: int) -> bool:
     """Do the next batch of an import. Return True if there is nothing left to do."""
-    details = import_job.details(user_id, import_id)
+    details = imports.details(user_id, import_id)
     if details is None or details["state"] not in ("queued", "running"):
         forget(import_id)
         if details is not None and details["state"] == "paused":
@@ -87,75 +87,82 @@ def run_batch(user_id: int, import_id: int) -> bool:
         return import_rows.clear(user_id, import_id, also_errors=details is None)
     try:
         if details["stage"] == "store":
-            _store(user_id, import_id, details)
+            _store(details)
         elif details["size"] is None:
-            _read_service(user_id, import_id, details)
+            _read_service(details)
         else:
-            _read_file(user_id, import_id, details)
+            _read_file(details)
     except (*_UNAVAILABLE, jobs.Later):
         raise
     except Exception as error:
         forget(import_id)
         if isinstance(error, AppError) and isinstance(error.seconds, int):
             raise jobs.Later(error.seconds) from error
-        if import_job.details(user_id, import_id) is None:  # its user has been deleted meanwhile
+        if imports.details(user_id, import_id) is None:  # its user has been deleted meanwhile
             return True
         current_app.logger.error("import %s failed after row %s", import_id, details["rows_read"], exc_info=error)
-        message = f"The import stopped after row {details['rows_read']} because of an error on our side."
-        import_job.end(user_id, import_id, details["batch"], "failed", message)
+        _save(details, state="failed", message=f"{_stopped(details)} because of an error on our side.")
     return False
 
 
 def abandon(user_id: int, import_id: int) -> None:
     """End an import of which each process that does its next batch is killed."""
-    details = import_job.details(user_id, import_id)
+    details = imports.details(user_id, import_id)
     if details is not None:
-        message = (
-            f"The import stopped after row {details['rows_read']}, because the process that reads the next rows was "
-            f"ended {jobs.MAX_LOST} times. Import these rows in smaller files."
-        )
-        import_job.end(user_id, import_id, details["batch"], "failed", message)
+        reason = f"because the process that reads the next rows was ended {jobs.MAX_LOST} times"
+        _save(details, state="failed", message=f"{_stopped(details)}, {reason}. Import these rows in smaller files.")
+
+
+def _stopped(details: Row) -> str:
+    return f"The import stopped after row {details['rows_read']}"
+
+
+def _save(details: Row, **changes: Any) -> None:
+    imports.save(details["user_id"], details["id"], details["batch"], **changes)
+
+
+def _lock(details: Row) -> bool:
+    return imports.lock_batch(details["user_id"], details["id"], details["batch"])
 
 
 # --- reading
 
 
-def _read_file(user_id: int, import_id: int, details: Row) -> None:
-    reading = _local.readings.get(import_id)
+def _read_file(details: Row) -> None:
+    reading = _local.readings.get(details["id"])
     if reading is None or reading.batch != details["batch"]:
-        reading = _begin(user_id, import_id, details)
+        reading = _begin(details)
         if reading is None:
             return
     rows, problem, is_last = _take(reading)
-    bytes_read = reading.file.tell()
-    if not _save(user_id, import_id, details, rows, problem=problem, is_last=is_last, bytes_read=bytes_read):
-        forget(import_id)
+    bytes_read = reading.file.tell() - details["bytes_read"]
+    if not _save_read(details, rows, problem=problem, is_last=is_last, bytes_read=bytes_read):
+        forget(details["id"])
         return
     reading.batch, reading.used = reading.batch + 1, monotonic()
     if is_last:
-        forget(import_id)
+        forget(details["id"])
 
 
-def _begin(user_id: int, import_id: int, details: Row) -> _Reading | None:
+def _begin(details: Row) -> _Reading | None:
     """Open the file. Before, delete the rows that another process has read, in as many calls as it takes."""
+    user_id, import_id = details["user_id"], details["id"]
     forget(import_id)
-    if details["found"] and not import_rows.clear(user_id, import_id):
+    if details["found"]:
+        if import_rows.clear(user_id, import_id, also_file=False):
+            _save(details, **{name: -details[name] for name in ("found", "waiting_bytes", "bytes_read")})
         return None
     for other in [other for other, reading in _local.readings.items() if monotonic() - reading.used > _IDLE]:
         forget(other)
     if len(_local.readings) >= MAX_READINGS:
         raise jobs.Later(1)
-    if details["found"]:
-        import_job.restart(user_id, import_id, details["batch"])
     file = StoredFile(user_id, import_id, details["size"])
     stream: Any = io.BufferedReader(file, 1 << 16)
     if details["source"] == account.SOURCE:
         rows: Iterator[Any] = account.read(stream)
     else:
         rows = files.read(stream, details["source"], details["mapping"])
-    reading = _Reading(details["batch"] + bool(details["found"]), rows, file)
-    _local.readings[import_id] = reading
-    details["batch"], details["waiting_bytes"] = reading.batch, 0
+    _local.readings[import_id] = reading = _Reading(details["batch"], rows, file)
     return reading
 
 
@@ -174,68 +181,55 @@ def _take(reading: _Reading) -> tuple[list[Any], str, bool]:
     return rows, "", True
 
 
-def _read_service(user_id: int, import_id: int, details: Row) -> None:
+def _read_service(details: Row) -> None:
     """Read a page."""
+    user_id, import_id, before = details["user_id"], details["id"], details["found"]
     try:
         token = keys.unseal(user_id, details["token"])
         service = services.connect(details["source"], details["address"], token)
-        page = service.page(details["cursor"], details["found"])
+        page = service.page(details["cursor"], before)
     except ReadError as error:
         if error.retry_after or error.is_temporary:
-            _ask_again(user_id, import_id, details, error)
+            _ask_again(details, error)
         else:
-            _save(user_id, import_id, details, [], problem=error.message, is_last=True)
+            _save_read(details, [], problem=error.message, is_last=True)
         return
-    rows = service.rows(page, details["found"] + 1)
+    rows = service.rows(page, before + 1)
     sent = [row.name for row in rows if not row.is_visits and row.name]
-    names = import_rows.names(user_id, import_id, "links", sent)  # which an earlier page had
-    rows = [row for row in rows if row.is_visits or row.name not in names]
-    missing = max(0, page.missing and page.missing + len(page.links) - len(rows))
-    numbered = [row._replace(number=details["found"] + n) for n, row in enumerate(rows, 1)]
+    earlier = import_rows.references(user_id, import_id, "links", sent, also_waiting=True)  # of earlier pages
+    rows = [row for row in rows if row.is_visits or row.name not in earlier]
+    missing = max(0, page.missing and page.missing + len(page.links) - len(rows)) - details["missing"]
+    numbered = [row._replace(number=before + n) for n, row in enumerate(rows, 1)]
     is_endless = page.following is not None and details["batch"] >= MAX_PAGES
     problem = f"The service has more than {MAX_PAGES:,} pages. Import a file of it." if is_endless else ""
     is_last = page.following is None or is_endless
-    _save(
-        user_id, import_id, details, numbered, problem=problem, cursor=page.following, is_last=is_last, missing=missing
-    )
+    _save_read(details, numbered, problem=problem, is_last=is_last, cursor=page.following, missing=missing)
 
 
-def _ask_again(user_id: int, import_id: int, details: Row, error: ReadError) -> None:
+def _ask_again(details: Row, error: ReadError) -> None:
     """Ask the service again later, or let the import wait for the user."""
     pauses = [error.retry_after] if error.retry_after else PAUSES[details["failures"] :]
-    hours = import_job.save_failure(user_id, import_id, details["batch"], failures=0 if error.retry_after else 1)
-    if not pauses or hours > MAX_FAILING_HOURS:
-        import_job.pause(user_id, import_id, details["batch"], error.message)
+    if not pauses or (details["failing_hours"] or 0) > MAX_FAILING_HOURS:
+        _save(details, is_failing=True, state="paused", message=error.message)
         return
+    _save(details, is_failing=True, failures=0 if error.retry_after else 1)
     raise jobs.Later(pauses[0]) from error
 
 
-def _save(
-    user_id: int,
-    import_id: int,
-    details: Row,
-    rows: list[Any],
-    *,
-    is_last: bool,
-    problem: str = "",
-    cursor: Any = None,
-    missing: int = 0,
-    bytes_read: int = 0,
-) -> bool:
+def _save_read(details: Row, rows: list[Any], *, problem: str, is_last: bool, **changes: Any) -> bool:
     """Store rows that were read. Return False if another process has done so, or if the import has ended."""
-    packed = staged.pack(user_id, rows)
+    packed = storing.pack(details["user_id"], rows)
     size = sum(len(row["content"]) for row in packed)
     if details["waiting_bytes"] + size > MAX_STAGED:
         is_last, problem = True, "The file has more rows than an import can have. Divide it into several files."
+    if is_last:
+        changes |= {"stage": "store", "problem": problem}
     with transaction.lazily(lambda: None) as writes:
-        if not import_job.lock_batch(user_id, import_id, details["batch"]):
+        if not _lock(details):
             return False
         if packed:
-            import_rows.add(user_id, import_id, packed)
-        import_job.save_read(
-            user_id, import_id, cursor=cursor, is_last=is_last, problem=problem, missing=missing, found=len(rows),
-            bytes=size, bytes_read=bytes_read,
-        )  # fmt: skip
+            import_rows.add(details["user_id"], details["id"], packed)
+        _save(details, state="running", failures=-details["failures"], found=len(rows), waiting_bytes=size, **changes)
         writes.commit()
     return True
 
@@ -243,44 +237,46 @@ def _save(
 # --- storing
 
 
-def _store(user_id: int, import_id: int, details: Row) -> None:
+def _store(details: Row) -> None:
+    import_id = details["id"]
     limit = _local.limits.get(import_id, storing.MAX_ROWS)
-    waiting = import_rows.waiting(user_id, import_id, limit=limit, lines=storing.MAX_ROWS)
+    waiting = import_rows.waiting(details["user_id"], import_id, limit=limit, lines=storing.MAX_ROWS)
     if not waiting:
         state, message = ("failed", details["problem"]) if details["problem"] else ("done", _notes(details))
-        import_job.end(user_id, import_id, details["batch"], state, message)
+        _save(details, state=state, message=message)
         return
-    batch = storing.prepare(user_id, details, waiting)
+    batch = storing.prepare(details, waiting)
     try:
-        _save_stored(user_id, import_id, details, batch, batch.store)
+        _save_stored(details, batch, batch.store)
     except pg.QueryCanceled:
         _local.limits[import_id] = max(1, len(batch.waiting) // 2)
         if len(batch.waiting) == 1:
-            _save_stored(user_id, import_id, details, batch, batch.fail)
+            _save_stored(details, batch, batch.fail)
     except pg.CheckViolation:  # a month without a partition
         visits.create_partitions(batch.visits)
     else:
         _local.limits[import_id] = min(2 * limit, storing.MAX_ROWS)
 
 
-def _save_stored(user_id: int, import_id: int, details: Row, batch: Batch, store: Callable[[], None]) -> None:
+def _save_stored(details: Row, batch: Batch, store: Callable[[], None]) -> None:
+    user_id, import_id = details["user_id"], details["id"]
     with transaction.lazily(lambda: None) as writes:
-        if not import_job.lock_batch(user_id, import_id, details["batch"]):
+        if not _lock(details):
             return
         store()
         errors = batch.errors[: max(0, import_rows.MAX_ERRORS - details["failed"])]
         kept = {row["number"] for row in (*errors, *batch.kept)}
         done = [row["number"] for row in batch.waiting if row["number"] not in kept]
         size = import_rows.finish(user_id, import_id, errors=errors, kept=batch.kept, done=done)
-        import_job.save_stored(
-            user_id,
-            import_id,
-            read=sum(row["lines"] for row in batch.waiting),
+        _save(
+            details,
+            state="running",
+            rows_read=sum(row["lines"] for row in batch.waiting),
             error_bytes=size,
             visits=len(batch.visits),
-            refused=batch.refused,
+            visits_refused=batch.refused,
             cut=batch.cut,
-            **{kind: batch.counts[kind] for kind in ("made", "updated", "skipped", "failed")},
+            **batch.counts,
         )
         if size:
             import_rows.drop_old_errors(user_id, import_id)

@@ -1,6 +1,8 @@
-"""Store a batch of imported links."""
+"""Check a batch of imported links, and store it."""
 
 from collections import Counter
+from collections.abc import Container
+from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -9,12 +11,16 @@ import psycopg2
 from linkmgr.db.statements import MAX_BIGINT, Row
 from linkmgr.db.transaction import undoable
 from linkmgr.errors import AppError, as_app_error
-from linkmgr.fields.base import load
-from linkmgr.repository import bulk, imported_links
+from linkmgr.fields.bodies import load
+from linkmgr.fields.problems import invalid
+from linkmgr.imports.rows import ImportRow
+from linkmgr.repository import bulk, imported, urls
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
 MAX_ALIAS = 50
+MAX_CHANNELS = 100  # of a row
+MAX_TITLE = 255
 _TRIES = 3  # for a free alias, while other transactions take some
 
 
@@ -51,6 +57,38 @@ def failure(error: Exception) -> Outcome:
     raise error
 
 
+def check(row: ImportRow, hosts: Container[str]) -> Sent | Outcome:
+    """Return the link of a row, or the reason why it cannot be stored.
+
+    The domain of the source is kept if it is one of `hosts`, the branded domains of the user. Otherwise the link moves
+    to our own host.
+    """
+    if row.problem:
+        return Outcome("failed", None, "invalid", row.problem)
+    if len(row.tags) > MAX_CHANNELS and len(row.channels) > MAX_CHANNELS:
+        return failure(invalid(f"tags must have at most {MAX_CHANNELS} names"))
+    body: Row = {name: value for name, value in row.record.items() if name != "domain"}
+    if generated := body.pop("alias", ""):
+        body["custom"] = generated
+    host = row.foreign_host
+    if host in hosts:
+        body["domain"] = host
+    title = str(body.get("metatitle", ""))
+    if len(title) > MAX_TITLE:
+        body["metatitle"] = title[:MAX_TITLE]
+    try:
+        link = Link.to_row(load(Link.creates(), body))
+    except AppError as error:
+        return failure(error)
+    if generated:
+        link["alias"] = link.pop("custom")
+        del body["custom"]
+    if row.created and row.created < datetime.now(UTC).isoformat(" "):
+        link["created"] = f"{row.created}+00"
+    moved_from = host if host and host not in hosts else ""
+    return Sent(body, link, row.clicks, moved_from, len(title) > MAX_TITLE)
+
+
 def store_checked(user_id: int, checked: list[Sent | Outcome], details: Row) -> list[Outcome]:
     """Store those links of a batch that are in order, in a transaction. Return the outcomes of all."""
     sent = [row for row in checked if isinstance(row, Sent)]
@@ -59,7 +97,7 @@ def store_checked(user_id: int, checked: list[Sent | Outcome], details: Row) -> 
 
 
 def store(user_id: int, sent: list[Sent], details: Row) -> list[Outcome]:
-    last_id = imported_links.last_id()
+    last_id = imported.last_id()
     for row in sent:
         if row.clicks:
             row.link["imported_clicks"] = min(row.clicks, MAX_BIGINT)
@@ -93,7 +131,7 @@ def store(user_id: int, sent: list[Sent], details: Row) -> list[Outcome]:
         if sets_clicks and outcome.id and row.clicks is not None and outcome.kind == "updated"
     }
     if clicks:
-        imported_links.set_clicks(user_id, clicks)
+        imported.count_clicks(user_id, clicks, subtract=False)
     return outcomes
 
 
@@ -118,8 +156,8 @@ def _regenerate(
     generated = [n for n in conflicts if "custom" not in sent[n].link]
     if not generated:
         return conflicts
-    existing = imported_links.find_own(user_id, [sent[n].name for n in generated])
-    foreign = [n for n, link_id in zip(generated, existing, strict=True) if link_id is None]
+    existing = imported.find_own(user_id, [sent[n].name for n in generated])
+    foreign = [n for n, link in zip(generated, existing, strict=True) if link["id"] is None]
     links = [{name: value for name, value in sent[n].link.items() if name != "alias"} for n in foreign]
     for n, outcome in zip(foreign, _add(user_id, links, last_id), strict=True):
         outcomes[n] = outcome
@@ -140,14 +178,12 @@ def _taken() -> Outcome:
 def _skip(user_id: int, sent: list[Sent], first_id: int) -> list[Outcome]:
     """Skip links that the user has already. An alias of another user is a failure, and so is the one of an earlier row
     with another target: their domains differ in the source, but not here."""
-    existing = imported_links.find_own(user_id, [row.name for row in sent])
-    new = [link_id for link_id in existing if link_id and link_id > first_id]
-    targets = imported_links.targets(user_id, new) if new else {}
+    existing = imported.find_own(user_id, [row.name for row in sent])
     return [
-        Outcome("skipped", link_id)
-        if link_id and targets.get(link_id, row.link["url"]) == row.link["url"]
+        Outcome("skipped", link["id"])
+        if link["id"] and (link["id"] <= first_id or link["url"] == row.link["url"])
         else _taken()
-        for row, link_id in zip(sent, existing, strict=True)
+        for row, link in zip(sent, existing, strict=True)
     ]
 
 
@@ -164,7 +200,7 @@ def _rename(user_id: int, sent: list[Sent], last_id: int) -> list[Outcome]:
             used[alias, host] += 1
         links = [
             sent[n].link | {"custom": f"{name['alias']}-{suffix}" if suffix else sent[n].name["alias"]}
-            for n, name, suffix in zip(remaining, names, imported_links.free_suffixes(user_id, names), strict=True)
+            for n, name, suffix in zip(remaining, names, imported.free_suffixes(user_id, names), strict=True)
         ]
         outcomes |= dict(zip(remaining, _add(user_id, links, last_id), strict=True))
         remaining = [n for n in remaining if outcomes[n].code == "alias_taken"]
@@ -175,18 +211,19 @@ def _rename(user_id: int, sent: list[Sent], last_id: int) -> list[Outcome]:
 
 def _update(user_id: int, sent: list[Sent]) -> list[Outcome]:
     """Write the members of each row to the user's link with its alias."""
-    existing = imported_links.find_own(user_id, [row.name for row in sent])
+    existing = imported.find_own(user_id, [row.name for row in sent])
     return [
-        _change(user_id, link_id, row) if link_id else _taken() for row, link_id in zip(sent, existing, strict=True)
+        _change(user_id, link["id"], row) if link["id"] else _taken() for row, link in zip(sent, existing, strict=True)
     ]
 
 
 def _change(user_id: int, link_id: int, row: Sent) -> Outcome:
     try:
         with undoable():
-            Link.change(user_id, link_id, load(Link.updates(), row.body))
+            changes = Link.to_changes(load(Link.updates(), row.body))
             if "password_hash" in row.link and "password" not in row.body:  # only a zip has the hash itself
-                imported_links.set_password_hash(user_id, link_id, row.link["password_hash"])
+                changes |= {"password_hash": row.link["password_hash"], "changed": True}
+            urls.update(user_id, link_id, **changes)
     except (AppError, psycopg2.IntegrityError) as error:
         return failure(error)
     return Outcome("updated", link_id)

@@ -7,10 +7,11 @@ from linkmgr import keys
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, not_found
-from linkmgr.imports import account, bodies, files, services, stored_file
-from linkmgr.imports.links import Outcome, Sent
+from linkmgr.fields.problems import invalid
+from linkmgr.imports import account, files, services, stored_file
+from linkmgr.imports.links import Outcome, Sent, check
 from linkmgr.imports.rows import ImportRow, ReadError
-from linkmgr.repository import import_job, imports
+from linkmgr.repository import imported, imports
 
 SOURCES = (*files.SOURCES, account.SOURCE)
 PREVIEW_ROWS = 10
@@ -55,14 +56,14 @@ def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mappi
         raise AppError("import_unreadable", problem=_NO_ACCOUNT)
     columns = set(form.columns)
     if missing := [column for column in mapping.values() if column not in columns and form.format == "csv"]:
-        raise AppError("invalid", problems=f"mapping names columns that the file does not have: {', '.join(missing)}")
+        raise invalid(f"mapping names columns that the file does not have: {', '.join(missing)}")
     chosen = source or (form.source.name if form.source else "")
     return File(stream, size, name, chosen, mapping or form.mapping, form.format, form.columns)
 
 
 def draft(user_id: int, import_id: int, mapping: dict[str, str]) -> File:
     """Return the file of a draft, which the console shows before the import begins."""
-    details = import_job.details(user_id, import_id)
+    details = imports.details(user_id, import_id)
     if details is None or details["state"] != "draft":
         raise not_found("import")
     stream: Any = io.BufferedReader(stored_file.StoredFile(user_id, import_id, details["size"]), 1 << 16)
@@ -75,6 +76,24 @@ def begin(user_id: int, import_id: int, *, on_conflict: str, mapping: dict[str, 
     _require_known(file)
     with transaction.joined():
         imports.begin(user_id, import_id, on_conflict=on_conflict, mapping=file.mapping)
+        imports.enqueue(user_id, import_id)
+
+
+def resume(user_id: int, import_id: int) -> None:
+    """Continue an import that waits for its user."""
+    with transaction.joined():
+        imports.resume(user_id, import_id)
+        imports.enqueue(user_id, import_id)
+
+
+def delete(user_id: int, import_id: int) -> bool:
+    """Cancel an import, or delete the record of one that has ended. Return True if it was cancelled."""
+    with transaction.joined():
+        cancelled = imports.cancel(user_id, import_id)
+        if not cancelled:
+            imports.delete(user_id, import_id)
+        imports.enqueue(user_id, import_id)
+    return cancelled
 
 
 def _require_known(file: File) -> None:
@@ -111,8 +130,8 @@ def preview(user_id: int, origin: File | Service) -> Row:
 
 def _check(user_id: int, rows: list[ImportRow]) -> list[Row]:
     """Return rows as they would be stored. Channels that are missing would be made."""
-    hosts = bodies.own_hosts(user_id, rows)
-    checked = [None if row.is_visits else bodies.check(row, hosts) for row in rows]
+    hosts = imported.own_ids(user_id, "domains", [*{row.host for row in rows}], by="host")
+    checked = [None if row.is_visits else check(row, hosts) for row in rows]
     return [
         _describe(
             row,
@@ -127,7 +146,7 @@ def _describe(row: ImportRow, link: Row, problem: str | None) -> Row:
     return {
         "number": row.number,
         "link": {name: str(value) for name, value in link.items() if name != "password"},
-        "channels": bodies.channel_names(row),
+        "channels": row.channels,
         "created": row.created,
         "clicks": row.clicks,
         "visits": len(row.visits),
@@ -135,21 +154,26 @@ def _describe(row: ImportRow, link: Row, problem: str | None) -> Row:
     }
 
 
-def add(user_id: int, origin: File | Service, *, on_conflict: str, state: str = "queued", with_job: bool = True) -> int:
-    """Store an import with its file, and its job unless the caller runs the batches. Return its id."""
-    members: Row = {"source": origin.source, "on_conflict": on_conflict, "state": state}
+def add(
+    user_id: int, origin: File | Service, *, on_conflict: str, is_draft: bool = False, with_job: bool = True
+) -> int:
+    """Store an import with its file, and its job unless the caller runs the batches. A draft, of which a user has one,
+    waits for `begin`. Return its id."""
+    members: Row = {"source": origin.source, "on_conflict": on_conflict}
     if isinstance(origin, Service):
         members |= {"address": origin.address, "token": keys.seal(user_id, origin.token)}
     else:
-        if state != "draft":
+        if not is_draft:
             _require_known(origin)
         members |= {"name": origin.name, "size": origin.size, "mapping": origin.mapping}
     with transaction.joined():
-        if state == "draft":
+        if is_draft:
             imports.delete_drafts(user_id)
         import_id = imports.add(user_id, **members)
+        if not is_draft:
+            imports.begin(user_id, import_id)
         if isinstance(origin, File):
             stored_file.store(user_id, import_id, origin.stream)
-        if with_job:
+        if with_job and not is_draft:
             imports.enqueue(user_id, import_id)
     return import_id

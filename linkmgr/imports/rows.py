@@ -1,7 +1,10 @@
 """Rows of an import, as readers return them to the job that stores them."""
 
+import re
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+from linkmgr.settings import settings
 
 # Members of the body of POST /api/url/add that a source can have, and three of ImportRow. A mapping names a column of
 # the source for each.
@@ -11,6 +14,8 @@ LINK_MEMBERS = ("url", "custom", "domain", "metatitle", "description", "password
 MEMBERS = (*LINK_MEMBERS, "tags", "created", "clicks")
 
 MAX_NAME = 200  # characters of the name of a row; an alias has at most 50
+MAX_CHANNEL_NAME = 255
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 class RawVisit(NamedTuple):
@@ -27,7 +32,7 @@ class ImportRow(NamedTuple):
     """A link, or visits of a link that another row of the same source has (`is_visits`)."""
 
     number: int  # the row in the source, from 1; a header line is not counted
-    record: dict[str, Any]  # members of the body of POST /api/url/add
+    record: dict[str, Any]  # members of the body of POST /api/url/add, with a generated alias as `alias`
     tags: list[str]  # names of channels
     created: str | None  # UTC, such as 2024-01-31 10:00:00
     clicks: int | None  # total of the source, including those clicks that follow as raw visits
@@ -49,9 +54,21 @@ class ImportRow(NamedTuple):
             return ""
 
     @property
+    def foreign_host(self) -> str:
+        """Return the host of the short URL in the source if it is not ours, else ""."""
+        return "" if self.host == urlsplit(settings().base_url).hostname else self.host
+
+    @property
+    def channels(self) -> list[str]:
+        """Return the names of the channels for the tags."""
+        names = (_CONTROL.sub(" ", tag).strip()[:MAX_CHANNEL_NAME].strip() for tag in self.tags)
+        return [name for name in dict.fromkeys(names) if name]
+
+    @property
     def name(self) -> str:
         """Return the name in the source, to which visits refer, or ""."""
-        return f"{self.host}/{self.record['custom']}"[:MAX_NAME] if self.record.get("custom") else ""
+        alias = self.record.get("custom") or self.record.get("alias")
+        return f"{self.host}/{alias}"[:MAX_NAME] if alias else ""
 
     @property
     def is_visits(self) -> bool:

@@ -4,7 +4,7 @@ import io
 from typing import IO
 
 from linkmgr import keys
-from linkmgr.repository import import_job, imports
+from linkmgr.repository import imports
 from linkmgr.repository.imports import CHUNK_BYTES
 
 
@@ -41,7 +41,7 @@ class StoredFile(io.RawIOBase):
     def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
         number, start = divmod(self._at, CHUNK_BYTES)
         if number != self._number:
-            data = import_job.chunk(self._user_id, self._import_id, number)
+            data = imports.chunk(self._user_id, self._import_id, number)
             self._chunk = keys.unseal_bytes(self._user_id, data.decode()) if data else b""
             self._number = number
         part = self._chunk[start : start + len(buffer)]

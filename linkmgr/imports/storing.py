@@ -1,13 +1,22 @@
-"""Prepare the next batch of waiting rows."""
+"""Rows between the two stages of an import, which are encrypted because they may have passwords and IP addresses, and
+the next batch of them.
+"""
 
+import json
+from collections.abc import Iterator
+from itertools import groupby
 from time import monotonic
+from typing import Any
 
+from linkmgr import keys
 from linkmgr.db.statements import Row
-from linkmgr.imports import account, bodies, links, staged, visits
+from linkmgr.imports import account, links, visits
 from linkmgr.imports.account.rows import Lines
+from linkmgr.imports.account.zip_file import FILES, Line
 from linkmgr.imports.batch import Batch
 from linkmgr.imports.links import Outcome, Sent
-from linkmgr.repository import import_rows
+from linkmgr.imports.rows import ImportRow, RawVisit
+from linkmgr.repository import import_rows, imported
 
 MAX_ROWS = 500  # of a batch, and about as many visits
 CHECK_SECONDS = 0.5  # of checking the rows of a batch; the hash of a password takes 30 ms
@@ -16,8 +25,52 @@ CHECK_SECONDS = 0.5  # of checking the rows of a batch; the hash of a password t
 MAX_SUBTRANSACTIONS = 30
 _ALONE = ("domains", "logos")  # lines that are a batch of their own: a request to another host, or much memory
 
+_TOGETHER = 100  # visits of a stored row
+_LINKS = FILES.index("links")
 
-def prepare(user_id: int, details: Row, waiting: list[Row]) -> Batch:
+
+def pack(user_id: int, rows: list[ImportRow | Line]) -> list[Row]:
+    """Return rows as import_rows.add stores them. Visits that follow each other become one row."""
+    packed = []
+    for is_visits, group in groupby(rows, lambda row: row.is_visits):
+        members = [*group]
+        size = _TOGETHER if is_visits else 1
+        packed += [_packed(user_id, members[n : n + size]) for n in range(0, len(members), size)]
+    return packed
+
+
+def _packed(user_id: int, rows: list[ImportRow | Line]) -> Row:
+    first = rows[0]
+    return {
+        "number": first.number,
+        "place": _place(first),
+        "kind": first.kind,
+        "name": first.name,
+        "lines": len(rows),
+        "content": keys.seal(user_id, json.dumps(rows)),
+    }
+
+
+def _place(row: ImportRow | Line) -> int:
+    """Return the place of a row. Links that remain on our host come before those of other hosts, which may move
+    there."""
+    if isinstance(row, ImportRow) and not row.is_visits:
+        return 2 * _LINKS + bool(row.foreign_host)
+    return 2 * (FILES.index(row.kind) if row.kind in FILES else len(FILES))
+
+
+def _unpack(user_id: int, records: list[Row], *, is_account: bool) -> Iterator[Any]:
+    """Yield the rows of a list in import_rows."""
+    for record in records:
+        for values in json.loads(keys.unseal(user_id, record["content"])):
+            if is_account:
+                yield Line(*values)
+            else:
+                row = ImportRow(*values)
+                yield row._replace(visits=[RawVisit(*raw) for raw in row.visits])
+
+
+def prepare(details: Row, waiting: list[Row]) -> Batch:
     """Return the batch of the first of these rows."""
     is_account, kind = details["source"] == account.SOURCE, waiting[0]["kind"]
     batch = Lines if is_account else Visits if kind == "visits" else Links
@@ -25,26 +78,29 @@ def prepare(user_id: int, details: Row, waiting: list[Row]) -> Batch:
         waiting = waiting[:1]
     elif kind not in ("links", "visits", "answers") or details["on_conflict"] == "update":
         waiting = waiting[:MAX_SUBTRANSACTIONS]
-    return batch(user_id, details, waiting, [*staged.unpack(user_id, waiting, is_account=is_account)])
+    return batch(details, waiting, [*_unpack(details["user_id"], waiting, is_account=is_account)])
 
 
 class Links(Batch):
     """Links of a file or a service, as many as can be checked in a moment."""
 
     def check(self) -> None:
-        end, hosts = monotonic() + CHECK_SECONDS, bodies.own_hosts(self.user_id, self.rows)
+        end, hosts = (
+            monotonic() + CHECK_SECONDS,
+            imported.own_ids(self.user_id, "domains", [*{row.host for row in self.rows}], by="host"),
+        )
         self._checked: list[Sent | Outcome] = []
         for row in self.rows:
-            self._checked.append(bodies.check(row, hosts))
+            self._checked.append(links.check(row, hosts))
             if monotonic() > end:
                 break
         self.waiting = self.waiting[: len(self._checked)]
 
     def store(self) -> None:
         good = [(row, sent) for row, sent in zip(self.rows, self._checked, strict=False) if isinstance(sent, Sent)]
-        channels = bodies.channel_ids(self.user_id, [row for row, _ in good])
+        channels = imported.channel_ids(self.user_id, [*{name for row, _ in good for name in row.channels}])
         for row, sent in good:
-            sent.set_channels([channels[name] for name in bodies.channel_names(row)])
+            sent.set_channels([channels[name] for name in row.channels])
         outcomes = links.store_checked(self.user_id, self._checked, self.details)
         for row, checked, outcome in zip(self.rows, self._checked, outcomes, strict=False):
             self.count(row, outcome)

@@ -125,6 +125,8 @@ class Converter:
         if sum(len(as_text(value)) for value in (*record.values(), *tags)) > cells.MAX_TEXT:
             raise Unreadable(f"has more than {cells.MAX_TEXT} characters for a link. Shorten them.")
         self._split_alias(record)
+        if self._is_own and values.get("custom") == "" and "custom" in record:
+            record["alias"] = record.pop("custom")  # generated, as our own exports say
         self._check_password(record, members.get("haspassword"))
         for member in _NESTED:
             if isinstance(record.get(member), str):

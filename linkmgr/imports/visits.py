@@ -1,23 +1,34 @@
-"""Visits that another service recorded, in the form in which visits are stored."""
+"""Visits of another service or an exported account, in the form in which visits are stored."""
 
+import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import orjson
 
 from linkmgr.db.statements import Row
+from linkmgr.fields.countries import NAMES
+from linkmgr.fields.languages import LANGUAGES
 from linkmgr.imports.rows import RawVisit
-from linkmgr.repository import imported_links, visits
-from linkmgr.settings import this_app
-from linkmgr.visits import record
-from linkmgr.visits.queue import VisitQueue
+from linkmgr.repository import imported, visits
+from linkmgr.repository.visits import UNKNOWN
+from linkmgr.visits import bots
+from linkmgr.visits import record as record_visit
 
 MAX_AGE = timedelta(days=3653)  # each month has a partition; older visits remain in `imported_clicks`
 _FORMAT = "%Y-%m-%d %H:%M:%S"
+_LABELS = ("city", "referrer", "browser", "os")
+# Rollups bound the labels above. The others, and the names of bots, are from lists that are bounded.
+_COUNTRIES = {*NAMES, *(name for names in NAMES.values() for name in names)}  # some databases have only codes
+_LOWER_COUNTRIES = {name.lower(): names[0] for names in NAMES.values() for name in names}
+_DEVICES = {"phone", "tablet", "desktop"}
+_LANGUAGES = {name.capitalize() for name in LANGUAGES.values()}
+_DIGEST = re.compile("(?:[0-9a-f]{2}){0,32}")
 
 
 def convert(user_id: int, link_id: int, raw: list[RawVisit]) -> list[Row]:
-    """Return the visits that can be stored."""
+    """Return the visits of a service that can be stored."""
     now = datetime.now(UTC)
     converted = []
     for visit in raw:
@@ -27,7 +38,7 @@ def convert(user_id: int, link_id: int, raw: list[RawVisit]) -> list[Row]:
             continue
         if now - MAX_AGE < at <= now:
             converted.append(
-                record.imported(
+                record_visit.imported(
                     link_id,
                     user_id,
                     at=at.timestamp(),
@@ -40,6 +51,43 @@ def convert(user_id: int, link_id: int, raw: list[RawVisit]) -> list[Row]:
     return converted
 
 
+def restore(user_id: int, tracked_id: int, record: Row) -> Row | None:
+    """Return a visit of an exported account, or None if it cannot be stored. `visitor` remains the same digest."""
+    try:
+        at = datetime.fromisoformat(str(record.get("time"))).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    now = datetime.now(UTC)
+    visitor = str(record.get("visitor"))
+    if not now - MAX_AGE < at <= now or not _DIGEST.fullmatch(visitor):
+        return None
+    is_bot = record.get("bot") is True
+    labels = {name: _label(record.get(name)) for name in _LABELS}
+    if is_bot:
+        labels["browser"] = bots.name(labels["browser"])
+    country = _label(record.get("country"))
+    return {
+        "tracked_id": tracked_id,
+        "user_id": user_id,
+        "at": at.timestamp(),
+        "visitor": visitor,
+        **labels,
+        "country": country if country in _COUNTRIES else _LOWER_COUNTRIES.get(country.lower(), UNKNOWN),
+        "device": _known(record.get("device"), _DEVICES),
+        "language": _known(record.get("language"), _LANGUAGES),
+        "social": record_visit.social(labels["referrer"]),
+        "bot": is_bot,
+    }
+
+
+def _label(value: Any) -> str:
+    return value[: record_visit.MAX_LABEL].replace("\0", "") if isinstance(value, str) else UNKNOWN
+
+
+def _known(value: Any, labels: set[str]) -> str:
+    return value if isinstance(value, str) and value in labels else UNKNOWN
+
+
 def store(user_id: int, import_id: int, start: int, converted: list[Row]) -> int:
     """Store visits in a transaction, and subtract those of people from the clicks that the source counted. `start` is
     the number of visits that the import has stored. Return the number of visits beyond the clicks of the plan."""
@@ -48,9 +96,7 @@ def store(user_id: int, import_id: int, start: int, converted: list[Row]) -> int
     people = Counter(visit["tracked_id"] for visit in converted if not visit["bot"])
     people.subtract({row["tracked_id"]: row["visits"] for row in refused if not row["bot"]})
     if people:
-        imported_links.subtract_visits(user_id, dict(people))
-    queue: VisitQueue = this_app().extensions["linkmgr_visit_queue"]
-    queue.expect_pending()
+        imported.count_clicks(user_id, dict(people), subtract=True)
     return sum(row["visits"] for row in refused)
 
 

@@ -34,7 +34,7 @@ def read(stream: BinaryIO) -> Iterator[Line | None]:
         return
     number = 0
     with text.open_text(stream) as file:
-        for record in csv_records(text.lines(file)):
+        for record in csv_records(file):
             number += record is not None
             yield record and _line(number, record)
 

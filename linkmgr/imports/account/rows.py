@@ -1,7 +1,7 @@
 """Store the lines of an exported account, with references between rows."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import psycopg2
@@ -11,18 +11,19 @@ from linkmgr.db.statements import Row
 from linkmgr.db.transaction import undoable
 from linkmgr.errors import AppError
 from linkmgr.fields import qr as qr_data
-from linkmgr.fields.base import load
+from linkmgr.fields.bodies import load
+from linkmgr.fields.problems import invalid
 from linkmgr.fields.times import parse_time
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.imports import links
-from linkmgr.imports.account import visits
+from linkmgr.imports import links, visits
 from linkmgr.imports.account.zip_file import Line
 from linkmgr.imports.batch import Batch
 from linkmgr.imports.export_account import RESOURCES
 from linkmgr.imports.links import Outcome, Sent, failure
 from linkmgr.outbound import domain_check
 from linkmgr.qr import logos
-from linkmgr.repository import channels, export, import_rows, imported_links, imported_rows, qr
+from linkmgr.repository import channels, import_rows, imported, qr
+from linkmgr.repository.tables import in_batches
 from linkmgr.resources.bio import BioPage
 from linkmgr.resources.domains import Domain
 from linkmgr.resources.qr import QrCode
@@ -30,8 +31,8 @@ from linkmgr.resources.urls import Link
 from linkmgr.web import passwords
 
 LOCKED_SECONDS = 0.5  # until the next try, while another import of the user stores a batch of an account
-# A row is reused if the user has one in which these members are the same; of other kinds, if all are.
-_SAME = {"domains": ("domain",), "campaigns": ("name",), "channels": ("name",)}
+# A row is reused if the user has one in which this member is the same; of other kinds, if all are.
+_KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
 _LINK = Link.creates()().fields.keys() - {"password"}
 
 
@@ -45,7 +46,7 @@ class Lines(Batch):
         if line.kind != "domains" or line.problem:
             return
         try:
-            if imported_links.own_hosts(self.user_id, [_host(line)]):
+            if imported.own_ids(self.user_id, "domains", [_host(line)], by="host"):
                 raise AppError("domain_taken")
             self._check = domain_check.check(load(Domain.creates(), line.record)["domain"])
         except AppError as error:
@@ -53,20 +54,15 @@ class Lines(Batch):
             self._check = error
 
     def store(self) -> None:
-        if not imported_rows.try_lock(self.user_id):
+        if not imported.try_lock(self.user_id):
             raise jobs.Later(LOCKED_SECONDS)
         for line in self.rows:
             if line.problem:
                 self.count(line, Outcome("failed", None, "invalid", line.problem))
         if lines := [line for line in self.rows if not line.problem]:
-            special: dict[str, Callable[[list[Line]], None]] = {
-                "links": self._links,
-                "qr": self._codes,
-                "logos": self._logos,
-                "bio": self._bio_pages,
-                "answers": self._answers,
-                "visits": self._visits,
-            }
+            special = {
+                "links": self._links, "logos": self._logos, "answers": self._answers, "visits": self._visits,
+            }  # fmt: skip
             special.get(lines[0].kind, self._rows)(lines)
         self.store_visits()
 
@@ -76,7 +72,7 @@ class Lines(Batch):
         texts = list({str(name) for name in names if isinstance(name, int | str)})
         if any(line.is_mended for line in self.rows):
             numbers = [int(text) for text in texts if re.fullmatch("[0-9]{1,18}", text)]
-            return imported_rows.own_ids(self.user_id, kind, numbers)
+            return imported.own_ids(self.user_id, kind, numbers, by="id")
         return import_rows.references(self.user_id, self.details["id"], kind, texts, made=made) if texts else {}
 
     def _channel_ids(self, lines: list[Line]) -> dict[str, int]:
@@ -86,20 +82,32 @@ class Lines(Batch):
 
     def _rows(self, lines: list[Line]) -> None:
         kind = lines[0].kind
-        resource = RESOURCES[kind]
-        members = _SAME.get(kind) or tuple(resource.creates()().fields)
-        existing = {
-            tuple(str(row[member]) for member in members): row["id"]
-            for rows in export.batches(resource.batch, self.user_id)
-            for row in rows
-        }
-        create = self._create_domain if resource is Domain else resource.add
-        for line in lines:
-            key = tuple(str(line.record.get(member)) for member in members)
+        special = {"domains": self._create_domain, "qr": self._create_code, "bio": _create_bio}
+        create = special.get(kind) or RESOURCES[kind].add
+        members = (_KEYS[kind],) if kind in _KEYS else tuple(RESOURCES[kind].creates()().fields)
+        keys = [tuple(str(line.record.get(member)) for member in members) for line in lines]
+        existing = self._existing(kind, members, keys)
+        channel_ids = self._channel_ids(lines) if kind in ("qr", "bio") else {}
+        for line, key in zip(lines, keys, strict=True):
             outcome = Outcome("skipped", existing[key]) if key in existing else self._add(line, create)
+            if kind == "bio" and outcome.code in ("alias_taken", "plan_feature") and not line.record.get("custom"):
+                outcome = self._add(line, create, alias=None)
+            channel = _existing(line.record.get("channel"), channel_ids)
             if outcome.kind == "made" and outcome.id:
                 existing[key] = outcome.id
-            self.count(line, outcome)
+                for channel_id in channel:
+                    channels.assign(self.user_id, channel_id, outcome.id, type=kind)
+            self.count(_with(line, outcome, channel=channel), outcome)
+
+    def _existing(self, kind: str, members: tuple[str, ...], keys: list[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
+        """Return the ids of the user's rows by these members: those with the key of a line, or of other kinds all."""
+        if kind in _KEYS:
+            return {(key,): n for key, n in imported.own_ids(self.user_id, kind, [key for (key,) in keys]).items()}
+        return {
+            tuple(str(row[member]) for member in members): row["id"]
+            for rows in in_batches(RESOURCES[kind].batch, self.user_id)
+            for row in rows
+        }
 
     def _add(self, line: Line, create: Callable[[int, Row], int], **members: Any) -> Outcome:
         record = {name: value for name, value in line.record.items() if name not in ("id", "date")} | members
@@ -107,7 +115,7 @@ class Lines(Batch):
             with undoable():
                 row_id = create(self.user_id, record)
                 if created := time_of(line.record.get("date")):
-                    imported_rows.set_created(self.user_id, line.kind, row_id, created)
+                    imported.set_created(self.user_id, line.kind, row_id, created)
         except (AppError, psycopg2.IntegrityError) as error:
             return failure(error)
         return Outcome("made", row_id)
@@ -122,43 +130,26 @@ class Lines(Batch):
             new["brandlogo"] = ""
         return int(Domain.add_checked(user_id, new, is_checked=self._check, image=image)["id"])
 
-    def _assign(self, line: Line, outcome: Outcome, item: str, channel_ids: dict[str, int]) -> None:
-        """Assign the channels of a row, and count it."""
-        ids = _existing(line.record.get("channel"), channel_ids)
-        if outcome.kind == "made" and outcome.id:
-            for channel_id in ids:
-                channels.assign(self.user_id, channel_id, outcome.id, type=item)
-        self.count(_with(line, outcome, channel=ids), outcome)
-
-    def _codes(self, lines: list[Line]) -> None:
-        channel_ids = self._channel_ids(lines)
-        for line in lines:
-            code = str(line.record.get("code"))
-            existing = imported_rows.find_code(self.user_id, code) if re.fullmatch("[A-Za-z0-9]{1,50}", code) else None
-            if existing and existing["is_own"]:
-                outcome = Outcome("skipped", existing["id"])
-            else:
-                outcome = self._add(line, _create_code, code=qr_data.new_code() if existing else code)
-            self._assign(line, outcome, "qr", channel_ids)
+    def _create_code(self, user_id: int, record: Row) -> int:
+        """Add a QR code, with a new code if another user has the one of the record. The image of its logo follows."""
+        new = load(QrCode.creates(), record | {"logo": None})
+        source = record.get("logo")
+        if isinstance(source, str) and len(source) > MAX_URL:
+            raise invalid(f"logo must be at most {MAX_URL:,} characters")
+        code = str(record.get("code"))
+        if imported.is_code_taken(user_id, code):
+            code = qr_data.new_code()
+        stored = {"code": code, "logo_source": source if isinstance(source, str) else None}
+        return int(qr.add(user_id, QrCode.to_row(new) | stored)["id"])
 
     def _logos(self, lines: list[Line]) -> None:
         ids = self._ids("qr", [line.record.get("id") for line in lines], made=True)
         for line in lines:
             if qr_id := ids.get(str(line.record.get("id"))):
                 try:
-                    imported_rows.set_logo(self.user_id, qr_id, logos.decode(line.record.get("image")))
+                    imported.set_logo(self.user_id, qr_id, logos.decode(line.record.get("image")))
                 except AppError as error:
                     self.count(line._replace(record=line.record | {"id": qr_id}), failure(error))
-
-    def _bio_pages(self, lines: list[Line]) -> None:
-        channel_ids = self._channel_ids(lines)
-        for line in lines:
-            alias = str(line.record.get("alias"))
-            own = imported_rows.find_bio(self.user_id, alias)
-            outcome = Outcome("skipped", own) if own else self._add(line, _create_bio, alias=alias)
-            if outcome.code in ("alias_taken", "plan_feature") and not line.record.get("custom"):
-                outcome = self._add(line, _create_bio, alias=None)
-            self._assign(line, outcome, "bio", channel_ids)
 
     def _answers(self, lines: list[Line]) -> None:
         ids = self._ids("overlays", [line.record.get("overlay") for line in lines], made=True)
@@ -168,7 +159,7 @@ class Lines(Batch):
             if (overlay := ids.get(str(line.record.get("overlay")))) and isinstance(line.record.get("answer"), dict)
         ]
         if answers:
-            imported_rows.add_answers(self.user_id, answers)
+            imported.add_answers(self.user_id, answers)
 
     # --- links and visits
 
@@ -181,13 +172,13 @@ class Lines(Batch):
         }
         ids = {kind: self._ids(kind, values) for kind, values in names.items()}
         ids["channels"] = self._channel_ids(lines)
-        hosts = imported_links.own_hosts(self.user_id, list({_host(line) for line in lines}))
+        hosts = imported.own_ids(self.user_id, "domains", [*{_host(line) for line in lines}], by="host")
         checked = [self._check_link(line, ids, hosts) for line in lines]
         outcomes = links.store_checked(self.user_id, checked, self.details)
         for line, outcome in zip(lines, outcomes, strict=True):
             self.count(_with(line, outcome, **_references(line.record, ids)), outcome)
 
-    def _check_link(self, line: Line, ids: dict[str, dict[str, int]], hosts: set[str]) -> Sent | Outcome:
+    def _check_link(self, line: Line, ids: dict[str, dict[str, int]], hosts: Container[str]) -> Sent | Outcome:
         record, host = line.record, _host(line)
         body = {name: record[name] for name in record.keys() & _LINK} | _references(record, ids)
         body |= {"domain": host if host in hosts else "", "custom": record.get("alias")}
@@ -211,18 +202,8 @@ class Lines(Batch):
         ids = self._ids("qr", targets, made=True) | self._ids("links", targets, made=True)
         for line in lines:
             tracked_id = ids.get(str(line.record.get("target")))
-            if tracked_id and (visit := visits.convert(self.user_id, tracked_id, line.record)):
+            if tracked_id and (visit := visits.restore(self.user_id, tracked_id, line.record)):
                 self.visits.append(visit)
-
-
-def _create_code(user_id: int, record: Row) -> int:
-    """Add a QR code. The image of its logo follows."""
-    new = load(QrCode.creates(), record | {"logo": None})
-    source = record.get("logo")
-    if isinstance(source, str) and len(source) > MAX_URL:
-        raise AppError("invalid", problems=f"logo must be at most {MAX_URL:,} characters")
-    stored = {"code": record["code"], "logo_source": source if isinstance(source, str) else None}
-    return int(qr.add(user_id, QrCode.to_row(new) | stored)["id"])
 
 
 def _create_bio(user_id: int, record: Row) -> int:

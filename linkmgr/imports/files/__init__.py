@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
@@ -10,9 +10,9 @@ from linkmgr.imports.cells import flatten
 from linkmgr.imports.files import text
 from linkmgr.imports.files.csv_file import csv_records, read_header
 from linkmgr.imports.files.json_file import first_records, json_elements, json_lines
-from linkmgr.imports.files.sql_file import LINKS, Table, sql_records
+from linkmgr.imports.files.sql_file import LINKS, sql_records
 from linkmgr.imports.files.text import Head, Record
-from linkmgr.imports.rows import MEMBERS, ImportRow, ReadError
+from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
 from linkmgr.imports.values import Converter, visit_row
 
@@ -20,6 +20,9 @@ SOURCES = ("bitly", "dub", "kutt", "linkmgr", "rebrandly", "shlink", "shortio", 
 HEAD_BYTES = text.HEAD  # recognize() needs at most so many
 
 _SQL = re.compile(r"\s*(?:--|/\*|(?:INSERT\s+INTO|REPLACE\s+INTO|(?:CREATE|DROP|LOCK)\s+TABLES?|SET|PRAGMA)\s)", re.I)
+_READERS: dict[str, Callable[[TextIO], Iterator[Record | None]]] = {
+    "csv": csv_records, "json": json_elements, "jsonl": json_lines, "sql": sql_records,
+}  # fmt: skip
 _MAX_SHOWN = 50  # columns of a file in a message, and characters of each
 
 
@@ -83,28 +86,16 @@ def read(stream: BinaryIO, source: str = "", mapping: Mapping[str, str] | None =
     )
     number = 0
     with text.open_text(stream) as file:
-        for table, record in _records(form.format, file):
+        for record in _READERS[form.format](file):
             number += record is not None
             if record is None:
                 yield None
-            elif table is None or table.has_links:
-                yield converter.row(number, record)
-            else:
+            elif record.is_visit:
                 yield visit_row(number, record)
+            else:
+                yield converter.row(number, record)
     if form.format == "sql" and not number:
         raise ReadError("The SQL file has no rows of YOURLS. Export its tables yourls_url and yourls_log.")
-
-
-def _records(file_format: str, file: TextIO) -> Iterator[tuple[Table | None, Record | None]]:
-    match file_format:
-        case "sql":
-            yield from (item or (None, None) for item in sql_records(file))
-        case "json":
-            yield from ((None, record) for record in json_elements(file))
-        case "jsonl":
-            yield from ((None, record) for record in json_lines(text.lines(file)))
-        case _:
-            yield from ((None, record) for record in csv_records(text.lines(file)))
 
 
 def first_rows(start: bytes, source: str, mapping: Mapping[str, str], limit: int) -> list[ImportRow]:
@@ -121,14 +112,10 @@ def first_rows(start: bytes, source: str, mapping: Mapping[str, str], limit: int
 
 def _columns(form: Form, mapping: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     """Return the normalized columns of each member, the best first."""
-    if unknown := next((member for member in mapping if member not in MEMBERS), None):
-        raise ReadError(f"'{unknown}' in the mapping is not a member of a link. Use: {', '.join(MEMBERS)}.")
     names = ", ".join(f"'{column[:_MAX_SHOWN]}'" for column in form.columns[:_MAX_SHOWN])
     available = {normalize(column) for column in form.columns}
     candidates = dict(form.source.columns) if form.source else {}
     for member, column in mapping.items():
-        if normalize(column) not in available and form.format == "csv":
-            raise ReadError(f"The file has no column '{column}'. Its columns are: {names}.")
         if normalize(column) not in candidates.get(member, ()):
             candidates[member] = (normalize(column),)
     if not form.source and "url" not in candidates:

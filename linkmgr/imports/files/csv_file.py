@@ -5,7 +5,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator
 from itertools import chain
-from typing import Self
+from typing import Self, TextIO
 
 from linkmgr.imports.files import text
 from linkmgr.imports.files.text import MAX_COLUMNS, Record
@@ -107,9 +107,9 @@ def _distinct(cells: list[str]) -> list[str]:
     return [*names]
 
 
-def csv_records(lines: Iterator[str]) -> Iterator[Record | None]:
+def csv_records(file: TextIO) -> Iterator[Record | None]:
     """Yield the records behind the header, and None for each line that is empty."""
-    columns, records = read_header(lines)
+    columns, records = read_header(text.lines(file))
     for cells, reason in records:
         problem = reason
         if not reason and any(map(str.strip, cells[len(columns) :])):

@@ -32,9 +32,9 @@ def parse(text: str) -> Record:
     return Record(value)
 
 
-def json_lines(lines: Iterator[str]) -> Iterator[Record | None]:
+def json_lines(file: TextIO) -> Iterator[Record | None]:
     """Yield the records, and None for each line that is empty."""
-    for line in lines:
+    for line in text.lines(file):
         if len(line) > text.MAX_RECORD:
             yield Record({}, "is longer than 1 MiB. Shorten it.")
         else:
@@ -114,9 +114,10 @@ def _end_of_malformed(buffer: Buffer) -> int:
 
 def first_records(head: Head, has_target: Callable[[dict[str, Any]], bool]) -> tuple[str, list[dict[str, Any]]]:
     """Return the format, and the records in the first text of a file that begins with a bracket."""
-    lines = [*text.lines(io.StringIO(head.text, newline=""))]
-    objects = [record.values for record in json_lines(iter(lines)) if record and not record.problem]
-    first_line = next(filter(str.strip, lines)).strip()
+    file = io.StringIO(head.text, newline="")
+    first_line = next(filter(str.strip, text.lines(file))).strip()
+    file.seek(0)
+    objects = [record.values for record in json_lines(file) if record and not record.problem]
     is_object = first_line.startswith("{") and first_line.endswith("}") and objects
     if is_object and (len(objects) > 1 or has_target(objects[0]) or not array_start(head.text)):
         return "jsonl", objects

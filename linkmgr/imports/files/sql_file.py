@@ -35,6 +35,7 @@ _ESCAPES = {"0": "\0", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "Z": "\x1a", 
 _KEYS = {"PRIMARY", "KEY", "UNIQUE", "INDEX", "FULLTEXT", "CONSTRAINT", "FOREIGN"}
 _TOO_LONG = "\0"
 _MAX_SHOWN = 500  # characters of a malformed row
+_MAX_STATEMENT = 1 << 16  # characters of a statement before its rows
 _MAX_TABLES = 100  # with links or visits; those of other tables are not kept
 
 # Columns of YOURLS, for a dump without CREATE TABLE.
@@ -58,7 +59,7 @@ class Table(NamedTuple):
         return len(self.columns) <= MAX_COLUMNS and all(name in self.columns for name in names)
 
 
-Rows = Iterator[tuple[Table, Record] | None]
+Rows = Iterator[Record | None]
 
 
 def _lexemes(buffer: Buffer) -> Iterator[str | None]:
@@ -107,7 +108,7 @@ def sql_records(file: TextIO) -> Rows:
                 statement = ""
             else:
                 statement += lexeme
-        elif len(statement) < text.CHUNK:
+        elif len(statement) < _MAX_STATEMENT:
             statement += lexeme
 
 
@@ -146,14 +147,15 @@ def _rows(lexemes: Iterator[str | None], table: Table) -> Rows:
         if (row and len(row) <= text.MAX_RECORD) or lexeme == "(":
             row += lexeme
         if row and (depth <= 0 or lexeme == ";"):
-            yield table, _record(table, row)
+            yield _record(table, row)
             row, depth = "", 0
         elif not row and lexeme.strip(", \t\r\n"):  # the rest of the statement has no rows
             return
         if lexeme == ";":
             return
     if row:
-        yield table, Record({"row": mended(row[:_MAX_SHOWN])}, "is incomplete, because the file ends inside it.")
+        problem = "is incomplete, because the file ends inside it."
+        yield Record({"row": mended(row[:_MAX_SHOWN])}, problem, not table.has_links)
 
 
 def _record(table: Table, row: str) -> Record:
@@ -163,8 +165,8 @@ def _record(table: Table, row: str) -> Record:
     elif len(values) != len(table.columns):
         problem = f"has {len(values)} values instead of {len(table.columns)}."
     else:
-        return Record(dict[str, Any](zip(table.columns, values, strict=True)))
-    return Record({"row": mended(row[:_MAX_SHOWN])}, problem)
+        return Record(dict[str, Any](zip(table.columns, values, strict=True)), None, not table.has_links)
+    return Record({"row": mended(row[:_MAX_SHOWN])}, problem, not table.has_links)
 
 
 def _values(row: str) -> list[str | None] | None:

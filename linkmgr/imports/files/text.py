@@ -27,6 +27,7 @@ class Record(NamedTuple):
 
     values: dict[str, Any]  # columns of the source
     problem: str | None = None  # the end of a sentence that begins with "Row 7"
+    is_visit: bool = False  # of the log of YOURLS
 
 
 class Head(NamedTuple):

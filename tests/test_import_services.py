@@ -1,0 +1,218 @@
+"""Imports from services, which are real servers on loopback: also from some that do not answer or lose links."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from linkmgr import settings
+from linkmgr.errors import AppError
+from linkmgr.imports import job
+from linkmgr.outbound import fetch, service_api
+from tests.conftest import Client
+from tests.support.factories import Sql
+from tests.support.foreign import server
+from tests.support.foreign_services import (
+    HOST,
+    KEY,
+    LINKS,
+    VISITS,
+    Start,
+    parameters,
+    service,
+    shlink,
+)
+from tests.support.imported import import_of
+from tests.support.pages import signed_in
+
+BASE = "https://go.example.org"
+SHLINK = {"source": "shlink", "address": f"http://{HOST}", "token": KEY}
+
+
+def test_links_and_visits_of_a_service_are_imported_once(
+    start_service: Start,
+    alice: Client,
+    run_jobs: Callable[[], None],
+    sql: Sql,
+) -> None:
+    start_service(shlink)
+    shown = alice.post("/api/imports?dry_run=1", SHLINK).get_json()["data"]
+    assert (shown["source"], shown["format"], shown["columns"]) == ("shlink", "service", [])
+    assert [row["link"]["custom"] for row in shown["rows"][:3]] == ["code1", "code2", "code3"]
+    assert sql("SELECT FROM imports") == []
+    for made, skipped, visits in ((LINKS, 0, VISITS), (0, LINKS, 0)):
+        import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+        run_jobs()
+        found = import_of(alice, import_id)
+        assert (found["state"], found["message"]) == ("done", "")
+        assert (found["made"], found["skipped"], found["visits"]) == (made, skipped, visits)
+        assert (found["size"], found["percent"], found["seconds_left"]) == (None, None, None)
+    assert sql("SELECT count(*) AS number FROM visits") == [{"number": VISITS}]
+
+
+@contextmanager
+def hanging(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Shorten the time that a service has. It answers after the event is set."""
+    monkeypatch.setattr(service_api, "DEADLINE", 0.2)
+    answers = threading.Event()
+    try:
+        yield answers
+    finally:
+        answers.set()
+
+
+def test_a_service_that_times_out_once_is_asked_again(
+    *,
+    start_service: Start,
+    alice: Client,
+    run_jobs: Callable[[], None],
+    sql: Sql,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with hanging(monkeypatch) as answers:
+        start_service(lambda *request: answers.wait(30) and shlink(*request))
+        import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+        run_jobs()
+    assert (import_of(alice, import_id)["state"], import_of(alice, import_id)["message"]) == ("queued", "")
+    [waits] = sql("SELECT extract(epoch FROM due - now()) AS seconds FROM jobs")
+    assert 0 < waits["seconds"] <= job.PAUSES[0]
+    monkeypatch.undo()
+    start_service(shlink)
+    sql("UPDATE jobs SET due = now() RETURNING 1")
+    run_jobs()
+    assert (import_of(alice, import_id)["state"], import_of(alice, import_id)["made"]) == ("done", LINKS)
+
+
+def test_an_import_from_a_service_that_does_not_answer_waits_until_its_user_continues_it(
+    *, start_service: Start, app: Flask, alice: Client, run_jobs: Callable[[], None], sql: Sql
+) -> None:
+    broken = [True]
+
+    def respond(path: str, query: dict[str, str], request: Any) -> Any:
+        return 500 if broken[0] and query.get("page") == "2" else shlink(path, query, request)
+
+    start_service(respond)
+    import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+    browser, page = signed_in(app), f"/console/imports/{import_id}"
+    continued = f"/api/imports/{import_id}/continue"
+    ways: list[tuple[Any, str]] = [(browser, f"{page}/continue"), (alice, continued)]
+    for client, path in ways:
+        for _ in range(len(job.PAUSES) + 1):
+            assert import_of(alice, import_id)["state"] in ("queued", "running")
+            run_jobs()
+            sql("UPDATE jobs SET due = now()")
+        found = import_of(alice, import_id)
+        assert (found["state"], found["message"]) == (
+            "paused",
+            "The service responded with status 500 instead of 200. Try again later.",
+        )
+        assert ">Continue<" in browser.get(page).text
+        assert client.post(path).status_code in (200, 303)
+        assert ">Continue<" not in browser.get(page).text
+    broken[0] = False
+    run_jobs()
+    found = import_of(alice, import_id)
+    assert (found["state"], found["message"], found["made"]) == ("done", "", LINKS)
+    assert alice.post(continued).get_json()["code"] == "import_not_paused"
+
+
+def test_a_service_that_asks_to_wait_for_a_day_is_left_until_its_user_continues_the_import(
+    *, start_service: Start, alice: Client, run_jobs: Callable[[], None], sql: Sql
+) -> None:
+    start_service(lambda *_: 503)
+    import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+    for _ in range(2):
+        assert import_of(alice, import_id)["state"] in ("queued", "running")
+        run_jobs()
+        sql("UPDATE jobs SET due = now()")
+        sql("UPDATE imports SET failing_since = failing_since - interval '25 hours'")
+    found = import_of(alice, import_id)
+    assert (found["state"], found["message"]) == (
+        "paused", "The service asks to wait (status 503). Try again in 30 seconds."
+    )  # fmt: skip
+    start_service(shlink)
+    assert alice.post(f"/api/imports/{import_id}/continue").status_code == 200
+    run_jobs()
+    assert (import_of(alice, import_id)["state"], import_of(alice, import_id)["made"]) == ("done", LINKS)
+
+
+def test_a_service_whose_pages_never_end_ends_the_import(
+    start_service: Start, alice: Client, run_jobs: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def respond(path: str, query: dict[str, str], request: Any) -> Any:
+        answer = shlink(path, query | {"page": "1"}, request)
+        if "shortUrls" in answer:
+            answer["shortUrls"]["pagination"] |= {"currentPage": int(query["page"]), "pagesCount": 1_000_000}
+        return answer
+
+    monkeypatch.setattr(job, "MAX_PAGES", 5)
+    start_service(respond)
+    import_id = alice.post("/api/imports", SHLINK).get_json()["id"]
+    run_jobs()
+    found = import_of(alice, import_id)
+    assert (found["state"], found["message"]) == ("failed", "The service has more than 5 pages. Import a file of it.")
+    assert found["made"] > 0
+
+
+@pytest.mark.parametrize("unsent", [0, 2])
+def test_links_that_yourls_drops_at_the_borders_of_its_pages_are_found_or_reported(
+    start_service: Start, alice: Client, run_jobs: Callable[[], None], *, unsent: int
+) -> None:
+    """Links of the same second have another order in each response."""
+    total = 2500
+    order = list(range(total))
+    swapped = order.copy()
+    for border in range(1000, total, 1000):
+        swapped[border - 5 : border + 5] = reversed(order[border - 5 : border + 5])
+
+    def respond(_path: str, _query: dict[str, str], request: Any) -> Any:
+        form = parameters(request.rfile.read(int(request.headers["Content-Length"])).decode())
+        start, limit = int(form["start"]), int(form["limit"])
+        page = (swapped if start // 1000 % 2 else order)[start : start + limit]
+        links = [{"shorturl": f"http://{HOST}/c{n}", "url": f"https://example.com/{n}", "title": "", "clicks": "0",
+                  "timestamp": "2026-02-04 12:04:57"} for n in page]  # fmt: skip
+        numbered = {f"link_{index}": link for index, link in enumerate(links, start=1)}
+        return {"links": numbered, "stats": {"total_links": str(total + unsent)}, "statusCode": 200}
+
+    start_service(respond)
+    members = {"source": "yourls", "address": f"http://{HOST}", "token": KEY}
+    import_id = alice.post("/api/imports", members).get_json()["id"]
+    run_jobs()
+    found = import_of(alice, import_id)
+    assert (found["state"], found["made"], found["skipped"], found["failed"]) == ("done", total, 0, 0)
+    said = "Links that the service counts and did not send: 2. Import them again, or from a file."
+    assert found["message"] == (said if unsent else "")
+
+
+def test_services_of_private_networks_are_read_if_a_setting_allows_it(
+    *, make_app: Callable[..., Flask], alice: Client, sql: Sql
+) -> None:
+    with server(service(shlink, [])) as port:
+        address = f"http://127.0.0.1:{port}"
+        for networks, code in (("", "import_unreadable"), ("127.0.0.0/8", None)):
+            app = make_app(private_networks=networks, base_url=BASE)
+            shown = Client(app.test_client(), alice.key).post(
+                "/api/imports?dry_run=1", SHLINK | {"address": address}, base_url=BASE
+            )
+            assert shown.get_json().get("code") == code
+        with app.app_context(), pytest.raises(AppError, match="is not allowed"):
+            fetch.fetch(address)  # other requests go to public addresses only
+        command = ["links", "import", "--user", "alice", "--source", "shlink", "--address", address]
+        result = app.test_cli_runner().invoke(args=command, input=f"{KEY}\n")
+    assert result.exit_code == 0, result.output
+    assert f"{LINKS:,} made" in result.output
+    assert sql("SELECT count(*) AS number FROM links") == [{"number": LINKS}]
+
+
+def test_the_earlier_name_of_the_setting_of_private_networks_is_accepted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LINKMGR_WEBHOOK_NETWORKS", "10.0.0.0/8")
+    app = Flask(__name__)
+    settings.init_app(app, data_dir=str(tmp_path))
+    assert app.extensions["linkmgr_settings"].private_networks == (ip_network("10.0.0.0/8"),)
