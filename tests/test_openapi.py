@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +12,8 @@ from marshmallow import Schema
 from openapi_spec_validator import validate
 
 from linkmgr.errors import CATALOGUE
-from linkmgr.fields import base, qr
+from linkmgr.fields import bodies, qr
+from linkmgr.openapi.bodies import with_nested
 from linkmgr.openapi.model import Operation
 from linkmgr.openapi.operations import OPERATIONS
 from tests.conftest import BASE_URL, ROOT, Client
@@ -114,6 +115,51 @@ def test_it_does_not_delay_the_start() -> None:
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=True)
 
 
+# --- what generated clients can read
+
+
+def parts(value: Any, name: str = "") -> Iterator[dict[str, Any]]:
+    """Yield each object in a part of the document, but for examples and the values of members."""
+    if isinstance(value, dict):
+        if name != "properties":
+            yield value
+        for inner, part in value.items():
+            yield from parts(part, inner) if inner not in ("example", "examples") or name == "properties" else ()
+    elif isinstance(value, list):
+        for part in value:
+            yield from parts(part)
+
+
+def kinds(schema: dict[str, Any]) -> list[str]:
+    kind = schema.get("type", [])
+    return [kind] if isinstance(kind, str) else kind
+
+
+def schemas_of_bodies() -> list[dict[str, Any]]:
+    bodies = {schema for operation in WITH_BODY if operation.body for schema in with_nested(operation.body)}
+    return [document()["components"]["schemas"][body.__name__] for body in bodies]
+
+
+def test_a_member_of_a_body_has_one_type() -> None:
+    for schema in parts(schemas_of_bodies()):
+        assert len(set(kinds(schema)) - {"null"}) <= 1, schema
+        assert schema.keys().isdisjoint({"anyOf", "oneOf", "allOf", "default"}), schema
+
+
+def test_responses_may_have_further_values_and_members() -> None:
+    bodies = [id(schema) for schema in schemas_of_bodies()]
+    responses = [operation.values[2]["responses"] for operation in OPERATIONS_OF_DOCUMENT]  # type: ignore[index]
+    records = [schema for schema in document()["components"]["schemas"].values() if id(schema) not in bodies]
+    for schema in parts([responses, records]):
+        assert not ("enum" in schema and "string" in kinds(schema)), schema
+
+
+def test_integers_have_64_bits_unless_they_are_clamped() -> None:
+    for schema in parts(document()):
+        if "integer" in kinds(schema) and schema.keys().isdisjoint({"enum", "default"}):
+            assert schema["format"] == "int64", schema
+
+
 # --- bodies
 
 
@@ -123,7 +169,7 @@ def test_an_example_can_be_sent(app: Flask, operation: Operation) -> None:
     assert operation.example
     validator(operation.body.__name__).validate(operation.example)
     with app.app_context():
-        base.load(operation.body, operation.example)
+        bodies.load(operation.body, operation.example)
 
 
 @pytest.mark.parametrize("operation", WITH_BODY, ids=lambda operation: operation.body.__name__)

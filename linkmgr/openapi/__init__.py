@@ -51,6 +51,7 @@ def _contents() -> Markup:
         document = json.loads(cached_document())
         rendered = render_template(
             "docs_operations.html",
+            base_url=document["servers"][0]["url"],
             introduction=prose(document["info"]["description"]),
             sections=list(Reader(document).sections()),
             errors_of_all=[error(code) for code in CATALOGUE],

@@ -5,7 +5,7 @@ from typing import Any
 
 from marshmallow import Schema, fields, missing
 
-from linkmgr.fields.base import New
+from linkmgr.fields.bodies import New
 from linkmgr.openapi.schemas import JsonSchema
 
 
@@ -23,8 +23,8 @@ def _allow_empty(schema: JsonSchema) -> JsonSchema:
 
 def _allow_null(schema: JsonSchema) -> JsonSchema:
     """Allow null, which means that an optional member is not sent."""
-    if "anyOf" in schema:
-        return schema | {"anyOf": [*schema["anyOf"], {"type": "null"}]}
+    if "type" not in schema:  # any value
+        return schema
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     optional = schema | {"type": [*kinds, "null"]}
     return optional | {"enum": [*schema["enum"], None]} if "enum" in schema else optional

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from markupsafe import Markup, escape
 
@@ -74,8 +74,8 @@ class Reader:
         if "anyOf" in schema:
             options = [option for option in schema["anyOf"] if option.get("type") != "null"]
             return ", or ".join(dict.fromkeys(map(self._alternative, options)))
-        if "enum" in schema:
-            return " | ".join(str(value) for value in schema["enum"] if value is not None)
+        if values := schema.get("enum", schema.get("x-known-values")):
+            return " | ".join(str(value) for value in values if value is not None)
         types = schema.get("type", "any")
         names = [types] if isinstance(types, str) else [name for name in types if name != "null"]
         return " or ".join(names) + self._bounds(schema)
@@ -195,9 +195,10 @@ class Reader:
     def curl(self, operation: Operation, entry: JsonSchema) -> str:
         """Return the request as a command for a shell, with the placeholder API_KEY."""
         url = self.document["servers"][0]["url"] + re.sub(r"{\w+}", _ID, operation.path.replace("{type}", "links"))
-        values = {query["name"]: query["example"] for query in operation.query if "example" in query}
-        if values:
-            url += "?" + "&".join(f"{name}={quote(str(value), safe=':,/')}" for name, value in values.items())
+        values = [(query["name"], query["example"]) for query in operation.query if "example" in query]
+        texts = [(name, ",".join(value) if isinstance(value, list) else value) for name, value in values]
+        if texts:
+            url += "?" + urlencode(texts, quote_via=quote, safe=":,/")
         words = [["-X", operation.method]] if operation.method != "GET" else []
         words += [["-H", "Authorization: Bearer API_KEY"]] if entry["security"] else []
         if operation.example:

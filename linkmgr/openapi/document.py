@@ -9,6 +9,7 @@ from typing import Any
 from flask import Flask
 from werkzeug.routing import Rule
 
+from linkmgr.fields.problems import CODES
 from linkmgr.fields.webhooks import TYPES
 from linkmgr.openapi import responses, usual
 from linkmgr.openapi.bodies import body_of, with_nested
@@ -17,7 +18,7 @@ from linkmgr.openapi.operations import OPERATIONS, RECORDS, SECTIONS
 from linkmgr.openapi.schemas import ID, JsonSchema, record, ref, text
 from linkmgr.repository.channels import ITEMS
 from linkmgr.repository.idempotency import MAX_BYTES, MAX_NUMBER
-from linkmgr.repository.rollups import MAX_LABELS, OTHER
+from linkmgr.repository.visits import MAX_LABELS, OTHER
 from linkmgr.settings import RELEASE
 from linkmgr.web import conditional_writes, idempotency, preconditions, scopes
 
@@ -61,7 +62,8 @@ def _body(operation: Operation) -> JsonSchema:
     assert operation.body
     content: JsonSchema = {"schema": ref(operation.body.__name__), "example": operation.example}
     required = any(field.required for field in operation.body().fields.values())
-    return {"required": required, "content": {"application/json": content, **operation.also}}
+    # Generators that know one type of content take the first: files are what JSON cannot be.
+    return {"required": required, "content": {**operation.also, "application/json": content}}
 
 
 def path_of(rule: Rule) -> str:
@@ -109,7 +111,7 @@ def _with_formats(schema: Any) -> Any:
     """Return a part of the document whose integers have 64 bits, but for `limit` and `page`, which are clamped."""
     match schema:
         case dict():
-            is_long = schema.get("type") == "integer" and schema.keys().isdisjoint({"enum", "default"})
+            is_long = "integer" in schema.get("type", ()) and schema.keys().isdisjoint({"enum", "default"})
             return {name: _with_formats(value) for name, value in schema.items()} | (
                 {"format": "int64"} if is_long else {}
             )
@@ -119,23 +121,32 @@ def _with_formats(schema: Any) -> Any:
             return schema
 
 
+def _payload_name(event: str) -> str:
+    """Return the name of the schema of what receivers of webhooks get."""
+    kinds = {"link": "Link", "qr": "QrCode", "import": "Import", **{kind.path: kind.__name__ for kind in usual.KINDS}}
+    kind, _, change = event.partition(".")
+    return f"{kinds[kind]}Event" if kind in kinds and change in ("created", "updated", "finished") else "OtherEvent"
+
+
+def _payloads() -> JsonSchema:
+    """Return the schemas of events. Named ones, because generators make classes of them."""
+    time = text("2026-11-21T09:30:00Z", format="date-time")
+    return {
+        name: record(type=text(event), timestamp=time, data=ref(kind) if kind in RECORDS else {"type": "object"})
+        for event in TYPES
+        for name in [_payload_name(event)]
+        for kind in [name.removesuffix("Event")]
+    }
+
+
 def _events() -> JsonSchema:
     """Return the section `webhooks`: what receivers get, by the type of the event."""
-    kinds = {"link": "Link", "qr": "QrCode", "import": "Import", **{kind.path: kind.__name__ for kind in usual.KINDS}}
-
-    def payload(name: str) -> JsonSchema:
-        kind, _, change = name.partition(".")
-        data = (
-            ref(kinds[kind]) if kind in kinds and change in ("created", "updated", "finished") else {"type": "object"}
-        )
-        return record(type=text(name), timestamp=text("2026-11-21T09:30:00Z", format="date-time"), data=data)
-
     return {
         name: {
             "post": {
                 "operationId": f"receive.{name}",
                 "summary": f"An event {name}",
-                "requestBody": {"content": {"application/json": {"schema": payload(name)}}},
+                "requestBody": {"content": {"application/json": {"schema": ref(_payload_name(name))}}},
                 "responses": {"2XX": {"description": "Received. Other responses cause another delivery."}},
             }
         }
@@ -191,12 +202,14 @@ def _paths(app: Flask) -> JsonSchema:
 
 def _schemas() -> JsonSchema:
     bodies = {schema for operation in OPERATIONS if operation.body for schema in with_nested(operation.body)}
-    return RECORDS | responses.errors() | {schema.__name__: body_of(schema) for schema in bodies}
+    return RECORDS | _payloads() | responses.errors() | {schema.__name__: body_of(schema) for schema in bodies}
 
 
 def _introduction() -> str:
     text = Path(__file__).with_name("introduction.md").read_text().strip()
-    return text.format(MAX_NUMBER=MAX_NUMBER, MAX_MIB=MAX_BYTES >> 20, MAX_LABELS=MAX_LABELS, OTHER=OTHER)
+    problems = ", ".join(f"`{code}` ({about})" for code, about in CODES.items())
+    limits = {"MAX_NUMBER": MAX_NUMBER, "MAX_MIB": MAX_BYTES >> 20, "MAX_LABELS": MAX_LABELS}
+    return text.format(**limits, OTHER=OTHER, PROBLEMS=problems)
 
 
 def build(app: Flask, base_url: str) -> JsonSchema:

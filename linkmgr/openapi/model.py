@@ -7,7 +7,6 @@ from typing import Any
 
 from marshmallow import Schema
 
-from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
 from linkmgr.openapi.schemas import JsonSchema
 
@@ -74,8 +73,9 @@ class Section:
 
 def parameter(name: str, description: str, *, shown: str | None = None, **schema: Any) -> JsonSchema:
     """Return a parameter of the query. `shown` is its value in the command that /api/docs shows."""
-    example = {} if shown is None else {"example": shown}
-    separated = {"style": "form", "explode": False} if schema.get("type") == "array" else {}
+    is_array = schema.get("type") == "array"
+    separated = {"style": "form", "explode": False} if is_array else {}
+    example = {} if shown is None else {"example": shown.split(",") if is_array else shown}
     return {"name": name, "in": "query", "description": description, "schema": schema, **separated, **example}
 
 
@@ -91,9 +91,8 @@ PAGING = (
     parameter(
         "after",
         "The `next` of the previous response, instead of `page`. Takes equally long anywhere in the list.",
-        type="integer",
-        minimum=1,
-        maximum=MAX_ID,
+        type="string",
+        pattern="^[1-9][0-9]{0,18}$",
     ),
 )
 

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from http import HTTPStatus
 
 from linkmgr.errors import CATALOGUE
+from linkmgr.fields.problems import CODES
 from linkmgr.openapi.model import Access, Operation
 from linkmgr.openapi.operations import OPERATIONS, RECORDS
-from linkmgr.openapi.schemas import WARNINGS, JsonSchema, array_of, example_of, record, ref, text
+from linkmgr.openapi.schemas import ERRORS, JsonSchema, array_of, example_of, record, ref, text, with_warnings
 from linkmgr.web import conditional_writes, idempotency, preconditions
 
 _LIMITS = {
@@ -27,6 +28,7 @@ _ROWS = {
     "X-RateLimit-Rows-Reset": "The epoch second at which the window ends.",
 }
 _RETRY = {"Retry-After": "The seconds after which you can try again."}
+_FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
 _ALWAYS = ("bad_request", "rate_limited", "bug", "unavailable", "busy", "schema_too_old")
 _KEYED = (
     "key_missing", "key_unknown", "key_expired", "address_not_allowed", "scope_missing", "key_confined", "plan_feature",
@@ -124,18 +126,8 @@ def _error_response(status: int, codes: list[str]) -> JsonSchema:
     }
 
 
-def _with_warnings(schema: JsonSchema) -> JsonSchema:
-    """Return the schema of a success with the optional member `warnings`."""
-    resolved = RECORDS.get(schema["$ref"].rpartition("/")[2], schema) if "$ref" in schema else schema
-    if "anyOf" in resolved:
-        return resolved | {"anyOf": [_with_warnings(part) for part in resolved["anyOf"]]}
-    if "properties" not in resolved:  # a file, or the document
-        return schema
-    return resolved | {"properties": resolved["properties"] | {"warnings": WARNINGS}}
-
-
 def _success(operation: Operation) -> JsonSchema:
-    content: JsonSchema = {"schema": _with_warnings(operation.response)}
+    content: JsonSchema = {"schema": with_warnings(operation.response)}
     if example := example_of(operation.response, RECORDS):
         content["example"] = example
     headers = _headers(
@@ -146,12 +138,13 @@ def _success(operation: Operation) -> JsonSchema:
         *(_ROWS if "rows_limited" in operation.codes else ()),
         *(_LINK if operation.csv and operation.arguments and not operation.lines else ()),
     )
+    contents: JsonSchema = {"application/json": content}
+    if operation.csv:
+        contents["text/csv"] = _FILE | {"example": operation.csv}
+    if operation.lines:
+        contents["application/jsonl"] = _FILE
     if operation.file:
-        content = {operation.file: {"schema": {"type": "string", "format": "binary"}}}
-        return {"description": "Success.", "headers": headers, "content": content}
-    table = {"text/csv": {"schema": {"type": "string"}, "example": operation.csv}} if operation.csv else {}
-    lines = {"application/jsonl": {"schema": {"type": "string"}}} if operation.lines else {}
-    contents = {"application/json": content, **table, **lines}
+        contents = {operation.file: _FILE}
     return {"description": "Success.", "headers": headers, "content": contents}
 
 
@@ -209,10 +202,15 @@ def errors() -> dict[str, JsonSchema]:
         message={"type": "string", "description": "A sentence for people."},
         code={"type": "string", "x-known-values": sorted(codes_of_all), "description": "Stable, for programs."},
     )
-    problem = record(field=text("url"), code=text("invalid"), message=text("url is required."))
-    error["properties"]["errors"] = array_of(problem) | {"description": "The problems of the members of a body."}
+    problem = record(
+        field=text("url", description="The member of the body, as a path such as `data.email`, or the parameter."),
+        code=text("required", **{"x-known-values": [*CODES]}),
+        message=text("url is required."),
+    )
+    error["properties"]["errors"] = ERRORS
     results = {"results": array_of(ref("BulkFailure"))}
-    return {"Error": error, "BulkError": error | {"properties": error["properties"] | results}}
+    bulk = error | {"properties": error["properties"] | results}
+    return {"Error": error, "BulkError": bulk, "Problem": problem}
 
 
 def shared() -> dict[str, JsonSchema]:

@@ -24,7 +24,17 @@ def text(example: str, **limits: Any) -> JsonSchema:
 
 
 def choice(*values: str) -> JsonSchema:
-    return {"type": "string", "enum": list(values), "examples": [values[0]]}
+    return text(values[0], **{"x-known-values": list(values)})
+
+
+def open_values(schema: Any) -> Any:
+    """Return a schema of a request as one of a response, whose enumerations later versions may extend."""
+    if isinstance(schema, list):
+        return [open_values(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    opened = {"x-known-values": schema["enum"]} if schema.get("type") == "string" and "enum" in schema else {}
+    return {name: open_values(value) for name, value in schema.items() if not (opened and name == "enum")} | opened
 
 
 def or_null(schema: JsonSchema) -> JsonSchema:
@@ -56,6 +66,7 @@ def array_of(items: JsonSchema) -> JsonSchema:
 
 
 ID: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MAX_ID, "examples": [17]}
+CURSOR = text("17", pattern="^[0-9]{1,19}$")
 TIMESTAMP = text("2026-11-21 09:30:00", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$")
 DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
 _COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
@@ -76,6 +87,14 @@ WARNINGS = array_of({"type": "string"}) | {
     "examples": [["The member 'alias' is unknown and was ignored. Did you mean 'custom'?"]],
 }
 
+ERRORS = array_of(ref("Problem")) | {"description": "Each problem of the body or the query, if the code is `invalid`."}
+
+
+def with_warnings(schema: JsonSchema) -> JsonSchema:
+    """Return the schema of a success with the optional member `warnings`. A named one has it."""
+    return schema | {"properties": schema["properties"] | {"warnings": WARNINGS}} if "properties" in schema else schema
+
+
 # Records of several resources
 RECORDS: dict[str, JsonSchema] = {
     "Statistics": STATISTICS,
@@ -85,12 +104,11 @@ RECORDS: dict[str, JsonSchema] = {
         maxpage=number(3, 1),
         currentpage=number(1, 1) | {"description": "Not with `after`."},
         nextpage=number(2) | {"description": "0 on the last page. Not with `after`."},
-        next=ID | {"description": "The `after` of the next page. Absent on the last page."},
+        next=CURSOR | {"description": "The `after` of the next page. Absent on the last page."},
     )
     | {"required": ["result", "perpage", "maxpage"]},
     "Success": {"type": "integer", "enum": [0], "examples": [0]},
-    "Done": record(error=ref("Success"), message=text("Done.")),
-    "Created": record(error=ref("Success"), id=ID),
+    "Done": with_warnings(record(error=ref("Success"), message=text("Done."))),
 }
 
 # --- whole responses
@@ -118,11 +136,13 @@ def changed(message: str, name: str) -> JsonSchema:
     return success(message=text(message), data=ref(name))
 
 
+def created(name: str, **members: JsonSchema) -> JsonSchema:
+    """Return the schema of the response to a create: the members that the specification names, and the record."""
+    return success(**({"id": ID} | members), data=ref(name))
+
+
 def all_of(name: str) -> JsonSchema:
     return success(data=array_of(ref(name)))
-
-
-CREATED = ref("Created")
 
 
 def example_of(schema: Any, records: dict[str, JsonSchema]) -> Any:

@@ -6,75 +6,34 @@ from marshmallow import fields
 
 from linkmgr.openapi.bodies import json_of
 from linkmgr.openapi.model import PAGING, Operation, Section, first_examples
-from linkmgr.openapi.schemas import CREATED, JsonSchema, changed, done, listing, or_null, reading
+from linkmgr.openapi.schemas import JsonSchema, changed, created, done, listing, open_values, or_null, reading
 from linkmgr.resources.resource import Resource
 
 Kind = type[Resource]
 Codes = tuple[str, ...]
 KINDS: list[Kind] = []  # all of section()
-
-
 _KEPT = ("type", "enum", "minimum", "pattern", "items", "anyOf", "properties", "required", "additionalProperties")
 
 
 def _shown(field: fields.Field[Any]) -> JsonSchema:
     """Return the schema of a member in a record: without the bounds of what may be sent."""
-    schema: JsonSchema = getattr(field, "json_shown", None) or json_of(field)
-    shown = {name: value for name, value in schema.items() if name in _KEPT} | {"examples": field.metadata["examples"]}
+    schema: JsonSchema = field.json_shown if hasattr(field, "json_shown") else json_of(field)
+    shown = open_values({name: value for name, value in schema.items() if name in _KEPT})
+    shown["examples"] = field.metadata["examples"]
     if field.dump_only and (description := field.metadata["description"]):
         shown["description"] = description
     return or_null(shown) if field.allow_none else shown
 
 
-def record(kind: Kind, place: str = "record") -> JsonSchema:
+def record_of(kind: Kind, place: str = "record") -> JsonSchema:
     """Return the schema of a record, or of one in a list or an export."""
     members = {name: _shown(kind().fields[name]) for name in kind.shown(place)}
     return {"type": "object", "properties": members, "required": list(members)}
 
 
-def operations(
-    kind: Kind,
-    *,
-    example: Any = None,
-    change: Any = None,
-    codes: Codes = (),
-    added: Codes = (),
-    refused: Codes = (),
-    adding: str = "",
-    deleted: str = "",
-    paged: str = "",
-    responses: dict[str, JsonSchema] | None = None,
-) -> tuple[Operation, ...]:
-    """Return the operations that most resources have.
-
-    `example` and `change` are bodies, by default with the first members. `codes` are errors of create and update,
-    `added` further ones of the create, and `refused` those of the delete. `adding` and `deleted` describe the create
-    and the delete. `paged` is the summary of a read that has a list too. `responses` are those that are special, by
-    the names of the endpoints."""
-    name, row = kind.__name__, f"/api/{kind.path}/{{{kind.id_name()}}}"
-    called = f"{'an' if kind.noun[0] in 'aeiouA' else 'a'} {kind.noun}"
-    message = f"{kind.subject()} has been {{}} successfully."
-    usual = {
-        "index": listing(kind.list_key or kind.plural, name_of(kind, "list")),
-        "read": reading(name),
-        "add": CREATED,
-        "update": changed(message.format("updated"), name),
-        "delete": done(message.format("deleted")),
-    } | (responses or {})
-    example, change = example or first_examples(kind.creates(), 3), change or {}
-    add, new, changes = f"/api/{kind.adds()}", kind.creates(), kind.updates()
-    return (
-        Operation("GET", f"/api/{kind.plural}", f"List {kind.noun}s", usual["index"], query=PAGING),
-        Operation("GET", row, paged or f"Read {called}", usual["read"], query=PAGING if paged else (), tagged=True),
-        Operation("POST", add, f"Add {called}", usual["add"], new, example, (*added, *codes), description=adding),
-        Operation("PUT", f"{row}/update", f"Change {called}", usual["update"], changes, change, codes, tagged=True),
-        Operation("DELETE", f"{row}/delete", f"Delete {called}", usual["delete"], codes=refused, description=deleted),
-    )
-
-
 def records_of(kind: Kind) -> dict[str, JsonSchema]:
     """Return the schemas of the record, and of those in lists and exports if they differ, by name."""
-    return {name_of(kind, place): record(kind, place) for place in ("list", "export", "record")}
+    return {name_of(kind, place): record_of(kind, place) for place in ("list", "export", "record")}
 
 
 def name_of(kind: Kind, place: str = "record") -> str:
@@ -86,19 +45,48 @@ def section(
     kind: Kind,
     title: str,
     *,
+    example: Any = None,
+    change: Any = None,
+    codes: Codes = (),
+    added: Codes = (),
+    refused: Codes = (),
+    adding: str = "",
+    deleted: str = "",
+    paged: str = "",
+    responses: dict[str, JsonSchema] | None = None,
     others: tuple[Operation, ...] = (),
     records: dict[str, JsonSchema] | None = None,
     tables: dict[str, str] | None = None,
-    **about: Any,
 ) -> Section:
     """Return the section of a resource that has the usual operations, and `others`. One of these with the method and
-    path of a usual one replaces it."""
+    path of a usual one replaces it.
+
+    `example` and `change` are bodies, by default with the first members. `codes` are errors of create and update,
+    `added` further ones of the create, and `refused` those of the delete. `adding` and `deleted` describe the create
+    and the delete. `paged` is the summary of a read that has a list too. `responses` are those that are special, by
+    the names of the endpoints."""
     KINDS.append(kind)
-    by_path = {(operation.method, operation.path): operation for operation in (*operations(kind, **about), *others)}
-    return Section(
-        title,
-        tuple(by_path.values()),
-        kind.about,
-        records_of(kind) | (records or {}),
-        tables or {},
+    name, row = kind.__name__, f"/api/{kind.path}/{{{kind.id_name()}}}"
+    called = f"{'an' if kind.noun[0] in 'aeiouA' else 'a'} {kind.noun}"
+    message = f"{kind.subject()} has been {{}} successfully."
+    usual = {
+        "index": listing(kind.list_key or kind.plural, name_of(kind, "list")),
+        "read": reading(name),
+        "add": created(name),
+        "update": changed(message.format("updated"), name),
+        "delete": done(message.format("deleted")),
+    } | (responses or {})
+    example, change = example or first_examples(kind.creates(), 3), change or {}
+    add, new, changes = f"/api/{kind.adds()}", kind.creates(), kind.updates()
+    operations = (
+        Operation("GET", f"/api/{kind.plural}", f"List {kind.noun}s", usual["index"], query=PAGING),
+        Operation("GET", row, paged or f"Read {called}", usual["read"], query=PAGING if paged else (), tagged=True),
+        Operation(
+            "POST", add, f"Add {called}", usual["add"], new, example, (*added, *codes), description=adding, tagged=True
+        ),
+        Operation("PUT", f"{row}/update", f"Change {called}", usual["update"], changes, change, codes, tagged=True),
+        Operation("DELETE", f"{row}/delete", f"Delete {called}", usual["delete"], codes=refused, description=deleted),
+        *others,
     )
+    by_path = {(operation.method, operation.path): operation for operation in operations}
+    return Section(title, tuple(by_path.values()), kind.about, records_of(kind) | (records or {}), tables or {})

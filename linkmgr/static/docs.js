@@ -42,7 +42,7 @@ function command(form) {
 
 async function copy(button) {
   const pre = button.parentElement.querySelector("pre");
-  const text = pre.textContent.replace("API_KEY", key.value.trim() || "API_KEY");
+  const text = pre.textContent.replaceAll("API_KEY", key.value.trim() || "API_KEY");
   if (navigator.clipboard) await navigator.clipboard.writeText(text);
   else {
     // Browsers define navigator.clipboard only in secure contexts.
@@ -104,7 +104,7 @@ function filterOperations() {
 
 function openTarget() {
   const target = document.getElementById(location.hash.slice(1));
-  if (target?.classList.contains("operation")) target.open = true;
+  if (target?.matches("details")) target.open = true;
 }
 
 for (const form of document.querySelectorAll(".trial")) {

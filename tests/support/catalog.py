@@ -27,7 +27,7 @@ _DEFINITIONS = f"""
      UNION ALL
     SELECT 'view', viewname, definition FROM pg_views WHERE schemaname = 'public'
      UNION ALL
-    SELECT 'version', '', version::text FROM schema_version
+    SELECT 'version', '', version::text FROM service
 """
 
 DEFINITIONS = f"SELECT kind, name, definition FROM ({_DEFINITIONS}) all_definitions ORDER BY kind, name, definition"

@@ -38,7 +38,8 @@ def validator(name: str) -> jsonschema_rs.Draft202012Validator:
 
 
 def _strict(schema: Any) -> Any:
-    """Return a schema of responses that allows no other members, so that tests find those that are not documented."""
+    """Return a schema of responses that allows no other members and values, so that tests find those that are not
+    documented."""
     if isinstance(schema, list):
         return [_strict(item) for item in schema]
     if not isinstance(schema, dict):
@@ -46,6 +47,8 @@ def _strict(schema: Any) -> Any:
     if "allOf" in schema:  # its parts have no other members together
         return schema | {"unevaluatedProperties": False}
     inner = {name: _strict(value) for name, value in schema.items()}
+    if known := schema.get("x-known-values"):
+        return inner | {"enum": [*known, None]}
     is_object = schema.get("type") == "object" and "properties" in schema
     return {"additionalProperties": False} | inner if is_object else inner
 

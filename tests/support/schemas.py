@@ -79,7 +79,7 @@ def emptying(app: Flask) -> str:
             """
             SELECT relname FROM pg_class
              WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-               AND relname NOT IN ('schema_version', 'plans', 'event_clock')
+               AND relname NOT IN ('service', 'plans')
             """
         )
     deletes = "".join(f"DELETE FROM {table['relname']}; " for table in tables)

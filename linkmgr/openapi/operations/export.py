@@ -3,16 +3,7 @@
 from linkmgr.api import export
 from linkmgr.fields.base import MAX_ID
 from linkmgr.openapi.model import Operation, Section, parameter
-from linkmgr.openapi.schemas import (
-    ID,
-    TIMESTAMP,
-    JsonSchema,
-    array_of,
-    record,
-    ref,
-    success,
-    text,
-)
+from linkmgr.openapi.schemas import ID, TIMESTAMP, JsonSchema, array_of, record, ref, success, text
 from linkmgr.openapi.usual import name_of
 from linkmgr.web import csv
 from linkmgr.web.export import FORMATS
@@ -31,27 +22,20 @@ _AFTER = parameter(
     minimum=0,
     maximum=MAX_ID,
 )
-_RECORDS: dict[str, JsonSchema] = {
-    "AnswerExported": record(
-        id=ID, overlay=ID, name=text("News"), answer={"examples": [{"email": "visitor@example.com"}]}, date=TIMESTAMP
-    ),
-}  # fmt: skip
+_ANSWER = record(
+    id=ID, overlay=ID, name=text("News"), answer={"examples": [{"email": "visitor@example.com"}]}, date=TIMESTAMP
+)
+_CODES = ("export_busy", "own_export_busy", "plan_feature")
 
 
-def _export(
-    path: str,
-    summary: str,
-    name: str,
-    columns: export.Columns,
-    *query: JsonSchema,
-) -> Operation:
+def _export(path: str, summary: str, name: str, columns: export.Columns, *query: JsonSchema) -> Operation:
     return Operation(
         "GET",
         path,
         summary,
         success(data=array_of(ref(name))),
         query=(_FORMAT, *query),
-        codes=("export_busy", "own_export_busy", "plan_feature"),
+        codes=_CODES,
         csv=csv.lines([[*columns]]).decode(),
         lines=True,
     )
@@ -60,7 +44,7 @@ def _export(
 SECTION = Section(
     name="Exports",
     description=export.ABOUT,
-    records=_RECORDS,
+    records={"AnswerExported": _ANSWER},
     operations=(
         *(
             _export(
@@ -80,7 +64,7 @@ SECTION = Section(
             "/api/account/export",
             "Export an account",
             success(),
-            codes=("export_busy", "own_export_busy", "plan_feature"),
+            codes=_CODES,
             description="""\
 A zip of JSON lines with everything that the account owns: `links.jsonl`, `qr.jsonl`, `logos.jsonl`, `bio.jsonl`,
 `campaigns.jsonl`, `channels.jsonl`, `domains.jsonl`, `splash.jsonl`, `overlays.jsonl`, `answers.jsonl`, `pixels.jsonl`

@@ -1,11 +1,16 @@
 """/api/imports"""
 
+from typing import Any
+
+from marshmallow import fields
+
 from linkmgr.api import imports
 from linkmgr.imports import requests
-from linkmgr.imports.bodies import MAX_CHANNELS
 from linkmgr.imports.cells import CUT, MAX_TEXT, REMOVED
 from linkmgr.imports.files.text import MAX_COLUMNS
 from linkmgr.imports.job import MAX_FAILING_HOURS
+from linkmgr.imports.links import MAX_CHANNELS
+from linkmgr.openapi.bodies import json_of
 from linkmgr.openapi.model import PAGING, Operation, Section, parameter
 from linkmgr.openapi.schemas import (
     ID,
@@ -30,17 +35,21 @@ from linkmgr.repository.imports import MAX_KEPT, MAX_UNFINISHED
 
 _STATES = ("queued", "running", "paused", "done", "failed", "cancelled", "draft")
 _FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
+_RULES = imports.ImportRules().fields
 _FORM: JsonSchema = {
     "schema": {
         "type": "object",
-        "properties": {
-            "file": {"type": "string", "format": "binary"},
-            **{name: {"type": "string"} for name in ("source", "on_conflict", "dry_run", "mapping")},
-        },
+        "properties": {"file": _FILE["schema"]},  # the others are parameters too
         "required": ["file"],
     }
 }
 _COLUMNS = array_of(text("Long URL")) | {"examples": [["Short URL", "Long URL"]]}
+
+
+def _parameter(name: str, field: fields.Field[Any]) -> JsonSchema:
+    schema = json_of(field) | {"default": field.load_default, "examples": field.metadata["examples"]}
+    return parameter(name, field.metadata["description"], **schema)
+
 
 SECTION = Section(
     name="Imports",
@@ -139,34 +148,7 @@ and the imported links use yours, which are not changed: domains with the same U
 name, pixels, splash pages and overlays with the same members, QR codes with the same code, and bio pages with the same
 alias. If another user has the code of a QR code or the generated alias of a bio page, a new one is generated. A domain,
 the slug of a campaign or the custom alias of a bio page that is in use is a failure.""",
-            query=(
-                parameter(
-                    "source",
-                    "The service that a file comes from, if it is not recognized by its columns.",
-                    type="string",
-                    enum=["auto", *requests.SOURCES],
-                    default="auto",
-                ),
-                parameter(
-                    "mapping",
-                    "A JSON object with the name of the column for each member. The members are those of the body of "
-                    "`POST /api/url/add`, `tags`, `created` and `clicks`.",
-                    type="string",
-                    maxLength=10_000,
-                    examples=['{"url": "Target", "custom": "Name"}'],
-                ),
-                parameter(
-                    "on_conflict",
-                    "The rule for a row whose alias one of your links has: `skip` keeps the link, `rename` creates "
-                    "another one with the alias and a number, `update` writes the members of the row to the link. With "
-                    "`skip` and `update`, an alias of another user is a failure. With `skip`, so is the alias of an "
-                    "earlier row with another URL, for example if the rows had different domains that you do not have.",
-                    type="string",
-                    enum=list(imports.RULES),
-                    default="skip",
-                ),
-                parameter("dry_run", "`1`: store nothing.", type="string", enum=["0", "1"], default="0"),
-            ),
+            query=tuple(_parameter(name, field) for name, field in _RULES.items()),
             also={
                 "multipart/form-data": _FORM,
                 **dict.fromkeys(("text/csv", "application/x-ndjson", "application/sql", "application/gzip"), _FILE),

@@ -2,32 +2,19 @@
 
 from linkmgr.api import keys
 from linkmgr.openapi.model import Operation
-from linkmgr.openapi.schemas import (
-    ID,
-    TIMESTAMP,
-    JsonSchema,
-    done,
-    flag,
-    listing,
-    or_null,
-    record,
-    ref,
-    success,
-    text,
-)
-from linkmgr.openapi.usual import record as shown
-from linkmgr.openapi.usual import section
+from linkmgr.openapi.schemas import ID, TIMESTAMP, created, done, flag, listing, or_null, record, ref, success, text
+from linkmgr.openapi.usual import record_of, section
 from linkmgr.resources.keys import Key, KeyRotation
 
 _SECRET = text("lmk_...", pattern="^lmk_")
-_SHOWN = shown(Key)["properties"]
-_DEFAULT: dict[str, JsonSchema] = {
-    "name": text("default"),
-    "prefix": text("linkmgr_"),
-    "active": flag(True),
-    "created": TIMESTAMP,
-    "expires": or_null(TIMESTAMP),
-}
+_SHOWN = record_of(Key)["properties"]
+_DEFAULT = record(
+    name=text("default"),
+    prefix=text("linkmgr_"),
+    active=flag(True),
+    created=TIMESTAMP,
+    expires=or_null(TIMESTAMP),
+)
 
 SECTION = section(
     Key,
@@ -39,9 +26,9 @@ SECTION = section(
     refused=("key_exceeded",),
     responses={
         "index": listing("keys", "Key", default=ref("DefaultKey")) | {"required": ["error", "data"]},
-        "add": success(id=ID, key=_SECRET),
+        "add": created("Key", key=_SECRET),
     },
-    records={"DefaultKey": record(**_DEFAULT)},
+    records={"DefaultKey": _DEFAULT},
     others=(
         Operation(
             "PUT",

@@ -24,7 +24,7 @@ from linkmgr.repository.stats import LIVE_MINUTES
 
 _TIME = "2026-10-24T00:00:00+02:00"
 _DATE_OR_TIME = f"^{DATE_OR_TIME}$"
-_FILTER: JsonSchema = {"type": "string", "maxLength": 2000, "pattern": "^[^\\r\\n\\u0000]+$"}
+_FILTER: JsonSchema = {"type": "string", "maxLength": 2000, "pattern": "^[^\\r\\n\\x00]+$"}
 
 
 def _any_of(*names: str) -> JsonSchema:
@@ -117,7 +117,7 @@ SECTION = Section(
             channel={"type": ["integer", "null"], "examples": [None]},
             domain={"type": ["string", "null"], "examples": [None]},
             **{"from": text(_TIME), "to": text("2026-10-31T00:00:00+01:00")},
-            period={"type": ["string", "null"], "enum": [*PERIODS, None], "examples": ["7d"]},
+            period=or_null(choice(*PERIODS)),
             timezone=text("Europe/Berlin"),
             filters=_NAMES,
             bots=choice(*BOTS),

@@ -86,7 +86,7 @@ SECTION = section(
     added=("plan_limit",),
     responses={
         "read": success(id=ID, **_RECORD),
-        "add": success(**_SHORT),
+        "add": success(**_SHORT, **_RECORD) | {"required": ["error", *_SHORT]},
         "update": success(message=text("Link has been updated successfully."), **_SHORT, **_RECORD),
     },
     others=(

@@ -1,20 +1,22 @@
 """/api/webhooks, /api/webhook, /api/delivery and /api/events"""
 
 from linkmgr.api import webhooks
-from linkmgr.fields.base import MAX_ID
-from linkmgr.fields.webhooks import TYPES
+from linkmgr.fields.webhooks import TEST, TYPES
 from linkmgr.openapi.model import PAGING, Operation, parameter
 from linkmgr.openapi.schemas import (
+    CURSOR,
     ID,
     TIMESTAMP,
     JsonSchema,
     array_of,
     choice,
+    created,
     done,
     listing,
     number,
     or_null,
     record,
+    ref,
     success,
     text,
 )
@@ -23,7 +25,7 @@ from linkmgr.resources.webhooks import Webhook
 
 _TIME = text("2026-11-21T09:30:00Z", pattern="^[0-9-]{10}T[0-9:]{8}Z$")
 _MESSAGE = text("msg_17", pattern="^msg_[0-9]+$")
-_TYPE = text("link.created", **{"x-known-values": [*TYPES, "webhook.test"]})
+_TYPE = choice("link.created", *TYPES[1:], TEST)
 _SECRET = text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=", pattern="^whsec_[A-Za-z0-9+/=]{44}$")
 _DATA: JsonSchema = {
     "type": "object",
@@ -38,7 +40,7 @@ SECTION = section(
     codes=("campaign_unknown", "channel_unknown", "domain_unknown"),
     added=("webhooks_full",),
     adding="The `secret` is shown only once. A user has at most 20 webhooks.",
-    responses={"add": success(id=ID, secret=_SECRET)},
+    responses={"add": created("Webhook", secret=_SECRET)},
     records={
         "Delivery": record(
             id=ID,
@@ -95,13 +97,13 @@ SECTION = section(
             success(
                 data=record(
                     perpage=number(15, 1),
-                    events=array_of({"$ref": "#/components/schemas/Event"}),
-                    next=number(17) | {"description": "The `after` of the next call, also if there are no events."},
+                    events=array_of(ref("Event")),
+                    next=CURSOR | {"description": "The `after` of the next call, also if there are no events."},
                 )
             ),
             query=(
                 parameter("limit", "The number of events, at most 1000.", type="integer", minimum=1, default=15),
-                parameter("after", "The `next` of the previous response.", type="integer", minimum=0, maximum=MAX_ID),
+                parameter("after", "The `next` of the previous response.", **CURSOR),
                 parameter("type", "Only events of this type or prefix, such as `link.*`.", type="string"),
             ),
             description="No event is missed or repeated if each call sends the `next` of the previous response. A call "

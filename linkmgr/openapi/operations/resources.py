@@ -1,0 +1,155 @@
+"""Bio pages, domains, splash pages, overlays, pixels, QR codes, campaigns and channels: the usual operations, and few
+others."""
+
+from linkmgr.fields.qr import OBJECTS
+from linkmgr.openapi.model import COUNTED, PAGING, Operation
+from linkmgr.openapi.operations.stats import visits_of
+from linkmgr.openapi.schemas import (
+    DAY,
+    ID,
+    TIMESTAMP,
+    choice,
+    created,
+    done,
+    listing,
+    map_of,
+    own_url,
+    record,
+    ref,
+    success,
+    text,
+    url,
+)
+from linkmgr.openapi.usual import record_of, section
+from linkmgr.qr import logos
+from linkmgr.repository.channels import ITEMS
+from linkmgr.resources.bio import BioPage
+from linkmgr.resources.campaigns import Campaign
+from linkmgr.resources.channels import Channel
+from linkmgr.resources.domains import Domain
+from linkmgr.resources.overlay import Overlay
+from linkmgr.resources.pixels import Pixel
+from linkmgr.resources.qr import QrCode
+from linkmgr.resources.splash import Splash
+
+_QR = {"details": ref("QrCode"), "data": ref("Statistics")}
+_CAMPAIGN, _CHANNEL = record_of(Campaign)["properties"], record_of(Channel)["properties"]
+_NAMED = {"domain": _CAMPAIGN["name"], "campaign": _CAMPAIGN["name"]}
+
+SECTIONS = (
+    section(
+        BioPage,
+        "Bio pages",
+        example={"name": "Dana", "theme": "ocean", "links": [{"title": "Shop", "url": "https://example.com/shop"}]},
+        change={"bio": "I write.", "theme": "dark"},
+        codes=("plan_feature", "alias_taken"),
+        responses={"add": created("BioPage", alias=text("dana"), shorturl=own_url("dana"))},
+    ),
+    section(
+        Domain,
+        "Branded domains",
+        codes=("redirect_branded", *logos.ERRORS),
+        added=(*COUNTED, "domain_taken", "domain_unproven"),
+        refused=("domain_in_use",),
+        deleted="A domain that links use cannot be deleted.",
+    ),
+    section(
+        Splash,
+        "Splash pages",
+        added=COUNTED,
+        deleted="Links with this splash page redirect without it from then on.",
+    ),
+    section(
+        Overlay,
+        "CTA overlays",
+        change={"label": "Have a look", "position": "top"},
+        codes=("overlay_colours_too_close",),
+        added=COUNTED,
+        deleted="Its answers are deleted too. Links with this overlay redirect without it from then on.",
+        records={"OverlayAnswer": record(id=ID, answer=map_of(text("visitor@example.com"), "email"), date=TIMESTAMP)},
+        others=(
+            Operation(
+                "GET",
+                "/api/overlay/{overlay_id}/answers",
+                "List the answers to an overlay",
+                listing("answers", "OverlayAnswer"),
+                query=PAGING,
+            ),
+        ),
+    ),
+    section(Pixel, "Pixels", added=COUNTED),
+    section(
+        QrCode,
+        "QR codes",
+        example={"type": "link", "data": "https://example.com/", "name": "Poster", "foreground": "rgb(0,0,128)"},
+        change={"data": "https://example.com/winter"},
+        codes=(*logos.UNUSABLE, "colours_too_close", "link_branded", "short_link_unknown"),
+        responses={
+            "read": success(**_QR),
+            "add": success(id=ID, link=own_url("qr/bcd234fgh567"), **_QR),
+            "update": success(message=text("QR has been updated successfully."), **_QR),
+            "delete": done("QR Code has been deleted successfully."),
+        },
+        others=(visits_of("/api/qr/{qr_id}/visits", "QR code"),),
+        tables={f"Data of the type {kind}": schema.__name__ for kind, schema in OBJECTS.items()},
+    ),
+    section(
+        Campaign,
+        "Campaigns",
+        example={"name": "Summer", "slug": "summer", "public": True},
+        change={"name": "Winter"},
+        codes=("campaign_name_taken", "campaign_slug_taken"),
+        added=("plan_feature",),
+        deleted="Its links remain.",
+        responses={
+            "add": created(
+                "Campaign", **{name: _CAMPAIGN[name] for name in _CAMPAIGN if name not in ("name", "slug")}, **_NAMED
+            ),
+            "update": success(
+                message=text("Campaign has been updated successfully."), **_CAMPAIGN, **_NAMED, data=ref("Campaign")
+            ),
+        },
+        others=(
+            Operation(
+                "POST",
+                "/api/campaign/{campaign_id}/assign/{link_id}",
+                "Add a link to a campaign",
+                done("Link successfully added to the campaign."),
+                description="A link is in at most one campaign. This removes it from its previous campaign.",
+            ),
+        ),
+    ),
+    section(
+        Channel,
+        "Channels",
+        example={"name": "Reading", "description": "For the train", "color": "#3b82f6", "starred": True},
+        change={"starred": False},
+        codes=("channel_name_taken",),
+        deleted="Its items remain.",
+        responses={
+            "read": listing("items", "ChannelItem", details=ref("Channel")),
+            "add": success(**_CHANNEL),
+            "update": success(message=text("Channel has been updated successfully."), **_CHANNEL),
+        },
+        paged="Read a channel and list its items",
+        records={
+            "ChannelItem": record(
+                type=choice(*ITEMS),
+                id=ID,
+                title=text("Summer sale"),
+                preview=url("https://example.com/sale"),
+                link=own_url("summer"),
+                date=DAY,
+            ),
+        },
+        others=(
+            Operation(
+                "POST",
+                "/api/channel/{channel_id}/assign/{type}/{item_id}",
+                "Add an item to a channel",
+                done("Item successfully added to the channel."),
+                description="An item may be in several channels. Adding it again changes nothing.",
+            ),
+        ),
+    ),
+)

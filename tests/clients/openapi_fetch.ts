@@ -1,0 +1,53 @@
+// Use openapi-fetch with the types that openapi-typescript makes.
+import createClient from "openapi-fetch";
+import type { components, paths } from "./generated";
+
+async function main(base: string, key: string) {
+  const client = createClient<paths, "application/json">({
+    baseUrl: base,
+    headers: { Authorization: `Bearer ${key}` },
+    querySerializer: { array: { style: "form", explode: false } },
+  });
+
+  const first = { url: "https://example.com/1", custom: "first", campaign: 0, channel: [] };
+  const created = await client.POST("/api/url/add", { body: first });
+  const bulk = await client.POST("/api/urls/bulk", {
+    body: { urls: [{ url: "https://example.com/2" }, { url: "https://example.com/3" }] },
+  });
+
+  const listed: string[] = [];
+  let after: string | undefined;
+  do {
+    const page = (await client.GET("/api/urls", { params: { query: { limit: 2, after } } })).data!.data!;
+    listed.push(...page.urls.map((link) => link.longurl));
+    after = page.next;
+  } while (after);
+
+  const found = (await client.GET("/api/urls", { params: { query: { short: `${base}/seeded` } } })).data!;
+  const statistics = await client.GET("/api/stats", {
+    params: { query: { by: ["time:day", "country"], ids: `${found.id}`, period: "7d" } },
+  });
+  const webhook = await client.POST("/api/webhooks", {
+    body: { name: "Hook", url: "https://example.com/hook", events: ["link.*"] },
+  });
+  const image = await client.POST("/api/qr/add", { body: { type: "text", data: "Hello" } });
+  const card: components["schemas"]["VcardData"] = { fname: "Dana" };
+  const other = await client.POST("/api/qr/add", { body: { type: "vcard", data: card } });
+  const png = await (await fetch(image.data!.link)).arrayBuffer();
+  const csv = await client.GET("/api/urls/export", { params: { query: { format: "csv" } }, parseAs: "text" });
+  const refused = await client.POST("/api/url/add", { body: first });
+
+  return {
+    created: created.data!.shorturl,
+    bulk: bulk.data!.created,
+    listed,
+    found: found.details!.alias,
+    clicks: statistics.data!.data.totals.clicks,
+    webhook: webhook.data!.secret.slice(0, 6),
+    codes: [image.data!.link === other.data!.link, new TextDecoder("latin1").decode(png).slice(1, 4)],
+    csv: csv.data!.split("\r\n")[0],
+    error: refused.error!.code,
+  };
+}
+
+main(process.argv[2], process.argv[3]).then((seen) => console.log(JSON.stringify(seen)));

@@ -1,0 +1,98 @@
+// Use the client that openapi-generator makes for Go.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	api "example.com/linkmgr/client"
+)
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func main() {
+	base := os.Args[1]
+	configuration := api.NewConfiguration()
+	configuration.Servers[0].URL = base
+	ctx := context.WithValue(context.Background(), api.ContextAccessToken, os.Args[2])
+	client := api.NewAPIClient(configuration)
+
+	link := api.NewLinkCreate("https://example.com/1")
+	link.SetCustom("first")
+	link.SetCampaign(0)
+	link.SetChannel([]int64{})
+	created, _, err := client.LinksAPI.LinksCreate(ctx).LinkCreate(*link).Execute()
+	check(err)
+
+	many := []api.LinkCreate{*api.NewLinkCreate("https://example.com/2"), *api.NewLinkCreate("https://example.com/3")}
+	bulk, _, err := client.BulkAPI.BulkAddLinks(ctx).LinksCreate(*api.NewLinksCreate(many)).Execute()
+	check(err)
+
+	listed := []string{}
+	for after := ""; ; {
+		request := client.LinksAPI.LinksList(ctx).Limit(2)
+		if after != "" {
+			request = request.After(after)
+		}
+		page, _, err := request.Execute()
+		check(err)
+		for _, link := range page.Data.Urls {
+			listed = append(listed, link.Longurl)
+		}
+		if after = page.Data.GetNext(); after == "" {
+			break
+		}
+	}
+
+	found, _, err := client.LinksAPI.LinksList(ctx).Short(base + "/seeded").Execute()
+	check(err)
+	statistics, _, err := client.StatisticsAPI.StatsQuery(ctx).By([]string{"time:day", "country"}).
+		Ids(fmt.Sprint(found.GetId())).Period("7d").Execute()
+	check(err)
+
+	hook := api.NewWebhookCreate("Hook", []string{"link.*"})
+	hook.SetUrl("https://example.com/hook")
+	webhook, _, err := client.WebhooksAndEventsAPI.WebhooksCreate(ctx).WebhookCreate(*hook).Execute()
+	check(err)
+
+	image, _, err := client.QRCodesAPI.QrCreate(ctx).QrCodeCreate(*api.NewQrCodeCreate("text", "Hello")).Execute()
+	check(err)
+	person := api.NewVcardData()
+	person.SetFname("Dana")
+	card, _, err := client.QRCodesAPI.QrCreate(ctx).QrCodeCreate(*api.NewQrCodeCreate("vcard", person)).Execute()
+	check(err)
+	response, err := http.Get(image.Link)
+	check(err)
+	png, err := io.ReadAll(response.Body)
+	check(err)
+
+	_, response, _ = client.ExportsAPI.ExportLinks(ctx).Format("csv").Execute() // the error: it is not JSON
+	csv, err := io.ReadAll(response.Body)
+	check(err)
+
+	_, _, err = client.LinksAPI.LinksCreate(ctx).LinkCreate(*link).Execute()
+	refused := err.(*api.GenericOpenAPIError).Model().(api.Error)
+
+	output, err := json.Marshal(map[string]interface{}{
+		"created": created.Shorturl,
+		"bulk":    bulk.Created,
+		"listed":  listed,
+		"found":   found.Details.Alias,
+		"clicks":  statistics.Data.Totals.GetClicks(),
+		"webhook": webhook.Secret[:6],
+		"codes":   []interface{}{image.Link == card.Link, string(png[1:4])},
+		"csv":     strings.Split(string(csv), "\r\n")[0],
+		"error":   refused.Code,
+	})
+	check(err)
+	fmt.Println(string(output))
+}

@@ -1,0 +1,62 @@
+<?php
+// Use the client that openapi-generator makes for PHP.
+
+use OpenAPI\Client\Api;
+use OpenAPI\Client\ApiException;
+use OpenAPI\Client\Configuration;
+use OpenAPI\Client\Model;
+
+require 'GuzzleHttp/autoload.php';
+spl_autoload_register(function (string $class): void {
+    $file = getcwd() . '/lib/' . str_replace('\\', '/', substr($class, strlen('OpenAPI\\Client\\'))) . '.php';
+    if (str_starts_with($class, 'OpenAPI\\Client\\') && file_exists($file)) {
+        require $file;
+    }
+});
+set_error_handler(fn (int $level, string $message) => throw new ErrorException($message, 0, $level));
+
+[, $base, $key] = $argv;
+$http = new GuzzleHttp\Client();
+$configuration = Configuration::getDefaultConfiguration()->setHost($base)->setAccessToken($key);
+$links = new Api\LinksApi($http, $configuration);
+
+$created = $links->linksCreate(new Model\LinkCreate(['url' => 'https://example.com/1', 'custom' => 'first', 'metatitle' => 'Sale', 'expiry' => '2030-12-31 23:59:59', 'campaign' => 0, 'channel' => []]));
+$added = array_map(fn (int $number) => new Model\LinkCreate(['url' => "https://example.com/$number"]), [2, 3]);
+$bulk = (new Api\BulkApi($http, $configuration))->bulkAddLinks(new Model\LinksCreate(['urls' => $added]));
+
+[$listed, $after] = [[], null];
+do {
+    $page = $links->linksList(limit: 2, after: $after)->getData();
+    foreach ($page->getUrls() as $link) {
+        $listed[] = $link->getLongurl();
+    }
+    $after = $page->getNext();
+} while ($after);
+
+$found = $links->linksList(short: "$base/seeded");
+$statistics = (new Api\StatisticsApi($http, $configuration))->statsQuery(by: ['time:day', 'country'], ids: (string) $found->getId(), period: '7d');
+$webhook = (new Api\WebhooksAndEventsApi($http, $configuration))->webhooksCreate(
+    new Model\WebhookCreate(['name' => 'Hook', 'url' => 'https://example.com/hook', 'events' => ['link.*']])
+);
+$codes = new Api\QRCodesApi($http, $configuration);
+$image = $codes->qrCreate(new Model\QrCodeCreate(['type' => 'text', 'data' => 'Hello']));
+$card = $codes->qrCreate(new Model\QrCodeCreate(['type' => 'vcard', 'data' => new Model\VcardData(['fname' => 'Dana'])]));
+$png = (string) $http->get($image->getLink())->getBody();
+$csv = (string) $http->send((new Api\ExportsApi($http, $configuration))->exportLinksRequest('csv'))->getBody();
+try {
+    $links->linksCreate(new Model\LinkCreate(['url' => 'https://example.com/1', 'custom' => 'first']));
+} catch (ApiException $error) {
+    $refused = $error->getResponseObject();
+}
+
+echo json_encode([
+    'created' => $created->getShorturl(),
+    'bulk' => $bulk->getCreated(),
+    'listed' => $listed,
+    'found' => $found->getDetails()->getAlias(),
+    'clicks' => $statistics->getData()->getTotals()->getClicks(),
+    'webhook' => substr($webhook->getSecret(), 0, 6),
+    'codes' => [$image->getLink() === $card->getLink(), substr($png, 1, 3)],
+    'csv' => strtok($csv, "\r"),
+    'error' => $refused->getCode(),
+]);

@@ -1,0 +1,55 @@
+"""Use the client that openapi-generator makes for Python."""
+
+import json
+import sys
+import urllib.request
+
+import linkmgr_client as api  # type: ignore[import-not-found]
+
+base, key = sys.argv[1:]
+client = api.ApiClient(api.Configuration(host=base, access_token=key))
+links = api.LinksApi(client)
+
+created = links.links_create(api.LinkCreate(url="https://example.com/1", custom="first", campaign=0, channel=[]))
+bulk = api.BulkApi(client).bulk_add_links(
+    api.LinksCreate(urls=[api.LinkCreate(url=f"https://example.com/{number}") for number in (2, 3)])
+)
+
+listed, after = [], None
+while True:
+    page = links.links_list(limit=2, after=after).data
+    listed += [link.longurl for link in page.urls]
+    if not (after := page.next):
+        break
+
+found = links.links_list(short=f"{base}/seeded")
+statistics = api.StatisticsApi(client).stats_query(by=["time:day", "country"], ids=str(found.id), period="7d")
+webhook = api.WebhooksAndEventsApi(client).webhooks_create(
+    api.WebhookCreate(name="Hook", url="https://example.com/hook", events=["link.*"])
+)
+codes = api.QRCodesApi(client)
+image = codes.qr_create(api.QrCodeCreate(type="text", data="Hello"))
+card = codes.qr_create(api.QrCodeCreate(type="vcard", data=api.VcardData(fname="Dana").to_dict()))
+with urllib.request.urlopen(image.link) as response:
+    png = response.read(4)
+csv = api.ExportsApi(client).export_links_without_preload_content(format="csv").read().decode()
+try:
+    links.links_create(api.LinkCreate(url="https://example.com/1", custom="first"))
+except api.ApiException as error:
+    refused = error.data
+
+print(
+    json.dumps(
+        {
+            "created": created.shorturl,
+            "bulk": bulk.created,
+            "listed": listed,
+            "found": found.details.alias,
+            "clicks": statistics.data.totals.clicks,
+            "webhook": webhook.secret[:6],
+            "codes": [image.link == card.link, png[1:].decode()],
+            "csv": csv.splitlines()[0],
+            "error": refused.code,
+        }
+    )
+)

@@ -1,0 +1,54 @@
+// Use the client that openapi-generator makes for TypeScript.
+import * as api from "./generated";
+
+async function main(base: string, key: string) {
+  const configuration = new api.Configuration({ basePath: base, accessToken: key });
+  const links = new api.LinksApi(configuration);
+
+  const first: api.LinkCreate = { url: "https://example.com/1", custom: "first", campaign: 0, channel: [] };
+  const created = await links.linksCreate({ linkCreate: first });
+  const bulk = await new api.BulkApi(configuration).bulkAddLinks({
+    linksCreate: { urls: [{ url: "https://example.com/2" }, { url: "https://example.com/3" }] },
+  });
+
+  const listed: string[] = [];
+  let after: string | undefined;
+  do {
+    const page = (await links.linksList({ limit: 2, after })).data!;
+    listed.push(...page.urls.map((link) => link.longurl));
+    after = page.next;
+  } while (after);
+
+  const found = await links.linksList({ _short: `${base}/seeded` });
+  const statistics = await new api.StatisticsApi(configuration).statsQuery({
+    by: ["time:day", "country"],
+    ids: `${found.id}`,
+    period: "7d",
+  });
+  const webhook = await new api.WebhooksAndEventsApi(configuration).webhooksCreate({
+    webhookCreate: { name: "Hook", url: "https://example.com/hook", events: ["link.*"] },
+  });
+  const codes = new api.QRCodesApi(configuration);
+  const image = await codes.qrCreate({ qrCodeCreate: { type: "text", data: "Hello" } });
+  const card: api.VcardData = { fname: "Dana" };
+  const other = await codes.qrCreate({ qrCodeCreate: { type: "vcard", data: card } });
+  const png = await (await fetch(image.link)).arrayBuffer();
+  const csv = await (await new api.ExportsApi(configuration).exportLinksRaw({ format: "csv" })).raw.text();
+  const refused: api.ModelError = await links
+    .linksCreate({ linkCreate: first })
+    .then(() => Promise.reject(), async (error) => api.ModelErrorFromJSON(await error.response.json()));
+
+  return {
+    created: created.shorturl,
+    bulk: bulk.created,
+    listed,
+    found: found.details!.alias,
+    clicks: statistics.data.totals.clicks,
+    webhook: webhook.secret.slice(0, 6),
+    codes: [image.link === other.link, new TextDecoder("latin1").decode(png).slice(1, 4)],
+    csv: csv.split("\r\n")[0],
+    error: refused.code,
+  };
+}
+
+main(process.argv[2], process.argv[3]).then((seen) => console.log(JSON.stringify(seen)));

@@ -1,0 +1,160 @@
+"""Clients that generators make of the document, each used by a program in tests/clients/ against the running service.
+
+All programs do the same: create links, one by one and in bulk, list them by cursor, look one up by its short URL, read
+statistics, create a webhook and QR codes, get an image and a CSV, and cause an error. Each prints what it saw."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import MANY, Client
+from tests.support.document import document
+from tests.support.visited import Store, Visited
+
+CLIENTS = Path(__file__).parent / "clients"
+GENERATOR = Path(sys.executable).with_name("openapi-generator-cli")
+NODE_MODULES = Path(sys.prefix, "clients", "node_modules")  # installed by `make clients`
+COMPILER = NODE_MODULES / ".bin" / "tsc"
+STRICT = "--strict", "--target", "es2022", "--module", "commonjs", "--moduleResolution", "node10", "--types", "node"
+
+Use = Callable[..., None]
+
+
+def run(*command: str | Path, folder: Path, **environment: str) -> str:
+    """Return the output of a command. Its other messages are those of the test."""
+    done = subprocess.run(
+        command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def need(**packages: str) -> None:
+    for program, package in packages.items():
+        if not shutil.which(program):
+            pytest.skip(f"{program} is missing: apt-get install {package}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the document."""
+    (tmp_path / "openapi.json").write_text(json.dumps(document()))
+    return tmp_path
+
+
+@pytest.fixture
+def use(serve: Callable[..., str], alice: Client, store: Store) -> Use:
+    """Run a program with the URL of the service and a key, and check what it has seen."""
+    base = serve("--workers", "1", rate_limit=MANY)
+    seeded = alice.add("/api/url/add", {"url": "https://example.com/seeded", "custom": "seeded"})
+    now = datetime.now(UTC)
+    store([Visited(seeded, now)] * 3)
+    csv = document()["paths"]["/api/urls/export"]["get"]["responses"]["200"]["content"]["text/csv"]["example"]
+
+    def check(*command: str | Path, folder: Path, **environment: str) -> None:
+        seen: dict[str, Any] = json.loads(run(*command, base, alice.key or "", folder=folder, **environment))
+        assert seen == {
+            "created": f"{base}/first",
+            "bulk": 2,
+            "listed": [f"https://example.com/{path}" for path in (3, 2, 1, "seeded")],
+            "found": "seeded",
+            "clicks": 3,
+            "webhook": "whsec_",
+            "codes": [False, "PNG"],
+            "csv": csv.strip(),
+            "error": "alias_taken",
+        }
+
+    return check
+
+
+def generate(language: str, folder: Path, *options: str) -> None:
+    run(GENERATOR, "generate", "-i", "openapi.json", "-g", language, "-o", "generated", *options, folder=folder)
+
+
+def compile_typescript(name: str, folder: Path) -> None:
+    need(node="nodejs")
+    shutil.copy(CLIENTS / f"{name}.ts", folder)
+    run(COMPILER, *STRICT, f"{name}.ts", folder=folder)
+
+
+@pytest.fixture
+def packages(folder: Path) -> Path:
+    """The programs of the npm packages, which are in the folder of the document."""
+    if not COMPILER.exists():
+        pytest.skip("the npm packages are missing: make clients")
+    (folder / "node_modules").symlink_to(NODE_MODULES)
+    return folder / "node_modules" / ".bin"
+
+
+def test_openapi_generator_makes_a_client_for_python(folder: Path, use: Use) -> None:
+    generate("python", folder, "--package-name", "linkmgr_client")
+    use(sys.executable, CLIENTS / "openapi_generator.py", folder=folder, PYTHONPATH="generated")
+
+
+@pytest.mark.clients
+def test_openapi_generator_makes_a_client_for_go(folder: Path, use: Use) -> None:
+    need(go="golang-go")
+    generate("go", folder, "--git-host", "example.com", "--git-user-id", "linkmgr", "--git-repo-id", "client")
+    program = folder / "generated" / "program"
+    program.mkdir()
+    shutil.copy(CLIENTS / "openapi_generator.go", program)
+    run("go", "build", "-o", folder, "./program", folder=folder / "generated")
+    use(folder / "program", folder=folder)
+
+
+@pytest.mark.clients
+def test_openapi_generator_makes_a_client_for_php(folder: Path, use: Use) -> None:
+    need(php="php-cli php-curl php-mbstring php-guzzlehttp-guzzle")
+    generate("php", folder)
+    use("php", CLIENTS / "openapi_generator.php", folder=folder / "generated")
+
+
+@pytest.mark.clients
+def test_openapi_generator_makes_a_client_for_typescript(folder: Path, packages: Path, use: Use) -> None:
+    generate("typescript-fetch", folder)
+    compile_typescript("openapi_generator", folder)
+    use("node", "openapi_generator.js", folder=folder)
+
+
+@pytest.mark.clients
+def test_openapi_typescript_makes_types_for_openapi_fetch(folder: Path, packages: Path, use: Use) -> None:
+    run(packages / "openapi-typescript", "openapi.json", "-o", "generated.d.ts", folder=folder)
+    compile_typescript("openapi_fetch", folder)
+    use("node", "openapi_fetch.js", folder=folder)
+
+
+@pytest.mark.clients
+def test_hey_api_makes_a_client(folder: Path, packages: Path, use: Use) -> None:
+    run(packages / "openapi-ts", "-i", "openapi.json", "-o", "generated", folder=folder)
+    compile_typescript("hey_api", folder)
+    use("node", "hey_api.js", folder=folder)
+
+
+@pytest.mark.clients
+def test_redocly_has_no_warning_that_its_configuration_does_not_explain(folder: Path, packages: Path) -> None:
+    command = packages / "redocly", "lint", "--config", CLIENTS / "redocly.yaml", "--format", "json", "openapi.json"
+    assert json.loads(run(*command, folder=folder))["problems"] == []
+
+
+@pytest.mark.clients
+def test_spectral_has_no_warning_that_its_configuration_does_not_explain(folder: Path, packages: Path) -> None:
+    command = (
+        packages / "spectral",
+        "lint",
+        "--quiet",
+        "--ruleset",
+        CLIENTS / "spectral.yaml",
+        "--format",
+        "json",
+        "openapi.json",
+    )
+    assert json.loads(run(*command, folder=folder)) == []
