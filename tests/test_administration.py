@@ -46,7 +46,7 @@ def test_other_users_reach_no_page_of_administrators(app: Flask, admin: Client, 
         assert answer.status_code == 403, rule
         assert "Only administrators can open this page." in answer.text
     assert (sql("SELECT * FROM users"), sql("SELECT * FROM plans ORDER BY id")) == before
-    assert sql("SELECT 1 FROM login_links") == []
+    assert sql("SELECT 1 FROM sessions WHERE is_link") == []
 
 
 @pytest.mark.usefixtures("admin")
@@ -101,6 +101,13 @@ def test_a_user_is_created_and_let_in_with_a_link_that_is_shown_once(app: Flask,
     assert carols.get("/console").status_code == 200
 
 
+def test_a_user_who_is_created_with_a_password_gets_no_link(app: Flask, browser: FlaskClient) -> None:
+    answer = browser.post(f"{ROOT}/users/new", data=CAROL | {"password": "correct horse"})
+    assert answer.status_code == 303
+    assert "login-link" not in get(browser, answer.headers["Location"])
+    signed_in(app, "carol@example.com", "correct horse")
+
+
 def test_an_unattended_browser_of_an_administrator_grants_no_access(
     browser: FlaskClient, admin: Client, alice: Client, sql: Sql
 ) -> None:
@@ -113,7 +120,7 @@ def test_an_unattended_browser_of_an_administrator_grants_no_access(
         refused = browser.post(f"{ROOT}/users/{alice.id}/login", data={"current_password": password})
         assert message(refused.text, "current_password") == "Your current password is wrong."
         assert browser.post(f"{ROOT}/users/new", data=CAROL | {"current_password": password}).status_code == 400
-    assert sql("SELECT 1 FROM login_links UNION ALL SELECT 1 FROM users WHERE username = 'carol'") == []
+    assert sql("SELECT 1 FROM sessions WHERE is_link UNION ALL SELECT 1 FROM users WHERE username = 'carol'") == []
     page = browser.post(f"{ROOT}/users/{alice.id}/login", data={"current_password": PASSWORD})
     assert "/login/" in page.text
 

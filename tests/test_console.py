@@ -11,7 +11,7 @@ from linkmgr.pages.console.home import MAX_LINES
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import ROWS, console_rules, get, signed_in, visit, words
+from tests.support.pages import ROWS, by_link, console_rules, get, signed_in, visit, words
 from tests.support.visited import Store
 
 
@@ -54,7 +54,7 @@ def test_each_line_of_the_box_becomes_a_link_of_the_user(console: FlaskClient, a
 
 def test_a_url_that_has_a_link_already_is_not_called_new(console: FlaskClient, alice: Client) -> None:
     first = alice.post("/api/url/add", {"url": "https://example.com/a"}).get_json()
-    assert set(first) == {"error", "id", "shorturl", "short"}
+    assert {"error", "id", "shorturl", "short"} <= set(first)
     page = shorten(console, "https://example.com/a")
     assert "You already have this link" in page
     assert "Link created" not in page
@@ -238,3 +238,17 @@ def test_pages_are_private_and_small_and_need_few_statements(
         answer = console.get(path)
         assert len(executed) == 1 + limit, path
         assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_a_sign_in_link_leads_to_a_password_until_there_is_one(app: Flask, admin: Client, alice: Client) -> None:
+    browser = by_link(app, admin, alice)
+    assert "Set a password</a> to sign in again" in get(browser, "/console")
+    browser.post("/account/password", data={"password": "another horse"})
+    assert "Set a password</a>" not in get(browser, "/console")
+
+
+def test_an_error_page_of_the_console_keeps_its_navigation(console: FlaskClient) -> None:
+    answer = console.get("/console/links/999999", headers={"Accept": "text/html"})
+    assert answer.status_code == 404
+    assert '<nav aria-label="Console">' in answer.text
+    assert "There is no link with this id." in answer.text

@@ -1,6 +1,7 @@
 """The console in Chromium: the first five minutes, and walks through its pages."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from tests.support.browser import PHONE, Browser
 from tests.support.factories import Sql
 from tests.support.receivers import Receiver
 from tests.support.targets import FIREFOX, wait_until
+from tests.support.visited import Store, Visited
 
 pytestmark = pytest.mark.browser
 
@@ -257,3 +259,30 @@ def test_without_scripts_a_webhook_is_created_tested_changed_and_deleted(
     browser.click("Delete webhook")
     browser.wait_for_text("Webhook deleted.")
     assert alice.get("/api/webhooks").get_json()["data"]["result"] == 0
+
+
+def test_the_keys_are_listed_and_an_alias_follows_the_name(signed_in: Browser, base: str) -> None:
+    browser = signed_in
+    browser.open(f"{base}/console/bios/new")
+    browser.wait_for_focus("name")
+    browser.press("Zoë & Dana")
+    assert browser.run("return document.getElementById('alias').value") == "zoe-dana"
+    browser.find("#alias").send_keys("x")
+    browser.find("#name").send_keys("!")
+    assert browser.run("return document.getElementById('alias').value") == "zoe-danax"
+    browser.open(f"{base}/console/links")
+    browser.press("?")
+    browser.wait_for_text("These shortcuts")
+
+
+def test_a_chart_says_its_figures_to_the_keyboard(
+    signed_in: Browser, base: str, alice: Client, sql: Sql, store: Store
+) -> None:
+    browser, link_id = signed_in, factories.link(sql, alice.id)
+    store([Visited(link_id, datetime.now(UTC)) for _ in range(21)])
+    browser.open(f"{base}/console/statistics?link={link_id}")
+    browser.run("document.querySelector('[data-plot]').focus()")
+    browser.press(Keys.ARROW_LEFT)
+    browser.wait_for_text(": 21, 1 visitor, not complete yet")
+    browser.press(Keys.HOME)
+    browser.wait_for_text(": 0, 0 visitors")

@@ -1,6 +1,5 @@
 """Domains in the console: DNS records, the check, and what prevents a delete."""
 
-import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 
@@ -9,6 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.outbound import fetch
+from linkmgr.web.slots import Slots
 from tests.conftest import Client
 from tests.support.factories import Sql
 from tests.support.foreign import answering, publish, server
@@ -96,8 +96,8 @@ def test_a_domain_that_does_not_point_here_is_refused_beside_its_field(
 def test_what_was_typed_is_kept_when_the_service_is_busy(
     checking: FlaskClient, alice: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetch, "_slots", threading.BoundedSemaphore(1))
-    with fetch._slots:
+    monkeypatch.setattr(fetch, "_slots", Slots(1, "fetch_busy"))
+    with fetch._slots.hold():
         answer = checking.post("/console/domains/new", data=DOMAIN | {"brandname": "Kept"})
     assert answer.status_code == 400
     assert "Too many fetches are in progress." in answer.text

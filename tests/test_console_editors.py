@@ -33,7 +33,7 @@ def test_the_preview_of_a_code_follows_what_is_typed_and_a_large_logo_becomes_sm
     browser.wait_until(lambda: browser.find("#preview-code img").get_attribute("src") != before)
     browser.click("Colors black on white")
     browser.run("foreground.value = '#cccccc'; foreground.dispatchEvent(new Event('input', { bubbles: true }))")
-    browser.wait_for_text("Too low to scan")
+    browser.wait_for_text("Too low for some cameras")
     browser.run("foreground.value = '#000000'; foreground.dispatchEvent(new Event('input', { bubbles: true }))")
     browser.wait_for_text("Good to scan")
     noise = Random(7).randbytes(800 * 600 * 3)  # noqa: S311

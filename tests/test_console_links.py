@@ -3,6 +3,7 @@
 import csv
 import re
 from io import StringIO
+from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
@@ -66,6 +67,30 @@ def test_filters_are_in_the_query_and_each_is_removed_by_its_chip(
     for chip in chips:
         assert chip.count("=") == query.count("=") - 1 - ("page=" in query)
         get(console, chip.replace("&amp;", "&"))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected", "chips"),
+    [
+        ("is:private", ["private"], 1),
+        ("is:EXPIRED is:public", ["expired"], 2),
+        ("has:password", ["locked"], 1),
+        ("plan is:private", ["private"], 2),
+        ('campaign:"{campaign}"', ["in_campaign"], 1),
+        ('plan channel:"{channel}"', [], 2),
+        ("domain:{host}", ["branded"], 1),
+        ("is:nothing", [], 1),
+        ("campaign:nowhere", [], 1),
+    ],
+)
+def test_words_of_the_search_are_filters(
+    *, console: FlaskClient, mixed: dict[str, int], sql: Sql, words: str, expected: list[str], chips: int
+) -> None:
+    [row] = sql("""SELECT c.name AS campaign, h.name AS channel, host
+                     FROM campaigns c, channels h, domains""")
+    page = get(console, "/console/links?" + urlencode({"q": words.format(**row)}))
+    assert ids_of(page) == [mixed[name] for name in expected]
+    assert page.count('class="chip"') == chips
 
 
 @pytest.mark.parametrize("query", ["domain=x", "campaign=-1", "status=hidden", "expired=1", "campaign=1&campaign=2"])

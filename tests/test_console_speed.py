@@ -55,15 +55,15 @@ ADD_LINKS = """
         RETURNING id)
     INSERT INTO totals (tracked_id, clicks, visitors) SELECT id, 1, 1 FROM added
 """
-# As they are rolled up: in the order of the visits, and within a batch in that of the index.
+# As they are stored: in the order of the visits, and within a batch in that of the index.
 ADD_VISITS = """
     WITH visited AS MATERIALIZED (
         SELECT id, date_bin('15 minutes', now(), 'epoch') - make_interval(hours => (id %% 720)::int) AS at
           FROM links
          WHERE user_id = %(user_id)s AND id NOT IN (SELECT tracked_id FROM tracked_rollups)),
     quarters AS (
-        INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, country)
-        SELECT id, unit, false, start, 1, '{"Peru": 1}'
+        INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, labels)
+        SELECT id, unit, false, start, 1, '{"country": {"Peru": 1}}'
           FROM visited, LATERAL (VALUES ('quarter', at), ('day', date_trunc('day', at, 'UTC'))) AS units (unit, start)
          ORDER BY at, id),
     counts AS MATERIALIZED (

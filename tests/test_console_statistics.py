@@ -10,14 +10,13 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.pages.console import home
-from linkmgr.repository import rollups
+from linkmgr.repository import purge
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.explain import rows_read
 from tests.support.factories import Sql
 from tests.support.pages import get
 from tests.support.reports import DAY, NOW, TODAY, report
-from tests.support.rollups import ROLL_UP
 from tests.support.schemas import execute
 from tests.support.visited import Store, Visited
 
@@ -59,13 +58,10 @@ def test_the_page_of_a_link_agrees_with_the_api_on_each_period(
 ) -> None:
     console.post("/account/timezone", data={"timezone": zone})
     visits = visits_of(link)
-    store(visits[::2])
-    sql(ROLL_UP)
-    store(visits[1::2])  # which stay pending, unless they are folded
+    store(visits)
     if folded:
         with app.app_context():
-            rollups.roll_up()
-            rollups.delete_quarters()
+            purge.purge()
 
     def counts(query: str) -> list[int]:
         return [row["clicks"] for row in report(alice, f"ids={link}&timezone={zone}&{query}")["data"]["rows"]]
@@ -95,8 +91,7 @@ def test_the_page_of_a_link_agrees_with_the_api_on_each_period(
 def busy(sql: Sql, store: Store, link: int, dsn: str) -> int:
     """A link with visits in 3,000 quarters of an hour, and with days."""
     store([Visited(link, NOW - number * timedelta(minutes=15)) for number in range(3000)])
-    sql(ROLL_UP)
-    execute(dsn, "VACUUM ANALYZE tracked_rollups, visits, pending_visits")
+    execute(dsn, "VACUUM ANALYZE tracked_rollups, visits")
     return link
 
 
@@ -121,9 +116,7 @@ def test_the_top_links_of_a_large_account_have_exact_numbers(
         for number, target in enumerate(targets, 1)
         for hours in range(0, 32 * 24, number)
     ]
-    store(visits[::2])
-    sql(ROLL_UP)
-    store(visits[1::2])
+    store(visits)
     page = get(console, "/console")
     exact = table(page, "Top links")
     assert "busiest day" not in page

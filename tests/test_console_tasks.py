@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from flask import Flask
@@ -14,6 +15,7 @@ from tests.support import factories
 from tests.support.browser import Browser
 from tests.support.factories import Sql
 from tests.support.fit import faults
+from tests.support.imported import aliases, sale, shlink
 from tests.support.pages import PASSWORD, visit
 from tests.support.receivers import Receiver
 from tests.support.sessions import sign_in
@@ -66,6 +68,21 @@ class Person:
 @pytest.fixture
 def person(signed_in: Browser) -> Person:
     return Person(signed_in)
+
+
+@pytest.fixture
+def downloads(signed_in: Browser, tmp_path: Path) -> Path:
+    """The folder of the files that the browser downloads."""
+    folder = tmp_path / "downloads"
+    folder.mkdir()
+    signed_in.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+    return folder
+
+
+def downloaded(browser: Browser, folder: Path, pattern: str) -> Path:
+    """Wait for a whole file. Chromium gives it its name when it is complete."""
+    browser.wait_until(lambda: bool(list(folder.glob(pattern))))
+    return next(folder.glob(pattern))
 
 
 def test_three_urls_at_once(person: Person, alice: Client) -> None:
@@ -221,6 +238,49 @@ def test_20_links_are_deleted(person: Person, alice: Client, sql: Sql) -> None:
     person.mark("[name=action][value=delete]")
     person.browser.wait_for_text("20 links deleted.")
     assert person.steps <= 5
+
+
+def test_an_import_with_wrong_rows_is_mended(
+    person: Person, alice: Client, sql: Sql, tmp_path: Path, downloads: Path
+) -> None:
+    file = tmp_path / "links.csv"
+    file.write_bytes(shlink(sale("right"), sale("wrong", "ftp://example.com/a")))
+    person.click("Import and export", "/console/imports")
+    person.fill("#file", str(file))
+    person.browser.wait_for_text("These are the first rows")
+    person.click("Import all rows")
+    person.browser.wait_for_text("Rows that failed")
+    person.click("Download all failed rows as CSV")
+    failed = downloaded(person.browser, downloads, "*.csv")
+    failed.write_text(failed.read_text().replace("ftp:", "https:"))
+    person.fill("#file", str(failed))
+    person.browser.wait_for_text("These are the first rows")
+    person.click("Import all rows")
+    person.browser.wait_until(lambda: len(aliases(sql, alice)) == 2)
+    assert person.steps <= 7
+    assert aliases(sql, alice) == ["right", "wrong"]
+
+
+def test_a_domain(browser: Browser, serve: Callable[..., str], app: Flask, alice: Client) -> None:
+    sign_in(browser, serve("--workers", "1", domain_check="off"), app, alice.id)
+    person = Person(browser)
+    person.click("Domains", "/console/domains")
+    person.browser.wait_until(lambda: bool(browser.run("return document.activeElement.name == 'domain'")))
+    person.press("https://go.example.net")
+    person.press(Keys.ENTER)
+    person.browser.wait_for_text("Domain created.")
+    assert "go.example.net." in person.browser.find("#dns-name").text
+    assert person.steps <= 3
+    [domain] = alice.get("/api/domains").get_json()["data"]["domains"]
+    assert domain["domain"] == "https://go.example.net"
+
+
+def test_everything_is_downloaded(person: Person, downloads: Path) -> None:
+    person.click("Import and export", "/console/imports")
+    person.click("Whole account (zip)")
+    with ZipFile(downloaded(person.browser, downloads, "*.zip")) as account:
+        assert "links.jsonl" in account.namelist()
+    assert person.steps <= 2
 
 
 def test_a_limit_of_a_plan_is_changed(browser: Browser, base: str, app: Flask, admin: Client, sql: Sql) -> None:

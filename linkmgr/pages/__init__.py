@@ -24,23 +24,8 @@ from linkmgr.pages import (
 )
 from linkmgr.visits import geoip, record
 
-BLUEPRINTS = (
-    home.bp,
-    health.bp,
-    metrics.bp,
-    login.bp,
-    account.bp,
-    console.bp,
-    administration.bp,
-    avatar.bp,
-    brand.bp,
-    challenge.bp,
-    qr.bp,
-    scan.bp,
-    overlay_answers.bp,
-    campaign.bp,
-    short.bp,
-)
+MODULES = (home, health, metrics, login, account, console, administration, avatar, brand, challenge, qr, scan,
+           overlay_answers, campaign, short)  # fmt: skip
 
 
 class WordConverter(BaseConverter):
@@ -69,5 +54,5 @@ def init_app(app: Flask) -> None:
     app.url_map.converters["alias"] = AliasConverter
     geoip.init_app(app)
     record.init_app(app)
-    for blueprint in BLUEPRINTS:
-        app.register_blueprint(blueprint)
+    for module in MODULES:
+        app.register_blueprint(module.bp)

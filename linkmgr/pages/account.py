@@ -5,13 +5,14 @@ from functools import partial, wraps
 from http import HTTPStatus
 
 import psycopg2
-from flask import Blueprint, flash, g, redirect, render_template, request, session, url_for
+from flask import Blueprint, flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
 from linkmgr import errors, keys
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Email, New, Password, load
+from linkmgr.fields.base import Email, Password
+from linkmgr.fields.bodies import New, load
 from linkmgr.fields.periods import parse_zone, regional_zones
 from linkmgr.pages import attempts, known_browsers, plan_use, signed_in
 from linkmgr.pages.attempts import Limit
@@ -24,8 +25,8 @@ bp.before_request(signed_in.require_session)
 bp.after_request(security_headers.keep_private)
 
 _ABOUT_CURRENT_PASSWORD = ("password_wrong", "too_many_sign_ins")
-_REFUSED = "refused_form"  # in the session
-_MAX_TYPED = 255  # characters of a refused text that are kept in the cookie, as many as an e-mail address may have
+_MAX_TYPED = 255  # characters of a refused text that are shown again, as many as an e-mail address may have
+_KEY_FORMS = ("key", "replace")
 _REFUSED_STATUSES = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS)
 
 
@@ -37,15 +38,9 @@ class NewPassword(New):
     password = Password(required=True)
 
 
-def _problem(form: str, error: AppError) -> dict[str, str]:
-    """Return the message of a refused form by the id of the control that it is about."""
-    return {f"{form}-password" if error.code in _ABOUT_CURRENT_PASSWORD else form: error.message}
-
-
-def _page(
-    *, with_key: bool = False, success: str | None = None, problems: dict[str, str] | None = None, typed: str = ""
-) -> str:
-    """Render the page. `success` is a message above the forms for the API key, and `typed` a refused e-mail address."""
+def _page(*, with_key: bool = False, success: str | None = None, problems: dict[str, str] | None = None) -> str:
+    """Render the page. `success` is a message above the forms for the API key, and `problems` are messages by the id of
+    the control that they are about."""
     account = accounts.overview(g.user_id)
     return render_template(
         "account.html",
@@ -53,31 +48,13 @@ def _page(
         key=keys.reveal(g.user_id, account["key_ciphertext"]) if with_key else None,
         success=success,
         problems=problems or {},
-        typed=typed,
+        typed=request.form.get("email", "")[:_MAX_TYPED],
         usage=plan_use.usage(account),
         features=plan_use.features(account),
         rate=plan_use.rate(account),
         sessions=login.sessions(g.user_id, session=g.session),
         zones=regional_zones(),
     )
-
-
-def _flash_result(form: str, view: Callable[[], str]) -> Callable[[], Response]:
-    """Redirect to the account page, which shows the message of the view, or its error beside the field of the form."""
-
-    @wraps(view)
-    def wrapper() -> Response:
-        try:
-            flash(view(), "success")
-        except (AppError, psycopg2.IntegrityError) as error:
-            app_error = errors.as_app_error(error)
-            if app_error is None or app_error.status not in _REFUSED_STATUSES:
-                raise
-            typed = request.form.get("email", "")[:_MAX_TYPED]
-            session[_REFUSED] = {"problems": _problem(form, app_error), "typed": typed}
-        return redirect(url_for("account_page.show"), code=303)
-
-    return wrapper
 
 
 def confirm_password() -> None:
@@ -98,50 +75,59 @@ def password_problem() -> dict[str, str]:
     return {}
 
 
-def _show_key(form: str, view: Callable[[], str | None]) -> Callable[[], ResponseReturnValue]:
-    """Render the page with the API key and the message of the view, after checking the password.
+def _form(form: str, view: Callable[[], str | None]) -> Callable[[], ResponseReturnValue]:
+    """Show the message of the view on the account page, or its error beside the field of the form.
 
-    Only responses to POST contain the key, so that no URL in the browser history shows it.
+    Forms for the API key show it in the response, so that no URL in the browser history does.
     """
 
     @wraps(view)
     def wrapper() -> ResponseReturnValue:
         try:
-            confirm_password()
-        except AppError as error:
-            return _page(problems=_problem(form, error)), error.status
-        return _page(success=view(), with_key=True)
+            message = view()
+        except (AppError, psycopg2.IntegrityError) as error:
+            app_error = errors.as_app_error(error)
+            if app_error is None or app_error.status not in _REFUSED_STATUSES:
+                raise
+            name = f"{form}-password" if app_error.code in _ABOUT_CURRENT_PASSWORD else form
+            return _page(problems={name: app_error.message}), app_error.status
+        if form in _KEY_FORMS:
+            return _page(success=message, with_key=True)
+        flash(str(message), "success")
+        return redirect(url_for("account_page.show"), code=303)
 
     return wrapper
 
 
 @bp.get("")
 def show() -> str:
-    return _page(**session.pop(_REFUSED, {}))
+    return _page()
 
 
 @bp.get("/key")
 @bp.get("/key/replace")
-def return_to_key() -> Response:
+@bp.get("/<any(email, password, timezone):form>")
+def return_to_page(form: str = "key") -> Response:
     """Redirect browsers that reload the URL of a form."""
-    return redirect(url_for("account_page.show", _anchor="key"), code=303)
+    return redirect(url_for("account_page.show", _anchor=form), code=303)
 
 
 @bp.post("/key")
-@partial(_show_key, "key")
+@partial(_form, "key")
 def show_key() -> None:
-    return None
+    confirm_password()
 
 
 @bp.post("/key/replace")
-@partial(_show_key, "replace")
+@partial(_form, "replace")
 def replace_key() -> str:
+    confirm_password()
     accounts.replace_key(g.user_id, **keys.new_key(g.user_id))
     return "This is your new API key. The old one no longer works."
 
 
 @bp.post("/email")
-@partial(_flash_result, "email")
+@partial(_form, "email")
 def change_email() -> str:
     changes = load(NewEmail, request.form.to_dict())
     confirm_password()
@@ -150,7 +136,7 @@ def change_email() -> str:
 
 
 @bp.post("/password")
-@partial(_flash_result, "password")
+@partial(_form, "password")
 def change_password() -> str:
     """Change the password. Users who forgot it use a sign-in link: its session can set one, once and within an hour."""
     changes = load(NewPassword, request.form.to_dict())
@@ -163,7 +149,7 @@ def change_password() -> str:
 
 
 @bp.post("/timezone")
-@partial(_flash_result, "timezone")
+@partial(_form, "timezone")
 def change_timezone() -> str:
     name = parse_zone(request.form.get("timezone", "")[:_MAX_TYPED]).key
     accounts.set_timezone(g.user_id, name)

@@ -36,7 +36,7 @@ class Bucket(NamedTuple):
 
     start: datetime
     clicks: int
-    previous: int
+    previous: int  # or the visitors, if the chart shows them
 
 
 class Mark(NamedTuple):
@@ -63,6 +63,7 @@ class Chart(NamedTuple):
     y_ticks: list[tuple[float, str]]  # from the top down
     x_ticks: list[tuple[float, str]]  # in percent of the width
     noun: str  # of one visit
+    second: str  # what the second line shows: "before" or "visitors"
 
 
 def buckets(rows: list[Row], starts: list[datetime], before: list[datetime]) -> list[Bucket]:
@@ -142,8 +143,17 @@ def _path(points: list[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) if points else ""
 
 
-def chart(buckets: list[Bucket], *, unit: str, period: str, noun: str = "click", is_current: bool = True) -> Chart:
-    """Return the chart of clicks. If it is current, the last bucket is not complete."""
+def chart(
+    buckets: list[Bucket],
+    *,
+    unit: str,
+    period: str,
+    noun: str = "click",
+    is_current: bool = True,
+    sentence: str = "",
+) -> Chart:
+    """Return the chart of clicks. If it is current, the last bucket is not complete. With a `sentence` as its title,
+    its second line shows visitors."""
     ticks = y_ticks(max(max(bucket.clicks, bucket.previous) for bucket in buckets))
     top, step = ticks[-1], WIDTH / len(buckets)
 
@@ -158,7 +168,7 @@ def chart(buckets: list[Bucket], *, unit: str, period: str, noun: str = "click",
     ]
     has_previous = any(bucket.previous for bucket in buckets)
     return Chart(
-        title(buckets, period, noun),
+        sentence or title(buckets, period, noun),
         "bars" if sum(bucket.clicks for bucket in buckets) < FEW else "line",
         unit,
         marks,
@@ -170,6 +180,7 @@ def chart(buckets: list[Bucket], *, unit: str, period: str, noun: str = "click",
         [(HEIGHT - tick / top * HEIGHT, f"{tick:,}") for tick in reversed(ticks)],
         [((number + 0.5) / len(buckets) * 100, label) for number, label in x_ticks([b.start for b in buckets], unit)],
         noun,
+        "visitors" if sentence else "before",
     )
 
 

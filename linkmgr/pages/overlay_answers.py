@@ -11,7 +11,8 @@ from marshmallow import Schema
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import overlays
-from linkmgr.fields.base import Choice, Email, New, Text, load
+from linkmgr.fields.base import Choice, Email, Text
+from linkmgr.fields.bodies import New, load
 from linkmgr.repository import overlay as stored_overlays
 from linkmgr.repository import rate_windows
 from linkmgr.web import client_address, error_pages, security_headers

@@ -13,7 +13,6 @@ from linkmgr.fields.query import query_choice, query_text
 from linkmgr.pages import branded
 from linkmgr.qr import drawing
 from linkmgr.qr import image as qr_image
-from linkmgr.qr.cache import image_cache
 from linkmgr.qr.image import ImageSpec
 from linkmgr.repository import qr
 from linkmgr.settings import settings
@@ -22,6 +21,8 @@ bp = Blueprint("qr_image", __name__)
 
 # An SVG that is opened directly is a page, so this policy blocks everything but embedded images.
 _POLICY = "default-src 'none'; img-src data:; sandbox"
+_MAX_KEPT, _LARGEST_KEPT = 128, 64 << 10  # images; bytes of one: 8 MiB in a process
+_kept: dict[str, bytes] = {}  # rendered images by tag
 
 
 @bp.get("/qr/<word:code>")
@@ -34,7 +35,7 @@ def image(code: str) -> Response:
     spec = _spec(code, qr.image_source(branded.host(), code, with_logo=False), *options)
     if request.if_none_match.contains_weak(spec.tag):
         return image_response(spec, b"", status=304)
-    content = image_cache().get(spec.tag)
+    content = _kept.get(spec.tag)
     if content is None:
         # The code may have changed since the first read, and the tag must match this logo.
         row = qr.image_source(branded.host(), code, with_logo=True)
@@ -44,14 +45,16 @@ def image(code: str) -> Response:
 
 
 def render(spec: ImageSpec, logo: bytes | None) -> bytes:
-    """Render and cache an image, unless another request did so while this one waited."""
-    cache = image_cache()
+    """Render and keep an image, unless another request did so while this one waited."""
     with drawing.exclusive():
-        content = cache.get(spec.tag)
+        content = _kept.get(spec.tag)
         if content is None:
             content = qr_image.render(spec, logo)
-            cache.put(spec.tag, content)
-    return content
+            if len(_kept) >= _MAX_KEPT:
+                _kept.clear()
+            if len(content) <= _LARGEST_KEPT:
+                _kept[spec.tag] = content
+        return content
 
 
 def of_url(url: str, size: str | None) -> Response:
@@ -60,7 +63,7 @@ def of_url(url: str, size: str | None) -> Response:
     spec = qr_image.image_spec(url, "rgb(0,0,0)", "rgb(255,255,255)", None, form=form, max_pixels=max_pixels)
     if request.if_none_match.contains_weak(spec.tag):
         return image_response(spec, b"", status=304)
-    return image_response(spec, image_cache().get(spec.tag) or render(spec, None))
+    return image_response(spec, _kept.get(spec.tag) or render(spec, None))
 
 
 def requested_format() -> str:

@@ -1,4 +1,4 @@
-// Keys: "/" focuses the search, "n" makes a new link, Escape closes the dialog and the menu, which browsers do. Links with
+// Keys: "/" focuses the search, "n" makes a new row, "?" lists the keys, Escape closes the dialog and the menu, which browsers do. Links with
 // data-dialog open a dialog instead of their page. A page with data-reload is loaded again after so many seconds.
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
@@ -11,6 +11,7 @@ document.addEventListener("keydown", (event) => {
 
 // Links with data-dialog open a dialog instead of their page.
 for (const link of document.querySelectorAll("[data-dialog]")) {
+  link.hidden = false;
   link.addEventListener("click", (event) => {
     event.preventDefault();
     document.getElementById(link.dataset.dialog).showModal();
@@ -117,4 +118,29 @@ for (const button of document.querySelectorAll("[data-preview]")) {
   });
   if (button.dataset.preview === "now") update();
 }
+// A file control with data-send sends its form when a file is chosen.
+for (const input of document.querySelectorAll("[data-send]")) input.addEventListener("change", () => input.files.length && input.form.requestSubmit());
 for (const part of document.querySelectorAll("[data-reload]")) setTimeout(() => location.reload(), part.dataset.reload * 1000);
+
+// A chart says the figures of the bucket below the pointer or a finger, and with the arrow keys those of the next one.
+for (const plot of document.querySelectorAll("[data-plot]")) {
+  const marks = [...plot.querySelectorAll(".mark")], output = document.getElementById(plot.dataset.plot);
+  let shown = marks.length;
+  const show = (number) => {
+    marks[shown]?.classList.remove("shown");
+    shown = Math.min(Math.max(number, 0), marks.length - 1);
+    marks[shown].classList.add("shown");
+    output.textContent = marks[shown].querySelector("title").textContent;
+  };
+  for (const name of ["pointerdown", "pointermove"])
+    plot.addEventListener(name, ({ clientX }) => {
+      const { left, width } = plot.getBoundingClientRect();
+      show(Math.floor(((clientX - left) / width) * marks.length));
+    });
+  plot.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -marks.length, End: marks.length }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    show(shown + step);
+  });
+}

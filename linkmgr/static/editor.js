@@ -36,6 +36,8 @@ const rows = document.getElementById("blocks");
 function move(row, action) {
   if (action === "up") row.previousElementSibling?.before(row);
   if (action === "down") row.nextElementSibling?.after(row);
+  const number = [...rows.children].indexOf(row) + 1;
+  if (action !== "remove") document.getElementById("moved").textContent = `Link ${number} of ${rows.children.length}`;
   if (action === "remove" && rows.children.length > 1) row.remove();
   else if (action === "remove") for (const input of row.querySelectorAll("input")) input.value = "";
 }
@@ -78,6 +80,14 @@ rows?.addEventListener("pointerdown", (event) => {
   for (const name of ["pointerup", "pointercancel"]) addEventListener(name, drop, { signal: end.signal });
 });
 for (const grip of document.querySelectorAll(".grip")) grip.hidden = false;
+
+// A text with data-slug follows the name until it is typed in.
+const slug = document.querySelector("[data-slug]");
+slug?.addEventListener("input", () => slug.removeAttribute("data-slug"));
+document.getElementById("name")?.addEventListener("input", ({ target }) => {
+  const words = target.value.normalize("NFKD").replace(/[^\w\s-]/g, "").trim().toLowerCase();
+  if (slug?.hasAttribute("data-slug")) slug.value = words.replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "").slice(0, 50);
+});
 
 // Rows of two controls are added without sending the form.
 for (const button of document.querySelectorAll("[data-add-row]")) {

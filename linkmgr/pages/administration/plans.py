@@ -4,38 +4,35 @@ from collections.abc import Callable
 
 from flask import render_template
 from psycopg2.errors import UniqueViolation
+from werkzeug.datastructures import MultiDict
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.plan_limits import COUNTED, LIMITS, NUMBERS, SWITCHED, UNLIMITED
 from linkmgr.pages.administration.blueprint import bp
-from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import Form, FormData, lines, to_number
+from linkmgr.pages.console import controls, resources
+from linkmgr.pages.console.controls import FormData
+from linkmgr.pages.console.forms import Form
 from linkmgr.repository import plans as stored_plans
 from linkmgr.resources.plans import PRICES, Plan
 from linkmgr.settings import settings
 
-_TEXTS = ("name", *PRICES, "rate")
 _UNUSED = [name for name in LIMITS if name not in Plan.controls()]
 _SWITCHES = [name for name in (*COUNTED, *SWITCHED) if name not in _UNUSED]
 
 
 def _from_form(form: FormData) -> Row:
-    def number(name: str) -> str:
-        return form.get(name, "").strip() or "0"
-
-    switches: Row = {name: {"enabled": "1" if form.get(f"{name}.enabled") else "0"} for name in (*COUNTED, *SWITCHED)}
-    for name in COUNTED:
-        switches[name]["count"] = number(f"{name}.count")
-    if not form:
-        return dict.fromkeys(_TEXTS, "") | {"free": False} | UNLIMITED
-    record = {name: lines(form.get(name, "")).strip() for name in _TEXTS} | {"free": "free" in form} | switches
-    return record | {name: to_number(number(name)) for name in NUMBERS}
+    """Return the record of what was typed. An empty number means no limit."""
+    typed = MultiDict(form)
+    for name in NUMBERS if form else ():
+        typed[name] = form.get(name, "").strip() or "0"
+    limits = {name: controls.read(field, name, typed, UNLIMITED[name]) for name, field in LIMITS.items()}
+    return limits | resources.from_form(Plan, Plan.defaults() | UNLIMITED, typed)
 
 
 def _from_row(row: Row) -> Row:
-    record: Row = {name: row[name] for name in _TEXTS} | row["limits"]
-    return record | {"free": row["free"], "rate": str(row["rate"] or "")}
+    limits: Row = row["limits"]
+    return limits | resources.from_row(Plan, row | limits | {"rate": str(row["rate"] or "")})
 
 
 def _changes(record: Row, stored: Row) -> Row:

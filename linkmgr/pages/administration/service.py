@@ -1,7 +1,11 @@
 """The state of the service, its settings without secrets, and the clicks of the last minutes."""
 
 import platform
+import re
+from contextlib import suppress
 from dataclasses import fields
+from functools import cache
+from pathlib import Path
 
 from flask import g, render_template
 
@@ -13,7 +17,16 @@ from linkmgr.repository.stats_scope import Owner
 from linkmgr.settings import PREFIX, RELEASE, settings
 from linkmgr.visits import spool
 
+_README = Path(__file__).parents[3] / "README.md"
 _SECRET = ("url", "secret", "token", "storage")  # parts of the names of settings whose values are not shown
+
+
+@cache
+def _meanings() -> dict[str, str]:
+    """Return the meaning of each setting, which the README alone describes. An installation may lack it."""
+    with suppress(OSError):
+        return dict(re.findall(r"^\| `(LINKMGR_[A-Z_]+)` \| .*? \| (.+) \|$", _README.read_text(), re.MULTILINE))
+    return {}
 
 
 def _setting(name: str) -> str:
@@ -41,7 +54,12 @@ def service() -> str:
         version=RELEASE,
         python=platform.python_version(),
         settings=[
-            (PREFIX + field.name.upper(), _setting(field.name), field.metadata["doc"], field.default)
+            (
+                PREFIX + field.name.upper(),
+                _setting(field.name),
+                _meanings().get(PREFIX + field.name.upper(), ""),
+                field.default,
+            )
             for field in fields(settings())
         ],
         has_clicks=any(bucket.clicks for bucket in buckets),

@@ -8,14 +8,16 @@ from flask.typing import ResponseReturnValue
 from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Password, load, problems
+from linkmgr.fields.base import Password
+from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.member import member
 from linkmgr.fields.query import page_number, query_text
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.account import password_problem
 from linkmgr.pages.administration.blueprint import bp
 from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import Form, flash_with_warnings, lines, to_number
+from linkmgr.pages.console.controls import lines, to_number
+from linkmgr.pages.console.forms import Form, flash_with_warnings
 from linkmgr.repository import account as accounts
 from linkmgr.repository import login, plans
 from linkmgr.repository import users as stored_users
@@ -58,7 +60,6 @@ FORM = resources.declared(
     InvitedUser,
     heading="Users",
     bp=bp,
-    from_row=lambda row: {name: row.get(name) or "" for name in InvitedUser.controls()},
     read=lambda _, row_id: accounts.overview(row_id) | {"id": row_id},
     add=_add,
     change=lambda _, row_id, members: accounts.update(row_id, **members),

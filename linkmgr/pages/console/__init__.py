@@ -13,6 +13,7 @@ from linkmgr.pages.console import (  # noqa: F401 - they add their routes to the
     pixels,
     qr,
     splash,
+    statistics,
     transfer,
     webhooks,
 )

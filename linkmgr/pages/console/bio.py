@@ -5,10 +5,11 @@ import re
 from flask import g, render_template
 
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import problems
+from linkmgr.fields.bodies import problems
 from linkmgr.pages import bio as bio_page
 from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import AGAIN, FormData, lines
+from linkmgr.pages.console.controls import FormData
+from linkmgr.pages.console.forms import AGAIN
 from linkmgr.pages.console.frame import bp
 from linkmgr.resources.bio import THEMES, BioLink, BioPage
 from linkmgr.settings import settings
@@ -21,20 +22,14 @@ def bio_row(row_id: int) -> str:
 
 
 def _from_form(form: FormData) -> Row:
-    links = [
-        {"title": lines(title), "url": lines(url).strip()}
-        for title, url in zip(form.getlist("links.title"), form.getlist("links.url"), strict=False)
-    ]
+    record = resources.from_form(BioPage, BioPage.defaults(), form)
+    links: list[Row] = record["links"]
     action = re.fullmatch(r"(up|down|remove)-([0-9]{1,3})", form.get(AGAIN, ""))
     if action and (place := int(action[2])) < len(links):
         row = links.pop(place)
         if action[1] != "remove":
             links.insert(max(0, place - 1) if action[1] == "up" else place + 1, row)
-    return {
-        **{name: lines(form.get(name, "")) for name in ("name", "alias", "bio")},
-        "theme": form.get("theme", "light"),
-        "links": [link for link in links if link["title"].strip() or link["url"]],
-    }
+    return record
 
 
 def _preview(record: Row) -> str:
@@ -48,7 +43,6 @@ FORM = resources.declared(
     BioPage,
     plural="bios",
     from_form=_from_form,
-    from_row=lambda row: {name: row[name] for name in BioPage.controls()},
     fields={"alias_taken": "alias"},
     choices=lambda: {"themes": THEMES, "preview": _preview, "base_url": settings().base_url},
     after="bio_row",

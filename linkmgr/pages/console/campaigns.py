@@ -9,7 +9,7 @@ from linkmgr.fields.query import page_number
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.pages import charts
 from linkmgr.pages.console import periods, resources
-from linkmgr.pages.console.forms import lines
+from linkmgr.pages.console.controls import lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import campaigns as repository
 from linkmgr.repository import console_queries, url_records

@@ -1,9 +1,36 @@
-"""The controls of forms. The type and the bounds of a field decide what a browser offers for it."""
+"""The controls of forms. The type and the bounds of a field decide what a browser offers for it, how its value is read
+from a form, and how a stored value is shown.
 
+Lists are sorted, so that the order of checkboxes is no difference. Members with `parts` are rows of two controls.
+"""
+
+import re
 from typing import Any, NamedTuple
 
-from linkmgr.fields.base import Boolean, Choice, Color, Email, Integer, Password, Target, Text, Timestamp, Url
-from linkmgr.fields.links import Expiry
+from werkzeug.datastructures import MultiDict
+
+from linkmgr.db.statements import Row
+from linkmgr.fields.base import (
+    Array,
+    Boolean,
+    Choice,
+    Color,
+    Email,
+    Id,
+    Integer,
+    Password,
+    Target,
+    Text,
+    Timestamp,
+    Url,
+)
+from linkmgr.fields.colors import to_hex
+from linkmgr.fields.keys import Networks
+from linkmgr.fields.links import DeepLink, Expiry, IdOrString, Ids, LinkType
+from linkmgr.fields.plan_limits import Feature
+from linkmgr.pages import signed_in
+
+FormData = MultiDict[str, str]
 
 _URL = {"inputmode": "url", "placeholder": "https://", "spellcheck": "false"}
 _ONE_WORD = {"autocomplete": "off", "spellcheck": "false"}
@@ -19,10 +46,11 @@ class Control(NamedTuple):
     options: dict[str, str]  # labels of a select, by value
 
 
-def control(field: Any, label: str, about: str = "") -> Control:
+def control(field: Any) -> Control:
     """Return the control of a field. The macro `control` of templates/console/controls.html draws it."""
-    kind = "text"
+    kind, label, about = "text", field.metadata["label"], field.metadata["description"]
     attributes: dict[str, Any] = {}
+    options: dict[str, str] = field.metadata["options"] or {}
     match field:
         case Boolean():
             kind = "checkbox"
@@ -33,9 +61,7 @@ def control(field: Any, label: str, about: str = "") -> Control:
         case Color(allow_empty=False):
             kind = "color"
         case Choice():
-            labels = field.metadata.get("options") or {}
-            options = {name: labels.get(name, name.capitalize()) for name in field.choices}
-            return Control(label, about, "select", {}, options)
+            kind, options = "select", {name: options.get(name, name.capitalize()) for name in field.choices}
         case Email():
             kind, attributes = "email", {"maxlength": field.max_length, "autocomplete": "off"}
         case Password():
@@ -48,4 +74,70 @@ def control(field: Any, label: str, about: str = "") -> Control:
             attributes = {"maxlength": field.max_length, **_ONE_WORD}
     if getattr(field, "required", False):
         attributes["required"] = True
-    return Control(label, about, kind, attributes, {})
+    return Control(label, about, kind, attributes, options)
+
+
+def lines(text: str) -> str:
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
+
+
+def to_number(text: str) -> int | str:
+    """Return digits as a number, such as an id. The schemas refuse other text."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else text
+
+
+def _pairs(form: FormData, name: str, parts: tuple[str, str]) -> list[Row]:
+    """Return the rows in which something was typed. Titles and values may begin and end with spaces."""
+    columns = [
+        [lines(text) if part in ("title", "value") else lines(text).strip() for text in form.getlist(f"{name}.{part}")]
+        for part in parts
+    ]
+    return [dict(zip(parts, row, strict=True)) for row in zip(*columns, strict=False) if "".join(row).strip()]
+
+
+def read(field: Any, name: str, form: FormData, default: Any = "") -> Any:
+    """Return the value of a member in a form, of the type that the API takes, or the default in an empty form. Other
+    text in place of a number is kept for its message."""
+    text = lines(form.get(name, str(default)))
+    value: Any = text
+    match field:
+        case Boolean():
+            value = name in form
+        case _ if default and not form and not isinstance(default, str | int):
+            value = default
+        case Networks():
+            value = text.replace(",", " ").split()
+        case Array() | Ids():
+            value = sorted(map(to_number, {*form.getlist(name)}), key=str)
+        case DeepLink():
+            stores = {store: url for store in ("apple", "google") if (url := form.get(f"{name}.{store}", "").strip())}
+            value = stores | ({"auto": True} if form.get(f"{name}.auto") else {})
+        case Feature():
+            count = {"count": form.get(f"{name}.count", "").strip() or "0"} if field.has_count else {}
+            value = {"enabled": "1" if form.get(f"{name}.enabled") else "0"} | count
+        case Timestamp() | Expiry():
+            value = signed_in.from_control(text)
+        case Integer() | Id():
+            value = to_number(text)
+        case _ if hasattr(field, "parts"):
+            value = _pairs(form, name, field.parts)
+    return value
+
+
+def shown(field: Any, value: Any) -> Any:
+    """Return a stored value as `read` returns it from a form that was left as it was."""
+    match field:
+        case Networks():
+            pass
+        case Array() | Ids():
+            value = sorted(value, key=str)
+        case DeepLink():
+            value = {name: part for name, part in value.items() if part}
+        case Color() if value:
+            value = to_hex(value)
+        case IdOrString() | LinkType():
+            value = str(value or "")
+        case Integer():
+            value = value or 0
+    return "" if value is None else value

@@ -6,7 +6,6 @@ sends. A control that was left unchanged is no difference, although browsers cha
 stand for two UTC times. The field `version` stands for the header If-Match.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -17,51 +16,33 @@ import psycopg2
 from flask import Blueprint, flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from marshmallow import Schema
-from werkzeug.datastructures import MultiDict
 
 from linkmgr import errors
 from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Timestamp, load, problems
+from linkmgr.fields.base import Timestamp
+from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.links import Expiry
 from linkmgr.pages import plan_use, signed_in
 from linkmgr.pages.console import frame
-from linkmgr.pages.console.controls import Control, control
+from linkmgr.pages.console.controls import Control, FormData, control, lines
 from linkmgr.pages.plan_use import Usage
-from linkmgr.repository import versions
+from linkmgr.repository import tables
 from linkmgr.resources.resource import Resource
 from linkmgr.web import request as web_request
-
-FormData = MultiDict[str, str]
 
 _REFUSED = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.SERVICE_UNAVAILABLE)
 GENERAL = ""  # the name of a message that is about no field
 AGAIN = "again"  # the name of buttons that show the form again, for example with a preview
 
 
-def lines(text: str) -> str:
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.replace("\0", "").strip("\n")  # no text of PostgreSQL has a NUL character
-
-
-def to_number(text: str) -> int | str:
-    """Return digits as a number, such as an id. The schemas refuse other text."""
-    return int(text) if re.fullmatch("[0-9]{1,18}", text) else text
-
-
-def flash_with_warnings(sentence: str, labels: Mapping[str, str | tuple[str, str]]) -> None:
+def flash_with_warnings(sentence: str, labels: Mapping[str, str]) -> None:
     """Show a sentence on the next page, and the warnings of the API with the words of the form."""
     flash(sentence, "success")
     for warning in web_request.current().warnings:
         name, mark, rest = warning.partition(": ")
-        label = _texts(labels[name])[0] if mark and name in labels else name
-        flash(f"{label}{mark}{rest}", "warning")
-
-
-def differing(record: Row, stored: Row) -> Row:
-    """Return the members that differ from the stored ones."""
-    return {name: value for name, value in record.items() if value != stored[name]}
+        flash(f"{labels.get(name, name) if mark else name}{mark}{rest}", "warning")
 
 
 def _kept(typed: Any, stored: Any, *, one_line: bool = False) -> Any:
@@ -77,11 +58,6 @@ def _kept(typed: Any, stored: Any, *, one_line: bool = False) -> Any:
             shown = lines(stored)
             return stored if typed == (shown.replace("\n", "") if one_line else shown) else typed
     return typed
-
-
-def _texts(label: str | tuple[str, str]) -> tuple[str, str]:
-    """Return a label, and what the form says about the control."""
-    return (label, "") if isinstance(label, str) else label
 
 
 @dataclass(kw_only=True)
@@ -101,13 +77,13 @@ class Form:
     add: Callable[[int, Row], Row]  # (user_id, members) -> the new row with its id
     change: Callable[[int, int, Row], Any]  # (user_id, id, members)
     delete: Callable[[int, int], None]  # (user_id, id)
-    labels: dict[str, str | tuple[str, str]]  # by member: the label, and perhaps what the form says about it
     fields: dict[str, str] = field(default_factory=dict)  # members by code of the errors that are about them
     always: tuple[str, ...] = ()  # members that the API needs with any change
     check: Callable[[Row], dict[str, str]] = lambda _: {}  # messages by member, besides those of the API
     choices: Callable[[], Row] = dict  # further values for the template
     after: str = ""  # the endpoint that shows a stored row; by default the page with its form
-    show_secret: Callable[[Row], ResponseReturnValue] = lambda _: ""  # of a new row with the member `secret`
+    shown_once: str = "secret"  # the member of a new row that `show_secret` shows
+    show_secret: Callable[[Row], ResponseReturnValue] = lambda _: ""
     bp: Blueprint = frame.bp
     consequence: str = ""  # what a delete does to others; `{name}` is that member of the row
     typed: str = ""  # the member of the row that must be typed before a delete
@@ -145,8 +121,7 @@ class Form:
 
     @cached_property
     def controls(self) -> dict[str, Control]:
-        fields, texts = self.kind.creates()().fields, {name: _texts(text) for name, text in self.labels.items()}
-        return {name: control(fields.get(name), *texts[name]) for name in texts}
+        return {name: control(field) for name, field in self.kind.controls().items()}
 
     @cached_property
     def fixed(self) -> set[str]:
@@ -207,8 +182,10 @@ class Form:
         if messages:
             return self._render(record, messages=messages), 400
         is_new = added.get("is_new", True)  # a link of a URL alone may be one that there was
-        flash_with_warnings(f"{self.called} created." if is_new else f"You already have this {self.noun}.", self.labels)
-        if "secret" in added:  # shown in this response, so that no URL of the browser's history shows it
+        flash_with_warnings(
+            f"{self.called} created." if is_new else f"You already have this {self.noun}.", self.kind.labels()
+        )
+        if self.shown_once in added:  # shown in this response, so that no URL of the browser's history shows it
             return self.show_secret(added)
         return redirect(self.url("page", added), code=303)
 
@@ -238,7 +215,7 @@ class Form:
             return self._render(record, row=row, stored=self.from_row(row)), 412
         if messages:
             return self._render(record, row=row, messages=messages), 400
-        flash_with_warnings("Changes saved.", self.labels)
+        flash_with_warnings("Changes saved.", self.kind.labels())
         return redirect(self.url("page", row), code=303)
 
     def _typed(self, stored: Row) -> Row:
@@ -270,7 +247,7 @@ class Form:
 
         def check() -> None:
             blueprint = self.kind.__module__.rpartition(".")[2]
-            if versions.lock(g.user_id, blueprint, {"row_id": row_id}) not in (version, None):
+            if tables.lock_version(g.user_id, blueprint, {"row_id": row_id}) not in (version, None):
                 raise AppError("changed_meanwhile")
 
         with transaction.lazily(check) as writes:
@@ -280,7 +257,7 @@ class Form:
     def _submit(self, schema: type[Schema], members: Row, store: Callable[[Row], Any]) -> dict[str, str]:
         """Check the members and store them. Return the messages by field; without any, the members are stored."""
         refused = problems(schema, members).items()
-        messages = {name: f"{_texts(self.labels[name])[0]} {problem}." for name, problem in refused}
+        messages = {name: f"{self.controls[name].label} {problem}." for name, problem in refused}
         messages |= self.check(members)
         if messages:
             return messages

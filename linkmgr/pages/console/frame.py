@@ -29,11 +29,19 @@ class Entry(NamedTuple):
     prefix: str
 
 
+class Chip(NamedTuple):
+    """A filter that is set, and the URL of the page without it."""
+
+    label: str
+    url: str
+
+
 # By heading. A page that has its own entry adds it here.
 NAVIGATION = {
     "": (
         Entry("Home", "console.home", "console.home"),
         Entry("Links", "console.links", "console.link"),
+        Entry("Statistics", "console.statistics", "console.statistics"),
         Entry("QR codes", "console.qrs", "console.qr"),
         Entry("Bio pages", "console.bios", "console.bio"),
         Entry("Campaigns", "console.campaigns", "console.campaign"),

@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 from linkmgr import errors
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.base import load, problems
+from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.periods import parse_range
 from linkmgr.pages import charts, plan_use
 from linkmgr.pages.console import periods
@@ -77,12 +77,13 @@ def _numbers(targets: int) -> Row:
         "total": total,
         "tables": charts.tables(rows, total, _TABLES, _name),
         "is_large": is_large,
+        "more": {_TABLES[name]: url_for("console.statistics", dimension=name) for name in dimensions},
     }
 
 
 def _name(row: Row) -> tuple[str, str]:
     if row["dimension"] != "target":
-        return row["label"] or "Unknown", ""
+        return row["label"] or "Unknown", periods.named({}, row)[1]
     url = url_for("console.link", row_id=row["link_id"]) if row["link_id"] else ""
     return row["name"] or "A deleted link or QR code", url
 

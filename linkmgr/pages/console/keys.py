@@ -4,14 +4,12 @@ from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.base import load
+from linkmgr.fields.bodies import load
 from linkmgr.fields.query import page_number
-from linkmgr.pages import signed_in
 from linkmgr.pages.account import confirm_password, password_problem
 from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import Form, FormData, lines, to_number
+from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import api_keys, console_queries
 from linkmgr.resources.keys import Key, KeyRotation
@@ -38,26 +36,6 @@ def key_default() -> Response:
     return redirect(url_for("console.keys"), code=303)
 
 
-# --- the form
-
-
-def _from_form(form: FormData) -> Row:
-    domains = [to_number(text) for text in form.getlist("domains")]
-    return {
-        "name": lines(form.get("name", "")),
-        "scopes": sorted(set(form.getlist("scopes"))),
-        "domains": sorted(domains, key=str),
-        "own_only": bool(form.get("own_only")),
-        "expires": signed_in.from_control(form.get("expires", "")),
-        "allowed_ips": lines(form.get("allowed_ips", "")).replace(",", " ").split(),
-    }
-
-
-def _from_key(key: Row) -> Row:
-    ordered = {"scopes": sorted(key["scopes"]), "domains": sorted(key["domains"], key=str)}
-    return {name: key[name] for name in Key.controls()} | ordered | {"expires": key["expires"] or ""}
-
-
 def _scope_table() -> list[tuple[str, list[str]]]:
     """Return the words with their scopes, by action; "" if an action has none. Links come first."""
     names = scopes.names()
@@ -78,8 +56,6 @@ def _show_list(form: Form) -> str:
 
 FORM = resources.declared(
     Key,
-    from_form=_from_form,
-    from_row=_from_key,
     show_list=_show_list,
     heading="API keys",
     can_duplicate=False,
@@ -90,7 +66,8 @@ FORM = resources.declared(
     check=lambda _members: password_problem(),  # a key gives lasting access
     options=_domains,
     choices=lambda: {"table": _scope_table(), "email": api_keys.owner(g.user_id)["email"]},
-    show_secret=lambda row: render_template("console/key_made.html", secret=row["secret"]),
+    shown_once="key",
+    show_secret=lambda row: render_template("console/key_made.html", secret=row["key"]),
     after="keys",
 )
 

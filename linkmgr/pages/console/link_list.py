@@ -1,7 +1,8 @@
 """The list of links: its filters, and what can be done with those that are selected. Everything is in the query."""
 
+import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl
 
 from flask import flash, g, redirect, render_template, request, url_for
@@ -13,10 +14,10 @@ from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number, query_choice, query_id, query_search
 from linkmgr.pages import charts
 from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import to_number
-from linkmgr.pages.console.frame import bp
+from linkmgr.pages.console.controls import to_number
+from linkmgr.pages.console.frame import Chip, bp
 from linkmgr.pages.console.links import FORM, MAX_CHOICES
-from linkmgr.repository import bulk_changes, console_queries, export, url_records
+from linkmgr.repository import bulk_changes, console_queries, plans, url_records
 from linkmgr.settings import settings
 from linkmgr.web import csv
 
@@ -30,16 +31,13 @@ FILTERS = {
     "password": ("Password", {"yes": "With a password", "no": "Without a password"}),
 }
 _YES = "yes"
+# Words of the search that are filters, besides domain:, campaign: and channel: with a name.
+_WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private"), "is:expired": ("expired", _YES),
+          "has:password": ("password", _YES)}  # fmt: skip
+_WORD = re.compile(r'(?<!\S)(domain|campaign|channel|is|has):(?:"([^"]*)"|(\S+))')
 _NAMES = ("q", *_ROWS, *FILTERS, "order", "per")
 _CSV = ["shorturl", "longurl", "title", "description", "campaign", "channels", "status", "expiry", "password", "clicks",
         "uniqueclicks", "date"]  # fmt: skip
-
-
-class Chip(NamedTuple):
-    """A filter that is set, and the URL of the list without it."""
-
-    label: str
-    url: str
 
 
 def _page(query: dict[str, Any]) -> Page:
@@ -48,30 +46,38 @@ def _page(query: dict[str, Any]) -> Page:
     if not any(query.values()):
         return url_records.index(g.user_id, **paging)
     if query["q"] and not any(query[name] for name in (*_ROWS, *FILTERS)):
-        search = url_records.search_by_clicks if query["order"] else url_records.search
-        return search(g.user_id, query["q"], **paging)
-    ids: Any = {name: query[name] and int(query[name]) for name in _ROWS}
-    return url_records.matching(
-        g.user_id,
-        q=query["q"],
-        public=query["status"] and query["status"] == "public",
-        expired=query["expired"] and query["expired"] == _YES,
-        password=query["password"] and query["password"] == _YES,
-        by_clicks=query["order"] == "click",
-        **ids,
-        **paging,
-    )
+        return url_records.search(g.user_id, query["q"], by_clicks=bool(query["order"]), **paging)
+    filters = {name: query[name] and int(query[name]) for name in _ROWS} | {
+        "q": query["q"],
+        "public": query["status"] and query["status"] == "public",
+        "expired": query["expired"] and query["expired"] == _YES,
+        "password": query["password"] and query["password"] == _YES,
+        "by_clicks": query["order"] == "click",
+    }
+    return url_records.matching(g.user_id, filters, **paging)
 
 
-def _query() -> dict[str, Any]:
+def _query(choices: dict[str, list[Row]]) -> dict[str, Any]:
     """Return the filters and the order, which are None by default."""
-    return (
+    query: dict[str, Any] = (
         {"q": query_search()}
         | {name: query_id(name) for name in _ROWS}
         | {name: query_choice(name, tuple(values)) for name, (_, values) in FILTERS.items()}
         | {"order": "click" if query_choice("order", ("date", "click")) == "click" else None}
         | {"per": query_choice("per", SIZES)}
     )
+
+    def take(match: re.Match[str]) -> str:
+        """Set the filter that a word of the search names. Keep other words."""
+        name, value = match[1], (match[2] or match[3]).lower()
+        ids = {row["name"].rpartition("://")[2].lower(): str(row["id"]) for row in choices.get(name, ())}
+        choice = (name, ids[value]) if value in ids else _WORDS.get(f"{name}:{value}")
+        query.update([choice] if choice else [])
+        return "" if choice else match[0]
+
+    if query["q"] and (text := _WORD.sub(take, query["q"])) != query["q"]:
+        query["q"] = text.strip() or None
+    return query
 
 
 def _chips(query: dict[str, Any], choices: dict[str, list[Row]]) -> list[Chip]:
@@ -90,7 +96,9 @@ def _chips(query: dict[str, Any], choices: dict[str, list[Row]]) -> list[Chip]:
 def links() -> str:
     """Show one page of the list. Statements: the list with its total, states and clicks of its links, and the names of
     what they can belong to."""
-    query = _query()
+    rows = console_queries.choices(g.user_id, limit=MAX_CHOICES)
+    choices = {kind: [row for row in rows if row["kind"] == kind] for kind in _ROWS}
+    query = _query(choices)
     page = _page(dict(query))
     ids = [row["id"] for row in page.rows]
     days = charts.spark_days(g.zone)
@@ -98,8 +106,6 @@ def links() -> str:
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "public": True})
         charts.add_spark(row, row["state"].get("days", {}))
-    rows = console_queries.choices(g.user_id, limit=MAX_CHOICES)
-    choices = {kind: [row for row in rows if row["kind"] == kind] for kind in _ROWS}
     return render_template(
         "console/links.html",
         form=FORM,
@@ -151,7 +157,7 @@ def _delete(ids: list[int]) -> Response:
 
 
 def _export(ids: list[int]) -> Response:
-    export.require_feature(g.user_id)
+    plans.require_exports(g.user_id)
     disposition = {"Content-Disposition": 'attachment; filename="links.csv"'}
     return csv.respond(_CSV, url_records.selected(g.user_id, ids), **disposition)
 

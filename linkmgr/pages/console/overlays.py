@@ -6,21 +6,17 @@ from linkmgr.db.statements import Row
 from linkmgr.fields.overlays import answer_columns
 from linkmgr.fields.query import page_number
 from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import differing
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import export, overlay
+from linkmgr.repository import overlay, plans
 from linkmgr.resources.overlay import Overlay
 from linkmgr.web import csv
 
 PER_PAGE, MAX_ROWS = 50, 10_000  # answers on a page and in a file
 
-_CHECKED_TOGETHER = ("type", "message")
-
 
 def _changes(record: Row, stored: Row) -> Row:
     """Return the members that differ, and the type with a new text or the text with a new type."""
-    changes = differing(record, stored)
-    together = {name: record[name] for name in _CHECKED_TOGETHER}
+    changes, together = resources.changes(Overlay, record, stored), {name: record[name] for name in ("type", "message")}
     return changes | together if changes.keys() & together.keys() else changes
 
 
@@ -52,7 +48,7 @@ def overlay_answers(row_id: int) -> str:
 @bp.get("/overlays/<id:row_id>/answers.csv")
 def overlay_answers_csv(row_id: int) -> Response:
     """Return the newest answers as a file."""
-    export.require_feature(g.user_id)
+    plans.require_exports(g.user_id)
     rows = overlay.answers(g.user_id, row_id, limit=MAX_ROWS, number=1, after=None).rows
     columns = answer_columns([row["answer"] for row in rows])
     records = [{"date": row["date"]} | {name: row["answer"].get(name) for name in columns} for row in rows]

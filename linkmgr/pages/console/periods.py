@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
-from flask import g
+from flask import g, url_for
 
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
@@ -22,11 +23,11 @@ from linkmgr.fields.periods import (
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.pages import charts
 from linkmgr.repository import console_queries
-from linkmgr.repository.rollups import DETAILED_DAYS
+from linkmgr.repository.visits import DETAILED_DAYS
 
 _TOP = 8
 _CODES = {names[0]: code for code, names in NAMES.items()}
-_DIMENSIONS = {
+DIMENSIONS = {
     "country": "Countries",
     "city": "Cities",
     "referrer": "Referrers",
@@ -85,6 +86,19 @@ def _custom(today: date) -> Period | None:
     return Period(span, f"the period {name} to {last:%b} {last.day}, {last.year}", query, units)
 
 
+def requested(now: datetime) -> tuple[Period, str]:
+    """Return the period of the query, and the unit of its chart."""
+    period = _period(now)
+    unit = query_choice("by", UNITS)
+    return period, unit if unit in period.units else period.units[0]
+
+
+def switches(period: Period, unit: str, now: datetime) -> Row:
+    """Return the values of the macro `switches`."""
+    today = now.astimezone(g.zone).date().isoformat()
+    return period._asdict() | {"all": PERIODS, "unit": unit, "today": today}
+
+
 def _period(now: datetime) -> Period:
     if custom := _custom(now.astimezone(g.zone).date()):
         return custom
@@ -113,10 +127,10 @@ def numbers(
     """Count the visits of a link or QR code, or of the `most` newest links of a campaign, in the period of the
     query."""
     now = datetime.now(UTC)
-    span, name, query, units = _period(now)
-    unit = query_choice("by", UNITS)
-    if unit not in units:
-        unit = units[0]
+    period, unit = requested(now)
+    span = period.span
+    selected: Row = {"qr" if noun == "scan" else "link": tracked_id} if tracked_id else {"campaign": campaign_id}
+    selected |= period.query
     rows, buckets, _ = count(
         span,
         unit,
@@ -125,28 +139,33 @@ def numbers(
         tracked_id=tracked_id,
         campaign_id=campaign_id,
         most=most,
-        dimensions=list(_DIMENSIONS),
+        dimensions=list(DIMENSIONS),
         limit=_TOP,
     )
     total = sum(bucket.clicks for bucket in buckets)
     drawn = [bucket for bucket in buckets if bucket.start <= now]
     has_cities = any(row["dimension"] == "city" and row["label"] not in ("", "Unknown") for row in rows)
-    dimensions = {key: heading for key, heading in _DIMENSIONS.items() if key != "city" or has_cities}
+    dimensions = {key: heading for key, heading in DIMENSIONS.items() if key != "city" or has_cities}
     return {
-        "chart": charts.chart(drawn, unit=unit, period=name, noun=noun, is_current=span.until > now),
+        "chart": charts.chart(drawn, unit=unit, period=period.name, noun=noun, is_current=span.until > now),
         "total": total,
-        "tables": charts.tables(rows, total, dimensions, _label),
-        "period": query.get("period"),
-        "periods": PERIODS,
-        "name": name,
-        "query": query,
-        "unit": unit,
-        "units": units,
-        "today": now.astimezone(g.zone).date().isoformat(),
+        "tables": charts.tables(rows, total, dimensions, partial(named, selected)),
+        "more": {heading: statistics_url({"dimension": key} | selected) for key, heading in dimensions.items()},
+        "periods": switches(period, unit, now),
     }
 
 
-def _label(row: Row) -> tuple[str, str]:
-    label = row["label"] or "Unknown"
-    code = _CODES.get(label) if row["dimension"] == "country" else None
-    return f"{label} ({code})" if code else label, ""
+def label(dimension: str, text: str) -> str:
+    """Return a label as pages show it."""
+    code = _CODES.get(text) if dimension == "country" else None
+    return f"{text} ({code})" if code else text or "Unknown"
+
+
+def named(query: Row, row: Row) -> tuple[str, str]:
+    """Return the label of a row, and the URL of the statistics that are filtered by it."""
+    name, text = row["dimension"], row["label"]
+    return label(name, text), statistics_url({"dimension": name, name: text} | query) if text else ""
+
+
+def statistics_url(query: Row) -> str:
+    return url_for("console.statistics", **query)

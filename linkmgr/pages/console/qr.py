@@ -10,12 +10,12 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import colors
 from linkmgr.fields import qr as qr_data
-from linkmgr.fields.base import problems
+from linkmgr.fields.bodies import problems
 from linkmgr.fields.query import page_number
 from linkmgr.pages import charts
 from linkmgr.pages import qr as qr_page
 from linkmgr.pages.console import periods, resources
-from linkmgr.pages.console.forms import FormData, lines
+from linkmgr.pages.console.controls import FormData, lines
 from linkmgr.pages.console.frame import bp
 from linkmgr.qr import image as qr_image
 from linkmgr.qr import logos
@@ -29,10 +29,6 @@ _GRAY_PIXEL = base64.b64decode(
 )
 TYPES = {"link": "Link", "text": "Text", "vcard": "Contact", "email": "E-mail", "phone": "Phone", "sms": "SMS",
          "wifi": "Wi-Fi"}  # fmt: skip
-LABELS: dict[str, str | tuple[str, str]] = QrCode.labels() | {
-    "name": ("Name", "Only you see it."),
-    "logo": ("Logo", "The URL of a PNG or JPEG image, which is fetched once."),
-}
 FIELDS = {"colours_too_close": "foreground", "short_link_unknown": "data.link.link", "link_branded": "data.link.link"}
 
 
@@ -111,13 +107,14 @@ def _upload() -> bytes:
     return bytes(g.get("logo", b""))
 
 
-def _image() -> bytes | None:
-    return logos.reencode(_upload()) if _upload() else None
+def _image(logo: str = "") -> bytes:
+    """Return the uploaded logo, or that of a URL or a file name. One that cannot be fetched is an error in a form."""
+    return logos.reencode(_upload()) if _upload() else logos.load(logo)
 
 
 def _from_row(row: Row) -> Row:
     data = row["data"] if isinstance(row["data"], dict) else {row["type"]: row["data"]}
-    return {name: row[name] for name in LABELS} | {"data": data}
+    return resources.from_row(QrCode, row) | {"data": data}
 
 
 def _check(members: Row) -> dict[str, str]:
@@ -164,10 +161,9 @@ FORM = resources.declared(
     from_form=_from_form,
     from_row=_from_row,
     read=qr.read_current,
-    add=lambda user_id, members: QrCode.create(user_id, members, _image()),
-    change=lambda user_id, row_id, members: QrCode.change(user_id, row_id, members, _image()),
+    add=lambda user_id, members: QrCode.create(user_id, members, _image(members.get("logo", ""))),
+    change=lambda user_id, row_id, members: QrCode.change(user_id, row_id, members, _image(members.get("logo", ""))),
     delete=qr.delete,
-    labels=LABELS,
     fields=FIELDS | dict.fromkeys(logos.ERRORS, "logo"),
     always=("type",),
     check=_check,

@@ -7,11 +7,11 @@ from flask import g, render_template, request
 from werkzeug.wrappers import Response
 
 from linkmgr.db.statements import Page, Row
-from linkmgr.fields.base import Array, Boolean, Color, Id, Integer, Timestamp
-from linkmgr.fields.colors import to_hex
 from linkmgr.fields.query import page_number
-from linkmgr.pages import interstitial, signed_in
-from linkmgr.pages.console.forms import Form, FormData, differing, lines, to_number
+from linkmgr.pages import interstitial
+from linkmgr.pages.console import controls
+from linkmgr.pages.console.controls import FormData
+from linkmgr.pages.console.forms import Form
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries
 from linkmgr.resources.resource import Resource
@@ -24,32 +24,21 @@ MANY = 1000  # uses of a row; more are not counted
 _framing: set[str] = set()  # beginnings of the endpoints whose pages show a preview in a frame
 
 
-def _typed(field: Any, name: str, form: FormData, default: Any) -> Any:
-    """Return a value of the type that the API takes. Other text in place of an integer is kept for its message."""
-    if isinstance(field, Boolean):
-        return name in form
-    if isinstance(field, Array):
-        return [to_number(text) for text in form.getlist(name)] if form else default or []
-    text = lines(form.get(name, str(default)))
-    if isinstance(field, Timestamp):
-        return signed_in.from_control(text)
-    return to_number(text) if isinstance(field, Integer | Id) else text
+def from_form(kind: Kind, defaults: Row, form: FormData) -> Row:
+    """Return the record of what was typed. `defaults` are the values of an empty form."""
+    return {name: controls.read(field, name, form, defaults.get(name, "")) for name, field in kind.controls().items()}
 
 
-def _from_form(kind: Kind, defaults: Row, form: FormData) -> Row:
-    return {name: _typed(field, name, form, defaults.get(name, "")) for name, field in kind.controls().items()}
+def from_row(kind: Kind, row: Row) -> Row:
+    """Return the record of a stored row."""
+    return {name: controls.shown(field, row.get(name)) for name, field in kind.controls().items()}
 
 
-def _from_row(kind: Kind, row: Row) -> Row:
-    fields = kind.controls()
-    colors = {name: to_hex(row[name]) for name in fields if isinstance(fields[name], Color) and row[name]}
-    return {name: row[name] for name in fields} | colors
-
-
-def _changes(kind: Kind, record: Row, stored: Row) -> Row:
-    """Return the members that differ, and those that an update needs."""
+def changes(kind: Kind, record: Row, stored: Row) -> Row:
+    """Return the members that differ, those that checkboxes remove, and those that an update needs."""
     fields = kind.updates()().fields
-    changes = differing({name: record[name] for name in fields}, stored)
+    changes = {name: record[name] for name in fields if record[name] != stored[name]}
+    changes |= {name: "" for name in fields if f"{name}.remove" in request.form}
     return changes and {name: record[name] for name in fields if fields[name].required} | changes
 
 
@@ -69,10 +58,9 @@ def declared(kind: Kind, **members: Any) -> Form:
         "name": kind.path,
         "plural": kind.plural,
         "noun": kind.noun,
-        "labels": {name: (f.metadata["label"], f.metadata["description"]) for name, f in kind.controls().items()},
-        "from_form": partial(_from_form, kind, members.pop("defaults", kind.defaults())),
-        "from_row": partial(_from_row, kind),
-        "changes": partial(_changes, kind),
+        "from_form": partial(from_form, kind, members.pop("defaults", kind.defaults())),
+        "from_row": partial(from_row, kind),
+        "changes": partial(changes, kind),
         "read": kind.read,
         "add": kind.create,
         "change": kind.change,

@@ -13,8 +13,9 @@ from linkmgr.fields.query import page_number
 from linkmgr.imports import export_account, requests, services
 from linkmgr.imports.rows import MEMBERS
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import export, import_rows
+from linkmgr.repository import import_rows, plans
 from linkmgr.repository import imports as repository
+from linkmgr.repository.tables import in_batches
 from linkmgr.web import export as web_export
 from linkmgr.web import uploads
 
@@ -32,11 +33,11 @@ def import_add() -> Response:
     """Store a file as a draft, or begin to read a service."""
     try:
         if request.mimetype == "multipart/form-data":
-            file = api.recognize(uploads.receive(), {})
-            import_id = requests.add(g.user_id, file, on_conflict=api.RULES[0], state="draft", with_job=False)
+            file = api.recognize(uploads.receive(), api.rules_of({}))
+            import_id = requests.add(g.user_id, file, on_conflict=api.RULES[0], is_draft=True)
         else:
             form = request.form.to_dict()
-            import_id = requests.add(g.user_id, api.service(form), on_conflict=api.rule(form))
+            import_id = requests.add(g.user_id, api.service(form), on_conflict=api.rules_of(form)["on_conflict"])
     except AppError as error:
         flash(error.message, "error")
         return redirect(url_for("console.imports"), code=303)
@@ -59,7 +60,8 @@ def import_page(row_id: int) -> str:
 def import_begin(row_id: int) -> Response:
     mapping: dict[str, Any] = {name: column for name, column in request.form.items() if name in MEMBERS and column}
     try:
-        requests.begin(g.user_id, row_id, on_conflict=api.rule(request.form.to_dict()), mapping=mapping)
+        rules = api.rules_of(request.form.to_dict())
+        requests.begin(g.user_id, row_id, on_conflict=rules["on_conflict"], mapping=mapping)
     except AppError as error:
         if repository.read(g.user_id, row_id)["state"] == "draft":  # otherwise another request has begun it
             if error.code != "imports_full":
@@ -73,7 +75,7 @@ def import_begin(row_id: int) -> Response:
 def import_continue(row_id: int) -> Response:
     repository.read(g.user_id, row_id)
     try:
-        repository.resume(g.user_id, row_id)
+        requests.resume(g.user_id, row_id)
     except AppError as error:
         flash(error.message, "error")
     return redirect(url_for("console.import_page", row_id=row_id), code=303)
@@ -87,22 +89,22 @@ def import_errors(row_id: int) -> Response:
 
 @bp.post("/imports/<id:row_id>/delete")
 def import_delete(row_id: int) -> Response:
-    cancelled = repository.delete(g.user_id, row_id) in ("queued", "running", "paused")
+    cancelled = requests.delete(g.user_id, row_id)
     flash(f"Import {'cancelled' if cancelled else 'deleted'}. The links that it created remain.", "success")
     return redirect(url_for("console.imports"), code=303)
 
 
 @bp.get("/export/links.csv")
 def export_links() -> Response:
-    export.require_feature(g.user_id)
-    batches = export.batches(LINKS.batch, g.user_id)
+    plans.require_exports(g.user_id)
+    batches = in_batches(LINKS.batch, g.user_id)
     chunks, name = web_export.encode("csv", LINKS.columns, batches), f"links-{datetime.now(g.zone):%Y-%m-%d}.csv"
     return web_export.download(g.user_id, chunks, "text/csv", name)
 
 
 @bp.get("/export/account.zip")
 def export_everything() -> Response:
-    export.require_feature(g.user_id)
+    plans.require_exports(g.user_id)
     chunks = web_export.zipped(export_account.files(g.user_id))
     name = f"linkmgr-account-{datetime.now(g.zone):%Y-%m-%d}.zip"
     return web_export.download(g.user_id, chunks, "application/zip", name)

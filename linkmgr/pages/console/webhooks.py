@@ -15,7 +15,7 @@ from linkmgr.fields.times import iso
 from linkmgr.fields.webhooks import OF_USERS, PATTERNS, users_problem
 from linkmgr.outbound.webhooks import new_secret
 from linkmgr.pages.console import resources
-from linkmgr.pages.console.forms import to_number
+from linkmgr.pages.console.controls import to_number
 from linkmgr.pages.console.frame import bp
 from linkmgr.repository import console_queries, webhooks
 from linkmgr.resources.webhooks import Webhook
@@ -89,7 +89,6 @@ FORM = resources.declared(
     Webhook,
     heading="Webhooks",
     defaults=Webhook.defaults() | {"events": ["*"]},
-    from_row=lambda row: {name: 0 if row[name] is None else row[name] for name in Webhook.controls()},
     options=_options,
     can_duplicate=False,
     example="A webhook tells another program when something happens: a link is created, a visitor clicks, an overlay "

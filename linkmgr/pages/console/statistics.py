@@ -1,0 +1,146 @@
+"""Statistics of the account, a link, a QR code, a campaign or a channel, by one or two dimensions and filtered by their
+labels. Everything is in the query."""
+
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from flask import g, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from linkmgr.db.statements import Page, Row
+from linkmgr.errors import AppError
+from linkmgr.fields.periods import buckets
+from linkmgr.fields.query import page_number, query_choice, query_id, query_text
+from linkmgr.fields.stats import MAX_ROWS, Filter, Query, Selection
+from linkmgr.pages import charts
+from linkmgr.pages.console import periods
+from linkmgr.pages.console.frame import Chip, bp
+from linkmgr.pages.console.periods import DIMENSIONS
+from linkmgr.repository import stats
+from linkmgr.repository.stats_scope import Owner
+from linkmgr.web import csv
+
+PER_PAGE, MAX_LABELS = 50, 1000
+_MAX_TEXT = 255
+# By parameter that selects a row: the endpoint of its page.
+_PAGES = {"link": "console.link", "qr": "console.qr_code", "campaign": "console.campaign", "channel": "console.channel"}
+_TOO_OLD = (
+    "Your plan keeps single visits for a shorter time than this period. Choose a later period, or remove a filter."
+)
+
+
+class Asked(NamedTuple):
+    """The query: the kind and the id of what is selected, the filters, the dimensions, and the times."""
+
+    kind: str
+    row_id: int
+    filters: dict[str, str]
+    dimensions: list[str]
+    period: periods.Period
+    unit: str
+
+    @property
+    def members(self) -> Row:
+        """The members of a URL that asks the same in another period."""
+        selected = {self.kind: self.row_id} if self.kind else {}
+        return selected | self.filters | dict(zip(("dimension", "second"), self.dimensions, strict=False))
+
+    @property
+    def query(self) -> Row:
+        return self.members | self.period.query | {"by": self.unit}
+
+    def without(self, *names: str) -> str:
+        return url_for("console.statistics", **{name: value for name, value in self.query.items() if name not in names})
+
+
+def _read_query(now: datetime) -> Asked:
+    kind = next((name for name in _PAGES if name in request.args), "")
+    filters = {name: text for name in DIMENSIONS if (text := query_text(name, _MAX_TEXT))}
+    chosen = [query_choice(name, tuple(DIMENSIONS)) for name in ("dimension", "second")]
+    dimensions = list(dict.fromkeys(filter(None, [chosen[0] or "country", chosen[1]])))
+    return Asked(kind, int(query_id(kind) or 0) if kind else 0, filters, dimensions, *periods.requested(now))
+
+
+def _count(selection: Asked) -> tuple[str, list[stats.Report]]:
+    """Return the name of what is selected, and the reports over time and of the labels. Visitors are counted from the
+    visits: those of one link or code, or where the filters need them anyway."""
+    ids = [selection.row_id] if selection.kind in ("link", "qr") else None
+    campaign, channel = (selection.row_id if selection.kind == kind else None for kind in ("campaign", "channel"))
+    filters = {name: Filter([text.lower()], None, text) for name, text in selection.filters.items()}
+    metrics = ["clicks", "visitors"] if ids or len({*filters, *selection.dimensions}) > 1 else ["clicks"]
+    shared: Any = {
+        "metrics": metrics,
+        "selection": Selection(ids, campaign, channel, None),
+        "range": selection.period.span,
+        "filters": filters,
+        "bots": "exclude",
+    }
+    over_time = Query(by=[f"time:{selection.unit}"], order="time", limit=MAX_ROWS, **shared)
+    by_label = Query(by=selection.dimensions, order="-clicks", limit=MAX_LABELS, **shared)
+    return stats.reports(g.user_id, Owner(g.user_id), [over_time, by_label])
+
+
+def _chart(selection: Asked, report: stats.Report, now: datetime) -> charts.Chart:
+    span, noun = selection.period.span, "scan" if selection.kind == "qr" else "click"
+    starts = [bucket.start.astimezone(g.zone) for bucket in buckets(span, selection.unit)]
+    rows = [row for row in zip(starts, report.rows, strict=True) if row[0] <= now]
+    clicks, visitors = charts.count(report.totals["clicks"], noun), report.totals.get("visitors")
+    counted = clicks if visitors is None else f"{clicks}, {charts.count(visitors, 'unique visitor')}"
+    drawn = [charts.Bucket(at, row["clicks"], row.get("visitors") or 0) for at, row in rows]
+    is_current = span.until > now
+    return charts.chart(
+        drawn,
+        unit=selection.unit,
+        period=selection.period.name,
+        noun=noun,
+        is_current=is_current,
+        sentence=f"{counted} in {selection.period.name}",
+    )
+
+
+@bp.get("/statistics")
+def statistics() -> ResponseReturnValue:
+    """Show the numbers. Statements: what is selected, the numbers over time, and those of the labels."""
+    now, searched = datetime.now(UTC), query_text("q", _MAX_TEXT) or ""
+    selection = _read_query(now)
+    shown: Row = {
+        "asked": selection,
+        "periods": periods.switches(selection.period, selection.unit, now),
+        "searched": searched,
+    }
+    shown |= {"dimensions": DIMENSIONS, "label_of": periods.label, "most": MAX_LABELS}
+    try:
+        name, (over_time, by_label) = _count(selection)
+    except AppError as error:
+        if error.code != "invalid":
+            raise
+        return render_template(
+            "console/statistics.html", problem=_TOO_OLD, chips=_chips(selection, "Selected"), **shown
+        ), 400
+    rows = [row for row in by_label.rows if any(searched.lower() in row[key].lower() for key in selection.dimensions)]
+    if query_text("format") == "csv":
+        disposition = f'attachment; filename="statistics-{"-".join(selection.dimensions)}.csv"'
+        return csv.respond(by_label.columns, rows, **{"Content-Disposition": disposition})
+    number = page_number()
+    return render_template(
+        "console/statistics.html",
+        name=name,
+        back=url_for(_PAGES[selection.kind], row_id=selection.row_id) if selection.kind else "",
+        chips=_chips(selection, name),
+        chart=_chart(selection, over_time, now),
+        total=by_label.totals["clicks"],
+        page=Page(rows[(number - 1) * PER_PAGE : number * PER_PAGE], len(rows), PER_PAGE, number, None),
+        largest=rows[0]["clicks"] if rows else 1,
+        has_visitors=by_label.totals.get("visitors") is not None,
+        is_cut=by_label.meta["truncated"],
+        **shown,
+    )
+
+
+def _chips(selection: Asked, name: str) -> list[Chip]:
+    """Return what is selected and the filters, each with the URL of the page without it."""
+    selected = [Chip(name, selection.without(selection.kind))] if selection.kind else []
+    return selected + [
+        Chip(f"{DIMENSIONS[key]}: {periods.label(key, text)}", selection.without(key))
+        for key, text in selection.filters.items()
+    ]

@@ -1,0 +1,124 @@
+"""The statistics of the console: each row filters them, and what is shown is a file too."""
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from tests.conftest import Client
+from tests.support import factories
+from tests.support.factories import Sql
+from tests.support.pages import get, seen, visit
+from tests.support.reports import report
+from tests.support.visited import Store
+
+
+@pytest.fixture
+def link(alice: Client, sql: Sql, store: Store) -> int:
+    """A link titled Sale with visits of Germany, Peru and France."""
+    link_id = factories.link(sql, alice.id, title="Sale")
+    store([visit(link_id, country="Germany", browser="Firefox") for _ in range(20)])
+    store([visit(link_id, country="Peru", browser="Chrome"), visit(link_id, country="Peru", browser="Firefox")])
+    store([visit(link_id, country="France, South", browser="Chrome")])
+    return link_id
+
+
+def rows(browser: FlaskClient, query: str) -> list[list[str]]:
+    """Return the rows of the table, from its file."""
+    answer = browser.get(f"/console/statistics?{query}&format=csv")
+    assert answer.mimetype == "text/csv"
+    return [line.split(",") for line in answer.text.splitlines()[1:]]
+
+
+def test_a_row_of_a_link_leads_to_its_statistics_with_a_chip(console: FlaskClient, link: int) -> None:
+    page = get(console, f"/console/links/{link}")
+    url = f"/console/statistics?dimension=country&amp;country=Peru&amp;link={link}&amp;period=28d"
+    assert f'<a href="{url}"><bdi>Peru (PE)</bdi></a>' in page
+    assert f'<a href="/console/statistics?dimension=browser&amp;link={link}&amp;period=28d">Show all' in page
+    page = get(console, url.replace("&amp;", "&"))
+    assert "2 clicks, 1 unique visitor in the last 28 days" in page
+    assert seen(page).count("remove this filter") == 2
+    assert "Countries: Peru (PE)" in seen(page)
+    assert (
+        f'<a class="chip" href="/console/statistics?link={link}&amp;dimension=country&amp;period=28d&amp;by=day"'
+        in page
+    )
+
+
+def test_filters_and_the_second_dimension_count_as_the_api_does(console: FlaskClient, alice: Client, link: int) -> None:
+    query = f"link={link}&country=peru&dimension=browser"
+    assert rows(console, query) == [["Chrome", "1", "1"], ["Firefox", "1", "1"]]
+    found = rows(console, f"link={link}&dimension=country&second=browser&country=Peru")
+    api = report(alice, f"ids={link}&by=country,browser&country=Peru&metrics=clicks,visitors")["data"]["rows"]
+    assert found == [[row["country"], row["browser"], str(row["clicks"]), str(row["visitors"])] for row in api]
+
+
+@pytest.mark.parametrize("period", ["7d", "12mo", "last-week"])
+def test_the_line_of_visitors_is_beside_the_clicks(console: FlaskClient, link: int, period: str) -> None:
+    page = get(console, f"/console/statistics?link={link}&period={period}")
+    assert ("23 clicks, 1 unique visitor" in page) == (period != "last-week")
+    assert ("Unique visitors</span>" in page) == (period != "last-week")
+
+
+def test_the_account_campaigns_channels_and_codes_have_the_same_page(
+    console: FlaskClient, alice: Client, sql: Sql, store: Store, link: int
+) -> None:
+    campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
+    code = factories.qr(sql, alice.id)
+    store([visit(code, country="Chile")])
+    sql("UPDATE links SET campaign_id = %(id)s RETURNING 1", id=campaign)
+    alice.post(f"/api/channel/{channel}/assign/links/{link}")
+    assert rows(console, "dimension=country")[0] == ["Germany", "20"]
+    assert len(rows(console, "dimension=country")) == 4
+    for kind, row_id, countries in (("campaign", campaign, 3), ("channel", channel, 3), ("qr", code, 1)):
+        assert len(rows(console, f"{kind}={row_id}")) == countries, kind
+        path = {"qr": "qrs"}.get(kind, f"{kind}s")
+        assert f'<p class="back"><a href="/console/{path}/{row_id}">' in get(
+            console, f"/console/statistics?{kind}={row_id}"
+        )
+        assert "/console/statistics?" in get(console, f"/console/{path}/{row_id}")
+
+
+def test_all_labels_are_shown_and_searched(console: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:
+    link_id = factories.link(sql, alice.id)
+    store([visit(link_id, referrer=f"{number}.example.com") for number in range(60)])
+    page = get(console, "/console/statistics?dimension=referrer")
+    assert "1 to 50 of 60" in seen(page)
+    assert "59.example.com" in get(console, "/console/statistics?dimension=referrer&page=2")
+    page = get(console, "/console/statistics?dimension=referrer&q=7.EXAMPLE")
+    assert page.count(".example.com</bdi>") == 6
+    assert len(rows(console, "dimension=referrer&q=7.example")) == 6
+    assert "Nothing has this text." in get(console, "/console/statistics?dimension=referrer&q=nowhere")
+
+
+def test_a_label_with_a_comma_filters_by_it(console: FlaskClient, link: int) -> None:
+    assert rows(console, f"link={link}&country=France, South&dimension=browser") == [["Chrome", "1", "1"]]
+
+
+@pytest.mark.parametrize("query", ["dimension=x", "second=x", "country=%00", "link=x", "link=1&link=2", "period=x"])
+def test_a_wrong_query_is_refused(console: FlaskClient, query: str) -> None:
+    assert console.get(f"/console/statistics?{query}").status_code == 400
+
+
+@pytest.mark.parametrize("kind", ["link", "qr", "campaign", "channel"])
+def test_rows_of_other_users_have_no_statistics(console: FlaskClient, bob: Client, sql: Sql, kind: str) -> None:
+    row_id = getattr(factories, kind)(sql, bob.id)
+    assert console.get(f"/console/statistics?{kind}={row_id}").status_code == 404
+    assert console.get(f"/console/statistics?{kind}=0").status_code == 404
+
+
+def test_a_filter_before_the_retention_says_what_to_do(
+    app: Flask, console: FlaskClient, alice: Client, link: int, sql: Sql
+) -> None:
+    sql("UPDATE users SET detailed_since = now() - interval '10 days' RETURNING 1")
+    answer = console.get(f"/console/statistics?link={link}&country=Peru&dimension=browser")
+    assert answer.status_code == 400
+    assert "Choose a later period, or remove a filter." in answer.text
+    assert "Countries: Peru (PE)" in seen(answer.text)
+    assert console.get(f"/console/statistics?link={link}&country=Peru&dimension=browser&period=7d").status_code == 200
+
+
+def test_the_page_needs_at_most_three_statements(console: FlaskClient, link: int, executed: list[str]) -> None:
+    for query in ("", f"link={link}&country=Peru&dimension=browser&second=os"):
+        executed.clear()
+        get(console, f"/console/statistics?{query}")
+        assert len(executed) <= 4, query  # with that of the session
