@@ -12,12 +12,21 @@ from psycopg2.extensions import parse_dsn
 from redis.connection import parse_url
 
 _MMDB_MARK = b"\xab\xcd\xefMaxMind.com"  # starts the last section of an .mmdb file, at most 128 KiB long
-_MIN_KEY_LENGTH = 32  # characters
 _MAX_REQUESTS, _MAX_WINDOW = 10**9, 86400  # of a rate limit; the window in seconds
 
 
-def one_of(*choices: str) -> Callable[[str], str]:
-    return lambda text: choices[choices.index(text)]
+def matching(pattern: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.DOTALL):
+            raise ValueError
+        return text
+
+    return parse
+
+
+secret_key = matching(".{32,}")
+bearer_token = matching("[A-Za-z0-9._~+/=-]{16,}")
+colors = matching("#[0-9A-Fa-f]{6}(?:[ ,]+#[0-9A-Fa-f]{6})?")
 
 
 def switch(text: str) -> bool:
@@ -65,30 +74,12 @@ def rate(text: str) -> str:
     return text
 
 
-def secret_key(text: str) -> str:
-    if len(text) < _MIN_KEY_LENGTH:
-        raise ValueError
-    return text
-
-
-def bearer_token(text: str) -> str:
-    if not re.fullmatch("[A-Za-z0-9._~+/=-]{16,}", text):
-        raise ValueError
-    return text
-
-
 def mmdb(text: str) -> str:
     try:
         content = Path(text).read_bytes()
     except OSError:
         raise ValueError from None
     if _MMDB_MARK not in content[-128 * 1024 :]:
-        raise ValueError
-    return text
-
-
-def colors(text: str) -> str:
-    if not re.fullmatch(r"#[0-9A-Fa-f]{6}(?:[ ,]+#[0-9A-Fa-f]{6})?", text):
         raise ValueError
     return text
 

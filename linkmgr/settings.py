@@ -1,4 +1,4 @@
-"""All settings: name, default, parser and description. A test compares them with the README."""
+"""All settings: name, default and parser. The README describes them; a test compares its table with them."""
 
 import fcntl
 import os
@@ -25,150 +25,62 @@ class InvalidSetting(SystemExit):
     """Stops the start with one sentence."""
 
 
-def _setting(default: Any, doc: str, parse: Callable[[str], Any] = str, must_be: str = "") -> Any:
-    return field(default=default, metadata={"doc": doc, "parse": parse, "must_be": must_be})
+def _setting(default: Any, parse: Callable[[str], Any], must_be: str) -> Any:
+    return field(default=default, metadata={"parse": parse, "must_be": must_be})
 
 
-def _switch(default: bool, doc: str) -> Any:
-    return _setting(default, doc, setting_types.switch, "0 or 1")
+def _switch(default: bool) -> Any:
+    return _setting(default, setting_types.switch, "0 or 1")
+
+
+def _database() -> Any:
+    return _setting("", setting_types.database, "a URL such as postgresql://user@host/name")
+
+
+def _rate(default: str) -> Any:
+    return _setting(default, setting_types.rate, f"a rate such as '{default}', with a window of at most one day")
 
 
 @dataclass(frozen=True)
 class Settings:
-    database_url: str = _setting(
-        "",
-        "The libpq URL of the PostgreSQL database. Unset: a private PostgreSQL in the data folder.",
-        setting_types.database,
-        "a URL such as postgresql://user@host/name",
-    )
-    replica_url: str = _setting(
-        "",
-        "The libpq URL of a streaming replica. Lists and statistics are read from it while its lag is small. "
-        "Unset: no replica.",
-        setting_types.database,
-        "a URL such as postgresql://user@host/name",
-    )
-    data_dir: str = _setting(
-        "var",
-        "The data folder: the private PostgreSQL, the generated secret, logos, rendered images, queued visits and "
-        "metrics.",
-    )
-    base_url: str = _setting(
-        "",
-        "The base of all URLs that the service creates. Only its host and branded domains are served. "
-        "Unset: `http://127.0.0.1:$PORT`.",
-        setting_types.base_url,
-        "a URL such as https://go.example.org, without a path",
-    )
+    database_url: str = _database()
+    replica_url: str = _database()
+    data_dir: str = "var"
+    base_url: str = _setting("", setting_types.base_url, "a URL such as https://go.example.org, without a path")
     secret_key: str = _setting(
         "",
-        "The secret that encrypts API keys and signs cookies, at least 32 characters. Unset: generated at the first "
-        "start and stored in the data folder.",
         setting_types.secret_key,
         "at least 32 characters, for example the output of 'openssl rand -hex 32'; move a shorter key that is in use "
         f"to {PREFIX}SECRET_KEY_FALLBACKS",
     )
-    secret_key_fallbacks: str = _setting("", "Previous secrets that are still accepted, separated by commas.")
-    rate_limit: str = _setting(
-        "30 per minute",
-        "The number of API requests per user. Requests without a valid key count per IP address. A process keeps the "
-        "caller of a key for at most a second, and counts up to 64 requests in advance while 64 and more are left.",
-        setting_types.rate,
-        "a rate such as '30 per minute', with a window of at most one day",
-    )
-    page_rate_limit: str = _setting(
-        "300 per minute",
-        "The number of pages per user of the console, and of public lists of campaigns per IP address. Redirects and "
-        "other public pages have no limit.",
-        setting_types.rate,
-        "a rate such as '300 per minute', with a window of at most one day",
-    )
-    rate_limit_storage: str = _setting(
-        "", "The `redis://` URL of the request counters. Unset: PostgreSQL.", setting_types.redis, "a redis:// URL"
-    )
-    bulk_rows: str = _setting(
-        "5000 per minute",
-        "The number of rows that a user may send in bulk requests. A bulk request is also one API request.",
-        setting_types.rate,
-        "a rate such as '5000 per minute', with a window of at most one day",
-    )
-    domain_check: str = _setting(
-        "http",
-        "`http`: a branded domain must pass an HTTP challenge. `off`: all domains are accepted.",
-        setting_types.one_of("http", "off"),
-        "'http' or 'off'",
-    )
-    demo: bool = _switch(True, "`0`: `make dev` does not create the user `demo`.")
-    geoip_database: str = _setting(
-        "",
-        "An `.mmdb` file that maps IP addresses to countries, and perhaps cities. Unset: the countries to which the "
-        "internet registries assigned the addresses.",
-        setting_types.mmdb,
-        "a readable .mmdb file",
-    )
+    secret_key_fallbacks: str = ""
+    rate_limit: str = _rate("30 per minute")
+    page_rate_limit: str = _rate("300 per minute")
+    rate_limit_storage: str = _setting("", setting_types.redis, "a redis:// URL")
+    bulk_rows: str = _rate("5000 per minute")
+    domain_check: str = _setting("http", setting_types.matching("http|off"), "'http' or 'off'")
+    demo: bool = _switch(True)
+    geoip_database: str = _setting("", setting_types.mmdb, "a readable .mmdb file")
     visitor_salt: str = _setting(
-        "monthly",
-        "How long a visitor of a link is recognized: `lasting` forever, `monthly` until the end of the month, `daily` "
-        "until the end of the day (UTC).",
-        setting_types.one_of("lasting", "monthly", "daily"),
-        "lasting, monthly or daily",
+        "monthly", setting_types.matching("lasting|monthly|daily"), "lasting, monthly or daily"
     )
-    respect_dnt: bool = _switch(
-        False,
-        "`1`: count visits with the header `DNT: 1` or `Sec-GPC: 1` without visitor, referrer, country and city.",
-    )
-    key_lifetime_days: int | None = _setting(
-        None,
-        "Days until an API key expires. Unset: never.",
-        setting_types.integer(1, 36500),
-        "a number of days from 1 to 36500",
-    )
-    trusted_proxies: int = _setting(
-        0,
-        "The number of proxies in front of the service that set `X-Forwarded-For`, for example 1 behind nginx.",
-        setting_types.integer(0, 10),
-        "a number from 0 to 10",
-    )
-    serve_loopback: bool = _switch(
-        False,
-        "`1`: serve loopback names such as `localhost` too, as `make dev` does. They are always served if "
-        "`LINKMGR_BASE_URL` has a loopback name.",
-    )
+    respect_dnt: bool = _switch(False)
+    key_lifetime_days: int | None = _setting(None, setting_types.integer(1, 36500), "a number of days from 1 to 36500")
+    trusted_proxies: int = _setting(0, setting_types.integer(0, 10), "a number from 0 to 10")
+    serve_loopback: bool = _switch(False)
     metrics_token: str = _setting(
-        "",
-        "The bearer token for `/metrics`. Unset: `/metrics` is disabled.",
-        setting_types.bearer_token,
-        "at least 16 characters from A-Z, a-z, 0-9 and -._~+/=",
+        "", setting_types.bearer_token, "at least 16 characters from A-Z, a-z, 0-9 and -._~+/="
     )
-    visit_spool_mb: int = _setting(
-        64,
-        "Disk space in MiB, per process, for visits that are not in the database yet, for example while it is "
-        "unavailable. Visits that exceed it are lost.",
-        setting_types.integer(1, 100_000),
-        "a number of MiB from 1 to 100000",
-    )
+    visit_spool_mb: int = _setting(64, setting_types.integer(1, 100_000), "a number of MiB from 1 to 100000")
     private_networks: tuple[IPv4Network | IPv6Network, ...] = _setting(
-        (),
-        "Networks that webhooks may call, and from whose services imports may read, on any port besides public "
-        "addresses, separated by commas, for example `10.0.0.0/8`. Unset: none. Earlier name: "
-        "`LINKMGR_WEBHOOK_NETWORKS`.",
-        setting_types.networks,
-        "networks such as '10.0.0.0/8, fd00::/8'",
+        (), setting_types.networks, "networks such as '10.0.0.0/8, fd00::/8'"
     )
-    prepare: bool = _switch(
-        True, "`0`: do not use prepared statements and other session state, for pgbouncer in transaction mode."
-    )
+    prepare: bool = _switch(True)
 
-    name: str = _setting("linkmgr", "The name of the service on its pages.")
-    logo: str = _setting("", "The file name of a logo in the data folder: PNG, JPEG or SVG. Unset: our icon.")
-    accent: str = _setting(
-        "",
-        "The color of links and buttons, for example `#4355d9`. A second color is for dark mode; unset: a lighter "
-        "shade of the first.",
-        setting_types.colors,
-        "one or two colors such as '#4355d9' or '#4355d9 #9aacff'",
-    )
-    footer: str = _setting("", "A text at the end of each page. URLs in it become links.")
+    name: str = "linkmgr"
+    logo: str = ""
+    accent: str = _setting("", setting_types.colors, "one or two colors such as '#4355d9' or '#4355d9 #9aacff'")
+    footer: str = ""
 
     @property
     def folder(self) -> Path:
@@ -193,7 +105,7 @@ def _parse(texts: dict[str, str]) -> Settings:
     for setting in fields(Settings):
         if text := texts.get(setting.name):
             try:
-                values[setting.name] = setting.metadata["parse"](text)
+                values[setting.name] = setting.metadata.get("parse", str)(text)
             except ValueError:
                 # The message omits the value, which may contain a password.
                 name = PREFIX + setting.name.upper()

@@ -65,7 +65,7 @@ def test_a_used_login_link_returns_410(app: Flask) -> None:
 
 
 def test_a_method_that_a_page_does_not_support(app: Flask) -> None:
-    for path, method, allowed in (("/account/email", "GET", "POST"), ("/login", "PUT", "GET, HEAD, POST")):
+    for path, method, allowed in (("/account/sign-out", "GET", "POST"), ("/login", "PUT", "GET, HEAD, POST")):
         answer = asked(app, path, method)
         assert is_page(answer, 405, "Invalid request")
         assert answer.headers["Allow"] == allowed
@@ -132,15 +132,17 @@ def test_a_bug_is_reported_even_when_no_page_can_be_rendered(
         raise RuntimeError("secret of the machine")
 
     monkeypatch.setattr(login, "is_usable", broken)
-    monkeypatch.setattr("linkmgr.web.error_pages.render_template", broken)
     answer = asked(app, "/login/some-token", Accept=CHROMIUM)
     assert is_page(answer, 500, "Something went wrong on our side")
     assert f"report request id {answer.headers['X-Request-Id']}." in answer.text
     assert "secret of the machine" not in answer.text
     assert "some-token" not in caplog.text
-    failed = asked(app, "/login/some-token", Accept="application/json", **{"X-Request-Id": "mine"}).get_json()
-    assert (failed["error"], failed["code"]) == (1, "bug")
-    assert failed["message"].endswith("report request id mine.")
+    monkeypatch.setattr("linkmgr.web.error_pages.render_template", broken)
+    for accept in (CHROMIUM, "application/json"):
+        failed = asked(app, "/login/some-token", Accept=accept, **{"X-Request-Id": "mine"})
+        body = failed.get_json()
+        assert (failed.status_code, body["error"], body["code"]) == (500, 1, "bug")
+        assert body["message"].endswith("report request id mine.")
 
 
 def test_text_from_the_request_is_escaped(app: Flask, alice: Client) -> None:

@@ -11,7 +11,7 @@ from flask import Flask, request
 from linkmgr import keys
 from linkmgr.db import restricted
 from linkmgr.errors import AppError
-from linkmgr.repository import callers
+from linkmgr.repository import api_keys
 from linkmgr.web import client_address, middleware, rate_limit, recent_callers, scopes
 from linkmgr.web import request as web_request
 from linkmgr.web.caller import Caller, Key
@@ -34,9 +34,9 @@ def _key(request: web_request.Request) -> str | None:
 def _identify(key: str | None) -> tuple[Caller, rate_limit.Window | None]:
     network = client_address.network()
     if key is None or not key.startswith(keys.SCOPED_PREFIX):
-        return recent_callers.identify(callers.identify, keys.digest(key or ""), network)
+        return recent_callers.identify(api_keys.identify, keys.digest(key or ""), network)
     if not keys.is_well_formed(key):  # a mistyped key is not looked up
-        return recent_callers.identify(callers.identify, keys.digest(""), network)
+        return recent_callers.identify(api_keys.identify, keys.digest(""), network)
     try:
         address = str(ipaddress.ip_address(client_address.address()))
     except ValueError:
@@ -45,7 +45,7 @@ def _identify(key: str | None) -> tuple[Caller, rate_limit.Window | None]:
 
 
 def _identify_scoped(digest: bytes, network: str, address: str | None, by: int) -> dict[str, Any]:
-    row = callers.identify_scoped(digest, network, address, by)
+    row = api_keys.identify_scoped(digest, network, address, by)
     if row["key"] is not None:
         row["key"] = Key(**row["key"])
     return row
@@ -83,7 +83,7 @@ def _refusal(caller: Caller) -> AppError:
 def _use(key: Key) -> None:
     """Check that a scoped key allows the request, and restrict its statements to the rows that it may use."""
     if key.is_first_use:
-        callers.record_use(key.id, client_address.address())
+        api_keys.record_use(key.id, client_address.address())
     if request.endpoint:  # otherwise the answer is a 404 or a 405
         scopes.require(key)
     if key.is_restricted:

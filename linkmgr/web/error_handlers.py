@@ -3,9 +3,7 @@
 Every error response is made here: {"error": 1, "message": ..., "code": ...} for the API, an HTML page for browsers.
 """
 
-from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
 
 import psycopg2
 from cryptography.fernet import InvalidToken
@@ -20,10 +18,21 @@ from linkmgr.errors import HTTP_CODES, RETRY_SECONDS, AppError, as_json, from_co
 from linkmgr.web import error_pages, suggestions
 from linkmgr.web import request as web_request
 
+_UNAVAILABLE = (
+    psycopg2.OperationalError,
+    psycopg2.InterfaceError,
+    pg.ReadOnlySqlTransaction,
+    pg.IdleInTransactionSessionTimeout,
+)
+
 
 def _response(error: AppError, **headers: str) -> ResponseReturnValue:
     if error.seconds is not None:
         headers["Retry-After"] = str(error.seconds)
+    if error.status == HTTPStatus.UNAUTHORIZED and (web_request.current().is_api or error.code == "metrics_token"):
+        headers["WWW-Authenticate"] = "Bearer"
+    if error.scope is not None:  # RFC 6750
+        headers["WWW-Authenticate"] = f'Bearer error="insufficient_scope", scope="{error.scope}"'
     if not error_pages.prefers_html():
         body = as_json(error.code, error.message) | ({"errors": error.errors} if error.errors else {})
         return body, error.status, headers
@@ -32,15 +41,6 @@ def _response(error: AppError, **headers: str) -> ResponseReturnValue:
         page, headers["Content-Security-Policy"] = error_pages.unknown_host_page(error.message)
         return page, error.status, headers
     return error_pages.page(error.status, error.message), error.status, headers
-
-
-def _app_error(error: AppError) -> ResponseReturnValue:
-    if error.status == HTTPStatus.UNAUTHORIZED and (web_request.current().is_api or error.code == "metrics_token"):
-        return _response(error, **{"WWW-Authenticate": "Bearer"})
-    if error.scope is not None:  # RFC 6750
-        challenge = f'Bearer error="insufficient_scope", scope="{error.scope}"'
-        return _response(error, **{"WWW-Authenticate": challenge})
-    return _response(error)
 
 
 def _no_such_path() -> AppError:
@@ -68,61 +68,52 @@ def _http_error(error: HTTPException) -> ResponseReturnValue:
             return _response(AppError(HTTP_CODES.get(error.code or 0, "bad_request"), id=web_request.current().id))
 
 
-def _integrity_error(error: psycopg2.IntegrityError) -> ResponseReturnValue:
-    app_error = from_constraint(error)
-    return _app_error(app_error) if app_error else _internal_error(error)
-
-
-def _outside_domains(_error: pg.WithCheckOptionViolation) -> ResponseReturnValue:
-    """Answer a key with `domains` that stores a link outside of them (schema.sql, "Restricted keys")."""
-    return _response(AppError("domain_needed"))
-
-
-def _data_error(error: psycopg2.DataError) -> ResponseReturnValue:
-    """Log the endpoint, because its validation should have rejected the value."""
-    current_app.logger.error("%s let through a value that PostgreSQL refused: %s", request.endpoint, error.pgcode)
-    return _response(AppError("value_refused"))
-
-
-def _database_error(error: psycopg2.Error) -> ResponseReturnValue:
-    """Return `unavailable` for a lost connection and `busy` for a timeout, lock, deadlock or full disk."""
-    code = "unavailable" if session.is_connection_lost(error) else "busy"
+def _database_error(error: psycopg2.Error) -> AppError | None:
+    """Return the error of a statement, or None if it is a bug."""
+    match error:
+        case psycopg2.IntegrityError():
+            return from_constraint(error)
+        case pg.WithCheckOptionViolation():  # a key with `domains` stores a link outside of them (schema.sql)
+            return AppError("domain_needed")
+        case psycopg2.DataError():
+            message = "%s let through a value that PostgreSQL refused: %s"  # validation should have rejected it
+            current_app.logger.error(message, request.endpoint, error.pgcode)
+            return AppError("value_refused")
+        case _ if not isinstance(error, _UNAVAILABLE):
+            return None
+    code = "unavailable" if session.is_connection_lost(error) else "busy"  # a timeout, lock, deadlock or full disk
     if isinstance(error, SchemaTooOld):
         code = "schema_too_old"
     name = type(error).__name__
     current_app.logger.warning("%s: %s: %s, SQLSTATE %s", request.endpoint, code, name, error.pgcode)
-    return _response(AppError(code, seconds=RETRY_SECONDS))
+    return AppError(code, seconds=RETRY_SECONDS)
 
 
-def _invalid_token(_error: InvalidToken) -> ResponseReturnValue:
-    error = AppError("other_secret", seconds=RETRY_SECONDS)
-    current_app.logger.error("%s: %s", request.endpoint, error.message)
-    return _response(error)
-
-
-def _internal_error(error: Exception) -> ResponseReturnValue:
+def _bug(error: Exception) -> ResponseReturnValue:
     # The rule, because the path can contain the token of a sign-in link.
     current_app.logger.error("%s %s failed", request.method, request.url_rule, exc_info=error)
-    request_id = web_request.current().id
-    if error_pages.prefers_html():
-        return error_pages.internal_error_page(request_id), HTTPStatus.INTERNAL_SERVER_ERROR
-    return _response(AppError("bug", id=request_id))
+    bug = AppError("bug", id=web_request.current().id)
+    try:
+        return _response(bug)
+    except Exception:  # the page cannot be rendered
+        return as_json(bug.code, bug.message), bug.status
+
+
+def _handle(error: Exception) -> ResponseReturnValue:
+    match error:
+        case AppError():
+            return _response(error)
+        case HTTPException():
+            return _http_error(error)
+        case psycopg2.Error() if app_error := _database_error(error):
+            return _response(app_error)
+        case InvalidToken():
+            other_secret = AppError("other_secret", seconds=RETRY_SECONDS)
+            current_app.logger.error("%s: %s", request.endpoint, other_secret.message)
+            return _response(other_secret)
+        case _:
+            return _bug(error)
 
 
 def init_app(app: Flask) -> None:
-    handlers: dict[type[Exception], Callable[[Any], ResponseReturnValue]] = {
-        AppError: _app_error,
-        HTTPException: _http_error,
-        psycopg2.IntegrityError: _integrity_error,
-        psycopg2.DataError: _data_error,
-        pg.WithCheckOptionViolation: _outside_domains,
-        psycopg2.OperationalError: _database_error,
-        psycopg2.InterfaceError: _database_error,
-        pg.ReadOnlySqlTransaction: _database_error,
-        pg.IdleInTransactionSessionTimeout: _database_error,
-        InvalidToken: _invalid_token,
-        Exception: _internal_error,
-    }
-    for kind, handler in handlers.items():
-        app.register_error_handler(kind, handler)
-    error_pages.init_app(app, AppError("bug", id=error_pages.ID_PLACEHOLDER).message)
+    app.register_error_handler(Exception, _handle)

@@ -2,16 +2,15 @@
 
 import base64
 import hashlib
+from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from flask import Flask, render_template
+from flask import render_template
 
-from linkmgr.settings import settings, this_app
+from linkmgr.settings import this_app
 from linkmgr.web import request as web_request
 
-ID_PLACEHOLDER = "REQUEST-ID"
 _TITLES = {
     401: "Sign-in required",
     403: "Access denied",
@@ -55,25 +54,13 @@ def _render(template: str, status: int, message: str, **values: str) -> str:
 
 def unknown_host_page(message: str) -> tuple[str, str]:
     """Return the page and its Content-Security-Policy, which allows the style that the page contains."""
-    style, policy = this_app().extensions["linkmgr_unknown_host_style"]
+    style, digest = _style(this_app().static_folder)
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
     return _render("unknown_host.html", HTTPStatus.NOT_FOUND, message, style=style), policy
 
 
-def internal_error_page(request_id: str) -> str:
-    """Return the page that was rendered at the start, so that a broken template cannot prevent it."""
-    host = web_request.current().environ.get("HTTP_HOST", "").lower()
-    pages: dict[bool, str] = this_app().extensions["linkmgr_bug_pages"]
-    rendered = pages[host == urlsplit(settings().base_url).netloc.lower()]
-    return rendered.replace(ID_PLACEHOLDER, request_id)
-
-
-def init_app(app: Flask, message: str) -> None:
-    style = Path(app.static_folder or "", "style.css").read_text()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
-    app.extensions["linkmgr_unknown_host_style"] = style, policy
-    app.extensions["linkmgr_bug_pages"] = pages = {}
-    # A page for our own host, with its name, and one for branded domains.
-    for is_own, base_url in ((True, settings().base_url), (False, "http://branded.invalid")):
-        with app.test_request_context(base_url=base_url):
-            pages[is_own] = page(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+@cache
+def _style(folder: str | None) -> tuple[str, str]:
+    """Return the style sheet of all pages and its digest."""
+    style = Path(folder or "", "style.css").read_text()
+    return style, base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

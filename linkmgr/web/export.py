@@ -101,7 +101,7 @@ def download(user_id: int, chunks: Generator[bytes], mimetype: str, name: str) -
     error closes the connection, so the client sees an incomplete response. If the client disconnects, the generator
     is closed."""
     with ExitStack() as stack:
-        stack.enter_context(_slots.occupied(user_id))
+        stack.enter_context(_slots.hold(user_id))
         stack.enter_context(closing(chunks))
         first = next(chunks, b"")
         work = stack.pop_all()

@@ -8,12 +8,10 @@ import hashlib
 import random
 import re
 import zlib
-from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
 
 import orjson
-from flask import Response, current_app
+from flask import Response
 
 from linkmgr import keys
 from linkmgr.errors import AppError
@@ -21,15 +19,12 @@ from linkmgr.repository import idempotency
 from linkmgr.web import request as web_request
 from linkmgr.web import uploads
 from linkmgr.web.auth import caller, user_id
-from linkmgr.web.responses import Json
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
 MAX_LENGTH = 255
-MAX_STORED = 16 << 10  # bytes of a compressed response; of a larger one, the small members are stored
-_SMALL = 1024  # bytes of a member
 _TRIM_EVERY = 100  # answers, on average
-_INCOMPLETE = "The first response is too large to be stored. This one has its short members and the current record."
+_LARGE = 16 << 10  # bytes of an answer after which the limits are always checked
 _NOT_STORED = (401, 409, 412, 422, 429)  # the request is not carried out, and may be later
 _BARE = r"[!#-~][ -~]*"
 _QUOTED = r'"((?:[ !#-[\]-~]|\\["\\])+)"'  # a string of RFC 8941
@@ -49,20 +44,17 @@ class IdempotencyKey:
     def __init__(self, text: str) -> None:
         self.text = text
         self.request_hash = _request_hash()
+        self.is_large = False
 
     def replay(self) -> None:
         """Raise Replay if the request was answered before."""
         sealed = idempotency.find(user_id(), self.text)
         if sealed is None:
             return
-        request_hash, status, content_type, etag, body, small = orjson.loads(
-            zlib.decompress(keys.unseal_bytes(user_id(), sealed))
-        )
+        stored = orjson.loads(zlib.decompress(keys.unseal_bytes(user_id(), sealed)))
+        request_hash, status, content_type, etag, body = stored
         if request_hash != self.request_hash:
             raise AppError("idempotency_key_reused")
-        if body is None:
-            body, current_etag = _composed(*small)
-            etag = current_etag or etag
         headers = {REPLAYED: "true"} | ({"ETag": etag} if etag else {})
         raise Replay(Response(body, status, headers, content_type=content_type))
 
@@ -74,58 +66,14 @@ class IdempotencyKey:
 
     def store(self, response: Response) -> None:
         head = [self.request_hash, response.status_code, response.content_type, response.headers.get("ETag")]
-        body = response.get_data()
-        packed = zlib.compress(orjson.dumps([*head, body.decode(), None]))
-        if len(packed) > MAX_STORED:
-            packed = zlib.compress(orjson.dumps([*head, None, [_small_members(body), _digest(body)]]))
+        packed = zlib.compress(orjson.dumps([*head, response.get_data(as_text=True)]))
+        self.is_large = len(packed) > _LARGE
         idempotency.store(user_id(), self.text, keys.seal_bytes(user_id(), packed))
 
     def trim(self) -> None:
-        """Now and then, drop the oldest answers of the user beyond its limits."""
-        if random.randrange(_TRIM_EVERY) == 0:  # noqa: S311
+        """Now and then, and after a large answer, drop the oldest answers of the user beyond its limits."""
+        if self.is_large or random.randrange(_TRIM_EVERY) == 0:  # noqa: S311
             idempotency.trim(user_id())
-
-
-def _digest(body: bytes) -> str:
-    return hashlib.sha256(body).hexdigest()
-
-
-def _small_members(body: bytes) -> Json:
-    """Return the short members. Long lists are empty: the results of a bulk request cannot be read again."""
-    members: Json = orjson.loads(body)
-    is_small = {name: len(orjson.dumps(value)) <= _SMALL for name, value in members.items()}
-    return {
-        name: value if is_small[name] else []
-        for name, value in members.items()
-        if is_small[name] or isinstance(value, list)
-    }
-
-
-def _composed(small: Json, digest: str) -> tuple[bytes, str | None]:
-    """Return a response of the stored members and the record as its GET shows it, and the ETag of the latter."""
-    read = _read_again(small.get("id"))
-    record = (read.get_json() if read else None) or {}
-    composed = small | {name: value for name, value in record.items() if name not in small}
-    body = orjson.dumps(composed)
-    if _digest(body) != digest:
-        body = orjson.dumps(composed | {"warnings": [*composed.get("warnings", ()), _INCOMPLETE]})
-    return body, read.headers.get("ETag") if read else None
-
-
-def _read_again(new_id: int | None) -> Response | None:
-    """Return the GET of the row that the request named or created, or None if there is none, or no more."""
-    request = web_request.current()
-    view: Callable[..., Any] | None = current_app.view_functions.get(f"{request.blueprint}.read")
-    if view is None:
-        return None
-    [rule] = current_app.url_map.iter_rules(f"{request.blueprint}.read")
-    ids = request.view_args or ({} if new_id is None else dict.fromkeys(rule.arguments, new_id))
-    if ids.keys() != rule.arguments:
-        return None
-    try:
-        return current_app.make_response(view(**ids))
-    except AppError:
-        return None
 
 
 def parse() -> IdempotencyKey | None:

@@ -8,7 +8,7 @@ import orjson
 
 from linkmgr.errors import CATALOGUE, HTTP_CODES, as_json
 from linkmgr.settings import Settings
-from linkmgr.web import cors, rate_limit
+from linkmgr.web import origins, rate_limit
 from linkmgr.web import request as web_request
 
 
@@ -28,7 +28,7 @@ def response(status: int) -> tuple[bytes, dict[str, Any]]:
         ("X-Content-Type-Options", "nosniff"),
         ("X-Request-Id", request_id),
         *rate_limit.headers_of_malformed(os.environ.get("LINKMGR_RATE_LIMIT") or Settings.rate_limit),
-        *cors.HEADERS,
+        *origins.HEADERS,
     ]
     head = "".join(f"{name}: {value}\r\n" for name, value in headers)
     environ = {"REQUEST_METHOD": None, "PATH_INFO": None, web_request.REQUEST_ID: request_id}

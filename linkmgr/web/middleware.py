@@ -14,7 +14,7 @@ from flask import Flask, has_request_context
 from flask.logging import default_handler
 
 from linkmgr import keys
-from linkmgr.web import cors, rate_limit, security_headers
+from linkmgr.web import origins, rate_limit, security_headers
 from linkmgr.web import request as web_request
 from linkmgr.web.metrics import Metrics
 
@@ -41,7 +41,7 @@ class RequestMiddleware:
             if isinstance(request, web_request.Request) and request.is_api:
                 headers += rate_limit.headers(environ)
                 if not request.has_foreign_host:
-                    headers += cors.HEADERS
+                    headers += origins.HEADERS
                 if all(name != "Cache-Control" for name, _ in headers):
                     headers.append(_PRIVATE)
             elif all(name != "Content-Security-Policy" for name, _ in headers):

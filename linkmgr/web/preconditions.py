@@ -6,7 +6,7 @@ The ETag of a record is `"<version>-<hash>"`. Only the version is compared.
 import re
 
 from linkmgr.errors import AppError
-from linkmgr.repository import versions as stored_versions
+from linkmgr.repository import tables
 from linkmgr.web import request as web_request
 from linkmgr.web.auth import user_id
 
@@ -32,6 +32,6 @@ def versions() -> list[str] | None:
 def check(accepted: list[str]) -> None:
     """Raise changed_meanwhile if the row has another version. The view returns the 404 for a missing row."""
     request = web_request.current()
-    version = stored_versions.lock(user_id(), request.blueprint or "", request.view_args or {})
+    version = tables.lock_version(user_id(), request.blueprint or "", request.view_args or {})
     if version is not None and version not in accepted:
         raise AppError("changed_meanwhile")

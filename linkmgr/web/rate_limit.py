@@ -1,6 +1,6 @@
 """Rate limiting: one window per caller for the whole API.
 
-PostgreSQL counts requests in the statement that identifies the caller (repository/callers.py). If RATE_LIMIT_STORAGE
+PostgreSQL counts requests in the statement that identifies the caller (repository/api_keys.py). If RATE_LIMIT_STORAGE
 is set, Redis counts them. Flask-Limiter's hooks would run on every public page and query the storage again for each
 header, so only its header names are used, and `limits` parses the rates.
 """
@@ -128,8 +128,8 @@ def _headers_of_uncounted(limit: RateLimitItem, remaining: int) -> Headers:
 
 
 @lru_cache
-def _policy(limit: RateLimitItem) -> str:
-    return f'"default";q={limit.amount};w={limit.get_expiry()}'
+def _policy(limit: RateLimitItem, name: str = "default") -> str:
+    return f'"{name}";q={limit.amount};w={limit.get_expiry()}'
 
 
 def _headers(limit: RateLimitItem, remaining: int, reset: float, seconds: int) -> Headers:
@@ -141,6 +141,14 @@ def _headers(limit: RateLimitItem, remaining: int, reset: float, seconds: int) -
         ("RateLimit-Policy", _policy(limit)),
         ("RateLimit", f'"default";r={remaining};t={seconds}'),
     ]
+
+
+def report(name: str, limit: RateLimitItem, remaining: int, seconds: int, own: Headers) -> None:
+    """Report a second limit in the headers of the response, beside those of `own`."""
+    environ = web_request.current().environ
+    also = {"RateLimit-Policy": _policy(limit, name), "RateLimit": f'"{name}";r={remaining};t={seconds}'}
+    reported = [(header, ", ".join(filter(None, (value, also.get(header))))) for header, value in headers(environ)]
+    environ[_HEADERS] = reported + own
 
 
 def _limit(rate: int | None) -> RateLimitItem:

@@ -62,12 +62,19 @@ def warn_fixed(record: Json, verb: str = "changed") -> None:
             web_request.warn(f"The member '{name}' cannot be {verb} and was ignored.")
 
 
-def updated(message: str, version: str, also: Json | None = None, **members: Any) -> Response:
+def updated(
+    message: str | None, version: str, also: Json | None = None, *, verb: str = "changed", **members: Any
+) -> Response:
     """Return an updated record with the message, `also`, and the ETag of its read with the same `members`."""
-    warn_fixed((also or {}) | (members.get("details") or members.get("data") or members))
+    warn_fixed((also or {}) | (members.get("details") or members.get("data") or members), verb)
     response = Response(orjson.dumps(ok(message) | (also or {}) | members), mimetype="application/json")
     response.set_etag(_etag(version, orjson.dumps({"error": 0} | members)))  # a read has no warnings
     return response
+
+
+def created(version: str, also: Json, message: str | None = None, **members: Any) -> Response:
+    """Return a created record as `updated` does. `also` are the members that the specification names."""
+    return updated(message, version, also, verb="set", **members)
 
 
 def listing(key: str, page: Page) -> Json:
@@ -77,5 +84,5 @@ def listing(key: str, page: Page) -> Json:
         data |= {"currentpage": page.number, "nextpage": page.number + 1 if page.number < last else 0}
     data |= {"maxpage": last, key: page.rows}
     if page.next is not None:
-        data["next"] = page.next
+        data["next"] = str(page.next)
     return ok(data=data)

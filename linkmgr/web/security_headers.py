@@ -1,4 +1,4 @@
-"""Security headers and the same-origin check for forms."""
+"""Security headers."""
 
 import ipaddress
 import secrets
@@ -8,9 +8,7 @@ from urllib.parse import urlsplit
 
 from flask import Flask, Response, request
 
-from linkmgr.errors import AppError
 from linkmgr.settings import settings
-from linkmgr.web import request as web_request
 
 POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self' data:; "
@@ -55,24 +53,5 @@ def _has_fetch_metadata() -> bool:
     return base.hostname == "localhost"
 
 
-def _check_origin() -> None:
-    """Reject forms that a page of another site sent.
-
-    Browsers send the origin with every POST. A client that does not send it is not a browser, so it has no session
-    cookie that another site could abuse.
-    """
-    request = web_request.current()
-    if request.method in ("GET", "HEAD", "OPTIONS") or request.is_api:
-        return
-    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    if site is not None:
-        same_origin = site in ("same-origin", "none")
-    else:
-        same_origin = origin is None or origin == settings().base_url or origin == f"{request.scheme}://{request.host}"
-    if not same_origin:
-        raise AppError("foreign_origin")
-
-
 def init_app(app: Flask) -> None:
-    app.before_request(_check_origin)
     app.add_template_global(nonce)

@@ -21,7 +21,7 @@ from werkzeug.formparser import FormDataParser
 from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.settings import settings
 from linkmgr.web import request as web_request
-from linkmgr.web.slots import hold
+from linkmgr.web.slots import Slots
 
 if TYPE_CHECKING:
     from werkzeug.formparser import TStreamFactory
@@ -34,7 +34,7 @@ _MAX_FRAMING = 64 << 10  # bytes of the other parts of a form
 _BLOCK = 64 << 10
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_slots = threading.BoundedSemaphore(MAX_CONCURRENT)
+_slots = Slots(MAX_CONCURRENT, "uploads_busy")
 
 
 class Upload(NamedTuple):
@@ -96,7 +96,7 @@ def _limits() -> Iterator[threading.Event]:
         timed_out.set()
         sock.shutdown(0)  # SHUT_RD: a waiting read returns, and the response can still be sent
 
-    with hold(_slots, "uploads_busy"):
+    with _slots.hold():
         timer = threading.Timer(DEADLINE, stop)
         timer.daemon = True
         timer.start()

@@ -1,12 +1,17 @@
-"""Cross-origin requests (CORS): pages of any origin may call the API.
+"""Requests from pages of other origins: they may call the API (CORS), but not send forms of ours.
 
 They authenticate with a key in a header. The API reads no cookies, and browsers send none, because credentials are
 never allowed. So another origin gains nothing that a program with the same key does not have.
+
+Browsers send the origin with every form. A client that does not send it is not a browser, so it has no session cookie
+that another site could abuse.
 """
 
 from flask import Flask, Response
 from werkzeug.exceptions import MethodNotAllowed
 
+from linkmgr.errors import AppError
+from linkmgr.settings import settings
 from linkmgr.web import request as web_request
 
 # The headers of responses that browsers would hide from scripts.
@@ -22,15 +27,12 @@ _MAX_AGE = 7200  # seconds that browsers keep the response to a preflight; the m
 HEADERS = (("Access-Control-Allow-Origin", "*"), ("Access-Control-Expose-Headers", ", ".join(_EXPOSED)))
 
 
-def _answer_preflight() -> Response | None:
+def _answer_preflight(request: web_request.Request) -> Response | None:
     """Answer the request that browsers send to ask for permission. It has no key, so it is neither counted nor
     authenticated. No route takes OPTIONS, so routing has failed with the methods of the path.
 
     For an unknown path all methods are allowed, so that the script gets the 404.
     """
-    request = web_request.current()
-    if request.method != "OPTIONS" or not request.is_api:
-        return None
     if not ("Origin" in request.headers and "Access-Control-Request-Method" in request.headers):
         return None
     error = request.routing_exception
@@ -44,6 +46,22 @@ def _answer_preflight() -> Response | None:
     return Response(status=204, headers=headers)
 
 
+def _is_same_origin(request: web_request.Request) -> bool:
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None:
+        return site in ("same-origin", "none")
+    return origin is None or origin == settings().base_url or origin == f"{request.scheme}://{request.host}"
+
+
+def _check_origin() -> Response | None:
+    request = web_request.current()
+    if request.is_api:
+        return _answer_preflight(request) if request.method == "OPTIONS" else None
+    if request.method not in ("GET", "HEAD", "OPTIONS") and not _is_same_origin(request):
+        raise AppError("foreign_origin")
+    return None
+
+
 def init_app(app: Flask) -> None:
     """Call this after the hook that rejects other hosts, which have no API, and before authentication."""
-    app.before_request(_answer_preflight)
+    app.before_request(_check_origin)
