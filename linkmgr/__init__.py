@@ -12,15 +12,14 @@ from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.fields import unknown
 from linkmgr.imports import job
 from linkmgr.pages import brand, branded, fast_redirect
-from linkmgr.qr import cache
 from linkmgr.repository import cleanup, plans, purge, url_records
 from linkmgr.web import (
     auth,
     conditional_writes,
-    cors,
     error_handlers,
     metrics,
     middleware,
+    origins,
     rate_limit,
     responses,
     scopes,
@@ -67,12 +66,11 @@ def create_app(**overrides: str) -> Flask:
         branded.init_app(app)
         brand.init_app(app)
         error_handlers.init_app(app)
-        cors.init_app(app)
+        origins.init_app(app)
         security_headers.init_app(app)
         auth.init_app(app)
         rate_limit.init_app(app)
         sessions.init_app(app)
-        cache.init_app(app)
         api.init_app(app)
         scopes.init_app(app)  # needs all routes of the API
         openapi.init_app(app)

@@ -78,20 +78,17 @@ def _family(host: str) -> socket.AddressFamily:
 def _prepare_dev(config: Settings) -> Callable[[], None]:
     migrations.upgrade(create=True)
     keys = demo.seed(with_demo=config.demo)
-    links = {name: login.new_link(users.find_id(name)) for name in reversed(keys)}
+    links = {f"Sign in as {name}": login.new_link(users.find_id(name)) for name in reversed(keys)}
     url = config.base_url
     pages = {"Console": f"{url}/console", "API documentation": f"{url}/api/docs"}
     if demo.DEMO in keys and public.bio(None, demo.BIO):
         pages["Demo bio page"] = f"{url}/{demo.BIO}"
+    facts = links | pages | {f"API key of {name}": key for name, key in keys.items()}
 
     def introduce() -> None:
         _say(f"\nlinkmgr is running at {url}\n")
-        for name, link in links.items():
-            _say(f"  {f'Sign in as {name}:':<20}{link}")
-        for name, page in pages.items():
-            _say(f"  {name + ':':<20}{page}")
-        for name, key in keys.items():
-            _say(f"  {f'API key of {name}:':<20}{key}")
+        for name, fact in facts.items():
+            _say(f"  {name + ':':<20}{fact}")
         # A command in another shell prints the URL of this port only if it gets the setting.
         command = f"{f'PORT={port()} ' if 'PORT' in os.environ else ''}.venv/bin/flask --app app users login NAME"
         _say(f"\nA sign-in link works once, within an hour. For a new one: {command}")

@@ -21,13 +21,13 @@ from linkmgr import create_app, keys
 from linkmgr.db import embedded, migrations, statements
 from linkmgr.errors import CATALOGUE
 from linkmgr.repository import users
-from linkmgr.visits import queue
 from linkmgr.web import passwords, recent_callers
 from tests.support import document
 from tests.support.batches import links, one_batch, run_jobs  # noqa: F401 - fixtures
 from tests.support.brands import brand_folder, ours, public_pages  # noqa: F401 - fixtures
 from tests.support.browser import browser, chromium  # noqa: F401 - fixtures
 from tests.support.foreign import web  # noqa: F401 - a fixture
+from tests.support.foreign_services import start_service  # noqa: F401 - a fixture
 from tests.support.imported import run_import, small_batches  # noqa: F401 - fixtures
 from tests.support.interstitials import app_with_page, show  # noqa: F401 - fixtures
 from tests.support.keyring import make_key, make_restricted  # noqa: F401 - fixtures
@@ -133,11 +133,14 @@ def check(response: TestResponse) -> None:
 
 def check_quota(headers: Mapping[str, str]) -> None:
     """Check that RateLimit and RateLimit-Policy say the same as the documented headers."""
-    [(policy, quota)] = structured_list(headers["RateLimit-Policy"])
-    [(name, service)] = structured_list(headers["RateLimit"])
-    assert policy == name == "default"
-    assert (quota["q"], service["r"]) == (int(headers["X-RateLimit-Limit"]), int(headers["X-RateLimit-Remaining"]))
-    assert 0 < service["t"] <= quota["w"]
+    prefixes = {"default": "X-RateLimit"} | (
+        {"rows": "X-RateLimit-Rows"} if "X-RateLimit-Rows-Limit" in headers else {}
+    )
+    policies, services = (structured_list(headers[name]) for name in ("RateLimit-Policy", "RateLimit"))
+    assert [name for name, _ in policies] == [name for name, _ in services] == [*prefixes]
+    for (_, quota), (_, service), prefix in zip(policies, services, prefixes.values(), strict=True):
+        assert (quota["q"], service["r"]) == (int(headers[f"{prefix}-Limit"]), int(headers[f"{prefix}-Remaining"]))
+        assert 0 < service["t"] <= quota["w"]
 
 
 def structured_list(header: str) -> list[Any]:
@@ -150,10 +153,6 @@ def structured_list(header: str) -> list[Any]:
 def dsn() -> Iterator[str]:
     with embedded.server(None) as started:
         yield started
-
-
-# Visits stay pending, so that a test sees the same statements each time it runs.
-queue.ROLL_UP_SECONDS = 3600
 
 
 def _flushing(app: Flask) -> Callable[..., Any]:

@@ -54,19 +54,67 @@ def test_a_past_expiry_is_stored_with_a_warning(alice: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "fields"),
+    ("path", "body", "codes"),
     [
-        ({"metatitle": 5}, {"url", "metatitle"}),
-        ({"url": "nonsense"}, {"url"}),
+        ("/api/url/add", {"metatitle": 5}, {"url": "required", "metatitle": "type"}),
+        ("/api/url/add", {"url": "nonsense"}, {"url": "invalid"}),
+        ("/api/url/add", {"url": URL, "campaign": {}, "channel": {}}, {"campaign": "type", "channel": "type"}),
+        (
+            "/api/pixel/add",
+            {"type": "x", "name": "x" * 256},
+            {"type": "unknown_value", "name": "too_long", "tag": "required"},
+        ),
+        ("/api/splash/add", {"name": "x", "counter": 61}, {"counter": "out_of_range"}),
+        ("/api/splash/add", {"name": "x", "counter": True}, {"counter": "type"}),
+        ("/api/qr/add", {"type": "vcard", "data": {"email": "x"}}, {"data.email": "invalid"}),
+        ("/api/qr/add", {"type": "vcard", "data": {"city": "Rome"}}, {"data.fname": "required"}),
+        ("/api/qr/add", {"type": "vcard", "data": "Dana"}, {"data": "type"}),
+        ("/api/qr/add", {"type": "phone", "data": {"phone": "x"}}, {"data": "invalid"}),
+        ("/api/qr/add", {"type": "email", "data": "x"}, {"data.email": "invalid"}),
+        ("/api/key/add", {"name": "x", "scopes": ["x:read"]}, {"scopes": "unknown_value"}),
+        ("/api/key/add", {"name": "x", "scopes": []}, {"scopes": "too_short"}),
+        ("/api/webhooks", {"name": "x", "events": "visit"}, {"events": "type"}),
+        ("/api/urls/bulk", {"urls": "x"}, {"urls": "type"}),
+        ("/api/urls/bulk", {"urls": []}, {"urls": "too_short"}),
     ],
 )
-def test_problems_are_listed_by_member(alice: Client, body: dict[str, Any], fields: set[str]) -> None:
-    answer = alice.post("/api/url/add", body).get_json()
+def test_problems_are_listed_by_member(alice: Client, path: str, body: dict[str, Any], codes: dict[str, str]) -> None:
+    answer = alice.post(path, body).get_json()
     assert answer["code"] == "invalid"
-    assert {error["field"] for error in answer["errors"]} == fields
-    assert all(error["code"] == "invalid" for error in answer["errors"])
-    for error in answer["errors"]:
-        assert error["message"].removesuffix(".") in answer["message"]
+    assert {error["field"]: error["code"] for error in answer["errors"]} == codes
+    assert "; ".join(error["message"].removesuffix(".") for error in answer["errors"]) + "." == answer["message"]
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("/api/pixels?limit=x", ("limit", "type")),
+        ("/api/pixels?limit=0", ("limit", "out_of_range")),
+        ("/api/pixels?page=1&page=2", ("page", "invalid")),
+        ("/api/pixels?page=2&after=9", ("after", "invalid")),
+        (f"/api/urls?alias={'x' * 256}", ("alias", "too_long")),
+        ("/api/urls?order=click&after=9", ("after", "invalid")),
+        ("/api/events?type=x", ("type", "unknown_value")),
+        ("/api/stats?x=1", ("x", "invalid")),
+        ("/api/stats?by=time:hour&from=2026-01-01&to=2026-12-01", ("by", "invalid")),
+        ("/api/stats?metrics=x", ("metrics", "unknown_value")),
+        ("/api/stats?device=x", ("device", "unknown_value")),
+        ("/api/stats?limit=0", ("limit", "out_of_range")),
+        ("/api/stats?to=2026-01-01", ("from", "required")),
+    ],
+)
+def test_a_problem_of_the_query_names_the_parameter(alice: Client, query: str, problem: tuple[str, str]) -> None:
+    answer = alice.get(query).get_json()
+    assert [(error["field"], error["code"], error["message"]) for error in answer["errors"]] == [
+        (*problem, answer["message"])
+    ]
+
+
+def test_an_element_that_fails_lists_its_problems(alice: Client) -> None:
+    sent = [{"url": URL}, {"url": "x"}, {"custom": 5}]
+    [_, failed, without] = alice.post("/api/urls/bulk", {"urls": sent}).get_json()["results"]
+    assert failed["errors"] == [{"field": "url", "code": "invalid", "message": failed["message"]}]
+    assert {error["field"]: error["code"] for error in without["errors"]} == {"url": "required", "custom": "type"}
 
 
 def test_what_is_negotiated_varies_by_accept(alice: Client) -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -9,7 +10,7 @@ from linkmgr.db.statements import Row
 from linkmgr.repository import login
 from tests.conftest import Client
 from tests.support.factories import Sql
-from tests.support.pages import PASSWORD, is_signed_in
+from tests.support.pages import PASSWORD, is_signed_in, login_path
 from tests.support.targets import IPHONE
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
@@ -66,6 +67,21 @@ def test_one_session_is_ended_and_the_others_remain(app: Flask, alice: Client) -
     assert "This browser was signed out before." in browser.get("/account").text
 
 
+def test_a_login_link_is_no_session_until_it_is_used(
+    app: Flask, admin: Client, alice: Client, monkeypatch: pytest.MonkeyPatch, sql: Sql
+) -> None:
+    monkeypatch.setattr(login, "MAX_SESSIONS", 1)
+    browser, path = signed_in(app, alice), login_path(admin, alice)
+    assert len(listed(browser)) == 1
+    browser.post("/account/sessions/end-others")
+    [link] = sql("SELECT digest FROM sessions WHERE is_link")
+    browser.post(f"/account/sessions/{bytes(link['digest']).hex()}/end")
+    with app.app_context():
+        assert login.find_session(bytes(link["digest"])) is None
+    signed_in(app, alice)
+    assert app.test_client().post(path).status_code == 303
+
+
 def test_all_other_sessions_are_ended_at_once(app: Flask, alice: Client, bob: Client) -> None:
     browser, others, of_bob = signed_in(app, alice), [signed_in(app, alice) for _ in range(2)], signed_in(app, bob)
     assert "Sign out all other browsers" in browser.get("/account").text
@@ -90,7 +106,7 @@ def test_a_sign_in_beyond_the_maximum_ends_the_oldest_session(app: Flask, alice:
     of_bob, oldest = signed_in(app, bob), signed_in(app, alice)
     sql("UPDATE sessions SET created = created - interval '1 day' RETURNING 1")
     sql(
-        "INSERT INTO sessions (digest, user_id, by_link) SELECT sha256(int4send(n)), %(id)s, false"
+        "INSERT INTO sessions (digest, user_id) SELECT sha256(int4send(n)), %(id)s"
         "  FROM generate_series(2, %(many)s) n RETURNING 1",
         id=alice.id,
         many=login.MAX_SESSIONS,

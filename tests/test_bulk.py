@@ -32,12 +32,9 @@ def test_results_have_the_order_of_the_request(alice: Client) -> None:
     assert (body["created"], body["failed"]) == (2, 1)
     first, invalid, second = body["results"]
     assert first == {"index": 0, "id": first["id"], "shorturl": "http://127.0.0.1:5000/first"}
-    assert invalid == {
-        "index": 1,
-        "error": 1,
-        "code": "invalid",
-        "message": "url must be a URL that begins with http:// or https://.",
-    }
+    message = "url must be a URL that begins with http:// or https://."
+    errors = [{"field": "url", "code": "invalid", "message": message}]
+    assert invalid == {"index": 1, "error": 1, "code": "invalid", "message": message, "errors": errors}
     assert second == {"index": 2, "id": second["id"], "shorturl": "http://127.0.0.1:5000/second"}
     assert second["id"] > first["id"]
 

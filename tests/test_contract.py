@@ -10,7 +10,7 @@ from flask import Flask
 from marshmallow import Schema
 
 from linkmgr.api.channels import Assignment
-from linkmgr.fields import base
+from linkmgr.fields import bodies
 from linkmgr.openapi.document import rules
 from linkmgr.openapi.operations import OPERATIONS
 from tests.conftest import BASE_URL
@@ -42,13 +42,13 @@ def lists_in(value: Any) -> list[Any]:
 def read_by(monkeypatch: pytest.MonkeyPatch) -> list[type[Schema]]:
     """Record the schema of each body that is read."""
     found: list[type[Schema]] = []
-    load = base.load
+    load = bodies.load
 
     def noted(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
         found.append(schema)
         return load(schema, members)
 
-    monkeypatch.setattr(base, "load", noted)
+    monkeypatch.setattr(bodies, "load", noted)
     return found
 
 
@@ -109,7 +109,7 @@ def test_each_value_that_the_document_forbids_is_rejected_and_changes_nothing(
     body, before = stage.bodies(call)[0] or {}, dump()
     for name, documented in property_validators(call.operation.body.__name__).items():
         values = [value for value in UNSUITABLE if not documented.is_valid(value) and not is_lenient(name, value)]
-        assert values
+        assert values or name == "data"  # that of a QR code is any value; its type says which
         for value in values:
             answer = stage.caller(call).call(call.method, stage.path(call), body | {name: value})
             assert answer.status_code == 400, (name, value)

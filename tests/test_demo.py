@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Iterator
-from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
@@ -13,7 +12,7 @@ from linkmgr import demo
 from tests.conftest import BASE_URL, ROOT, Client
 from tests.support.factories import Sql
 from tests.support.lists import LISTS
-from tests.support.rollups import differences
+from tests.support.rollups import DIFFERENCES
 from tests.support.schemas import execute
 
 pytestmark = [pytest.mark.usefixtures("drop_past_months"), pytest.mark.slow]
@@ -117,7 +116,7 @@ def test_a_name_taken_by_another_user_does_not_stop_the_start(app: Flask, alice:
 def test_demo_has_three_months_of_visits_that_agree_with_its_statistics(
     clients: dict[str, Client], sql: Sql, dsn: str
 ) -> None:
-    assert differences(partial(execute, dsn)) == []
+    assert execute(dsn, DIFFERENCES) == []
     days = sql(
         """
         SELECT extract(isodow FROM at AT TIME ZONE 'UTC') > 5 AS weekend, avg(visits)::int AS visits, count(*) AS days

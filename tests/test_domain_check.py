@@ -1,5 +1,4 @@
 import hashlib
-import threading
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
@@ -12,6 +11,7 @@ import pytest
 from flask import Flask
 
 from linkmgr.outbound import fetch
+from linkmgr.web.slots import Slots
 from tests.conftest import Client
 from tests.support.factories import PLAIN
 from tests.support.foreign import Publish, answering, publish, resolve
@@ -142,8 +142,8 @@ def test_a_check_beyond_the_limit_of_fetches_is_to_be_retried(
     checked: Client, web: Publish, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web(answering(b"never asked"))
-    monkeypatch.setattr(fetch, "_slots", threading.BoundedSemaphore(1))
-    with fetch._slots:
+    monkeypatch.setattr(fetch, "_slots", Slots(1, "fetch_busy"))
+    with fetch._slots.hold():
         answer = checked.post("/api/domain/add", DOMAIN)
     assert (answer.status_code, listed(checked)) == (503, [])
     assert answer.get_json()["message"] == "Too many fetches are in progress. Try again in 2 seconds."

@@ -12,7 +12,7 @@ from flask import Flask
 
 from linkmgr.db.statements import Row
 from linkmgr.openapi.operations import export
-from linkmgr.repository import export as repository
+from linkmgr.repository import url_records
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -68,7 +68,7 @@ def test_a_link_has_the_columns_that_shlink_reads(alice: Client, sql: Sql) -> No
 
 def test_a_link_has_the_members_of_a_single_read_but_no_secret(stage: Stage, sql: Sql) -> None:
     link_id = stage.ids["link"]
-    sql("INSERT INTO totals (tracked_id, clicks, visitors) VALUES (%(id)s, 2, 1) RETURNING 1", id=link_id)
+    sql("UPDATE totals SET clicks = 2, visitors = 1 WHERE tracked_id = %(id)s RETURNING 1", id=link_id)
     stage.alice.put(f"/api/url/{link_id}/update", {"password": "secret", "type": f"overlay-{stage.ids['overlay']}"})
     [link] = stage.alice.get("/api/urls/export").get_json()["data"]
     details = stage.alice.get(f"/api/url/{link_id}").get_json()["details"]
@@ -155,13 +155,13 @@ def test_an_export_continues_behind_an_id(alice: Client) -> None:
 
 def test_a_client_that_goes_away_ends_the_work(alice: Client, sql: Sql, monkeypatch: pytest.MonkeyPatch) -> None:
     batches: list[int] = []
-    read = repository.links
+    read = url_records.exported
 
     def counted(user_id: int, after: int) -> list[Row]:
         batches.append(after)
         return read(user_id, after)
 
-    monkeypatch.setattr(repository, "links", counted)
+    monkeypatch.setattr(url_records, "exported", counted)
     sql(
         """
         INSERT INTO links (user_id, alias, url) SELECT %(owner)s, 'link-' || n, 'https://example.com/'

@@ -50,7 +50,7 @@ def test_the_files_have_all_rows_of_the_user(stage: Stage, bob: Client, sql: Sql
 
 def test_a_link_has_all_that_an_import_needs(stage: Stage, sql: Sql) -> None:
     link_id = stage.ids["link"]
-    sql("INSERT INTO totals (tracked_id, clicks, visitors) VALUES (%(id)s, 2, 1) RETURNING 1", id=link_id)
+    sql("UPDATE totals SET clicks = 2, visitors = 1 WHERE tracked_id = %(id)s RETURNING 1", id=link_id)
     members = {
         "password": "secret",
         "type": f"overlay-{stage.ids['overlay']}",

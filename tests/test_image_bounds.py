@@ -40,7 +40,7 @@ def test_one_image_is_rendered_at_a_time_and_one_request_waits(
         first = pool.submit(ask, 200)
         begun.acquire()
         second = pool.submit(ask, 210)  # the same image
-        wait_until(lambda: drawing._slots._value == 0)
+        wait_until(lambda: len(drawing._slots._holders) == 2)
         refused = ask(1000)
         ended.set()
     assert [each.result().status_code for each in (first, second)] == [200, 200]
@@ -52,11 +52,8 @@ def test_one_image_is_rendered_at_a_time_and_one_request_waits(
 @pytest.fixture
 def no_free_slot() -> Iterator[None]:
     """Two threads hold or wait for the lock."""
-    for _ in range(2):
-        drawing._slots.acquire()
-    yield
-    for _ in range(2):
-        drawing._slots.release()
+    with drawing._slots.hold(), drawing._slots.hold():
+        yield
 
 
 def is_busy(answer: TestResponse) -> bool:
@@ -89,7 +86,7 @@ def test_an_unchanged_image_is_neither_rendered_nor_sent_again(
     monkeypatch.setattr(qr_image, "render", None)
     again = fetched(alice, path)
     assert (again.data, again.headers["ETag"]) == (first.data, tag)
-    clear_cache(alice)
+    clear_cache()
     read = qr.image_source
     without_logo = partial(read, with_logo=False)
     monkeypatch.setattr(qr, "image_source", lambda *code, with_logo: None if with_logo else without_logo(*code))

@@ -13,10 +13,10 @@ from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.keyring import ADD, URL, Make, branded, code
-from tests.support.operations import KEYED, Call
+from tests.support.operations import KEYED
 from tests.support.races import at_once
 from tests.support.schemas import execute
-from tests.support.worlds import Rows, World, ask, over
+from tests.support.worlds import Rows, World, ask
 
 USES: Rows = {"idempotency_keys": []}  # which requests of a key change
 OF_USERS = [call for call in KEYED if call.operation.access is Access.USER]
@@ -25,6 +25,8 @@ LISTS = {
     "/api/channels": "channels", "/api/domains": "domains", "/api/pixels": "pixels", "/api/overlay": "cta",
     "/api/splash": "splash",
 }  # fmt: skip
+HIDDEN_BY_DOMAINS = {"link", "bio", "qr", "domain", "key"}  # unless they are of a domain of the key
+LISTS_OF_DOMAINS = {"/api/urls": 0, "/api/bio": 0, "/api/qr": 0, "/api/domains": 1}  # the rows of the owner in them
 
 
 # --- the schema
@@ -33,11 +35,10 @@ LISTS = {
 def test_every_table_of_users_is_restricted(sql: Sql) -> None:
     """A new table needs a view in both schemas, or must be known to be out of the reach of restricted keys."""
     unrestricted = {
-        "login_links", "sessions",  # for browsers
+        "sessions",  # for browsers
         "webhooks", "outbox", "events",  # whose blueprint refuses restricted keys
         "imports", "import_chunks", "import_rows",  # the same
         "account_rollups",  # read without a selection only, which restricted keys must send
-        "pending_visits", "pending_labels",  # of targets that statements look up before (tests/test_keys_stats.py)
         "usage_parts",  # which triggers write
         "idempotency_keys",  # whose answers belong to a key
         "live_domains",  # compared with targets, and shown to no client
@@ -105,23 +106,32 @@ def test_without_the_views_a_restricted_key_is_refused(alice: Client, raw: psyco
 # --- own_only
 
 
-@over(OF_USERS)
-def test_rows_of_other_keys_do_not_exist(world: World, dump: Callable[[], Rows], sql: Sql, call: Call) -> None:
+@pytest.mark.parametrize("limit", ["own_only", "domains"])
+def test_rows_outside_of_the_limits_of_a_key_do_not_exist(
+    world: World, dump: Callable[[], Rows], sql: Sql, limit: str
+) -> None:
     owner = world.clients["owner"]
     world.fill("owner")
-    added = owner.post("/api/key/add", {"name": "Own", "scopes": ["*"], "own_only": True}).get_json()
-    client, ids, before = Client(owner.http, added["key"]), world.ids(call, "owner"), dump() | USES
-    answer = ask(client, call, ids)
-    if call.rows:
-        assert code(answer) in {(404, "missing"), (403, "key_confined")}
-        assert answer.data == ask(client, call, [2**62] * len(ids)).data
-    elif call.method == "GET" and answer.status_code == 200:
-        assert answer.get_json()["data"]["result"] == 0
-    elif not call.path.endswith("/add"):
-        assert code(answer) in {(403, "key_confined"), (403, "key_exceeded")}
-    after = dump() | USES
-    for table, rows in before.items():
-        assert [row for row in rows if row not in after[table] and table != "usage_parts"] == [], table
+    limits = {"own_only": True} if limit == "own_only" else {"domains": [branded(sql, owner)[0]]}
+    added = owner.post("/api/key/add", {"name": "Limited", "scopes": ["*"]} | limits).get_json()
+    hidden = {kind for call in OF_USERS for kind in call.rows} if limit == "own_only" else HIDDEN_BY_DOMAINS
+    client, before = Client(owner.http, added["key"]), dump() | USES
+    for call in OF_USERS:
+        ids = world.ids(call, "owner")
+        answer = ask(client, call, ids)
+        if hidden.intersection(call.rows):
+            assert code(answer) in {(404, "missing"), (403, "key_confined")}, call
+            assert answer.data == ask(client, call, [2**62] * len(ids)).data, call
+        elif call.path in LISTS and (limit == "own_only" or call.path in LISTS_OF_DOMAINS):
+            assert answer.get_json()["data"]["result"] == LISTS_OF_DOMAINS.get(call.path, 0) * (limit == "domains"), (
+                call
+            )
+        elif not call.path.endswith("/add") and (limit == "own_only" or answer.status_code != 200):
+            assert code(answer) in {(403, "key_confined"), (403, "key_exceeded")}, call
+        if call.method != "GET":
+            after = dump()
+            for table, rows in before.items():
+                assert [row for row in rows if row not in after[table] and table != "usage_parts"] == [], (call, table)
 
 
 def test_a_key_has_the_rows_that_it_made(alice: Client, make_restricted: Make) -> None:

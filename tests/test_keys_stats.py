@@ -1,15 +1,13 @@
-"""Statistics that keys with `own_only` or `domains` read: only those of their links, also before they are rolled up."""
-
-from collections.abc import Callable
+"""Statistics that keys with `own_only` or `domains` read: only those of their links."""
 
 import pytest
-from flask import Flask
 
-from linkmgr.repository import rollups
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
 from tests.support.keyring import URL, Make, branded, code
+from tests.support.reports import NOW
+from tests.support.visited import Store, Visited
 
 OWN, FOREIGN = 2, 5  # visits of people, and as many of bots
 # The clicks that each query counts.
@@ -24,39 +22,17 @@ QUERIES = {
 }
 
 
-def visited(sql: Sql, owner: int, tracked_id: int, number: int, label: str) -> None:
-    """Store visits, which are pending until they are rolled up."""
-    sql(
-        """
-        WITH stored AS (
-            INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os, bot)
-            SELECT %(id)s, now(), decode(md5(n::text), 'hex'), %(label)s, %(label)s, %(label)s, %(label)s, bot
-              FROM generate_series(1, %(number)s) AS n, (VALUES (false), (true)) AS kinds (bot)
-            RETURNING *)
-        INSERT INTO pending_visits
-        SELECT %(owner)s, tracked_id, at, bot, country, city, referrer, browser, os, device, language FROM stored
-        RETURNING 1
-        """,
-        owner=owner,
-        id=tracked_id,
-        number=number,
-        label=label,
-    )
-
-
-@pytest.fixture(params=["pending", "rolled up"])
-def settle(request: pytest.FixtureRequest, app: Flask) -> Callable[[], None]:
-    def settle() -> None:
-        if request.param == "rolled up":
-            with app.app_context():
-                rollups.roll_up()
-
-    return settle
+def visited(tracked_id: int, number: int, label: str) -> list[Visited]:
+    return [
+        Visited(tracked_id, NOW, str(n).encode(), label, referrer=label, browser=label, os=label, bot=bot)
+        for n in range(number)
+        for bot in (False, True)
+    ]
 
 
 @pytest.mark.parametrize("limit", ["own_only", "domains"])
 def test_a_limited_key_reads_the_visits_of_its_links_only(
-    *, alice: Client, make_key: Make, sql: Sql, settle: Callable[[], None], limit: str
+    *, alice: Client, make_key: Make, sql: Sql, store: Store, limit: str
 ) -> None:
     domain_id, domain = branded(sql, alice)
     if limit == "own_only":
@@ -72,10 +48,9 @@ def test_a_limited_key_reads_the_visits_of_its_links_only(
         alice.post(f"/api/campaign/{campaign}/assign/{link_id}")
         alice.post(f"/api/channel/{channel}/assign/links/{link_id}")
     alice.post(f"/api/channel/{channel}/assign/qr/{qr}")
-    visited(sql, alice.id, link, OWN, "Peru")
+    store(visited(link, OWN, "Peru"))
     for target in (foreign, qr):
-        visited(sql, alice.id, target, FOREIGN, "Norway")
-    settle()
+        store(visited(target, FOREIGN, "Norway"))
     for selection in (f"ids={link}", f"campaign={campaign}", f"channel={channel}", f"domain={host}"):
         for query, clicks in QUERIES.items():
             data = client.get(f"/api/stats?{selection}&{query}").get_json()["data"]

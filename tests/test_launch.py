@@ -164,12 +164,12 @@ def test_run_refuses_a_database_from_before_the_first_release(
     start: Callable[..., Service], dsn: str, app: Flask, raw: psycopg2.extensions.connection
 ) -> None:
     with raw.cursor() as cursor:
-        cursor.execute("ALTER TABLE schema_version RENAME release TO other")
+        cursor.execute("ALTER TABLE service RENAME TO schema_version")
         try:
             refused = start("run", LINKMGR_DATABASE_URL=dsn)
             assert refused.process.wait(60) == 1
         finally:
-            cursor.execute("ALTER TABLE schema_version RENAME other TO release")
+            cursor.execute("ALTER TABLE schema_version RENAME TO service")
     assert "is older than release 1.0.0 and cannot be upgraded" in refused.output()
 
 

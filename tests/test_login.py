@@ -144,9 +144,9 @@ def test_a_link_replaces_an_existing_session_only_after_confirmation(
 
 def test_a_link_expires_after_an_hour(app: Flask, admin: Client, alice: Client, sql: Callable[..., list[Row]]) -> None:
     path = login_path(admin, alice)
-    sql("UPDATE login_links SET created = created - interval '59 minutes' RETURNING 1")
+    sql("UPDATE sessions SET created = created - interval '59 minutes' RETURNING 1")
     assert app.test_client().get(path).status_code == 200
-    sql("UPDATE login_links SET created = created - interval '1 minute' RETURNING 1")
+    sql("UPDATE sessions SET created = created - interval '1 minute' RETURNING 1")
     assert app.test_client().get(path).status_code == 410
     assert app.test_client().post(path).status_code == 410
 

@@ -1,4 +1,4 @@
-"""A member of a resource needs one line in schema.sql, one in linkmgr/resources, and its name in the SQL."""
+"""A member of a resource needs one line in schema.sql, one in linkmgr/resources, and its name in linkmgr/repository."""
 
 import shutil
 import subprocess
@@ -15,11 +15,7 @@ EDITS = {
             '\n    note = member(Text(allow_empty=True), "A remark.", "Shop window", label="Remark")\n',
         ),
     ],
-    "linkmgr/repository/pixels.py": [
-        ("(user_id, type, name, tag", ", note"),
-        ("%(type)s, %(name)s, %(tag)s", ", %(note)s"),
-        ("tag = %(tag)s", ", note = coalesce(%(note)s, note)"),
-    ],
+    "linkmgr/repository/pixels.py": [("type name tag", " note")],
 }
 SCRIPT = """
 import csv, io, json, re, secrets, sys

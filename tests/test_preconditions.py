@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from linkmgr.repository import versions
+from linkmgr.repository import tables
 from tests.conftest import Client
 from tests.support.factories import Sql, pixel
 from tests.support.operations import KEYED, Call
@@ -57,7 +57,7 @@ def test_the_route_of_every_update_and_delete_names_the_row_that_it_changes(app:
     assert len(changes) == len(CHANGES)
     for rule in changes:
         has_id = len(rule.arguments) == 1 and "user_id" not in rule.arguments
-        assert has_id == (rule.endpoint.partition(".")[0] in versions.TABLES), rule
+        assert has_id == (rule.endpoint.partition(".")[0] in tables.TABLES), rule
 
 
 def test_a_row_that_has_changed_is_412_and_stays_as_it_is(stage: Stage, sql: Sql) -> None:

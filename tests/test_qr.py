@@ -53,7 +53,7 @@ def refusal(client: Client, sent: dict[str, Any]) -> str:
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_code_of_each_type_is_listed_and_returned(alice: Client, sql: Sql, kind: str) -> None:
     answer = alice.post("/api/qr/add", {"type": kind, "data": DATA[kind]}).get_json()
-    assert set(answer) == {"error", "id", "link"}
+    assert set(answer) == {"error", "id", "link", "data", "details"}
     assert re.fullmatch(f"{BASE_URL}/qr/[0-9A-Za-z]{{{CODE_LENGTH}}}", answer["link"])
     data = alice.get("/api/qr").get_json()["data"]
     [listed] = data.pop("qrs")
@@ -95,15 +95,9 @@ def test_data_is_stored_in_canonical_form(alice: Client, sql: Sql, kind: str, da
 
 def test_scans_and_statistics_are_those_of_this_code(alice: Client, sql: Sql) -> None:
     qr_id, other = alice.add("/api/qr/add", TEXT), alice.add("/api/qr/add", TEXT)
-    sql("INSERT INTO totals VALUES (%(id)s, 7, 3), (%(other)s, 1, 1) RETURNING 1", id=qr_id, other=other)
-    sql(
-        """
-        INSERT INTO tracked_rollups (tracked_id, unit, bot, at, visits, country, social)
-        VALUES (%(id)s, 'all', false, '-infinity', 7, '{"France": 5}', '{"twitter": 2}')
-        RETURNING 1
-        """,
-        id=qr_id,
-    )
+    top = '{"country": {"France": 5}, "social": {"twitter": 2}}'
+    sql("INSERT INTO totals VALUES (%(id)s, 7, 3, %(top)s) RETURNING 1", id=qr_id, top=top)
+    sql("INSERT INTO totals VALUES (%(id)s, 1, 1) RETURNING 1", id=other)
     assert [code["scans"] for code in alice.get("/api/qr").get_json()["data"]["qrs"]] == [1, 7]
     read = alice.get(f"/api/qr/{qr_id}").get_json()
     assert read["details"]["scans"] == 7
@@ -158,14 +152,52 @@ COLOUR = "must be a color such as rgb(255,128,0)."
     ("colors", "better"),
     [
         ({"background": "rgb(0,0,0)"}, ("rgb(92,92,92)", "rgb(92,92,92)")),
+        ({"foreground": "rgb(220,220,220)"}, ("rgb(147,147,147)", "rgb(125,125,125)")),
+    ],
+)
+def test_colors_that_cannot_be_scanned_are_rejected(
+    alice: Client, colors: dict[str, str], better: tuple[str, str]
+) -> None:
+    assert refusal(alice, TEXT | colors) == TOO_CLOSE(*better)
+
+
+@pytest.mark.parametrize(
+    ("colors", "better"),
+    [
         ({"foreground": "rgb(200,200,200)"}, ("rgb(148,148,148)", "rgb(110,110,110)")),
         ({"foreground": "rgb(0,0,255)", "background": "rgb(0,0,0)"}, ("rgb(51,51,255)", "rgb(153,153,153)")),
     ],
 )
-def test_colors_that_are_too_similar_are_rejected(
-    alice: Client, colors: dict[str, str], better: tuple[str, str]
+def test_similar_colors_are_stored_with_a_warning_that_names_better_ones(
+    alice: Client, sql: Sql, colors: dict[str, str], better: tuple[str, str]
 ) -> None:
-    assert refusal(alice, TEXT | colors) == TOO_CLOSE(*better)
+    answer = alice.post("/api/qr/add", TEXT | colors).get_json()
+    assert answer["warnings"] == [TOO_CLOSE(*better)]
+    assert stored(sql, answer["id"]).items() >= colors.items()
+    [element] = alice.post("/api/qr/bulk", {"qrs": [TEXT | colors]}).get_json()["warnings"]
+    assert element == f"qrs[0]: {TOO_CLOSE(*better)}"
+    path = f"/api/qr/{alice.add('/api/qr/add', TEXT)}/update"
+    assert alice.put(path, {"data": "y"} | colors).get_json()["warnings"] == [TOO_CLOSE(*better)]
+    assert "warnings" not in alice.put(path, {"data": "z"}).get_json()
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_a_name_that_was_derived_from_the_data_follows_it(alice: Client, kind: str) -> None:
+    def name(qr_id: int) -> str:
+        return str(alice.get(f"/api/qr/{qr_id}").get_json()["details"]["name"])
+
+    changed: dict[str, Any] = {
+        "text": "Bye", "link": "https://example.com/", "phone": "113", "email": "eve@example.com", "sms": "113",
+        "vcard": {"fname": "Eve"}, "wifi": {"ssid": "Work"},
+    }  # fmt: skip
+    code = {"type": kind, "data": DATA[kind]}
+    derived, named = alice.add("/api/qr/add", code), alice.add("/api/qr/add", code | {"name": "Poster"})
+    for qr_id in (derived, named):
+        assert alice.put(f"/api/qr/{qr_id}/update", {"data": changed[kind]}).status_code == 200
+    expected = changed[kind] if isinstance(changed[kind], str) else next(iter(changed[kind].values()))
+    assert (name(derived), name(named)) == (expected, "Poster")
+    alice.put(f"/api/qr/{derived}/update", {"data": DATA[kind], "name": "Flyer"})
+    assert name(derived) == "Flyer"
 
 
 PHONE = "must be a phone number: 2 to 40 digits, spaces, and + * # ( ) . / -."
@@ -241,10 +273,10 @@ def test_two_concurrent_updates_cannot_make_the_colors_too_similar(
 ) -> None:
     """Update both colors, each of which has enough contrast with the previous value of the other."""
     qr_id = alice.add("/api/qr/add", TEXT)
-    other = f"UPDATE qrs SET background = 'rgb(140,140,140)' WHERE id = {qr_id}"
+    other = f"UPDATE qrs SET background = 'rgb(120,120,120)' WHERE id = {qr_id}"
     changes = {"data": "y", "foreground": "rgb(110,110,110)"}
     answer = during(raw, other, lambda: alice.put(f"/api/qr/{qr_id}/update", changes))
-    assert (answer.status_code, answer.get_json()["message"]) == (400, TOO_CLOSE("rgb(65,65,65)", "rgb(199,199,199)"))
+    assert (answer.status_code, answer.get_json()["message"]) == (400, TOO_CLOSE("rgb(47,47,47)", "rgb(200,200,200)"))
     assert stored(sql, qr_id)["foreground"] == "rgb(0,0,0)"
 
 

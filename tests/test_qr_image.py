@@ -175,7 +175,7 @@ def test_the_id_in_the_url_is_case_sensitive(alice: Client, sql: Sql) -> None:
 def test_equal_input_gives_equal_bytes(alice: Client, form: str) -> None:
     path = add_code(alice, logo=logo_file(alice, "noise"))
     first = fetched(alice, f"{path}?format={form}")
-    clear_cache(alice)
+    clear_cache()
     second = fetched(alice, f"{path}?format={form}")
     assert first.data == second.data
 

@@ -102,6 +102,8 @@ def test_what_was_sent_is_what_is_read(editor: Editor, stage: Stage, data: st.Da
         pairs = data.draw(bodies(changes, stage))
         answer = editor.update(row_id, sent(pairs))
         expected = {name: record[name] for name in changes().fields if name in record} | editor.expected(pairs)
+        if editor.word == "qr" and "data" in pairs and "name" not in pairs:
+            del expected["name"]  # it follows the data
         record = editor.record(row_id)
         assert unordered(record) == unordered(record | expected)
         shown = answer.get("details") or answer.get("data") or answer

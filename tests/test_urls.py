@@ -29,7 +29,7 @@ def test_a_link_gets_an_alias_that_spells_no_word(alice: Client) -> None:
     assert re.fullmatch(
         rf"{re.escape(BASE_URL)}/[^\W\d_aeiouAEIOU]{{2}}(\d[^\W\d_aeiouAEIOU]{{2}}){{2}}", added["short"]
     )
-    assert added == {"error": 0, "id": added["id"], "shorturl": added["short"], "short": added["short"]}
+    assert added.items() >= {"error": 0, "id": added["id"], "shorturl": added["short"], "short": added["short"]}.items()
 
 
 def test_a_link_is_listed_as_it_was_created(alice: Client, sql: Sql) -> None:
@@ -56,7 +56,7 @@ def test_a_link_is_returned_with_its_targets_by_name_and_its_statistics(alice: C
     geo = [{"location": "Canada", "link": "https://example.ca"}]
     link_id = add(alice, geotarget=geo, devicetarget=[{"device": "iPhone", "link": PAGE}])["id"]
     top = '{"country": {"Canada": 3}}'
-    sql("INSERT INTO totals VALUES (%(id)s, 3, 0, 3, %(top)s) RETURNING 1", id=link_id, top=top)
+    sql("INSERT INTO totals VALUES (%(id)s, 3, 0, %(top)s) RETURNING 1", id=link_id, top=top)
     answer = alice.get(f"/api/url/{link_id}").get_json()
     assert (answer["error"], answer["id"], answer["details"]["imported_clicks"]) == (0, link_id, None)
     assert answer["details"]["location"] == {"canada": "https://example.ca"}

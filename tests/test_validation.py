@@ -100,6 +100,11 @@ def test_on_update_null_means_not_sent_and_the_empty_string_does_not(alice: Clie
     assert answer.get_json()["message"] == "name must not be empty."
 
 
+def test_problems_are_in_the_order_of_the_documentation_however_the_members_are_sent(alice: Client) -> None:
+    response = alice.post("/api/url/add", json={"status": 1, "unknown": 2, "custom": "!", "type": []})
+    assert [error["field"] for error in response.get_json()["errors"]] == ["custom", "type", "status", "url"]
+
+
 def test_reads_and_deletes_ignore_a_body(alice: Client) -> None:
     pixel_id = alice.add("/api/pixel/add", PIXEL)
     headers = {"Content-Type": "application/json"}

@@ -6,6 +6,7 @@ import pytest
 from flask import Flask
 from psycopg2.extensions import connection as Connection
 
+from linkmgr.db import background
 from linkmgr.events import worker
 from linkmgr.repository import outbox
 from tests.conftest import Client
@@ -17,7 +18,7 @@ URL = "https://example.com/page"
 
 def turn_back(sql: Sql) -> None:
     """Let the links that have expired in the last two minutes be announced next."""
-    sql("UPDATE event_clock SET announced = now() - interval '2 minutes', link_id = 0 RETURNING 1")
+    sql("UPDATE service SET announced = now() - interval '2 minutes', announced_id = 0 RETURNING 1")
 
 
 def announced(client: Client) -> list[int]:
@@ -74,7 +75,7 @@ def test_a_link_is_announced_some_seconds_late(alice: Client, sql: Sql, deliver:
         outbox.announce_expired(100)
     deliver()
     assert announced(alice) == []
-    sql("UPDATE event_clock SET announced = announced - interval '1 minute' RETURNING 1")
+    sql("UPDATE service SET announced = announced - interval '1 minute' RETURNING 1")
     sql("UPDATE links SET expires = expires - interval '1 minute' RETURNING 1")
     with app.app_context():
         outbox.announce_expired(100)
@@ -86,7 +87,7 @@ def test_a_link_that_gets_a_past_expiry_is_announced_once(
     alice: Client, sql: Sql, deliver: Deliver, app: Flask
 ) -> None:
     subscribe(alice, "", "link.expired")
-    sql("UPDATE event_clock SET announced = now(), link_id = 0 RETURNING 1")
+    sql("UPDATE service SET announced = now(), announced_id = 0 RETURNING 1")
     link_id = alice.add("/api/url/add", {"url": URL, "expiry": "2030-01-01 00:00:00"})
     past = ["2020-01-01 00:00:00", "2021-01-01 00:00:00"]
     for expiry in past:
@@ -105,15 +106,15 @@ def test_a_link_that_gets_a_past_expiry_is_announced_once(
 def test_events_are_delivered_while_expired_links_cannot_be_announced(
     alice: Client, receiver: Receiver, app: Flask, raw: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(background, "POLL_SECONDS", 0.01)
     subscribe(alice, receiver.url)
     delivered = threading.Event()
     receiver.before = lambda _: delivered.set()
     alice.add("/api/url/add", {"url": URL})
-    raw.cursor().execute("ALTER TABLE event_clock RENAME announced TO missing")
+    raw.cursor().execute("ALTER TABLE service RENAME announced TO missing")
     working = worker.Worker(app)
     try:
         assert delivered.wait(10)
     finally:
-        working._stop()
-        raw.cursor().execute("ALTER TABLE event_clock RENAME missing TO announced")
+        working.stop()
+        raw.cursor().execute("ALTER TABLE service RENAME missing TO announced")

@@ -122,7 +122,7 @@ def test_events_that_a_process_moves_are_not_read_by_another(alice: Client, app:
     with app.app_context():
         assert outbox.pending(10) != []
         assert outbox.pending(10) == []
-        sql("UPDATE event_clock SET moving_until = now() - interval '1 second' RETURNING 1")  # that process died
+        sql("UPDATE service SET moving_until = now() - interval '1 second' RETURNING 1")  # that process died
         records.move()
         alice.add("/api/url/add", {"url": f"{URL}?next"})
         records.move()

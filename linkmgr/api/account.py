@@ -2,7 +2,7 @@
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.base import body
+from linkmgr.fields.bodies import body
 from linkmgr.repository import account as accounts
 from linkmgr.resources.account import Account
 from linkmgr.web import passwords

@@ -14,10 +14,12 @@ from marshmallow import Schema, ValidationError
 from linkmgr.api import row_budget
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, as_json
-from linkmgr.fields.base import Boolean, New, Target, body
+from linkmgr.fields.base import Boolean, Target
+from linkmgr.fields.bodies import New, body
 from linkmgr.fields.bulk import MAX_ELEMENTS, Body, Elements, ManyIds, load_element, number_warnings
 from linkmgr.fields.links import hosts_of
 from linkmgr.fields.member import member
+from linkmgr.fields.problems import invalid, problems_of
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.qr import logos
 from linkmgr.repository import bulk, bulk_changes, qr
@@ -54,8 +56,9 @@ whether the others can be stored.
   elements, is a 400.
 - **Limits.** A bulk request counts as one request. Its elements also count in a budget of rows, 5,000 per minute unless
   the operator changes it. The headers `X-RateLimit-Rows-Limit`, `X-RateLimit-Rows-Remaining` and
-  `X-RateLimit-Rows-Reset` (an epoch second) report it. A request that exceeds it is a 429, changes nothing and is not
-  counted.
+  `X-RateLimit-Rows-Reset` (an epoch second) report it, and so does the second policy of `RateLimit-Policy` and
+  `RateLimit`: `"rows";q=5000;w=60` and `"rows";r=4998;t=42`. A request that exceeds it is a 429, changes nothing
+  and is not counted.
 - **Plan.** If the plan allows three more links, the first three that can be stored are stored.
 - **Order.** Within a request, an alias belongs to the first link that can have it. The same URL twice, without other
   members, is one link.
@@ -118,7 +121,7 @@ def update_links() -> Answer:
     sent = _body(LinksUpdate, "ids")
     ids, changes, atomic = sent["ids"], sent["data"], sent["atomic"]
     if changes.get("custom") and len(set(ids)) > 1:
-        raise AppError("invalid", problems="data.custom must be the alias of one link: send it with one id")
+        raise invalid("data.custom must be the alias of one link: send it with one id")
     _check_assigned(_assigned(changes) for _ in set(ids))
     return _answer(
         "updated", bulk_changes.update_links(user_id(), ids, atomic=atomic, **Link.to_changes(changes)), atomic
@@ -134,7 +137,9 @@ def delete_links() -> Answer:
 @bp.post("/qr/bulk")
 def add_qrs() -> Answer:
     sent = _body(QrCodesCreate, "qrs")
-    codes = _prepare_codes(_load_all("qrs", sent["qrs"], lambda element: load_element(QrCode.creates(), element)))
+    loaded = _load_all("qrs", sent["qrs"], lambda element: load_element(QrCode.creates(), element))
+    images = _load_logos(loaded)
+    codes = _load_all("qrs", loaded, lambda code: _prepare_code(code, images))
     return _store(codes, sent["atomic"], lambda rows: qr.add_many(user_id(), rows, atomic=sent["atomic"]))
 
 
@@ -168,7 +173,7 @@ def _load_link(element: Any) -> Row:
         try:
             return {"url": _URL.clean(url)}
         except ValidationError as error:
-            raise AppError("invalid", problems=f"url {error.messages[0]}") from None
+            raise problems_of({"url": error.messages}, {"url": _URL}, element) from None
     return load_element(Link.creates(), element)
 
 
@@ -187,7 +192,7 @@ def _to_rows(loaded: list[Row | AppError]) -> list[Row | AppError]:
     """Convert links to the rows of the repository. A password of several links is hashed once."""
     sent = {link["password"] for link in loaded if not isinstance(link, AppError) and "password" in link}
     if len(sent) > MAX_PASSWORDS:
-        raise AppError("invalid", problems=f"urls must not contain more than {MAX_PASSWORDS} different passwords")
+        raise invalid(f"urls must not contain more than {MAX_PASSWORDS} different passwords")
     hashes = {password: passwords.hashed(password) for password in sent}
     return [link if isinstance(link, AppError) else _to_row(link, hashes) for link in loaded]
 
@@ -199,15 +204,14 @@ def _to_row(link: Row, hashes: dict[str, str]) -> Row:
     return Link.to_row(link) | ({"password_hash": hashes[password]} if password else {})
 
 
-def _prepare_codes(loaded: list[Row | AppError]) -> list[Row | AppError]:
-    """Convert QR codes to the rows of the repository. A logo of several codes is loaded once."""
+def _load_logos(loaded: list[Row | AppError]) -> dict[str, bytes | AppError]:
+    """Return the logos of QR codes. One of several codes is loaded once."""
     sent = {code["logo"] for code in loaded if not isinstance(code, AppError) and code["logo"]}
     if sum("://" in logo for logo in sent) > MAX_LOGO_URLS:
-        raise AppError("invalid", problems=f"qrs must not contain more than {MAX_LOGO_URLS} different URLs of logos")
+        raise invalid(f"qrs must not contain more than {MAX_LOGO_URLS} different URLs of logos")
     if len(sent) > MAX_LOGOS:
-        raise AppError("invalid", problems=f"qrs must not contain more than {MAX_LOGOS} different logos")
-    images = {logo: _load_logo(logo) for logo in sent}
-    return [code if isinstance(code, AppError) else _prepare_code(code, images) for code in loaded]
+        raise invalid(f"qrs must not contain more than {MAX_LOGOS} different logos")
+    return {logo: _load_logo(logo) for logo in sent}
 
 
 def _load_logo(logo: str) -> bytes | AppError:
@@ -217,14 +221,11 @@ def _load_logo(logo: str) -> bytes | AppError:
         return error
 
 
-def _prepare_code(members: Row, images: dict[str, bytes | AppError]) -> Row | AppError:
-    image = images.get(members["logo"])
-    if isinstance(image, AppError):
-        return image
-    try:
-        return QrCode.to_row(members, image)
-    except AppError as error:
-        return error
+def _prepare_code(code: Row | AppError, images: dict[str, bytes | AppError]) -> Row:
+    """Convert a QR code to the row of the repository."""
+    if isinstance(code, AppError):
+        raise code
+    return QrCode.to_row(code, images.get(code["logo"]))
 
 
 def _store(loaded: list[Row | AppError], atomic: bool, store: Callable[[list[Row]], list[Row]]) -> Answer:

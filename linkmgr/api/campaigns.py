@@ -3,21 +3,14 @@
 from flask import Blueprint, Response
 
 from linkmgr.api import usual
-from linkmgr.fields.base import body
+from linkmgr.fields.bodies import body
 from linkmgr.repository import campaigns
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.web.auth import user_id
 from linkmgr.web.responses import Json, ok, updated
 
 bp = Blueprint("campaigns", __name__)
-usual.add_routes(bp, Campaign, "index", "read", "delete")
-
-
-@bp.post("/campaign/add")
-def add() -> Json:
-    campaign = Campaign.create(user_id(), body(Campaign.creates()))
-    name, others = campaign["name"], {member: campaign[member] for member in ("public", "rotator", "list")}
-    return ok(id=campaign["id"], domain=name, campaign=name, **others)
+usual.add_routes(bp, Campaign, "index", "read", "add", "delete")
 
 
 @bp.post("/campaign/<id:campaign_id>/assign/<id:link_id>")

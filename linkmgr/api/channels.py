@@ -3,15 +3,16 @@
 from flask import Blueprint, Response
 
 from linkmgr.api import usual
-from linkmgr.fields.base import Choice, New, body, load
+from linkmgr.fields.base import Choice
+from linkmgr.fields.bodies import New, load
 from linkmgr.fields.query import paging
 from linkmgr.repository import channels
 from linkmgr.resources.channels import Channel
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok, updated, versioned
+from linkmgr.web.responses import Json, listing, ok, versioned
 
 bp = Blueprint("channels", __name__)
-usual.add_routes(bp, Channel, "index", "delete")
+usual.add_routes(bp, Channel, "index", "add", "update", "delete")
 
 
 class Assignment(New):
@@ -25,20 +26,7 @@ def read(channel_id: int) -> Response:
     return versioned(channel.pop("version"), data=listing("items", items)["data"], details=channel)
 
 
-@bp.post("/channel/add")
-def add() -> Json:
-    channel = Channel.create(user_id(), body(Channel.creates()))
-    del channel["version"]
-    return ok(**channel)
-
-
 @bp.post("/channel/<id:channel_id>/assign/<type>/<id:item_id>")
 def assign(channel_id: int, type: str, item_id: int) -> Json:  # noqa: A002 - the API's name
     channels.assign(user_id(), channel_id, item_id, **load(Assignment, {"type": type}))
     return ok("Item successfully added to the channel.")
-
-
-@bp.put("/channel/<id:channel_id>/update")
-def update(channel_id: int) -> Response:
-    channel = Channel.change(user_id(), channel_id, body(Channel.updates()))
-    return updated("Channel has been updated successfully.", channel.pop("version"), **channel)

@@ -8,8 +8,8 @@ from flask import Blueprint, Response
 
 from linkmgr.fields.query import query_choice, query_position
 from linkmgr.imports import export_account
-from linkmgr.repository import export, visit_list
-from linkmgr.repository.export import Batch
+from linkmgr.repository import plans, qr, url_records, visit_list
+from linkmgr.repository.tables import Batch, in_batches
 from linkmgr.resources.bio import BioPage
 from linkmgr.resources.campaigns import Campaign
 from linkmgr.resources.channels import Channel
@@ -59,13 +59,9 @@ _LINKS: Columns = {
     "Domain": lambda link: "" if link["domain"] == settings().base_url else link["domain"].partition("://")[2],
     "Title": lambda link: link["metatitle"],
     "Tags": lambda link: _TAGS.join(name.replace(_TAGS, " ") for name in link["channels"]),
-    **columns(
-        "id shorturl alias custom date expiry status type haspassword description metadescription metaimage campaign"
-        " clicks uniqueclicks imported_clicks pixels geotarget devicetarget languagetarget parameters deeplink"
-    ),
 }
-_AMONG_FIRST = {"url", "domain", "metatitle", "channel", "channels"}
-_LINKS |= columns(tuple(name for name in Link.shown("export") if name not in _LINKS.keys() | _AMONG_FIRST))
+_AMONG_FIRST = ("url", "domain", "metatitle", "channel", "channels")
+_LINKS |= columns(tuple(name for name in Link.shown("export") if name not in _AMONG_FIRST))
 
 
 class Export(NamedTuple):
@@ -85,7 +81,8 @@ def _export_of(resource: type[Resource]) -> Export:
 def _links(user_id: int, after: int) -> list[Json]:
     """Return links without their secrets."""
     return [
-        {name: value for name, value in link.items() if name not in _SECRET} for link in export.links(user_id, after)
+        {name: value for name, value in link.items() if name not in _SECRET}
+        for link in url_records.exported(user_id, after)
     ]
 
 
@@ -94,7 +91,7 @@ _CODES = columns(tuple(name for name in QrCode.shown("export") if name != "code"
 LINKS = Export(Link, "links", _links, _LINKS)
 EXPORTS = (
     LINKS,
-    Export(QrCode, "qr", export.codes, _CODES),
+    Export(QrCode, "qr", qr.exported, _CODES),
     *map(_export_of, (Campaign, Channel, BioPage, Splash, Overlay, Pixel, Domain)),
 )
 ANSWERS = columns("id overlay name answer date")
@@ -102,7 +99,7 @@ VISITS = columns(" ".join(visit_list.COLUMNS))
 
 
 def _export(kind: Export) -> Response:
-    return _respond(kind.file, kind.columns, export.batches(kind.batch, user_id(), query_position("after")))
+    return _respond(kind.file, kind.columns, in_batches(kind.batch, user_id(), query_position("after")))
 
 
 for kind in EXPORTS:
@@ -126,7 +123,7 @@ def code_visits(qr_id: int) -> Response:
 
 @bp.get("/account/export")
 def account() -> Response:
-    export.require_feature(user_id())
+    plans.require_exports(user_id())
     chunks = web_export.zipped(export_account.files(user_id()))
     return web_export.download(user_id(), chunks, "application/zip", "linkmgr-account.zip")
 
@@ -146,7 +143,7 @@ def _to_visit(visit: Json) -> Json:
 
 
 def _respond(name: str, columns: Columns, batches: Iterator[list[Json]]) -> Response:
-    export.require_feature(user_id())
+    plans.require_exports(user_id())
     form = query_choice("format", tuple(web_export.FORMATS)) or web_export.preferred()
     return web_export.download(
         user_id(), web_export.encode(form, columns, batches), web_export.FORMATS[form], f"{name}.{form}"

@@ -4,7 +4,8 @@ from flask import Blueprint
 
 from linkmgr.api import usual
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Boolean, Changes, body
+from linkmgr.fields.base import Boolean
+from linkmgr.fields.bodies import Changes, body
 from linkmgr.fields.member import member
 from linkmgr.repository import api_keys
 from linkmgr.resources.keys import Key, KeyRotation
@@ -14,7 +15,7 @@ from linkmgr.web.responses import Json, ok
 
 bp = Blueprint("keys", __name__)
 default_bp = Blueprint("default_key", __name__)  # its updates change the row of the user
-usual.add_routes(bp, Key, "read", "update", "delete")
+usual.add_routes(bp, Key, "read", "add", "update", "delete")
 
 
 class DefaultKeyUpdate(Changes):
@@ -28,12 +29,6 @@ def index() -> Json:
     if key is None or not key.is_restricted:  # a restricted key sees only keys with its limits
         response["default"] = api_keys.default(user_id())
     return response
-
-
-@bp.post("/key/add")
-def add() -> Json:
-    key = Key.create(user_id(), body(Key.creates()))
-    return ok(id=key["id"], key=key["secret"])
 
 
 @default_bp.put("/key/default/update")

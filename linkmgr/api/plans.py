@@ -2,7 +2,7 @@
 
 from flask import Blueprint
 
-from linkmgr.fields.base import body
+from linkmgr.fields.bodies import body
 from linkmgr.repository import plans
 from linkmgr.resources.plans import Subscription
 from linkmgr.web.responses import Json, ok

@@ -3,7 +3,7 @@
 import math
 import time
 
-from flask import Response, after_this_request
+from limits import RateLimitItem
 
 from linkmgr.db import transaction
 from linkmgr.errors import AppError
@@ -29,19 +29,15 @@ def _spend(rows: int) -> None:
     bucket = f"rows:{user_id()}"
     counter = rate_windows.spend(bucket, rows, limit=limit.amount, window=window)
     if counter:
-        _set_headers(limit.amount, counter["count"], counter["seconds"])
+        _report(limit, counter["count"], counter["seconds"])
         return
     current = rate_windows.counts([bucket], window=window)
     used, seconds = (current[0]["count"], max(1, current[0]["seconds"])) if current else (0, 1)
-    _set_headers(limit.amount, used, seconds)
+    _report(limit, used, seconds)
     raise AppError("rows_limited", limit=limit.amount, per=rate_limit.period(limit), seconds=seconds)
 
 
-def _set_headers(limit: int, used: int, seconds: int) -> None:
-    values = (limit, max(0, limit - used), math.ceil(time.time()) + seconds)
-
-    @after_this_request
-    def add(response: Response) -> Response:
-        for name, value in zip(HEADERS, values, strict=True):
-            response.headers[name] = str(value)
-        return response
+def _report(limit: RateLimitItem, used: int, seconds: int) -> None:
+    remaining = max(0, limit.amount - used)
+    values = (limit.amount, remaining, math.ceil(time.time()) + seconds)
+    rate_limit.report("rows", limit, remaining, seconds, list(zip(HEADERS, map(str, values), strict=True)))

@@ -9,9 +9,9 @@ from linkmgr.fields.periods import MAX_HOURLY_DAYS
 from linkmgr.fields.query import page_limit
 from linkmgr.fields.stats import MAX_ROWS
 from linkmgr.repository import stats, visit_list
-from linkmgr.repository.rollups import DETAILED_DAYS, MAX_LABELS, OTHER
 from linkmgr.repository.stats import ACCOUNT, MAX_SUM_DAYS, MAX_VISIT_DAYS, Report
 from linkmgr.repository.stats_scope import Owner
+from linkmgr.repository.visits import DETAILED_DAYS, MAX_LABELS, OTHER
 from linkmgr.settings import settings
 from linkmgr.web import auth, csv
 from linkmgr.web.responses import Json, ok

@@ -1,19 +1,22 @@
 """/api/urls and /api/url"""
 
+import orjson
 from flask import Blueprint, Response
 
 from linkmgr.api.stats import list_visits
 from linkmgr.db.statements import Page
 from linkmgr.errors import AppError
-from linkmgr.fields.base import body, changes_of
+from linkmgr.fields.bodies import body, changes_of
+from linkmgr.fields.problems import invalid
 from linkmgr.fields.query import paging, query_search, query_text
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.repository import url_records, urls
 from linkmgr.resources.urls import Link
-from linkmgr.web.auth import user_id
+from linkmgr.web import scopes
+from linkmgr.web.auth import caller, user_id
 from linkmgr.web.request import warn
-from linkmgr.web.responses import Json, listing, ok, updated, versioned
+from linkmgr.web.responses import Json, created, listing, ok, updated, versioned
 
 bp = Blueprint("urls", __name__)
 
@@ -21,26 +24,30 @@ bp = Blueprint("urls", __name__)
 def _find(short: str) -> Json:
     """Return the link with this short URL as `read` does, with the members of a list besides."""
     page, parsed = paging(), parse_short_url(short)
-    row = url_records.find_by_short_url(user_id(), parsed) if parsed else None
-    if row is None:
+    link = url_records.find_by_short_url(user_id(), parsed) if parsed else None
+    if link is None:
         raise AppError("short_url_unknown")
-    link = url_records.read(user_id(), row["id"])
     del link["version"]
+    data = link.pop("data")
+    totals = {"clicks": data["clicks"], "uniqueclicks": data["uniqueClicks"]}
+    row = {name: (link | totals)[name] for name in Link.shown("list")}
     after, number = page["after"], page["number"]
-    on_page = row["id"] < after if after else number == 1
+    on_page = link["id"] < after if after else number == 1
     listed = listing("urls", Page([row] if on_page else [], 1, page["limit"], None if after else number, None))
-    return ok(id=row["id"], data=link.pop("data") | listed["data"], details=link)
+    return ok(id=link["id"], data=data | listed["data"], details=link)
+
+
+def _short(link: Json) -> Json:
+    return {"id": link["id"], "shorturl": link["shorturl"], "short": link["shorturl"]}
 
 
 def _list_links() -> Page:
     page = paging()
     q, by_clicks = query_search(), query_text("order") == "click"
     if by_clicks and page["after"]:
-        raise AppError("invalid", problems="after requires order=date. Use page to list links by clicks")
-    if by_clicks:
-        return url_records.search_by_clicks(user_id(), q or "", **page)
-    if q:
-        return url_records.search(user_id(), q, **page)
+        raise invalid("after requires order=date. Use page to list links by clicks")
+    if q or by_clicks:
+        return url_records.search(user_id(), q or "", by_clicks=by_clicks, **page)
     return url_records.index(user_id(), **page)
 
 
@@ -68,18 +75,21 @@ def visits(link_id: int) -> Json | Response:
 
 
 @bp.post("/url/add")
-def add() -> Json:
+def add() -> Response:
     link = Link.create(user_id(), body(Link.creates()))
-    return ok(id=link["id"], shorturl=link["shorturl"], short=link["short"])
+    del link["is_new"]
+    response = created(link.pop("version"), short := _short(link), id=link["id"], data=link.pop("data"), details=link)
+    if not scopes.has(caller().key, "links:read"):  # the link may be an older one of the same URL
+        response.set_data(orjson.dumps(ok(**short)))
+    return response
 
 
 @bp.put("/url/<id:link_id>/update")
 def update(link_id: int) -> Response:
     changes = changes_of(Link.updates(), lambda: url_records.read_current(user_id(), link_id))
-    short = Link.change(user_id(), link_id, changes)
-    link = url_records.read_current(user_id(), link_id)
+    link = Link.change(user_id(), link_id, changes)
     message = "Link has been updated successfully."
-    return updated(message, link.pop("version"), short, id=link_id, data=link.pop("data"), details=link)
+    return updated(message, link.pop("version"), _short(link), id=link_id, data=link.pop("data"), details=link)
 
 
 @bp.delete("/url/<id:link_id>/delete")

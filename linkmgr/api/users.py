@@ -2,15 +2,14 @@
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.base import body
+from linkmgr.fields.bodies import body
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.repository import login, users
 from linkmgr.resources.account import STATUSES
 from linkmgr.resources.users import User
 from linkmgr.web import auth
 from linkmgr.web import export as web_export
-from linkmgr.web import request as web_request
-from linkmgr.web.responses import Json, ok, versioned, warn_fixed
+from linkmgr.web.responses import Json, created, ok, versioned
 
 bp = Blueprint("users", __name__)
 
@@ -27,11 +26,9 @@ def read(user_id: int) -> Response:
 
 
 @bp.post("/user/add")
-def add() -> Json:
-    added = User.register(body(User.creates()))
-    if web_request.current().fixed:
-        warn_fixed(users.read(added["id"]), "set")
-    return ok("User has been registered.", data=added)
+def add() -> Response:
+    user = users.read(User.register(body(User.creates()))["id"])
+    return created(user.pop("version"), {}, "User has been registered.", data=user)
 
 
 @bp.delete("/user/<id:user_id>/delete")

@@ -5,11 +5,11 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from linkmgr.fields.base import body, changes_of
+from linkmgr.fields.bodies import body, changes_of
 from linkmgr.fields.query import paging
 from linkmgr.resources.resource import Resource
 from linkmgr.web.auth import user_id
-from linkmgr.web.responses import Json, listing, ok, updated, versioned
+from linkmgr.web.responses import Json, created, listing, ok, updated, versioned
 
 Kind = type[Resource]
 
@@ -20,11 +20,17 @@ def index(kind: Kind) -> Json:
 
 def _read(kind: Kind, **ids: int) -> Response:
     record = kind.read(user_id(), *ids.values())
-    return versioned(record.pop("version"), data=record)
+    return versioned(record["version"], **kind.as_read(record))
 
 
-def _add(kind: Kind) -> Json:
-    return ok(id=kind.create(user_id(), body(kind.creates()))["id"])
+def _add(kind: Kind) -> Response:
+    return add(kind, body(kind.creates()))
+
+
+def add(kind: Kind, members: Json) -> Response:
+    row = kind.create(user_id(), members)
+    also = {name: row[name] for name in kind.answered}
+    return created(row["version"], also, **kind.as_read(row))
 
 
 def _update(kind: Kind, **ids: int) -> Response:
@@ -39,7 +45,7 @@ def changes(kind: Kind, row_id: int) -> Json:
 
 def change(kind: Kind, row_id: int, members: Json) -> Response:
     record = kind.change(user_id(), row_id, members)
-    return updated(f"{kind.subject()} has been updated successfully.", record.pop("version"), data=record)
+    return updated(f"{kind.subject()} has been updated successfully.", record["version"], **kind.as_read(record))
 
 
 def _delete(kind: Kind, **ids: int) -> Json:

@@ -4,13 +4,15 @@ from flask import Blueprint, Response
 
 from linkmgr.api import usual
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Integer, New, body
+from linkmgr.fields.base import Integer
+from linkmgr.fields.bodies import New, body
 from linkmgr.fields.member import member
-from linkmgr.fields.query import paging, query_text
+from linkmgr.fields.problems import invalid
+from linkmgr.fields.query import paging, query_choice
 from linkmgr.fields.times import iso
 from linkmgr.fields.webhooks import OF_USERS, PATTERNS, match_users, users_problem
 from linkmgr.outbound.webhooks import new_secret
-from linkmgr.repository import webhooks
+from linkmgr.repository import outbox, webhooks
 from linkmgr.resources.webhooks import Webhook
 from linkmgr.web import scopes
 from linkmgr.web.auth import caller, user_id
@@ -43,7 +45,7 @@ def _require_admin(patterns: list[str]) -> None:
     if match_users(patterns) and not _may_read_users():
         raise AppError("scope_missing", scope=scopes.ADMIN)
     if not caller().admin and (problem := users_problem(patterns)):
-        raise AppError("invalid", problems=f"events {problem}")
+        raise invalid(f"events {problem}")
 
 
 def _require_admin_for(webhook_id: int) -> None:
@@ -55,11 +57,10 @@ usual.add_routes(bp, Webhook, "index", "read", "delete")
 
 
 @bp.post("/webhooks")
-def add() -> Json:
+def add() -> Response:
     members = body(Webhook.creates())
     _require_admin(members["events"])
-    webhook = Webhook.create(user_id(), members)
-    return ok(id=webhook["id"], secret=webhook["secret"])
+    return usual.add(Webhook, members)
 
 
 @bp.put("/webhook/<id:webhook_id>/update")
@@ -100,14 +101,12 @@ def retry(delivery_id: int) -> Json:
 @bp.get("/events")
 def events() -> Json:
     """Return events, the oldest first. `next` is the `after` of the next call, also if there are no events."""
-    page, name = paging(first=0), query_text("type")
+    page, name = paging(first=0), query_choice("type", PATTERNS)
     if page["number"] > 1:
-        raise AppError("invalid", problems="page is not supported here. Send the 'next' of the last response as after")
-    if name and name not in PATTERNS:
-        raise AppError("invalid", problems=f"type must be one of {', '.join(PATTERNS)}")
+        raise invalid("page is not supported here. Send the 'next' of the last response as after")
     after, pattern = page["after"] or 0, (name or "*").replace("*", "%")
     hidden = None if _may_read_users() else f"{OF_USERS}%"
-    rows, last = webhooks.events(user_id(), after=after, limit=page["limit"], pattern=pattern, hidden=hidden)
+    rows, last = outbox.events(user_id(), after=after, limit=page["limit"], pattern=pattern, hidden=hidden)
     for event in rows:
         event["timestamp"] = iso(event["timestamp"])
-    return ok(data={"perpage": page["limit"], "events": rows, "next": last or after})
+    return ok(data={"perpage": page["limit"], "events": rows, "next": str(last or after)})

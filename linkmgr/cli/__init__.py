@@ -9,13 +9,14 @@ from typing import Any
 import click
 from flask import Flask, current_app
 
-from linkmgr.cli import keys, links_export, users, webhooks
+from linkmgr.cli import keys, links, users, webhooks
 from linkmgr.cli.group import Group
 from linkmgr.db import backup, migrations
 from linkmgr.fields.aliases import words_of_routes
-from linkmgr.fields.base import MAX_ID, load
+from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.bodies import load
 from linkmgr.fields.plan_limits import UNLIMITED, PlanLimits
-from linkmgr.repository import names, plans, purge
+from linkmgr.repository import plans, purge, url_records
 from linkmgr.resources.plans import MAX_RATE, PRICE, PRICES, Plan
 
 plans_group = Group("plans", help="List, add and change plans.")
@@ -24,7 +25,7 @@ visits_group = Group("visits", help="Delete visits that have reached their reten
 GROUPS = (
     users.group,
     keys.group,
-    links_export.group,
+    links.group,
     webhooks.group,
     plans_group,
     database_group,
@@ -126,7 +127,7 @@ def check_database() -> None:
     upgrade."""
     migrations.require_current()
     click.echo(migrations.describe())
-    for link in names.links_with(sorted(words_of_routes(current_app.url_map))):
+    for link in url_records.with_aliases(sorted(words_of_routes(current_app.url_map))):
         path = f"{link['host'] or ''}/{link['alias']}"
         click.echo(f"The link {path} of {link['username']} leads to a page of the service. Give it another alias.")
 

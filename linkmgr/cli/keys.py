@@ -7,7 +7,8 @@ import click
 from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import MAX_ID, load
+from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.bodies import load
 from linkmgr.fields.query import MAX_LIMIT
 from linkmgr.repository import api_keys
 from linkmgr.resources.keys import MAX_OVERLAP, Key
@@ -58,7 +59,7 @@ def add_key(user: str, name: str, names: tuple[str, ...], **limits: Any) -> None
     user_id = find_id(user)
     arrays = {member: list(limits.pop(member)) for member in ("domains", "allowed_ips")}
     members = load(Key.creates(), {"name": name, "scopes": list(names)} | limits | arrays)
-    click.echo(Key.create(user_id, members)["secret"])
+    click.echo(Key.create(user_id, members)["key"])
 
 
 @group.command("rotate")

@@ -2,20 +2,24 @@
 
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO, Never
 
 import click
 from tqdm import tqdm
 
+from linkmgr.api import export as export_api
 from linkmgr.api import imports as api
 from linkmgr.cli.group import Group
 from linkmgr.cli.users import find_id
 from linkmgr.db import jobs
 from linkmgr.db.statements import Row
 from linkmgr.imports import job, requests, services
-from linkmgr.repository import imports, rollups
+from linkmgr.repository import account, imports
+from linkmgr.repository.tables import in_batches
+from linkmgr.web.export import FORMATS, encode
 
 group = Group("links", help="Import and export links.")
 
@@ -35,7 +39,6 @@ def _run(user_id: int, import_id: int) -> None:
             progress = imports.read(user_id, import_id)
             bar.set_postfix_str(f"{progress['read']:,} rows stored", refresh=False)
             bar.update((progress["percent"] or 0) - bar.n)
-    rollups.roll_up()  # the processes of the service do not know of these visits
 
 
 def _report(record: Row) -> None:
@@ -140,3 +143,39 @@ def import_links(
         click.echo(record["message"])
     if record["state"] != "done":
         raise click.ClickException(record["message"] or "The import was cancelled.")
+
+
+@group.command("export")
+@click.option("--user", "name", required=True, help="The owner of the links.")
+@click.option("--format", "form", type=click.Choice(tuple(FORMATS)), default="csv", show_default=True)
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Default: the standard output.")
+def export_links(*, name: str, form: str, output: Path | None) -> None:
+    """Export the links of a user. A file given with --output is complete or not written at all."""
+    user_id = find_id(name)
+    if output is None:
+        _write(user_id, form, sys.stdout.buffer)
+        return
+    partial = output.with_name(f"{output.name}.part")
+    try:
+        with partial.open("wb") as file:
+            _write(user_id, form, file)
+        partial.replace(output)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename} cannot be written: {error.strerror}.") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _write(user_id: int, form: str, file: BinaryIO) -> None:
+    """Write all links. The bar is shown on a terminal only."""
+    total = account.overview(user_id)["used"].get("links", 0)
+    with tqdm(total=total, unit=" links", disable=None) as bar:
+        for chunk in encode(form, export_api.LINKS.columns, _batches(user_id, bar)):
+            file.write(chunk)
+    file.flush()
+
+
+def _batches(user_id: int, bar: "tqdm[Never]") -> Iterator[list[Row]]:
+    for batch in in_batches(export_api.LINKS.batch, user_id):
+        yield batch
+        bar.update(len(batch))

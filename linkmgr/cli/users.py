@@ -7,7 +7,8 @@ import click
 from linkmgr import keys
 from linkmgr.cli.group import Group
 from linkmgr.errors import AppError
-from linkmgr.fields.base import MAX_ID, load
+from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.bodies import load
 from linkmgr.repository import account, login, users
 from linkmgr.resources.account import Account
 from linkmgr.resources.users import User

@@ -1,6 +1,5 @@
 """The thread of each serving process that moves events from the outbox and delivers them to webhooks."""
 
-import atexit
 import random
 import threading
 from time import monotonic
@@ -11,20 +10,19 @@ from cryptography.fernet import InvalidToken
 from flask import Flask
 
 from linkmgr import keys
+from linkmgr.db.background import Background
 from linkmgr.db.statements import Row
 from linkmgr.events import records
 from linkmgr.fields.times import iso
 from linkmgr.outbound.webhooks import Message, Response, Sender
-from linkmgr.repository import deliveries, outbox
+from linkmgr.repository import outbox, webhooks
 
 # Seconds until the second attempt, the third and so on: the schedule of the Standard Webhooks specification.
 SCHEDULE = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 MAX_TRANSFERS = 100
 MAX_PER_USER = MAX_PER_WEBHOOK = 8
-POLL_SECONDS = 1
 EXPIRY_SECONDS = 30
 MAX_EXPIRED = 5000  # links, once per poll
-_RETRY_SECONDS = _STOP_SECONDS = 5
 _WAIT_SECONDS = 0.2
 _GONE = 410
 _UNREADABLE = "The secret of the webhook cannot be decrypted. Replace it."
@@ -45,14 +43,14 @@ class Dispatcher:
                     return
             results = self._sender.wait(_WAIT_SECONDS)
             if results:
-                deliveries.store([_result(delivery, response) for delivery, response in results])
+                webhooks.store_results([_result(delivery, response) for delivery, response in results])
 
     def _claim(self) -> bool:
         """Begin to send deliveries that are due. Return False if there are none."""
         running = self._sender.deliveries
         if len(running) >= MAX_TRANSFERS:
             return False
-        claimed = deliveries.claim(
+        claimed = webhooks.claim(
             limit=MAX_TRANSFERS - len(running),
             # The more transfers run, the fewer are given to one user: a quarter of the free ones, at least one.
             per_user=min(MAX_PER_USER, max(1, (MAX_TRANSFERS - len(running)) // 4)),
@@ -63,40 +61,27 @@ class Dispatcher:
             try:
                 message = _message(delivery)
             except (InvalidToken, ValueError):  # encrypted with a secret key that this service no longer has
-                deliveries.store([_result(delivery, Response(None, _UNREADABLE, 0))])
+                webhooks.store_results([_result(delivery, Response(None, _UNREADABLE, 0))])
             else:
                 self._sender.start(delivery, message)
         return bool(claimed)
 
 
-class Worker:
+class Worker(Background):
+    """Delivers events and announces expired links. Interrupted deliveries are sent again after their lease."""
+
+    name = "events"
+
     def __init__(self, app: Flask) -> None:
-        self._app = app
         self._dispatcher = Dispatcher()
         self._next_expiry = 0.0  # time.monotonic()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="events", daemon=True)
-        self._thread.start()
-        atexit.register(self._stop)
+        super().__init__(app)
 
-    def _stop(self) -> None:
-        """Wait for running deliveries. Those that are interrupted are sent again after their lease."""
-        self._stopping.set()
-        self._thread.join(_STOP_SECONDS)
-
-    def _work(self) -> None:
-        while not self._stopping.wait(POLL_SECONDS * random.uniform(0.8, 1.2)):  # noqa: S311
-            with self._app.app_context():
-                try:
-                    if monotonic() > self._next_expiry:
-                        self._announce_expired()
-                    if outbox.has_work():
-                        self._dispatcher.run(self._stopping)
-                except psycopg2.Error as error:
-                    self._app.logger.warning("database unavailable, events will be retried: %s", type(error).__name__)
-                    self._stopping.wait(_RETRY_SECONDS)
-                except Exception as error:  # a bug must not end the thread, which nothing restarts
-                    self._app.logger.error("delivering events failed and will be retried", exc_info=error)
+    def work(self) -> None:
+        if monotonic() > self._next_expiry:
+            self._announce_expired()
+        if outbox.has_work():
+            self._dispatcher.run(self.stopping)
 
     def _announce_expired(self) -> None:
         """Announce a batch of expired links. A failure must not stop deliveries."""

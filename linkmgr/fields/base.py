@@ -1,121 +1,25 @@
-"""Request validation: JSON bodies and field types.
+"""Field types: parse and validate one value.
 
 A validation message completes a sentence that begins with the name of the member.
 """
 
 import re
-from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
 from typing import Any, ClassVar
 
-from marshmallow import EXCLUDE, Schema, ValidationError, fields, pre_load, validate
+from marshmallow import ValidationError, fields, validate
 
 from linkmgr.db.statements import MAX_BIGINT
-from linkmgr.errors import AppError
-from linkmgr.fields import strict_json
 from linkmgr.fields.member import JsonSchema, url_json
-from linkmgr.fields.problems import errors, join_problems
-from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import normalize_target, split_ascii
 from linkmgr.web import request as web_request
 
 MAX_ID = MAX_BIGINT
-_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# In JSON Schema, the characters that a text on one line and a multiline text must not contain
-_NOT_IN_LINE, _NOT_IN_LINES = "\\u0000-\\u001f\\u007f", "\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f"
+# In JSON Schema, the characters that a text on one line and a multiline text must not contain.
+# Written with \x, which every language reads, unlike \u.
+_NOT_IN_LINE, _NOT_IN_LINES = "\\x00-\\x1f\\x7f", "\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f"
 _TIME = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01]) (?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-
-
-# --- the body
-
-
-def _parse_body() -> dict[str, Any]:
-    """Return the JSON object in the body, whatever its content type: curl and others send the one of a form."""
-    request = web_request.current()
-    raw, is_form = request.body(), (request.content_type or "").lower().startswith(_FORMS)
-    if is_form and not raw.strip():
-        raise AppError("not_json")
-    try:
-        return strict_json.parse(raw)
-    except strict_json.NotJson as error:
-        if is_form:
-            raise AppError("not_json") from None
-        raise AppError("invalid", problems=str(error)) from None
-
-
-def body(schema: type[Schema]) -> dict[str, Any]:
-    """Return the members of the request body that the schema defines."""
-    return load(schema, _parse_body())
-
-
-def changes_of(schema: type[Schema], read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Return the members of the body of an update.
-
-    An invalid member is ignored if it is stored like that already: an alias may have become reserved since, or an
-    overlay may have another type. `read` returns the stored record. Valid bodies do not need it.
-    """
-    sent = _parse_body()
-    try:
-        return load(schema, sent)
-    except AppError:
-        stored: dict[str, Any] = {}
-        with suppress(AppError):  # without a record, the error is the same
-            stored = read()
-        problems = _instance(schema).validate(sent)
-        unchanged = {name for name in problems if name in sent and name in stored and sent[name] == stored[name]}
-        return load(schema, {name: value for name, value in sent.items() if name not in unchanged})
-
-
-@cache
-def _instance(schema: type[Schema]) -> Schema:
-    """Return the instance of a schema. Creating one copies all fields, which takes longer than loading a body."""
-    return schema()
-
-
-def load(schema: type[Schema], members: dict[str, Any]) -> dict[str, Any]:
-    try:
-        loaded: dict[str, Any] = _instance(schema).load(members)
-    except ValidationError as error:
-        messages = dict(error.messages_dict)
-        raise AppError("invalid", problems=join_problems(messages), errors=errors(messages)) from None
-    defined = _instance(schema).fields
-    if not members.keys() <= defined.keys():
-        warn_unknown(schema, defined, members)
-    return loaded
-
-
-def problems(schema: type[Schema], members: dict[str, Any]) -> dict[str, str]:
-    """Return the problem of each invalid member, for forms that show it beside the field."""
-    messages = _instance(schema).validate(members)
-    return {name: join_problems({"_schema": texts}) for name, texts in messages.items()}
-
-
-class Changes(Schema):
-    """Body of an update: null means not sent, and "" clears an optional text."""
-
-    class Meta:
-        unknown = EXCLUDE
-
-    @pre_load
-    def drop_unsent(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        return {name: value for name, value in data.items() if value is not None}
-
-
-class New(Schema):
-    """Body of a create: null and "" mean not sent."""
-
-    class Meta:
-        unknown = EXCLUDE
-
-    @pre_load
-    def drop_unsent(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
-        return {name: value for name, value in data.items() if value is not None and value != ""}
-
-
-# --- field types
 
 
 class Text(fields.String):

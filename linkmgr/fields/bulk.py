@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from marshmallow import Schema, ValidationError, fields
 
 from linkmgr.errors import AppError
-from linkmgr.fields.base import load
+from linkmgr.fields.bodies import load
 from linkmgr.fields.links import parse_id
 from linkmgr.fields.member import JsonSchema, ref
 from linkmgr.web import request as web_request
@@ -43,9 +43,7 @@ class ManyIds(fields.Field[list[int]]):
         "invalid": f"must be an array of 1 to {MAX_ELEMENTS} ids such as [17, 18]",
     }
     # Any integer: an id of no row fails alone.
-    json: ClassVar[JsonSchema] = _array(
-        {"type": ["integer", "string"], "pattern": "^[0-9]{1,20}$", "description": "An id, also as a string."}
-    )
+    json: ClassVar[JsonSchema] = _array({"type": "integer", "description": "An id, also as a string."})
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
         if not (isinstance(value, list) and 1 <= len(value) <= MAX_ELEMENTS):

@@ -1,6 +1,6 @@
 """Contrast of colors (WCAG 2).
 
-The database decides if the colors of QR codes and overlays suffice; this module finds better ones.
+The database refuses colors of QR codes and overlays that are too close; this module finds better ones.
 """
 
 import re
@@ -10,6 +10,7 @@ from typing import Any
 Parts = tuple[int, ...]
 
 MIN_CONTRAST = 3
+MIN_SCANNED = 1.5  # of a QR code, as in schema.sql: cameras do not tell closer colors apart
 _WEIGHTS = (0.2126, 0.7152, 0.0722)
 _BLACK, _WHITE = 0, 255
 
@@ -48,12 +49,23 @@ def readable(color: str, against: str) -> str:
     return f"#{bytes(better).hex()}" if color.startswith("#") else f"rgb({','.join(map(str, better))})"
 
 
+def better(color: str, background: str) -> dict[str, str]:
+    """Return a better color for each of the two, if the other one stays."""
+    return {"color": readable(color, background), "background": readable(background, color)}
+
+
+def is_close(color: str, background: str) -> bool:
+    """Return True if a QR code in these colors can be scanned, but not by all cameras."""
+    return MIN_SCANNED <= contrast(parts_of(color), parts_of(background)) < MIN_CONTRAST
+
+
 def rating(color: str, background: str) -> dict[str, Any]:
     """Return the contrast of a color with the one behind it, the nearest color that suffices, and which is lighter."""
     front, back = parts_of(color), parts_of(background)
     return {
         "contrast": contrast(front, back),
         "minimum": MIN_CONTRAST,
+        "is_refused": contrast(front, back) < MIN_SCANNED,
         "better": to_hex(readable(color, background)),
         "is_inverted": _luminance(front) > _luminance(back),
     }

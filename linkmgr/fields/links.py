@@ -23,12 +23,8 @@ from linkmgr.web.request import MAX_WARNINGS, can_warn, warn
 
 NO_ID = -1  # replaces an id that no row can have
 MAX_NAME = 100
-_ID: JsonSchema = {
-    "type": ["integer", "string"],
-    "minimum": 0,
-    "pattern": "^[0-9]{0,20}$",
-    "description": "An id, also as a string.",
-}
+# The document has one type for each member: generated clients handle unions badly.
+_ID: JsonSchema = {"type": "integer", "minimum": 0, "maximum": MAX_ID, "description": "An id, also as a string."}
 
 # --- ids
 
@@ -74,7 +70,6 @@ class IdOrIds(Ids):
     """One id or an array of ids. 0 and "" mean none."""
 
     default_error_messages = {"invalid": "must be an id such as 17, or an array of ids such as [17, 18]"}
-    json: ClassVar[JsonSchema] = {"anyOf": [{"type": "array", "items": _ID}, _ID]}
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[int]:
         ids = value if isinstance(value, list) else [] if value == "" else [parse_id(value)]
@@ -88,9 +83,9 @@ class LinkType(fields.Field[dict[str, Any]]):
 
     default_error_messages = {"invalid": "must be direct, frame, splash, the id of a splash page, or overlay-<id>"}
     json: ClassVar[JsonSchema] = {
-        "type": ["integer", "string"],
-        "minimum": 0,
+        "type": "string",
         "pattern": "^(?:direct|frame|splash|(?:overlay-)?[0-9]{1,20})?$",
+        "description": "An id also as an integer.",
     }
     json_shown: ClassVar[JsonSchema] = {
         "type": ["integer", "string"],
@@ -144,6 +139,7 @@ class Targets(fields.Field[dict[str, str]]):
         """`problem` returns the reason why a label matches no visitor, or None."""
         super().__init__()
         self.selector, self.problem = selector, problem
+        self.parts = (selector, "link")
         link = Target.json | {"examples": [f"https://example.com/{example.lower()}"]}
         self.json = _array({selector: _name(example, description=f"{about} Case does not matter."), "link": link})
 
@@ -170,8 +166,9 @@ class Parameters(fields.Field[list[list[str]]]):
         "invalid": "must be an array of objects with name and value",
         "long": f"must make a query string of at most {MAX_URL} characters",
     }
+    parts = ("name", "value")
     _VALUE: ClassVar[JsonSchema] = {
-        "type": ["string", "number"],
+        "type": "string",
         "description": "A number becomes text.",
         "examples": ["newsletter"],
     }

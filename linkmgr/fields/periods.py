@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from linkmgr.errors import AppError
+from linkmgr.fields.problems import invalid
 
 UNITS = ("hour", "day", "week", "month")
 PERIODS = ("24h", "7d", "30d", "90d", "12mo", "mtd", "ytd", "all")
@@ -44,10 +44,6 @@ class Bucket:
     label: str
 
 
-def _invalid(problem: str) -> AppError:
-    return AppError("invalid", problems=problem)
-
-
 # --- the parameters `timezone`, `from`, `to` and `period`
 
 
@@ -76,17 +72,17 @@ def regional_zones() -> list[str]:
 def parse_zone(name: str) -> ZoneInfo:
     if name not in _zone_names():
         similar = get_close_matches(name, _zone_names(), 3) or ["Europe/Berlin", "America/New_York", "UTC"]
-        raise _invalid(f"timezone must be an IANA time zone such as {', '.join(similar)}")
+        raise invalid(f"timezone must be an IANA time zone such as {', '.join(similar)}", "unknown_value")
     return ZoneInfo(name)
 
 
 def parse_range(zone: ZoneInfo, now: datetime, *, since: str | None, until: str | None, period: str | None) -> Range:
     if since is None:
         if until is not None:
-            raise _invalid("to must be sent with from")
+            raise invalid("to must be sent with from", "required", field="from")
         return _of_period(zone, now, period or DEFAULT_PERIOD)
     if period is not None:
-        raise _invalid("period and from exclude each other: send one of them")
+        raise invalid("period and from exclude each other: send one of them")
     end = _parse_time("to", until, zone) if until else start_of_day(_local(now, zone).date() + _DAY, zone)
     return checked(Range(zone, _parse_time("from", since, zone), end, None))
 
@@ -94,9 +90,9 @@ def parse_range(zone: ZoneInfo, now: datetime, *, since: str | None, until: str 
 def checked(span: Range) -> Range:
     assert span.since
     if span.since >= span.until:
-        raise _invalid("from must be before to")
+        raise invalid("from must be before to")
     if span.until - span.since > MAX_DAYS * _DAY:
-        raise _invalid(f"from and to must be at most {MAX_DAYS} days apart")
+        raise invalid(f"from and to must be at most {MAX_DAYS} days apart")
     return span
 
 
@@ -107,10 +103,10 @@ def _parse_time(name: str, text: str, zone: ZoneInfo) -> datetime:
         parsed = None
     if parsed is None:
         example = "2026-11-21, 2026-11-21T09:30 or 2026-11-21T09:30:00Z"
-        raise _invalid(f"{name} must be a date or time from 2000 to 2099, such as {example}")
+        raise invalid(f"{name} must be a date or time from 2000 to 2099, such as {example}")
     at = (parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)).astimezone(UTC)
     if at.timestamp() % QUARTER.total_seconds():
-        raise _invalid(f"{name} must be a full quarter of an hour, such as 09:30")
+        raise invalid(f"{name} must be a full quarter of an hour, such as 09:30")
     return at
 
 
@@ -174,18 +170,11 @@ def _start_of_hour(at: datetime, zone: ZoneInfo) -> datetime:
 
 def _hours(span: Range) -> Iterator[Bucket]:
     assert span.since
-    at = _start_of_hour(span.since, span.zone)
-    local = _local(at, span.zone)
+    at, previous = _start_of_hour(span.since, span.zone), None
     while at < span.until:
-        yield Bucket(at, local.isoformat())
-        following = at + timedelta(minutes=60 - local.minute)
-        next_local = _local(following, span.zone)
-        if next_local.utcoffset() != local.utcoffset():  # the clock changes up to then, perhaps within the hour
-            following = at + QUARTER
-            while _hour(following, span.zone) == _hour(at, span.zone):
-                following += QUARTER
-            next_local = _local(following, span.zone)
-        at, local = following, next_local
+        if (hour := _hour(at, span.zone)) != previous:
+            yield Bucket(at, _local(at, span.zone).isoformat())
+        at, previous = at + QUARTER, hour
 
 
 def _first_day(day: date, unit: str) -> date:
@@ -215,11 +204,15 @@ def buckets(span: Range, unit: str | None) -> list[Bucket]:
         return [Bucket(span.since, "")]
     if unit == "hour":
         if span.until - span.since > MAX_HOURLY_DAYS * _DAY:
-            raise _invalid(f"time:hour allows a range of at most {MAX_HOURLY_DAYS} days: use time:day, or narrow it")
+            raise invalid(
+                f"time:hour allows a range of at most {MAX_HOURLY_DAYS} days: use time:day, or narrow it", field="by"
+            )
         return list(_hours(span))
     periods = list(_days(span, unit))
     if len(periods) > MAX_DAYS:
-        raise _invalid(f"time:day allows a range that touches at most {MAX_DAYS} days: use time:week, or narrow it")
+        raise invalid(
+            f"time:day allows a range that touches at most {MAX_DAYS} days: use time:week, or narrow it", field="by"
+        )
     return periods
 
 

@@ -1,6 +1,32 @@
-"""The messages of a marshmallow error."""
+"""The problems of a body or a query: one sentence for all, and an entry in `errors` for each."""
 
+from collections.abc import Mapping
 from typing import Any
+
+from marshmallow import fields
+
+from linkmgr.errors import AppError
+from linkmgr.fields.member import JsonSchema
+
+# The codes of problems. The declared JSON Schema of a member decides which one a value has.
+CODES = {
+    "required": "not sent, or empty",
+    "type": "another JSON type",
+    "unknown_value": "not one of the possible values",
+    "too_short": "fewer characters or elements than the least",
+    "too_long": "more characters or elements than the most",
+    "out_of_range": "a smaller or a larger number",
+    "invalid": "any other problem",
+}
+_BOUNDS = {
+    "maxLength": "too_long",
+    "maxItems": "too_long",
+    "minLength": "too_short",
+    "minItems": "too_short",
+    "maximum": "out_of_range",
+    "minimum": "out_of_range",
+}
+_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
 def join_problems(messages: dict[str, Any]) -> str:
@@ -12,17 +38,40 @@ def join_problems(messages: dict[str, Any]) -> str:
     )
 
 
-def errors(messages: dict[str, Any], path: str = "") -> list[dict[str, str]]:
-    """Return each problem of a marshmallow error with the path of its member, such as `geotarget.0.link`."""
-    return [
-        error
-        for member, problems in messages.items()
-        for field in [path if member == "_schema" else f"{path}.{member}".removeprefix(".")]
-        for error in (
-            errors(problems, field)
-            if isinstance(problems, dict)
-            else [
-                {"field": field, "code": "invalid", "message": f"{field} {problem}.".lstrip()} for problem in problems
-            ]
-        )
+def code_of(schema: JsonSchema, value: Any) -> str:
+    """Return the code of an invalid value. The schema is that of its member."""
+    types = {name for part in schema.get("anyOf", [schema]) for name in _listed(part.get("type", "object"))}
+    enum = schema.get("items", schema).get("enum")
+    if value in (None, ""):
+        return "required"
+    if _TYPES.get(type(value)) not in types:
+        return "type"
+    if enum and any(item not in enum for item in _listed(value)):
+        return "unknown_value"
+    size = value if isinstance(value, int | float) else len(value)
+    for name, code in _BOUNDS.items():
+        bound = schema.get(name, size)
+        if size > bound if name.startswith("max") else size < bound:
+            return code
+    return "invalid"
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def problems_of(messages: dict[str, Any], members: Mapping[str, fields.Field[Any]], sent: dict[str, Any]) -> AppError:
+    """Return the error for the messages of a marshmallow error by member, whose values are in `sent`."""
+    errors = [
+        {"field": field, "code": code_of(schema, sent.get(name)), "message": f"{field} {message}.".lstrip()}
+        for name, texts in messages.items()
+        for field, schema in [("" if name == "_schema" else name, getattr(members.get(name), "json", {}))]
+        for message in (texts if isinstance(texts, list) else [join_problems(texts)])
     ]
+    return AppError("invalid", problems=join_problems(messages), errors=errors)
+
+
+def invalid(sentence: str, code: str = "invalid", *, field: str = "") -> AppError:
+    """Return the error of a problem, a sentence that begins with the name of its field."""
+    entry = {"field": field or sentence.partition(" ")[0], "code": code, "message": f"{sentence}."}
+    return AppError("invalid", problems=sentence, errors=[entry])

@@ -4,15 +4,16 @@ The stored form is a string for text, link and phone, and for the other types an
 that were not sent.
 """
 
-import os
 import re
+import secrets
 from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, post_load
 
-from linkmgr.errors import AppError
-from linkmgr.fields.base import Email, Matching, New, Target, Text
+from linkmgr.fields.base import Email, Matching, Target, Text
+from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
+from linkmgr.fields.problems import problems_of
 from linkmgr.fields.short_urls import parse_short_url
 from linkmgr.fields.unknown import warn_unknown
 from linkmgr.fields.urls import MAX_URL, split_http
@@ -180,10 +181,17 @@ def normalize(kind: str, data: Any) -> Any:
         return _load(kind, data)
     except ValidationError as error:
         messages = _by_member(error)
-    problems = [f"data{member and '.'}{member} {text}" for member, texts in messages.items() for text in texts]
-    raise AppError(
-        "invalid",
-        problems="; ".join(re.sub("required$", f"required for the type {kind}", problem) for problem in problems),
+    texts = {
+        f"data{member and '.'}{member}": [re.sub("required$", f"required for the type {kind}", text) for text in texts]
+        for member, texts in messages.items()
+    }
+    fields = {"data": _TEXTS[kind]} if kind in _TEXTS else OBJECTS[kind]().fields
+    values = data if isinstance(data, dict) else {_MAIN_MEMBER.get(kind, kind): data}
+    sent = {"data": values.get(kind) if kind in _TEXTS else data}
+    raise problems_of(
+        texts,
+        {name if name == "data" else f"data.{name}": field for name, field in fields.items()},
+        sent | {f"data.{name}": value for name, value in values.items()},
     )
 
 
@@ -228,11 +236,7 @@ def default_name(kind: str, data: Any) -> str:
 
 
 def new_code() -> str:
-    number, code = int.from_bytes(os.urandom(16)), ""
-    for _ in range(CODE_LENGTH):
-        number, index = divmod(number, len(_CODE_ALPHABET))
-        code += _CODE_ALPHABET[index]
-    return code
+    return "".join(secrets.choice(_CODE_ALPHABET) for _ in range(CODE_LENGTH))
 
 
 def payload(kind: str, data: Any, scan_url: str) -> str:

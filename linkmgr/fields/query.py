@@ -3,9 +3,9 @@
 import re
 
 from linkmgr.db.statements import Paging
-from linkmgr.errors import AppError
 from linkmgr.fields import strict_json
 from linkmgr.fields.base import MAX_ID
+from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.web.request import current
 
@@ -18,7 +18,7 @@ def paging(first: int = 1) -> Paging:
     smallest `after`."""
     number, after = page_number(), _query_integer("after", MAX_ID, first)
     if after and number > 1:  # clients that are generated from the document always send its default, page=1
-        raise AppError("invalid", problems="after and page exclude each other. Send only one of them")
+        raise invalid("after and page exclude each other. Send only one of them")
     return {"limit": page_limit(), "number": number, "after": after}
 
 
@@ -38,7 +38,7 @@ def _query_value(name: str) -> str:
         return ""
     values = args.getlist(name)
     if len(values) > 1:
-        raise AppError("invalid", problems=f"{name} must not be repeated in the query")
+        raise invalid(f"{name} must not be repeated in the query")
     return values[0]
 
 
@@ -46,11 +46,13 @@ def _query_integer(name: str, maximum: int | None = None, minimum: int = 1) -> i
     text = _query_value(name)
     if not text:
         return None
-    if not re.fullmatch("0|[1-9][0-9]*", text, re.ASCII) or int(text[:20]) < minimum:
-        raise AppError("invalid", problems=f"{name} must be an integer of at least {minimum}")
-    number = int(text[:20])  # enough digits to exceed any maximum
+    is_integer = re.fullmatch("0|[1-9][0-9]*", text, re.ASCII)
+    number = int(text[:20]) if is_integer else minimum - 1  # enough digits to exceed any maximum
+    if number < minimum:
+        code = "out_of_range" if is_integer else "type"
+        raise invalid(f"{name} must be an integer of at least {minimum}", code)
     if maximum and number > maximum:
-        raise AppError("invalid", problems=f"{name} must be at most {maximum}")
+        raise invalid(f"{name} must be at most {maximum}", "out_of_range")
     return number
 
 
@@ -70,7 +72,8 @@ def query_text(name: str, max_length: int = 255) -> str | None:
     if not text:
         return None
     if len(text) > max_length or not strict_json.is_storable(text):
-        raise AppError("invalid", problems=f"{name} must be at most {max_length} characters, without NUL characters")
+        code = "too_long" if len(text) > max_length else "invalid"
+        raise invalid(f"{name} must be at most {max_length} characters, without NUL characters", code)
     return text
 
 
@@ -83,5 +86,5 @@ def query_search() -> str | None:
 def query_choice(name: str, choices: tuple[str, ...]) -> str | None:
     text = query_text(name)
     if text is not None and text not in choices:
-        raise AppError("invalid", problems=f"{name} must be one of {', '.join(choices)}")
+        raise invalid(f"{name} must be one of {', '.join(choices)}", "unknown_value")
     return text

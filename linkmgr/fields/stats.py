@@ -12,6 +12,7 @@ from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.countries import LOWER_NAMES, NAMES
 from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.periods import PERIODS, UNITS, Range, parse_range, parse_zone
+from linkmgr.fields.problems import invalid
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.fields.strict_json import is_storable
 from linkmgr.settings import settings
@@ -96,16 +97,14 @@ def columns(by: list[str], metrics: list[str]) -> list[str]:
     return ["time" if name in TIMES else name for name in by] + metrics
 
 
-def _invalid(problem: str) -> AppError:
-    return AppError("invalid", problems=problem)
-
-
 def allow_only(*names: str) -> None:
     """Raise an error if the query has another parameter."""
     for name in request.args:
         if name not in names:
             unknown = name[:50] if is_storable(name) else "a parameter"
-            raise _invalid(f"{unknown} is not a parameter of this operation; these are: {', '.join(names)}")
+            raise invalid(
+                f"{unknown} is not a parameter of this operation; these are: {', '.join(names)}", field=unknown
+            )
 
 
 def bots() -> str:
@@ -126,21 +125,21 @@ def _names(name: str, choices: tuple[str, ...], default: str) -> list[str]:
     """Return the distinct names in a list that is separated by commas."""
     names = list(dict.fromkeys((query_text(name) or default).split(",")))
     if not set(names) <= set(choices):
-        raise _invalid(f"{name} must be from the list {', '.join(choices)}, separated by commas")
+        raise invalid(f"{name} must be from the list {', '.join(choices)}, separated by commas", "unknown_value")
     return names
 
 
 def _by() -> list[str]:
     by = _names("by", BY, "time:day")
     if len(by) > MAX_BY or len(set(by) & set(TIMES)) > 1:
-        raise _invalid(f"by must have at most {MAX_BY} names, and at most one of them with time:")
+        raise invalid(f"by must have at most {MAX_BY} names, and at most one of them with time:", "too_long")
     return by
 
 
 def _id(name: str, text: str, form: str = "an id such as 17") -> int:
     """Return an id. An id that no row can have becomes 0, so that it is not found."""
     if not re.fullmatch("[0-9]+", text, re.ASCII):
-        raise _invalid(f"{name} must be {form}")
+        raise invalid(f"{name} must be {form}")
     return int(text) if len(text) <= len(str(MAX_ID)) and int(text) <= MAX_ID else 0
 
 
@@ -155,7 +154,7 @@ def _ids() -> list[int] | None:
         return None
     ids = list(dict.fromkeys(_id("ids", part, "ids separated by commas, such as 17,18") for part in text.split(",")))
     if len(ids) > MAX_IDS:
-        raise _invalid(f"ids must have at most {MAX_IDS} ids")
+        raise invalid(f"ids must have at most {MAX_IDS} ids", "too_long")
     return ids
 
 
@@ -181,7 +180,7 @@ def _values(name: str, text: str) -> list[str]:
     values = [value.strip() for value in values]
     is_complete = values and all(value.removeprefix("-").strip() for value in values)
     if not is_complete or len(values) > MAX_FILTER_VALUES:
-        raise _invalid(
+        raise invalid(
             f"{name} must be 1 to {MAX_FILTER_VALUES} values separated by commas, none of them empty; begin a value "
             'with - to exclude it, and enclose a value that contains a comma in double quotes, such as "-Direct, email'
             ' and other"'
@@ -192,13 +191,14 @@ def _values(name: str, text: str) -> list[str]:
 def _labels(name: str, values: list[str]) -> list[str]:
     """Return the labels of the values in lower case. A country or a language may be given by its code."""
     if name == "device" and not {value.lower() for value in values} <= set(DEVICES):
-        raise _invalid(f"device must be from the list {', '.join(DEVICES)}")
+        raise invalid(f"device must be from the list {', '.join(DEVICES)}", "unknown_value")
     labels_of = _CODES.get(name)
     return [label.lower() for value in values for label in (labels_of(value) if labels_of else [value])]
 
 
 def _unknown_label(value: str, expected: str) -> AppError:
-    return _invalid(f"{expected}; {value} is not a {'code' if len(value) == _CODE_LENGTH else 'name'}")
+    kind = "code" if len(value) == _CODE_LENGTH else "name"
+    return invalid(f"{expected}; {value} is not a {kind}", "unknown_value")
 
 
 def _countries(value: str) -> list[str]:
@@ -243,7 +243,7 @@ def after() -> tuple[str, int] | None:
     try:
         datetime.strptime(match[1] if match else "", "%Y%m%dT%H%M%S.%f")
     except ValueError:
-        raise _invalid("after must be the 'next' of the previous page") from None
+        raise invalid("after must be the 'next' of the previous page") from None
     assert match
     return match[1], int(match[2])
 
@@ -260,7 +260,7 @@ def _order(query_columns: list[str]) -> str:
 def _limit() -> int:
     text = query_text("limit") or str(DEFAULT_LIMIT)
     if not re.fullmatch("[1-9][0-9]{0,9}", text, re.ASCII) or int(text) > MAX_ROWS:
-        raise _invalid(f"limit must be an integer from 1 to {MAX_ROWS}")
+        raise invalid(f"limit must be an integer from 1 to {MAX_ROWS}", "out_of_range")
     return int(text)
 
 

@@ -56,7 +56,6 @@ _MEANINGS = {
     }.items()
     for other in others.split()
 }
-_SHOWN_AS = {"domain": "name", "campaign": "name"}  # in responses to writes of campaigns
 
 
 def init_app(app: Flask, query: Query) -> None:
@@ -75,7 +74,7 @@ def init_app(app: Flask, query: Query) -> None:
     app.before_request(warn_unknown_parameters)
 
 
-def _meant(name: str, fields: Iterable[str], shown: Mapping[str, bool]) -> str | None:
+def _meant(name: str, fields: Iterable[str]) -> str | None:
     plain = re.sub("[-_ ]", "", name.lower())
     if plain in fields:
         return plain
@@ -83,8 +82,7 @@ def _meant(name: str, fields: Iterable[str], shown: Mapping[str, bool]) -> str |
         for member, field in fields.items():
             if plain in field.metadata.get("synonyms", ()):
                 return str(member)
-    names = [_SHOWN_AS[plain]] if plain in _SHOWN_AS and plain in shown else _MEANINGS.get(plain, ())
-    return next((member for member in names if member in fields), None)
+    return next((member for member in _MEANINGS.get(plain, ()) if member in fields), None)
 
 
 def _typed(name: str, fields: Iterable[str]) -> str | None:
@@ -112,7 +110,7 @@ def warn_unknown(schema: type[Schema], fields: Iterable[str], members: dict[str,
     shown = _shown(schema)
     names = (name for name, value in members.items() if name not in fields and value not in (None, ""))
     for name in islice(names, MAX_NAMES):
-        meant = _meant(name, fields, shown)
+        meant = _meant(name, fields)
         if name in shown and (meant is None or meant in members):
             if shown[name] and not prefix:
                 note_ignored_member(name, members[name])

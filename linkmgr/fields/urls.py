@@ -118,13 +118,6 @@ def is_ipv4(host: str) -> bool:
     return bool(_NUMBER.fullmatch(host.rpartition(".")[2]))
 
 
-def _is_canonical(host: str) -> bool:
-    try:
-        return str(ipaddress.ip_address(host)) == host
-    except ValueError:
-        return False
-
-
 def _canonical_ip(host: str) -> str | None:
     """Return an IP address in its canonical notation, in brackets for IPv6, or None for a name."""
     if not (":" in host or is_ipv4(host)):
@@ -194,7 +187,7 @@ def normalize_target(text: str) -> str:
     parts = split_ascii(text)
     host = parts.hostname
     assert host
-    if is_ipv4(host) and not _is_canonical(host):
+    if is_ipv4(host) and not _canonical_ip(host):
         raise ValidationError("must contain a host name, or an IPv4 address such as 192.0.2.1")
     if is_own_host(host):
         raise ValidationError("must not point to this service")

@@ -6,7 +6,6 @@ redirect nor DNS rebinding reaches the internal network.
 
 import socket
 import ssl
-import threading
 import time
 from contextlib import AbstractContextManager, ExitStack, closing
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -16,9 +15,10 @@ import pycurl
 from marshmallow import ValidationError
 
 from linkmgr.errors import AppError
+from linkmgr.fields.problems import invalid
 from linkmgr.fields.urls import split_ascii
 from linkmgr.settings import settings
-from linkmgr.web import slots
+from linkmgr.web.slots import Slots
 
 DEADLINE = 5.0  # seconds, redirects included
 MAX_BYTES = 1 << 20
@@ -52,11 +52,11 @@ OPTIONS: dict[int, Any] = {
     **({pycurl.CAINFO: _CA_PATHS.cafile} if _CA_PATHS.cafile else {}),
     **({pycurl.CAPATH: _CA_PATHS.capath} if _CA_PATHS.capath else {}),
 }
-_slots = threading.BoundedSemaphore(MAX_CONCURRENT)
+_slots = Slots(MAX_CONCURRENT, "fetch_busy")
 
 
 def slot() -> AbstractContextManager[None]:
-    return slots.hold(_slots, "fetch_busy")
+    return _slots.hold()
 
 
 def is_allowed(address: str, port: int) -> bool:
@@ -90,7 +90,7 @@ class Fetch:
         try:
             parts = split_ascii(url)
         except ValidationError as error:
-            raise AppError("invalid", problems=f"{subject} {error.messages[0]}") from None
+            raise invalid(f"{subject} {error.messages[0]}", field=subject) from None
         self._host, self._url = parts.hostname, parts.geturl().encode()
         self._upgrade_only = upgrade_only
         self.addresses: list[str] = []

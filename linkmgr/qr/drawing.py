@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from linkmgr.errors import RETRY_SECONDS, AppError
-from linkmgr.web import slots
+from linkmgr.web.slots import Slots
 
 _WAIT_SECONDS = 1.0
-_slots = threading.BoundedSemaphore(2)
+_slots = Slots(2, "image_busy")
 _lock = threading.Lock()
 _thread = threading.local()
 
@@ -26,7 +26,7 @@ def exclusive() -> Iterator[None]:
     if getattr(_thread, "holds_lock", False):
         yield
         return
-    with slots.hold(_slots, "image_busy"):
+    with _slots.hold():
         if not _lock.acquire(timeout=_WAIT_SECONDS):
             raise AppError("image_busy", seconds=RETRY_SECONDS)
         _thread.holds_lock = True

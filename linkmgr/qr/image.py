@@ -23,7 +23,7 @@ FORMATS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 _QUIET_ZONE = 4  # light modules on each side, as the standard requires, if the size allows
 _BLOCK = 8  # pixels; common decoders compare blocks of this size and fail if modules have the same size
 _LOGO_SHARE = 0.25  # of the width: 1/16 of the area, far less than error correction H restores
-# Increase the number when the rendering changes, so that cached images are not used.
+# Increase the number when the rendering changes, so that browsers do not use their copies.
 _RENDERER = f"2 segno {segno.__version__} Pillow {PIL.__version__}"
 
 

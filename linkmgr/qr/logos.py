@@ -19,10 +19,10 @@ from linkmgr.settings import settings
 
 FOLDER = "logos"
 UPLOAD = "upload:"
-ERRORS = (  # codes of the errors of load()
-    "fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_too_large", "fetch_status",
-    "fetch_busy", "image_busy", "logo_missing", "logo_unusable",
-)  # fmt: skip
+# Codes of the errors of load()
+UNREACHABLE = ("fetch_refused", "fetch_unresolved", "fetch_unreachable", "fetch_timed_out", "fetch_status")
+UNUSABLE = ("fetch_too_large", "fetch_busy", "image_busy", "logo_missing", "logo_unusable")
+ERRORS = UNREACHABLE + UNUSABLE
 MAX_PIXELS = 4_000_000
 SIDE = 320  # pixels of the longer side of a stored logo
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. -]{0,99}")

@@ -6,7 +6,8 @@ from marshmallow import ValidationError, fields
 
 from linkmgr.db.statements import Row
 from linkmgr.fields.aliases import Alias
-from linkmgr.fields.base import Choice, New, Shown, Text, Url
+from linkmgr.fields.base import Choice, Shown, Text, Url
+from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member, ref
 from linkmgr.fields.problems import join_problems
 from linkmgr.fields.unknown import warn_unknown
@@ -26,6 +27,7 @@ class Links(fields.Field[list[Row]]):
     """An array of {title, url}. Messages name the number of a link, from 1."""
 
     nested = (BioLink,)
+    parts = ("title", "url")
     json: ClassVar[JsonSchema] = {"type": "array", "items": ref(BioLink), "maxItems": MAX_LINKS}
     default_error_messages = {
         "invalid": "must be an array of objects with title and url",
@@ -59,6 +61,7 @@ feature `alias`."""
     noun = "bio page"
     path = plural = "bio"
     list_key = "bios"
+    answered = ("id", "alias", "shorturl")
     rows = bio
 
     id = row_id()

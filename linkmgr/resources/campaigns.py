@@ -2,6 +2,7 @@
 
 import secrets
 
+from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Matching, Shown, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import campaigns
@@ -24,6 +25,7 @@ and update contain the name as `domain` and as `campaign`."""
     plural = "campaigns"
     also_shown = ("domain", "campaign")
     fixed = ("domain",)
+    answered = ("id", "domain", "campaign", "public", "rotator", "list")
     rows = campaigns
 
     id = row_id()
@@ -33,6 +35,7 @@ and update contain the name as `domain` and as `campaign`."""
         "Summer",
         label="Name",
         needed=True,
+        synonyms="domain campaign",
     )
     slug = member(
         Matching(*SLUG, allow_empty=True),
@@ -50,3 +53,8 @@ and update contain the name as `domain` and as `campaign`."""
     rotator = member(Shown(_ROTATOR), "`false` without a slug.", "https://go.example.org/r/summer", shown=READ)
     list = member(Shown({"type": "string"}), "", "https://go.example.org/u/dana/summer-17", shown=READ)
     date = created(shown=EXPORT)
+
+    @classmethod
+    def create(cls, user_id: int, members: Row) -> Row:
+        campaign = super().create(user_id, members)
+        return campaign | dict.fromkeys(cls.also_shown, campaign["name"])

@@ -1,5 +1,6 @@
 """/api/channels and /api/channel"""
 
+from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Color, Text
 from linkmgr.fields.member import member
 from linkmgr.repository import channels
@@ -12,6 +13,7 @@ A channel collects links, bio pages and QR codes. Items are listed in the order 
 channel, newest first. `date` is the day on which the item itself was created."""
     noun = path = "channel"
     plural = "channels"
+    answered = ()
     rows = channels
 
     id = row_id()
@@ -22,3 +24,8 @@ channel, newest first. `date` is the day on which the item itself was created.""
     color = member(Color(load_default="#3b82f6"), "Marks the channel in lists.", "#f59e0b", label="Color")
     starred = member(Boolean(load_default=False), "Marks the channel as a favorite.", True, label="Starred")
     date = created(shown=EXPORT)
+
+    @classmethod
+    def as_read(cls, row: Row) -> Row:
+        """Return the members of the record, as the specification shows them. A read also lists the items."""
+        return {name: row[name] for name in cls.shown()}

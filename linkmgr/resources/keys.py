@@ -2,7 +2,8 @@
 
 from linkmgr import keys
 from linkmgr.db.statements import Row
-from linkmgr.fields.base import Boolean, Integer, New, Shown, Text, Timestamp
+from linkmgr.fields.base import Boolean, Integer, Shown, Text, Timestamp
+from linkmgr.fields.bodies import New
 from linkmgr.fields.keys import DomainIds, KeyExpiry, Networks, Scopes
 from linkmgr.fields.member import member
 from linkmgr.keys import SCOPED_PATTERN
@@ -62,6 +63,7 @@ A mistyped key is refused without being looked up."""
     noun = "API key"
     path = "key"
     plural = "keys"
+    answered = ("id", "key")
     rows = api_keys
 
     id = row_id()
@@ -114,9 +116,10 @@ A mistyped key is refused without being looked up."""
 
     @classmethod
     def create(cls, user_id: int, members: Row) -> Row:
-        """Add a key, and return its id and the key itself, which is not shown again."""
+        """Add a key, and return also the key itself, which is not shown again."""
         secret = keys.new_scoped_key()
-        return {"secret": secret} | api_keys.add(user_id, cls.complete(members) | {"secret": secret})
+        added = api_keys.add(user_id, cls.complete(members) | {"secret": secret})
+        return cls.read(user_id, added["id"]) | {"key": secret}
 
     @staticmethod
     def rotate(user_id: int, row_id: int, *, overlap: int, version: str | None = None) -> Row:

@@ -9,6 +9,7 @@ from linkmgr.errors import RETRY_SECONDS, AppError
 from linkmgr.fields import overlays
 from linkmgr.fields.base import Choice, Color, Target, Text
 from linkmgr.fields.member import member
+from linkmgr.fields.problems import invalid
 from linkmgr.repository import overlay
 from linkmgr.repository.overlay import MAX_ANSWERS
 from linkmgr.resources.resource import DETAIL, Resource, created, row_id
@@ -89,8 +90,9 @@ at most {MAX_ANSWERS:,} answers; once it has them, the response to further ones 
             stored = cls.read(user_id, row_id) if is_partial else None
             if stored:
                 _check_with_stored(members, stored)
+            checked = {f"checked_{name}": stored and stored[name] for name in ("type", "message")}
             try:
-                return cls.record(overlay.update(user_id, row_id, cls.complete(members), checked=stored))
+                return cls.record(overlay.update(user_id, row_id, cls.complete(members) | checked))
             except AppError as error:
                 if stored is None or error.code != "missing":
                     raise
@@ -106,4 +108,4 @@ def _check_with_stored(changes: Row, stored: Row) -> None:
     try:
         overlays.check_message(after["type"], after["message"])
     except ValidationError as error:
-        raise AppError("invalid", problems=f"message {error.messages[0]}") from None
+        raise invalid(f"message {error.messages[0]}") from None

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from linkmgr.fields.base import Boolean, Choice, Expiration, Matching, New, Shown, Text
+from linkmgr.fields.base import Boolean, Choice, Expiration, Matching, Shown, Text
+from linkmgr.fields.bodies import New
 from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.plan_limits import LIMITS, PlanLimits
 from linkmgr.resources.resource import Resource, row_id

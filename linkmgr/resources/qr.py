@@ -5,15 +5,19 @@ from typing import Any, ClassVar
 from marshmallow import fields
 
 from linkmgr.db.statements import Row
+from linkmgr.errors import AppError
+from linkmgr.fields import colors
 from linkmgr.fields import qr as qr_data
 from linkmgr.fields.base import Choice, Matching, Shown, Text
-from linkmgr.fields.member import JsonSchema, member, ref
+from linkmgr.fields.colors import MIN_SCANNED
+from linkmgr.fields.member import JsonSchema, member
 from linkmgr.fields.urls import MAX_URL
 from linkmgr.outbound.fetch import DEADLINE, MAX_CONCURRENT, MAX_REDIRECTS
 from linkmgr.qr import logos
 from linkmgr.qr.image import DEFAULT_SIZE, MAX_SIZE, MIN_SIZE
 from linkmgr.repository import qr
 from linkmgr.resources.resource import DETAIL, EXPORT, Resource, created, row_id
+from linkmgr.web.request import warn
 
 WHITE, BLACK = "rgb(255,255,255)", "rgb(0,0,0)"
 _PART = " *(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9]) *"
@@ -34,11 +38,10 @@ class Data(fields.Raw):
     default_error_messages = {"required": "is required"}
     nested = tuple(qr_data.OBJECTS.values())
     json: ClassVar[JsonSchema] = {
-        "anyOf": [{"type": "string", "minLength": 1, "maxLength": 4096}, *map(ref, nested)],
         "description": "A string for text, link and phone; an object for vcard, email, sms and wifi. For email and sms "
         "also the recipient alone.",
     }
-    json_shown: ClassVar[JsonSchema] = {"type": ["string", "object"]}
+    json_shown: ClassVar[JsonSchema] = {}
 
 
 class QrCode(Resource):
@@ -62,14 +65,20 @@ The form of `data` depends on the type:
   of `POST /api/url/add`.
 - `phone`: a phone number of 2 to 40 digits, spaces and `+ * # ( ) . / -`.
 - `vcard`, `email`, `sms`, `wifi`: an object, see below. `email` and `sms` also take the recipient alone."""
-    noun = "QR code"
+    noun, called = "QR code", "QR"
     path = plural = "qr"
     list_key = "qrs"
+    answered = ("id", "link")
 
     id = row_id()
     code = member(Shown({"type": "string"}), "", "bcd234fgh567", shown=EXPORT)
     link = member(Shown({"type": "string", "pattern": "^https?://"}), "", "https://go.example.org/qr/bcd234fgh567")
-    name = member(Text(), "Its name in lists. Without it, the name is derived from the data.", "Poster", label="Name")
+    name = member(
+        Text(),
+        "Its name in lists. Without it, the name is derived from the data, and follows it.",
+        "Poster",
+        label="Name",
+    )
     type = member(
         Choice(qr_data.TYPES, required=True),
         "The type of the data. It cannot be changed.",
@@ -81,7 +90,8 @@ The form of `data` depends on the type:
     data = member(Data(required=True), "The content of the code.", "Hello", label="Content", needed=True, shown=DETAIL)
     background = member(
         Rgb(load_default=WHITE),
-        "The color behind the code. The contrast must be at least 3 to 1; the error names colors that do.",
+        "The color behind the code. A contrast of less than 3 to 1 causes a warning that names better colors, and one "
+        f"of less than {MIN_SCANNED} to 1, which cameras cannot scan, an error.",
         WHITE,
         label="Background",
         shown=DETAIL,
@@ -90,7 +100,8 @@ The form of `data` depends on the type:
     logo = member(
         Text(MAX_URL, allow_empty=True, allow_none=True),
         "An image for the center: a URL that is fetched once, or the name of a file in the folder `logos/` of the "
-        "service. PNG or JPEG, at most 1 MiB and 4 megapixels. An update with the same `logo` keeps the stored image. "
+        "service. PNG or JPEG, at most 1 MiB and 4 megapixels. A URL that cannot be fetched causes a warning, and the "
+        "code is stored without it. An update with the same `logo` keeps the stored image. "
         "A logo that was uploaded in the console has a name such as `upload:0f3a`. It is read as it was sent, or as "
         "`null` if it was stored before the service kept this.",
         "https://example.com/logo.png",
@@ -105,30 +116,62 @@ The form of `data` depends on the type:
     )
 
     @classmethod
+    def read(cls, user_id: int, row_id: int) -> Row:
+        return qr.read(user_id, row_id)
+
+    @classmethod
+    def as_read(cls, row: Row) -> Row:
+        details = {name: value for name, value in row.items() if name not in ("version", "statistics")}
+        return {"data": row["statistics"], "details": details}
+
+    @classmethod
     def create(cls, user_id: int, members: Row, image: bytes | None = None) -> Row:
         """Store a QR code. `image` is the logo if it was uploaded; `logo` is then its name."""
-        return qr.add(user_id, cls.to_row(members, image) | {"code": qr_data.new_code()})
+        added = qr.add(user_id, cls.to_row(members, image) | {"code": qr_data.new_code()})
+        return qr.read_current(user_id, added["id"])
 
     @classmethod
     def change(cls, user_id: int, row_id: int, members: Row, image: bytes | None = None) -> Row:
         stored = qr.find_fixed(user_id, row_id)
         if members.get("logo") == stored["logo"]:
             members.pop("logo", None)  # keep the image instead of fetching it again
-        qr.update(user_id, row_id, _prepare(stored["type"], members, image))
-        return {"id": row_id}
+        row = _prepare(stored["type"], members, image)
+        if members.keys() & {"foreground", "background"}:
+            _warn_of_colors(stored | members)
+        old, new = (qr_data.default_name(stored["type"], code["data"]) for code in (stored, row))
+        qr.update(user_id, row_id, row | {"old_name": old, "new_name": new})
+        return qr.read_current(user_id, row_id)
 
     @classmethod
-    def to_row(cls, new: Row, image: bytes | None = None) -> Row:
-        """Return the arguments of `qr.add` for the body of a create."""
+    def to_row(cls, new: Row, image: bytes | AppError | None = None) -> Row:
+        """Return the arguments of `qr.add` for the body of a create. `image` is the logo, or why it was not loaded."""
         sent = {name: value for name, value in new.items() if name != "logo" or value}
-        prepared = _prepare(new["type"], sent, image)
-        return {"name": qr_data.default_name(new["type"], prepared["data"])} | prepared
+        row = _prepare(new["type"], sent, image)
+        _warn_of_colors(row)
+        return {"name": qr_data.default_name(new["type"], row["data"])} | row
 
 
-def _prepare(kind: str, members: Row, image: bytes | None = None) -> Row:
-    """Replace the data by its stored form, and the logo by its image."""
+def _prepare(kind: str, members: Row, image: bytes | AppError | None) -> Row:
+    """Replace the data by its stored form, and the logo by its image. Ignore a logo that cannot be reached."""
     data = qr_data.normalize(kind, members["data"])
-    prepared = members | {"data": data, "own_alias": qr_data.own_alias(kind, data)}
-    if "logo" in members:
-        prepared |= {"logo": image or logos.load(members["logo"]), "logo_source": members["logo"]}
-    return prepared
+    row = members | {"data": data, "own_alias": qr_data.own_alias(kind, data)}
+    return row if (source := row.pop("logo", None)) is None else row | _logo(source, image)
+
+
+def _logo(source: str, image: bytes | AppError | None) -> Row:
+    """Return the columns of a logo, or nothing but a warning if its URL cannot be fetched."""
+    try:
+        if isinstance(image, AppError):
+            raise image
+        return {"logo": image or logos.load(source), "logo_source": source}
+    except AppError as error:
+        if error.code not in logos.UNREACHABLE:
+            raise
+        warn(f"The logo was ignored. {error.message}")
+        return {}
+
+
+def _warn_of_colors(code: Row) -> None:
+    pair = code["foreground"], code["background"]
+    if colors.is_close(*pair):
+        warn(AppError("colours_too_close", **colors.better(*pair)).message)

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Protocol, Self, Unpack, cast
 from marshmallow import fields, missing, pre_load
 
 from linkmgr.db.statements import Page, Paging, Row
-from linkmgr.fields.base import Id, New, Timestamp, load
+from linkmgr.fields.base import Id, Timestamp
+from linkmgr.fields.bodies import New, load
 from linkmgr.fields.member import member
 
 # The places that show a member, if it is not shown everywhere
@@ -46,10 +47,12 @@ class Resource(New):
     path_of_add: ClassVar[str] = ""  # after /api/, if it is not <path>/add
     list_key: ClassVar[str] = ""  # of the list in its response, if it is not `plural`
     also_shown: ClassVar[tuple[str, ...]] = ()  # in responses to writes; a client may send them back
+    drops_defaults: ClassVar[bool] = False  # True if members with their default values are dropped from a create
+    answered: ClassVar[tuple[str, ...]] = ("id",)  # beside the record, in the response to a create
     rows: Rows
     sent_on: ClassVar[str] = ""  # "create" or "update" in the schemas of bodies
 
-    def __init__(self) -> None:
+    def __init__(self, only: tuple[str, ...] | None = None) -> None:
         declared: dict[str, Any] = self._declared_fields
         is_update = self.sent_on == "update"
         left_out = [
@@ -57,7 +60,7 @@ class Resource(New):
             for name, field in declared.items()
             if self.sent_on and (field.dump_only or (is_update and field.metadata["fixed"]))
         ]
-        super().__init__(exclude=left_out)
+        super().__init__(only=only, exclude=left_out)
 
     def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
         if self.sent_on == "update":
@@ -128,6 +131,11 @@ class Resource(New):
     def record(cls, row: Row) -> Row:
         """Return what is shown of a row, and its version."""
         return {name: row[name] for name in (*cls.shown(), "version")}
+
+    @classmethod
+    def as_read(cls, row: Row) -> Row:
+        """Return the members of the response to a single read, which creates and updates have too."""
+        return {"data": {name: row[name] for name in cls.shown()}}
 
     @classmethod
     @cache

@@ -7,6 +7,8 @@ from marshmallow import post_load
 from linkmgr.db.statements import Row
 from linkmgr.fields.aliases import Alias
 from linkmgr.fields.base import Choice, Shown, Target, Text, Url
+from linkmgr.fields.countries import NAMES
+from linkmgr.fields.languages import LANGUAGES
 from linkmgr.fields.links import (
     DeepLink,
     Expiry,
@@ -30,6 +32,11 @@ from linkmgr.web import passwords
 
 MAX_DESCRIPTION = 1000
 RECORD, TOTALS = "record", "list export"  # where a member is shown
+# The choices of forms for targets, by the value that is stored
+COUNTRIES = {name.lower(): name for name in sorted(names[0] for names in NAMES.values())}
+_DEVICES = "iPhone iPad Android Mac Windows Linux ChromeOS Phone Tablet Mobile Desktop"
+DEVICES = {name.lower(): name for name in _DEVICES.split()}
+NAMES_OF_LANGUAGES = {name: name.capitalize() for name in sorted({*LANGUAGES.values()})}
 # Clients send these defaults with every link. A create with nothing else returns the existing link of the URL, and an
 # update with nothing else leaves it so.
 _DEFAULTS: Row = {
@@ -70,6 +77,7 @@ and host of the short URL."""
     path = "url"
     plural = "urls"
     also_shown = ("short",)
+    drops_defaults = True
 
     id = row_id()
     alias = member(Shown({"type": "string"}), "", "summer")
@@ -121,6 +129,7 @@ and host of the short URL."""
         "Targets by the visitor's country.",
         [{"location": "Germany", "link": "https://example.de/sale"}],
         label="Countries",
+        options=COUNTRIES,
         shown=DETAIL,
     )
     devicetarget = member(
@@ -134,6 +143,7 @@ and host of the short URL."""
         "Targets by the visitor's device.",
         [{"device": "iphone", "link": "https://example.com/iphone"}],
         label="Devices",
+        options=DEVICES,
         shown=DETAIL,
     )
     languagetarget = member(
@@ -141,6 +151,7 @@ and host of the short URL."""
         "Targets by the language of the visitor's browser.",
         [{"language": "fr", "link": "https://example.com/fr"}],
         label="Languages",
+        options=NAMES_OF_LANGUAGES,
         shown=DETAIL,
     )
     parameters = member(

@@ -64,6 +64,7 @@ process of the service. Events and deliveries are kept for {DAYS_KEPT} days. Of 
 are dropped, delivered or not. There is no stream of events: call `GET /api/events` with the last `next`."""
     noun = path = "webhook"
     plural = path_of_add = "webhooks"
+    answered = ("id", "secret")
     rows = webhooks
 
     id = row_id()

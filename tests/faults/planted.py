@@ -22,5 +22,5 @@ def forgetting() -> Flask:
 
 def not_adopting() -> Flask:
     """Do not store the visits of processes that died."""
-    queue.VisitQueue._store_orphans = lambda self: True  # type: ignore[method-assign]
+    queue.VisitQueue._store_orphans = lambda self: None  # type: ignore[method-assign]
     return create_app()

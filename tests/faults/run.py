@@ -18,8 +18,7 @@ _CLICKS = "SELECT coalesce(sum(clicks), 0)::int FROM totals WHERE tracked_id = %
 _NUMBERS = """
     SELECT clicks,
            (SELECT coalesce(sum(visits), 0)::bigint FROM tracked_rollups r
-             WHERE r.tracked_id = t.tracked_id AND unit = 'all' AND NOT bot)
-           + (SELECT count(*) FROM pending_visits p WHERE p.tracked_id = t.tracked_id AND NOT bot),
+             WHERE r.tracked_id = t.tracked_id AND unit = 'all' AND NOT bot),
            (SELECT coalesce(sum(visits), 0)::bigint
               FROM tracked_counts(ARRAY[t.tracked_id], '{""}', '-infinity', 'infinity', '{}', '{f}')),
            (SELECT count(*) FROM visits v WHERE v.tracked_id = t.tracked_id AND NOT bot)

@@ -80,7 +80,7 @@ class Browser:
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Wait until the condition holds. An element that it reads may disappear meanwhile."""
         # The driver raises a different error for each way in which a page can disappear during a command.
-        WebDriverWait(self.driver, 10, 0.05, [WebDriverException]).until(lambda _: condition())
+        WebDriverWait(self.driver, 60, 0.05, [WebDriverException]).until(lambda _: condition())
 
     def _is_whole(self) -> bool:
         return bool(self.run("return document.readyState === 'complete'"))

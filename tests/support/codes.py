@@ -1,6 +1,5 @@
 """QR codes: bodies, and what their images show."""
 
-import shutil
 from io import BytesIO
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ import zxingcpp
 from PIL import Image
 from werkzeug.test import TestResponse
 
+from linkmgr.pages import qr as qr_pages
 from tests.conftest import BASE_URL, Client
 from tests.support.factories import Sql
 
@@ -57,9 +57,9 @@ def add_code(client: Client, kind: str = "text", **sent: Any) -> str:
     return address_of(answer.get_json()["link"])
 
 
-def clear_cache(client: Client) -> None:
-    """Delete the rendered images from the cache."""
-    shutil.rmtree(client.http.application.extensions["linkmgr_images"].folder)
+def clear_cache() -> None:
+    """Forget the rendered images."""
+    qr_pages._kept.clear()
 
 
 def fetched(client: Client, path: str, **headers: str) -> TestResponse:

@@ -1,9 +1,12 @@
 """Insert rows of a user directly, for tests that do not depend on how they are created. `sql` is the fixture."""
 
+import json
+import time
 from collections.abc import Callable
 from itertools import count
 
 from linkmgr.db.statements import Row
+from linkmgr.repository import visits
 
 Sql = Callable[..., list[Row]]
 Make = Callable[[Sql, int], int]
@@ -106,19 +109,24 @@ def qr(sql: Sql, user_id: int, *, name: str = "Poster") -> int:
 
 
 def visit(sql: Sql, tracked_id: int) -> None:
+    """Store a visit of now."""
     sql(
-        """
-        WITH stored AS (
-            INSERT INTO visits (tracked_id, at, visitor, country, referrer, browser, os)
-            VALUES (%(tracked_id)s, now(), '', 'Germany', 't.co', 'Firefox', 'Linux') RETURNING *)
-        INSERT INTO pending_visits
-        SELECT user_id, tracked_id, at, bot, country, city, referrer, browser, os, device, language
-          FROM stored
-          JOIN (SELECT id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs) owned ON id = tracked_id
-        RETURNING 1
-        """,
-        tracked_id=tracked_id,
-    )
+        visits.ADD,
+        spool=f"visit-{next(_numbers)}",
+        start=0,
+        stop=1,
+        visits=json.dumps(
+            [
+                sql("SELECT user_id FROM links WHERE id = %(id)s UNION ALL SELECT user_id FROM qrs WHERE id = %(id)s",
+                    id=tracked_id)[0]
+                | {"tracked_id": tracked_id, "at": time.time(), "visitor": "", "country": "Germany", "referrer": "t.co",
+                   "browser": "Firefox", "os": "Linux", "device": "desktop", "city": "Berlin", "language": "German",
+                   "bot": False}
+            ]
+        ),
+        max_labels=visits.MAX_LABELS,
+        other=visits.OTHER,
+    )  # fmt: skip
 
 
 def campaign(sql: Sql, user_id: int) -> int:

@@ -20,7 +20,7 @@ KEY = "token-of-ada"
 AT = "2026-02-04T12:04:57.000Z"
 
 Respond = Callable[[str, dict[str, str], BaseHTTPRequestHandler], Any]
-Serve = Callable[..., list[str]]
+Start = Callable[..., list[str]]
 
 
 def parameters(query: str) -> dict[str, str]:
@@ -42,8 +42,8 @@ def service(respond: Respond, requests: list[str]) -> Answer:
     return answer
 
 
-@pytest.fixture(name="serve")  # the name of the module's import must differ from that of the argument
-def serving(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
+@pytest.fixture
+def start_service(app: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Start a service, and return the list of its requests."""
     with ExitStack() as stack:
 

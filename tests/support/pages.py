@@ -54,8 +54,10 @@ def is_signed_in(browser: FlaskClient) -> bool:
 
 
 def send(browser: FlaskClient, path: str, **fields: str) -> str:
-    """Send a form and return the page that it redirects to."""
+    """Send a form and return the page with its message: that of a refusal, or the one that it redirects to."""
     answer = browser.post(path, data=fields)
+    if answer.status_code in (400, 429):
+        return answer.text
     assert (answer.status_code, answer.headers["Location"]) == (303, "/account")
     return browser.get("/account").text
 

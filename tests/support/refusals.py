@@ -9,7 +9,7 @@ from flask import Flask
 from marshmallow import Schema
 
 from linkmgr.errors import AppError
-from linkmgr.fields.base import load
+from linkmgr.fields.bodies import load
 from linkmgr.openapi.operations import OPERATIONS
 from tests.support.bodies import LEAST, Members
 

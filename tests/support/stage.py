@@ -57,7 +57,8 @@ class Stage:
             existing["ids"] = [self.ids["link"]]
         if call.path.startswith("/api/url/"):
             existing |= {name: self.ids[name] for name in ("campaign", "channel")}
-            existing |= {"pixels": [self.ids["pixel"]], "type": f"overlay-{self.ids['overlay']}", "domain": self.domain}
+            existing |= {"pixels": [self.ids["pixel"]], "channel": [self.ids["channel"]], "domain": self.domain}
+            existing["type"] = f"overlay-{self.ids['overlay']}"
         if call.path.startswith("/api/key/"):
             existing["domains"] = [self.ids["domain"]]
         if call.path.startswith("/api/webhook"):

@@ -35,11 +35,8 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def statistics(sql: Sql, tracked_id: int) -> statements.Row:
-    def fetch(statement: str, **params: Any) -> statements.Row | None:
-        return next(iter(sql(statement, **params)), None)
-
-    totals = fetch("SELECT clicks, visitors, counted, top_labels FROM totals WHERE tracked_id = %(id)s", id=tracked_id)
-    return visits.statistics(fetch, tracked_id, totals or dict.fromkeys(visits.TOTALS))
+    totals = sql("SELECT clicks, visitors, top_labels FROM totals WHERE tracked_id = %(id)s", id=tracked_id)
+    return visits.statistics(totals[0] if totals else dict.fromkeys(visits.TOTALS))
 
 
 class Target:
