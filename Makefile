@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := dev
-.PHONY: help dev run test test-fast picture fuzz faults lint check bench bench-scale
+.PHONY: help dev run test test-fast clients picture fuzz faults lint check bench bench-scale
 VENV := .venv
 PYTHON ?= python3
 # On a terminal, pip shows its progress. Standard output is no terminal inside of $$(...).
@@ -18,12 +18,15 @@ run: $(VENV)/serve  ## start the service as in production
 test test-fast: export PYTHONDONTWRITEBYTECODE :=
 
 test: $(VENV)/test  ## run all tests
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "browser or not (alone or services)"
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "services and not (alone or browser)"
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not clients and (browser or not (alone or services))"
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "services and not (alone or browser or clients)"
 	@$(VENV)/bin/python -m pytest -m "alone and not browser"
 
 test-fast: $(VENV)/test  ## run the tests that need neither a whole service nor a browser, in about two minutes
-	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not (alone or browser or services or slow)"
+	@$(VENV)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not (alone or browser or clients or services or slow)"
+
+clients: $(VENV)/clients/package.json  ## generate clients in Go, PHP and TypeScript from the OpenAPI document, and use them
+	@$(VENV)/bin/python -m pytest -m clients
 
 picture: $(VENV)/test  ## draw the first image of the README again
 	@PICTURE=.github/link.webp $(VENV)/bin/python -m pytest tests/test_readme_picture.py
@@ -62,3 +65,9 @@ $(VENV)/test: $(VENV)/serve tests/requirements.txt
 	@echo "Installing the packages of tests/requirements.txt into $(VENV) (once) ..."
 	@$(VENV)/bin/python $(PIP) -r tests/requirements.txt
 	@touch $@
+
+$(VENV)/clients/package.json: $(VENV)/test tests/clients/package.json
+	@command -v npm >/dev/null || { echo "npm is missing: apt-get install npm" >&2; exit 1; }
+	@mkdir -p $(VENV)/clients && cp tests/clients/package.json $@
+	@echo "Installing the packages of tests/clients/package.json into $(VENV)/clients (once) ..."
+	@npm install --prefix $(VENV)/clients --silent --no-audit --no-fund || { rm $@; exit 1; }
