@@ -31,12 +31,12 @@ def test_a_webhook_of_a_deleted_row_can_still_be_changed(alice: Client, sql: Sql
 def test_a_filter_accepts_no_row_of_another_user(alice: Client, bob: Client, sql: Sql) -> None:
     webhook_id, _ = subscribe(alice)
     for name in ("campaign", "channel", "domain"):
-        row_id = getattr(factories, name)(sql, bob.id)
-        for refused in (
-            alice.post("/api/webhooks", {"name": "Hook", "events": ["*"], name: row_id}),
-            alice.put(f"/api/webhook/{webhook_id}/update", {name: row_id}),
-        ):
-            assert (refused.status_code, refused.get_json()["code"]) == (400, f"{name}_unknown")
+        for row_id in (getattr(factories, name)(sql, bob.id), 2**40):
+            for refused in (
+                alice.post("/api/webhooks", {"name": "Hook", "events": ["*"], name: row_id}),
+                alice.put(f"/api/webhook/{webhook_id}/update", {name: row_id}),
+            ):
+                assert (refused.status_code, refused.get_json()["code"]) == (400, f"{name}_unknown")
 
 
 def test_a_filter_selects_visits_and_not_only_events(
