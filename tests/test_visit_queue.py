@@ -1,5 +1,6 @@
 """The queue of visits: visitors do not wait for the database, and no failure loses or doubles a visit."""
 
+import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,6 +8,7 @@ from urllib.request import Request, urlopen
 
 import psycopg2
 import pytest
+from psycopg2.errors import QueryCanceled
 
 from linkmgr.repository import visits
 from linkmgr.visits.queue import VisitQueue
@@ -64,6 +66,29 @@ def test_an_unexpected_error_does_not_stop_the_queue(
     for _ in range(3):
         recorder.add(visit_of(target, alice))
     wait_until(lambda: target.clicks == 3)
+
+
+def test_a_batch_that_exceeds_its_timeout_is_followed_by_smaller_ones(
+    recorder: VisitQueue, target: Target, alice: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add, sizes, canceled = visits.add, list[int](), list[int]()
+
+    def add_few(spool: str, start: int, stop: int, batch: str) -> bool:
+        number = len(json.loads(batch))
+        (canceled if number > 30 else sizes).append(number)
+        if number > 30:
+            raise QueryCanceled
+        return add(spool, start, stop, batch)
+
+    for _ in range(100):
+        recorder.add(visit_of(target, alice))
+    monkeypatch.setattr(visits, "add", add_few)
+    wait_until(recorder.flush)
+    monkeypatch.setattr(visits, "add", add)
+    wait_until(recorder.flush)
+    assert target.clicks == 100
+    assert sum(sizes) <= 100
+    assert sum(number == 100 for number in canceled) <= 1
 
 
 # --- months

@@ -186,6 +186,7 @@ def add(spool: str, start: int, stop: int, visits: str) -> bool:
 def add_imported(spool: str, start: int, stop: int, visits: str) -> list[Row]:
     """Store visits as `add` does. Return the numbers of those beyond the monthly limit, as `visits` by `tracked_id` and
     `bot`."""
+    row("SELECT set_config('enable_seqscan', 'off', true)")
     result = run_repeatable(ADD, **_params(spool, start, stop, visits))
     return (result and result["refused"]) or []
 

@@ -28,6 +28,7 @@ RETRY_SECONDS = 1
 ORPHANS_SECONDS = 5  # between two searches for files of dead processes
 LOG_SECONDS = 10  # between two log messages about lost visits
 MAX_BATCH = 2000
+FAST_SECONDS = 0.5  # after a batch that took less, the next one may be twice as large
 # Replace a stored file of more than this size, so that most of a file is free when the disk becomes full.
 REPLACE_BYTES = spool.SIZE // 4
 _BOT = b'"bot":true'  # in the line of a bot; quotation marks in labels are escaped
@@ -66,6 +67,7 @@ class VisitQueue:
         self._flush_lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._next_orphans = 0.0  # time.monotonic()
+        self._size = MAX_BATCH  # of the next batch
         self._unlogged = 0  # lost visits since the last log message
         self._next_log = 0.0  # time.monotonic()
 
@@ -179,15 +181,19 @@ class VisitQueue:
 
     def _drain(self, source: Spool) -> int:
         number = 0
-        while lines := source.read(MAX_BATCH):
+        while lines := source.read(self._size):
+            began = time.monotonic()
             self._store(source, lines)
+            if time.monotonic() - began < FAST_SECONDS:
+                self._size = min(MAX_BATCH, self._size * 2)
             number += len(lines)
         return number
 
     def _store(self, source: Spool, lines: list[bytes]) -> None:
         """Store some of the next lines of a file.
 
-        Divide a batch with a visit that cannot be stored, until only that visit is lost.
+        Divide a batch with a visit that cannot be stored, until only that visit is lost. A batch that exceeds its
+        timeout, because its links have many labels, is divided likewise, and the next ones stay as small.
         """
         batch = f"[{b','.join(lines).decode(errors='replace')}]"
         try:
@@ -195,7 +201,8 @@ class VisitQueue:
                 metrics.count("visits_recorded", sum(_BOT not in line for line in lines))
         except (pg.QueryCanceled, *_INVALID) as error:
             if len(lines) > 1:
-                self._store(source, lines[: len(lines) // 2])
+                self._size = len(lines) // 2
+                self._store(source, lines[: self._size])
             elif isinstance(error, pg.QueryCanceled):  # timeout
                 raise
             elif self._store_batch(source, lines, "[]"):
