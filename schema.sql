@@ -1248,10 +1248,11 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- Check that a plan allows the rows that were just counted. Creates share a lock while at least 32 more rows are allowed.
--- At most 32 transactions do so at once, because each has locked its part of `usage_parts`, and each adds one row, because
--- it is a single statement. Any other create locks alone, so that it waits for all others and sees their rows. An
--- unlimited plan locks nothing. `public.usage`, because restricted keys have a view of this name.
+-- Check that a plan allows the rows that were just counted. Creates share a lock if at least 64 more rows are allowed. At
+-- most 32 transactions do so at once, because each has locked its part of `usage_parts`, and each adds one row, because it
+-- is a single statement. So at least 32 rows are still allowed once they have the lock, and none of them needs to lock
+-- alone as well, which would be a deadlock. Any other create locks alone, so that it waits for all others and sees their
+-- rows. An unlimited plan locks nothing. `public.usage`, because restricted keys have a view of this name.
 CREATE FUNCTION require_plan(owner bigint, name text, feature text, number bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     label   text := replace(name, '_', ' ');
@@ -1267,7 +1268,7 @@ BEGIN
         LOOP
             rows := coalesce((SELECT total FROM public.usage WHERE user_id = owner AND kind = name), 0);
             EXIT WHEN alone OR (shared AND rows <= maximum - 32);
-            shared := number = 1 AND rows <= maximum - 32 AND now() = statement_timestamp()
+            shared := number = 1 AND rows <= maximum - 64 AND now() = statement_timestamp()
                       AND pg_try_advisory_xact_lock_shared(hashtext(name), hashint8(owner));
             IF NOT shared THEN
                 PERFORM pg_advisory_xact_lock(hashtext(name), hashint8(owner));

@@ -142,10 +142,10 @@ def test_creates_of_a_user_far_from_a_limit_do_not_wait_for_each_other(
 
 
 def test_concurrent_creates_that_come_near_a_limit_never_exceed_it(app: Flask, limited: Limited, sql: Sql) -> None:
-    carol = limited("pixels", count="60")
-    answers = at_once(100, lambda n: create(Client(app.test_client(), carol.key), "pixels", n)[0], threads=40)
-    assert Counter(answers) == {200: 60, 400: 40}
-    assert owned(sql, carol, "pixels") == (60, 60)
+    carol = limited("pixels", count="130")
+    answers = at_once(170, lambda n: create(Client(app.test_client(), carol.key), "pixels", n)[0], threads=40)
+    assert Counter(answers) == {200: 130, 400: 40}
+    assert owned(sql, carol, "pixels") == (130, 130)
 
 
 @over_features
