@@ -2,6 +2,7 @@
 
 from flask import Blueprint, Response
 
+from linkmgr.db import transaction
 from linkmgr.fields.bodies import body
 from linkmgr.fields.query import query_choice, query_text
 from linkmgr.repository import login, users
@@ -27,7 +28,9 @@ def read(user_id: int) -> Response:
 
 @bp.post("/user/add")
 def add() -> Response:
-    user = users.read(User.register(body(User.creates()))["id"])
+    members = body(User.creates())
+    with transaction.joined():
+        user = users.read(User.register(members)["id"])
     return created(user.pop("version"), {}, "User has been registered.", data=user)
 
 

@@ -108,7 +108,7 @@ def with_random_alias(store: Callable[[str], T]) -> T:
 def add(user_id: int, *, url: str, **members: Any) -> Row:
     """Store a link and return the record as url_records.read does, and as `is_new` if there was none like it."""
     if not members.keys() - {"hosts"}:
-        return _added(user_id, _add_url_only(user_id, url, members.get("hosts", [])))
+        return _add_url_only(user_id, url, members.get("hosts", []))
     params = to_params({"url": url} | members)
     if params["custom"]:
         return _added(user_id, _add(user_id, params["custom"], params))
@@ -122,14 +122,19 @@ def _added(user_id: int, link: Row | None) -> Row:
     return record | {"is_new": is_new}
 
 
-def _add_url_only(user_id: int, url: str, hosts: list[str]) -> Row | None:
+def _add_url_only(user_id: int, url: str, hosts: list[str]) -> Row:
     """Store a link of a URL alone, or return the existing one, which is not written, so that it keeps its version."""
     for _ in range(_TRIES):
         link = with_random_alias(lambda alias: _add_plain(user_id, alias, url, hosts))
-        if link := link or _find_plain(user_id, url, hosts):
-            if link["id"] or link["refusal"]:
-                return link
-            return with_random_alias(lambda alias: _add_own_plain(user_id, alias, url, hosts))
+        link = link or _find_plain(user_id, url, hosts)
+        if link and not link["id"] and not link["refusal"]:
+            link = with_random_alias(lambda alias: _add_own_plain(user_id, alias, url, hosts))
+        if link:
+            try:
+                return _added(user_id, link)
+            except AppError as error:
+                if error.code != "missing":
+                    raise
     raise AppError("busy", seconds=RETRY_SECONDS)  # each time, the existing link was deleted before it was read
 
 

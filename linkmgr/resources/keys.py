@@ -1,6 +1,7 @@
 """/api/keys and /api/key"""
 
 from linkmgr import keys
+from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.fields.base import Boolean, Integer, Shown, Text, Timestamp
 from linkmgr.fields.bodies import New
@@ -118,8 +119,9 @@ A mistyped key is refused without being looked up."""
     def create(cls, user_id: int, members: Row) -> Row:
         """Add a key, and return also the key itself, which is not shown again."""
         secret = keys.new_scoped_key()
-        added = api_keys.add(user_id, cls.complete(members) | {"secret": secret})
-        return cls.read(user_id, added["id"]) | {"key": secret}
+        with transaction.joined():
+            added = api_keys.add(user_id, cls.complete(members) | {"secret": secret})
+            return cls.read(user_id, added["id"]) | {"key": secret}
 
     @staticmethod
     def rotate(user_id: int, row_id: int, *, overlap: int, version: str | None = None) -> Row:

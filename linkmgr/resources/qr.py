@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from marshmallow import fields
 
+from linkmgr.db import transaction
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields import colors
@@ -127,8 +128,9 @@ The form of `data` depends on the type:
     @classmethod
     def create(cls, user_id: int, members: Row, image: bytes | None = None) -> Row:
         """Store a QR code. `image` is the logo if it was uploaded; `logo` is then its name."""
-        added = qr.add(user_id, cls.to_row(members, image) | {"code": qr_data.new_code()})
-        return qr.read_current(user_id, added["id"])
+        row = cls.to_row(members, image) | {"code": qr_data.new_code()}
+        with transaction.joined():
+            return qr.read_current(user_id, qr.add(user_id, row)["id"])
 
     @classmethod
     def change(cls, user_id: int, row_id: int, members: Row, image: bytes | None = None) -> Row:
