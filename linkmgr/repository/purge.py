@@ -32,7 +32,6 @@ class Purged(NamedTuple):
 def purge() -> Purged:
     """Delete visits past their owner's retention period, and visitors without visits. Drop the months that no owner
     retains. The totals of links and the rollups by day remain."""
-    create_partitions()
     months = visits = 0
     for month in _expired_months():
         if month["whole"]:
@@ -277,8 +276,10 @@ def _delete_expired_rows() -> None:
 
 
 def delete_some_expired() -> None:
-    """Delete at most MAX_ROWS rows of each kind, unless there was nothing more a short time ago."""
+    """Delete at most MAX_ROWS rows of each kind, and create the next partitions of `visits`, unless this process did so
+    a short time ago and nothing more was expired."""
     if monotonic() < _ended[0] + _ROUND_SECONDS:
         return
+    create_partitions()
     if max([delete_expired(MAX_ROWS) for delete_expired in _KINDS]) < MAX_ROWS:
         _ended[0] = monotonic()
