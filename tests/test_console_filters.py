@@ -87,7 +87,11 @@ def test_all_labels_are_shown_and_searched(console: FlaskClient, alice: Client, 
     page = get(console, "/console/statistics?dimension=referrer&q=7.EXAMPLE")
     assert page.count(".example.com</bdi>") == 6
     assert len(rows(console, "dimension=referrer&q=7.example")) == 6
-    assert "Nothing has this text." in get(console, "/console/statistics?dimension=referrer&q=nowhere")
+    assert "No row has this text." in get(console, "/console/statistics?dimension=referrer&q=nowhere")
+
+
+def test_a_chart_without_visitors_has_one_line(console: FlaskClient, link: int) -> None:
+    assert "visitor" not in get(console, "/console/statistics").split("<main")[1].split('id="by"')[0].lower()
 
 
 def test_a_label_with_a_comma_filters_by_it(console: FlaskClient, link: int) -> None:

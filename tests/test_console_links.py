@@ -81,6 +81,7 @@ def test_filters_are_in_the_query_and_each_is_removed_by_its_chip(
         ("domain:{host}", ["branded"], 1),
         ("is:nothing", [], 1),
         ("campaign:nowhere", [], 1),
+        ('campaign:""', [], 1),
     ],
 )
 def test_words_of_the_search_are_filters(

@@ -63,7 +63,7 @@ class Chart(NamedTuple):
     y_ticks: list[tuple[float, str]]  # from the top down
     x_ticks: list[tuple[float, str]]  # in percent of the width
     noun: str  # of one visit
-    second: str  # what the second line shows: "before" or "visitors"
+    second: str  # what the second line shows: "before", "visitors" or ""
 
 
 def buckets(rows: list[Row], starts: list[datetime], before: list[datetime]) -> list[Bucket]:
@@ -151,9 +151,9 @@ def chart(
     noun: str = "click",
     is_current: bool = True,
     sentence: str = "",
+    second: str = "before",
 ) -> Chart:
-    """Return the chart of clicks. If it is current, the last bucket is not complete. With a `sentence` as its title,
-    its second line shows visitors."""
+    """Return the chart of clicks. If it is current, the last bucket is not complete. `sentence` is another title."""
     ticks = y_ticks(max(max(bucket.clicks, bucket.previous) for bucket in buckets))
     top, step = ticks[-1], WIDTH / len(buckets)
 
@@ -180,7 +180,7 @@ def chart(
         [(HEIGHT - tick / top * HEIGHT, f"{tick:,}") for tick in reversed(ticks)],
         [((number + 0.5) / len(buckets) * 100, label) for number, label in x_ticks([b.start for b in buckets], unit)],
         noun,
-        "visitors" if sentence else "before",
+        second,
     )
 
 

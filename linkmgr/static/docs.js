@@ -96,7 +96,7 @@ function filterOperations() {
     const text = operation.querySelector("summary").textContent.toLowerCase();
     operation.hidden = !words.every((word) => text.includes(word));
   }
-  for (const section of document.querySelectorAll("section.card"))
+  for (const section of document.querySelectorAll("section.card:has(.operation)"))
     section.hidden = !section.querySelector(".operation:not([hidden])");
   const matches = operations.filter((operation) => !operation.hidden).length;
   document.getElementById("matches").textContent = filter.value ? `${matches} of ${operations.length} operations` : "";

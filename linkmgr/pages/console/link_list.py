@@ -69,7 +69,7 @@ def _query(choices: dict[str, list[Row]]) -> dict[str, Any]:
 
     def take(match: re.Match[str]) -> str:
         """Set the filter that a word of the search names. Keep other words."""
-        name, value = match[1], (match[2] or match[3]).lower()
+        name, value = match[1], (match[2] or match[3] or "").lower()
         ids = {row["name"].rpartition("://")[2].lower(): str(row["id"]) for row in choices.get(name, ())}
         choice = (name, ids[value]) if value in ids else _WORDS.get(f"{name}:{value}")
         query.update([choice] if choice else [])

@@ -38,7 +38,7 @@ def changes(kind: Kind, record: Row, stored: Row) -> Row:
     """Return the members that differ, those that checkboxes remove, and those that an update needs."""
     fields = kind.updates()().fields
     changes = {name: record[name] for name in fields if record[name] != stored[name]}
-    changes |= {name: "" for name in fields if f"{name}.remove" in request.form}
+    changes |= {name: "" for name in fields if fields[name].load_only and f"{name}.remove" in request.form}
     return changes and {name: record[name] for name in fields if fields[name].required} | changes
 
 

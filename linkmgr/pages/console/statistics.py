@@ -95,6 +95,7 @@ def _chart(selection: Asked, report: stats.Report, now: datetime) -> charts.Char
         noun=noun,
         is_current=is_current,
         sentence=f"{counted} in {selection.period.name}",
+        second="" if visitors is None else "visitors",
     )
 
 
