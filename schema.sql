@@ -398,7 +398,12 @@ CREATE TABLE campaigns (
 -- Shared ids of links and QR codes, so that statistics refer to either by one number.
 CREATE SEQUENCE tracked_ids;
 
--- Short links. `plain` is true if the link was created from a URL alone: the same URL then returns the same link.
+-- Return the restricted key of the request, or null.
+CREATE FUNCTION current_key() RETURNS bigint LANGUAGE sql STABLE
+RETURN nullif(current_setting('linkmgr.key_id', true), '')::bigint;
+
+-- Short links. `plain` is true if the link was created from a URL alone: the same URL then returns the same link, to the
+-- restricted key that created it, or to all other callers.
 -- `custom` is true if the user chose the alias. `public` links appear in the lists of campaigns. `locations`, `devices`
 -- and `languages` map a lower-case name to a URL. `parameters` is an array of [name, value]. `imported_clicks` is the
 -- number of clicks that another service counted, without those that were imported as visits. No statistics include it.
@@ -437,7 +442,7 @@ CREATE TABLE links (
 );
 -- Lists read the unique index on (user_id, id). A link of a URL alone has an entry in no other index than this one, the
 -- primary key and that of the search.
-CREATE UNIQUE INDEX plain_link ON links (user_id, md5(url)) WHERE plain;
+CREATE UNIQUE INDEX plain_link ON links (user_id, md5(url), key_id) NULLS NOT DISTINCT WHERE plain;
 -- The public list of a campaign, and its deletion.
 CREATE INDEX ON links (campaign_id, id) WHERE campaign_id IS NOT NULL;
 -- The rotator: links in a random but fixed order, so that all are equally likely in constant time, and those that expire last.
@@ -450,9 +455,8 @@ CREATE INDEX ON links (user_id, splash_id) WHERE splash_id IS NOT NULL;
 CREATE INDEX ON links (user_id, overlay_id) WHERE overlay_id IS NOT NULL;
 -- The number of links of a pixel, in the console.
 CREATE INDEX ON links USING gin (pixel_ids) WHERE pixel_ids IS NOT NULL;
--- Keys with `own_only`: their lists, and their links of a URL (own_plain_link).
+-- Lists of keys with `own_only`.
 CREATE INDEX ON links (user_id, key_id, id) WHERE key_id IS NOT NULL;
-CREATE INDEX ON links (user_id, key_id, md5(url)) WHERE key_id IS NOT NULL;
 
 -- The text of a link that is searched.
 CREATE FUNCTION search_text(url text, alias text, title text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -501,14 +505,16 @@ CREATE TABLE bios (
 
 -- Aliases of links and bio pages. The primary key is the only constraint that makes an alias unique on its host.
 -- Triggers copy the rows from links and bios. There are no foreign keys, because their indexes would slow down every
--- new link.
+-- new link. Codes of deleted QR codes, which are printed somewhere, have the domain -1: only `owner_id` may store them
+-- again, from an export. This user may have been deleted.
 CREATE TABLE aliases (
     alias     text   NOT NULL,
     domain_id bigint NOT NULL,  -- 0: our own host
     link_id   bigint,
     bio_id    bigint,
+    owner_id  bigint,
     CONSTRAINT alias_taken PRIMARY KEY (alias, domain_id),
-    CHECK (num_nonnulls(link_id, bio_id) = 1)
+    CHECK (num_nonnulls(link_id, bio_id, owner_id) = 1)
 );
 
 -- QR codes. `code` is the last part of their URLs. `logo` is the PNG that the image contains. `logo_hash` identifies it
@@ -535,18 +541,11 @@ CREATE TRIGGER colors_on_insert_or_update BEFORE INSERT OR UPDATE ON qrs FOR EAC
     WHEN (contrast(NEW.foreground, NEW.background) < 1.5)
     EXECUTE FUNCTION refuse_close_colors('colours_too_close', 'foreground', 'background');
 
--- Codes of deleted QR codes, which are printed somewhere: only their owners may store them again, from an export. An owner
--- may have been deleted.
-CREATE TABLE retired_codes (
-    code     text   PRIMARY KEY,
-    owner_id bigint NOT NULL
-);
-
 CREATE FUNCTION retire_code() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' THEN
-        INSERT INTO retired_codes (code, owner_id) VALUES (OLD.code, OLD.user_id) ON CONFLICT DO NOTHING;
-    ELSIF EXISTS (SELECT FROM retired_codes WHERE code = NEW.code AND owner_id <> NEW.user_id) THEN
+        INSERT INTO aliases (alias, domain_id, owner_id) VALUES (OLD.code, -1, OLD.user_id) ON CONFLICT DO NOTHING;
+    ELSIF EXISTS (SELECT FROM aliases WHERE alias = NEW.code AND domain_id = -1 AND owner_id <> NEW.user_id) THEN
         RAISE EXCEPTION USING ERRCODE = 'unique_violation', CONSTRAINT = 'qrs_code_key', MESSAGE = 'retired';
     END IF;
     RETURN NULL;
@@ -1420,27 +1419,6 @@ CREATE TRIGGER change_alias AFTER DELETE OR UPDATE OF alias ON bios FOR EACH ROW
 --
 -- Row-level security would need a role that the service may often not create, would not use the index of the search, and
 -- has no name for a table that a statement must see whole: here it is `public.<table>`.
-
--- Return the link of a URL alone that the current key made although another key had shortened the URL, so that it cannot
--- be `plain`. The lock makes concurrent requests wait, and the query sees the link of the one before.
-CREATE FUNCTION own_plain_link(owner bigint, target text) RETURNS TABLE (id bigint, alias text) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-    key bigint := current_setting('linkmgr.key_id');
-BEGIN
-    PERFORM pg_advisory_xact_lock('public.links'::regclass::oid::integer, hashtext(key || ' ' || target));
-    RETURN QUERY
-    SELECT id, alias
-      FROM links l
-     WHERE user_id = owner AND key_id = key AND md5(url) = md5(target) AND url = target
-       AND num_nonnulls(campaign_id, domain_id, splash_id, overlay_id, pixel_ids, password_hash, expires) = 0
-       AND NOT custom AND type = 'direct' AND public
-       AND (title, description, metadescription, metaimage) = ('', '', '', '')
-       AND (locations, devices, languages, parameters, deeplink) = ('{}', '{}', '{}', '[]', '{}')
-       AND NOT EXISTS (SELECT FROM public.channel_items i WHERE i.user_id = owner AND i.link_id = l.id)
-     ORDER BY id
-     LIMIT 1;
-END $$;
 
 -- Create the views of restricted keys. Each upgrade calls this after its migrations, because views do not get the columns
 -- that are added to their tables. A migration that drops a column or changes its type drops both schemas first, and calls

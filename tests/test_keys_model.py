@@ -33,7 +33,6 @@ TABLES = {
 }  # fmt: skip
 DERIVED = {
     "usage_parts",
-    "retired_codes",
     "jobs",
     "totals",
     "aliases",

@@ -148,7 +148,8 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    denied_feature(lacking, NOT generated, devicetarget, geotarget, parameters) AS feature,
                    CASE WHEN l.plain AND plan.links IS NOT NULL
                         THEN (SELECT id FROM links o
-                               WHERE o.user_id = %(user_id)s AND md5(o.url) = md5(l.url) AND o.plain LIMIT 1)
+                               WHERE o.user_id = %(user_id)s AND md5(o.url) = md5(l.url) AND o.plain
+                                 AND o.key_id IS NOT DISTINCT FROM current_key() LIMIT 1)
                         END AS existing,
                    (SELECT true FROM aliases a
                      WHERE a.alias = l.alias AND a.domain_id = coalesce(d.id, 0) LIMIT 1) AS in_use
@@ -224,7 +225,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    coalesce(created, now()), imported_clicks
               FROM accepted
              ORDER BY plain, CASE WHEN plain THEN url ELSE free_alias END COLLATE "C"
-            ON CONFLICT (user_id, md5(url)) WHERE plain DO UPDATE SET plain = true
+            ON CONFLICT (user_id, md5(url), key_id) WHERE plain DO UPDATE SET plain = true
             RETURNING id, alias, url, plain),
         channels_added AS (
             INSERT INTO channel_items (user_id, channel_id, link_id)

@@ -179,7 +179,7 @@ def is_code_taken(user_id: int, code: str) -> bool:
         """
         SELECT 1 FROM qrs WHERE code = %(code)s AND user_id <> %(user_id)s
          UNION ALL
-        SELECT 1 FROM retired_codes WHERE code = %(code)s AND owner_id <> %(user_id)s
+        SELECT 1 FROM aliases WHERE alias = %(code)s AND domain_id = -1 AND owner_id <> %(user_id)s
          LIMIT 1
         """,
         user_id=user_id,

@@ -212,7 +212,8 @@ def exported(user_id: int, after: int) -> list[Row]:
     records = rows(
         """
         SELECT l.id, alias, url, title AS metatitle, metadescription, metaimage, description, created AS date,
-               CASE WHEN custom THEN alias ELSE '' END AS custom, plain, d.scheme || '://' || d.host AS domain,
+               CASE WHEN custom THEN alias ELSE '' END AS custom, plain AND l.key_id IS NULL AS plain,
+               d.scheme || '://' || d.host AS domain,
                password_hash, type, expires AS expiry, locations, devices, languages, parameters, deeplink,
                CASE WHEN public THEN 'public' ELSE 'private' END AS status,
                coalesce(clicks, 0) AS clicks, coalesce(visitors, 0) AS uniqueclicks, imported_clicks,

@@ -126,10 +126,7 @@ def _add_url_only(user_id: int, url: str, hosts: list[str]) -> Row:
     """Store a link of a URL alone, or return the existing one, which is not written, so that it keeps its version."""
     for _ in range(_TRIES):
         link = with_random_alias(lambda alias: _add_plain(user_id, alias, url, hosts))
-        link = link or _find_plain(user_id, url, hosts)
-        if link and not link["id"] and not link["refusal"]:
-            link = with_random_alias(lambda alias: _add_own_plain(user_id, alias, url, hosts))
-        if link:
+        if link := link or _find_plain(user_id, url, hosts):
             try:
                 return _added(user_id, link)
             except AppError as error:
@@ -148,7 +145,7 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
         INSERT INTO links AS l (user_id, alias, url, plain)
         SELECT %(user_id)s, %(alias)s, %(url)s, true
          WHERE NOT EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[]))
-        ON CONFLICT (user_id, md5(url)) WHERE plain DO NOTHING
+        ON CONFLICT (user_id, md5(url), key_id) WHERE plain DO NOTHING
         RETURNING {COLUMNS}, NULL AS clicks, NULL AS visitors, NULL AS top_labels, NULL AS related, NULL AS refusal
         """,  # noqa: S608 - static SQL
         user_id=user_id,
@@ -159,43 +156,20 @@ def _add_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | No
 
 
 def _find_plain(user_id: int, url: str, hosts: list[str]) -> Row | None:
-    """Return the link that `add` did not store again, with None as `id` if the API key may not see it."""
+    """Return the link that `add` did not store again."""
     return run(
         """
         SELECT l.id, refusal, false AS is_new
           FROM (SELECT CASE WHEN EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[]))
                             THEN 'link_branded' END AS refusal) checked
-          LEFT JOIN public.links p ON p.user_id = %(user_id)s AND md5(p.url) = md5(%(url)s) AND p.plain
-          LEFT JOIN links l ON l.user_id = %(user_id)s AND l.id = p.id
-         WHERE refusal IS NOT NULL OR p.id IS NOT NULL
+          LEFT JOIN links l ON user_id = %(user_id)s AND md5(url) = md5(%(url)s) AND plain
+                           AND key_id IS NOT DISTINCT FROM current_key()
+         WHERE refusal IS NOT NULL OR l.id IS NOT NULL
         """,
         user_id=user_id,
         url=url,
         hosts=hosts,
     )
-
-
-def _add_own_plain(user_id: int, alias: str, url: str, hosts: list[str]) -> Row | None:
-    """Store a link of an API key without other members than its URL, or return the existing one of this key."""
-    link = run(
-        """
-        WITH existing AS (
-            SELECT * FROM own_plain_link(%(user_id)s, %(url)s)),
-        added AS (
-            INSERT INTO links (user_id, alias, url)
-            SELECT %(user_id)s, %(alias)s, %(url)s
-             WHERE NOT EXISTS (SELECT FROM existing)
-               AND NOT EXISTS (SELECT FROM live_domains WHERE host = ANY (%(hosts)s::text[]))
-            RETURNING id, alias)
-        SELECT id, NULL AS refusal, alias = %(alias)s AS is_new
-          FROM (TABLE existing UNION ALL TABLE added) links
-        """,
-        user_id=user_id,
-        alias=alias,
-        url=url,
-        hosts=hosts,
-    )
-    return link or {"refusal": "link_branded"}
 
 
 def _add(user_id: int, alias: str, params: Row) -> Row | None:

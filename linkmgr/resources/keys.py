@@ -49,7 +49,7 @@ error="insufficient_scope", scope="links:write"`.
 
 With `own_only`, all other rows do not exist for the key: it neither reads, changes nor refers to them, and its lists
 have the totals of its own rows. A URL that another key has shortened becomes a new link, which is returned when the key
-adds the URL again while the other link exists. With `domains`, the same applies to links that are not on these domains,
+adds the URL again, and not to other keys. With `domains`, the same applies to links that are not on these domains,
 to QR codes and to bio pages; a link must name one of the domains in `domain`; and the key changes nothing but links.
 Statistics then need `ids`, `campaign`, `channel` or `domain`.
 Operations that do not support these limits are a 403. The names, aliases and domains of rows that the key cannot see
