@@ -13,7 +13,7 @@ from tests.support.factories import Sql
 from tests.support.lists import LISTS, List
 from tests.support.operations import CALLS, Call
 
-PAGED = [call for call in CALLS if PAGING[0] in call.operation.query]
+PAGED = [call for call in CALLS if PAGING.items() <= call.operation.query.items()]
 over_lists = pytest.mark.parametrize("call", PAGED, ids=str)
 
 Filled = Callable[[Call, int], "Listed"]

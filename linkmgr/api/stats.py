@@ -6,7 +6,7 @@ from flask import Blueprint, Response, request
 
 from linkmgr.fields import stats as queries
 from linkmgr.fields.periods import MAX_HOURLY_DAYS
-from linkmgr.fields.query import page_limit
+from linkmgr.fields.query import page_limit, parameters
 from linkmgr.fields.stats import MAX_ROWS
 from linkmgr.repository import stats, visit_list
 from linkmgr.repository.stats import ACCOUNT, MAX_SUM_DAYS, MAX_VISIT_DAYS, Report
@@ -78,15 +78,14 @@ def read() -> Json | Response:
 
 @bp.get("/stats/live")
 def live() -> Json | Response:
-    queries.allow_only("user", "bots")
-    return _answer(stats.live(_owner(), queries.bots()))
+    return _answer(stats.live(_owner(), parameters(queries.LIVE)["bots"]))
 
 
 def list_visits(tracked_id: int, *, what: str) -> Json | Response:
     """Answer /api/url/:id/visits and /api/qr/:id/visits."""
-    queries.allow_only("after", "limit", "bots")
-    limit, bots = page_limit(), queries.BOTS[queries.bots()]
-    page = visit_list.index(auth.user_id(), tracked_id, what=what, limit=limit, after=queries.after(), bots=bots)
+    sent, limit = parameters(queries.VISITS), page_limit()
+    bots = queries.BOTS[sent["bots"]]
+    page = visit_list.index(auth.user_id(), tracked_id, what=what, limit=limit, after=sent["after"], bots=bots)
     if csv.is_preferred():
         return csv.respond(visit_list.COLUMNS, page.rows, **_next_link(page.next))
     data: dict[str, Any] = {"perpage": limit, "visits": page.rows}

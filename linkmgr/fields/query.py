@@ -1,6 +1,8 @@
 """Request validation: pagination and other parameters of the query."""
 
 import re
+from collections.abc import Callable, Collection
+from typing import Any
 
 from linkmgr.db.statements import Paging
 from linkmgr.fields import strict_json
@@ -11,6 +13,7 @@ from linkmgr.web.request import current
 
 DEFAULT_LIMIT, MAX_LIMIT = 15, 1000
 MAX_PAGE = 10**18 - 1  # so that neither PostgreSQL nor the JSON of a client overflows
+_TEXT: dict[str, Any] = {"type": "string", "maxLength": 255}
 
 
 def paging(first: int = 1) -> Paging:
@@ -85,6 +88,31 @@ def query_search() -> str | None:
 
 def query_choice(name: str, choices: tuple[str, ...]) -> str | None:
     text = query_text(name)
-    if text is not None and text not in choices:
+    return text and chosen(name, text, choices)
+
+
+def chosen(name: str, text: str, choices: Collection[str]) -> str:
+    if text not in choices:
         raise invalid(f"{name} must be one of {', '.join(choices)}", "unknown_value")
     return text
+
+
+class Parameter:
+    """A declared parameter of the query. `parse` returns its value from its name and text, and `json` is its JSON
+    Schema, with the `default` that a parameter has if it was not sent."""
+
+    def __init__(self, about: str, parse: Callable[[str, str], Any] = lambda _name, text: text, **json: Any) -> None:
+        self.about, self.parse, self.json = about, parse, json if "type" in json else _TEXT | json
+
+
+def parameters(declared: dict[str, Parameter]) -> dict[str, Any]:
+    """Return the values of the parameters. Any other in the query is an error that lists them."""
+    for name in current().args:
+        if name not in declared:
+            unknown, names = name[:50] if strict_json.is_storable(name) else "a parameter", ", ".join(declared)
+            raise invalid(f"{unknown} is not a parameter of this operation; these are: {names}", field=unknown)
+    values = {name: parameter.json.get("default") for name, parameter in declared.items()}
+    for name, parameter in declared.items():
+        if text := query_text(name, parameter.json.get("maxLength", MAX_URL)):
+            values[name] = parameter.parse(name, text)
+    return values

@@ -1,51 +1,39 @@
-"""Queries of statistics. An unknown parameter or value is an error that lists the known ones."""
+"""Queries of statistics, declared once. An unknown parameter or value is an error that lists the known ones."""
 
-import csv
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from flask import request
-
 from linkmgr.errors import AppError
+from linkmgr.fields import label_filters
 from linkmgr.fields.base import MAX_ID
-from linkmgr.fields.countries import LOWER_NAMES, NAMES
-from linkmgr.fields.languages import LANGUAGES
-from linkmgr.fields.periods import PERIODS, UNITS, Range, parse_range, parse_zone
+from linkmgr.fields.label_filters import Filter
+from linkmgr.fields.periods import DATE_OR_TIME, DEFAULT_PERIOD, PERIODS, UNITS, Range, parse_range, parse_zone
 from linkmgr.fields.problems import invalid
-from linkmgr.fields.query import query_choice, query_text
-from linkmgr.fields.strict_json import is_storable
-from linkmgr.settings import settings
+from linkmgr.fields.query import Parameter, chosen, parameters, query_choice, query_text
 
 METRICS = ("clicks", "visitors")
-DIMENSIONS = ("country", "city", "referrer", "browser", "os", "device", "language")
-DEVICES = ("phone", "tablet", "desktop", "unknown")
+_EXAMPLES = {
+    "country": "DE,-US",
+    "city": "Berlin",
+    "referrer": "t.co,news.example.com",
+    "browser": "-Chrome",
+    "os": "iOS,Android",
+    "device": "phone",
+    "language": "de",
+}
+DIMENSIONS = tuple(_EXAMPLES)
 TIMES = tuple(f"time:{unit}" for unit in UNITS)
 BY = (*TIMES, *DIMENSIONS, "target")
 BOTS = {"exclude": [False], "include": [False, True], "only": [True]}  # the values of the column `bot`
 MAX_BY = 2
 MAX_IDS = 100
-MAX_FILTER_VALUES = 50
 MAX_ROWS = 10_000
 DEFAULT_LIMIT = 1000
 EVERYONE = "all"  # the value of `user` for all users
-_SELECTION = ("ids", "campaign", "channel", "domain")
-_PARAMETERS = ("metrics", "by", *_SELECTION, "from", "to", "period", "timezone", *DIMENSIONS, "bots", "order", "limit",
-               "user")  # fmt: skip
 _MAX_TEXT = 2000
-_CODE_LENGTH = 2  # of a country or a language
-_COUNTRIES = LOWER_NAMES | {"unknown", "other"}  # labels, besides those of a database of the installation
-_LANGUAGES = {*LANGUAGES.values(), "unknown", "other"}
-_QUOTED = re.compile('(^|,) *- *"')  # an excluded value in double quotes
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Labels in lower case. `included` is None if all labels are included that are not excluded."""
-
-    included: list[str] | None
-    excluded: list[str] | None
-    text: str
+_TIME = f"^{DATE_OR_TIME}$"
+_POSITION = r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9]{1,9}"  # in a list of visits
 
 
 @dataclass(frozen=True)
@@ -97,20 +85,6 @@ def columns(by: list[str], metrics: list[str]) -> list[str]:
     return ["time" if name in TIMES else name for name in by] + metrics
 
 
-def allow_only(*names: str) -> None:
-    """Raise an error if the query has another parameter."""
-    for name in request.args:
-        if name not in names:
-            unknown = name[:50] if is_storable(name) else "a parameter"
-            raise invalid(
-                f"{unknown} is not a parameter of this operation; these are: {', '.join(names)}", field=unknown
-            )
-
-
-def bots() -> str:
-    return query_choice("bots", tuple(BOTS)) or "exclude"
-
-
 def user(*, is_admin: bool) -> int | str | None:
     """Return the id in `user`, or EVERYONE, or None if it was not sent."""
     text = query_text("user")
@@ -121,19 +95,7 @@ def user(*, is_admin: bool) -> int | str | None:
     return EVERYONE if text == EVERYONE else _id("user", text, f"an id such as 17, or {EVERYONE}")
 
 
-def _names(name: str, choices: tuple[str, ...], default: str) -> list[str]:
-    """Return the distinct names in a list that is separated by commas."""
-    names = list(dict.fromkeys((query_text(name) or default).split(",")))
-    if not set(names) <= set(choices):
-        raise invalid(f"{name} must be from the list {', '.join(choices)}, separated by commas", "unknown_value")
-    return names
-
-
-def _by() -> list[str]:
-    by = _names("by", BY, "time:day")
-    if len(by) > MAX_BY or len(set(by) & set(TIMES)) > 1:
-        raise invalid(f"by must have at most {MAX_BY} names, and at most one of them with time:", "too_long")
-    return by
+# --- values of parameters, from their names and texts
 
 
 def _id(name: str, text: str, form: str = "an id such as 17") -> int:
@@ -143,112 +105,119 @@ def _id(name: str, text: str, form: str = "an id such as 17") -> int:
     return int(text) if len(text) <= len(str(MAX_ID)) and int(text) <= MAX_ID else 0
 
 
-def _optional_id(name: str) -> int | None:
-    text = query_text(name)
-    return None if text is None else _id(name, text)
-
-
-def _ids() -> list[int] | None:
-    text = query_text("ids", _MAX_TEXT)
-    if text is None:
-        return None
-    ids = list(dict.fromkeys(_id("ids", part, "ids separated by commas, such as 17,18") for part in text.split(",")))
+def _ids(name: str, text: str) -> list[int]:
+    ids = list(dict.fromkeys(_id(name, part, "ids separated by commas, such as 17,18") for part in text.split(",")))
     if len(ids) > MAX_IDS:
-        raise invalid(f"ids must have at most {MAX_IDS} ids", "too_long")
+        raise invalid(f"{name} must have at most {MAX_IDS} ids", "too_long")
     return ids
 
 
-def _domain() -> str | None:
-    """Return the host in `domain`, which may have a scheme and a port as in the lists."""
-    text = query_text("domain")
-    return None if text is None else re.sub("^https?://|(:[0-9]+)?/?$", "", text.lower(), flags=re.ASCII)
+def _host(_name: str, text: str) -> str:
+    """Return the host of a domain, which may have a scheme and a port as in the lists."""
+    return re.sub("^https?://|(:[0-9]+)?/?$", "", text.lower(), flags=re.ASCII)
 
 
-def selection() -> Selection:
-    return Selection(_ids(), _optional_id("campaign"), _optional_id("channel"), _domain())
+def _limit(name: str, text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,9}", text, re.ASCII) or int(text) > MAX_ROWS:
+        raise invalid(f"{name} must be an integer from 1 to {MAX_ROWS}", "out_of_range")
+    return int(text)
 
 
-# --- filters
-
-
-def _values(name: str, text: str) -> list[str]:
-    """Split a list at its commas. A label with a comma is in double quotes, as in CSV. `-` may stand before them."""
+def _position(name: str, text: str) -> tuple[str, int]:
+    """Return a position in a list of visits: a time, and the number of visits at this time that were returned."""
+    time, _, number = text.rpartition("-")
     try:
-        [values] = csv.reader([_QUOTED.sub(r'\1"-', text)], skipinitialspace=True, strict=True)
-    except (csv.Error, ValueError):
-        values = [""]
-    values = [value.strip() for value in values]
-    is_complete = values and all(value.removeprefix("-").strip() for value in values)
-    if not is_complete or len(values) > MAX_FILTER_VALUES:
-        raise invalid(
-            f"{name} must be 1 to {MAX_FILTER_VALUES} values separated by commas, none of them empty; begin a value "
-            'with - to exclude it, and enclose a value that contains a comma in double quotes, such as "-Direct, email'
-            ' and other"'
-        )
-    return values
-
-
-def _labels(name: str, values: list[str]) -> list[str]:
-    """Return the labels of the values in lower case. A country or a language may be given by its code."""
-    if name == "device" and not {value.lower() for value in values} <= set(DEVICES):
-        raise invalid(f"device must be from the list {', '.join(DEVICES)}", "unknown_value")
-    labels_of = _CODES.get(name)
-    return [label.lower() for value in values for label in (labels_of(value) if labels_of else [value])]
-
-
-def _unknown_label(value: str, expected: str) -> AppError:
-    kind = "code" if len(value) == _CODE_LENGTH else "name"
-    return invalid(f"{expected}; {value} is not a {kind}", "unknown_value")
-
-
-def _countries(value: str) -> list[str]:
-    if len(value) == _CODE_LENGTH:
-        names = NAMES.get("GB" if value.upper() == "UK" else value.upper(), [])
-    else:  # the database of this setting may have further names
-        names = [value] if value.lower() in _COUNTRIES or settings().geoip_database else []
-    if not names:
-        raise _unknown_label(value, "country must be names such as Germany, or ISO 3166 codes such as DE")
-    return names
-
-
-def _languages(value: str) -> list[str]:
-    name = LANGUAGES.get(value.lower(), "") if len(value) == _CODE_LENGTH else value
-    if name.lower() not in _LANGUAGES:
-        raise _unknown_label(value, "language must be names such as German, or codes such as de")
-    return [name]
-
-
-_CODES = {"country": _countries, "language": _languages}
-
-
-def _filter(name: str) -> Filter | None:
-    text = query_text(name, _MAX_TEXT)
-    if text is None:
-        return None
-    values = _values(name, text)
-    included = [value for value in values if not value.startswith("-")]
-    excluded = [value[1:].strip() for value in values if value.startswith("-")]
-    return Filter(_labels(name, included) or None, _labels(name, excluded) or None, text)
-
-
-# --- the list of visits
-
-
-def after() -> tuple[str, int] | None:
-    """Return the position in `after`: a time, and the number of visits at this time that were returned."""
-    text = query_text("after")
-    if text is None:
-        return None
-    match = re.fullmatch(r"([0-9]{8}T[0-9]{6}\.[0-9]{6})-([0-9]{1,9})", text, re.ASCII)
-    try:
-        datetime.strptime(match[1] if match else "", "%Y%m%dT%H%M%S.%f")
+        datetime.strptime(time if re.fullmatch(_POSITION, text, re.ASCII) else "", "%Y%m%dT%H%M%S.%f")
     except ValueError:
-        raise invalid("after must be the 'next' of the previous page") from None
-    assert match
-    return match[1], int(match[2])
+        raise invalid(f"{name} must be the 'next' of the previous page") from None
+    return time, int(number)
 
 
-# --- the whole query
+# --- the queries
+
+
+def _names(about: str, choices: tuple[str, ...], example: list[str], **bounds: int) -> Parameter:
+    """Return the parameter of a list of distinct names. The default is the first one of the example."""
+
+    def parse(name: str, text: str) -> list[str]:
+        names = list(dict.fromkeys(text.split(",")))
+        if not set(names) <= set(choices):
+            raise invalid(f"{name} must be from the list {', '.join(choices)}, separated by commas", "unknown_value")
+        return names
+
+    items = {"type": "string", "enum": list(choices)}
+    array = {"type": "array", "items": items, "minItems": 1, "default": example[:1], "examples": [example]}
+    return Parameter(about, parse, **array, **bounds)
+
+
+def _labels(example: str) -> Parameter:
+    about, pattern = f"Labels of this dimension, such as `{example}`.", "^[^\\r\\n\\x00]+$"
+    return Parameter(about, label_filters.parse, maxLength=_MAX_TEXT, pattern=pattern, examples=[example])
+
+
+_BOTS = Parameter(
+    "Visits of bots: left out, counted too, or counted alone.",
+    lambda name, text: chosen(name, text, BOTS),
+    type="string",
+    enum=list(BOTS),
+    default="exclude",
+)
+_USER = Parameter(
+    f"For administrators: the id of another user, or `{EVERYONE}` for all users together.",
+    type="string",
+    pattern=f"^(?:[0-9]+|{EVERYONE})$",
+)
+LIVE = {"bots": _BOTS, "user": _USER}
+VISITS = {
+    "after": Parameter("`next` of the previous page.", _position, pattern=f"^{_POSITION}$"),
+    "limit": Parameter(
+        "The number of visits on a page. A number above 1000 means 1000.", type="integer", minimum=1, default=15
+    ),
+    "bots": _BOTS,
+}
+QUERY = {
+    "metrics": _names("The numbers in a row.", METRICS, ["clicks", "visitors"]),
+    "by": _names(f"Up to {MAX_BY} names, at most one of them a time.", BY, ["time:day", "country"], maxItems=MAX_BY),
+    "ids": Parameter(
+        f"Up to {MAX_IDS} ids of links and QR codes.",
+        _ids,
+        maxLength=_MAX_TEXT,
+        pattern="^[0-9]+(?:,[0-9]+)*$",
+        examples=["17,18"],
+    ),
+    "campaign": Parameter("The links of a campaign.", _id, pattern="^[0-9]+$"),
+    "channel": Parameter("The links and QR codes of a channel.", _id, pattern="^[0-9]+$"),
+    "domain": Parameter("The links of a branded domain, or of this service.", _host, examples=["go.example.com"]),
+    "from": Parameter("The start of the range, instead of `period`.", pattern=_TIME, examples=["2026-10-01"]),
+    "to": Parameter(
+        "The end of the range, which is not part of it. Without it, the end of the current day.",
+        pattern=_TIME,
+        examples=["2026-11-01"],
+    ),
+    "period": Parameter("A range that ends today.", type="string", enum=list(PERIODS), default=DEFAULT_PERIOD),
+    "timezone": Parameter(
+        "The IANA time zone of days, weeks and months, and of times without a zone.",
+        default="UTC",
+        pattern="^[A-Za-z0-9_+/-]+$",
+        examples=["Europe/Berlin"],
+    ),
+    **{dimension: _labels(example) for dimension, example in _EXAMPLES.items()},
+    "bots": _BOTS,
+    "order": Parameter(
+        "A column. With `-` before it, the largest first. Default: the time, or the most clicks first.",
+        pattern=f"^-?(?:time|{'|'.join((*DIMENSIONS, 'target', *METRICS))})$",
+        examples=["-clicks"],
+    ),
+    "limit": Parameter(
+        "The number of labels, or of pairs of them. Those with the most clicks are kept.",
+        _limit,
+        type="integer",
+        minimum=1,
+        maximum=MAX_ROWS,
+        default=DEFAULT_LIMIT,
+    ),
+    "user": _USER,
+}
 
 
 def _order(query_columns: list[str]) -> str:
@@ -257,18 +226,13 @@ def _order(query_columns: list[str]) -> str:
     return query_choice("order", choices) or ("time" if "time" in query_columns else f"-{first_metric}")
 
 
-def _limit() -> int:
-    text = query_text("limit") or str(DEFAULT_LIMIT)
-    if not re.fullmatch("[1-9][0-9]{0,9}", text, re.ASCII) or int(text) > MAX_ROWS:
-        raise invalid(f"limit must be an integer from 1 to {MAX_ROWS}", "out_of_range")
-    return int(text)
-
-
 def parse() -> Query:
-    allow_only(*_PARAMETERS)
-    metrics, by = _names("metrics", METRICS, "clicks"), _by()
-    zone = parse_zone(query_text("timezone") or "UTC")
-    period = query_choice("period", PERIODS)
-    span = parse_range(zone, datetime.now(UTC), since=query_text("from"), until=query_text("to"), period=period)
-    filters = {name: label_filter for name in DIMENSIONS if (label_filter := _filter(name))}
-    return Query(metrics, by, selection(), span, filters, bots(), _order(columns(by, metrics)), _limit())
+    sent = parameters(QUERY)
+    by, metrics = sent["by"], sent["metrics"]
+    if len(by) > MAX_BY or len(set(by) & set(TIMES)) > 1:
+        raise invalid(f"by must have at most {MAX_BY} names, and at most one of them with time:", "too_long")
+    zone, period = parse_zone(sent["timezone"]), query_choice("period", PERIODS)  # None if it was not sent
+    span = parse_range(zone, datetime.now(UTC), since=sent["from"], until=sent["to"], period=period)
+    selection = Selection(*(sent[name] for name in ("ids", "campaign", "channel", "domain")))
+    filters = {name: sent[name] for name in DIMENSIONS if sent[name]}
+    return Query(metrics, by, selection, span, filters, sent["bots"], _order(columns(by, metrics)), sent["limit"])

@@ -75,7 +75,7 @@ def _query_names() -> dict[tuple[str, str], frozenset[str]]:
     from linkmgr.openapi.operations import SECTIONS  # noqa: PLC0415
 
     return {
-        (operation.method, operation.path): frozenset(parameter["name"] for parameter in operation.query)
+        (operation.method, operation.path): frozenset(operation.query)
         for section in SECTIONS
         for operation in section.operations
     }

@@ -195,10 +195,8 @@ class Reader:
     def curl(self, operation: Operation, entry: JsonSchema) -> str:
         """Return the request as a command for a shell, with the placeholder API_KEY."""
         url = self.document["servers"][0]["url"] + re.sub(r"{\w+}", _ID, operation.path.replace("{type}", "links"))
-        values = [(query["name"], query["example"]) for query in operation.query if "example" in query]
-        texts = [(name, ",".join(value) if isinstance(value, list) else value) for name, value in values]
-        if texts:
-            url += "?" + urlencode(texts, quote_via=quote, safe=":,/")
+        if operation.shown:
+            url += "?" + urlencode(operation.shown, quote_via=quote, safe=":,/")
         words = [["-X", operation.method]] if operation.method != "GET" else []
         words += [["-H", "Authorization: Bearer API_KEY"]] if entry["security"] else []
         if operation.example:

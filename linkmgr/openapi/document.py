@@ -88,6 +88,15 @@ def _path_parameters(operation: Operation) -> Iterator[JsonSchema]:
         yield {"name": name, "in": "path", "required": True, "description": description, "schema": schema}
 
 
+def _query_parameters(operation: Operation) -> Iterator[JsonSchema]:
+    for name, parameter in operation.query.items():
+        is_array, shown = parameter.json["type"] == "array", operation.shown.get(name)
+        separated = {"style": "form", "explode": False} if is_array else {}
+        example = {"example": shown.split(",") if is_array else shown} if shown else {}
+        described = {"name": name, "in": "query", "description": parameter.about, "schema": parameter.json}
+        yield {**described, **separated, **example}
+
+
 # Names as authors of clients expect them, by blueprint and by the names of view functions.
 _CLIENTS = {"urls": "links", "default_key": "keys", "openapi": "document"}
 _METHODS = {
@@ -162,7 +171,7 @@ def _entry(section: Section, operation: Operation, operation_id: str, rule: Rule
     ]
     headers += [IF_NONE_MATCH] if operation.conditional else []
     is_public = operation.access is Access.PUBLIC
-    parameters = [*_path_parameters(operation), *operation.query, *headers]
+    parameters = [*_path_parameters(operation), *_query_parameters(operation), *headers]
     return {
         "operationId": operation_id,
         "summary": operation.summary,

@@ -1,4 +1,4 @@
-"""Types of the entries in operations/: sections, operations and parameters."""
+"""Types of the entries in operations/: sections and operations."""
 
 import re
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import Schema
 
-from linkmgr.fields.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
+from linkmgr.fields.query import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE, Parameter
 from linkmgr.openapi.schemas import JsonSchema
 
 
@@ -36,7 +36,8 @@ class Operation:
     body: type[Schema] | None = None
     example: dict[str, Any] = field(default_factory=dict)  # of the body; by default the examples of its first members
     codes: tuple[str, ...] = ()  # error codes; responses.py adds the common ones
-    query: tuple[JsonSchema, ...] = ()
+    query: dict[str, Parameter] = field(default_factory=dict)
+    shown: dict[str, str] = field(default_factory=dict)  # parameters of the query in the command of /api/docs
     access: Access = Access.USER
     description: str = ""
     tagged: bool = False  # True if the response has an ETag; a GET then takes If-None-Match
@@ -71,30 +72,20 @@ class Section:
     tables: dict[str, str] = field(default_factory=dict)
 
 
-def parameter(name: str, description: str, *, shown: str | None = None, **schema: Any) -> JsonSchema:
-    """Return a parameter of the query. `shown` is its value in the command that /api/docs shows."""
-    is_array = schema.get("type") == "array"
-    separated = {"style": "form", "explode": False} if is_array else {}
-    example = {} if shown is None else {"example": shown.split(",") if is_array else shown}
-    return {"name": name, "in": "query", "description": description, "schema": schema, **separated, **example}
-
-
-PAGING = (
-    parameter(
-        "limit",
+PAGING = {
+    "limit": Parameter(
         f"The number of rows on a page. A number above {MAX_LIMIT} means {MAX_LIMIT}.",
         type="integer",
         minimum=1,
         default=DEFAULT_LIMIT,
     ),
-    parameter("page", "The number of the page.", type="integer", minimum=1, maximum=MAX_PAGE, default=1),
-    parameter(
-        "after",
+    "page": Parameter("The number of the page.", type="integer", minimum=1, maximum=MAX_PAGE, default=1),
+    "after": Parameter(
         "The `next` of the previous response, instead of `page`. Takes equally long anywhere in the list.",
         type="string",
         pattern="^[1-9][0-9]{0,18}$",
     ),
-)
+}
 
 # Error codes of resources whose number a plan limits
 COUNTED = ("plan_feature", "plan_limit")

@@ -80,7 +80,7 @@ def section(
     add, new, changes = f"/api/{kind.adds()}", kind.creates(), kind.updates()
     operations = (
         Operation("GET", f"/api/{kind.plural}", f"List {kind.noun}s", usual["index"], query=PAGING),
-        Operation("GET", row, paged or f"Read {called}", usual["read"], query=PAGING if paged else (), tagged=True),
+        Operation("GET", row, paged or f"Read {called}", usual["read"], query=PAGING if paged else {}, tagged=True),
         Operation(
             "POST", add, f"Add {called}", usual["add"], new, example, (*added, *codes), description=adding, tagged=True
         ),

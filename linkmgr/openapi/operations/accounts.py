@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from linkmgr.openapi.model import Access, Operation, Section, parameter
+from linkmgr.fields.query import Parameter
+from linkmgr.openapi.model import Access, Operation, Section
 from linkmgr.openapi.schemas import all_of, changed, done, own_url, reading, ref, success, text
 from linkmgr.openapi.usual import record_of
 from linkmgr.resources.account import STATUSES, Account
@@ -60,10 +61,10 @@ USERS = Section(
             "/api/users",
             "List users",
             all_of("User"),
-            query=(
-                parameter("filter", "Only users with this status.", type="string", enum=list(STATUSES)),
-                parameter("email", "A part of the e-mail address.", type="string", maxLength=255),
-            ),
+            query={
+                "filter": Parameter("Only users with this status.", type="string", enum=list(STATUSES)),
+                "email": Parameter("A part of the e-mail address."),
+            },
             codes=("other_secret",),
             access=_ADMINISTRATOR,
             description=f"All users {_ALL}",

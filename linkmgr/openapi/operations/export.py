@@ -2,21 +2,20 @@
 
 from linkmgr.api import export
 from linkmgr.fields.base import MAX_ID
-from linkmgr.openapi.model import Operation, Section, parameter
-from linkmgr.openapi.schemas import ID, TIMESTAMP, JsonSchema, array_of, record, ref, success, text
+from linkmgr.fields.query import Parameter
+from linkmgr.openapi.model import Operation, Section
+from linkmgr.openapi.schemas import ID, TIMESTAMP, array_of, record, ref, success, text
 from linkmgr.openapi.usual import name_of
 from linkmgr.web import csv
 from linkmgr.web.export import FORMATS
 
-_FORMAT = parameter(
-    "format",
+_FORMAT = Parameter(
     "Without it, the header `Accept` chooses: `application/json`, `text/csv` or `application/jsonl`.",
     type="string",
     enum=list(FORMATS),
     default="json",
 )
-_AFTER = parameter(
-    "after",
+_AFTER = Parameter(
     "Only rows behind this id: the last one of an interrupted export.",
     type="integer",
     minimum=0,
@@ -28,13 +27,13 @@ _ANSWER = record(
 _CODES = ("export_busy", "own_export_busy", "plan_feature")
 
 
-def _export(path: str, summary: str, name: str, columns: export.Columns, *query: JsonSchema) -> Operation:
+def _export(path: str, summary: str, name: str, columns: export.Columns, **query: Parameter) -> Operation:
     return Operation(
         "GET",
         path,
         summary,
         success(data=array_of(ref(name))),
-        query=(_FORMAT, *query),
+        query={"format": _FORMAT, **query},
         codes=_CODES,
         csv=csv.lines([[*columns]]).decode(),
         lines=True,
@@ -52,7 +51,7 @@ SECTION = Section(
                 f"Export {kind.resource.noun}s",
                 name_of(kind.resource, "export"),
                 kind.columns,
-                _AFTER,
+                after=_AFTER,
             )
             for kind in export.EXPORTS
         ),

@@ -5,13 +5,14 @@ from typing import Any
 from marshmallow import fields
 
 from linkmgr.api import imports
+from linkmgr.fields.query import Parameter
 from linkmgr.imports import requests
 from linkmgr.imports.cells import CUT, MAX_TEXT, REMOVED
 from linkmgr.imports.files.text import MAX_COLUMNS
 from linkmgr.imports.job import MAX_FAILING_HOURS
 from linkmgr.imports.links import MAX_CHANNELS
 from linkmgr.openapi.bodies import json_of
-from linkmgr.openapi.model import PAGING, Operation, Section, parameter
+from linkmgr.openapi.model import PAGING, Operation, Section
 from linkmgr.openapi.schemas import (
     ID,
     TIMESTAMP,
@@ -46,9 +47,9 @@ _FORM: JsonSchema = {
 _COLUMNS = array_of(text("Long URL")) | {"examples": [["Short URL", "Long URL"]]}
 
 
-def _parameter(name: str, field: fields.Field[Any]) -> JsonSchema:
+def _parameter(field: fields.Field[Any]) -> Parameter:
     schema = json_of(field) | {"default": field.load_default, "examples": field.metadata["examples"]}
-    return parameter(name, field.metadata["description"], **schema)
+    return Parameter(field.metadata["description"], **schema)
 
 
 SECTION = Section(
@@ -148,7 +149,7 @@ and the imported links use yours, which are not changed: domains with the same U
 name, pixels, splash pages and overlays with the same members, QR codes with the same code, and bio pages with the same
 alias. If another user has the code of a QR code or the generated alias of a bio page, a new one is generated. A domain,
 the slug of a campaign or the custom alias of a bio page that is in use is a failure.""",
-            query=tuple(_parameter(name, field) for name, field in _RULES.items()),
+            query={name: _parameter(field) for name, field in _RULES.items()},
             also={
                 "multipart/form-data": _FORM,
                 **dict.fromkeys(("text/csv", "application/x-ndjson", "application/sql", "application/gzip"), _FILE),

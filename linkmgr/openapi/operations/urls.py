@@ -1,7 +1,8 @@
 """/api/urls and /api/url"""
 
+from linkmgr.fields.query import Parameter
 from linkmgr.fields.urls import MAX_URL
-from linkmgr.openapi.model import PAGING, Operation, parameter
+from linkmgr.openapi.model import PAGING, Operation
 from linkmgr.openapi.operations.stats import visits_of
 from linkmgr.openapi.schemas import (
     ID,
@@ -47,28 +48,23 @@ _LIST = success(
 _LIST["properties"]["error"] = number(0)
 _LIST["examples"] = [example_of(listing("urls", "LinkListed"), RECORDS | records_of(Link))]
 
-_QUERY = (
-    parameter(
-        "order",
+_QUERY = {
+    "order": Parameter(
         "`click` lists the most clicked links first, without `next` and `after`. Any other value means "
         "`date`: newest first.",
-        type="string",
-        maxLength=255,
         default="date",
         examples=["click"],
     ),
-    parameter("q", "A part of the URL, the alias or the title.", type="string", maxLength=MAX_URL),
-    parameter("alias", "The alias of one link, as with `short`.", type="string", examples=["summer"]),
-    parameter("domain", "The branded domain of `alias`.", type="string", maxLength=MAX_URL),
-    parameter(
-        "short",
+    "q": Parameter("A part of the URL, the alias or the title.", maxLength=MAX_URL),
+    "alias": Parameter("The alias of one link, as with `short`.", type="string", examples=["summer"]),
+    "domain": Parameter("The branded domain of `alias`.", maxLength=MAX_URL),
+    "short": Parameter(
         "The short URL of one link. The scheme can be omitted, and for this service also the host.",
-        type="string",
         maxLength=MAX_URL,
         examples=["https://go.example.org/summer"],
     ),
-    *PAGING,
-)
+    **PAGING,
+}
 _RECORD = {"details": ref("Link"), "data": ref("Statistics")}
 
 SECTION = section(

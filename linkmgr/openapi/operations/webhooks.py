@@ -1,8 +1,9 @@
 """/api/webhooks, /api/webhook, /api/delivery and /api/events"""
 
 from linkmgr.api import webhooks
+from linkmgr.fields.query import Parameter
 from linkmgr.fields.webhooks import TEST, TYPES
-from linkmgr.openapi.model import PAGING, Operation, parameter
+from linkmgr.openapi.model import PAGING, Operation
 from linkmgr.openapi.schemas import (
     CURSOR,
     ID,
@@ -101,11 +102,11 @@ SECTION = section(
                     next=CURSOR | {"description": "The `after` of the next call, also if there are no events."},
                 )
             ),
-            query=(
-                parameter("limit", "The number of events, at most 1000.", type="integer", minimum=1, default=15),
-                parameter("after", "The `next` of the previous response.", **CURSOR),
-                parameter("type", "Only events of this type or prefix, such as `link.*`.", type="string"),
-            ),
+            query={
+                "limit": Parameter("The number of events, at most 1000.", type="integer", minimum=1, default=15),
+                "after": Parameter("The `next` of the previous response.", **CURSOR),
+                "type": Parameter("Only events of this type or prefix, such as `link.*`.", type="string"),
+            },
             description="No event is missed or repeated if each call sends the `next` of the previous response. A call "
             "with a `type` examines at most 10,000 events. So it may return fewer events than `limit`, or none, while "
             "there are more. Call again at once until `next` is the `after` that you sent.",

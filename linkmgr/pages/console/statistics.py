@@ -9,9 +9,10 @@ from flask.typing import ResponseReturnValue
 
 from linkmgr.db.statements import Page, Row
 from linkmgr.errors import AppError
+from linkmgr.fields.label_filters import Filter
 from linkmgr.fields.periods import buckets
 from linkmgr.fields.query import page_number, query_choice, query_id, query_text
-from linkmgr.fields.stats import MAX_ROWS, Filter, Query, Selection
+from linkmgr.fields.stats import MAX_ROWS, Query, Selection
 from linkmgr.pages import charts
 from linkmgr.pages.console import periods
 from linkmgr.pages.console.frame import Chip, bp

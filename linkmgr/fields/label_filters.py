@@ -1,0 +1,84 @@
+"""Filters of statistics: lists of labels, each of which is included or excluded."""
+
+import csv
+import re
+from dataclasses import dataclass
+
+from linkmgr.errors import AppError
+from linkmgr.fields.countries import LOWER_NAMES, NAMES
+from linkmgr.fields.languages import LANGUAGES
+from linkmgr.fields.problems import invalid
+from linkmgr.settings import settings
+
+DEVICES = ("phone", "tablet", "desktop", "unknown")
+MAX_VALUES = 50
+_CODE_LENGTH = 2  # of a country or a language
+_COUNTRIES = LOWER_NAMES | {"unknown", "other"}  # labels, besides those of a database of the installation
+_LANGUAGES = {*LANGUAGES.values(), "unknown", "other"}
+_QUOTED = re.compile('(^|,) *- *"')  # an excluded value in double quotes
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Labels in lower case. `included` is None if all labels are included that are not excluded."""
+
+    included: list[str] | None
+    excluded: list[str] | None
+    text: str
+
+
+def _values(name: str, text: str) -> list[str]:
+    """Split a list at its commas. A label with a comma is in double quotes, as in CSV. `-` may stand before them."""
+    try:
+        [values] = csv.reader([_QUOTED.sub(r'\1"-', text)], skipinitialspace=True, strict=True)
+    except (csv.Error, ValueError):
+        values = [""]
+    values = [value.strip() for value in values]
+    is_complete = values and all(value.removeprefix("-").strip() for value in values)
+    if not is_complete or len(values) > MAX_VALUES:
+        raise invalid(
+            f"{name} must be 1 to {MAX_VALUES} values separated by commas, none of them empty; begin a value "
+            'with - to exclude it, and enclose a value that contains a comma in double quotes, such as "-Direct, email'
+            ' and other"'
+        )
+    return values
+
+
+def _labels(name: str, values: list[str]) -> list[str]:
+    """Return the labels of the values in lower case. A country or a language may be given by its code."""
+    if name == "device" and not {value.lower() for value in values} <= set(DEVICES):
+        raise invalid(f"device must be from the list {', '.join(DEVICES)}", "unknown_value")
+    labels_of = _CODES.get(name)
+    return [label.lower() for value in values for label in (labels_of(value) if labels_of else [value])]
+
+
+def _unknown_label(value: str, expected: str) -> AppError:
+    kind = "code" if len(value) == _CODE_LENGTH else "name"
+    return invalid(f"{expected}; {value} is not a {kind}", "unknown_value")
+
+
+def _countries(value: str) -> list[str]:
+    if len(value) == _CODE_LENGTH:
+        names = NAMES.get("GB" if value.upper() == "UK" else value.upper(), [])
+    else:  # the database of this setting may have further names
+        names = [value] if value.lower() in _COUNTRIES or settings().geoip_database else []
+    if not names:
+        raise _unknown_label(value, "country must be names such as Germany, or ISO 3166 codes such as DE")
+    return names
+
+
+def _languages(value: str) -> list[str]:
+    name = LANGUAGES.get(value.lower(), "") if len(value) == _CODE_LENGTH else value
+    if name.lower() not in _LANGUAGES:
+        raise _unknown_label(value, "language must be names such as German, or codes such as de")
+    return [name]
+
+
+_CODES = {"country": _countries, "language": _languages}
+
+
+def parse(name: str, text: str) -> Filter:
+    values = _values(name, text)
+    included = [value for value in values if not value.startswith("-")]
+    excluded = [value[1:].strip() for value in values if value.startswith("-")]
+    return Filter(_labels(name, included) or None, _labels(name, excluded) or None, text)
