@@ -16,16 +16,11 @@ class Batch(ABC):
 
     def __init__(self, details: Row, waiting: list[Row], rows: list[Any]) -> None:
         self.user_id, self.details, self.waiting, self.rows = details["user_id"], details, waiting, rows
-        self._clear()
-        self.check()
-
-    def _clear(self) -> None:
-        self.errors: list[Row] = []
-        self.kept: list[Row] = []  # rows to which others may refer
-        self.counts: Counter[str] = Counter()
+        self.outcomes: list[tuple[Any, Outcome]] = []  # of rows, which have a number and the columns of the source
         self.visits: list[Row] = []
         self.refused = 0  # of the visits, which are beyond the clicks of the plan
         self.cut = 0  # links whose title was cut
+        self.check()
 
     @abstractmethod
     def check(self) -> None:
@@ -35,21 +30,37 @@ class Batch(ABC):
     def store(self) -> None:
         """Store the rows, in a transaction."""
 
-    def fail(self) -> None:
-        """Count the first row as one that takes longer to store than a statement may."""
-        self._clear()
-        self.count(self.rows[0], Outcome("failed", None, "busy", TOO_SLOW))
-
-    def count(self, row: Any, outcome: Outcome) -> None:
-        """Count a row, which has a number and the columns of the source."""
-        self.counts[outcome.kind] += 1
-        if outcome.kind == "failed":
-            # No text of PostgreSQL has a NUL character.
-            raw = {name.replace("\0", ""): value.replace("\0", "") for name, value in row.raw.items()}
-            self.errors.append({"number": row.number, "raw": raw, "code": outcome.code, "message": outcome.message})
-        elif outcome.id is not None:
-            self.kept.append({"number": row.number, "row_id": outcome.id, "made": outcome.kind == "made"})
-
     def store_visits(self) -> None:
         if self.visits:
             self.refused = visits.store(self.user_id, self.details["id"], self.details["visits"], self.visits)
+
+    def fail(self) -> None:
+        """Count the first row as one that takes longer to store than a statement may."""
+        self.outcomes, self.visits = [(self.rows[0], Outcome("failed", None, "busy", TOO_SLOW))], []
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(outcome.kind for _, outcome in self.outcomes)
+
+    @property
+    def errors(self) -> list[Row]:
+        # No text of PostgreSQL has a NUL character.
+        return [
+            {
+                "number": row.number,
+                "raw": {name.replace("\0", ""): value.replace("\0", "") for name, value in row.raw.items()},
+                "code": outcome.code,
+                "message": outcome.message,
+            }
+            for row, outcome in self.outcomes
+            if outcome.kind == "failed"
+        ]
+
+    @property
+    def kept(self) -> list[Row]:
+        """Return the rows to which others may refer."""
+        return [
+            {"number": row.number, "row_id": outcome.id, "made": outcome.kind == "made"}
+            for row, outcome in self.outcomes
+            if outcome.id is not None
+        ]

@@ -9,7 +9,7 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError, not_found
 from linkmgr.fields.problems import invalid
 from linkmgr.imports import account, files, services, stored_file
-from linkmgr.imports.links import Outcome, Sent, check
+from linkmgr.imports.links import Sent, check
 from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.repository import imported, imports
 
@@ -131,14 +131,10 @@ def preview(user_id: int, origin: File | Service) -> Row:
 def _check(user_id: int, rows: list[ImportRow]) -> list[Row]:
     """Return rows as they would be stored. Channels that are missing would be made."""
     hosts = imported.own_ids(user_id, "domains", [*{row.host for row in rows}], by="host")
-    checked = [None if row.is_visits else check(row, hosts) for row in rows]
+    checked = [Sent(row.record) if row.is_visits else check(row, hosts) for row in rows]
     return [
-        _describe(
-            row,
-            result.body if isinstance(result, Sent) else row.record,
-            result.message if isinstance(result, Outcome) else None,
-        )
-        for row, result in zip(rows, checked, strict=True)
+        _describe(row, sent.body, sent.outcome.message if sent.outcome else None)
+        for row, sent in zip(rows, checked, strict=True)
     ]
 
 

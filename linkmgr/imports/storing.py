@@ -14,7 +14,7 @@ from linkmgr.imports import account, links, visits
 from linkmgr.imports.account.rows import Lines
 from linkmgr.imports.account.zip_file import FILES, Line
 from linkmgr.imports.batch import Batch
-from linkmgr.imports.links import Outcome, Sent
+from linkmgr.imports.links import Sent
 from linkmgr.imports.rows import ImportRow, RawVisit
 from linkmgr.repository import import_rows, imported
 
@@ -85,26 +85,21 @@ class Links(Batch):
     """Links of a file or a service, as many as can be checked in a moment."""
 
     def check(self) -> None:
-        end, hosts = (
-            monotonic() + CHECK_SECONDS,
-            imported.own_ids(self.user_id, "domains", [*{row.host for row in self.rows}], by="host"),
-        )
-        self._checked: list[Sent | Outcome] = []
-        for row in self.rows:
-            self._checked.append(links.check(row, hosts))
-            if monotonic() > end:
-                break
-        self.waiting = self.waiting[: len(self._checked)]
+        hosts = imported.own_ids(self.user_id, "domains", [*{row.host for row in self.rows}], by="host")
+        self._sent, end = list[Sent](), monotonic() + CHECK_SECONDS
+        while len(self._sent) < len(self.rows) and monotonic() < end:
+            self._sent.append(links.check(self.rows[len(self._sent)], hosts))
+        self.waiting, self.rows = self.waiting[: len(self._sent)], self.rows[: len(self._sent)]
 
     def store(self) -> None:
-        good = [(row, sent) for row, sent in zip(self.rows, self._checked, strict=False) if isinstance(sent, Sent)]
+        good = [(row, sent) for row, sent in zip(self.rows, self._sent, strict=True) if not sent.outcome]
         channels = imported.channel_ids(self.user_id, [*{name for row, _ in good for name in row.channels}])
         for row, sent in good:
-            sent.set_channels([channels[name] for name in row.channels])
-        outcomes = links.store_checked(self.user_id, self._checked, self.details)
-        for row, checked, outcome in zip(self.rows, self._checked, outcomes, strict=False):
-            self.count(row, outcome)
-            self.cut += isinstance(checked, Sent) and checked.is_cut and outcome.kind in ("made", "updated")
+            if row.channels:
+                sent.body["channel"] = sent.link["channel"] = [channels[name] for name in row.channels]
+        links.store(self.user_id, self._sent, self.details)
+        self.outcomes = [(row, sent.outcome) for row, sent in zip(self.rows, self._sent, strict=True) if sent.outcome]
+        self.cut = sum(sent.is_cut and sent.outcome.kind in ("made", "updated") for sent in self._sent if sent.outcome)
 
 
 class Visits(Batch):

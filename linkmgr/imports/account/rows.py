@@ -31,6 +31,16 @@ from linkmgr.resources.urls import Link
 from linkmgr.web import passwords
 
 LOCKED_SECONDS = 0.5  # until the next try, while another import of the user stores a batch of an account
+# Members that refer to rows of other files. So does the type of a link.
+_REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
+    "answers": {"overlay": ("overlays",)},
+    "links": {"campaign": ("campaigns",), "pixels": ("pixels",), "channel": ("channels",)},
+    "qr": {"channel": ("channels",)},
+    "logos": {"id": ("qr",)},
+    "bio": {"channel": ("channels",)},
+    "visits": {"target": ("links", "qr")},
+}
+_OF_MADE = ("answers", "logos", "visits")  # lines that are not repeated for rows that the user had before
 # A row is reused if the user has one in which this member is the same; of other kinds, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
 _LINK = Link.creates()().fields.keys() - {"password"}
@@ -58,25 +68,36 @@ class Lines(Batch):
             raise jobs.Later(LOCKED_SECONDS)
         for line in self.rows:
             if line.problem:
-                self.count(line, Outcome("failed", None, "invalid", line.problem))
+                self.outcomes.append((line, Outcome("failed", None, "invalid", line.problem)))
         if lines := [line for line in self.rows if not line.problem]:
+            self._refer(lines)
             special = {
                 "links": self._links, "logos": self._logos, "answers": self._answers, "visits": self._visits,
             }  # fmt: skip
             special.get(lines[0].kind, self._rows)(lines)
         self.store_visits()
 
+    def _refer(self, lines: list[Line]) -> None:
+        """Write the ids of the account in place of those of the source, or 0, so that a line that fails can be mended
+        and sent again."""
+        file = lines[0].kind
+        for member, kinds in _REFERENCES.get(file, {}).items():
+            sent = [line.record.get(member) for line in lines]
+            lists = [value if isinstance(value, list) else [value] for value in sent]
+            names = [name for names in lists for name in names]
+            ids = {name: n for kind in kinds for name, n in self._ids(kind, names, made=file in _OF_MADE).items()}
+            for line, values in zip(lines, lists, strict=True):
+                own = [ids[str(name)] for name in values if str(name) in ids]
+                if member in line.record:
+                    line.record[member] = own if member in ("pixels", "channel") else next(iter(own), 0)
+
     def _ids(self, kind: str, names: list[Any], *, made: bool = False) -> dict[str, int]:
-        """Return the ids of rows by their ids in the source. With `made`, only of those that this import made: visits
-        and answers of others are not repeated."""
+        """Return the ids of rows by their ids in the source. With `made`, only of those that this import made."""
         texts = list({str(name) for name in names if isinstance(name, int | str)})
         if any(line.is_mended for line in self.rows):
             numbers = [int(text) for text in texts if re.fullmatch("[0-9]{1,18}", text)]
             return imported.own_ids(self.user_id, kind, numbers, by="id")
         return import_rows.references(self.user_id, self.details["id"], kind, texts, made=made) if texts else {}
-
-    def _channel_ids(self, lines: list[Line]) -> dict[str, int]:
-        return self._ids("channels", [name for line in lines for name in _list(line.record.get("channel"))])
 
     # --- rows of most kinds
 
@@ -87,17 +108,15 @@ class Lines(Batch):
         members = (_KEYS[kind],) if kind in _KEYS else tuple(RESOURCES[kind].creates()().fields)
         keys = [tuple(str(line.record.get(member)) for member in members) for line in lines]
         existing = self._existing(kind, members, keys)
-        channel_ids = self._channel_ids(lines) if kind in ("qr", "bio") else {}
         for line, key in zip(lines, keys, strict=True):
             outcome = Outcome("skipped", existing[key]) if key in existing else self._add(line, create)
             if kind == "bio" and outcome.code in ("alias_taken", "plan_feature") and not line.record.get("custom"):
                 outcome = self._add(line, create, alias=None)
-            channel = _existing(line.record.get("channel"), channel_ids)
             if outcome.kind == "made" and outcome.id:
                 existing[key] = outcome.id
-                for channel_id in channel:
+                for channel_id in line.record.get("channel", ()):
                     channels.assign(self.user_id, channel_id, outcome.id, type=kind)
-            self.count(_with(line, outcome, channel=channel), outcome)
+            self.outcomes.append((line, outcome))
 
     def _existing(self, kind: str, members: tuple[str, ...], keys: list[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
         """Return the ids of the user's rows by these members: those with the key of a line, or of other kinds all."""
@@ -143,20 +162,19 @@ class Lines(Batch):
         return int(qr.add(user_id, QrCode.to_row(new) | stored)["id"])
 
     def _logos(self, lines: list[Line]) -> None:
-        ids = self._ids("qr", [line.record.get("id") for line in lines], made=True)
         for line in lines:
-            if qr_id := ids.get(str(line.record.get("id"))):
+            if qr_id := line.record.get("id"):
                 try:
                     imported.set_logo(self.user_id, qr_id, logos.decode(line.record.get("image")))
                 except AppError as error:
-                    self.count(line._replace(record=line.record | {"id": qr_id}), failure(error))
+                    self.outcomes.append((line, failure(error)))
 
     def _answers(self, lines: list[Line]) -> None:
-        ids = self._ids("overlays", [line.record.get("overlay") for line in lines], made=True)
+        records = [line.record for line in lines]
         answers = [
-            {"overlay": overlay, "answer": line.record.get("answer"), "date": time_of(line.record.get("date"))}
-            for line in lines
-            if (overlay := ids.get(str(line.record.get("overlay")))) and isinstance(line.record.get("answer"), dict)
+            {"overlay": record["overlay"], "answer": record["answer"], "date": time_of(record.get("date"))}
+            for record in records
+            if record.get("overlay") and isinstance(record.get("answer"), dict)
         ]
         if answers:
             imported.add_answers(self.user_id, answers)
@@ -164,75 +182,45 @@ class Lines(Batch):
     # --- links and visits
 
     def _links(self, lines: list[Line]) -> None:
-        names = {
-            "campaigns": [line.record.get("campaign") for line in lines],
-            "pixels": [name for line in lines for name in _list(line.record.get("pixels"))],
-            "splash": [line.record.get("type") for line in lines],
-            "overlays": [str(line.record.get("type")).removeprefix("overlay-") for line in lines],
-        }
-        ids = {kind: self._ids(kind, values) for kind, values in names.items()}
-        ids["channels"] = self._channel_ids(lines)
+        types = [str(line.record.get("type")) for line in lines]
+        splash = self._ids("splash", types)
+        overlays = self._ids("overlays", [name.removeprefix("overlay-") for name in types])
+        for line in lines:
+            if "type" in line.record:
+                line.record["type"] = _type(line.record["type"], splash, overlays)
         hosts = imported.own_ids(self.user_id, "domains", [*{_host(line) for line in lines}], by="host")
-        checked = [self._check_link(line, ids, hosts) for line in lines]
-        outcomes = links.store_checked(self.user_id, checked, self.details)
-        for line, outcome in zip(lines, outcomes, strict=True):
-            self.count(_with(line, outcome, **_references(line.record, ids)), outcome)
-
-    def _check_link(self, line: Line, ids: dict[str, dict[str, int]], hosts: Container[str]) -> Sent | Outcome:
-        record, host = line.record, _host(line)
-        body = {name: record[name] for name in record.keys() & _LINK} | _references(record, ids)
-        body |= {"domain": host if host in hosts else "", "custom": record.get("alias")}
-        try:
-            link = Link.to_row(load(Link.creates(), body))
-            if record.get("password_hash"):
-                link["password_hash"] = passwords.imported_hash(record["password_hash"])
-        except AppError as error:
-            return failure(error)
-        if not record.get("custom"):
-            link["alias"] = link.pop("custom", None)
-        if created := time_of(record.get("date")):
-            link["created"] = created
-        link["plain"] = record.get("plain") is True
-        clicks = _count(record.get("clicks")) + _count(record.get("imported_clicks"))
-        del body["custom"]
-        return Sent(body, link, clicks or None, moved_from="" if host in hosts else host)
+        sent = [_to_link(line.record, _host(line), hosts) for line in lines]
+        links.store(self.user_id, sent, self.details)
+        self.outcomes += [(line, row.outcome) for line, row in zip(lines, sent, strict=True) if row.outcome]
 
     def _visits(self, lines: list[Line]) -> None:
-        targets = [line.record.get("target") for line in lines]
-        ids = self._ids("qr", targets, made=True) | self._ids("links", targets, made=True)
         for line in lines:
-            tracked_id = ids.get(str(line.record.get("target")))
+            tracked_id = line.record.get("target")
             if tracked_id and (visit := visits.restore(self.user_id, tracked_id, line.record)):
                 self.visits.append(visit)
 
 
+def _to_link(record: Row, host: str, hosts: Container[str]) -> Sent:
+    body = {name: record[name] for name in record.keys() & _LINK}
+    body |= {"domain": host if host in hosts else "", "custom": record.get("alias")}
+    try:
+        link = Link.to_row(load(Link.creates(), body))
+        if record.get("password_hash"):
+            link["password_hash"] = passwords.imported_hash(record["password_hash"])
+    except AppError as error:
+        return Sent(body, outcome=failure(error))
+    if not record.get("custom"):
+        link["alias"] = link.pop("custom", None)
+    if created := time_of(record.get("date")):
+        link["created"] = created
+    link["plain"] = record.get("plain") is True
+    clicks = _count(record.get("clicks")) + _count(record.get("imported_clicks"))
+    del body["custom"]
+    return Sent(body, link, clicks or None, moved_from="" if host in hosts else host)
+
+
 def _create_bio(user_id: int, record: Row) -> int:
     return int(BioPage.create(user_id, load(BioPage.creates(), record) | {"custom": bool(record.get("custom"))})["id"])
-
-
-def _with(line: Line, outcome: Outcome, **members: Any) -> Line:
-    """Return a line that failed with references to rows of the account, so that it can be mended and sent again."""
-    if outcome.kind != "failed":
-        return line
-    return line._replace(record={name: members.get(name, value) for name, value in line.record.items()})
-
-
-def _references(record: Row, ids: dict[str, dict[str, int]]) -> Row:
-    """Return the members of a link that refer to rows, with the ids of the account."""
-    return {
-        "campaign": ids["campaigns"].get(str(record.get("campaign")), 0),
-        "pixels": _existing(record.get("pixels"), ids["pixels"]),
-        "channel": _existing(record.get("channel"), ids["channels"]),
-        "type": _type(record.get("type"), ids),
-    }
-
-
-def _existing(value: Any, ids: dict[str, int]) -> list[int]:
-    return [ids[str(name)] for name in _list(value) if str(name) in ids]
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _count(value: Any) -> int:
@@ -243,12 +231,12 @@ def _host(line: Line) -> str:
     return str(line.record.get("domain") or "").partition("://")[2]
 
 
-def _type(value: Any, ids: dict[str, dict[str, int]]) -> Any:
+def _type(value: Any, splash: dict[str, int], overlays: dict[str, int]) -> Any:
     """Return the type of a link, with the id of its splash page or overlay."""
     if isinstance(value, int):
-        return ids["splash"].get(str(value), "splash")
+        return splash.get(str(value), "splash")
     if isinstance(value, str) and value.startswith("overlay-"):
-        overlay_id = ids["overlays"].get(value.removeprefix("overlay-"))
+        overlay_id = overlays.get(value.removeprefix("overlay-"))
         return f"overlay-{overlay_id}" if overlay_id else "direct"
     return value
 
