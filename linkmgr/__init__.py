@@ -12,7 +12,7 @@ from linkmgr.db import jobs, replica, restricted, statements
 from linkmgr.fields import unknown
 from linkmgr.imports import job
 from linkmgr.pages import brand, branded, fast_redirect
-from linkmgr.repository import cleanup, plans, purge, url_records
+from linkmgr.repository import cleanup, purge, url_records
 from linkmgr.web import (
     auth,
     conditional_writes,
@@ -59,7 +59,7 @@ def create_app(**overrides: str) -> Flask:
         statements.init_app(app)
         replica.init_app(app)
         restricted.init_app(app)
-        jobs.init_app(cleanup.HANDLERS | plans.HANDLERS, idle=url_records.empty_pending_list)
+        jobs.init_app(cleanup.HANDLERS, idle=url_records.empty_pending_list)
         jobs.init_app({}, idle=purge.delete_some_expired)
         job.init_app()
         keys.init_app(app)

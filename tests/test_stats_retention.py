@@ -5,7 +5,6 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from linkmgr.repository import plans
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -40,40 +39,44 @@ def test_visitors_are_null_beyond_the_retention_period_and_the_answer_says_why(
     ],
 )
 def test_a_longer_retention_period_does_not_bring_back_purged_visits(
-    *, free: Client, admin: Client, sql: Sql, store: Store, run_jobs: Callable[[], None], change: str
+    *, app: Flask, free: Client, admin: Client, sql: Sql, store: Store, change: str
 ) -> None:
     link = factories.link(sql, free.id)
-    store([Visited(link, TODAY - 80 * DAY)])
-    sql("UPDATE users SET registered = now() - interval '99 days' WHERE id = %(id)s RETURNING 1", id=free.id)
+    store([Visited(link, TODAY - 80 * DAY), Visited(link, TODAY - 92 * DAY)])
+    purge(app)
     limits = sql("SELECT limits::text FROM plans WHERE name = 'Free'")
     sql(change.replace("%(id)s", str(free.id)))
     try:
-        run_jobs()
-        for client, query in ((free, ""), (admin, "&user=all")):
-            meta = report(client, f"from={date(95)}&metrics=clicks,visitors{query}")["meta"]
-            assert (meta["source"], meta["detailed_since"][:10] in (date(90), date(89))) == ("rollups", True)
-        assert report(free, "metrics=visitors&period=30d")["meta"]["source"] == "visits"
+        for _ in range(2):
+            for client, query in ((free, ""), (admin, "&user=all")):
+                meta = report(client, f"from={date(95)}&metrics=clicks,visitors{query}")["meta"]
+                assert (meta["source"], meta["detailed_since"][:10] in (date(90), date(89))) == ("rollups", True)
+            assert report(free, "metrics=visitors&period=30d")["meta"]["source"] == "visits"
+            purge(app)
     finally:
         sql("UPDATE plans SET limits = %(limits)s::json WHERE name = 'Free' RETURNING 1", **limits[0])
 
 
-def test_a_job_notes_the_users_of_a_plan_in_batches_and_one_who_leaves_the_plan_before_is_noted_at_once(
-    app: Flask, sql: Sql, register: Callable[..., Client], monkeypatch: pytest.MonkeyPatch, run_jobs: Callable[[], None]
+def test_a_longer_retention_period_keeps_visits_that_were_not_purged_yet(
+    app: Flask, free: Client, sql: Sql, store: Store
 ) -> None:
-    monkeypatch.setattr(plans, "MAX_USERS", 2)
-    noted = "SELECT username FROM users WHERE detailed_since IS NOT NULL ORDER BY id"
-    with app.app_context():
-        plans.add("Short", free=False, limits={"retention": 30})
-    for n in range(5):
-        register(f"user{n}", plan="Short")
-    sql("UPDATE users SET registered = now() - interval '99 days' RETURNING 1")
-    sql("UPDATE plans SET limits = '{\"retention\": 0}' WHERE name = 'Short' RETURNING 1")
-    assert sql(noted) == []
-    sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE free) WHERE username = 'user3' RETURNING 1")
-    assert [row["username"] for row in sql(noted)] == ["user3"]
-    run_jobs()
-    assert [row["username"] for row in sql(noted)] == [f"user{n}" for n in range(5)]
-    assert sql("SELECT 1 FROM jobs") == []
+    link = factories.link(sql, free.id)
+    store([Visited(link, TODAY - 92 * DAY)])
+    sql("UPDATE users SET plan_id = (SELECT id FROM plans WHERE name = 'Business') RETURNING 1")
+    purge(app)
+    answer = report(free, f"from={date(95)}&metrics=clicks,visitors")
+    assert (answer["meta"]["detailed_since"], answer["data"]["totals"]["visitors"]) == (None, 1)
+
+
+def test_a_purge_notes_the_users_in_batches_and_only_those_with_older_visits(
+    app: Flask, sql: Sql, store: Store, register: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("linkmgr.repository.purge.MAX_TARGETS", 2)
+    links = [factories.link(sql, register(f"user{n}", plan="Free").id) for n in range(5)]
+    store([Visited(link, TODAY - (10 if n == 3 else 92) * DAY) for n, link in enumerate(links)])
+    purge(app)
+    noted = sql("SELECT username FROM users WHERE detailed_since IS NOT NULL ORDER BY id")
+    assert [row["username"] for row in noted] == ["user0", "user1", "user2", "user4"]
 
 
 def test_a_longer_retention_period_changes_nothing_for_a_user_without_purged_visits(

@@ -6,8 +6,6 @@ from typing import Any
 from linkmgr.db.statements import Row, row, rows, run
 from linkmgr.errors import AppError, existing, not_found
 
-MAX_USERS = 1000  # in a batch
-
 
 def all_plans() -> list[Row]:
     return rows(
@@ -112,34 +110,6 @@ def edit(plan_id: int, *, limits: Row | None = None, **changes: Any) -> None:
     existing(edited, "plan")
 
 
-def note_retention(argument: Row) -> bool:
-    """Note for the next users of a plan when its former retention period began, and in the job how far it is. Return
-    True after the last one. `argument` is that of the job, with the id of the last user as `after`."""
-    noted = run(
-        """
-        WITH batch AS MATERIALIZED (
-            SELECT id FROM users WHERE id > %(after)s ORDER BY id LIMIT %(limit)s),
-        noted AS (
-            UPDATE users SET detailed_since = later_detail(users, %(since)s::timestamptz)
-             WHERE id = ANY (ARRAY(SELECT id FROM accounts
-                                    WHERE id IN (SELECT id FROM batch) AND planid = %(plan_id)s))),
-        advanced AS (
-            UPDATE jobs
-               SET argument = argument || jsonb_build_object('after', (SELECT max(id) FROM batch))
-             WHERE kind = 'retention_changed' AND argument = %(argument)s::jsonb AND EXISTS (SELECT FROM batch))
-        SELECT max(id) AS last FROM batch
-        """,
-        **argument,
-        argument=json.dumps(argument),
-        limit=MAX_USERS,
-    )
-    assert noted is not None
-    if noted["last"] is None:
-        return True
-    argument["after"] = noted["last"]
-    return False
-
-
 def require_exports(user_id: int) -> None:
     """Raise `plan_feature` unless the plan of the user includes exports."""
     plan = row(
@@ -152,6 +122,3 @@ def require_exports(user_id: int) -> None:
     )
     if plan and not plan["allowed"]:
         raise AppError("plan_feature", detail="exports")
-
-
-HANDLERS = {"retention_changed": note_retention}

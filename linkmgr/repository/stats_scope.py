@@ -33,8 +33,8 @@ def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
 
     `tracked_ids` has the ids of the selected links and QR codes, `ids` the number of existing ids in the selection, and
     `campaign`, `channel` and `domain` are true if they exist. `detailed_since` is the start of the retention period, or
-    of an earlier one if that was shorter, or NULL if all visits are kept. `days_before` is the first UTC day that has
-    rollups by quarter of an hour.
+    of the visits that the purge has kept if that is later, or NULL if all visits are kept. `days_before` is the first
+    UTC day that has rollups by quarter of an hour.
     """
     return row(
         """
