@@ -900,23 +900,13 @@ CREATE FUNCTION import_part(i imports) RETURNS numeric LANGUAGE sql IMMUTABLE AS
                 ELSE 0.5 + 0.5 * i.rows_read / greatest(i.found, i.rows_read, 1) END
 $$;
 
--- The file of an import in pieces of 1 MiB, except the last one, encrypted because it may have passwords. It is in the
--- database, so that a worker on any host can read it. The job deletes it when the import has ended.
-CREATE TABLE import_chunks (
-    user_id   bigint  NOT NULL,
-    import_id bigint  NOT NULL,
-    number    integer NOT NULL,
-    data      bytea   NOT NULL,
-    PRIMARY KEY (import_id, number),
-    FOREIGN KEY (user_id, import_id) REFERENCES imports (user_id, id) ON DELETE CASCADE
-);
-
 -- Rows of an import. Those that wait have `content`, which is encrypted because it may have passwords and IP addresses;
 -- `lines` is the number of rows of the source in it. They are stored in the order of `place` and `number`. A row that
 -- failed has `code`, `message` and `raw`, the columns of the source without passwords. A row to which others may refer
 -- has the id of what was stored in `row_id`, with `made` if the import made it; `kind` is 'links' or another file of an
--- exported account, and `name` its name in the source. Other rows are deleted when they are stored. There is no foreign
--- key: a job deletes the rows of a deleted import in batches.
+-- exported account, and `name` its name in the source. Other rows are deleted when they are stored. A `place` of -1 has
+-- the pieces of the file, so that a worker on any host can read it: 1 MiB each, except the last one, also encrypted. The
+-- job deletes them when the import has ended. There is no foreign key: a job deletes the rows of a deleted import.
 CREATE TABLE import_rows (
     user_id   bigint   NOT NULL,
     import_id bigint   NOT NULL,
@@ -1318,7 +1308,7 @@ BEGIN
         EXECUTE format('CREATE TRIGGER count_deleted AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
                         EXECUTE FUNCTION count_rows()', name);
     END LOOP;
-    FOREACH name IN ARRAY '{users,links,qrs,campaigns,channels,splash_pages,overlays,webhooks}'::text[] LOOP
+    FOREACH name IN ARRAY '{users,links,qrs,campaigns,channels,splash_pages,overlays,webhooks,imports}'::text[] LOOP
         EXECUTE format('CREATE TRIGGER enqueue_cleanup AFTER DELETE ON %I REFERENCING OLD TABLE AS deleted
                         EXECUTE FUNCTION enqueue_cleanup()', name);
     END LOOP;

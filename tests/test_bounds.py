@@ -42,9 +42,8 @@ BOUNDS = {
         "oldest.bytes <= newest.bytes - %(max_bytes)s",
     ),
     "idempotency_keys": ("20,000, 32 MiB and 24 hours", f"{REPOSITORY}/idempotency.py", "bytes > %(max_bytes)s"),
-    "import_chunks": ("3 unfinished imports", f"{REPOSITORY}/imports.py", "MAX_UNFINISHED = 3"),
     "import_rows": (
-        "waiting: 1 GiB an import; failed: 10,000 an import, 16 MiB and 30 days",
+        "waiting: 1 GiB an import and its file; failed: 10,000 an import, 16 MiB and 30 days",
         f"{REPOSITORY}/import_rows.py",
         "MAX_ERROR_BYTES = 16 << 20",
     ),

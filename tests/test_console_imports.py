@@ -109,12 +109,15 @@ def test_a_file_that_cannot_be_read_is_explained(console: FlaskClient, sql: Sql)
     assert sql("SELECT FROM imports") == []
 
 
-def test_a_draft_is_replaced_by_the_next_one_or_discarded(console: FlaskClient, alice: Client, sql: Sql) -> None:
+def test_a_draft_is_replaced_by_the_next_one_or_discarded(
+    console: FlaskClient, alice: Client, run_jobs: Callable[[], None], sql: Sql
+) -> None:
     first = upload(console, shlink(sale("first")))
     second = upload(console, shlink(sale("second")))
     assert console.get(first).status_code == 404
     assert console.post(f"{second}/delete").headers["Location"] == "/console/imports"
-    assert sql("SELECT FROM imports") == sql("SELECT FROM import_chunks") == []
+    run_jobs()
+    assert sql("SELECT FROM imports") == sql("SELECT FROM import_rows") == []
 
 
 def test_a_draft_remains_while_other_imports_begin(

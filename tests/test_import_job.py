@@ -35,7 +35,7 @@ def test_a_process_that_is_killed_between_batches_loses_and_repeats_no_row(
     run_jobs()
     assert counts(import_of(alice, import_id)) == ("done", 110, 110, 0, 0, 0)
     assert len(aliases(sql, alice)) == 110
-    assert sql("SELECT FROM import_chunks") == []
+    assert sql("SELECT FROM import_rows WHERE place < 0") == []
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -75,7 +75,7 @@ def test_a_cancelled_import_keeps_the_links_that_it_made(
     assert counts(found) == ("cancelled", 20, 20, 0, 0, 0)
     assert found["finished"]
     assert len(aliases(sql, alice)) == 20
-    assert sql("SELECT FROM import_chunks") == sql("SELECT FROM jobs") == []
+    assert sql("SELECT FROM import_rows WHERE place < 0") == sql("SELECT FROM jobs") == []
     assert alice.delete(f"/api/imports/{import_id}").get_json()["message"] == "Import has been deleted successfully."
     assert alice.get(f"/api/imports/{import_id}").status_code == 404
     assert len(aliases(sql, alice)) == 20

@@ -94,7 +94,7 @@ def test_an_import_fails_after_its_process_was_killed_several_times_at_the_same_
         "The import stopped after row 20, because the process that reads the next rows was ended 5 times. Import "
         "these rows in smaller files."
     )
-    assert sql("SELECT FROM jobs") == sql("SELECT FROM import_chunks") == []
+    assert sql("SELECT FROM jobs") == sql("SELECT FROM import_rows WHERE place < 0") == []
 
 
 def test_a_batch_that_is_complete_allows_other_processes_to_be_killed(

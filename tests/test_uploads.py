@@ -47,7 +47,8 @@ def test_a_large_file_arrives_with_and_without_its_length(base: str, alice: Clie
         assert (status, json.loads(body)["message"]) == (200, "Import has been queued.")
         [stored] = sql(
             """
-            SELECT size, (SELECT sum(length(data))::bigint FROM import_chunks WHERE import_id = id) AS stored
+            SELECT size, (SELECT sum(length(content))::bigint FROM import_rows
+                           WHERE import_id = id AND place < 0) AS stored
               FROM imports ORDER BY id DESC LIMIT 1
             """
         )

@@ -84,7 +84,7 @@ def run_batch(user_id: int, import_id: int) -> bool:
             return True
         with suppress(*_UNAVAILABLE):
             delete_spool(visits.spool(import_id))
-        return import_rows.clear(user_id, import_id, also_errors=details is None)
+        return import_rows.clear(user_id, import_id)
     try:
         if details["stage"] == "store":
             _store(details)

@@ -90,9 +90,10 @@ def delete(user_id: int, import_id: int) -> bool:
     """Cancel an import, or delete the record of one that has ended. Return True if it was cancelled."""
     with transaction.joined():
         cancelled = imports.cancel(user_id, import_id)
-        if not cancelled:
+        if cancelled:
+            imports.enqueue(user_id, import_id)
+        else:
             imports.delete(user_id, import_id)
-        imports.enqueue(user_id, import_id)
     return cancelled
 
 

@@ -4,14 +4,14 @@ import io
 from typing import IO
 
 from linkmgr import keys
-from linkmgr.repository import imports
-from linkmgr.repository.imports import CHUNK_BYTES
+from linkmgr.repository import import_rows
+from linkmgr.repository.import_rows import CHUNK_BYTES
 
 
 def store(user_id: int, import_id: int, file: IO[bytes]) -> None:
     number = 0
     while data := file.read(CHUNK_BYTES):
-        imports.add_chunk(user_id, import_id, number, keys.seal_bytes(user_id, data).encode())
+        import_rows.add_chunk(user_id, import_id, number, keys.seal_bytes(user_id, data))
         number += 1
 
 
@@ -41,8 +41,8 @@ class StoredFile(io.RawIOBase):
     def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
         number, start = divmod(self._at, CHUNK_BYTES)
         if number != self._number:
-            data = imports.chunk(self._user_id, self._import_id, number)
-            self._chunk = keys.unseal_bytes(self._user_id, data.decode()) if data else b""
+            data = import_rows.chunk(self._user_id, self._import_id, number)
+            self._chunk = keys.unseal_bytes(self._user_id, data) if data else b""
             self._number = number
         part = self._chunk[start : start + len(buffer)]
         buffer[: len(part)] = part

@@ -59,19 +59,14 @@ def _clear(column: str, values: str) -> str:
 
 _TRACKED = "tracked_id = ANY (%(ids)s::bigint[])"
 _TARGETS = (_VISITS, *(_delete(table, _TRACKED) for table in ("visitors", "tracked_rollups", "totals")))
-# Ordered so that no remaining row refers to a deleted one: links before domains. The rows of an import are deleted
-# before it, because there may be many.
-_OWNED = (
-    *(
-        _delete(table, "user_id = %(user_id)s")
-        for table in ("links", "qrs", "bios", "campaigns", "channels", "splash_pages", "overlays", "pixels", "domains")
-    ),
-    _delete("import_rows", "import_id IN (SELECT id FROM imports WHERE user_id = %(user_id)s)"),
-    *(
-        _delete(table, "user_id = %(user_id)s")
-        for table in ("imports", "idempotency_keys", "outbox", "events", "account_rollups")
-    ),
-)
+# Ordered so that no remaining row refers to a deleted one: links before domains.
+_OWNED = [
+    _delete(table, "user_id = %(user_id)s")
+    for table in (
+        "links", "qrs", "bios", "campaigns", "channels", "splash_pages", "overlays", "pixels", "domains", "imports",
+        "idempotency_keys", "outbox", "events", "account_rollups",
+    )
+]  # fmt: skip
 
 
 def _batch(*statements: str, limit: int) -> Callable[[Any], bool]:
@@ -99,6 +94,7 @@ HANDLERS = {
         _delete("overlay_answers", "overlay_id = ANY (%(ids)s::bigint[])"),
         limit=MAX_ROWS,
     ),
+    "imports_deleted": _batch(_delete("import_rows", "import_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS),
     "channels_deleted": _batch(_delete("channel_items", "channel_id = ANY (%(ids)s::bigint[])"), limit=MAX_ROWS),
     "webhooks_deleted": _batch(_delete("deliveries", "webhook_id = ANY (%(ids)s::bigint[])"), limit=MAX_STATISTICS),
     "users_deleted": _batch(*_OWNED, limit=MAX_ROWS),

@@ -1,9 +1,10 @@
-"""Rows of imports: those that wait, those that failed, and those to which others refer."""
+"""Rows of imports: the file, those that wait, those that failed, and those to which others refer."""
 
 import orjson
 
-from linkmgr.db.statements import Row, rows, run
+from linkmgr.db.statements import Row, row, rows, run
 
+CHUNK_BYTES = 1 << 20  # of the file
 MAX_ERRORS = 10_000  # of an import that are kept
 MAX_ERROR_BYTES = 16 << 20  # of all imports of a user
 ERROR_DAYS = 30
@@ -27,6 +28,26 @@ def add(user_id: int, import_id: int, added: list[Row]) -> None:
     )
 
 
+def add_chunk(user_id: int, import_id: int, number: int, content: str) -> None:
+    """Store a piece of the file, which is encrypted. Pieces are numbered from 0."""
+    row = {"number": -1 - number, "place": -1, "kind": "file", "name": "", "lines": 0, "content": content}
+    add(user_id, import_id, [row])
+
+
+def chunk(user_id: int, import_id: int, number: int) -> str:
+    """Return a piece of the file, or "" if there is none."""
+    record = row(
+        """
+        SELECT content FROM import_rows
+         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number = -1 - %(number)s
+        """,
+        user_id=user_id,
+        import_id=import_id,
+        number=number,
+    )
+    return "" if record is None else str(record["content"])
+
+
 def waiting(user_id: int, import_id: int, *, limit: int, lines: int) -> list[Row]:
     """Return the next rows that wait: at most `limit` of the same place, with few more than `lines` rows of the
     source."""
@@ -39,6 +60,7 @@ def waiting(user_id: int, import_id: int, *, limit: int, lines: int) -> list[Row
                   FROM (SELECT number, kind, name, lines, content, place
                           FROM import_rows
                          WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND content IS NOT NULL
+                           AND place >= 0
                          ORDER BY place, number
                          LIMIT %(limit)s) next_rows
                 WINDOW following AS (ORDER BY place, number)) numbered
@@ -106,16 +128,15 @@ def references(
     return {record["name"]: record["row_id"] for record in records}
 
 
-def clear(user_id: int, import_id: int, *, also_file: bool = True, also_errors: bool = False) -> bool:
-    """Delete the file of an import and some of its rows, except those that failed. Return True if there are no more."""
+def clear(user_id: int, import_id: int, *, also_file: bool = True) -> bool:
+    """Delete some rows of an import, except those that failed. Return True if there are no more."""
     result = run(
         """
-        WITH chunks AS (
-            DELETE FROM import_chunks WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND %(also_file)s),
-        deleted AS (
+        WITH deleted AS (
             DELETE FROM import_rows
              WHERE ctid = ANY (ARRAY(SELECT ctid FROM import_rows
-                                      WHERE import_id = %(import_id)s AND (code IS NULL OR %(also_errors)s)
+                                      WHERE import_id = %(import_id)s AND code IS NULL
+                                        AND (place >= 0 OR %(also_file)s)
                                       LIMIT %(limit)s))
                AND user_id = %(user_id)s
             RETURNING 1)
@@ -124,7 +145,6 @@ def clear(user_id: int, import_id: int, *, also_file: bool = True, also_errors: 
         user_id=user_id,
         import_id=import_id,
         also_file=also_file,
-        also_errors=also_errors,
         limit=_CLEANED,
     )
     return result is None or result["deleted"] < _CLEANED

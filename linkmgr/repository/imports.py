@@ -3,13 +3,11 @@
 from typing import Any
 
 import orjson
-import psycopg2
 
 from linkmgr.db.statements import Row, row, run
 from linkmgr.errors import AppError, not_found
 from linkmgr.repository.tables import Table
 
-CHUNK_BYTES = 1 << 20
 MAX_UNFINISHED = 3  # of a user
 MAX_KEPT = 1000  # of a user that have ended
 
@@ -48,19 +46,6 @@ def add(user_id: int, **members: Any) -> int:
     return int(added["id"])
 
 
-def add_chunk(user_id: int, import_id: int, number: int, data: bytes) -> None:
-    run(
-        """
-        INSERT INTO import_chunks (user_id, import_id, number, data)
-        VALUES (%(user_id)s, %(import_id)s, %(number)s, %(data)s)
-        """,
-        user_id=user_id,
-        import_id=import_id,
-        number=number,
-        data=psycopg2.Binary(data),
-    )
-
-
 def begin(user_id: int, import_id: int, **changes: Any) -> None:
     """Begin a draft, with changes of `on_conflict` and `mapping`. Delete imports that have ended, except the newest
     ones. Concurrent requests count each other's imports, because the row of the user is locked."""
@@ -81,11 +66,7 @@ def begin(user_id: int, import_id: int, **changes: Any) -> None:
         deleted AS (
             DELETE FROM imports
              WHERE id IN (SELECT id FROM imports WHERE user_id = %(user_id)s AND finished IS NOT NULL
-                           ORDER BY id DESC OFFSET %(max_kept)s)
-            RETURNING user_id, id),
-        cleaned AS (
-            INSERT INTO jobs (kind, argument)
-            SELECT 'import', jsonb_build_object('user_id', user_id, 'import_id', id) FROM deleted)
+                           ORDER BY id DESC OFFSET %(max_kept)s))
         SELECT has_room, EXISTS (SELECT FROM begun) AS is_begun FROM unfinished
         """,
         user_id=user_id,
@@ -103,7 +84,7 @@ def begin(user_id: int, import_id: int, **changes: Any) -> None:
 
 
 def enqueue(user_id: int, import_id: int) -> None:
-    """Enqueue the job of an import, which also deletes the file and the rows of one that has ended."""
+    """Enqueue the job of an import, which also deletes the rows of one that has ended."""
     run(
         """
         INSERT INTO jobs (kind, argument)
@@ -189,19 +170,6 @@ def details(user_id: int, import_id: int) -> Row | None:
         user_id=user_id,
         import_id=import_id,
     )
-
-
-def chunk(user_id: int, import_id: int, number: int) -> bytes:
-    record = row(
-        """
-        SELECT data FROM import_chunks
-         WHERE user_id = %(user_id)s AND import_id = %(import_id)s AND number = %(number)s
-        """,
-        user_id=user_id,
-        import_id=import_id,
-        number=number,
-    )
-    return b"" if record is None else bytes(record["data"])
 
 
 def lock_batch(user_id: int, import_id: int, batch: int) -> bool:
