@@ -152,7 +152,7 @@ def change_password() -> str:
 @partial(_form, "timezone")
 def change_timezone() -> str:
     name = parse_zone(request.form.get("timezone", "")[:_MAX_TYPED]).key
-    accounts.set_timezone(g.user_id, name)
+    accounts.update(g.user_id, timezone=name)
     return f"Times are now shown in the time zone {name}."
 
 

@@ -31,7 +31,12 @@ def password_hash(user_id: int) -> str:
 
 
 def update(
-    user_id: int, *, email: str | None = None, password_hash: str | None = None, session: bytes | None = None
+    user_id: int,
+    *,
+    email: str | None = None,
+    password_hash: str | None = None,
+    timezone: str | None = None,
+    session: bytes | None = None,
 ) -> Row:
     """Change the members that are not None, and return the account. A new password ends all browser sessions except
     `session` and deletes the sign-in links."""
@@ -46,7 +51,8 @@ def update(
         updated AS (
             UPDATE users
                SET email = coalesce(%(email)s, email),
-                   password_hash = coalesce(%(password_hash)s, password_hash)
+                   password_hash = coalesce(%(password_hash)s, password_hash),
+                   timezone = coalesce(%(timezone)s, timezone)
              WHERE id = %(user_id)s
             RETURNING id, email, version::text)
         -- The view has the row before the update.
@@ -58,20 +64,13 @@ def update(
         user_id=user_id,
         email=email,
         password_hash=password_hash,
+        timezone=timezone,
         session=session,
         base=settings().base_url,
     )
     if account is None:  # deleted during the request
         raise AppError("key_unknown")
     return account
-
-
-def set_timezone(user_id: int, timezone: str) -> None:
-    run(
-        "UPDATE users SET timezone = %(timezone)s WHERE id = %(user_id)s",
-        user_id=user_id,
-        timezone=timezone,
-    )
 
 
 def replace_key(user_id: int, *, key_digest: bytes, key_ciphertext: str) -> None:

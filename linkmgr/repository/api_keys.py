@@ -3,6 +3,8 @@
 A key can neither make nor change a key that allows more than itself (`grantable` of web/scopes.py).
 """
 
+from typing import Any
+
 import orjson
 from flask import has_request_context
 
@@ -26,85 +28,67 @@ KEYS = Table(
 index, batch, read = KEYS.index, KEYS.batch, KEYS.read
 
 
+# What follows `caller`, the caller of the request. Requests without a valid key count against the IP address or network
+# `source`. The bucket of a user contains the plan's rate, so that a new rate begins a new window.
+_COUNTED = """
+    bucket AS (
+        SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(source)s) AS bucket,
+               CASE WHEN rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
+                    ELSE %(plan_window)s::float8 END AS seconds
+          FROM (SELECT 1) always
+          LEFT JOIN caller ON true)
+    SELECT bucket, count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
+      FROM bucket
+      LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
+      LEFT JOIN caller ON true
+"""
+_BY_KEY = f"""
+    WITH caller AS (
+        SELECT CASE WHEN key_valid THEN id END AS id, admin, api, CASE WHEN key_valid THEN rate END AS rate,
+               key_valid, email, username, status, expires, registered, version
+          FROM accounts,
+               LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
+                               IS NOT FALSE AS key_valid) key
+         WHERE key_digest = %(key_digest)s AND NOT key_off),
+    {_COUNTED}
+"""  # noqa: S608 - static SQL
+_BY_SCOPED_KEY = f"""
+    WITH caller AS (
+        SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,
+               a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS rate, is_current AS key_valid,
+               email, username, status, a.expires, registered, a.version,
+               json_build_object(
+                   'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only, 'expires', k.expires,
+                   'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,
+                   'is_first_use', (last_used = date_trunc('minute', now())) IS NOT TRUE) AS key
+          FROM api_keys k
+          JOIN accounts a ON a.id = k.user_id,
+               LATERAL (SELECT (least(k.expires, k.created + make_interval(days => %(lifetime)s)) > now())
+                               IS NOT FALSE AS is_current,
+                               allowed_ips IS NULL
+                               OR coalesce(%(address)s::inet <<= ANY (allowed_ips), false) AS is_allowed) checked,
+               LATERAL (SELECT is_current AND is_allowed AS is_valid) both_checked
+         WHERE k.digest = %(key_digest)s
+            OR (k.previous_digest = %(key_digest)s AND k.previous_until > now())),
+    {_COUNTED}
+"""  # noqa: S608
+
+
 def identify(key_digest: bytes, address: str, by: int) -> Row:
     """Return the members of web.caller.Caller. If PostgreSQL keeps the counters, count `by` requests and return
-    `count`, `until` and `now` too, which are None otherwise.
-
-    Requests without a valid key count against the IP address. The bucket of a user contains the plan's rate, so that
-    a new rate begins a new window.
-    """
-    caller = run_repeatable(
-        """
-        WITH caller AS (
-            SELECT CASE WHEN key_valid THEN id END AS id, admin, api, CASE WHEN key_valid THEN rate END AS rate,
-                   key_valid, email, username, status, expires, registered, version
-              FROM accounts,
-                   LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
-                                   IS NOT FALSE AS key_valid) key
-             WHERE key_digest = %(key_digest)s AND NOT key_off),
-        bucket AS (
-            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(address)s) AS bucket,
-                   CASE WHEN rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
-                        ELSE %(plan_window)s::float8 END AS seconds
-              FROM (SELECT 1) always
-              LEFT JOIN caller ON true)
-        SELECT bucket, count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
-          FROM bucket
-          LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
-          LEFT JOIN caller ON true
-        """,
-        key_digest=key_digest,
-        address=address,
-        lifetime=settings().key_lifetime_days,
-        window=rate_limit.window(),
-        plan_window=rate_limit.PLAN_WINDOW,
-        by=by,
-    )
-    assert caller is not None
-    return caller
+    `count`, `until` and `now` too, which are None otherwise."""
+    return _identify(_BY_KEY, key_digest=key_digest, source=address, by=by)
 
 
 def identify_scoped(key_digest: bytes, network: str, address: str | None, by: int) -> Row:
     """Return the members of web.caller.Caller for a scoped key, like identify. A request that the key does not allow
     counts against the network."""
-    caller = run_repeatable(
-        """
-        WITH caller AS (
-            SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,
-                   a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS rate, is_current AS key_valid,
-                   email, username, status, a.expires, registered, a.version,
-                   json_build_object(
-                       'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only, 'expires', k.expires,
-                       'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,
-                       'is_first_use', (last_used = date_trunc('minute', now())) IS NOT TRUE) AS key
-              FROM api_keys k
-              JOIN accounts a ON a.id = k.user_id,
-                   LATERAL (SELECT (least(k.expires, k.created + make_interval(days => %(lifetime)s)) > now())
-                                   IS NOT FALSE AS is_current,
-                                   allowed_ips IS NULL
-                                   OR coalesce(%(address)s::inet <<= ANY (allowed_ips), false) AS is_allowed) checked,
-                   LATERAL (SELECT is_current AND is_allowed AS is_valid) both_checked
-             WHERE k.digest = %(key_digest)s
-                OR (k.previous_digest = %(key_digest)s AND k.previous_until > now())),
-        bucket AS (
-            SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(network)s) AS bucket,
-                   CASE WHEN rate IS NULL OR %(window)s::float8 IS NULL THEN %(window)s::float8
-                        ELSE %(plan_window)s::float8 END AS seconds
-              FROM (SELECT 1) always
-              LEFT JOIN caller ON true)
-        SELECT bucket, count, date_part('epoch', until) AS until, date_part('epoch', clock_timestamp()) AS now, caller.*
-          FROM bucket
-          LEFT JOIN count_in_window(bucket, %(by)s, seconds) ON true
-          LEFT JOIN caller ON true
-        """,
-        key_digest=key_digest,
-        network=network,
-        address=address,
-        lifetime=settings().key_lifetime_days,
-        window=rate_limit.window(),
-        plan_window=rate_limit.PLAN_WINDOW,
-        by=by,
-    )
+    return _identify(_BY_SCOPED_KEY, key_digest=key_digest, source=network, address=address, by=by)
+
+
+def _identify(sql: str, **params: Any) -> Row:
+    lifetime, window = settings().key_lifetime_days, rate_limit.window()
+    caller = run_repeatable(sql, **params, lifetime=lifetime, window=window, plan_window=rate_limit.PLAN_WINDOW)
     assert caller is not None
     return caller
 

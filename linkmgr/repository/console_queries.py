@@ -81,61 +81,54 @@ def of_campaign(user_id: int, campaign_id: int, *, most: int, days: dict[str, st
     )
 
 
+_CHOICES = " UNION ALL ".join(
+    f"""
+    (SELECT '{kind}' AS kind, id, {name} AS name FROM {table}
+      WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+    """  # noqa: S608 - static SQL
+    for kind, table, name in (
+        ("domain", "domains", "scheme || '://' || host"),
+        ("campaign", "campaigns", "name"),
+        ("channel", "channels", "name"),
+        ("pixel", "pixels", "name"),
+        ("splash", "splash_pages", "name"),
+        ("overlay", "overlays", "name"),
+    )
+)
+
+
 def choices(user_id: int, *, limit: int) -> list[Row]:
     """Return the rows that a link can refer to, the newest of each kind."""
-    return replica_rows(
-        """
-        (SELECT 'domain' AS kind, id, scheme || '://' || host AS name FROM domains
-          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
-        UNION ALL
-        (SELECT 'campaign', id, name FROM campaigns WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
-        UNION ALL
-        (SELECT 'channel', id, name FROM channels WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
-        UNION ALL
-        (SELECT 'pixel', id, name FROM pixels WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
-        UNION ALL
-        (SELECT 'splash', id, name FROM splash_pages WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
-        UNION ALL
-        (SELECT 'overlay', id, name FROM overlays WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
-        """,
-        user_id=user_id,
-        limit=limit,
-    )
+    return replica_rows(_CHOICES, user_id=user_id, limit=limit)
+
+
+def _count(rows: str) -> str:
+    """Return the number of rows, at most `limit`, as SQL."""
+    return f"(SELECT count(*) FROM (SELECT FROM {rows} AND user_id = %(user_id)s LIMIT %(limit)s) used)"  # noqa: S608
+
+
+_USES = f"""
+    SELECT requested.id, d.checked, d.problem,
+           CASE %(kind)s
+           WHEN 'channel' THEN {_count("channel_items WHERE channel_id = requested.id")}
+           WHEN 'campaign' THEN {_count("links WHERE campaign_id = requested.id")}
+           WHEN 'bio' THEN (SELECT json_array_length(links) FROM bios
+                             WHERE user_id = %(user_id)s AND id = requested.id)
+           WHEN 'pixel' THEN {_count("links WHERE pixel_ids @> ARRAY[requested.id]")}
+           WHEN 'splash' THEN {_count("links WHERE splash_id = requested.id")}
+           WHEN 'overlay' THEN {_count("links WHERE overlay_id = requested.id")}
+           WHEN 'domain' THEN {_count("links WHERE domain_id = requested.id")} END AS uses,
+           CASE WHEN %(kind)s = 'overlay'
+                THEN {_count("overlay_answers WHERE overlay_id = requested.id")} END AS answers
+      FROM unnest(%(ids)s::bigint[]) AS requested (id)
+      LEFT JOIN domains d ON %(kind)s = 'domain' AND d.user_id = %(user_id)s AND d.id = requested.id
+"""  # noqa: S608
 
 
 def uses(user_id: int, ids: list[int], *, kind: str, limit: int) -> list[Row]:
     """Count what uses the rows of a kind, at most `limit` for each: the items of channels, else links. Overlays also
     have the number of `answers`, and domains the result of the last check."""
-    return replica_rows(
-        """
-        SELECT requested.id, d.checked, d.problem,
-               CASE %(kind)s
-               WHEN 'channel' THEN (SELECT count(*) FROM (SELECT FROM channel_items
-                     WHERE user_id = %(user_id)s AND channel_id = requested.id LIMIT %(limit)s) used)
-               WHEN 'campaign' THEN (SELECT count(*) FROM (SELECT FROM links
-                     WHERE user_id = %(user_id)s AND campaign_id = requested.id LIMIT %(limit)s) used)
-               WHEN 'bio' THEN (SELECT json_array_length(links) FROM bios
-                     WHERE user_id = %(user_id)s AND id = requested.id)
-               WHEN 'pixel' THEN (SELECT count(*) FROM (SELECT FROM links
-                     WHERE user_id = %(user_id)s AND pixel_ids @> ARRAY[requested.id] LIMIT %(limit)s) used)
-               WHEN 'splash' THEN (SELECT count(*) FROM (SELECT FROM links
-                     WHERE user_id = %(user_id)s AND splash_id = requested.id LIMIT %(limit)s) used)
-               WHEN 'overlay' THEN (SELECT count(*) FROM (SELECT FROM links
-                     WHERE user_id = %(user_id)s AND overlay_id = requested.id LIMIT %(limit)s) used)
-               WHEN 'domain' THEN (SELECT count(*) FROM (SELECT FROM links
-                     WHERE user_id = %(user_id)s AND domain_id = requested.id LIMIT %(limit)s) used)
-               END AS uses,
-               CASE WHEN %(kind)s = 'overlay' THEN (SELECT count(*) FROM (SELECT FROM overlay_answers
-                     WHERE user_id = %(user_id)s AND overlay_id = requested.id LIMIT %(limit)s) used)
-               END AS answers
-          FROM unnest(%(ids)s::bigint[]) AS requested (id)
-          LEFT JOIN domains d ON %(kind)s = 'domain' AND d.user_id = %(user_id)s AND d.id = requested.id
-        """,
-        user_id=user_id,
-        ids=ids,
-        kind=kind,
-        limit=limit,
-    )
+    return replica_rows(_USES, user_id=user_id, ids=ids, kind=kind, limit=limit)
 
 
 def assignable(user_id: int, *, limit: int) -> list[Row]:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from linkmgr.db.statements import Row, rows
 from linkmgr.errors import not_found
+from linkmgr.repository import overlay
 from linkmgr.repository.tables import BATCH, in_batches
 
 COLUMNS = ["time", "country", "city", "referrer", "browser", "os", "device", "language", "bot"]
@@ -66,21 +67,12 @@ def index(
 
 def answers(user_id: int) -> Iterator[list[Row]]:
     """Yield the answers to the overlays of a user, in the order of the overlays and of their arrival."""
-    for batch in in_batches(_overlays, user_id):
-        for overlay in batch:
+    for batch in in_batches(partial(overlay.batch, limit=BATCH), user_id):
+        for form in batch:
             after = 0
-            while records := _answers(user_id, overlay["id"], after):
+            while records := _answers(user_id, form["id"], after):
                 after = records[-1]["id"]
                 yield records
-
-
-def _overlays(user_id: int, after: int) -> list[Row]:
-    return rows(
-        "SELECT id FROM overlays WHERE user_id = %(user_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s",
-        user_id=user_id,
-        after=after,
-        limit=BATCH,
-    )
 
 
 def _answers(user_id: int, overlay_id: int, after: int) -> list[Row]:
