@@ -2,6 +2,7 @@
 
 import csv
 import re
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from urllib.parse import urlencode
 
@@ -9,10 +10,12 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from linkmgr.repository import url_records
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
 from tests.support.factories import Sql
-from tests.support.pages import get
+from tests.support.pages import get, seen
+from tests.support.visited import Store, Visited
 
 
 def ids_of(page: str) -> list[int]:
@@ -92,6 +95,68 @@ def test_words_of_the_search_are_filters(
     page = get(console, "/console/links?" + urlencode({"q": words.format(**row)}))
     assert ids_of(page) == [mixed[name] for name in expected]
     assert page.count('class="chip"') == chips
+
+
+@pytest.fixture
+def visited(alice: Client, sql: Sql, store: Store) -> dict[str, int]:
+    """Links, by what they have most of. The account has visits of a QR code and of a deleted link, too."""
+    names = ("clicks", "visitors", "last", "none")
+    links = {name: factories.link(sql, alice.id, title=f"Plan {name}") for name in names}
+    others = factories.qr(sql, alice.id), factories.link(sql, alice.id)
+    now = datetime.now(UTC)
+    store([Visited(links["clicks"], now - timedelta(days=9)) for _ in range(5)])
+    store([Visited(links["visitors"], now - timedelta(days=5), bytes([number])) for number in range(3)])
+    store([Visited(row_id, now) for row_id in (links["last"], *others)])
+    store([Visited(links["none"], now, bot=True)])
+    alice.delete(f"/api/url/{others[1]}/delete")
+    return links
+
+
+ORDERS = {
+    "click": ["clicks", "visitors", "last", "none"],
+    "visitor": ["visitors", "last", "clicks", "none"],
+    "visit": ["last", "visitors", "clicks", "none"],
+    "date": ["none", "last", "visitors", "clicks"],
+}
+
+
+@pytest.mark.parametrize("filters", ["", "q=plan", "status=public", "status=public&q=plan"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_links_are_ordered_by_their_numbers_with_and_without_filters(
+    console: FlaskClient, visited: dict[str, int], order: str, filters: str
+) -> None:
+    expected = [visited[name] for name in ORDERS[order]]
+    page = get(console, f"/console/links?order={order}&{filters}")
+    assert ids_of(page) == expected
+    assert ("3 visitors" in seen(page), "5 days ago" in seen(page) or "no visits" in seen(page)) == (
+        order == "visitor",
+        order == "visit",
+    )
+
+
+def test_an_order_of_many_links_compares_the_newest_and_those_with_the_latest_visits(
+    console: FlaskClient, visited: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(url_records, "MAX_COMPARED", 2)
+    page = get(console, "/console/links?order=click")
+    assert ids_of(page) == [visited["last"], visited["none"]]
+    assert ">4</span>" in page
+    assert "compares the newest 2 links" in seen(page)
+    assert "compares" not in seen(get(console, "/console/links"))
+
+
+def test_the_channels_of_a_row_filter_the_list(console: FlaskClient, alice: Client, sql: Sql) -> None:
+    channels = [factories.channel(sql, alice.id) for _ in range(5)]
+    first, second = factories.link(sql, alice.id), factories.link(sql, alice.id)
+    for channel in channels:
+        alice.post(f"/api/channel/{channel}/assign/links/{first}")
+    alice.post(f"/api/channel/{channels[0]}/assign/links/{second}")
+    page = get(console, "/console/links?status=public&per=50")
+    tags = re.findall(r'class="badge tag" href="([^"]+)"', page)
+    urls = [f"/console/links?channel={channel}&amp;status=public&amp;per=50" for channel in channels]
+    assert tags == [urls[0], *urls[:3]]
+    assert page.count("more channels") == 1
+    assert ids_of(get(console, urls[1].replace("&amp;", "&"))) == [first]
 
 
 @pytest.mark.parametrize("query", ["domain=x", "campaign=-1", "status=hidden", "expired=1", "campaign=1&campaign=2"])

@@ -11,6 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from linkmgr.pages.console import resources
+from linkmgr.repository import url_records
 from tests.conftest import Client
 from tests.support import explain, factories
 from tests.support.factories import Sql
@@ -145,6 +146,27 @@ def test_the_pages_of_a_campaign_read_as_much_with_ten_times_as_many_links(
     page = browser.get(paths[0]).text
     assert (f"those of the newest {FEW}." in page, f"<strong>{FEW}+</strong>" in page) == (True, True)
     assert (work[2] < 2 * work[0], work[3] < 2 * work[1]) == (True, True), work
+
+
+@pytest.mark.parametrize("order", ["click", "visitor", "visit"])
+def test_an_order_reads_as_much_with_ten_times_as_many_links(
+    *,
+    dsn: str,
+    admin: Client,
+    browser: FlaskClient,
+    raw: psycopg2.extensions.connection,
+    monkeypatch: pytest.MonkeyPatch,
+    analyze: Callable[[], None],
+    order: str,
+) -> None:
+    monkeypatch.setattr(url_records, "MAX_COMPARED", FEW)
+    work: list[int] = []
+    for number in (4 * FEW, 40 * FEW):
+        add_links(raw, admin.id, number)
+        analyze()
+        path = f"/console/links?order={order}"
+        work.append(sum(explain.rows_read(monkeypatch, dsn, partial(browser.get, path))))
+    assert work[1] < 1.5 * work[0], work
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, page, run
+from linkmgr.db.statements import Page, Paging, Row, page, replica_rows, row, run
 from linkmgr.errors import not_found
 from linkmgr.repository.tables import Table
 from linkmgr.settings import settings
@@ -82,3 +82,48 @@ def assign(user_id: int, channel_id: int, item_id: int, *, type: str) -> None:  
         raise not_found("channel")
     if not result["item"]:
         raise not_found(ITEMS[type])
+
+
+def assignable(user_id: int, *, limit: int) -> list[Row]:
+    """Return the URLs and the names of rows that a channel can contain, the newest of each kind."""
+    return replica_rows(
+        """
+        (SELECT coalesce(d.scheme || '://' || d.host, %(base_url)s) || '/' || alias AS url,
+                coalesce(nullif(title, ''), l.url) AS name
+           FROM links l
+           LEFT JOIN domains d ON d.id = l.domain_id
+          WHERE l.user_id = %(user_id)s ORDER BY l.id DESC LIMIT %(limit)s)
+        UNION ALL
+        (SELECT %(base_url)s || '/' || alias, name FROM bios
+          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        UNION ALL
+        (SELECT %(base_url)s || '/qr/' || code, name FROM qrs
+          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
+        """,
+        user_id=user_id,
+        limit=limit,
+        base_url=settings().base_url,
+    )
+
+
+def find_item(user_id: int, *, host: str | None, alias: str | None, code: str | None) -> Row | None:
+    """Return the type and the id of the user's QR code, or else of the link or bio page on a host, or None. The host
+    None is that of this service."""
+    return row(
+        """
+        SELECT 'qr' AS type, id FROM qrs WHERE user_id = %(user_id)s AND code = %(code)s
+         UNION ALL
+        SELECT CASE WHEN a.link_id IS NULL THEN 'bio' ELSE 'links' END, coalesce(l.id, b.id)
+          FROM aliases a
+          LEFT JOIN links l ON l.user_id = %(user_id)s AND l.id = a.link_id
+          LEFT JOIN bios b ON b.user_id = %(user_id)s AND b.id = a.bio_id
+         WHERE a.alias = %(alias)s AND coalesce(l.id, b.id) IS NOT NULL
+           AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
+                                  ELSE (SELECT id FROM domains WHERE user_id = %(user_id)s AND host = %(host)s) END
+         LIMIT 1
+        """,
+        user_id=user_id,
+        host=host,
+        alias=alias,
+        code=code,
+    )

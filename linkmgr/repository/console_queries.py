@@ -3,7 +3,7 @@ not counted. Times are those of `periods.as_rollups`."""
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, replica_rows, row
+from linkmgr.db.statements import Page, Paging, Row, page, replica_rows
 from linkmgr.settings import settings
 
 
@@ -16,19 +16,33 @@ def _days(tracked_id: str) -> str:
                   GROUP BY 1) daily)"""  # noqa: S608 - static SQL
 
 
-def of_links(user_id: int, ids: list[int], *, days: dict[str, str]) -> list[Row]:
-    """Return the states of links, and in `days` the clicks by the number of the day. `days` are the times of
-    `periods.as_rollups`."""
+def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -> list[Row]:
+    """Return the states of links, at most one more than `most` of the channels of each, the time of the last visit, and
+    in `days` the clicks by the number of the day. `days` are the times of `periods.as_rollups`."""
     return replica_rows(
         f"""
         SELECT id, password_hash IS NOT NULL AS has_password, coalesce(expires <= now(), false) AS is_expired, type,
                public,
+               (SELECT json_agg(named)
+                  FROM (SELECT c.id, name, color
+                          FROM channel_items i
+                          JOIN channels c ON c.user_id = i.user_id AND c.id = channel_id
+                         WHERE i.user_id = %(user_id)s AND i.link_id = links.id
+                         ORDER BY c.id
+                         LIMIT %(most)s + 1) named) AS channels,
+               (SELECT coalesce((SELECT max(v.at) FROM visits v
+                                  WHERE v.tracked_id = links.id AND NOT v.bot AND v.at >= r.at), r.at)
+                  FROM tracked_rollups r
+                 WHERE r.tracked_id = links.id AND unit = 'quarter' AND NOT r.bot
+                 ORDER BY r.at DESC
+                 LIMIT 1) AS visited,
                {_days("links.id")} AS days
           FROM links
          WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
         """,  # noqa: S608 - static SQL
         user_id=user_id,
         ids=ids,
+        most=most,
         **days,
     )
 
@@ -129,51 +143,6 @@ def uses(user_id: int, ids: list[int], *, kind: str, limit: int) -> list[Row]:
     """Count what uses the rows of a kind, at most `limit` for each: the items of channels, else links. Overlays also
     have the number of `answers`, and domains the result of the last check."""
     return replica_rows(_USES, user_id=user_id, ids=ids, kind=kind, limit=limit)
-
-
-def assignable(user_id: int, *, limit: int) -> list[Row]:
-    """Return the URLs and the names of rows that a channel can contain, the newest of each kind."""
-    return replica_rows(
-        """
-        (SELECT coalesce(d.scheme || '://' || d.host, %(base_url)s) || '/' || alias AS url,
-                coalesce(nullif(title, ''), l.url) AS name
-           FROM links l
-           LEFT JOIN domains d ON d.id = l.domain_id
-          WHERE l.user_id = %(user_id)s ORDER BY l.id DESC LIMIT %(limit)s)
-        UNION ALL
-        (SELECT %(base_url)s || '/' || alias, name FROM bios
-          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
-        UNION ALL
-        (SELECT %(base_url)s || '/qr/' || code, name FROM qrs
-          WHERE user_id = %(user_id)s ORDER BY id DESC LIMIT %(limit)s)
-        """,
-        user_id=user_id,
-        limit=limit,
-        base_url=settings().base_url,
-    )
-
-
-def find_item(user_id: int, *, host: str | None, alias: str | None, code: str | None) -> Row | None:
-    """Return the type and the id of the user's QR code, or else of the link or bio page on a host, or None. The host
-    None is that of this service."""
-    return row(
-        """
-        SELECT 'qr' AS type, id FROM qrs WHERE user_id = %(user_id)s AND code = %(code)s
-         UNION ALL
-        SELECT CASE WHEN a.link_id IS NULL THEN 'bio' ELSE 'links' END, coalesce(l.id, b.id)
-          FROM aliases a
-          LEFT JOIN links l ON l.user_id = %(user_id)s AND l.id = a.link_id
-          LEFT JOIN bios b ON b.user_id = %(user_id)s AND b.id = a.bio_id
-         WHERE a.alias = %(alias)s AND coalesce(l.id, b.id) IS NOT NULL
-           AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
-                                  ELSE (SELECT id FROM domains WHERE user_id = %(user_id)s AND host = %(host)s) END
-         LIMIT 1
-        """,
-        user_id=user_id,
-        host=host,
-        alias=alias,
-        code=code,
-    )
 
 
 def overview(

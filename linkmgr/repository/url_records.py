@@ -9,6 +9,9 @@ from linkmgr.repository import visits
 from linkmgr.repository.tables import BATCH
 from linkmgr.settings import settings
 
+MAX_COMPARED = 20_000  # links by an order besides the newest first
+_TOTAL = "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'"
+_COUNT = "SELECT count(*) FROM matches"
 _UNRELATED: Row = {"domain": None, "campaign": None, "pixels": [], "channel": []}
 
 
@@ -120,8 +123,7 @@ _FOUND_BY_CLICKS = _list_of(
 
 def index(user_id: int, **paging: Unpack[Paging]) -> Page:
     """List links, newest first."""
-    total = "SELECT total FROM usage WHERE user_id = %(user_id)s AND kind = 'links'"
-    return page(_INDEX, total, user_id=user_id, base=settings().base_url, **paging)
+    return page(_INDEX, _TOTAL, user_id=user_id, base=settings().base_url, **paging)
 
 
 def search(user_id: int, q: str, *, by_clicks: bool = False, **paging: Unpack[Paging]) -> Page:
@@ -146,45 +148,76 @@ def empty_pending_list() -> None:
     run_unsynced("SELECT gin_clean_pending_list(to_regclass('links_search'))")
 
 
-def matching(user_id: int, filters: Row, **paging: Unpack[Paging]) -> Page:
-    """List the links that match all filters that are not None, by clicks if the member `by_clicks` is true, else newest
-    first. The domain 0 is our own host.
+# The links that the console lists: those that match all filters that are not None. The domain 0 is our own host.
+_MATCHES = """
+    SELECT id
+      FROM links l
+     WHERE user_id = %(user_id)s
+       AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN search_text(url, alias, title)) > 0)
+       AND (%(domain)s::bigint IS NULL OR coalesce(domain_id, 0) = %(domain)s)
+       AND (%(campaign)s::bigint IS NULL OR campaign_id = %(campaign)s)
+       AND (%(channel)s::bigint IS NULL OR l.id IN (
+            SELECT link_id FROM channel_items WHERE user_id = %(user_id)s AND channel_id = %(channel)s))
+       AND (%(public)s::boolean IS NULL OR public = %(public)s)
+       AND (%(expired)s::boolean IS NULL OR coalesce(expires <= now(), false) = %(expired)s)
+       AND (%(password)s::boolean IS NULL OR (password_hash IS NOT NULL) = %(password)s)
+"""
+_MATCHING = _list_of("SELECT id FROM matches WHERE id < %(after)s ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s")
 
-    This reads all links of the user, or all of a domain, a campaign or a channel.
+
+def _ordered(links: str, is_listed: str) -> str:
+    """Return the SELECT of a list in an order besides the newest first. `links` is the query of all that are listed,
+    and `is_listed` the condition that one with recent visits is among them.
+
+    No index has these orders, so they compare a bounded number of links, whose totals are looked up one by one: a join
+    would read the totals of all users.
     """
-    return page(
-        """
-        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, clicks
-          FROM link_records
-         WHERE user_id = %(user_id)s
-           AND id = ANY (ARRAY(
+    return f"""
+        SELECT id, alias, coalesce(host, %(base)s) || '/' || alias AS shorturl, longurl, title, clicks, uniqueclicks
+          FROM unnest(ARRAY(
                SELECT id
-                 FROM matches
-                 LEFT JOIN totals ON tracked_id = id
-                WHERE id < %(after)s
-                ORDER BY CASE WHEN %(by_clicks)s::boolean THEN coalesce(clicks, 0) END DESC, id DESC
-                LIMIT %(limit)s OFFSET %(offset)s))
-         ORDER BY CASE WHEN %(by_clicks)s::boolean THEN clicks END DESC, id DESC
-        """,
-        "SELECT count(*) FROM matches",
-        matches="""
-        SELECT id
-          FROM links l
+                 FROM (SELECT id, NULL AS visited FROM ({links} ORDER BY id DESC LIMIT %(most)s) newest
+                        UNION ALL
+                       SELECT id, visited
+                         FROM (SELECT label::bigint AS id, max(at) AS visited
+                                 FROM (SELECT label, at
+                                         FROM account_rollups
+                                        WHERE user_id = %(user_id)s AND dimension = 'target' AND unit = 'quarter'
+                                          AND NOT bot
+                                        ORDER BY at DESC
+                                        LIMIT %(most)s) visits
+                                GROUP BY label) recent
+                        WHERE {is_listed}) compared
+                GROUP BY id
+                ORDER BY CASE %(order)s
+                         WHEN 'click' THEN (SELECT clicks FROM totals WHERE tracked_id = id)
+                         WHEN 'visitor' THEN (SELECT visitors FROM totals WHERE tracked_id = id)
+                         ELSE extract(epoch FROM max(visited))::bigint END DESC NULLS LAST, id DESC
+                LIMIT %(limit)s OFFSET %(offset)s)) WITH ORDINALITY AS listed (id, place)
+          JOIN link_records USING (id)
          WHERE user_id = %(user_id)s
-           AND (%(q)s::text IS NULL OR position(lower(%(q)s) IN search_text(url, alias, title)) > 0)
-           AND (%(domain)s::bigint IS NULL OR coalesce(domain_id, 0) = %(domain)s)
-           AND (%(campaign)s::bigint IS NULL OR campaign_id = %(campaign)s)
-           AND (%(channel)s::bigint IS NULL OR l.id IN (
-                SELECT link_id FROM channel_items WHERE user_id = %(user_id)s AND channel_id = %(channel)s))
-           AND (%(public)s::boolean IS NULL OR public = %(public)s)
-           AND (%(expired)s::boolean IS NULL OR coalesce(expires <= now(), false) = %(expired)s)
-           AND (%(password)s::boolean IS NULL OR (password_hash IS NOT NULL) = %(password)s)
-        """,
-        **filters,
-        user_id=user_id,
-        base=settings().base_url,
-        **paging,
-    )
+         ORDER BY place
+    """  # noqa: S608 - static SQL
+
+
+_ALL_ORDERED = _ordered(
+    "SELECT id FROM links WHERE user_id = %(user_id)s",
+    "EXISTS (SELECT FROM links l WHERE l.user_id = %(user_id)s AND l.id = recent.id OFFSET 0)",
+)
+_MATCHES_ORDERED = _ordered("SELECT id FROM matches", "id IN (SELECT id FROM matches)")
+
+
+def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: Unpack[Paging]) -> Page:
+    """List the links that match all filters, newest first, or by `click`, `visitor` or `visit`. Filters read all links
+    of the user. An order compares the MAX_COMPARED newest links, and those with as many latest visits."""
+    is_filtered = any(value is not None for value in filters.values())
+    shared: Any = {"user_id": user_id, "base": settings().base_url, **paging}
+    if is_filtered:
+        shared |= {"matches": _MATCHES, **filters}
+    if order:
+        shared |= {"order": order, "most": MAX_COMPARED}
+        return page(_MATCHES_ORDERED if is_filtered else _ALL_ORDERED, _COUNT if is_filtered else _TOTAL, **shared)
+    return page(_MATCHING, _COUNT, **shared)
 
 
 def selected(user_id: int, ids: list[int]) -> list[Row]:

@@ -7,7 +7,7 @@ from linkmgr.fields.query import page_number
 from linkmgr.fields.short_urls import parse_item_url
 from linkmgr.pages.console import resources
 from linkmgr.pages.console.frame import bp
-from linkmgr.repository import channels, console_queries
+from linkmgr.repository import channels
 from linkmgr.resources.channels import Channel
 
 _PROPOSED = 30  # of each kind
@@ -32,7 +32,7 @@ def channel(row_id: int, typed: str = "", problem: str = "") -> str:
     row = Channel.read(g.user_id, row_id)
     items = channels.items(g.user_id, row_id, limit=resources.PER_PAGE, number=page_number(), after=None)
     texts = {"typed": typed, "problem": problem, "kinds": channels.ITEMS, "pages": _PAGES}
-    proposed = console_queries.assignable(g.user_id, limit=_PROPOSED)
+    proposed = channels.assignable(g.user_id, limit=_PROPOSED)
     return render_template("console/channel.html", form=FORM, row=row, page=items, proposed=proposed, **texts)
 
 
@@ -40,7 +40,7 @@ def channel(row_id: int, typed: str = "", problem: str = "") -> str:
 def channel_assign(row_id: int) -> ResponseReturnValue:
     """Add the item with the URL that was typed."""
     text = request.form.get("item", "").replace("\0", "").strip()
-    item = console_queries.find_item(g.user_id, **parse_item_url(text))
+    item = channels.find_item(g.user_id, **parse_item_url(text))
     if item is None:
         problem = "You have no link, bio page or QR code with this URL. Copy the URL from its page."
         return channel(row_id, text, problem), 400

@@ -23,6 +23,9 @@ from linkmgr.web import csv
 
 MAX_SELECTED = 100
 SIZES = ("15", "50", "100")  # rows of a page
+MAX_TAGS = 3  # channels of a row
+ORDERS = {"date": "Newest first", "click": "Most clicks first", "visitor": "Most visitors first",
+          "visit": "Last visited first"}  # fmt: skip
 _ROWS = ("domain", "campaign", "channel")  # filters whose values are ids of rows
 # By filter with fixed values: its label, and the labels of its values.
 FILTERS = {
@@ -40,21 +43,24 @@ _CSV = ["shorturl", "longurl", "title", "description", "campaign", "channels", "
         "uniqueclicks", "date"]  # fmt: skip
 
 
-def _page(query: dict[str, Any]) -> Page:
-    limit = int(query.pop("per") or resources.PER_PAGE)
-    paging: Any = {"limit": limit, "number": page_number(), "after": None}
-    if not any(query.values()):
-        return url_records.index(g.user_id, **paging)
-    if query["q"] and not any(query[name] for name in (*_ROWS, *FILTERS)):
-        return url_records.search(g.user_id, query["q"], by_clicks=bool(query["order"]), **paging)
-    filters = {name: query[name] and int(query[name]) for name in _ROWS} | {
+def _filters(query: dict[str, Any]) -> Row:
+    """Return the filters as repository.url_records takes them."""
+    return {name: query[name] and int(query[name]) for name in _ROWS} | {
         "q": query["q"],
         "public": query["status"] and query["status"] == "public",
         "expired": query["expired"] and query["expired"] == _YES,
         "password": query["password"] and query["password"] == _YES,
-        "by_clicks": query["order"] == "click",
     }
-    return url_records.matching(g.user_id, filters, **paging)
+
+
+def _page(query: dict[str, Any]) -> Page:
+    filters, order = _filters(query), query["order"]
+    paging: Any = {"limit": int(query["per"] or resources.PER_PAGE), "number": page_number(), "after": None}
+    if order or any(query[name] for name in (*_ROWS, *FILTERS)):
+        return url_records.matching(g.user_id, filters, order=order, **paging)
+    if query["q"]:
+        return url_records.search(g.user_id, query["q"], **paging)
+    return url_records.index(g.user_id, **paging)
 
 
 def _query(choices: dict[str, list[Row]]) -> dict[str, Any]:
@@ -63,9 +69,10 @@ def _query(choices: dict[str, list[Row]]) -> dict[str, Any]:
         {"q": query_search()}
         | {name: query_id(name) for name in _ROWS}
         | {name: query_choice(name, tuple(values)) for name, (_, values) in FILTERS.items()}
-        | {"order": "click" if query_choice("order", ("date", "click")) == "click" else None}
-        | {"per": query_choice("per", SIZES)}
+        | {"order": query_choice("order", tuple(ORDERS)), "per": query_choice("per", SIZES)}
     )
+    if query["order"] == "date":
+        query["order"] = None
 
     def take(match: re.Match[str]) -> str:
         """Set the filter that a word of the search names. Keep other words."""
@@ -99,19 +106,25 @@ def links() -> str:
     rows = console_queries.choices(g.user_id, limit=MAX_CHOICES)
     choices = {kind: [row for row in rows if row["kind"] == kind] for kind in _ROWS}
     query = _query(choices)
-    page = _page(dict(query))
+    page = _page(query)
     ids = [row["id"] for row in page.rows]
     days = charts.spark_days(g.zone)
-    states = {row["id"]: row for row in console_queries.of_links(g.user_id, ids, days=days)} if ids else {}
+    states = (
+        {row["id"]: row for row in console_queries.of_links(g.user_id, ids, most=MAX_TAGS, days=days)} if ids else {}
+    )
     for row in page.rows:
         row["state"] = states.get(row["id"], {"type": "direct", "public": True})
         charts.add_spark(row, row["state"].get("days", {}))
+    most = url_records.MAX_COMPARED if query["order"] else page.total
     return render_template(
         "console/links.html",
         form=FORM,
-        page=page,
+        page=page._replace(total=min(page.total, most)),
+        total=page.total,
         query=query,
         sizes=SIZES,
+        orders=ORDERS,
+        most_tags=MAX_TAGS,
         chips=_chips(query, choices),
         choices=choices,
         filters=FILTERS,
