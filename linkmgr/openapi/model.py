@@ -29,8 +29,7 @@ def first_examples(schema: type[Schema], number: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    method: str
-    path: str  # as in the document: /api/pixel/{pixel_id}
+    route: str  # such as GET /api/pixel/{pixel_id}
     summary: str
     response: JsonSchema
     body: type[Schema] | None = None
@@ -50,6 +49,14 @@ class Operation:
     def __post_init__(self) -> None:
         if self.body and not self.example:
             self.example.update(first_examples(self.body, 1))
+
+    @property
+    def method(self) -> str:
+        return self.route.split()[0]
+
+    @property
+    def path(self) -> str:
+        return self.route.split()[1]
 
     @property
     def conditional(self) -> bool:

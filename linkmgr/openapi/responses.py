@@ -205,7 +205,7 @@ def errors() -> dict[str, JsonSchema]:
     problem = record(
         field=text("url", description="The member of the body, as a path such as `data.email`, or the parameter."),
         code=text("required", **{"x-known-values": [*CODES]}),
-        message=text("url is required."),
+        message="url is required.",
     )
     error["properties"]["errors"] = ERRORS
     results = {"results": array_of(ref("BulkFailure"))}

@@ -8,15 +8,30 @@ from typing import Any
 from linkmgr.fields.base import MAX_ID
 
 JsonSchema = dict[str, Any]
+Form = JsonSchema | str | int | bool  # a schema, or an example of simple values
 
 
 def ref(name: str) -> JsonSchema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def record(**members: JsonSchema) -> JsonSchema:
+def schema_of(form: Form) -> JsonSchema:
+    """Return the schema of a form. An integer is an example of those from 0."""
+    match form:
+        case bool():
+            return {"type": "boolean", "examples": [form]}
+        case int():
+            return number(form)
+        case str():
+            return text(form)
+        case _:
+            return form
+
+
+def record(**members: Form) -> JsonSchema:
     """Return the schema of an object with these members. Later versions may add some."""
-    return {"type": "object", "properties": members, "required": list(members)}
+    properties = {name: schema_of(form) for name, form in members.items()}
+    return {"type": "object", "properties": properties, "required": list(members)}
 
 
 def text(example: str, **limits: Any) -> JsonSchema:
@@ -37,16 +52,13 @@ def open_values(schema: Any) -> Any:
     return {name: open_values(value) for name, value in schema.items() if not (opened and name == "enum")} | opened
 
 
-def or_null(schema: JsonSchema) -> JsonSchema:
+def or_null(form: Form) -> JsonSchema:
+    schema = schema_of(form)
     return schema | {"type": [schema["type"], "null"]}
 
 
 def number(example: int, minimum: int = 0) -> JsonSchema:
     return {"type": "integer", "minimum": minimum, "examples": [example]}
-
-
-def flag(example: bool) -> JsonSchema:
-    return {"type": "boolean", "examples": [example]}
 
 
 def url(example: str) -> JsonSchema:
@@ -57,12 +69,13 @@ def own_url(path: str) -> JsonSchema:
     return url(f"https://go.example.org/{path}")
 
 
-def map_of(values: JsonSchema, label: str) -> JsonSchema:
+def map_of(form: Form, label: str) -> JsonSchema:
+    values = schema_of(form)
     return {"type": "object", "additionalProperties": values, "examples": [{label: values["examples"][0]}]}
 
 
-def array_of(items: JsonSchema) -> JsonSchema:
-    return {"type": "array", "items": items}
+def array_of(items: Form) -> JsonSchema:
+    return {"type": "array", "items": schema_of(items)}
 
 
 ID: JsonSchema = {"type": "integer", "minimum": 1, "maximum": MAX_ID, "examples": [17]}
@@ -72,13 +85,13 @@ DAY = text("2026-11-21", pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
 _COUNTS = map_of(text("12", pattern="^[0-9]+$"), "Germany")
 
 STATISTICS = record(
-    clicks=number(12),
-    uniqueClicks=number(9),
+    clicks=12,
+    uniqueClicks=9,
     topCountries=_COUNTS,
     topReferrers=_COUNTS,
     topBrowsers=_COUNTS,
     topOs=_COUNTS,
-    socialCount=record(facebook=number(1), twitter=number(0), instagram=number(3)),
+    socialCount=record(facebook=1, twitter=0, instagram=3),
 )
 
 WARNINGS = array_of({"type": "string"}) | {
@@ -108,13 +121,13 @@ RECORDS: dict[str, JsonSchema] = {
     )
     | {"required": ["result", "perpage", "maxpage"]},
     "Success": {"type": "integer", "enum": [0], "examples": [0]},
-    "Done": with_warnings(record(error=ref("Success"), message=text("Done."))),
+    "Done": with_warnings(record(error=ref("Success"), message="Done.")),
 }
 
 # --- whole responses
 
 
-def success(**members: JsonSchema) -> JsonSchema:
+def success(**members: Form) -> JsonSchema:
     return record(error=ref("Success"), **members)
 
 
@@ -122,7 +135,7 @@ def done(message: str) -> JsonSchema:
     return ref("Done") | {"examples": [{"error": 0, "message": message}]}
 
 
-def listing(key: str, name: str, **others: JsonSchema) -> JsonSchema:
+def listing(key: str, name: str, **others: Form) -> JsonSchema:
     rows = record(**{key: array_of(ref(name))})
     return success(data={"allOf": [ref("Page"), rows]}, **others)
 
@@ -136,7 +149,7 @@ def changed(message: str, name: str) -> JsonSchema:
     return success(message=text(message), data=ref(name))
 
 
-def created(name: str, **members: JsonSchema) -> JsonSchema:
+def created(name: str, **members: Form) -> JsonSchema:
     """Return the schema of the response to a create: the members that the specification names, and the record."""
     return success(**({"id": ID} | members), data=ref(name))
 

@@ -58,8 +58,8 @@ def section(
     records: dict[str, JsonSchema] | None = None,
     tables: dict[str, str] | None = None,
 ) -> Section:
-    """Return the section of a resource that has the usual operations, and `others`. One of these with the method and
-    path of a usual one replaces it.
+    """Return the section of a resource that has the usual operations, and `others`. One with the route of a usual one
+    replaces it.
 
     `example` and `change` are bodies, by default with the first members. `codes` are errors of create and update,
     `added` further ones of the create, and `refused` those of the delete. `adding` and `deleted` describe the create
@@ -77,16 +77,14 @@ def section(
         "delete": done(message.format("deleted")),
     } | (responses or {})
     example, change = example or first_examples(kind.creates(), 3), change or {}
-    add, new, changes = f"/api/{kind.adds()}", kind.creates(), kind.updates()
+    add, new, changes = f"POST /api/{kind.adds()}", kind.creates(), kind.updates()
     operations = (
-        Operation("GET", f"/api/{kind.plural}", f"List {kind.noun}s", usual["index"], query=PAGING),
-        Operation("GET", row, paged or f"Read {called}", usual["read"], query=PAGING if paged else {}, tagged=True),
-        Operation(
-            "POST", add, f"Add {called}", usual["add"], new, example, (*added, *codes), description=adding, tagged=True
-        ),
-        Operation("PUT", f"{row}/update", f"Change {called}", usual["update"], changes, change, codes, tagged=True),
-        Operation("DELETE", f"{row}/delete", f"Delete {called}", usual["delete"], codes=refused, description=deleted),
+        Operation(f"GET /api/{kind.plural}", f"List {kind.noun}s", usual["index"], query=PAGING),
+        Operation(f"GET {row}", paged or f"Read {called}", usual["read"], query=PAGING if paged else {}, tagged=True),
+        Operation(add, f"Add {called}", usual["add"], new, example, (*added, *codes), description=adding, tagged=True),
+        Operation(f"PUT {row}/update", f"Change {called}", usual["update"], changes, change, codes, tagged=True),
+        Operation(f"DELETE {row}/delete", f"Delete {called}", usual["delete"], codes=refused, description=deleted),
         *others,
     )
-    by_path = {(operation.method, operation.path): operation for operation in operations}
-    return Section(title, tuple(by_path.values()), kind.about, records_of(kind) | (records or {}), tables or {})
+    by_route = {operation.route: operation for operation in operations}
+    return Section(title, tuple(by_route.values()), kind.about, records_of(kind) | (records or {}), tables or {})

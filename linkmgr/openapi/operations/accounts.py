@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from linkmgr.fields.query import Parameter
 from linkmgr.openapi.model import Access, Operation, Section
-from linkmgr.openapi.schemas import all_of, changed, done, own_url, reading, ref, success, text
+from linkmgr.openapi.schemas import all_of, changed, done, own_url, reading, ref, success
 from linkmgr.openapi.usual import record_of
 from linkmgr.resources.account import STATUSES, Account
 from linkmgr.resources.plans import Plan, Subscription
@@ -12,16 +12,15 @@ from linkmgr.resources.users import User
 
 _ALL = "in one response: `limit` and `page` are ignored."
 _ADMINISTRATOR, _PUBLIC = Access.ADMINISTRATOR, Access.PUBLIC
-_ACCOUNT = Operation("GET", "/api/account", "Read the account", reading("Account"), tagged=True)
+_ACCOUNT = Operation("GET /api/account", "Read the account", reading("Account"), tagged=True)
 
 ACCOUNT = Section(
     "Account",
     (
         _ACCOUNT,
-        replace(_ACCOUNT, method="POST", description="The same as GET."),
+        replace(_ACCOUNT, route="POST /api/account", description="The same as GET."),
         Operation(
-            "PUT",
-            "/api/account/update",
+            "PUT /api/account/update",
             "Change the e-mail address or the password",
             changed("Account has been successfully updated.", "Account"),
             Account.updates(),
@@ -37,11 +36,10 @@ PLANS = Section(
     "Plans",
     (
         Operation(
-            "GET", "/api/plans", "List plans", all_of("Plan"), access=_ADMINISTRATOR, description=f"All plans {_ALL}"
+            "GET /api/plans", "List plans", all_of("Plan"), access=_ADMINISTRATOR, description=f"All plans {_ALL}"
         ),
         Operation(
-            "PUT",
-            "/api/plan/{plan_id}/user/{user_id}",
+            "PUT /api/plan/{plan_id}/user/{user_id}",
             "Subscribe a user to a plan",
             done("User has been subscribed to this plan."),
             Subscription,
@@ -57,8 +55,7 @@ USERS = Section(
     "Users",
     (
         Operation(
-            "GET",
-            "/api/users",
+            "GET /api/users",
             "List users",
             all_of("User"),
             query={
@@ -70,8 +67,7 @@ USERS = Section(
             description=f"All users {_ALL}",
         ),
         Operation(
-            "GET",
-            "/api/user/{user_id}",
+            "GET /api/user/{user_id}",
             "Read a user",
             reading("User"),
             codes=("other_secret",),
@@ -79,10 +75,9 @@ USERS = Section(
             tagged=True,
         ),
         Operation(
-            "POST",
-            "/api/user/add",
+            "POST /api/user/add",
             "Register a user",
-            success(message=text("User has been registered."), data=ref("User")),
+            success(message="User has been registered.", data=ref("User")),
             User.creates(),
             {"username": "carol", "email": "carol@example.com", "password": "correct horse"},
             codes=("username_taken", "email_taken", "plan_not_premium", "other_secret"),
@@ -90,8 +85,7 @@ USERS = Section(
             tagged=True,
         ),
         Operation(
-            "DELETE",
-            "/api/user/{user_id}/delete",
+            "DELETE /api/user/{user_id}/delete",
             "Delete a user",
             done("User has been deleted."),
             codes=("delete_self", "delete_last_administrator", "other_secret"),
@@ -99,8 +93,7 @@ USERS = Section(
             description="Deletes everything that the user owns.",
         ),
         Operation(
-            "GET",
-            "/api/user/login/{user_id}",
+            "GET /api/user/login/{user_id}",
             "Create a sign-in link for a user",
             success(url=own_url("login/...")),
             access=_ADMINISTRATOR,
@@ -112,6 +105,6 @@ USERS = Section(
 )
 DOCUMENT = Section(
     "This document",
-    (Operation("GET", "/api/openapi.json", "Read this document", {"type": "object"}, access=_PUBLIC, tagged=True),),
+    (Operation("GET /api/openapi.json", "Read this document", {"type": "object"}, access=_PUBLIC, tagged=True),),
     "The description of the API in the form of OpenAPI, which generators of clients read.",
 )

@@ -4,7 +4,7 @@ from linkmgr.api import export
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.query import Parameter
 from linkmgr.openapi.model import Operation, Section
-from linkmgr.openapi.schemas import ID, TIMESTAMP, array_of, record, ref, success, text
+from linkmgr.openapi.schemas import ID, TIMESTAMP, array_of, record, ref, success
 from linkmgr.openapi.usual import name_of
 from linkmgr.web import csv
 from linkmgr.web.export import FORMATS
@@ -22,15 +22,14 @@ _AFTER = Parameter(
     maximum=MAX_ID,
 )
 _ANSWER = record(
-    id=ID, overlay=ID, name=text("News"), answer={"examples": [{"email": "visitor@example.com"}]}, date=TIMESTAMP
+    id=ID, overlay=ID, name="News", answer={"examples": [{"email": "visitor@example.com"}]}, date=TIMESTAMP
 )
 _CODES = ("export_busy", "own_export_busy", "plan_feature")
 
 
 def _export(path: str, summary: str, name: str, columns: export.Columns, **query: Parameter) -> Operation:
     return Operation(
-        "GET",
-        path,
+        f"GET {path}",
         summary,
         success(data=array_of(ref(name))),
         query={"format": _FORMAT, **query},
@@ -59,8 +58,7 @@ SECTION = Section(
         _export("/api/url/{link_id}/visits/export", "Export the visits of a link", "Visit", export.VISITS),
         _export("/api/qr/{qr_id}/visits/export", "Export the visits of a QR code", "Visit", export.VISITS),
         Operation(
-            "GET",
-            "/api/account/export",
+            "GET /api/account/export",
             "Export an account",
             success(),
             codes=_CODES,

@@ -28,7 +28,6 @@ from linkmgr.openapi.schemas import (
     record,
     ref,
     success,
-    text,
 )
 from linkmgr.outbound.service_api import DEADLINE
 from linkmgr.repository.import_rows import ERROR_DAYS, MAX_ERROR_BYTES, MAX_ERRORS
@@ -44,7 +43,7 @@ _FORM: JsonSchema = {
         "required": ["file"],
     }
 }
-_COLUMNS = array_of(text("Long URL")) | {"examples": [["Short URL", "Long URL"]]}
+_COLUMNS = array_of("Long URL") | {"examples": [["Short URL", "Long URL"]]}
 
 
 def _parameter(field: fields.Field[Any]) -> Parameter:
@@ -77,54 +76,52 @@ fail do not stop it.""",
         "Import": record(
             id=ID,
             state=choice(*_STATES),
-            source=text("shlink"),
-            name=text("links.csv"),
+            source="shlink",
+            name="links.csv",
             on_conflict=choice(*imports.RULES),
-            size=or_null(number(120_400)),
-            read=number(1200),
-            made=number(1180),
-            updated=number(0),
-            skipped=number(15),
-            failed=number(5),
-            visits=number(0),
-            seconds_left=or_null(number(12)),
+            size=or_null(120_400),
+            read=1200,
+            made=1180,
+            updated=0,
+            skipped=15,
+            failed=5,
+            visits=0,
+            seconds_left=or_null(12),
             percent=or_null(number(57) | {"maximum": 100}),
-            message=text(""),
+            message="",
             created=TIMESTAMP,
             started=or_null(TIMESTAMP),
             finished=or_null(TIMESTAMP),
         ),
         "ImportPreview": record(
-            source=or_null(text("shlink")),
+            source=or_null("shlink"),
             format=choice("csv", "json", "jsonl", "sql", "zip", "service"),
             columns=_COLUMNS,
-            mapping=map_of(text("Long URL"), "url"),
+            mapping=map_of("Long URL", "url"),
             rows=array_of(ref("ImportRow")),
         ),
         "ImportRow": record(
             number=number(1, 1),
-            link=map_of(text("https://example.com/sale"), "url"),
-            channels=array_of(text("newsletter")) | {"examples": [["newsletter"]]},
-            created=or_null(text("2024-01-31 10:00:00")),
-            clicks=or_null(number(1204)),
-            visits=number(0),
-            problem=or_null(text("custom must be 1 to 50 letters, digits, '_' or '-'.")),
+            link=map_of("https://example.com/sale", "url"),
+            channels=array_of("newsletter") | {"examples": [["newsletter"]]},
+            created=or_null("2024-01-31 10:00:00"),
+            clicks=or_null(1204),
+            visits=0,
+            problem=or_null("custom must be 1 to 50 letters, digits, '_' or '-'."),
         ),
         "ImportError": record(
             number=number(17, 1),
-            raw=map_of(text("https://example.com/sale"), "Long URL"),
-            code=text("alias_taken"),
-            message=text("This alias is already in use. Choose another one."),
+            raw=map_of("https://example.com/sale", "Long URL"),
+            code="alias_taken",
+            message="This alias is already in use. Choose another one.",
         ),
     },
     operations=(
-        Operation("GET", "/api/imports", "List imports", listing("imports", "Import"), query=PAGING),
+        Operation("GET /api/imports", "List imports", listing("imports", "Import"), query=PAGING),
         Operation(
-            "POST",
-            "/api/imports",
+            "POST /api/imports",
             "Import links",
-            success(message=text("Import has been queued."), id=ID, data=ref("ImportPreview"))
-            | {"required": ["error"]},
+            success(message="Import has been queued.", id=ID, data=ref("ImportPreview")) | {"required": ["error"]},
             imports.ServiceToRead,
             codes=(
                 "address_too_long",
@@ -157,8 +154,7 @@ the slug of a campaign or the custom alias of a bio page that is in use is a fai
             },
         ),
         Operation(
-            "GET",
-            "/api/imports/{import_id}",
+            "GET /api/imports/{import_id}",
             "Read the state of an import",
             reading("Import"),
             tagged=True,
@@ -169,8 +165,7 @@ answer. `percent` is the part that is done; reading a file is the first half. `s
 import is running. `message` is the reason if it failed or is paused, or a note: for example, titles that were cut.""",
         ),
         Operation(
-            "GET",
-            "/api/imports/{import_id}/errors",
+            "GET /api/imports/{import_id}/errors",
             "Read the rows that failed",
             success(data=array_of(ref("ImportError"))),
             codes=("export_busy", "own_export_busy"),
@@ -188,8 +183,7 @@ Visits of a link or QR code that failed are not imported; its `clicks` become `i
             csv="Short URL,Long URL,error\r\nsale,ftp://example.com,url must be a URL that begins with http:// or https://.",
         ),
         Operation(
-            "POST",
-            "/api/imports/{import_id}/continue",
+            "POST /api/imports/{import_id}/continue",
             "Continue an import",
             done("Import has been continued."),
             codes=("import_not_paused",),
@@ -199,8 +193,7 @@ An import from a service that does not respond asks it again after increasing pa
 it where it stopped. After a week it is cancelled.""",
         ),
         Operation(
-            "DELETE",
-            "/api/imports/{import_id}",
+            "DELETE /api/imports/{import_id}",
             "Cancel an import, or delete its record",
             done("Import has been cancelled."),
             description="""\

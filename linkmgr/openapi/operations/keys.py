@@ -2,16 +2,16 @@
 
 from linkmgr.api import keys
 from linkmgr.openapi.model import Operation
-from linkmgr.openapi.schemas import ID, TIMESTAMP, created, done, flag, listing, or_null, record, ref, success, text
+from linkmgr.openapi.schemas import ID, TIMESTAMP, created, done, listing, or_null, record, ref, success, text
 from linkmgr.openapi.usual import record_of, section
 from linkmgr.resources.keys import Key, KeyRotation
 
 _SECRET = text("lmk_...", pattern="^lmk_")
 _SHOWN = record_of(Key)["properties"]
 _DEFAULT = record(
-    name=text("default"),
-    prefix=text("linkmgr_"),
-    active=flag(True),
+    name="default",
+    prefix="linkmgr_",
+    active=True,
     created=TIMESTAMP,
     expires=or_null(TIMESTAMP),
 )
@@ -31,8 +31,7 @@ SECTION = section(
     records={"DefaultKey": _DEFAULT},
     others=(
         Operation(
-            "PUT",
-            "/api/key/default/update",
+            "PUT /api/key/default/update",
             "Turn the default key on or off",
             done("The default key has been turned on."),
             keys.DefaultKeyUpdate,
@@ -42,11 +41,10 @@ SECTION = section(
             "account page.",
         ),
         Operation(
-            "POST",
-            "/api/key/{key_id}/rotate",
+            "POST /api/key/{key_id}/rotate",
             "Replace an API key",
             success(
-                message=text("API key has been rotated successfully."),
+                message="API key has been rotated successfully.",
                 id=ID,
                 key=_SECRET,
                 prefix=_SHOWN["prefix"],

@@ -17,7 +17,6 @@ from linkmgr.openapi.schemas import (
     record,
     ref,
     success,
-    text,
     url,
 )
 from linkmgr.openapi.usual import record_of, section
@@ -43,7 +42,7 @@ SECTIONS = (
         example={"name": "Dana", "theme": "ocean", "links": [{"title": "Shop", "url": "https://example.com/shop"}]},
         change={"bio": "I write.", "theme": "dark"},
         codes=("plan_feature", "alias_taken"),
-        responses={"add": created("BioPage", alias=text("dana"), shorturl=own_url("dana"))},
+        responses={"add": created("BioPage", alias="dana", shorturl=own_url("dana"))},
     ),
     section(
         Domain,
@@ -66,11 +65,10 @@ SECTIONS = (
         codes=("overlay_colours_too_close",),
         added=COUNTED,
         deleted="Its answers are deleted too. Links with this overlay redirect without it from then on.",
-        records={"OverlayAnswer": record(id=ID, answer=map_of(text("visitor@example.com"), "email"), date=TIMESTAMP)},
+        records={"OverlayAnswer": record(id=ID, answer=map_of("visitor@example.com", "email"), date=TIMESTAMP)},
         others=(
             Operation(
-                "GET",
-                "/api/overlay/{overlay_id}/answers",
+                "GET /api/overlay/{overlay_id}/answers",
                 "List the answers to an overlay",
                 listing("answers", "OverlayAnswer"),
                 query=PAGING,
@@ -87,7 +85,7 @@ SECTIONS = (
         responses={
             "read": success(**_QR),
             "add": success(id=ID, link=own_url("qr/bcd234fgh567"), **_QR),
-            "update": success(message=text("QR has been updated successfully."), **_QR),
+            "update": success(message="QR has been updated successfully.", **_QR),
             "delete": done("QR Code has been deleted successfully."),
         },
         others=(visits_of("/api/qr/{qr_id}/visits", "QR code"),),
@@ -106,13 +104,12 @@ SECTIONS = (
                 "Campaign", **{name: _CAMPAIGN[name] for name in _CAMPAIGN if name not in ("name", "slug")}, **_NAMED
             ),
             "update": success(
-                message=text("Campaign has been updated successfully."), **_CAMPAIGN, **_NAMED, data=ref("Campaign")
+                message="Campaign has been updated successfully.", **_CAMPAIGN, **_NAMED, data=ref("Campaign")
             ),
         },
         others=(
             Operation(
-                "POST",
-                "/api/campaign/{campaign_id}/assign/{link_id}",
+                "POST /api/campaign/{campaign_id}/assign/{link_id}",
                 "Add a link to a campaign",
                 done("Link successfully added to the campaign."),
                 description="A link is in at most one campaign. This removes it from its previous campaign.",
@@ -129,14 +126,14 @@ SECTIONS = (
         responses={
             "read": listing("items", "ChannelItem", details=ref("Channel")),
             "add": success(**_CHANNEL),
-            "update": success(message=text("Channel has been updated successfully."), **_CHANNEL),
+            "update": success(message="Channel has been updated successfully.", **_CHANNEL),
         },
         paged="Read a channel and list its items",
         records={
             "ChannelItem": record(
                 type=choice(*ITEMS),
                 id=ID,
-                title=text("Summer sale"),
+                title="Summer sale",
                 preview=url("https://example.com/sale"),
                 link=own_url("summer"),
                 date=DAY,
@@ -144,8 +141,7 @@ SECTIONS = (
         },
         others=(
             Operation(
-                "POST",
-                "/api/channel/{channel_id}/assign/{type}/{item_id}",
+                "POST /api/channel/{channel_id}/assign/{type}/{item_id}",
                 "Add an item to a channel",
                 done("Item successfully added to the channel."),
                 description="An item may be in several channels. Adding it again changes nothing.",

@@ -10,7 +10,6 @@ from linkmgr.openapi.schemas import (
     TIMESTAMP,
     array_of,
     choice,
-    flag,
     map_of,
     number,
     or_null,
@@ -22,7 +21,7 @@ from linkmgr.openapi.schemas import (
 from linkmgr.repository.stats import LIVE_MINUTES
 
 _TIME = "2026-10-24T00:00:00+02:00"
-_NAMES = map_of(text("DE,-US"), "country")
+_NAMES = map_of("DE,-US", "country")
 
 SECTION = Section(
     name="Statistics",
@@ -35,14 +34,14 @@ SECTION = Section(
                 **{dimension: text("Germany") for dimension in DIMENSIONS},
                 "target": ID,
                 "clicks": number(12),
-                "visitors": or_null(number(9)),
+                "visitors": or_null(9),
             },
             "additionalProperties": False,
             "examples": [{"time": "2026-10-24", "country": "Germany", "clicks": 12}],
         },
         "StatsTotals": {
             "type": "object",
-            "properties": {"clicks": number(12), "visitors": or_null(number(9))},
+            "properties": {"clicks": number(12), "visitors": or_null(9)},
             "additionalProperties": False,
             "examples": [{"clicks": 12}],
         },
@@ -55,12 +54,12 @@ SECTION = Section(
             domain={"type": ["string", "null"], "examples": [None]},
             **{"from": text(_TIME), "to": text("2026-10-31T00:00:00+01:00")},
             period=or_null(choice(*PERIODS)),
-            timezone=text("Europe/Berlin"),
+            timezone="Europe/Berlin",
             filters=_NAMES,
             bots=choice(*BOTS),
-            order=text("time"),
+            order="time",
             limit=number(1000, 1),
-            truncated=flag(False),
+            truncated=False,
             source=choice("rollups", "visits"),
             detailed_since=or_null(TIMESTAMP),
             utc_days_before=DAY,
@@ -68,21 +67,20 @@ SECTION = Section(
         ),
         "Visit": record(
             time=TIMESTAMP,
-            country=text("Germany"),
-            city=text("Berlin"),
-            referrer=text("t.co"),
-            browser=text("Mobile Safari"),
-            os=text("iOS"),
-            device=text("phone"),
-            language=text("German"),
-            bot=flag(False),
+            country="Germany",
+            city="Berlin",
+            referrer="t.co",
+            browser="Mobile Safari",
+            os="iOS",
+            device="phone",
+            language="German",
+            bot=False,
         ),
     },
     tables={"Members of meta": "StatsMeta"},
     operations=(
         Operation(
-            "GET",
-            "/api/stats",
+            "GET /api/stats",
             "Read statistics over time",
             success(data=record(rows=array_of(ref("StatsRow")), totals=ref("StatsTotals")), meta=ref("StatsMeta")),
             query=QUERY,
@@ -92,13 +90,12 @@ SECTION = Section(
             description="A parameter or a name that does not exist is a 400 that lists those that do.",
         ),
         Operation(
-            "GET",
-            "/api/stats/live",
+            "GET /api/stats/live",
             "Read the clicks of the last minutes",
             success(
                 data=record(
-                    rows=array_of(record(time=TIMESTAMP, clicks=number(3))),
-                    totals=record(clicks=number(3)),
+                    rows=array_of(record(time=TIMESTAMP, clicks=3)),
+                    totals=record(clicks=3),
                 ),
                 meta=record(bots=choice(*BOTS)),
             ),
@@ -114,8 +111,7 @@ SECTION = Section(
 def visits_of(path: str, what: str) -> Operation:
     """Return the operation that lists the visits of a link or a QR code."""
     return Operation(
-        "GET",
-        path,
+        f"GET {path}",
         f"List the visits of a {what}",
         success(
             data={

@@ -43,7 +43,7 @@ _LIST = success(
     id=ID | {"description": "With `short` only."},
     details=ref("Link"),
     code=text("short_url_unknown", description="If no link has this `short`, with the `message`, and `error` 1."),
-    message=text("You have no link with this short URL."),
+    message="You have no link with this short URL.",
 ) | {"required": ["error"]}
 _LIST["properties"]["error"] = number(0)
 _LIST["examples"] = [example_of(listing("urls", "LinkListed"), RECORDS | records_of(Link))]
@@ -83,12 +83,10 @@ SECTION = section(
     responses={
         "read": success(id=ID, **_RECORD),
         "add": success(**_SHORT, **_RECORD) | {"required": ["error", *_SHORT]},
-        "update": success(message=text("Link has been updated successfully."), **_SHORT, **_RECORD),
+        "update": success(message="Link has been updated successfully.", **_SHORT, **_RECORD),
     },
     others=(
-        Operation(
-            "GET", "/api/urls", "List links", _LIST, query=_QUERY, codes=("address_too_long",), description=_LOOKUP
-        ),
+        Operation("GET /api/urls", "List links", _LIST, query=_QUERY, codes=("address_too_long",), description=_LOOKUP),
         visits_of("/api/url/{link_id}/visits", "link"),
     ),
 )

@@ -49,10 +49,10 @@ SECTION = section(
             type=_TYPE,
             state=choice("delivered", "waiting", "failed", "off")
             | {"description": "`off`: waiting until the webhook is active and has a URL."},
-            attempts=number(1),
+            attempts=1,
             attempted=or_null(TIMESTAMP),
-            status=or_null(number(200)) | {"description": "The status of the response, or null if there was none."},
-            milliseconds=or_null(number(85)),
+            status=or_null(200) | {"description": "The status of the response, or null if there was none."},
+            milliseconds=or_null(85),
             response=text("ok", description="The beginning of the response, or why there was none."),
             due=or_null(TIMESTAMP) | {"description": "The time of the next attempt."},
             date=TIMESTAMP,
@@ -62,15 +62,13 @@ SECTION = section(
     },
     others=(
         Operation(
-            "POST",
-            "/api/webhook/{webhook_id}/rotate",
+            "POST /api/webhook/{webhook_id}/rotate",
             "Replace the secret of a webhook",
             success(secret=_SECRET),
             webhooks.Rotation,
         ),
         Operation(
-            "POST",
-            "/api/webhook/{webhook_id}/test",
+            "POST /api/webhook/{webhook_id}/test",
             "Send a test event",
             done(webhooks.TESTED[True]),
             codes=("webhook_off",),
@@ -78,22 +76,19 @@ SECTION = section(
             "has no URL, it is only recorded.",
         ),
         Operation(
-            "GET",
-            "/api/webhook/{webhook_id}/deliveries",
+            "GET /api/webhook/{webhook_id}/deliveries",
             "List the deliveries of a webhook",
             listing("deliveries", "Delivery"),
             query=PAGING,
         ),
         Operation(
-            "POST",
-            "/api/delivery/{delivery_id}/retry",
+            "POST /api/delivery/{delivery_id}/retry",
             "Send a delivery again",
             done("The delivery will be sent again within seconds."),
             codes=("webhook_off", "webhook_without_url"),
         ),
         Operation(
-            "GET",
-            "/api/events",
+            "GET /api/events",
             "Read events, the oldest first",
             success(
                 data=record(
