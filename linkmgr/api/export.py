@@ -10,15 +10,10 @@ from linkmgr.fields.query import query_choice, query_position
 from linkmgr.imports import export_account
 from linkmgr.repository import plans, qr, url_records, visit_list
 from linkmgr.repository.tables import Batch, in_batches
-from linkmgr.resources.bio import BioPage
-from linkmgr.resources.campaigns import Campaign
-from linkmgr.resources.channels import Channel
-from linkmgr.resources.domains import Domain
+from linkmgr.resources.kinds import KINDS
 from linkmgr.resources.overlay import Overlay
-from linkmgr.resources.pixels import Pixel
 from linkmgr.resources.qr import QrCode
 from linkmgr.resources.resource import Resource
-from linkmgr.resources.splash import Splash
 from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 from linkmgr.web import export as web_export
@@ -89,11 +84,7 @@ def _links(user_id: int, after: int) -> list[Json]:
 # The column `code` is only in JSON: `link` ends with it.
 _CODES = columns(tuple(name for name in QrCode.shown("export") if name != "code"))
 LINKS = Export(Link, "links", _links, _LINKS)
-EXPORTS = (
-    LINKS,
-    Export(QrCode, "qr", qr.exported, _CODES),
-    *map(_export_of, (Campaign, Channel, BioPage, Splash, Overlay, Pixel, Domain)),
-)
+EXPORTS = (LINKS, Export(QrCode, "qr", qr.exported, _CODES), *map(_export_of, KINDS))
 ANSWERS = columns("id overlay name answer date")
 VISITS = columns(" ".join(visit_list.COLUMNS))
 

@@ -18,13 +18,7 @@ from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
 from linkmgr.fields.webhooks import TEST, matches
 from linkmgr.repository import imports, outbox, qr, url_records
-from linkmgr.resources.bio import BioPage
-from linkmgr.resources.campaigns import Campaign
-from linkmgr.resources.channels import Channel
-from linkmgr.resources.domains import Domain
-from linkmgr.resources.overlay import Overlay
-from linkmgr.resources.pixels import Pixel
-from linkmgr.resources.splash import Splash
+from linkmgr.resources.kinds import KINDS
 from linkmgr.settings import settings
 
 MAX_BATCH = 200
@@ -33,14 +27,8 @@ MAX_DATA = 19_000  # bytes; the body of a delivery has at most 20 kB
 _READ: dict[str, Callable[[int, int], Row]] = {
     "link": url_records.read_current,
     "qr": qr.read_current,
-    "campaign": Campaign.read,
-    "channel": Channel.read,
-    "bio": BioPage.read,
-    "domain": Domain.read,
-    "splash": Splash.read,
-    "overlay": Overlay.read,
-    "pixel": Pixel.read,
     "import": imports.read,
+    **{kind.path: kind.read for kind in KINDS},
 }
 # The ETag, and the statistics of links and QR codes.
 _LEFT_OUT = {"link": ("version", "data"), "qr": ("version", "statistics")}
