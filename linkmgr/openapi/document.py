@@ -10,6 +10,7 @@ from flask import Flask
 from werkzeug.routing import Rule
 
 from linkmgr.fields.problems import CODES
+from linkmgr.fields.query import Parameter
 from linkmgr.fields.webhooks import TYPES
 from linkmgr.openapi import responses, usual
 from linkmgr.openapi.bodies import body_of, with_nested
@@ -25,36 +26,30 @@ from linkmgr.web import conditional_writes, idempotency, preconditions, scopes
 _TITLES = {"bio": "bio page", "qr": "QR code", "splash": "splash page"}  # of parameters whose name differs
 PAGES = ("docs.page",)  # endpoints under /api that are not operations
 
-IF_NONE_MATCH: JsonSchema = {
-    "name": "If-None-Match",
-    "in": "header",
-    "description": "The ETag of the response that you have. If it is current, the response is a 304 without a body.",
-    "schema": {"type": "string"},
-}
+
+def _parameter(place: str, name: str, parameter: Parameter, **others: Any) -> JsonSchema:
+    return {"name": name, "in": place, "description": parameter.about, "schema": parameter.json, **others}
 
 
+_IF_NONE_MATCH = _parameter(
+    "header",
+    "If-None-Match",
+    Parameter(
+        "The ETag of the response that you have. If it is current, the response is a 304 without a body.", type="string"
+    ),
+)
+_REPEATABLE = Parameter(
+    "Makes the request safe to repeat: a new random value, such as a UUID.",
+    **text("8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_LENGTH, pattern=idempotency.PATTERN),
+)
+_UNCHANGED = Parameter(
+    "The ETag that you have read. If the record has changed since, nothing is changed.",
+    **text('"4711-5d41402abc4b2a76"', pattern=preconditions.PATTERN),
+)
 # The headers of writes, by the methods that have them
 _HEADERS: tuple[tuple[JsonSchema, Container[str]], ...] = (
-    (
-        {
-            "name": idempotency.HEADER,
-            "in": "header",
-            "description": "Makes the request safe to repeat: a new random value, such as a UUID.",
-            "schema": text(
-                "8e03978e-40d5-43dd-bc93-6894a57f9324", maxLength=idempotency.MAX_LENGTH, pattern=idempotency.PATTERN
-            ),
-        },
-        conditional_writes.METHODS,
-    ),
-    (
-        {
-            "name": preconditions.HEADER,
-            "in": "header",
-            "description": "The ETag that you have read. If the record has changed since, nothing is changed.",
-            "schema": text('"4711-5d41402abc4b2a76"', pattern=preconditions.PATTERN),
-        },
-        preconditions.METHODS,
-    ),
+    (_parameter("header", idempotency.HEADER, _REPEATABLE), conditional_writes.METHODS),
+    (_parameter("header", preconditions.HEADER, _UNCHANGED), preconditions.METHODS),
 )
 
 
@@ -84,8 +79,8 @@ def _path_parameters(operation: Operation) -> Iterator[JsonSchema]:
     for name in operation.arguments:
         schema = {"type": "string", "enum": list(ITEMS)} if name == "type" else ID
         kind = name.removesuffix("_id")
-        description = "The kind of the item." if name == "type" else f"The id of the {_TITLES.get(kind, kind)}."
-        yield {"name": name, "in": "path", "required": True, "description": description, "schema": schema}
+        about = "The kind of the item." if name == "type" else f"The id of the {_TITLES.get(kind, kind)}."
+        yield _parameter("path", name, Parameter(about, **schema), required=True)
 
 
 def _query_parameters(operation: Operation) -> Iterator[JsonSchema]:
@@ -93,8 +88,7 @@ def _query_parameters(operation: Operation) -> Iterator[JsonSchema]:
         is_array, shown = parameter.json["type"] == "array", operation.shown.get(name)
         separated = {"style": "form", "explode": False} if is_array else {}
         example = {"example": shown.split(",") if is_array else shown} if shown else {}
-        described = {"name": name, "in": "query", "description": parameter.about, "schema": parameter.json}
-        yield {**described, **separated, **example}
+        yield _parameter("query", name, parameter, **separated, **example)
 
 
 # Names as authors of clients expect them, by blueprint and by the names of view functions.
@@ -169,7 +163,7 @@ def _entry(section: Section, operation: Operation, operation_id: str, rule: Rule
         for header, methods in _HEADERS
         if operation.method in methods and not (operation.many and header["name"] == preconditions.HEADER)
     ]
-    headers += [IF_NONE_MATCH] if operation.conditional else []
+    headers += [_IF_NONE_MATCH] if operation.conditional else []
     is_public = operation.access is Access.PUBLIC
     parameters = [*_path_parameters(operation), *_query_parameters(operation), *headers]
     return {
