@@ -55,6 +55,7 @@ SECRET = re.compile(
 ROOT = Path(__file__).parent.parent
 BASE_URL = "http://127.0.0.1:5000"
 MANY = "1000000 per minute"
+_NO_TIMEOUT = "SET LOCAL statement_timeout = 0; "
 
 # Strong password hashes would slow down every test that creates one.
 passwords.hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
@@ -214,12 +215,12 @@ def app(make_app: Callable[..., Flask]) -> Flask:
 
 @pytest.fixture
 def sql(app: Flask) -> Callable[..., list[statements.Row]]:
-    """Execute a statement directly in the database."""
+    """Execute a statement directly in the database, without a timeout, because many tests run at once."""
 
     def run(statement: str, **params: Any) -> list[statements.Row]:
         with app.app_context():
             try:
-                return statements.rows(statement, **params)
+                return statements.database().execute(statement, params, idempotent=True, prelude=_NO_TIMEOUT)
             finally:
                 recent_callers.forget()  # the statement may have changed one
 

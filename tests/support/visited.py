@@ -14,6 +14,7 @@ from linkmgr.repository import visits
 from tests.support.factories import Sql
 
 _spools = count()
+_BATCH = 500  # many tests run at once
 
 
 class Visited(NamedTuple):
@@ -42,17 +43,17 @@ def store(app: Flask, sql: Sql, raw: psycopg2.extensions.connection) -> Iterator
     def insert(visited: Iterable[Visited]) -> None:
         owners = sql("SELECT id, user_id FROM links UNION ALL SELECT id, user_id FROM qrs")
         users = {owner["id"]: owner["user_id"] for owner in owners}
-        text = json.dumps(
-            [
-                visit._asdict()
-                | {"user_id": users[visit.tracked_id], "at": visit.at.timestamp(), "visitor": visit.visitor.hex()}
-                for visit in visited
-            ]
-        )
+        stored = [
+            visit._asdict()
+            | {"user_id": users[visit.tracked_id], "at": visit.at.timestamp(), "visitor": visit.visitor.hex()}
+            for visit in visited
+        ]
+        spool = f"test-{next(_spools)}"
         with app.app_context():
-            visits.create_partitions_for(text)
-            spool = f"test-{next(_spools)}"
-            assert visits.add(spool, 0, 1, text)
+            for start in range(0, len(stored), _BATCH):
+                text = json.dumps(stored[start : start + _BATCH])
+                visits.create_partitions_for(text)
+                assert visits.add(spool, start, start + _BATCH, text)
             visits.delete_spool(spool)
 
     yield insert
