@@ -8,9 +8,10 @@ import orjson
 
 from linkmgr.db.statements import rows
 from linkmgr.repository import visits
-from linkmgr.visits.queue import MAX_BATCH, Visit
+from linkmgr.visits.queue import Visit
 from linkmgr.visits.record import DIRECT, social
 
+_BATCH = 500  # visits of a statement, which a slow machine also stores before its timeout
 DAYS = 91
 _PER_WEEKDAY = (62, 60, 58, 61, 55, 38, 30)  # visits of today, from Monday; there were fewer before
 _HOURS = (2, 1, 1, 1, 1, 2, 5, 9, 12, 13, 13, 14, 16, 14, 12, 11, 11, 12, 13, 15, 16, 13, 8, 4)
@@ -69,8 +70,8 @@ def add(user_id: int) -> None:
     ]
     past = [visit for visit in made if visit.at < now.timestamp()]
     spool = f"demo-{user_id}"
-    for start in range(0, len(past), MAX_BATCH):
-        batch = past[start : start + MAX_BATCH]
+    for start in range(0, len(past), _BATCH):
+        batch = past[start : start + _BATCH]
         text = orjson.dumps(batch).decode()
         visits.create_partitions_for(text)
         visits.add(spool, start, start + len(batch), text)
