@@ -5,8 +5,8 @@ from collections import Counter
 from typing import Any
 
 from linkmgr.db.statements import Row
-from linkmgr.imports import visits
-from linkmgr.imports.links import Outcome
+from linkmgr.imports import links, visits
+from linkmgr.imports.links import Outcome, Sent
 
 TOO_SLOW = "This row takes too long to store. Try again, or give it fewer channels and shorter texts."
 
@@ -29,6 +29,11 @@ class Batch(ABC):
     @abstractmethod
     def store(self) -> None:
         """Store the rows, in a transaction."""
+
+    def store_links(self, rows: list[Any], sent: list[Sent]) -> None:
+        links.store(self.user_id, sent, self.details)
+        self.outcomes += [(row, link.outcome) for row, link in zip(rows, sent, strict=True) if link.outcome]
+        self.cut = sum(link.is_cut and link.outcome.kind in ("made", "updated") for link in sent if link.outcome)
 
     def store_visits(self) -> None:
         if self.visits:

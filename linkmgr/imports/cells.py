@@ -1,7 +1,7 @@
 """Values of a record: as text, by normalized name, and as columns of the report of failed rows."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -31,36 +31,29 @@ def first_text(value: list[Any]) -> str | None:
     return next((text for text in value if isinstance(text, str)), None)
 
 
-def flatten(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values by normalized name, and those of objects inside too."""
+def expand(record: Mapping[str, Any], nested: Container[str] = ()) -> dict[str, Any]:
+    """Return the values by name, and those of objects by names such as `meta.validUntil`. Objects in the columns
+    `nested` remain."""
     values: dict[str, Any] = {}
     for name, value in record.items():
-        if isinstance(value, dict) and len(name) <= MAX_NAME:  # each member repeats the name
-            values |= {normalize(name) + normalize(inner): inside for inner, inside in value.items()}
-        values.setdefault(normalize(name), value)
+        # Each member repeats the name.
+        if value and isinstance(value, dict) and len(name) <= MAX_NAME and normalize(name) not in nested:
+            values |= {f"{name}.{inner}": inside for inner, inside in value.items()}
+        else:
+            values[name] = value
     return values
 
 
-def columns(record: Mapping[str, Any], plain: set[str], nested: set[str]) -> dict[str, str]:
-    """Return the columns of a row for the report, from which the row can be read again.
-
-    Of a list in one of the columns `plain`, the first text counts. Objects in the columns `nested` are JSON.
-    """
+def columns(values: Mapping[str, Any], plain: Container[str] = ()) -> dict[str, str]:
+    """Return the columns of a row for the report, from which the row can be read again. Of a list in one of the columns
+    `plain`, the first text counts."""
     texts = {
         name: as_text(first_text(value) if isinstance(value, list) and normalize(name) in plain else value)
-        for name, value in _members(record, nested)
+        for name, value in values.items()
     }
     if sum(map(len, texts)) + sum(map(len, texts.values())) > MAX_TEXT:
         return dict(_shorten(texts))
     return texts
-
-
-def _members(record: Mapping[str, Any], nested: set[str]) -> Iterator[tuple[str, Any]]:
-    for name, value in record.items():
-        if value and isinstance(value, dict) and len(name) <= MAX_NAME and normalize(name) not in nested:
-            yield from ((f"{name}.{inner}", inside) for inner, inside in value.items())
-        else:
-            yield name, value
 
 
 def _shorten(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
@@ -78,13 +71,13 @@ def is_secret(text: str) -> bool:
     return _SECRET.search(text) is not None
 
 
-def without_secrets(texts: dict[str, str], names: set[str]) -> dict[str, str]:
+def without_secrets(texts: dict[str, str], names: Container[str] = ()) -> dict[str, str]:
     """Return the columns of the report without passwords and IP addresses. `names` are normalized columns of
     passwords, besides those whose name says so."""
     return {name: _without_secret(normalize(name), text, names) for name, text in texts.items()}
 
 
-def _without_secret(name: str, text: str, names: set[str]) -> str:
+def _without_secret(name: str, text: str, names: Container[str]) -> str:
     if name in _ADDRESSES:
         return ""
     is_flag = text.strip().lower() in ("", "true", "false", "0", "1")

@@ -4,11 +4,8 @@ Format 1. Each line is an object with the members of the API, and `id`: the id t
 in an order in which a line refers to earlier lines only. Times are UTC.
 
     domains.jsonl    the members of POST /api/domain/add, and `image`: the PNG of its logo in base64, or null
-    campaigns.jsonl  the members of POST /api/campaign/add, and date
-    channels.jsonl   the members of POST /api/channel/add, and date
-    pixels.jsonl     the members of POST /api/pixel/add, and date
-    splash.jsonl     the members of POST /api/splash/add, and date
-    overlays.jsonl   the members of POST /api/overlay/add, and date
+    campaigns.jsonl, channels.jsonl, pixels.jsonl, splash.jsonl, overlays.jsonl
+                     the members of POST /api/campaign/add and so on, and date
     answers.jsonl    overlay (an id), answer, date
     links.jsonl      the members of POST /api/url/add in the form in which they are sent: `type` is the id of a splash
                      page or overlay-<id>; `campaign`, `pixels` and `channel` are ids. `domain` is "" on the service's

@@ -198,7 +198,7 @@ def _read_service(details: Row) -> None:
     sent = [row.name for row in rows if not row.is_visits and row.name]
     earlier = import_rows.references(user_id, import_id, "links", sent, also_waiting=True)  # of earlier pages
     rows = [row for row in rows if row.is_visits or row.name not in earlier]
-    missing = max(0, page.missing and page.missing + len(page.links) - len(rows)) - details["missing"]
+    missing = max(0, page.missing and page.missing + len(page.rows) - len(rows)) - details["missing"]
     numbered = [row._replace(number=before + n) for n, row in enumerate(rows, 1)]
     is_endless = page.following is not None and details["batch"] >= MAX_PAGES
     problem = f"The service has more than {MAX_PAGES:,} pages. Import a file of it." if is_endless else ""

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -62,34 +61,41 @@ def failure(error: Exception) -> Outcome:
 
 
 def check(row: ImportRow, hosts: Container[str]) -> Sent:
-    """Return the link of a row, which has failed if it cannot be stored.
+    """Return the link of a row, which has failed if it cannot be stored."""
+    if row.problem:
+        return Sent(outcome=Outcome("failed", None, "invalid", row.problem))
+    if len(row.tags) > MAX_CHANNELS and len(row.channels) > MAX_CHANNELS:
+        return Sent(outcome=failure(invalid(f"tags must have at most {MAX_CHANNELS} names")))
+    body: Row = {"custom" if name == "alias" else name: value for name, value in row.record.items() if name != "domain"}
+    title = body.get("metatitle", "")
+    if is_cut := len(title) > MAX_TITLE:
+        body["metatitle"] = title[:MAX_TITLE]
+    created = row.created and f"{row.created}+00"
+    is_generated = "alias" in row.record
+    sent = prepare(body, row.foreign_host, hosts, is_generated=is_generated, created=created, clicks=row.clicks)
+    sent.is_cut = is_cut
+    return sent
+
+
+def prepare(
+    body: Row, host: str, hosts: Container[str], *, is_generated: bool, created: str | None, clicks: int | None
+) -> Sent:
+    """Return a link with the members of the body of a create, which has failed if it cannot be stored.
 
     The domain of the source is kept if it is one of `hosts`, the branded domains of the user. Otherwise the link moves
     to our own host.
     """
-    if row.problem:
-        return Sent(row.record, outcome=Outcome("failed", None, "invalid", row.problem))
-    body: Row = {name: value for name, value in row.record.items() if name != "domain"}
-    if generated := body.pop("alias", ""):
-        body["custom"] = generated
-    host = row.foreign_host
-    if host in hosts:
-        body["domain"] = host
-    title = str(body.get("metatitle", ""))
-    if len(title) > MAX_TITLE:
-        body["metatitle"] = title[:MAX_TITLE]
+    body = body | ({"domain": host} if host in hosts else {})
     try:
-        if len(row.tags) > MAX_CHANNELS and len(row.channels) > MAX_CHANNELS:
-            raise invalid(f"tags must have at most {MAX_CHANNELS} names")
         link = Link.to_row(load(Link.creates(), body))
     except AppError as error:
-        return Sent(row.record, outcome=failure(error))
-    if generated:
+        return Sent(outcome=failure(error))
+    if is_generated and "custom" in link:
         link["alias"] = link.pop("custom")
         del body["custom"]
-    if row.created and row.created < datetime.now(UTC).isoformat(" "):
-        link["created"] = f"{row.created}+00"
-    return Sent(body, link, row.clicks, "" if host in hosts else host, len(title) > MAX_TITLE)
+    if created:
+        link["created"] = created
+    return Sent(body, link, clicks, "" if host in hosts else host)
 
 
 def store(user_id: int, sent: list[Sent], details: Row) -> None:

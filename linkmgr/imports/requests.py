@@ -41,16 +41,17 @@ class File(NamedTuple):
 def recognize(stream: IO[bytes], size: int, name: str, source: str | None, mapping: dict[str, str]) -> File:
     """Recognize a file. `source` and `mapping` take precedence over what its first bytes suggest."""
     head = stream.read(files.HEAD_BYTES)
-    stream.seek(0)
     try:
         if account.zip_file.is_zip(head):
             account.zip_file.check(stream)
-            stream.seek(0)
-            return File(stream, size, name, account.SOURCE, {}, "zip", [])
-        form = files.recognize(head)
+            form = files.Form("zip", [], None)
+        else:
+            form = files.recognize(head)
     except ReadError as error:
         raise AppError("import_unreadable", problem=error.message) from None
-    if source in (None, account.SOURCE) and not form.source and account.has_columns(form.columns):
+    stream.seek(0)
+    is_report = source in (None, account.SOURCE) and not form.source and account.has_columns(form.columns)
+    if is_report or form.format == "zip":
         return File(stream, size, name, account.SOURCE, {}, form.format, form.columns)
     if source == account.SOURCE:
         raise AppError("import_unreadable", problem=_NO_ACCOUNT)
@@ -107,47 +108,42 @@ def preview(user_id: int, origin: File | Service) -> Row:
 
     At most the first 64 KiB of a file, or the first page of a service, are read: the work of a request is bounded.
     """
-    rows: list[Row] = []
     try:
-        if isinstance(origin, Service):
-            service = services.connect(origin.source, origin.address, origin.token)
-            rows = _check(user_id, services.first_rows(service, PREVIEW_ROWS))
-        elif origin.source == account.SOURCE:
-            stream: Any = origin.stream
-            rows = [_describe(row, row.record, row.problem) for row in account.first_rows(stream, PREVIEW_ROWS)]
-        elif origin.source or "url" in origin.mapping:
-            head = origin.stream.read(files.HEAD_BYTES)
-            rows = _check(user_id, files.first_rows(head, origin.source, origin.mapping, PREVIEW_ROWS))
+        rows = _first_rows(origin)
     except ReadError as error:
         raise AppError("import_unreadable", problem=error.message) from None
+    hosts = imported.own_ids(user_id, "domains", [*{row.host for row in rows}], by="host")
+    is_account = origin.source == account.SOURCE
     return {
         "source": origin.source or None,
         "format": origin.form,
         "columns": origin.columns,
         "mapping": origin.mapping,
-        "rows": rows,
+        "rows": [_describe(row, Sent() if is_account or row.is_visits else check(row, hosts)) for row in rows],
     }
 
 
-def _check(user_id: int, rows: list[ImportRow]) -> list[Row]:
-    """Return rows as they would be stored. Channels that are missing would be made."""
-    hosts = imported.own_ids(user_id, "domains", [*{row.host for row in rows}], by="host")
-    checked = [Sent(row.record) if row.is_visits else check(row, hosts) for row in rows]
-    return [
-        _describe(row, sent.body, sent.outcome.message if sent.outcome else None)
-        for row, sent in zip(rows, checked, strict=True)
-    ]
+def _first_rows(origin: File | Service) -> list[ImportRow]:
+    if isinstance(origin, Service):
+        return services.first_rows(services.connect(origin.source, origin.address, origin.token), PREVIEW_ROWS)
+    stream: Any = origin.stream
+    if origin.source == account.SOURCE:
+        return account.first_rows(stream, PREVIEW_ROWS)
+    if origin.source or "url" in origin.mapping:
+        return files.first_rows(stream.read(files.HEAD_BYTES), origin.source, origin.mapping, PREVIEW_ROWS)
+    return []
 
 
-def _describe(row: ImportRow, link: Row, problem: str | None) -> Row:
+def _describe(row: ImportRow, sent: Sent) -> Row:
+    """Return a row as it would be stored. Channels that are missing would be made."""
     return {
         "number": row.number,
-        "link": {name: str(value) for name, value in link.items() if name != "password"},
+        "link": {name: str(value) for name, value in (sent.body or row.record).items() if name != "password"},
         "channels": row.channels,
         "created": row.created,
         "clicks": row.clicks,
         "visits": len(row.visits),
-        "problem": problem,
+        "problem": sent.outcome.message if sent.outcome else row.problem,
     }
 
 

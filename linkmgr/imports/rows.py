@@ -32,13 +32,13 @@ class ImportRow(NamedTuple):
     """A link, or visits of a link that another row of the same source has (`is_visits`)."""
 
     number: int  # the row in the source, from 1; a header line is not counted
-    record: dict[str, Any]  # members of the body of POST /api/url/add, with a generated alias as `alias`
-    tags: list[str]  # names of channels
-    created: str | None  # UTC, such as 2024-01-31 10:00:00
-    clicks: int | None  # total of the source, including those clicks that follow as raw visits
-    visits: list[RawVisit]
-    raw: dict[str, str]  # columns of the source, without passwords
-    problem: str | None  # a sentence, if the row could not be read
+    record: dict[str, Any] = {}  # members of the body of POST /api/url/add, with a generated alias as `alias`
+    tags: list[str] = []  # names of channels
+    created: str | None = None  # UTC, such as 2024-01-31 10:00:00
+    clicks: int | None = None  # total of the source, including those clicks that follow as raw visits
+    visits: list[RawVisit] = []
+    raw: dict[str, str] = {}  # columns of the source, without passwords
+    problem: str | None = None  # a sentence, if the row could not be read
 
     @property
     def kind(self) -> str:

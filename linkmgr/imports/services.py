@@ -23,9 +23,8 @@ _TEMPORARY = ("fetch_timed_out", "fetch_unreachable")
 
 
 class Page(NamedTuple):
-    links: list[Any]
+    rows: list[Any]  # links as the service has them, or visits
     following: Any  # the cursor of the next page, or None
-    visits: list[tuple[str, str, list[RawVisit]]] = []  # of links, by alias and domain
     missing: int = 0  # links that the service counts and has not sent, at the end
 
 
@@ -49,12 +48,12 @@ class Service(ABC):
 
     def rows(self, page: Page, number: int) -> list[ImportRow]:
         """Return the rows of a page, the first with this number."""
-        records = [Record(link) if isinstance(link, dict) else _malformed(link) for link in page.links]
-        rows = [self._converter.row(number + n, record) for n, record in enumerate(records)]
-        for alias, domain, visits in page.visits:
-            record = {"custom": alias} | ({"domain": domain} if domain else {})
-            rows.append(ImportRow(number + len(rows), record, [], None, None, visits, {}, None))
-        return rows
+        return [
+            row._replace(number=n)
+            if isinstance(row, ImportRow)
+            else self._converter.row(n, Record(row) if isinstance(row, dict) else _malformed(row))
+            for n, row in enumerate(page.rows, number)
+        ]
 
     def _call(self, path: str, form: dict[str, str] | None = None) -> dict[str, Any]:
         """Return the members of a JSON response with status 200."""
@@ -199,8 +198,9 @@ class _Shlink(Service):
             members, more = [], False
         readable = [raw for member in members if (raw := _visit(member))]
         waiting = [[code, domain, number + 1], *others] if more and readable else [*others]
-        visits = [(code, domain or "", readable)] if readable else []
-        return Page([], self._cursor(next_links, began, waiting), visits)
+        record = {"custom": code} | ({"domain": domain} if domain else {})
+        rows = [ImportRow(0, record, visits=readable)] if readable else []
+        return Page(rows, self._cursor(next_links, began, waiting))
 
     def _list(self, path: str, member: str, number: int) -> tuple[list[Any], bool]:
         """Return the elements of a page, and True if there are more pages."""
@@ -264,7 +264,7 @@ def connect(source: str, address: str, token: str) -> Service:
 def first_rows(service: Service, limit: int) -> list[ImportRow]:
     """Return the first links."""
     page = service.page(None, 0)
-    if not page.links and page.following:
+    if not page.rows and page.following:
         page = service.page(page.following, 0)
     return service.rows(page, 1)[:limit]
 

@@ -97,9 +97,7 @@ class Links(Batch):
         for row, sent in good:
             if row.channels:
                 sent.body["channel"] = sent.link["channel"] = [channels[name] for name in row.channels]
-        links.store(self.user_id, self._sent, self.details)
-        self.outcomes = [(row, sent.outcome) for row, sent in zip(self.rows, self._sent, strict=True) if sent.outcome]
-        self.cut = sum(sent.is_cut and sent.outcome.kind in ("made", "updated") for sent in self._sent if sent.outcome)
+        self.store_links(self.rows, self._sent)
 
 
 class Visits(Batch):

@@ -10,7 +10,7 @@ import orjson
 
 from linkmgr.fields.times import parse_time
 from linkmgr.imports import cells
-from linkmgr.imports.cells import as_text, flatten
+from linkmgr.imports.cells import as_text
 from linkmgr.imports.files.text import Record
 from linkmgr.imports.rows import LINK_MEMBERS, ImportRow, RawVisit
 from linkmgr.imports.sources import ANY_SEPARATOR, Source, normalize
@@ -100,16 +100,17 @@ class Converter:
         self._is_own = source is not None and source.name == "linkmgr"
 
     def row(self, number: int, record: Record) -> ImportRow:
-        raw = cells.without_secrets(cells.columns(record.values, self._plain, self._nested), self._secret)
+        values = cells.expand(record.values, self._nested)
+        raw = cells.without_secrets(cells.columns(values, self._plain), self._secret)
         if record.problem and (self._has_secret or cells.is_secret("".join(raw.values()))):
             raw = {}  # cells may be in other columns than theirs
-        row = ImportRow(number, {}, [], None, None, [], raw, None)
+        row = ImportRow(number, raw=raw)
         try:
             if record.problem:
                 raise Unreadable(record.problem)
             if any("\0" in text or "\\u0000" in text for text in row.raw.values()):
                 raise Unreadable("contains a NUL character. Remove it.")
-            return self._convert(row, flatten(record.values))
+            return self._convert(row, {normalize(name): values[name] for name in reversed(values)})
         except Unreadable as problem:
             raw = {name: text.replace("\0", "\ufffd") for name, text in row.raw.items()}
             return row._replace(problem=f"Row {number} {problem}", raw=raw)
@@ -243,14 +244,10 @@ def visit(time: Any, referrer: Any, agent: Any, country: Any, address: Any = "")
 
 def visit_row(number: int, record: Record) -> ImportRow:
     """Return a row of YOURLS' table of visits."""
-    shown = cells.without_secrets(cells.columns(record.values, set(), set()), set())
-    row = ImportRow(number, {}, [], None, None, [], shown, None)
     values = record.values
     members = ("click_time", "referrer", "user_agent", "country_code", "ip_address")
     try:
-        if record.problem:
-            raise Unreadable(record.problem)
         raw = visit(*(values.get(name) for name in members))
     except Unreadable as problem:
-        return row._replace(problem=f"Row {number} {problem}")
-    return row._replace(record={"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw])
+        return ImportRow(number, raw=cells.without_secrets(cells.columns(values)), problem=f"Row {number} {problem}")
+    return ImportRow(number, {"custom": as_text(values["shorturl"])[:_MAX_VISIT]}, visits=[raw])

@@ -222,7 +222,7 @@ def _insert(user_id: int, links: list[Row], atomic: bool) -> Row:
                    nullif(pixels, '{}'), password_hash, expiry, coalesce(geotarget, '{}'), coalesce(devicetarget, '{}'),
                    coalesce(languagetarget, '{}'), coalesce(parameters, '[]'), coalesce(metadescription, ''),
                    coalesce(metaimage, ''), coalesce(deeplink, '{}'), coalesce(public, true),
-                   coalesce(created, now()), imported_clicks
+                   least(created, now()), imported_clicks
               FROM accepted
              ORDER BY plain, CASE WHEN plain THEN url ELSE free_alias END COLLATE "C"
             ON CONFLICT (user_id, md5(url), key_id) WHERE plain DO UPDATE SET plain = true

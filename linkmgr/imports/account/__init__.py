@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import BinaryIO
 
-from linkmgr.db.statements import Row
 from linkmgr.imports.account import zip_file
 from linkmgr.imports.account.zip_file import FILES, Line
 from linkmgr.imports.files import text
@@ -42,15 +41,14 @@ def read(stream: BinaryIO) -> Iterator[Line | None]:
 def _line(number: int, record: text.Record) -> Line:
     values = {normalize(name): value for name, value in record.values.items()}
     kind, line = values.get("file", "").strip().removesuffix(".jsonl"), values.get("line", "")
-    members: Row = {}
+    parsed = zip_file.parse(line, number, kind, f"The line of row {number}", is_mended=True)
     if record.problem:
-        problem: str | None = f"Row {number} {record.problem}"
+        problem = f"Row {number} {record.problem}"
     elif kind not in _MENDED:
         problem = f"Row {number} must have one of these files: {', '.join(f'{name}.jsonl' for name in _MENDED)}."
     else:
-        members, problem = zip_file.parse(line.encode() or b"[]")  # an empty text would stand for a long line
-        problem = problem and f"The line of row {number} {problem}"
-    return Line(number, kind, members, problem, "" if '"password"' in line else line, is_mended=True)
+        return parsed
+    return parsed._replace(record={}, problem=problem, text="" if '"password"' in line else line)
 
 
 def first_rows(stream: BinaryIO, limit: int) -> list[ImportRow]:
@@ -66,4 +64,4 @@ def _to_row(line: Line) -> ImportRow:
     link = {name: str(record.get(name) or "") for name in ("url", "custom", "metatitle")}
     created = date if isinstance(date, str) else None
     total = clicks if isinstance(clicks, int) and clicks >= 0 else None
-    return ImportRow(line.number, link, [], created, total, [], {}, line.problem)
+    return ImportRow(line.number, link, created=created, clicks=total, problem=line.problem)

@@ -38,12 +38,12 @@ _REFERENCES: dict[str, dict[str, tuple[str, ...]]] = {
     "qr": {"channel": ("channels",)},
     "logos": {"id": ("qr",)},
     "bio": {"channel": ("channels",)},
-    "visits": {"target": ("links", "qr")},
+    "visits": {"target": ("qr", "links")},
 }
 _OF_MADE = ("answers", "logos", "visits")  # lines that are not repeated for rows that the user had before
 # A row is reused if the user has one in which this member is the same; of other kinds, if all are.
 _KEYS = {"domains": "domain", "campaigns": "name", "channels": "name", "qr": "code", "bio": "alias"}
-_LINK = Link.creates()().fields.keys() - {"password"}
+_LINK = Link.creates()().fields.keys() - {"custom", "domain", "password"}
 
 
 class Lines(Batch):
@@ -190,8 +190,7 @@ class Lines(Batch):
                 line.record["type"] = _type(line.record["type"], splash, overlays)
         hosts = imported.own_ids(self.user_id, "domains", [*{_host(line) for line in lines}], by="host")
         sent = [_to_link(line.record, _host(line), hosts) for line in lines]
-        links.store(self.user_id, sent, self.details)
-        self.outcomes += [(line, row.outcome) for line, row in zip(lines, sent, strict=True) if row.outcome]
+        self.store_links(lines, sent)
 
     def _visits(self, lines: list[Line]) -> None:
         for line in lines:
@@ -201,22 +200,18 @@ class Lines(Batch):
 
 
 def _to_link(record: Row, host: str, hosts: Container[str]) -> Sent:
-    body = {name: record[name] for name in record.keys() & _LINK}
-    body |= {"domain": host if host in hosts else "", "custom": record.get("alias")}
-    try:
-        link = Link.to_row(load(Link.creates(), body))
-        if record.get("password_hash"):
-            link["password_hash"] = passwords.imported_hash(record["password_hash"])
-    except AppError as error:
-        return Sent(body, outcome=failure(error))
-    if not record.get("custom"):
-        link["alias"] = link.pop("custom", None)
-    if created := time_of(record.get("date")):
-        link["created"] = created
-    link["plain"] = record.get("plain") is True
+    body = {name: record[name] for name in record.keys() & _LINK} | {"custom": record.get("alias")}
     clicks = _count(record.get("clicks")) + _count(record.get("imported_clicks"))
-    del body["custom"]
-    return Sent(body, link, clicks or None, moved_from="" if host in hosts else host)
+    is_generated, created = not record.get("custom"), time_of(record.get("date"))
+    sent = links.prepare(body, host, hosts, is_generated=is_generated, created=created, clicks=clicks or None)
+    sent.body.pop("custom", None)
+    sent.link["plain"] = record.get("plain") is True
+    try:
+        if record.get("password_hash"):
+            sent.link["password_hash"] = passwords.imported_hash(record["password_hash"])
+    except AppError as error:
+        sent.outcome = failure(error)
+    return sent
 
 
 def _create_bio(user_id: int, record: Row) -> int:

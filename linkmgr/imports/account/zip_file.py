@@ -110,29 +110,25 @@ def read_zip(stream: IO[bytes]) -> Iterator[Line | None]:
 
 
 def read_file(archive: zipfile.ZipFile, kind: str, number: int) -> Iterator[Line | None]:
-    limit, place, is_skipped = _MAX_LOGO if kind in ("domains", "logos") else _MAX_LINE, 0, False
+    limit, place = _MAX_LOGO if kind in ("domains", "logos") else _MAX_LINE, 0
     try:
         with archive.open(f"{kind}.jsonl") as file:
-            while line := file.readline(limit):
-                is_part, was_skipped = len(line) >= limit and not line.endswith(b"\n"), is_skipped
-                is_skipped = is_part
-                if was_skipped or not line.strip():  # the rest of a long line, or an empty one
+            for line in text.lines(text.decoded(file), limit):
+                if line.strip():
+                    place += 1
+                    yield parse(line, number + place, kind, f"Line {place} of {kind}.jsonl", limit)
+                else:
                     yield None
-                    continue
-                number, place = number + 1, place + 1
-                record, problem = parse(b"" if is_part else line, limit)
-                sentence = problem and f"Line {place} of {kind}.jsonl {problem}"
-                shown = line.decode(errors="replace").strip() if problem and not is_part else ""
-                yield Line(number, kind, record, sentence, "" if '"password"' in shown else shown)
     except _UNREADABLE as error:
         raise ReadError(f"{kind}.jsonl in this zip cannot be read. Export the account again.") from error
 
 
-def parse(line: bytes, limit: int = _MAX_LINE) -> tuple[Row, str | None]:
-    """Return the members of a line, and a problem or None. An empty text stands for a line that is too long."""
-    if not line:
-        return {}, f"is longer than {limit >> 10} KiB."
+def parse(line: str, number: int, kind: str, where: str, limit: int = _MAX_LINE, *, is_mended: bool = False) -> Line:
+    """Return a line. A problem with it begins with `where`."""
+    if len(line) > limit:
+        return Line(number, kind, {}, f"{where} is longer than {limit >> 10} KiB.", is_mended=is_mended)
     try:
-        return strict_json.parse(line), None
+        return Line(number, kind, strict_json.parse(line.encode() or b"[]"), is_mended=is_mended)
     except (strict_json.NotJson, AppError):
-        return {}, "is not a valid JSON object."
+        shown = "" if '"password"' in line else line.strip()
+        return Line(number, kind, {}, f"{where} is not a valid JSON object.", shown, is_mended)

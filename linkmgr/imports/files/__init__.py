@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
-from linkmgr.imports.cells import flatten
+from linkmgr.imports.cells import expand
 from linkmgr.imports.files import text
 from linkmgr.imports.files.csv_file import csv_records, read_header
 from linkmgr.imports.files.json_file import first_records, json_elements, json_lines
-from linkmgr.imports.files.sql_file import LINKS, sql_records
+from linkmgr.imports.files.sql_file import LINKS, is_visit, sql_records
 from linkmgr.imports.files.text import Head, Record
 from linkmgr.imports.rows import ImportRow, ReadError
 from linkmgr.imports.sources import BY_NAME, Source, mapping_of, normalize, recognize_source
@@ -48,14 +48,14 @@ def recognize(start: bytes) -> Form:
     if stripped.startswith(("{", "[")):
         file_format, records = first_records(head, _has_target)
         columns = list(dict.fromkeys(name for record in records for name in record))
-        flat = list(dict.fromkeys(name for record in records for name in flatten(record)))
+        flat = list(dict.fromkeys(name for record in records for name in expand(record)))
         return Form(file_format, columns, recognize_source(flat))
     columns, _ = read_header(text.lines(io.StringIO(_whole_lines(head), newline="")))
     return Form("csv", columns, recognize_source(columns))
 
 
 def _has_target(record: dict[str, Any]) -> bool:
-    return "url" in mapping_of(recognize_source(flatten(record)), list(record))
+    return "url" in mapping_of(recognize_source(expand(record)), list(record))
 
 
 def _whole_lines(head: Head) -> str:
@@ -90,7 +90,7 @@ def read(stream: BinaryIO, source: str = "", mapping: Mapping[str, str] | None =
             number += record is not None
             if record is None:
                 yield None
-            elif record.is_visit:
+            elif form.format == "sql" and is_visit(record.values):
                 yield visit_row(number, record)
             else:
                 yield converter.row(number, record)

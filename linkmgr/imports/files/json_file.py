@@ -14,9 +14,8 @@ from linkmgr.imports.rows import ReadError
 
 _MAX_SHOWN = 500  # characters of a malformed record
 _GAP = re.compile(r"[ \t\r\n,]*")
-# A string as a whole, a bracket, or the quotation mark of a string that continues behind the buffer.
-_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}"]', re.DOTALL)
-_NO_BRACKETS = re.compile(r"[^\[\]{},]+")
+# A string as a whole, a bracket, a comma, or the quotation mark of a string that continues behind the buffer.
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},"]', re.DOTALL)
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -102,13 +101,15 @@ def _end(buffer: Buffer) -> int:
 
 def _end_of_malformed(buffer: Buffer) -> int:
     """Return the end of the element at the position, or 0 if it does not end in the buffer."""
-    if other := _NO_BRACKETS.match(buffer.text, buffer.at):
-        return other.end() if other.end() < len(buffer.text) else 0
     depth = 0
     for token in _TOKEN.finditer(buffer.text, buffer.at):
+        if token[0] == '"':
+            return 0
+        if not depth and token[0] in ",]}":
+            return token.start()
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
-        if not depth or token[0] == '"':
-            return 0 if token[0] == '"' else token.end()
+        if not depth and token[0] in "]}":
+            return token.end()
     return 0
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from linkmgr.imports.files import text
 from linkmgr.imports.files.text import MAX_COLUMNS, Buffer, Record, mended
@@ -41,22 +41,17 @@ _MAX_TABLES = 100  # with links or visits; those of other tables are not kept
 # Columns of YOURLS, for a dump without CREATE TABLE.
 # https://github.com/YOURLS/YOURLS/blob/master/includes/functions-install.php
 LINKS = ("keyword", "url", "title", "timestamp", "ip", "clicks")
+VISITS = ("shorturl", "click_time")
 LOG = ("click_id", "click_time", "shorturl", "referrer", "user_agent", "ip_address", "country_code")
 
 
-class Table(NamedTuple):
-    columns: list[str]
+def _is_wanted(columns: list[str]) -> bool:
+    """Return True for the columns of links or visits."""
+    return len(columns) <= MAX_COLUMNS and any({*names} <= {*columns} for names in (LINKS[:2], VISITS))
 
-    @property
-    def has_links(self) -> bool:
-        return self._has("keyword", "url")
 
-    @property
-    def has_visits(self) -> bool:
-        return self._has("shorturl", "click_time")
-
-    def _has(self, *names: str) -> bool:
-        return len(self.columns) <= MAX_COLUMNS and all(name in self.columns for name in names)
+def is_visit(values: dict[str, Any]) -> bool:
+    return values.keys() >= {*VISITS} and not values.keys() >= {*LINKS[:2]}
 
 
 Rows = Iterator[Record | None]
@@ -94,7 +89,7 @@ def _cut(buffer: Buffer) -> None:
 
 def sql_records(file: TextIO) -> Rows:
     """Yield the rows of all tables of YOURLS, and None after each piece of the file."""
-    lexemes, tables, statement = _lexemes(Buffer(file)), dict[str, Table](), ""
+    lexemes, tables, statement = _lexemes(Buffer(file)), dict[str, list[str]](), ""
     for lexeme in lexemes:
         if lexeme is None:
             yield None
@@ -103,8 +98,8 @@ def sql_records(file: TextIO) -> Rows:
                 tables |= _created(statement)
             statement = ""
         elif lexeme == "(" and statement.rstrip()[-6:].upper() == "VALUES":
-            if table := _inserted(statement, tables):
-                yield from _rows(lexemes, table)
+            if columns := _inserted(statement, tables):
+                yield from _rows(lexemes, columns)
                 statement = ""
             else:
                 statement += lexeme
@@ -112,31 +107,31 @@ def sql_records(file: TextIO) -> Rows:
             statement += lexeme
 
 
-def _created(statement: str) -> dict[str, Table]:
-    """Return the table of a CREATE TABLE by its name, if it has links or visits. Each column begins a line."""
+def _created(statement: str) -> dict[str, list[str]]:
+    """Return the columns of a CREATE TABLE by its name, if it has links or visits. Each column begins a line."""
     if not (create := _CREATE.match(statement)):
         return {}
     names = [_first(column.groups()) for column in _COLUMN.finditer(statement, create.end())]
-    table = Table([name for name in names if name.upper() not in _KEYS])
-    return {_first(create.groups()): table} if table.has_links or table.has_visits else {}
+    columns = [name for name in names if name.upper() not in _KEYS]
+    return {_first(create.groups()): columns} if _is_wanted(columns) else {}
 
 
-def _inserted(statement: str, tables: dict[str, Table]) -> Table | None:
-    """Return the table of an INSERT, or None if it has neither links nor visits."""
+def _inserted(statement: str, tables: dict[str, list[str]]) -> list[str] | None:
+    """Return the columns of an INSERT, or None if it has neither links nor visits."""
     if not (insert := _INSERT.fullmatch(statement.rstrip())):
         return None
-    *names, columns = insert.groups()
+    *names, listed = insert.groups()
     name = _first(tuple(names))
-    default = Table(list(LINKS if name.endswith("url") else LOG if name.endswith("log") else ()))
-    table = Table([name.strip('`" \t\r\n') for name in columns.split(",")]) if columns else tables.get(name, default)
-    return table if table.has_links or table.has_visits else None
+    default = [*(LINKS if name.endswith("url") else LOG if name.endswith("log") else ())]
+    columns = [name.strip('`" \t\r\n') for name in listed.split(",")] if listed else tables.get(name, default)
+    return columns if _is_wanted(columns) else None
 
 
 def _first(groups: tuple[str | None, ...]) -> str:
     return next((group for group in groups if group is not None), "")
 
 
-def _rows(lexemes: Iterator[str | None], table: Table) -> Rows:
+def _rows(lexemes: Iterator[str | None], columns: list[str]) -> Rows:
     """Yield the rows of an INSERT, the first of which has begun."""
     row, depth = "(", 1
     for lexeme in lexemes:
@@ -147,7 +142,7 @@ def _rows(lexemes: Iterator[str | None], table: Table) -> Rows:
         if (row and len(row) <= text.MAX_RECORD) or lexeme == "(":
             row += lexeme
         if row and (depth <= 0 or lexeme == ";"):
-            yield _record(table, row)
+            yield _record(columns, row)
             row, depth = "", 0
         elif not row and lexeme.strip(", \t\r\n"):  # the rest of the statement has no rows
             return
@@ -155,18 +150,18 @@ def _rows(lexemes: Iterator[str | None], table: Table) -> Rows:
             return
     if row:
         problem = "is incomplete, because the file ends inside it."
-        yield Record({"row": mended(row[:_MAX_SHOWN])}, problem, not table.has_links)
+        yield Record({"row": mended(row[:_MAX_SHOWN])}, problem)
 
 
-def _record(table: Table, row: str) -> Record:
+def _record(columns: list[str], row: str) -> Record:
     values = _values(row)
     if values is None:
         problem = "is not a row of values."
-    elif len(values) != len(table.columns):
-        problem = f"has {len(values)} values instead of {len(table.columns)}."
+    elif len(values) != len(columns):
+        problem = f"has {len(values)} values instead of {len(columns)}."
     else:
-        return Record(dict[str, Any](zip(table.columns, values, strict=True)), None, not table.has_links)
-    return Record({"row": mended(row[:_MAX_SHOWN])}, problem, not table.has_links)
+        return Record(dict[str, Any](zip(columns, values, strict=True)))
+    return Record({"row": mended(row[:_MAX_SHOWN])}, problem)
 
 
 def _values(row: str) -> list[str | None] | None:

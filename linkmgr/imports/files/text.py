@@ -6,7 +6,7 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, NamedTuple, TextIO
+from typing import IO, Any, BinaryIO, NamedTuple, TextIO
 
 from linkmgr.imports.rows import ReadError
 
@@ -27,7 +27,6 @@ class Record(NamedTuple):
 
     values: dict[str, Any]  # columns of the source
     problem: str | None = None  # the end of a sentence that begins with "Row 7"
-    is_visit: bool = False  # of the log of YOURLS
 
 
 class Head(NamedTuple):
@@ -83,12 +82,15 @@ def open_text(stream: BinaryIO) -> Iterator[TextIO]:
     start = stream.read(HEAD)
     stream.seek(0)
     file = _Unpacked(stream) if start.startswith(_GZIP) else stream
-    encoding = head(start).encoding
-    opened = io.TextIOWrapper(file, encoding, _errors(encoding), newline="")
+    opened = decoded(file, head(start).encoding)
     try:
         yield opened
     finally:
         opened.detach()
+
+
+def decoded(file: IO[bytes] | gzip.GzipFile, encoding: str = "utf-8-sig") -> io.TextIOWrapper:
+    return io.TextIOWrapper(file, encoding, _errors(encoding), newline="")
 
 
 class _Unpacked(gzip.GzipFile):
@@ -124,11 +126,11 @@ def _damaged() -> ReadError:
     return ReadError("The gzip file is damaged. Pack it again, or send it unpacked.")
 
 
-def lines(text: TextIO) -> Iterator[str]:
-    """Yield the lines with their ends (CR, LF or CRLF). Of one that is longer than MAX_RECORD, the start is yielded,
-    which is longer too, and then an empty text for each part."""
+def lines(text: TextIO, limit: int | None = None) -> Iterator[str]:
+    """Yield the lines with their ends (CR, LF or CRLF). Of one that is longer than the limit, by default MAX_RECORD,
+    the start is yielded, which is longer too, and then an empty text for each part."""
     is_rest = False
-    while line := text.readline(MAX_RECORD + 1):
+    while line := text.readline((limit or MAX_RECORD) + 1):
         yield "" if is_rest else line if line.isascii() else mended(line)
         is_rest = not line.endswith(("\r", "\n"))
 
