@@ -155,3 +155,13 @@ def test_an_import_leaves_few_subtransactions_in_a_transaction(
     monkeypatch.setattr(Transaction, "commit", count)
     assert counts(run_import(alice, file, "?on_conflict=update"))[0] == "done"
     assert 30 <= max(numbers) < 64
+
+
+def test_a_creation_date_in_the_future_becomes_now(alice: Client, run_import: Import, sql: Sql) -> None:
+    line = {"id": 1, "url": PAGE, "custom": "zip", "alias": "zip", "date": "2999-01-31 10:00:00"}
+    for file in (
+        shlink(sale("csv").replace("2024", "2999")),
+        zipped(manifest__json="{}", links__jsonl=json.dumps(line)),
+    ):
+        assert counts(run_import(alice, file)) == ("done", 1, 1, 0, 0, 0)
+    assert len(sql("SELECT FROM links WHERE created BETWEEN now() - interval '5 minutes' AND now()")) == 2

@@ -134,14 +134,12 @@ def _read_file(details: Row) -> None:
         reading = _begin(details)
         if reading is None:
             return
-    rows, problem, is_last = _take(reading)
+    rows, end = _take(reading)
     bytes_read = reading.file.tell() - details["bytes_read"]
-    if not _save_read(details, rows, problem=problem, is_last=is_last, bytes_read=bytes_read):
+    if not _save_read(details, rows, end, bytes_read=bytes_read) or end is not None:
         forget(details["id"])
         return
     reading.batch, reading.used = reading.batch + 1, monotonic()
-    if is_last:
-        forget(details["id"])
 
 
 def _begin(details: Row) -> _Reading | None:
@@ -166,19 +164,19 @@ def _begin(details: Row) -> _Reading | None:
     return reading
 
 
-def _take(reading: _Reading) -> tuple[list[Any], str, bool]:
-    """Return the next rows, the problem behind them or "", and True if there are no more."""
-    end, rows, size = monotonic() + READ_SECONDS, list[Any](), 0
+def _take(reading: _Reading) -> tuple[list[Any], str | None]:
+    """Return the next rows, and None if more may follow, else the problem that ends the file, or ""."""
+    deadline, rows, size = monotonic() + READ_SECONDS, list[Any](), 0
     try:
         for row in reading.rows:
             if row is not None:
                 rows.append(row)
                 size += sum(map(len, row.raw.values()))
-            if len(rows) >= MAX_READ or size > files.text.MAX_RECORD or monotonic() > end:
-                return rows, "", False
+            if len(rows) >= MAX_READ or size > files.text.MAX_RECORD or monotonic() > deadline:
+                return rows, None
     except ReadError as error:
-        return rows, error.message, True
-    return rows, "", True
+        return rows, error.message
+    return rows, ""
 
 
 def _read_service(details: Row) -> None:
@@ -192,7 +190,7 @@ def _read_service(details: Row) -> None:
         if error.retry_after or error.is_temporary:
             _ask_again(details, error)
         else:
-            _save_read(details, [], problem=error.message, is_last=True)
+            _save_read(details, [], error.message)
         return
     rows = service.rows(page, before + 1)
     sent = [row.name for row in rows if not row.is_visits and row.name]
@@ -200,10 +198,10 @@ def _read_service(details: Row) -> None:
     rows = [row for row in rows if row.is_visits or row.name not in earlier]
     missing = max(0, page.missing and page.missing + len(page.rows) - len(rows)) - details["missing"]
     numbered = [row._replace(number=before + n) for n, row in enumerate(rows, 1)]
-    is_endless = page.following is not None and details["batch"] >= MAX_PAGES
-    problem = f"The service has more than {MAX_PAGES:,} pages. Import a file of it." if is_endless else ""
-    is_last = page.following is None or is_endless
-    _save_read(details, numbered, problem=problem, is_last=is_last, cursor=page.following, missing=missing)
+    end = "" if page.following is None else None
+    if page.following is not None and details["batch"] >= MAX_PAGES:
+        end = f"The service has more than {MAX_PAGES:,} pages. Import a file of it."
+    _save_read(details, numbered, end, cursor=page.following, missing=missing)
 
 
 def _ask_again(details: Row, error: ReadError) -> None:
@@ -216,14 +214,15 @@ def _ask_again(details: Row, error: ReadError) -> None:
     raise jobs.Later(pauses[0]) from error
 
 
-def _save_read(details: Row, rows: list[Any], *, problem: str, is_last: bool, **changes: Any) -> bool:
-    """Store rows that were read. Return False if another process has done so, or if the import has ended."""
+def _save_read(details: Row, rows: list[Any], end: str | None, **changes: Any) -> bool:
+    """Store rows that were read. `end` is None if more may follow, else the problem that ends the source, or "". Return
+    False if another process has stored them, or if the import has ended."""
     packed = storing.pack(details["user_id"], rows)
     size = sum(len(row["content"]) for row in packed)
     if details["waiting_bytes"] + size > MAX_STAGED:
-        is_last, problem = True, "The file has more rows than an import can have. Divide it into several files."
-    if is_last:
-        changes |= {"stage": "store", "problem": problem}
+        end = "The file has more rows than an import can have. Divide it into several files."
+    if end is not None:
+        changes |= {"stage": "store", "problem": end}
     with transaction.lazily(lambda: None) as writes:
         if not _lock(details):
             return False
