@@ -3,6 +3,8 @@
 import csv
 import gzip
 import io
+from collections.abc import Callable
+from hashlib import shake_256
 
 import orjson
 import pytest
@@ -103,6 +105,15 @@ def test_each_row_becomes_a_link_or_a_problem(content: bytes, expected: list[str
 @pytest.mark.parametrize(("content", "message"), REFUSED.items())
 def test_a_file_that_cannot_be_read_is_refused(content: bytes, message: str) -> None:
     assert problem(content).startswith(message)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_preview_has_only_rows_that_the_first_bytes_have_as_a_whole(pack: Callable[[bytes], bytes]) -> None:
+    cells = [shake_256(b"%d" % start).hexdigest(5000).encode() for start in range(20)]
+    content = pack(lines(*(LINK + b"," + cell + b"," for cell in cells)))
+    rows = files.first_rows(content[: files.HEAD_BYTES], "", {}, 10)
+    assert len(rows) in range(2, 8)
+    assert [row.record["metatitle"].encode() for row in rows] == cells[: len(rows)]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "utf-16-be"])

@@ -4,14 +4,16 @@ import re
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from linkmgr.resources.urls import Link
 from linkmgr.settings import settings
 
+_FIELDS: dict[str, Any] = Link.creates()().fields
+_OF_ACCOUNT = ("campaign", "channel", "pixels")  # members that are ids of other rows
 # Members of the body of POST /api/url/add that a source can have, and three of ImportRow. A mapping names a column of
 # the source for each.
-LINK_MEMBERS = ("url", "custom", "domain", "metatitle", "description", "password", "expiry", "status", "type",
-                "metadescription", "metaimage", "geotarget", "devicetarget", "languagetarget", "parameters",
-                "deeplink")  # fmt: skip
+LINK_MEMBERS = ("url", *(name for name in _FIELDS if name not in ("url", *_OF_ACCOUNT)))
 MEMBERS = (*LINK_MEMBERS, "tags", "created", "clicks")
+NESTED = tuple(name for name in LINK_MEMBERS if _FIELDS[name].json["type"] != "string")  # which are JSON in a CSV
 
 MAX_NAME = 200  # characters of the name of a row; an alias has at most 50
 MAX_CHANNEL_NAME = 255

@@ -12,7 +12,7 @@ from linkmgr.fields.times import parse_time
 from linkmgr.imports import cells
 from linkmgr.imports.cells import as_text
 from linkmgr.imports.files.text import Record
-from linkmgr.imports.rows import LINK_MEMBERS, ImportRow, RawVisit
+from linkmgr.imports.rows import LINK_MEMBERS, NESTED, ImportRow, RawVisit
 from linkmgr.imports.sources import ANY_SEPARATOR, Source, normalize
 
 _EPOCH = re.compile(r"(\d{9,10}|\d{13}|\d{16})(?:\.\d+)?", re.ASCII)
@@ -22,7 +22,6 @@ _SHORT_URL = re.compile(
     r"https?://([^/\s]++)/++(.*)|((?:[^/\s.]+\.)+(?!\d)[^/\s.:]{2,}(?::\d+)?)/++(.*)", re.IGNORECASE
 )
 _NEVER = ("", "null", "none", "never", "0000-00-00 00:00:00")
-_NESTED = ("geotarget", "devicetarget", "languagetarget", "parameters", "deeplink")  # which are JSON in a CSV
 _NEUTRALIZED = re.compile(r"'+[=+\-@\t\r]")  # what our CSV has in place of a formula
 _HASH = re.compile(r"\$(?:2[abxy]?|argon2\w*|[1567HPy]|pbkdf2[\w-]*|s?crypt|bcrypt[\w-]*)\$.{10,}", re.DOTALL)
 _TRUE = ("true", "t", "1", "yes")
@@ -92,8 +91,8 @@ class Converter:
         names: Sequence[str] = (),
     ) -> None:
         self._columns, self._target_column, self._is_csv = columns, target_column, bool(names)
-        self._nested = {name for member in _NESTED for name in columns.get(member, ())}
-        self._plain = {name for member in columns if member not in (*_NESTED, "tags") for name in columns[member]}
+        self._nested = {name for member in NESTED for name in columns.get(member, ())}
+        self._plain = {name for member in columns if member not in (*NESTED, "tags") for name in columns[member]}
         self._secret = set(columns.get("password", ()))
         self._has_secret = any(cells.is_secret(name) or normalize(name) in self._secret for name in names)
         self._separators = source.tag_separators if source else ANY_SEPARATOR
@@ -129,7 +128,7 @@ class Converter:
         if self._is_own and values.get("custom") == "" and "custom" in record:
             record["alias"] = record.pop("custom")  # generated, as our own exports say
         self._check_password(record, members.get("haspassword"))
-        for member in _NESTED:
+        for member in NESTED:
             if isinstance(record.get(member), str):
                 record[member] = _nested(member, record[member])
             if record.get(member) in ([], {}):
@@ -157,7 +156,7 @@ class Converter:
                     )
                 if self._is_csv and _ERROR in values and value.endswith(cells.CUT):
                     raise Unreadable(f"has a '{member}' that was cut in this report. Copy it from your file.")
-            if member not in (*_NESTED, "tags", "password", "haspassword"):
+            if member not in (*NESTED, "tags", "password", "haspassword"):
                 if isinstance(value, list):
                     value = cells.first_text(value)
                 value = None if isinstance(value, dict) else as_text(value).strip()

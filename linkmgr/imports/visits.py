@@ -17,7 +17,6 @@ from linkmgr.visits import bots
 from linkmgr.visits import record as record_visit
 
 MAX_AGE = timedelta(days=3653)  # each month has a partition; older visits remain in `imported_clicks`
-_FORMAT = "%Y-%m-%d %H:%M:%S"
 _LABELS = ("city", "referrer", "browser", "os")
 # Rollups bound the labels above. The others, and the names of bots, are from lists that are bounded.
 _COUNTRIES = {*NAMES, *(name for names in NAMES.values() for name in names)}  # some databases have only codes
@@ -29,37 +28,36 @@ _DIGEST = re.compile("(?:[0-9a-f]{2}){0,32}")
 
 def convert(user_id: int, link_id: int, raw: list[RawVisit]) -> list[Row]:
     """Return the visits of a service that can be stored."""
+    return [
+        record_visit.imported(
+            link_id,
+            user_id,
+            at=at,
+            agent=visit.agent,
+            referrer=visit.referrer,
+            country=visit.country,
+            address=visit.address,
+        )
+        for visit in raw
+        if (at := _timestamp(visit.time))
+    ]
+
+
+def _timestamp(text: str) -> float | None:
+    """Return the time of a visit in UTC, or None if it is unknown or too old."""
+    try:
+        at = datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:
+        return None
     now = datetime.now(UTC)
-    converted = []
-    for visit in raw:
-        try:
-            at = datetime.strptime(visit.time, _FORMAT).replace(tzinfo=UTC)
-        except ValueError:
-            continue
-        if now - MAX_AGE < at <= now:
-            converted.append(
-                record_visit.imported(
-                    link_id,
-                    user_id,
-                    at=at.timestamp(),
-                    agent=visit.agent,
-                    referrer=visit.referrer,
-                    country=visit.country,
-                    address=visit.address,
-                )
-            )
-    return converted
+    return at.timestamp() if now - MAX_AGE < at <= now else None
 
 
 def restore(user_id: int, tracked_id: int, record: Row) -> Row | None:
     """Return a visit of an exported account, or None if it cannot be stored. `visitor` remains the same digest."""
-    try:
-        at = datetime.fromisoformat(str(record.get("time"))).replace(tzinfo=UTC)
-    except ValueError:
-        return None
-    now = datetime.now(UTC)
+    at = _timestamp(str(record.get("time")))
     visitor = str(record.get("visitor"))
-    if not now - MAX_AGE < at <= now or not _DIGEST.fullmatch(visitor):
+    if at is None or not _DIGEST.fullmatch(visitor):
         return None
     is_bot = record.get("bot") is True
     labels = {name: _label(record.get(name)) for name in _LABELS}
@@ -69,7 +67,7 @@ def restore(user_id: int, tracked_id: int, record: Row) -> Row | None:
     return {
         "tracked_id": tracked_id,
         "user_id": user_id,
-        "at": at.timestamp(),
+        "at": at,
         "visitor": visitor,
         **labels,
         "country": country if country in _COUNTRIES else _LOWER_COUNTRIES.get(country.lower(), UNKNOWN),

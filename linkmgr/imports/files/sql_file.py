@@ -20,13 +20,14 @@ _LEXEME = re.compile("|".join(part + end for part, end in _PARTS) + r"|[^'\"`#/;
 _PART = re.compile("|".join(part for part, _ in _PARTS), _FLAGS)
 _OPENERS = {"-": "-- ", "/": "/*"}
 _STRING = "".join(_PARTS[0])
-_NAME = r"(?:`[^`]*`\.|\"[^\"]*\"\.|\w+\.)?(?:`([^`]*)`|\"([^\"]*)\"|(\w+))"
+_NAME = r"(?:`[^`]*`\.|\"[^\"]*\"\.|\w+\.)?(`[^`]*`|\"[^\"]*\"|\w+)"
 # Repetitions of spaces are possessive (*+): with backtracking, two beside each other take quadratic time.
 _INSERT = re.compile(
     r"\s*+(?:INSERT|REPLACE)\s++(?:(?:IGNORE|DELAYED|LOW_PRIORITY|HIGH_PRIORITY)\s++)*+INTO\s++" + _NAME
     + r"\s*+(?:\(([^()']*)\))?+\s*+VALUES", _FLAGS)  # fmt: skip
 _CREATE = re.compile(r"\s*+CREATE\s++TABLE\s++(?:IF\s++NOT\s++EXISTS\s++)?+" + _NAME + r"\s*+\(", _FLAGS)
-_COLUMN = re.compile(r"^[^\S\n]*+(?:`([^`]+)`|\"([^\"]+)\"|(\w++))\s++\w", re.MULTILINE)
+_COLUMN = re.compile(r"^[^\S\n]*+(`[^`]+`|\"[^\"]+\"|\w++)\s++\w", re.MULTILINE)
+_QUOTES = '`" \t\r\n'  # around names
 _VALUE = re.compile(
     r"\s*+(?:(?:_\w+\s*+)?(?:(" + _STRING + r")|0x([0-9a-f]+)|x'([0-9a-f]*)')|([-+.\w]++))\s*+([,)])", _FLAGS
 )
@@ -111,24 +112,19 @@ def _created(statement: str) -> dict[str, list[str]]:
     """Return the columns of a CREATE TABLE by its name, if it has links or visits. Each column begins a line."""
     if not (create := _CREATE.match(statement)):
         return {}
-    names = [_first(column.groups()) for column in _COLUMN.finditer(statement, create.end())]
+    names = [column[1].strip(_QUOTES) for column in _COLUMN.finditer(statement, create.end())]
     columns = [name for name in names if name.upper() not in _KEYS]
-    return {_first(create.groups()): columns} if _is_wanted(columns) else {}
+    return {create[1].strip(_QUOTES): columns} if _is_wanted(columns) else {}
 
 
 def _inserted(statement: str, tables: dict[str, list[str]]) -> list[str] | None:
     """Return the columns of an INSERT, or None if it has neither links nor visits."""
     if not (insert := _INSERT.fullmatch(statement.rstrip())):
         return None
-    *names, listed = insert.groups()
-    name = _first(tuple(names))
+    name, listed = insert[1].strip(_QUOTES), insert[2]
     default = [*(LINKS if name.endswith("url") else LOG if name.endswith("log") else ())]
-    columns = [name.strip('`" \t\r\n') for name in listed.split(",")] if listed else tables.get(name, default)
+    columns = [name.strip(_QUOTES) for name in listed.split(",")] if listed else tables.get(name, default)
     return columns if _is_wanted(columns) else None
-
-
-def _first(groups: tuple[str | None, ...]) -> str:
-    return next((group for group in groups if group is not None), "")
 
 
 def _rows(lexemes: Iterator[str | None], columns: list[str]) -> Rows:

@@ -20,6 +20,8 @@ RATIO_APPLIES = 1 << 22  # a short text of repetitions is no attack
 
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _GZIP_WINDOW = 31  # zlib: the largest window, with a header of gzip
+_DAMAGED = "The gzip file is damaged. Pack it again, or send it unpacked."
+_INCOMPLETE = "The gzip file is incomplete. Send the whole file."
 
 
 class Record(NamedTuple):
@@ -45,9 +47,9 @@ def head(start: bytes) -> Head:
         try:
             start = inflate.decompress(start, HEAD)
         except zlib.error:
-            raise _damaged() from None
+            raise ReadError(_DAMAGED) from None
         if not (start or inflate.eof):
-            raise _incomplete()
+            raise ReadError(_INCOMPLETE)
     encoding = _encoding(start)
     text = codecs.getincrementaldecoder(encoding)(_errors(encoding)).decode(start)
     return Head(text, encoding, len(start) < HEAD)
@@ -96,7 +98,7 @@ def decoded(file: IO[bytes] | gzip.GzipFile, encoding: str = "utf-8-sig") -> io.
 class _Unpacked(gzip.GzipFile):
     """A file that was packed with gzip. What unpacks to far more than it is, is refused."""
 
-    def __init__(self, packed: BinaryIO) -> None:
+    def __init__(self, packed: IO[bytes]) -> None:
         super().__init__(fileobj=packed)
         self._packed = packed
 
@@ -104,9 +106,9 @@ class _Unpacked(gzip.GzipFile):
         try:
             text = super().read1(-1 if size is None else size)
         except EOFError:
-            raise _incomplete() from None
+            raise ReadError(_INCOMPLETE) from None
         except (gzip.BadGzipFile, zlib.error):
-            raise _damaged() from None
+            raise ReadError(_DAMAGED) from None
         check_ratio(self._packed.tell(), self.tell(), "gzip file")
         return text
 
@@ -116,14 +118,6 @@ def check_ratio(packed: int, unpacked: int, name: str) -> None:
         raise ReadError(f"The {name} is larger than {MAX_UNPACKED >> 30} GiB when unpacked. Divide it.")
     if unpacked > max(RATIO_APPLIES, MAX_RATIO * packed):
         raise ReadError(f"The {name} unpacks to far more than links do. Send it unpacked.")
-
-
-def _incomplete() -> ReadError:
-    return ReadError("The gzip file is incomplete. Send the whole file.")
-
-
-def _damaged() -> ReadError:
-    return ReadError("The gzip file is damaged. Pack it again, or send it unpacked.")
 
 
 def lines(text: TextIO, limit: int | None = None) -> Iterator[str]:
