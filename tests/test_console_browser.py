@@ -9,6 +9,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.select import Select
 
+from linkmgr.pages.console.link_list import BATCH, MAX_BATCHES
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.browser import PHONE, Browser
@@ -152,11 +153,36 @@ def test_without_scripts_links_are_filtered_and_changed(signed_in: Browser, base
     browser.click("Search")
     browser.wait_for_text("Public")
     browser.find(f"[value='{link_id}']").click()
+    browser.click("More")
     Select(browser.find(".bulk [name=campaign]")).select_by_value(str(campaign))
     browser.click("Move to campaign")
     browser.wait_for_text("1 link moved.")
     assert "status=public" in browser.driver.current_url
     assert sql("SELECT campaign_id FROM links") == [{"campaign_id": campaign}]
+
+
+ADD_LINKS = """
+    INSERT INTO links (user_id, alias, url, title)
+    SELECT %(user_id)s, 'many-' || n, 'https://example.com/' || n, 'Winter' FROM generate_series(1, %(number)s) n
+    RETURNING 1
+"""
+
+
+def test_a_change_of_all_links_that_match_continues_by_itself(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
+) -> None:
+    browser, number = signed_in, MAX_BATCHES * BATCH + 1
+    sql(ADD_LINKS, user_id=alice.id, number=number)
+    kept = factories.link(sql, alice.id, title="Summer")
+    browser.open(f"{base}/console/links?q=winter")
+    browser.click("Select all 15")
+    browser.wait_for_text("15 selected")
+    browser.find("[name=all]").click()
+    browser.click("Delete")
+    browser.wait_for_text(f"Delete {number:,} links?")
+    browser.click(f"Delete {number:,} links")
+    browser.wait_for_text(f"{number:,} links deleted.")
+    assert [row["id"] for row in sql("SELECT id FROM links")] == [kept]
 
 
 def test_the_time_zone_of_the_browser_is_offered(signed_in: Browser, base: str, sql: Sql) -> None:

@@ -25,7 +25,7 @@ def test_a_narrow_phone_shows_short_urls_and_the_rows_above_the_bar(
     assert short < 60, "two lines"
     assert long < 80, "three lines"
     browser.find("[name=id]").click()
-    assert browser.find(".bulk").rect["height"] < 200
+    assert browser.find(".bulk").rect["height"] < 70
     assert {button.rect["height"] < 45 for button in browser.all(".bulk .button")} == {True}, "one line"
     browser.open(f"{base}/console/bios")
     assert browser.find(".address .own").value_of_css_property("font-size") == "0px", "the alias has the line"

@@ -10,6 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from linkmgr.pages.console import link_list
 from linkmgr.repository import url_records
 from tests.conftest import BASE_URL, Client
 from tests.support import factories
@@ -173,8 +174,8 @@ def test_the_filters_of_the_first_page_are_kept_on_the_second(console: FlaskClie
     assert {"status=public", "order=click", "page=1"} == set(previous.split("?")[1].replace("&amp;", "&").split("&"))
 
 
-def select(console: FlaskClient, action: str, ids: list[int], **fields: object) -> TestResponse:
-    return console.post("/console/links/selected", data={"action": action, "id": ids} | fields)
+def select(console: FlaskClient, action: str, ids: list[int], query: str = "", **fields: object) -> TestResponse:
+    return console.post(f"/console/links/selected{query}", data={"action": action, "id": ids} | fields)
 
 
 def test_selected_links_are_deleted_after_a_question_with_their_number(
@@ -182,11 +183,11 @@ def test_selected_links_are_deleted_after_a_question_with_their_number(
 ) -> None:
     ids = [factories.link(sql, alice.id) for _ in range(4)]
     other = factories.link(sql, bob.id)
-    answer = select(console, "ask", [*ids[:3], other], back="status=public&evil=%0d%0a")
+    answer = select(console, "ask", [*ids[:3], other], "?status=public&evil=%0d%0a")
     assert "Delete 3 links?" in answer.text
     assert len(sql("SELECT 1 FROM links")) == 5
     sent = [int(sent) for sent in re.findall('name="id" value="([^"]+)"', answer.text)]
-    answer = select(console, "delete", sent, back="status=public&evil=%0d%0a")
+    answer = select(console, "delete", sent, "?status=public&evil=%0d%0a")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/console/links?status=public")
     assert "3 links deleted." in get(console, "/console/links")
     assert {row["id"] for row in sql("SELECT id FROM links")} == {ids[3], other}
@@ -220,7 +221,7 @@ def test_campaigns_and_channels_of_others_are_refused(
         "channel": factories.channel(sql, bob.id),
     }.items():
         for sent in (row_id, 2**62):
-            answer = select(console, action, [link_id], **{action: sent})
+            answer = select(console, action, [link_id], "", **{action: sent})
             assert answer.status_code == (303 if sent == 2**62 else 400)
     assert sql("SELECT 1 FROM channel_items") == []
     assert sql("SELECT campaign_id FROM links") == [{"campaign_id": None}]
@@ -235,6 +236,76 @@ def test_selected_links_are_exported_as_csv(console: FlaskClient, alice: Client,
     assert [line["title"] for line in lines] == ["Ünïcode, 🎉", "'=1+1"]
     assert lines[1]["campaign"]
     assert lines[0]["shorturl"].startswith(BASE_URL)
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_list, "BATCH", 3)
+    monkeypatch.setattr(link_list, "MAX_BATCHES", 2)
+
+
+def hidden(page: str) -> dict[str, str]:
+    """Return the hidden fields of the question."""
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', page))
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_all_links_that_match_are_deleted_in_batches_after_a_question_with_their_number(
+    console: FlaskClient, alice: Client, bob: Client, sql: Sql
+) -> None:
+    query = "?status=private&q=plan"
+    kept = [factories.link(sql, alice.id, title="Other"), factories.link(sql, bob.id, title="Plan")]
+    for _ in range(17):
+        factories.link(sql, alice.id, title="Plan")
+    sql("UPDATE links SET public = false RETURNING 1")
+    kept.append(factories.link(sql, alice.id, title="Plan"))
+    assert "Select all 17" in seen(get(console, f"/console/links{query}"))
+    page = select(console, "ask", [], query, all=1).text
+    assert "Delete 17 links?" in seen(page)
+    assert "All links that match: Private plan" in seen(page)
+    assert len(sql("SELECT 1 FROM links")) == 20
+    kept.append(factories.link(sql, alice.id, title="Plan"))
+    sql("UPDATE links SET public = false WHERE id = %(id)s RETURNING 1", id=kept[-1])  # after the question
+    for done in ("6 of 17", "12 of 17"):
+        answer = select(console, "delete", [], query, **hidden(page))
+        page = answer.text
+        assert (answer.status_code, f"{done} deleted." in seen(page), "data-continue" in page) == (200, True, True)
+    answer = select(console, "delete", [], query, **hidden(page))
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/console/links?q=plan&status=private")
+    assert "17 links deleted." in get(console, "/console/links")
+    assert {row["id"] for row in sql("SELECT id FROM links")} == set(kept)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_all_links_that_match_get_a_campaign_and_a_channel(
+    console: FlaskClient, alice: Client, bob: Client, sql: Sql
+) -> None:
+    for owner in (alice, alice, alice, alice, bob):
+        factories.link(sql, owner.id)
+    rows = {name: getattr(factories, name)(sql, alice.id) for name in ("campaign", "channel")}
+    [names] = sql("SELECT c.name AS campaign, h.name AS channel FROM campaigns c, channels h")
+    questions = {"campaign": "Move 4 links to the campaign", "channel": "Add 4 links to the channel"}
+    for action, question in questions.items():
+        page = select(console, action, [], "", all=1, **{action: rows[action]}).text
+        assert f"{question} {names[action]} ?" in seen(page)
+        assert "all of your account" in seen(page)
+        assert select(console, action, [], "", **hidden(page)).status_code == 303
+    assert len(ids_of(get(console, "/console/links?campaign={campaign}&channel={channel}".format(**rows)))) == 4
+    page = select(console, "campaign", [], "?channel={channel}".format(**rows), all=1, campaign=0).text
+    assert "Move 4 links out of their campaigns ?" in seen(page)
+    other = factories.campaign(sql, bob.id)
+    page = select(console, "campaign", [], all=1, campaign=other).text
+    assert select(console, "campaign", [], "", **hidden(page)).status_code == 400
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_all_links_that_match_are_exported(console: FlaskClient, alice: Client, sql: Sql) -> None:
+    for number in range(7):
+        factories.link(sql, alice.id, title=f"Plan {number}")
+    sql("UPDATE links SET public = title <> 'Plan 0' RETURNING 1")
+    answer = select(console, "export", [], "?status=public", all=1)
+    lines = list(csv.DictReader(StringIO(answer.text)))
+    assert [line["title"] for line in lines] == [f"Plan {number}" for number in range(6, 0, -1)]
 
 
 def test_without_exports_in_the_plan_the_console_has_none_either(console: FlaskClient, alice: Client, sql: Sql) -> None:
@@ -259,6 +330,8 @@ def test_without_exports_in_the_plan_the_console_has_none_either(console: FlaskC
         ({"action": "delete", "id": ["x", "9" * 40, "-1"]}, "Select links first."),
         ({"action": "campaign", "id": "1", "campaign": ""}, "Choose a campaign first."),
         ({"action": "channel", "id": "1", "channel": "\0"}, "Choose a channel first."),
+        ({"action": "channel", "all": "1", "channel": ""}, "Choose a channel first."),
+        ({"action": "ask", "all": "1"}, "No link matches the filters."),
     ],
 )
 def test_a_form_without_a_selection_says_what_to_do(

@@ -3,7 +3,7 @@ not counted. Times are those of `periods.as_rollups`."""
 
 from typing import Unpack
 
-from linkmgr.db.statements import Page, Paging, Row, page, replica_rows
+from linkmgr.db.statements import Page, Paging, Row, page, replica_rows, rows
 from linkmgr.settings import settings
 
 
@@ -44,6 +44,26 @@ def of_links(user_id: int, ids: list[int], *, most: int, days: dict[str, str]) -
         ids=ids,
         most=most,
         **days,
+    )
+
+
+def selected(user_id: int, ids: list[int]) -> list[Row]:
+    """Return the links with the names of what they belong to, newest first."""
+    return rows(
+        """
+        SELECT coalesce(host, %(base)s) || '/' || r.alias AS shorturl, longurl, r.title, r.description,
+               coalesce((SELECT name FROM campaigns c WHERE c.id = campaign), '') AS campaign,
+               array_to_string(ARRAY(SELECT name FROM channels WHERE id = ANY (channel) ORDER BY id), ', ') AS channels,
+               CASE WHEN public THEN 'public' ELSE 'private' END AS status, expires AS expiry,
+               password_hash IS NOT NULL AS password, clicks, uniqueclicks, date
+          FROM link_records r
+          JOIN links l USING (user_id, id)
+         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
+         ORDER BY id DESC
+        """,
+        user_id=user_id,
+        ids=ids,
+        base=settings().base_url,
     )
 
 

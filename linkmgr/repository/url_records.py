@@ -220,24 +220,21 @@ def matching(user_id: int, filters: Row, *, order: str | None = None, **paging: 
     return page(_MATCHING, _COUNT, **shared)
 
 
-def selected(user_id: int, ids: list[int]) -> list[Row]:
-    """Return the links with the names of what they belong to, newest first."""
-    return rows(
-        """
-        SELECT coalesce(host, %(base)s) || '/' || r.alias AS shorturl, longurl, r.title, r.description,
-               coalesce((SELECT name FROM campaigns c WHERE c.id = campaign), '') AS campaign,
-               array_to_string(ARRAY(SELECT name FROM channels WHERE id = ANY (channel) ORDER BY id), ', ') AS channels,
-               CASE WHEN public THEN 'public' ELSE 'private' END AS status, expires AS expiry,
-               password_hash IS NOT NULL AS password, clicks, uniqueclicks, date
-          FROM link_records r
-          JOIN links l USING (user_id, id)
-         WHERE user_id = %(user_id)s AND id = ANY (%(ids)s::bigint[])
-         ORDER BY id DESC
-        """,
+def matched(user_id: int, filters: Row) -> Row:
+    """Return the `number` of links that match all filters, and the smallest id `below` which they have theirs."""
+    summary = row(
+        f"SELECT count(*) AS number, coalesce(max(id), 0) + 1 AS below FROM ({_MATCHES}) matches",  # noqa: S608 - static SQL
         user_id=user_id,
-        ids=ids,
-        base=settings().base_url,
+        **filters,
     )
+    assert summary
+    return summary
+
+
+def matched_ids(user_id: int, filters: Row, below: int, limit: int) -> list[int]:
+    """Return the ids of the newest links with ids below a number that match all filters."""
+    statement = f"{_MATCHES} AND id < %(below)s ORDER BY id DESC LIMIT %(limit)s"
+    return [link["id"] for link in rows(statement, user_id=user_id, below=below, limit=limit, **filters)]
 
 
 def exported(user_id: int, after: int) -> list[Row]:

@@ -89,6 +89,9 @@ const showSelectAll = () => {
 showSelectAll();
 document.addEventListener("results", showSelectAll);
 
+// A change of many links continues by itself.
+for (const form of document.querySelectorAll("[data-continue]")) form.requestSubmit(form.querySelector("button"));
+
 // A button that selects the time zone of the browser, if it is another one.
 for (const button of document.querySelectorAll("[data-zone]")) {
   const select = document.getElementById(button.dataset.zone);

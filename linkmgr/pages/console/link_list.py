@@ -1,15 +1,15 @@
 """The list of links: its filters, and what can be done with those that are selected. Everything is in the query."""
 
 import re
-from collections.abc import Callable
-from typing import Any
-from urllib.parse import parse_qsl
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple
 
 from flask import flash, g, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from werkzeug.wrappers import Response
 
-from linkmgr.db.statements import Page, Row
+from linkmgr.api import export
+from linkmgr.db.statements import MAX_BIGINT, Page, Row
 from linkmgr.errors import AppError
 from linkmgr.fields.query import page_number, query_choice, query_id, query_search
 from linkmgr.pages import charts
@@ -20,8 +20,11 @@ from linkmgr.pages.console.links import FORM, MAX_CHOICES
 from linkmgr.repository import bulk_changes, console_queries, plans, url_records
 from linkmgr.settings import settings
 from linkmgr.web import csv
+from linkmgr.web import export as web_export
 
 MAX_SELECTED = 100
+BATCH = 500  # links of a statement
+MAX_BATCHES = 10  # of a request that changes all links that the filters match
 SIZES = ("15", "50", "100")  # rows of a page
 MAX_TAGS = 3  # channels of a row
 ORDERS = {"date": "Newest first", "click": "Most clicks first", "visitor": "Most visitors first",
@@ -39,8 +42,9 @@ _WORDS = {"is:public": ("status", "public"), "is:private": ("status", "private")
           "has:password": ("password", _YES)}  # fmt: skip
 _WORD = re.compile(r'(?<!\S)(domain|campaign|channel|is|has):(?:"([^"]*)"|(\S+))')
 _NAMES = ("q", *_ROWS, *FILTERS, "order", "per")
-_CSV = ["shorturl", "longurl", "title", "description", "campaign", "channels", "status", "expiry", "password", "clicks",
-        "uniqueclicks", "date"]  # fmt: skip
+_CSV = export.columns(
+    "shorturl longurl title description campaign channels status expiry password clicks uniqueclicks date"
+)
 
 
 def _filters(query: dict[str, Any]) -> Row:
@@ -61,6 +65,12 @@ def _page(query: dict[str, Any]) -> Page:
     if query["q"]:
         return url_records.search(g.user_id, query["q"], **paging)
     return url_records.index(g.user_id, **paging)
+
+
+def _choices() -> dict[str, list[Row]]:
+    """Return the rows that links can belong to, by filter."""
+    rows = console_queries.choices(g.user_id, limit=MAX_CHOICES)
+    return {kind: [row for row in rows if row["kind"] == kind] for kind in _ROWS}
 
 
 def _query(choices: dict[str, list[Row]]) -> dict[str, Any]:
@@ -103,8 +113,7 @@ def _chips(query: dict[str, Any], choices: dict[str, list[Row]]) -> list[Chip]:
 def links() -> str:
     """Show one page of the list. Statements: the list with its total, states and clicks of its links, and the names of
     what they can belong to."""
-    rows = console_queries.choices(g.user_id, limit=MAX_CHOICES)
-    choices = {kind: [row for row in rows if row["kind"] == kind] for kind in _ROWS}
+    choices = _choices()
     query = _query(choices)
     page = _page(query)
     ids = [row["id"] for row in page.rows]
@@ -132,66 +141,120 @@ def links() -> str:
     )
 
 
-# --- the selected links
+# --- the selected links, and all that the filters match
 
 
-def _back() -> Response:
-    """Return to the list with the filters that it had."""
-    sent = dict(parse_qsl(request.form.get("back", "")))
-    query: Any = {name: sent[name] for name in _NAMES if name in sent}
-    return redirect(url_for("console.links", **query), code=303)
+class Change(NamedTuple):
+    """What a button does with links: its verb, what it did, the statement, and the member with the id of a row."""
+
+    verb: str
+    done: str
+    store: Callable[[int, list[int], int], int]
+    member: str = ""
+
+    def row_id(self) -> Any:
+        """Return the id of the row that was chosen, or the message of the control."""
+        return to_number(request.form.get(self.member, "")) if self.member else 0
 
 
-def _change(
-    change: Callable[[int, list[int], int], int], member: str, sentence: str
-) -> Callable[[list[int]], Response]:
-    def store(ids: list[int]) -> Response:
-        row_id = to_number(request.form.get(member, ""))
-        if isinstance(row_id, int):
-            flash(f"{_links(change(g.user_id, ids, row_id))} {sentence}.", "success")
-        else:
-            flash(f"Choose a {member} first.", "error")
-        return _back()
-
-    return store
+# By value of the button.
+CHANGES = {
+    "delete": Change("Delete", "deleted", lambda user_id, ids, _: bulk_changes.delete_selected(user_id, ids)),
+    "campaign": Change("Move", "moved", bulk_changes.set_campaign, "campaign"),
+    "channel": Change("Add", "added to the channel", bulk_changes.add_to_channel, "channel"),
+}
+_ACTIONS = ("ask", "export", *CHANGES)
 
 
 def _links(number: int) -> str:
     return f"{number:,} link{'' if number == 1 else 's'}"
 
 
-def _ask(ids: list[int]) -> str:
-    return render_template("console/links_delete.html", ids=ids, rows=url_records.selected(g.user_id, ids))
+def _back() -> Response:
+    """Return to the list with its filters, which the URL of the form has."""
+    query: Any = {name: request.args[name] for name in _NAMES if name in request.args}
+    return redirect(url_for("console.links", **query), code=303)
 
 
-def _delete(ids: list[int]) -> Response:
-    flash(f"{_links(bulk_changes.delete_selected(g.user_id, ids))} deleted.", "success")
+def _refuse(message: str) -> Response:
+    flash(message, "error")
     return _back()
 
 
-def _export(ids: list[int]) -> Response:
+def _done(change: Change, number: int) -> Response:
+    flash(f"{_links(number)} {change.done}.", "success")
+    return _back()
+
+
+def _to_csv(columns: dict[str, Callable[[Row], Any]], batches: Generator[list[Row]]) -> Response:
     plans.require_exports(g.user_id)
-    disposition = {"Content-Disposition": 'attachment; filename="links.csv"'}
-    return csv.respond(_CSV, url_records.selected(g.user_id, ids), **disposition)
+    return web_export.download(g.user_id, web_export.encode("csv", columns, batches), csv.MIMETYPE, "links.csv")
 
 
-# By value of the button.
-_ACTIONS: dict[str, Callable[[list[int]], ResponseReturnValue]] = {
-    "ask": _ask,
-    "delete": _delete,
-    "export": _export,
-    "campaign": _change(bulk_changes.set_campaign, "campaign", "moved"),
-    "channel": _change(bulk_changes.add_to_channel, "channel", "added to the channel"),
-}
+def _matched(user_id: int, filters: Row) -> Generator[list[Row]]:
+    """Yield the links that match the filters in batches."""
+    below = MAX_BIGINT
+    while ids := url_records.matched_ids(user_id, filters, below, BATCH):
+        below = ids[-1]
+        yield console_queries.selected(user_id, ids)
+
+
+def _change_all(action: str) -> ResponseReturnValue:
+    """Ask before all links that match the filters are changed, or change a bounded number of them and ask to continue.
+
+    Links that were created after the question are not changed: their ids are not `below` that of the form.
+    """
+    choices = _choices()
+    query = _query(choices)
+    filters, name = _filters(query), "delete" if action == "ask" else action
+    if name == "export":
+        return _to_csv(_CSV, _matched(g.user_id, filters))
+    change = CHANGES[name]
+    row_id, sent = change.row_id(), request.form.get("below", "")
+    numbers: list[Any] = [to_number(request.form.get(field, "0")) for field in ("below", "number", "done")]
+    below, number, done = numbers
+    if not all(isinstance(value, int) for value in (row_id, *numbers)):
+        return _refuse(f"Choose a {change.member} first.")
+    if action == "ask" or not sent:
+        number, below = url_records.matched(g.user_id, filters).values()
+        if not number:
+            return _refuse("No link matches the filters.")
+    else:
+        for _ in range(MAX_BATCHES):
+            if ids := url_records.matched_ids(g.user_id, filters, below, BATCH):
+                done, below = done + change.store(g.user_id, ids, row_id), ids[-1]
+            if len(ids) < BATCH:
+                return _done(change, done)
+    return render_template(
+        "console/links_change.html",
+        everything={"below": below, "number": number, "done": done},
+        change=change,
+        action=name,
+        number=number,
+        chips=_chips(query, choices),
+        row=next((row for row in choices.get(change.member, ()) if row["id"] == row_id), {"id": row_id}),
+        query=query,
+    )
 
 
 @bp.post("/links/selected")
 def links_change() -> ResponseReturnValue:
-    action = _ACTIONS.get(request.form.get("action", ""))
+    action = request.form.get("action", "")
     ids = [number for number in map(to_number, request.form.getlist("id")[:MAX_SELECTED]) if isinstance(number, int)]
-    if action is None:
+    if action not in _ACTIONS:
         raise AppError("invalid", problems=f"action must be one of {', '.join(_ACTIONS)}")
+    if request.form.get("all"):
+        return _change_all(action)
     if not ids:
-        flash("Select links first.", "error")
-        return _back()
-    return action(ids)
+        return _refuse("Select links first.")
+    if action == "export":
+        return _to_csv(_CSV, (rows for rows in [console_queries.selected(g.user_id, ids)]))
+    if action == "ask":
+        rows = console_queries.selected(g.user_id, ids)
+        texts: Row = {"change": CHANGES["delete"], "action": "delete", "number": len(rows), "query": _query(_choices())}
+        texts["everything"] = {}
+        return render_template("console/links_change.html", ids=ids, rows=rows, **texts)
+    row_id = CHANGES[action].row_id()
+    if not isinstance(row_id, int):
+        return _refuse(f"Choose a {CHANGES[action].member} first.")
+    return _done(CHANGES[action], CHANGES[action].store(g.user_id, ids, row_id))
