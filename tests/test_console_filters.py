@@ -4,6 +4,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from linkmgr.repository import stats
 from tests.conftest import Client
 from tests.support import factories
 from tests.support.factories import Sql
@@ -76,6 +77,28 @@ def test_the_account_campaigns_channels_and_codes_have_the_same_page(
             console, f"/console/statistics?{kind}={row_id}"
         )
         assert "/console/statistics?" in get(console, f"/console/{path}/{row_id}")
+
+
+@pytest.mark.parametrize(
+    ("most", "counted"), [(stats.MAX_VISIT_DAYS, "23 clicks, 1 unique visitor in"), (27, "23 clicks in")]
+)
+def test_visitors_of_a_campaign_and_a_channel_are_counted_unless_it_has_many_links(
+    *,
+    console: FlaskClient,
+    alice: Client,
+    sql: Sql,
+    link: int,
+    monkeypatch: pytest.MonkeyPatch,
+    most: int,
+    counted: str,
+) -> None:
+    monkeypatch.setattr(stats, "MAX_VISIT_DAYS", most)
+    campaign, channel = factories.campaign(sql, alice.id), factories.channel(sql, alice.id)
+    sql("UPDATE links SET campaign_id = %(id)s RETURNING 1", id=campaign)
+    alice.post(f"/api/channel/{channel}/assign/links/{link}")
+    for query in (f"campaign={campaign}", f"channel={channel}", f"campaign={campaign}&country=Peru"):
+        page = seen(get(console, f"/console/statistics?{query}"))
+        assert (counted.replace("23", "2") if "Peru" in query else counted) in page
 
 
 def test_all_labels_are_shown_and_searched(console: FlaskClient, alice: Client, sql: Sql, store: Store) -> None:

@@ -51,6 +51,21 @@ def test_the_page_of_a_link_shows_its_clicks_by_period(
         assert text in page
 
 
+def test_the_page_of_a_link_names_its_campaign_and_its_channels(console: FlaskClient, alice: Client, sql: Sql) -> None:
+    campaign, channels = factories.campaign(sql, alice.id), [factories.channel(sql, alice.id) for _ in range(2)]
+    sql("UPDATE campaigns SET name = 'Summer <b>' RETURNING 1")
+    sql("UPDATE channels SET name = 'Posters ' || id RETURNING 1")
+    link_id = alice.add("/api/url/add", {"url": "https://example.com/", "campaign": campaign, "channel": channels})
+    page = get(console, f"/console/links/{link_id}")
+    assert (
+        f'href="/console/campaigns/{campaign}"><span class="muted">campaign</span> <bdi>Summer &lt;b&gt;</bdi>' in page
+    )
+    for channel in channels:
+        assert f'href="/console/channels/{channel}">' in page
+        assert f"<bdi>Posters {channel}</bdi>" in page
+    assert console.get("/console/links/99999").status_code == 404
+
+
 @pytest.mark.parametrize(("query", "days"), [("period=7d&by=hour", 6), ("from={0}", 0), ("from={6}&by=hour", 6)])
 def test_hours_to_come_are_not_shown_and_the_current_one_is_not_complete(
     *, console: FlaskClient, alice: Client, sql: Sql, store: Store, query: str, days: int

@@ -16,7 +16,7 @@ from linkmgr.fields.aliases import words_of_routes
 from linkmgr.fields.base import MAX_ID
 from linkmgr.fields.bodies import load
 from linkmgr.fields.plan_limits import UNLIMITED, PlanLimits
-from linkmgr.repository import plans, purge, url_records
+from linkmgr.repository import plans, public, purge
 from linkmgr.resources.plans import MAX_RATE, PRICE, PRICES, Plan
 
 plans_group = Group("plans", help="List, add and change plans.")
@@ -127,7 +127,7 @@ def check_database() -> None:
     upgrade."""
     migrations.require_current()
     click.echo(migrations.describe())
-    for link in url_records.with_aliases(sorted(words_of_routes(current_app.url_map))):
+    for link in public.with_aliases(sorted(words_of_routes(current_app.url_map))):
         path = f"{link['host'] or ''}/{link['alias']}"
         click.echo(f"The link {path} of {link['username']} leads to a page of the service. Give it another alias.")
 

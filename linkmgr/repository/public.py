@@ -4,7 +4,7 @@
 of deleted users are not served; background jobs delete them in batches.
 """
 
-from linkmgr.db.statements import Page, Row, page, row
+from linkmgr.db.statements import Page, Row, page, row, rows
 from linkmgr.settings import settings
 
 
@@ -227,3 +227,21 @@ def domain_logo(host: str) -> bytes | None:
     """Return the logo of a branded domain, a PNG file, or None."""
     domain = row("SELECT logo FROM live_domains WHERE host = %(host)s", host=host)
     return bytes(domain["logo"]) if domain and domain["logo"] else None
+
+
+def with_aliases(words: list[str]) -> list[Row]:
+    """Return the `alias` of links of all users that have one of these words, with the host of a branded domain or NULL,
+    and the name of their user."""
+    return rows(
+        """
+        SELECT a.alias, d.host, u.username
+          FROM aliases a
+          JOIN links l ON l.id = a.link_id
+          JOIN users u ON u.id = l.user_id
+          LEFT JOIN domains d ON d.id = a.domain_id
+         WHERE a.alias = ANY (%(words)s::text[])
+         ORDER BY a.alias, d.host
+         LIMIT 1000
+        """,
+        words=words,
+    )

@@ -248,9 +248,15 @@ def report(caller_id: int, owner: Owner, query: Query) -> Report:
 
 
 def reports(caller_id: int, owner: Owner, queries: list[Query]) -> tuple[str, list[Report]]:
-    """Return the name of what all queries select, or "" for the account, and the report of each."""
+    """Return the name of what all queries select, or "" for the account, and the report of each. Visitors of the
+    account and of many links, which take long to count, are left out unless the filters need the visits anyway."""
     with _bounded():
         scope = stats_scope.read(owner, queries[0].selection, named=True)
+        is_bounded = queries[0].selection.ids or any(map(_needs_visits, queries))
+        if not is_bounded and (
+            scope.tracked_ids is None or any(_is_heavy(_plan(owner, query, scope)) for query in queries)
+        ):
+            queries = [replace(query, metrics=["clicks"]) for query in queries]
     return scope.name, [_report(caller_id, owner, query, scope) for query in queries]
 
 

@@ -63,6 +63,22 @@ def read_current(user_id: int, link_id: int) -> Row:
     return to_record(existing(row(_BY_ID, user_id=user_id, link_id=link_id), "link"))
 
 
+def read_named(user_id: int, link_id: int) -> Row:
+    """Return the link as read_current does. Its campaign and channels are objects of `id` and `name`."""
+    statement = f"""
+        SELECT link.*,
+               (SELECT json_build_object('id', id, 'name', name) FROM campaigns
+                 WHERE user_id = %(user_id)s AND id = (related ->> 'campaign')::bigint) AS campaign,
+               (SELECT json_agg(json_build_object('id', id, 'name', name, 'color', color) ORDER BY id) FROM channels
+                 WHERE user_id = %(user_id)s
+                   AND id IN (SELECT value::bigint FROM json_array_elements_text(related -> 'channel'))) AS channel
+          FROM ({_BY_ID}) link
+    """  # noqa: S608 - static SQL
+    link = existing(row(statement, user_id=user_id, link_id=link_id), "link")
+    names = {name: link.pop(name) for name in ("campaign", "channel")}
+    return to_record(link) | names
+
+
 def find_by_short_url(user_id: int, short: ShortUrl) -> Row | None:
     """Return the user's link with this short URL as `read` does, or None."""
     link = replica_row(_BY_SHORT_URL, user_id=user_id, alias=short.alias, host=short.host, scheme=short.scheme)
@@ -278,21 +294,3 @@ def _exported(link: Row) -> Row:
     link["languagetarget"] = targets("language", link.pop("languages"))
     link["parameters"] = [{"name": name, "value": value} for name, value in link["parameters"]]
     return link
-
-
-def with_aliases(words: list[str]) -> list[Row]:
-    """Return the `alias` of links of all users that have one of these words, with the host of a branded domain or NULL,
-    and the name of their user."""
-    return rows(
-        """
-        SELECT a.alias, d.host, u.username
-          FROM aliases a
-          JOIN links l ON l.id = a.link_id
-          JOIN users u ON u.id = l.user_id
-          LEFT JOIN domains d ON d.id = a.domain_id
-         WHERE a.alias = ANY (%(words)s::text[])
-         ORDER BY a.alias, d.host
-         LIMIT 1000
-        """,
-        words=words,
-    )

@@ -22,7 +22,7 @@ _KINDS = ("domain", "campaign", "channel", "pixel", "splash", "overlay")  # what
 @bp.get("/links/<id:row_id>")
 def link(row_id: int) -> str:
     """Show a link. Statements: the link, its numbers, and its latest visits."""
-    record = url_records.read_current(g.user_id, row_id)
+    record = url_records.read_named(g.user_id, row_id)
     visits = visit_list.index(g.user_id, row_id, what="link", limit=_LATEST, after=None, bots=[False])
     return render_template(
         "console/link.html",

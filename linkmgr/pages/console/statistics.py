@@ -63,14 +63,12 @@ def _read_query(now: datetime) -> Asked:
 
 
 def _count(selection: Asked) -> tuple[str, list[stats.Report]]:
-    """Return the name of what is selected, and the reports over time and of the labels. Visitors are counted from the
-    visits: those of one link or code, or where the filters need them anyway."""
+    """Return the name of what is selected, and the reports over time and of the labels."""
     ids = [selection.row_id] if selection.kind in ("link", "qr") else None
     campaign, channel = (selection.row_id if selection.kind == kind else None for kind in ("campaign", "channel"))
     filters = {name: Filter([text.lower()], None, text) for name, text in selection.filters.items()}
-    metrics = ["clicks", "visitors"] if ids or len({*filters, *selection.dimensions}) > 1 else ["clicks"]
     shared: Any = {
-        "metrics": metrics,
+        "metrics": ["clicks", "visitors"],
         "selection": Selection(ids, campaign, channel, None),
         "range": selection.period.span,
         "filters": filters,
