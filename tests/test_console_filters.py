@@ -145,7 +145,7 @@ def test_a_filter_before_the_retention_says_what_to_do(
 
 
 def test_the_page_needs_at_most_three_statements(console: FlaskClient, link: int, executed: list[str]) -> None:
-    for query in ("", f"link={link}&country=Peru&dimension=browser&second=os"):
+    for query in ("", f"link={link}&country=Peru&dimension=browser&second=os", "dimension=target"):
         executed.clear()
         get(console, f"/console/statistics?{query}")
         assert len(executed) <= 4, query  # with that of the session

@@ -33,6 +33,7 @@ class Report(NamedTuple):
     rows: list[Row]
     totals: Row
     meta: Row
+    names: dict[str, Row]  # by the label of a target: its `kind` and `name`, if they were asked for
 
 
 class _Times(NamedTuple):
@@ -133,7 +134,8 @@ def _times(span: Range, unit: str | None, days_before: date) -> _Times:
 
 
 def _params(count: _Count) -> Row:
-    return {"bots": BOTS[count.query.bots], "limit": count.limit}
+    named = count.scope.name is not None and count.query.dimensions[:1] == ["target"]
+    return {"bots": BOTS[count.query.bots], "limit": count.limit, "named": named}
 
 
 def _count_rollups(count: _Count) -> list[Row]:
@@ -257,7 +259,7 @@ def reports(caller_id: int, owner: Owner, queries: list[Query]) -> tuple[str, li
             scope.tracked_ids is None or any(_is_heavy(_plan(owner, query, scope)) for query in queries)
         ):
             queries = [replace(query, metrics=["clicks"]) for query in queries]
-    return scope.name, [_report(caller_id, owner, query, scope) for query in queries]
+    return scope.name or "", [_report(caller_id, owner, query, scope) for query in queries]
 
 
 def _report(caller_id: int, owner: Owner, query: Query, scope: Scope) -> Report:
@@ -273,6 +275,7 @@ def _report(caller_id: int, owner: Owner, query: Query, scope: Scope) -> Report:
         [{name: row[name] for name in columns} for row in rows],
         {name: totals[name] for name in query.metrics},
         _meta(count, totals["labels"]),
+        {row["a"]: row["name"] for row in counted if row["name"]},
     )
 
 
@@ -281,4 +284,4 @@ def live(owner: Owner, bots: str) -> Report:
         rows = stats_counts.live(owner.user_id, everyone=owner.everyone, minutes=LIVE_MINUTES, bots=BOTS[bots])
     if not rows:
         raise not_found("user")
-    return Report(["time", "clicks"], rows, {"clicks": sum(row["clicks"] for row in rows)}, {"bots": bots})
+    return Report(["time", "clicks"], rows, {"clicks": sum(row["clicks"] for row in rows)}, {"bots": bots}, {})

@@ -12,11 +12,22 @@ from typing import Any
 from linkmgr.db.statements import Row, replica_rows, rows
 from linkmgr.fields.stats import DIMENSIONS
 
+# Links and QR codes by their short URL or name. Deleted ones have none.
+_NAME = """
+    CASE WHEN %(named)s THEN coalesce(
+              (SELECT json_build_object('kind', 'link', 'name', coalesce(host || '/', '') || alias)
+                 FROM links l
+                 LEFT JOIN domains d ON d.id = domain_id
+                WHERE l.user_id = %(user_id)s AND l.id = a::bigint),
+              (SELECT json_build_object('kind', 'qr', 'name', name) FROM qrs
+                WHERE user_id = %(user_id)s AND id = a::bigint)) END AS name
+"""
+
 
 def of_rollups(user_id: int, *, everyone: bool, tracked_ids: str | None, **query: Any) -> list[Row]:
     """Count the clicks by at most one dimension."""
     return replica_rows(
-        """
+        f"""
         WITH owners AS (
             SELECT %(user_id)s::bigint AS id WHERE NOT %(everyone)s AND %(tracked_ids)s::text IS NULL
              UNION ALL
@@ -43,12 +54,12 @@ def of_rollups(user_id: int, *, everyone: bool, tracked_ids: str | None, **query
                AND (%(excluded)s::text[] IS NULL OR lower(label) <> ALL (%(excluded)s::text[]))
              GROUP BY 1, 2),
         labels AS (SELECT a, sum(clicks) AS clicks FROM counts GROUP BY a)
-        SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors, NULL::bigint AS labels
-          FROM (SELECT a FROM labels ORDER BY clicks DESC, a LIMIT %(limit)s) top
+        SELECT bucket, a, '' AS b, counts.clicks::bigint, NULL::bigint AS visitors, NULL::bigint AS labels, name
+          FROM (SELECT a, {_NAME} FROM labels ORDER BY clicks DESC, a LIMIT %(limit)s) top
           JOIN counts USING (a)
          UNION ALL
-        SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint, NULL, count(*) FROM labels
-        """,
+        SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint, NULL, count(*), NULL FROM labels
+        """,  # noqa: S608 - static SQL
         user_id=user_id,
         everyone=everyone,
         tracked_ids=tracked_ids,
@@ -112,12 +123,12 @@ def of_visits(user_id: int, *, everyone: bool, tracked_ids: str | None, **query:
               FROM visited
              GROUP BY bucket, a, b),
         labels AS (SELECT a, b, sum(clicks) AS clicks FROM counts GROUP BY a, b)
-        SELECT bucket, a, b, counts.clicks::bigint, visitors, NULL::bigint AS labels
-          FROM (SELECT a, b FROM labels ORDER BY clicks DESC, a, b LIMIT %(limit)s) top
+        SELECT bucket, a, b, counts.clicks::bigint, visitors, NULL::bigint AS labels, name
+          FROM (SELECT a, b, {_NAME} FROM labels ORDER BY clicks DESC, a, b LIMIT %(limit)s) top
           JOIN counts USING (a, b)
          UNION ALL
         SELECT NULL, NULL, NULL, coalesce(sum(clicks), 0)::bigint,
-               (SELECT count(DISTINCT visitor) FROM visited), count(*) FROM labels
+               (SELECT count(DISTINCT visitor) FROM visited), count(*), NULL FROM labels
         """,  # noqa: S608 - static SQL
         user_id=user_id,
         everyone=everyone,

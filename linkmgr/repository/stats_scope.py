@@ -25,7 +25,7 @@ class Scope(NamedTuple):
     tracked_ids: str | None
     detailed_since: datetime | None
     days_before: date
-    name: str = ""  # of the link, QR code, campaign or channel, if it was asked for
+    name: str | None = None  # of the link, QR code, campaign or channel, if it was asked for
 
 
 def _read(user_id: int, *, everyone: bool, **selection: Any) -> Row | None:
@@ -180,7 +180,7 @@ def read(owner: Owner, selection: Selection, *, named: bool = False) -> Scope:
         raise AppError("domain_unknown")
     since = facts["detailed_since"] and _parsed(facts["detailed_since"])
     tracked_ids, days_before = facts["tracked_ids"] if selection.count else None, facts["days_before"]
-    return Scope(tracked_ids, since, date.fromisoformat(days_before), facts.get("name") or "")
+    return Scope(tracked_ids, since, date.fromisoformat(days_before), (facts["name"] or "") if named else None)
 
 
 def first_day(owner: Owner, scope: Scope, zone: ZoneInfo) -> date:

@@ -25,6 +25,7 @@ PER_PAGE, MAX_LABELS = 50, 1000
 _MAX_TEXT = 255
 # By parameter that selects a row: the endpoint of its page.
 _PAGES = {"link": "console.link", "qr": "console.qr_code", "campaign": "console.campaign", "channel": "console.channel"}
+_TARGETS = {"target": "Links and QR codes"}  # a dimension, unless one of them is selected
 _TOO_OLD = (
     "Your plan keeps single visits for a shorter time than this period. Choose a later period, or remove a filter."
 )
@@ -50,14 +51,29 @@ class Asked(NamedTuple):
     def query(self) -> Row:
         return self.members | self.period.query | {"by": self.unit}
 
-    def without(self, *names: str) -> str:
-        return url_for("console.statistics", **{name: value for name, value in self.query.items() if name not in names})
+    @property
+    def all_dimensions(self) -> dict[str, str]:
+        return DIMENSIONS if self.kind in ("link", "qr") else DIMENSIONS | _TARGETS
+
+    def without(self, *names: str, **added: int) -> str:
+        kept: Row = {name: value for name, value in self.query.items() if name not in names}
+        return url_for("console.statistics", **(kept | added))
+
+    def with_name(self, row: Row, names: dict[str, Row]) -> Row:
+        """Return a row of the table with the name of its link or QR code, and the URL of its statistics."""
+        if "target" not in row:
+            return row
+        target = names.get(str(row["target"]))
+        if not target:
+            return row | {"target": f"deleted, id {row['target']}"}
+        url = self.without(self.kind, "dimension", "second", **{target["kind"]: row["target"]})
+        return row | {"target": target["name"], "url": url}
 
 
 def _read_query(now: datetime) -> Asked:
     kind = next((name for name in _PAGES if name in request.args), "")
     filters = {name: text for name in DIMENSIONS if (text := query_text(name, _MAX_TEXT))}
-    chosen = [query_choice(name, tuple(DIMENSIONS)) for name in ("dimension", "second")]
+    chosen = [query_choice("dimension", (*DIMENSIONS, *_TARGETS)), query_choice("second", tuple(DIMENSIONS))]
     dimensions = list(dict.fromkeys(filter(None, [chosen[0] or "country", chosen[1]])))
     return Asked(kind, int(query_id(kind) or 0) if kind else 0, filters, dimensions, *periods.requested(now))
 
@@ -108,7 +124,7 @@ def statistics() -> ResponseReturnValue:
         "periods": periods.switches(selection.period, selection.unit, now),
         "searched": searched,
     }
-    shown |= {"dimensions": DIMENSIONS, "label_of": periods.label, "most": MAX_LABELS}
+    shown |= {"dimensions": DIMENSIONS | _TARGETS, "label_of": periods.label, "most": MAX_LABELS}
     try:
         name, (over_time, by_label) = _count(selection)
     except AppError as error:
@@ -117,7 +133,8 @@ def statistics() -> ResponseReturnValue:
         return render_template(
             "console/statistics.html", problem=_TOO_OLD, chips=_chips(selection, "Selected"), **shown
         ), 400
-    rows = [row for row in by_label.rows if any(searched.lower() in row[key].lower() for key in selection.dimensions)]
+    rows = [selection.with_name(row, by_label.names) for row in by_label.rows]
+    rows = [row for row in rows if any(searched.lower() in row[key].lower() for key in selection.dimensions)]
     if query_text("format") == "csv":
         disposition = f'attachment; filename="statistics-{"-".join(selection.dimensions)}.csv"'
         return csv.respond(by_label.columns, rows, **{"Content-Disposition": disposition})
