@@ -41,13 +41,7 @@ def _shorten(line: str) -> Row:
     url = f"https://{line}" if _BARE.fullmatch(line) else line
     if messages := problems(Link.creates(), {"url": url}):
         raise AppError("invalid", problems=f"The URL {messages['url']}")
-    try:
-        return Link.create(g.user_id, load(Link.creates(), {"url": url})) | {"url": url}
-    except psycopg2.IntegrityError as error:
-        app_error = errors.from_constraint(error)
-        if app_error is None:
-            raise
-        raise app_error from None
+    return Link.create(g.user_id, load(Link.creates(), {"url": url})) | {"url": url}
 
 
 def _shorten_all(text: str) -> Shortened:
@@ -56,8 +50,11 @@ def _shorten_all(text: str) -> Shortened:
     for line in lines[:MAX_LINES]:
         try:
             result.links.append(_shorten(line))
-        except AppError as error:
-            result.refused.append((line, error.message))
+        except (AppError, psycopg2.IntegrityError) as error:
+            app_error = errors.as_app_error(error)
+            if app_error is None:
+                raise
+            result.refused.append((line, app_error.message))
     result.refused.extend((line, f"Send at most {MAX_LINES} lines at a time.") for line in lines[MAX_LINES:])
     return result
 

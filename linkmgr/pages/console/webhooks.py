@@ -52,12 +52,6 @@ def _indented(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
-def _id(text: str) -> int:
-    """Return the id that a field contains, or 0."""
-    number = to_number(text)
-    return number if isinstance(number, int) else 0
-
-
 def _check(members: Row) -> dict[str, str]:
     problem = None if g.admin else users_problem(members.get("events", []))
     return {"events": f"Events {problem}."} if problem else {}
@@ -116,10 +110,10 @@ def webhook_secret(row_id: int) -> ResponseReturnValue:
     return webhook(row_id, secret)
 
 
-def _send(row_id: int, send: Callable[[], str]) -> ResponseReturnValue:
-    """Show the sentence that `send` returns. A webhook may have changed since its page was opened."""
+def _send(row_id: int, send: Callable[[], str | None]) -> ResponseReturnValue:
+    """Show the sentence that `send` returns, if any. A webhook may have changed since its page was opened."""
     try:
-        flash(send(), "success")
+        flash(send() or "The delivery will be sent again within seconds.", "success")
     except AppError as error:
         if error.code not in ("webhook_off", "webhook_without_url"):
             raise
@@ -129,17 +123,10 @@ def _send(row_id: int, send: Callable[[], str]) -> ResponseReturnValue:
 
 @bp.post("/webhooks/<id:row_id>/test")
 def webhook_test(row_id: int) -> ResponseReturnValue:
-    def send() -> str:
-        has_url = webhooks.test(g.user_id, row_id)
-        return api.TESTED[has_url]
-
-    return _send(row_id, send)
+    return _send(row_id, lambda: api.TESTED[webhooks.test(g.user_id, row_id)])
 
 
 @bp.post("/webhooks/<id:row_id>/retry")
 def webhook_retry(row_id: int) -> ResponseReturnValue:
-    def send() -> str:
-        webhooks.retry(g.user_id, _id(request.form.get("delivery", "")))
-        return "The delivery will be sent again within seconds."
-
-    return _send(row_id, send)
+    delivery_id = to_number(request.form.get("delivery", ""))
+    return _send(row_id, lambda: webhooks.retry(g.user_id, delivery_id if isinstance(delivery_id, int) else 0))
