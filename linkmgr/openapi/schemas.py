@@ -8,29 +8,29 @@ from typing import Any
 from linkmgr.fields.base import MAX_ID
 
 JsonSchema = dict[str, Any]
-Form = JsonSchema | str | int | bool  # a schema, or an example of simple values
+Shape = JsonSchema | str | int | bool  # a schema, or an example of simple values
 
 
 def ref(name: str) -> JsonSchema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def schema_of(form: Form) -> JsonSchema:
-    """Return the schema of a form. An integer is an example of those from 0."""
-    match form:
+def schema_of(shape: Shape) -> JsonSchema:
+    """Return the schema of a shape. An integer is an example of those from 0."""
+    match shape:
         case bool():
-            return {"type": "boolean", "examples": [form]}
+            return {"type": "boolean", "examples": [shape]}
         case int():
-            return number(form)
+            return number(shape)
         case str():
-            return text(form)
+            return text(shape)
         case _:
-            return form
+            return shape
 
 
-def record(**members: Form) -> JsonSchema:
+def record(**members: Shape) -> JsonSchema:
     """Return the schema of an object with these members. Later versions may add some."""
-    properties = {name: schema_of(form) for name, form in members.items()}
+    properties = {name: schema_of(shape) for name, shape in members.items()}
     return {"type": "object", "properties": properties, "required": list(members)}
 
 
@@ -52,8 +52,8 @@ def open_values(schema: Any) -> Any:
     return {name: open_values(value) for name, value in schema.items() if not (opened and name == "enum")} | opened
 
 
-def or_null(form: Form) -> JsonSchema:
-    schema = schema_of(form)
+def or_null(shape: Shape) -> JsonSchema:
+    schema = schema_of(shape)
     return schema | {"type": [schema["type"], "null"]}
 
 
@@ -69,12 +69,12 @@ def own_url(path: str) -> JsonSchema:
     return url(f"https://go.example.org/{path}")
 
 
-def map_of(form: Form, label: str) -> JsonSchema:
-    values = schema_of(form)
+def map_of(shape: Shape, label: str) -> JsonSchema:
+    values = schema_of(shape)
     return {"type": "object", "additionalProperties": values, "examples": [{label: values["examples"][0]}]}
 
 
-def array_of(items: Form) -> JsonSchema:
+def array_of(items: Shape) -> JsonSchema:
     return {"type": "array", "items": schema_of(items)}
 
 
@@ -127,7 +127,7 @@ RECORDS: dict[str, JsonSchema] = {
 # --- whole responses
 
 
-def success(**members: Form) -> JsonSchema:
+def success(**members: Shape) -> JsonSchema:
     return record(error=ref("Success"), **members)
 
 
@@ -135,7 +135,7 @@ def done(message: str) -> JsonSchema:
     return ref("Done") | {"examples": [{"error": 0, "message": message}]}
 
 
-def listing(key: str, name: str, **others: Form) -> JsonSchema:
+def listing(key: str, name: str, **others: Shape) -> JsonSchema:
     rows = record(**{key: array_of(ref(name))})
     return success(data={"allOf": [ref("Page"), rows]}, **others)
 
@@ -149,7 +149,7 @@ def changed(message: str, name: str) -> JsonSchema:
     return success(message=text(message), data=ref(name))
 
 
-def created(name: str, **members: Form) -> JsonSchema:
+def created(name: str, **members: Shape) -> JsonSchema:
     """Return the schema of the response to a create: the members that the specification names, and the record."""
     return success(**({"id": ID} | members), data=ref(name))
 

@@ -8,6 +8,8 @@ from linkmgr.openapi.schemas import (
     DAY,
     ID,
     TIMESTAMP,
+    JsonSchema,
+    Shape,
     array_of,
     choice,
     map_of,
@@ -16,35 +18,30 @@ from linkmgr.openapi.schemas import (
     record,
     ref,
     success,
-    text,
 )
 from linkmgr.repository.stats import LIVE_MINUTES
 
 _TIME = "2026-10-24T00:00:00+02:00"
 _NAMES = map_of("DE,-US", "country")
 
+
+def _some_of(example: JsonSchema, **members: Shape) -> JsonSchema:
+    """Return the schema of an object with numbers and some of the members."""
+    numbers = record(**members, clicks=12, visitors=or_null(9))["properties"]
+    return {"type": "object", "properties": numbers, "additionalProperties": False, "examples": [example]}
+
+
 SECTION = Section(
     name="Statistics",
     description=stats.ABOUT,
     records={
-        "StatsRow": {
-            "type": "object",
-            "properties": {
-                "time": text("2026-10-24"),
-                **{dimension: text("Germany") for dimension in DIMENSIONS},
-                "target": ID,
-                "clicks": number(12),
-                "visitors": or_null(9),
-            },
-            "additionalProperties": False,
-            "examples": [{"time": "2026-10-24", "country": "Germany", "clicks": 12}],
-        },
-        "StatsTotals": {
-            "type": "object",
-            "properties": {"clicks": number(12), "visitors": or_null(9)},
-            "additionalProperties": False,
-            "examples": [{"clicks": 12}],
-        },
+        "StatsRow": _some_of(
+            {"time": "2026-10-24", "country": "Germany", "clicks": 12},
+            time="2026-10-24",
+            **dict.fromkeys(DIMENSIONS, "Germany"),
+            target=ID,
+        ),
+        "StatsTotals": _some_of({"clicks": 12}),
         "StatsMeta": record(
             metrics=array_of(choice(*METRICS)),
             by=array_of(choice(*BY)) | {"examples": [["time:day", "country"]]},
@@ -52,7 +49,7 @@ SECTION = Section(
             campaign={"type": ["integer", "null"], "examples": [None]},
             channel={"type": ["integer", "null"], "examples": [None]},
             domain={"type": ["string", "null"], "examples": [None]},
-            **{"from": text(_TIME), "to": text("2026-10-31T00:00:00+01:00")},
+            **{"from": _TIME, "to": "2026-10-31T00:00:00+01:00"},
             period=or_null(choice(*PERIODS)),
             timezone="Europe/Berlin",
             filters=_NAMES,
@@ -114,16 +111,8 @@ def visits_of(path: str, what: str) -> Operation:
         f"GET {path}",
         f"List the visits of a {what}",
         success(
-            data={
-                "type": "object",
-                "properties": {
-                    "perpage": number(15, 1),
-                    "visits": array_of(ref("Visit")),
-                    "next": text("20261121T093000.123456-1"),
-                },
-                "required": ["perpage", "visits"],
-                "additionalProperties": False,
-            }
+            data=record(perpage=number(15, 1), visits=array_of(ref("Visit")), next="20261121T093000.123456-1")
+            | {"required": ["perpage", "visits"], "additionalProperties": False}
         ),
         query=VISITS,
         csv="time,country,city,referrer,browser,os,device,language,bot\r\n"
