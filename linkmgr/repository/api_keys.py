@@ -28,8 +28,8 @@ KEYS = Table(
 index, batch, read = KEYS.index, KEYS.batch, KEYS.read
 
 
-# What follows `caller`, the caller of the request. Requests without a valid key count against the IP address or network
-# `source`. The bucket of a user contains the plan's rate, so that a new rate begins a new window.
+# The statement after `caller`, the caller of the request. Requests without a valid key count against the IP address or
+# network `source`. The bucket of a user contains the plan's rate, so that a new rate begins a new window.
 _COUNTED = """
     bucket AS (
         SELECT coalesce('user:' || id || coalesce(' at ' || rate, ''), 'address:' || %(source)s) AS bucket,
