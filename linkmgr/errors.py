@@ -57,6 +57,7 @@ _LINES = {
     "deleted.",
     "key_expired": "401 The API key has expired. Create a new one on your account page, or ask an administrator for "
     "one.",
+    "account_suspended": "403 This account is suspended. Ask an administrator to reinstate it.",
     "metrics_token": "401 The metrics token is missing or wrong. Send LINKMGR_METRICS_TOKEN in the header "
     "'Authorization: Bearer TOKEN'.",
     "address_not_allowed": "403 This API key cannot be used from your IP address. Add the address to allowed_ips of "
@@ -99,6 +100,7 @@ _LINES = {
     "channel_name_taken": "400 You already have a channel with this name.",
     # links and bio pages
     "short_url_unknown": "200 You have no link with this short URL. Create one with POST /api/url/add.",
+    "link_disabled": "410 This link has been turned off. Ask the person who sent it to you for a new one.",
     "alias_taken": "400 This alias is already in use. Choose another one.",
     "domain_in_use": "400 This domain has links. Delete them or move them to another domain first.",
     "domain_unknown": "400 domain must be one of your branded domains.",
@@ -115,6 +117,9 @@ _LINES = {
     "username_taken": "400 This username is already in use.",
     "email_taken": "400 This e-mail address is already in use.",
     "delete_self": "400 You cannot delete your own account. Ask another administrator.",
+    "demote_self": "400 You cannot take administration from yourself. Ask another administrator.",
+    "last_administrator": "400 There is no other administrator. Appoint one first.",
+    "administrator_suspended": "400 An administrator cannot be suspended. Take administration from the user first.",
     "delete_last_administrator": "400 You cannot delete the last administrator. Add another administrator first.",
     # domains
     "domain_taken": "400 This domain is already in use.",

@@ -14,7 +14,7 @@ from linkmgr.resources.account import Account
 from linkmgr.resources.users import User
 from linkmgr.web import passwords
 
-group = Group("users", help="Add, list and delete users; print API keys and sign-in links; set passwords.")
+group = Group("users", help="Add, list, change and delete users; print API keys and sign-in links; set passwords.")
 
 
 def find_id(name: str) -> int:
@@ -84,6 +84,22 @@ def set_password(name: str, from_stdin: bool) -> None:
     changes = load(Account.updates(), {"password": password})
     account.update(user_id, password_hash=passwords.hashed(changes["password"]))
     click.echo(f"The password of {name} has been changed. All browsers of this user are signed out.")
+
+
+@group.command("edit")
+@click.argument("name")
+@click.option("--admin/--no-admin", default=None, help="Appoint an administrator, or take administration away.")
+@click.option(
+    "--suspended",
+    type=click.Choice(["no", "access", "all"]),
+    help="Refuse the keys and sessions of the user, with 'all' turn off the links, bio pages and campaigns too.",
+)
+def edit_user(name: str, admin: bool | None, suspended: str | None) -> None:
+    """Change what a user can do."""
+    if admin is None and suspended is None:
+        raise click.UsageError("Nothing to change: use at least one option.")
+    users.update(find_id(name), by=None, admin=admin, suspended=suspended)
+    click.echo(f"{name} has been changed.")
 
 
 @group.command("delete")

@@ -31,7 +31,8 @@ _RETRY = {"Retry-After": "The seconds after which you can try again."}
 _FILE: JsonSchema = {"schema": {"type": "string", "format": "binary"}}
 _ALWAYS = ("bad_request", "rate_limited", "bug", "unavailable", "busy", "schema_too_old")
 _KEYED = (
-    "key_missing", "key_unknown", "key_expired", "address_not_allowed", "scope_missing", "key_confined", "plan_feature",
+    "key_missing", "key_unknown", "key_expired", "account_suspended", "address_not_allowed", "scope_missing",
+    "key_confined", "plan_feature",
 )  # fmt: skip
 _IN_PATH = ("missing", "no_such_operation")
 _IN_BODY = ("invalid", "value_refused", "too_large", "not_json")

@@ -44,7 +44,8 @@ def _authenticate(email: str, password: str) -> int | None:
 
 @bp.get("/login")
 def form() -> ResponseReturnValue:
-    if sessions.current():
+    current = sessions.current()
+    if current and not current["suspended"]:
         return redirect(url_for("console.home"), code=303)
     return render_template("login.html")
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from flask import Flask, g, redirect, url_for
 from werkzeug.wrappers import Response
 
+from linkmgr.errors import AppError
 from linkmgr.fields.periods import parse_zone
 from linkmgr.web import rate_limit, sessions
 
@@ -18,6 +19,8 @@ def require_session() -> Response | None:
     if current is None:
         return redirect(url_for("login.form"), code=303)
     rate_limit.enforce_pages(current)
+    if current["suspended"]:
+        raise AppError("account_suspended")
     g.account = current  # with the limits of the plan and what is used of them
     g.user_id, g.admin, g.zone = current["user_id"], current["admin"], parse_zone(current["timezone"])
     g.by_link, g.session = current["by_link"], sessions.digest()

@@ -10,7 +10,7 @@ def overview(user_id: int) -> Row:
     account = row(
         """
         SELECT email, username, '/avatar/' || username || '.png' AS avatar, status, expires, registered,
-               admin, plan, rate, limits, key_ciphertext, key_created, key_off, timezone,
+               admin, suspended, plan, rate, limits, key_ciphertext, key_created, key_off, timezone,
                key_created + make_interval(days => %(lifetime)s) AS key_expires,
                (SELECT coalesce(json_object_agg(kind, total), '{}')
                   FROM (SELECT CASE kind WHEN 'visits ' || to_char(now(), 'YYYY-MM') THEN 'clicks' ELSE kind END, total

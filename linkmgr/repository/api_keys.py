@@ -45,10 +45,10 @@ _COUNTED = """
 _BY_KEY = f"""
     WITH caller AS (
         SELECT CASE WHEN key_valid THEN id END AS id, admin, api, CASE WHEN key_valid THEN rate END AS rate,
-               key_valid, email, username, status, expires, registered, version
+               key_valid, suspended <> 'no' AS suspended, email, username, status, expires, registered, version
           FROM accounts,
                LATERAL (SELECT (key_created + make_interval(days => %(lifetime)s) > now())
-                               IS NOT FALSE AS key_valid) key
+                               IS NOT FALSE AND suspended = 'no' AS key_valid) key
          WHERE key_digest = %(key_digest)s AND NOT key_off),
     {_COUNTED}
 """  # noqa: S608 - static SQL
@@ -56,7 +56,7 @@ _BY_SCOPED_KEY = f"""
     WITH caller AS (
         SELECT CASE WHEN is_valid THEN a.id END AS id, a.admin AND 'admin' = ANY (scopes) AS admin,
                a.api OR a.admin AS api, CASE WHEN is_valid THEN rate END AS rate, is_current AS key_valid,
-               email, username, status, a.expires, registered, a.version,
+               suspended <> 'no' AS suspended, email, username, status, a.expires, registered, a.version,
                json_build_object(
                    'id', k.id, 'scopes', scopes, 'domains', domains, 'own_only', own_only, 'expires', k.expires,
                    'allowed_ips', allowed_ips, 'is_admin', a.admin, 'is_allowed', is_allowed,
@@ -64,7 +64,7 @@ _BY_SCOPED_KEY = f"""
           FROM api_keys k
           JOIN accounts a ON a.id = k.user_id,
                LATERAL (SELECT (least(k.expires, k.created + make_interval(days => %(lifetime)s)) > now())
-                               IS NOT FALSE AS is_current,
+                               IS NOT FALSE AND suspended = 'no' AS is_current,
                                allowed_ips IS NULL
                                OR coalesce(%(address)s::inet <<= ANY (allowed_ips), false) AS is_allowed) checked,
                LATERAL (SELECT is_current AND is_allowed AS is_valid) both_checked

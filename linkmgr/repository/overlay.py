@@ -49,7 +49,7 @@ def form(user_id: int, overlay_id: int) -> Row | None:
         SELECT type, message
           FROM overlays
          WHERE user_id = %(user_id)s AND id = %(overlay_id)s
-           AND EXISTS (SELECT FROM users WHERE users.id = user_id)
+           AND EXISTS (SELECT FROM users WHERE users.id = user_id AND suspended <> 'all')
         """,
         user_id=user_id,
         overlay_id=overlay_id,

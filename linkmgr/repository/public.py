@@ -1,26 +1,37 @@
 """Rows behind public URLs.
 
 `host` is the host of a branded domain, or None for our own host. A branded domain serves only rows of its owner. Rows
-of deleted users are not served; background jobs delete them in batches.
+of deleted users are not served; background jobs delete them in batches. Those of a user who is suspended with `all`
+raise `link_disabled`, and the branded domains of this user redirect nowhere.
 """
 
 from linkmgr.db.statements import Page, Row, page, row, rows
+from linkmgr.errors import AppError
 from linkmgr.settings import settings
+
+
+def _enabled(owned: Row | None) -> Row | None:
+    """Return the row without its member `disabled`, unless that is True."""
+    if owned and owned.pop("disabled"):
+        raise AppError("link_disabled")
+    return owned
 
 
 def qr_code(host: str | None, code: str) -> Row | None:
     """Return the QR code that was scanned. `target_branded` is True if its data is a URL on a branded domain."""
-    return row(
+    code_row = row(
         """
-        SELECT id, user_id, type, data,
+        SELECT qrs.id, user_id, type, data, u.suspended = 'all' AS disabled,
                EXISTS (SELECT FROM domains WHERE host = host_of(data #>> '{}')) AS target_branded
           FROM qrs
-         WHERE code = %(code)s AND EXISTS (SELECT FROM users WHERE users.id = user_id)
+          JOIN users u ON u.id = user_id
+         WHERE code = %(code)s
            AND user_id = coalesce((SELECT user_id FROM live_domains WHERE host = %(host)s::text), user_id)
         """,
         host=host,
         code=code,
     )
+    return _enabled(code_row)
 
 
 def short_link(host: str | None, alias: str) -> Row | None:
@@ -30,7 +41,7 @@ def short_link(host: str | None, alias: str) -> Row | None:
     `_page` are those of a direct link, which most links are, unless the link shows a page before its target: joining
     their tables doubled the time of the statement.
     """
-    link = _link(host, alias)
+    link = _enabled(_link(host, alias))
     if link is None:
         return None
     if link.pop("has_page"):
@@ -43,18 +54,19 @@ def _link(host: str | None, alias: str) -> Row | None:
     """Return a link without its page. Its domain belongs to its owner, so that one check covers deleted users."""
     return row(
         """
-        SELECT l.id, l.user_id,
+        SELECT l.id, l.user_id, u.suspended = 'all' AS disabled,
                CASE WHEN l.domain_id IS NULL THEN %(base)s
                     ELSE (SELECT scheme || '://' || host FROM domains WHERE id = l.domain_id) END AS base,
-               l.alias, url, title, metadescription, metaimage, password_hash,
-               coalesce(expires <= now(), false) AS expired,
+               l.alias, url, title, metadescription, metaimage, l.password_hash,
+               coalesce(l.expires <= now(), false) AS expired,
                locations, devices, languages, parameters, deeplink,
                EXISTS (SELECT FROM domains WHERE host = host_of(url)) AS url_branded,
                type <> 'direct'
                    OR EXISTS (SELECT FROM pixels p WHERE p.user_id = l.user_id AND p.id = ANY (pixel_ids)) AS has_page
           FROM aliases a
           JOIN links l ON l.id = a.link_id
-         WHERE a.alias = %(alias)s AND EXISTS (SELECT FROM users WHERE users.id = l.user_id)
+          JOIN users u ON u.id = l.user_id
+         WHERE a.alias = %(alias)s
            AND a.domain_id = CASE WHEN %(host)s::text IS NULL THEN 0
                                   ELSE (SELECT id FROM domains WHERE host = %(host)s) END
         """,
@@ -91,17 +103,18 @@ def _page(link_id: int) -> Row | None:
 
 def bio(host: str | None, alias: str) -> Row | None:
     """Return the bio page, or None. Branded domains have no bio pages."""
-    return row(
+    page = row(
         """
-        SELECT b.id, b.user_id, b.alias, name, bio, theme, links
+        SELECT b.id, b.user_id, b.alias, name, bio, theme, links, u.suspended = 'all' AS disabled
           FROM aliases a
           JOIN bios b ON b.id = a.bio_id
+          JOIN users u ON u.id = b.user_id
          WHERE a.alias = %(alias)s AND a.domain_id = 0 AND %(host)s::text IS NULL
-           AND EXISTS (SELECT FROM users WHERE users.id = b.user_id)
         """,
         host=host,
         alias=alias,
     )
+    return _enabled(page)
 
 
 def random_link(host: str | None, slug: str) -> Row | None:
@@ -165,9 +178,9 @@ def random_link(host: str | None, slug: str) -> Row | None:
 
 def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Row | None:
     """Return the public campaign if all three parts of the URL of its list match, else None."""
-    return row(
+    shown = row(
         """
-        SELECT c.id, c.name, u.username
+        SELECT c.id, c.name, u.username, u.suspended = 'all' AS disabled
           FROM campaigns c
           JOIN users u ON u.id = c.user_id
          WHERE c.id = %(campaign_id)s AND c.public
@@ -179,6 +192,7 @@ def campaign(host: str | None, username: str, slug: str, campaign_id: int) -> Ro
         slug=slug,
         campaign_id=campaign_id,
     )
+    return _enabled(shown)
 
 
 def campaign_links(campaign_id: int, *, limit: int, after: int) -> Page:
@@ -212,11 +226,13 @@ def branded_domain(host: str) -> Row | None:
     """Return the domain with this host, or None. `redirects_branded` is True if it redirects to a branded domain."""
     return row(
         """
-        SELECT redirectroot, redirect404,
+        SELECT CASE WHEN suspended <> 'all' THEN redirectroot ELSE '' END AS redirectroot,
+               CASE WHEN suspended <> 'all' THEN redirect404 ELSE '' END AS redirect404,
                EXISTS (SELECT FROM domains other
                         WHERE other.host IN (host_of(d.redirectroot), host_of(d.redirect404))) AS redirects_branded,
                brandname, brandcolor, logo_digest
-          FROM live_domains d
+          FROM domains d
+          JOIN users u ON u.id = d.user_id
          WHERE host = %(host)s
         """,
         host=host,

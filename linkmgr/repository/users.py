@@ -28,7 +28,7 @@ def index(*, q: str | None, **paging: Unpack[Paging]) -> Page:
     """List the users whose name or e-mail address contains `q`, newest first."""
     return page(
         """
-        SELECT id, username, email, status, plan, registered,
+        SELECT id, username, email, status, plan, registered, suspended,
                coalesce((SELECT total FROM usage WHERE user_id = accounts.id AND kind = 'links'), 0) AS links
           FROM accounts
          WHERE id < %(after)s
@@ -103,6 +103,37 @@ def add(user_id: int, **members: Any) -> Row:
     if added is None:
         raise AppError("plan_not_premium")
     return added
+
+
+def update(
+    user_id: int, *, by: int | None, email: str | None = None, admin: bool | None = None, suspended: str | None = None
+) -> None:
+    """Change the members that are not None. `by` is the calling administrator, or None for a command. `suspended` is
+    'no', 'access' for keys and sessions, or 'all' for the pages for visitors too.
+
+    Lock all administrators, as delete() does.
+    """
+    if admin is False and user_id == by:
+        raise AppError("demote_self")
+    updated = run(
+        """
+        WITH administrators AS MATERIALIZED (
+            SELECT id FROM users WHERE admin ORDER BY id FOR UPDATE)
+        UPDATE users
+           SET email = coalesce(%(email)s, email), admin = coalesce(%(admin)s, admin),
+               suspended = coalesce(%(suspended)s, suspended)
+         WHERE id = %(user_id)s
+           AND (%(admin)s IS NOT FALSE OR NOT admin OR EXISTS (SELECT FROM administrators WHERE id <> %(user_id)s))
+        RETURNING id
+        """,
+        user_id=user_id,
+        email=email,
+        admin=admin,
+        suspended=suspended,
+    )
+    if updated is None:
+        read(user_id)  # raises not_found
+        raise AppError("last_administrator")
 
 
 def delete(user_id: int, *, by: int | None) -> None:

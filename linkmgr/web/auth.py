@@ -75,6 +75,8 @@ def authenticate() -> None:
 
 
 def _refusal(caller: Caller) -> AppError:
+    if caller.suspended:
+        return AppError("account_suspended")
     if caller.key is not None and not caller.key.is_allowed:
         return AppError("address_not_allowed")
     return AppError("key_expired" if caller.key_valid is False else "key_unknown")

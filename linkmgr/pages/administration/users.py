@@ -8,7 +8,7 @@ from flask.typing import ResponseReturnValue
 from linkmgr import keys
 from linkmgr.db.statements import Row
 from linkmgr.errors import AppError
-from linkmgr.fields.base import Password
+from linkmgr.fields.base import Boolean, Choice, Password
 from linkmgr.fields.bodies import load, problems
 from linkmgr.fields.member import member
 from linkmgr.fields.query import page_number, query_text
@@ -24,6 +24,11 @@ from linkmgr.repository import users as stored_users
 from linkmgr.resources.plans import Subscription
 from linkmgr.resources.users import User
 
+_SUSPENDED = {
+    "no": "No",
+    "access": "Yes, and the links, bio pages and campaigns go on answering",
+    "all": "Yes, and visitors see that the links, bio pages and campaigns are turned off",
+}
 _PLAN = {"plan": "New plan", "type": "Duration", "expiration": "End"}
 
 
@@ -35,7 +40,8 @@ def _show_list(form: Form) -> str:
 
 def _add(_: int, members: Row) -> Row:
     """Add a user. One without a password gets a sign-in link, which is shown once."""
-    row = User.register({"password": keys.new_token()} | members)
+    admin = members.pop("admin")
+    row = User.register({"password": keys.new_token()} | members, admin=admin)
     return row if "password" in members else row | {"secret": login.new_link(row["id"])}
 
 
@@ -44,8 +50,8 @@ def _options() -> dict[str, dict[str, str]]:
     return {"planid": {"": "Free plan"} | premium}
 
 
-class InvitedUser(User):
-    """A new user, who gets a sign-in link without a password."""
+class ManagedUser(User):
+    """A user as administrators see it. A new one without a password gets a sign-in link."""
 
     password = member(
         Password(load_only=True),
@@ -54,17 +60,32 @@ class InvitedUser(User):
         label="Password",
         fixed=True,
     )
+    admin = member(Boolean(), "Manages the service, all users and plans.", True, label="Administrator")
+    suspended = member(
+        Choice(tuple(_SUSPENDED)),
+        "The API keys and browser sessions of a suspended user are refused.",
+        "access",
+        label="Suspended",
+        options=_SUSPENDED,
+    )
 
 
 FORM = resources.declared(
-    InvitedUser,
+    ManagedUser,
     heading="Users",
     bp=bp,
     read=lambda _, row_id: accounts.overview(row_id) | {"id": row_id},
     add=_add,
-    change=lambda _, row_id, members: accounts.update(row_id, **members),
+    change=lambda user_id, row_id, members: stored_users.update(row_id, by=user_id, **members),
     delete=lambda user_id, row_id: stored_users.delete(row_id, by=user_id),
-    fields={"username_taken": "username", "email_taken": "email", "plan_not_premium": "planid"},
+    fields={
+        "username_taken": "username",
+        "email_taken": "email",
+        "plan_not_premium": "planid",
+        "demote_self": "admin",
+        "last_administrator": "admin",
+        "administrator_suspended": "suspended",
+    },
     check=lambda _: password_problem(),
     options=_options,
     show_list=_show_list,
