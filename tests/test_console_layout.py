@@ -1,6 +1,8 @@
-"""The layout of the console on narrow phones and on paper."""
+"""The layout of the console on narrow phones and on paper, and its menu."""
 
 import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
 
 from tests.conftest import Client
 from tests.support import factories
@@ -42,3 +44,57 @@ def test_paper_shows_all_figures_of_a_chart(signed_in: Browser, base: str, alice
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     assert browser.run(cut) is False
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_paper_has_no_controls_and_exact_times(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
+    browser = signed_in
+    link = factories.link(sql, alice.id)
+    channel = factories.channel(sql, alice.id)
+    controls = """
+        return [...document.querySelectorAll("button, summary, input, select")].filter((control) =>
+          control.checkVisibility({visibilityProperty: true})).map((control) => control.outerHTML)
+    """
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    for path in ("links", f"links/{link}", "channels", f"channels/{channel}", "keys"):
+        browser.open(f"{base}/console/{path}")
+        assert browser.run(controls) == [], path
+    browser.open(f"{base}/console/links/{link}")
+    shown = browser.run("return getComputedStyle(document.querySelector('time'), '::after').content")
+    assert shown == f'"{browser.find("time").get_attribute("title")}"'
+    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_a_long_name_has_four_lines_until_one_points_at_it(
+    signed_in: Browser, base: str, alice: Client, sql: Sql
+) -> None:
+    browser = signed_in
+    browser.size(*PHONE)
+    link = factories.link(sql, alice.id, title="x" * 255)
+    browser.open(f"{base}/console/links/{link}")
+    heading = browser.find("h1")
+    height = heading.rect["height"]
+    assert height < 150
+    ActionChains(browser.driver).move_to_element(heading).perform()
+    browser.wait_until(lambda: heading.rect["height"] > height)
+
+
+def test_a_folded_group_of_the_menu_stays_so(signed_in: Browser, base: str) -> None:
+    browser = signed_in
+
+    def groups() -> list[bool]:
+        found: list[bool] = browser.run("return [...document.querySelectorAll('nav details')].map(({open}) => open)")
+        return found
+
+    browser.open(f"{base}/console/links")
+    assert groups() == [True, True]
+    browser.find("nav summary").send_keys(Keys.ENTER)
+    browser.wait_until(lambda: groups() == [False, True])
+    browser.wait_until(lambda: bool(browser.run("return localStorage.length === 1")))
+    browser.open(f"{base}/console/channels")
+    assert groups() == [False, True]
+    browser.find("nav summary").send_keys(Keys.ENTER)
+    browser.wait_until(lambda: bool(browser.run("return localStorage.length === 0")))
+    browser.scripts(run=False)
+    browser.open(f"{base}/console/links")
+    browser.click("Set up")
+    assert not browser.find("a[href='/console/domains']").is_displayed()

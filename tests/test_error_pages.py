@@ -10,7 +10,7 @@ from werkzeug.test import TestResponse
 from linkmgr.pages import attempts
 from linkmgr.repository import login
 from tests.conftest import BASE_URL, Client
-from tests.support.pages import PASSWORD
+from tests.support.pages import PASSWORD, signed_in
 
 CHROMIUM = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 
@@ -44,6 +44,18 @@ def test_the_error_page_of_a_signed_in_user_leads_to_the_account(app: Flask, ali
     browser = app.test_client()
     browser.post("/login", data={"email": "alice@example.com", "password": PASSWORD})
     assert '<a class="button quiet" href="/account">Go to your account</a>' in browser.get("/nowhere").text
+
+
+def test_an_unknown_page_of_the_console_keeps_the_navigation_of_a_signed_in_user(app: Flask, alice: Client) -> None:
+    browser = signed_in(app)
+    for client, path, has_navigation in (
+        (browser, "/console/nowhere", True),
+        (browser, "/nowhere", False),
+        (app.test_client(), "/console/nowhere", False),
+    ):
+        answer = client.get(path)
+        assert (answer.status_code, 'aria-label="Console"' in answer.text) == (404, has_navigation)
+        assert answer.headers["Cache-Control"] == "no-store"
 
 
 def test_a_program_that_accepts_json_gets_json(app: Flask) -> None:

@@ -147,3 +147,10 @@ for (const plot of document.querySelectorAll("[data-plot]")) {
     show(shown + step);
   });
 }
+
+// A folded group of the menu stays so.
+for (const group of document.querySelectorAll("[data-fold]")) {
+  const name = `fold ${group.dataset.fold}`;
+  group.open = !localStorage.getItem(name);
+  group.addEventListener("toggle", () => (group.open ? localStorage.removeItem(name) : localStorage.setItem(name, "1")));
+}

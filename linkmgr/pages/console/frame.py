@@ -13,6 +13,13 @@ bp.before_request(signed_in.require_session)
 bp.after_request(security_headers.keep_private)
 
 
+@bp.before_app_request
+def _identify_lost_user() -> None:
+    """Read the session below /console also where no route is, because the 404 page then keeps the navigation."""
+    if request.routing_exception and request.path.startswith(f"{bp.url_prefix}/"):
+        signed_in.require_session()
+
+
 @bp.after_request
 def _allow_previews(response: Response) -> Response:
     """Let scripts fetch pages of the console, which the policy of other pages forbids."""
@@ -22,11 +29,13 @@ def _allow_previews(response: Response) -> Response:
 
 
 class Entry(NamedTuple):
-    """An entry of the navigation. It is current on all pages whose endpoints begin with its prefix."""
+    """An entry of the navigation. It is current on all pages whose endpoints begin with its prefix. `icon` is the path
+    of an SVG of 24 by 24."""
 
     label: str
     endpoint: str
     prefix: str
+    icon: str
 
 
 class Chip(NamedTuple):
@@ -39,31 +48,31 @@ class Chip(NamedTuple):
 # By heading. A page that has its own entry adds it here.
 NAVIGATION = {
     "": (
-        Entry("Home", "console.home", "console.home"),
-        Entry("Links", "console.links", "console.link"),
-        Entry("Statistics", "console.statistics", "console.statistics"),
-        Entry("QR codes", "console.qrs", "console.qr"),
-        Entry("Bio pages", "console.bios", "console.bio"),
-        Entry("Campaigns", "console.campaigns", "console.campaign"),
-        Entry("Channels", "console.channels", "console.channel"),
+        Entry("Home", "console.home", "console.home", "M4 11l8-7 8 7v9h-5v-6H9v6H4z"),
+        Entry("Links", "console.links", "console.link", "M9 12h6M10 8H7a4 4 0 0 0 0 8h3M14 8h3a4 4 0 0 1 0 8h-3"),
+        Entry("Statistics", "console.statistics", "console.statistics", "M4 20h16M7 16v-4M12 16V6M17 16V9"),
+        Entry("QR codes", "console.qrs", "console.qr", "M4 4h6v6H4zM14 4h6v6h-6zM4 14h6v6H4zM14 14h3v3M20 14v6h-6"),
+        Entry("Bio pages", "console.bios", "console.bio", "M7 3h10v18H7zM10 8h4M10 12h4M10 16h4"),
+        Entry("Campaigns", "console.campaigns", "console.campaign", "M5 21V4h14l-3 4 3 4H5"),
+        Entry("Channels", "console.channels", "console.channel", "M9 4L7 20M17 4l-2 16M4 9h16M4 15h16"),
     ),
     "Show and track": (
-        Entry("Splash pages", "console.splash", "console.splash"),
-        Entry("Overlays", "console.overlays", "console.overlay"),
-        Entry("Pixels", "console.pixels", "console.pixel"),
+        Entry("Splash pages", "console.splash", "console.splash", "M4 5h16v14H4zM4 9h16"),
+        Entry("Overlays", "console.overlays", "console.overlay", "M12 4l8 4-8 4-8-4zM4 12l8 4 8-4M4 16l8 4 8-4"),
+        Entry("Pixels", "console.pixels", "console.pixel", "M5 5h14v14H5zM12 2v6M12 16v6M2 12h6M16 12h6"),
     ),
     "Set up": (
-        Entry("Domains", "console.domains", "console.domain"),
-        Entry("API keys", "console.keys", "console.key"),
-        Entry("Webhooks", "console.webhooks", "console.webhook"),
-        Entry("Import and export", "console.imports", "console.import"),
-        Entry("Account", "account_page.show", "account_page."),
-        Entry("API documentation", "docs.page", "docs."),
+        Entry("Domains", "console.domains", "console.domain", "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16M4 12h16M12 4v16"),
+        Entry("API keys", "console.keys", "console.key", "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12l8-8M16 7l3 3"),
+        Entry("Webhooks", "console.webhooks", "console.webhook", "M13 3L5 14h6l-1 7 8-11h-6z"),
+        Entry("Import and export", "console.imports", "console.import", "M8 4v14M4 14l4 4 4-4M16 20V6M12 10l4-4 4 4"),
+        Entry("Account", "account_page.show", "account_page.", "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8M4 21c1-8 15-8 16 0"),
+        Entry("API documentation", "docs.page", "docs.", "M9 7l-5 5 5 5M15 7l5 5-5 5"),
     ),
     "Administration": (
-        Entry("Service", "administration.service", "administration.service"),
-        Entry("Users", "administration.users", "administration.user"),
-        Entry("Plans", "administration.plans", "administration.plan"),
+        Entry("Service", "administration.service", "administration.service", "M3 12h4l3-7 4 14 3-7h4"),
+        Entry("Users", "administration.users", "administration.user", "M9 5a4 4 0 1 0 1 0M3 20c1-8 12-8 13 0M20 7v9"),
+        Entry("Plans", "administration.plans", "administration.plan", "M3 6h18v12H3zM3 10h18M7 15h4"),
     ),
 }
 
