@@ -33,6 +33,23 @@ def test_a_narrow_phone_shows_short_urls_and_the_rows_above_the_bar(
     assert browser.find(".address .own").value_of_css_property("font-size") == "0px", "the alias has the line"
 
 
+def test_the_bars_of_a_phone_hide_no_control_that_has_the_focus(signed_in: Browser, base: str) -> None:
+    browser = signed_in
+    browser.size(*PHONE)
+    browser.open(f"{base}/console/bios/new")
+    hidden = """
+        const [header, bar] = [".side", ".actions"].map((name) => document.querySelector(name));
+        const controls = [...document.querySelectorAll("main :is(a, input, textarea, button)")];
+        return [...controls, ...controls.reverse()].filter((control) => {
+          control.focus();
+          if (document.activeElement !== control || bar.contains(control)) return false;
+          const {top, bottom} = control.getBoundingClientRect();
+          return top < header.getBoundingClientRect().bottom || bottom > bar.getBoundingClientRect().top;
+        }).map((control) => control.outerHTML)
+    """
+    assert browser.run(hidden) == []
+
+
 def test_paper_shows_all_figures_of_a_chart(signed_in: Browser, base: str, alice: Client, sql: Sql) -> None:
     browser = signed_in
     link = factories.link(sql, alice.id)
