@@ -288,7 +288,7 @@ def test_all_links_that_match_get_a_campaign_and_a_channel(
     for action, question in questions.items():
         page = select(console, action, [], "", all=1, **{action: rows[action]}).text
         assert f"{question} {names[action]} ?" in seen(page)
-        assert "all of your account" in seen(page)
+        assert "all links of your account" in seen(page)
         assert select(console, action, [], "", **hidden(page)).status_code == 303
     assert len(ids_of(get(console, "/console/links?campaign={campaign}&channel={channel}".format(**rows)))) == 4
     page = select(console, "campaign", [], "?channel={channel}".format(**rows), all=1, campaign=0).text
